@@ -1,0 +1,78 @@
+# Every command of the project. Needs make and Python 3.11 or newer, nothing else.
+#
+# Two stamp files inside .venv remember what has been installed, so that a second `make run` does
+# not call pip at all. They go stale when a lock file or pyproject.toml changes.
+
+PYTHON ?= python3
+ARGS ?=
+PYTEST_ARGS ?= -n 2 --dist loadscope
+LOCK_ARGS ?=
+
+BIN := .venv/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --custom-compile-command "make lock"
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install run test lint format bench soak lock clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s  %s\n", $$1, $$2 }' Makefile
+	@echo
+	@echo '  ARGS="..." is handed to run and bench, PYTEST_ARGS="..." to test and soak;'
+	@echo '  make lock LOCK_ARGS=--upgrade takes the newest versions.'
+
+install: .venv/.run-installed ## Install the service into .venv
+
+run: .venv/.run-installed ## Start the service, for trying things out
+	@echo 'Starting longwire; for trying things out, it may connect to receivers on this machine (loopback).'
+	@exec $(BIN)/longwire serve --egress-allow 127.0.0.0/8,::1/128 $(ARGS)
+
+test: lint ## Check everything: lint, format, types, then the tests on both engines
+	$(BIN)/python -m pytest -m "not soak" $(PYTEST_ARGS)
+
+lint: .venv/.dev-installed ## Check lint, format and types without changing a file
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/.dev-installed ## Put the code into the house format, and fix what can be fixed safely
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+bench: .venv/.dev-installed ## Measure the service
+	$(BIN)/python -m bench $(ARGS)
+
+soak: .venv/.dev-installed ## Run the tests that take minutes
+	$(BIN)/python -m pytest -m soak $(PYTEST_ARGS)
+
+# dev is resolved first and holds run to its versions, so that we test what we ship.
+lock: $(BIN)/pip ## Write requirements/ anew from pyproject.toml
+	@test -x $(BIN)/uv || { echo 'Installing uv, which resolves the versions'; $(PIP_INSTALL) uv; }
+	@echo 'Resolving versions into requirements/'
+	@$(COMPILE) $(LOCK_ARGS) pyproject.toml --group build --group dev -o requirements/dev.txt
+	@$(COMPILE) $(LOCK_ARGS) pyproject.toml --group build -c requirements/dev.txt -o requirements/run.txt
+
+clean: ## Remove .venv, caches and build output; data stays
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .schemathesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# pip comes last when a virtual environment is made, so a half-made one is made again.
+$(BIN)/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo 'longwire needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ...' >&2; exit 1; }
+	@echo 'Making a virtual environment in .venv'
+	@$(PYTHON) -m venv .venv
+
+# The order-only bar: a newer pip is no reason to install again.
+.venv/.run-installed: requirements/run.txt pyproject.toml | $(BIN)/pip
+	@echo 'Installing longwire and what it needs into .venv'
+	@$(PIP_INSTALL) --require-hashes --only-binary :all: -r requirements/run.txt
+	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/.dev-installed: requirements/dev.txt .venv/.run-installed
+	@echo 'Installing the tools for tests and checks into .venv'
+	@$(PIP_INSTALL) --require-hashes --only-binary :all: -r requirements/dev.txt
+	@touch $@

@@ -1,0 +1,298 @@
+"""Every request comes in here and every answer goes out here.
+
+A request becomes a call: its route is looked up, its caller recognised, its input checked, one
+transaction opened around one operation, and the result or the error written out. Nothing below
+knows HTTP; nothing here knows a rule.
+"""
+
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from typing import Any
+
+import msgspec
+import structlog
+
+from longwire.api import errors
+from longwire.api.instruments import Instruments
+from longwire.api.paging import PageSeal
+from longwire.api.routes import Call, PlainRoute, Request, Response, Route, by_path
+from longwire.api.wire import InputLimits, check_size, decode_body, decode_query
+from longwire.errors import (
+    BadInput,
+    LongwireError,
+    NotAuthenticated,
+    NotFound,
+    TooManyRequests,
+    WrongMediaType,
+)
+from longwire.identity import tokens
+from longwire.identity.throttle import Throttle
+from longwire.model import Actor, Origin
+from longwire.store.database import Database, Tx
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Network = IPv4Network | IPv6Network
+Header = tuple[bytes, bytes]
+
+SLOW_S = 1.0
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,64}")
+_JSON = re.compile(
+    rb"application/(?:json|[a-z0-9.+-]+\+json)\s*(?:;\s*charset\s*=\s*\"?utf-?8\"?\s*)?;?",
+    re.IGNORECASE,
+)
+_ALWAYS: tuple[Header, ...] = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+)
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class DoorSettings:
+    limits: InputLimits
+    trusted_proxies: Sequence[Network] = ()
+    has_tls: bool = False
+    caller_throttle: Throttle | None = None
+
+
+class Gone(Exception):
+    """The caller hung up before the request was whole."""
+
+
+class Door:
+    """The ASGI application for everything but its own start and stop."""
+
+    def __init__(
+        self,
+        database: Database,
+        routes: Sequence[Route | PlainRoute],
+        settings: DoorSettings,
+        instruments: Instruments,
+    ) -> None:
+        self._database = database
+        self._table = by_path(routes)
+        self._settings = settings
+        self._limits = settings.limits
+        self._instruments = instruments
+        self._always = _ALWAYS
+        if settings.has_tls:
+            self._always += ((b"strict-transport-security", b"max-age=31536000"),)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = time.perf_counter()
+        request = self._request(scope)
+        methods = self._table.get(request.path)
+        route = methods.get(request.method) if methods is not None else None
+        try:
+            response = await self._answer(request, methods, route, receive)
+        except Gone:
+            return
+        except LongwireError as error:
+            response = _refused(error, request, route)
+        except Exception:
+            log.exception("unexpected error", request_id=request.request_id, path=request.path)
+            response = _refused(errors.Internal(), request, route)
+        self._instruments.answered(
+            route.path if route else "-",
+            request.method if route else "-",
+            response.status,
+            time.perf_counter() - started,
+        )
+        _log(request, response, time.perf_counter() - started)
+        await self._send(send, request, response)
+
+    # --- the steps of a request ---
+
+    async def _answer(
+        self,
+        request: Request,
+        methods: Mapping[str, Route | PlainRoute] | None,
+        route: Route | PlainRoute | None,
+        receive: Receive,
+    ) -> Response:
+        if methods is None:
+            raise NotFound(f"There is no path {request.path} here; /docs lists all.")
+        if route is None:
+            raise errors.WrongMethod(
+                f"{request.path} takes {', '.join(sorted(methods))}, not {request.method}."
+            )
+        if isinstance(route, PlainRoute):
+            body = (
+                b"" if request.method == "GET" else await self._body(request, receive, bulk=False)
+            )
+            return await route.handler(request, body)
+        return await self._operate(request, route, receive)
+
+    async def _operate(self, request: Request, route: Route, receive: Receive) -> Response:
+        actor = await self.actor(request)
+        inputs: list[Any] = []
+        if route.query is not None:
+            inputs.append(decode_query(request.query_string, route.query, self._limits))
+        if route.body is not None:
+            _require_json(request)
+            raw = await self._body(request, receive, bulk=route.is_bulk)
+            inputs.append(decode_body(raw, route.body, self._limits))
+        pages = PageSeal(
+            self._database.tools.keyring,
+            actor,
+            route.operation_id,
+            self._limits.page_items_default,
+        )
+        origin = Origin(request.address, request.request_id)
+
+        def work(tx: Tx) -> bytes:
+            tx.origin = origin
+            return msgspec.json.encode(route.handler(Call(tx, actor, pages), *inputs))
+
+        run = self._database.write if route.writes else self._database.read
+        return Response(200, await run(work))
+
+    async def actor(self, request: Request) -> Actor:
+        """Who calls, by the token alone."""
+        digest = self._database.tools.keyring.digest(_token(request))
+        known = self._database.tools.memory.known("tokens", digest)
+        actor = tokens.known_bearer(known, self._database.tools.clock.now())
+        if actor is None:
+            actor = await self._database.read(lambda tx: tokens.bearer(tx, digest))
+        throttle = self._settings.caller_throttle
+        if throttle is not None:
+            wait_s = throttle.wait_s(actor.id)
+            if wait_s:
+                raise TooManyRequests(retry_after_s=wait_s)
+            throttle.take(actor.id)
+        return actor
+
+    async def _body(self, request: Request, receive: Receive, *, bulk: bool) -> bytes:
+        limits = self._limits
+        size_max = limits.bulk_body_bytes_max if bulk else limits.body_bytes_max
+        declared = request.headers.get(b"content-length")
+        if declared is not None and declared.isdigit():
+            check_size(int(declared), size_max)
+        message = await receive()
+        if not message.get("more_body") and message["type"] == "http.request":
+            body: bytes = message.get("body", b"")
+            check_size(len(body), size_max)
+            return body
+        chunks: list[bytes] = []
+        size = 0
+        while True:
+            if message["type"] == "http.disconnect":
+                raise Gone
+            chunks.append(message.get("body", b""))
+            size += len(chunks[-1])
+            check_size(size, size_max)
+            if not message.get("more_body"):
+                return b"".join(chunks)
+            message = await receive()
+
+    # --- in and out ---
+
+    def _request(self, scope: Scope) -> Request:
+        headers: dict[bytes, bytes] = {}
+        repeated: set[bytes] = set()
+        for name, value in scope["headers"]:
+            if name in headers:
+                repeated.add(name)
+            headers[name] = value
+        client = scope.get("client")
+        address = client[0] if client else "-"
+        is_secure = scope["scheme"] == "https"
+        if self._settings.trusted_proxies and self._is_trusted(address):
+            is_secure = headers.get(b"x-forwarded-proto", b"").strip().lower() == b"https"
+            address = self._forwarded_for(headers.get(b"x-forwarded-for", b""), address)
+        wished = headers.get(b"x-request-id", b"")
+        request_id = wished.decode() if _REQUEST_ID.fullmatch(wished) else secrets.token_hex(8)
+        return Request(
+            scope["method"],
+            scope["path"],
+            scope["query_string"],
+            headers,
+            frozenset(repeated),
+            address,
+            is_secure,
+            request_id,
+        )
+
+    def _is_trusted(self, address: str) -> bool:
+        try:
+            parsed = ip_address(address)
+        except ValueError:
+            return False
+        return any(parsed in network for network in self._settings.trusted_proxies)
+
+    def _forwarded_for(self, header: bytes, address: str) -> str:
+        """The last hop that is not one of our own proxies; earlier ones can be made up."""
+        for hop in reversed([part.strip() for part in header.decode("latin-1").split(",")]):
+            if hop:
+                address = hop
+            if not self._is_trusted(hop):
+                break
+        return address
+
+    async def _send(self, send: Send, request: Request, response: Response) -> None:
+        headers = [
+            (b"content-type", response.media_type.encode()),
+            (b"content-length", str(len(response.body)).encode()),
+            (b"x-request-id", request.request_id.encode()),
+            *self._always,
+            *response.headers,
+        ]
+        start = {"type": "http.response.start", "status": response.status, "headers": headers}
+        await send(start)
+        await send({"type": "http.response.body", "body": response.body})
+
+
+def _token(request: Request) -> str:
+    if b"authorization" in request.repeated_headers:
+        raise BadInput("The header Authorization is given more than once.")
+    value = request.headers.get(b"authorization", b"").strip()
+    scheme, _, token = value.partition(b" ")
+    if scheme.lower() == b"bearer" and token:
+        value = token.strip()
+    if not value or b" " in value or not value.isascii():
+        raise NotAuthenticated
+    return value.decode()
+
+
+def _require_json(request: Request) -> None:
+    """A body in another type is refused; one without a type is taken for what we ask for."""
+    media_type = request.headers.get(b"content-type")
+    if media_type is not None and not _JSON.fullmatch(media_type.strip()):
+        raise WrongMediaType(
+            f"The body was sent as {media_type.decode('latin-1')}; send it as application/json."
+        )
+
+
+def _refused(error: LongwireError, request: Request, route: Route | PlainRoute | None) -> Response:
+    places = route.places if isinstance(route, Route) else None
+    missing_is_bad = isinstance(route, Route) and route.missing_is_bad
+    refusal = errors.refusal(error, request.request_id, places, missing_is_bad=missing_is_bad)
+    headers = refusal.headers
+    if refusal.status == 413:
+        # The rest of the body is still on its way; nobody is going to read it.
+        headers += ((b"connection", b"close"),)
+    return Response(refusal.status, refusal.body, errors.MEDIA_TYPE, headers)
+
+
+def _log(request: Request, response: Response, seconds: float) -> None:
+    write = log.debug
+    if response.status >= 500:
+        write = log.error
+    elif seconds > SLOW_S:
+        write = log.warning
+    write(
+        "request",
+        method=request.method,
+        path=request.path,
+        status=response.status,
+        seconds=round(seconds, 4),
+        address=request.address,
+        request_id=request.request_id,
+    )

@@ -1,0 +1,57 @@
+"""What the service counts about itself, in the form that Prometheus reads."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import generate_latest
+
+from longwire.store.database import Database
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+
+class Instruments:
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "longwire_requests",
+            "Requests answered",
+            ["method", "path", "status"],
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "longwire_request_seconds",
+            "Time from the first byte of a request to its answer",
+            ["method", "path"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self._waiting = Gauge(
+            "longwire_database_waiting",
+            "Works that wait for the database",
+            ["lane"],
+            registry=self.registry,
+        )
+        self._healthy = Gauge(
+            "longwire_healthy", "1 while the service can do its work", registry=self.registry
+        )
+        # Looking a label up costs more than counting, so what was looked up is kept.
+        self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+
+    def answered(self, path: str, method: str, status: int, seconds: float) -> None:
+        known = self._known.get((path, method, status))
+        if known is None:
+            known = (
+                self._requests.labels(method, path, str(status)),
+                self._seconds.labels(method, path),
+            )
+            self._known[(path, method, status)] = known
+        counter, histogram = known
+        counter.inc()
+        histogram.observe(seconds)
+
+    def text(self, database: Database, *, is_ready: bool) -> bytes:
+        for lane, waiting in database.waiting.items():
+            self._waiting.labels(lane).set(waiting)
+        self._healthy.set(int(is_ready))
+        return generate_latest(self.registry)

@@ -1,0 +1,50 @@
+"""The nextToken: a sealed bookmark that only its caller can use, for the same question.
+
+Inside is the key of the last row. It is encrypted and bound to the caller, the operation and all
+parameters but `limit`, so it says nothing, cannot be made up and opens nobody else's list.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from longwire.api.wire import Paged
+from longwire.errors import wrong
+from longwire.model import Actor, Page, PageRequest
+from longwire.seal import BrokenSeal, Keyring
+
+_NOT_PART_OF_THE_QUESTION = {"limit", "next_token"}
+
+
+@dataclass(frozen=True, slots=True)
+class PageSeal:
+    keyring: Keyring
+    actor: Actor
+    operation: str
+    items_default: int
+
+    def open(self, query: Paged) -> PageRequest:
+        limit = self.items_default if query.limit is None else query.limit
+        if query.next_token is None:
+            return PageRequest(limit)
+        try:
+            key = self.keyring.unseal(query.next_token, self._purpose(query))
+        except BrokenSeal:
+            raise wrong("next_token", "does not belong to this list; start without it") from None
+        return PageRequest(limit, tuple(msgspec.json.decode(key, type=list[int | str])))
+
+    def close(self, query: Paged, page: Page[Any]) -> str | None:
+        if page.last_key is None:
+            return None
+        key = msgspec.json.encode(page.last_key).decode()
+        return self.keyring.seal(key, self._purpose(query))
+
+    def _purpose(self, query: Paged) -> str:
+        question = {
+            name: getattr(query, name)
+            for name in query.__struct_fields__
+            if name not in _NOT_PART_OF_THE_QUESTION
+        }
+        asked = msgspec.json.encode(question, order="deterministic").decode()
+        return f"page|{self.operation}|{self.actor.kind}:{self.actor.id}|{asked}"

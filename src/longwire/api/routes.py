@@ -1,0 +1,141 @@
+"""What the door knows of an operation before anyone calls it.
+
+A route is written once, as a line in the table of its noun. What it takes and answers is read off
+the handler's own signature, so that the checks, the OpenAPI document and the code cannot disagree.
+"""
+
+import inspect
+import typing
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from longwire.api.errors import Places
+from longwire.api.paging import PageSeal
+from longwire.api.wire import Body, Query, wire_names
+from longwire.model import Actor
+from longwire.store.database import Tx
+
+ANY_TOKEN = "any valid token"
+OWN = "oneself"
+NO_TOKEN = "no token"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request that has been let in: who acts, on which open transaction."""
+
+    tx: Tx
+    actor: Actor
+    pages: PageSeal
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the door has read of a request."""
+
+    method: str
+    path: str
+    query_string: bytes
+    headers: Mapping[bytes, bytes]
+    repeated_headers: frozenset[bytes]
+    address: str
+    is_secure: bool
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer in bytes, for what is not an operation of the interface."""
+
+    status: int
+    body: bytes
+    media_type: str = "application/json"
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One operation: where it is found, what it needs, what it does."""
+
+    method: str
+    path: str
+    handler: Callable[..., Any]
+    needs: str  # a permission, or ANY_TOKEN, or OWN
+    rule: str  # which object the permission is asked for
+    tag: str
+    missing_is_bad: bool = False  # the interface knows no 404 here: 400
+    conflicts: str = ""  # when a 409 can happen, and why
+    is_bulk: bool = False
+    is_addition: bool = False  # not in the interface's tables
+    query: type[Query] | None = field(init=False)
+    body: type[Body] | None = field(init=False)
+    reply: Any = field(init=False)
+    places: Places = field(init=False)
+
+    def __post_init__(self) -> None:
+        hints = typing.get_type_hints(self.handler, include_extras=True)
+        kinds = [hints[name] for name in inspect.signature(self.handler).parameters]
+        query = next((kind for kind in kinds if issubclass(kind, Query)), None)
+        body = next((kind for kind in kinds if issubclass(kind, Body)), None)
+        object.__setattr__(self, "query", query)
+        object.__setattr__(self, "body", body)
+        object.__setattr__(self, "reply", hints["return"])
+        object.__setattr__(self, "places", _places(query, body))
+
+    @property
+    def writes(self) -> bool:
+        return self.method != "GET"
+
+    @property
+    def summary(self) -> str:
+        return (self.handler.__doc__ or "").strip().split("\n")[0].rstrip(".")
+
+    @property
+    def description(self) -> str:
+        return inspect.cleandoc(self.handler.__doc__ or "").partition("\n")[2].strip()
+
+    @property
+    def operation_id(self) -> str:
+        words = self.path.strip("/").replace("/", " ").split()
+        return self.method.lower() + "".join(word[0].upper() + word[1:] for word in words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlainRoute:
+    """Something served beside the operations: the token endpoint, health, metrics, documents."""
+
+    method: str
+    path: str
+    handler: Callable[[Request, bytes], Awaitable[Response]]
+    needs: str
+    rule: str
+    tag: str = "Service"
+    document: Mapping[str, Any] | None = None  # its entry in the OpenAPI document
+
+    @property
+    def operation_id(self) -> str:
+        words = self.path.strip("/").replace("/", " ").replace(".", " ").split()
+        return self.method.lower() + "".join(word[0].upper() + word[1:] for word in words)
+
+
+def _places(query: type[Query] | None, body: type[Body] | None) -> Places:
+    """Where each parameter stands, under the operation's name for it and under the wire's."""
+    places: dict[str, tuple[str, str]] = {}
+    for where, struct in (("body", body), ("query", query)):
+        if struct is not None:
+            names = wire_names(struct)
+            places.update({wire: (where, wire) for wire in names.values()})
+            places.update({own: (where, wire) for own, wire in names.items()})
+    return places
+
+
+def by_path(routes: Sequence[Route | PlainRoute]) -> dict[str, dict[str, Route | PlainRoute]]:
+    """Every path of the interface is fixed, so a dictionary finds it."""
+    table: dict[str, dict[str, Route | PlainRoute]] = {}
+    for route in routes:
+        methods = table.setdefault(route.path, {})
+        if route.method in methods:
+            raise ValueError(f"{route.method} {route.path} is in the tables twice")
+        methods[route.method] = route
+    return table

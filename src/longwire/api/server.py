@@ -1,0 +1,504 @@
+"""The edge of the process: sockets, HTTP framing, and how long a client may keep us waiting.
+
+Knows uvicorn, its parser and the ways a client can be slow, greedy or malformed. Hides them: the
+application sees whole request heads, and bodies that arrive in time or end in a disconnect. What
+never becomes a request (a head too large, nonsense, silence) is refused here and not seen above.
+"""
+
+import asyncio
+import math
+import os
+import socket
+import ssl
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from typing import Any, ClassVar
+
+import httptools
+import uvicorn
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
+
+# (status, code, detail) to the body of an error response.
+Refusal = Callable[[int, str, str], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class WireLimits:
+    """What one client may take of our memory and patience before it has said anything useful."""
+
+    # Tokens and trace headers come to a few kilobytes; common proxies stop at 8 to 16 KiB too.
+    head_bytes_max: int = 16 * 1024
+    # Counted from the connect, and on a kept-alive connection from the request's first byte.
+    head_timeout_s: float = 10.0
+    # The whole request with its body, counted from the same moment.
+    request_timeout_s: float = 30.0
+    # For a client that has stopped reading its response.
+    write_timeout_s: float = 30.0
+    # Between two requests on one connection.
+    keep_alive_s: float = 30.0
+    # Requests sent ahead of the first one's answer. A request of 20 bytes costs us kilobytes as
+    # soon as it is parsed, so this cannot be left to the size of a read.
+    pipelined_max: int = 64
+    # Zero means no limit, for both. The second is off because behind a proxy on this machine
+    # every client has the same address.
+    connections_max: int = 10_000
+    connections_per_address_max: int = 0
+
+
+def build_server(
+    app: Callable[..., Any],
+    *,
+    host: str,
+    port: int,
+    limits: WireLimits,
+    refusal: Refusal,
+    tls_cert: str | os.PathLike[str] | None = None,
+    tls_key: str | os.PathLike[str] | None = None,
+    graceful_s: int = 30,
+) -> uvicorn.Server:
+    """Make the server; `run()` or `serve()` starts it, on sockets of the caller's if given any."""
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        loop="uvloop",
+        http=guarded_protocol(limits, refusal),
+        ws="none",
+        interface="asgi3",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=True,
+        # Only for whoever looks at the config: our protocol keeps this limit itself.
+        timeout_keep_alive=math.ceil(limits.keep_alive_s),
+        timeout_graceful_shutdown=graceful_s,
+        ssl_certfile=tls_cert,
+        ssl_keyfile=tls_key,
+        ssl_context_factory=None if tls_cert is None else _tls_context,
+    )
+    return _Server(config, limits)
+
+
+def guarded_protocol(limits: WireLimits, refusal: Refusal) -> type[HttpToolsProtocol]:
+    """Make uvicorn's HTTP protocol with these limits; one class serves one server."""
+
+    class Guarded(_GuardedProtocol):
+        _limits = limits
+        _shared = _Shared(
+            refusal=refusal,
+            shortest_limit_s=min(
+                limits.head_timeout_s,
+                limits.request_timeout_s,
+                limits.write_timeout_s,
+                limits.keep_alive_s,
+            ),
+            connections_by_address=Counter(),
+        )
+
+    return Guarded
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What the connections of one server have in common, besides their limits."""
+
+    refusal: Refusal
+    shortest_limit_s: float
+    connections_by_address: Counter[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """Why a client is refused."""
+
+    status: int
+    code: str
+    detail: str
+
+
+_MALFORMED = _Fault(400, "malformed_request", "This is not a valid HTTP/1.1 request.")
+_LATE = _Fault(408, "request_timeout", "The request did not arrive in time.")
+_HEAD_TOO_LARGE = _Fault(431, "head_too_large", "The header fields take more room than is allowed.")
+_BUSY = _Fault(503, "too_many_connections", "No more connections are accepted at the moment.")
+_PIPELINE_FULL = _Fault(503, "pipeline_full", "Too many requests were sent ahead of their answers.")
+
+# How long a refused client may go on sending before the socket is closed for good. Closing while
+# its bytes are still under way makes the kernel reset the connection, and a reset can overtake the
+# refusal that was meant to be read.
+_LINGER_S = 1.0
+
+# What a slow reader has to take off our hands within write_timeout_s to be called slow rather than
+# gone. It is the buffer size at which uvloop pauses the writer, so a response written in one piece
+# is judged like one written in many, where each pause has to end in time.
+_DRAIN_BYTES_MIN = 64 * 1024
+
+
+class _Reading(Enum):
+    """What the client still owes us."""
+
+    NOTHING = "nothing"
+    HEAD = "head"
+    BODY = "body"
+
+
+# As module names because they are compared several times in every request.
+_NOTHING, _HEAD, _BODY = _Reading
+
+
+class _GuardedProtocol(HttpToolsProtocol):
+    """One connection, with a deadline for everything its client has to do.
+
+    A request must not pay for timers, so there is one for each connection and it is never moved:
+    it wakes at the next deadline, or after the shortest limit if that is sooner, and looks at how
+    things stand. A deadline lies at least the shortest limit ahead when it is set, so none falls
+    before the next waking, and setting one is a mere assignment.
+    """
+
+    _limits: ClassVar[WireLimits]
+    _shared: ClassVar[_Shared]
+
+    _timer: asyncio.TimerHandle
+    # A fresh connection owes a request at once; a kept-alive one may rest first.
+    _reading: _Reading = _HEAD
+    _began: float = 0.0
+    _idle_since: float = 0.0
+    _arrived_bytes: int = 0
+    _undigested_bytes: int = 0
+    _unsent_bytes: int = 0
+    _output_due: float = math.inf
+    # The request that may run once the parser has accepted everything that came along with it.
+    _admitted: tuple[RequestResponseCycle, ASGI3Application] | None = None
+    # The request whose response is being made. `cycle` of the base class is the one last parsed.
+    _answering: RequestResponseCycle | None = None
+    # Set when the client is to be refused, maybe after the responses that are still to come.
+    _fault: _Fault | None = None
+    _is_deaf: bool = False
+    _is_counted: bool = False
+
+    # The connection.
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._began = self.loop.time()
+        self._timer = self.loop.call_later(self._shared.shortest_limit_s, self._wake)
+        if not self._has_room():
+            # uvicorn's set holds those that count; a refused client must not keep others out.
+            self.connections.discard(self)
+            self._refuse(_BUSY)
+
+    def _has_room(self) -> bool:
+        limits = self._limits
+        if limits.connections_max and len(self.connections) > limits.connections_max:
+            return False
+        if not limits.connections_per_address_max or self.client is None:
+            return True
+        counts, address = self._shared.connections_by_address, self.client[0]
+        if counts[address] >= limits.connections_per_address_max:
+            return False
+        counts[address] += 1
+        self._is_counted = True
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._timer.cancel()
+        if self._is_counted and self.client is not None:
+            counts, address = self._shared.connections_by_address, self.client[0]
+            counts[address] -= 1
+            if not counts[address]:
+                del counts[address]
+        # uvicorn tells the request last parsed; with pipelining an earlier one may be running.
+        _disconnect(self._answering)
+        super().connection_lost(exc)
+
+    # Reading.
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_deaf:
+            return
+        self._arrived_bytes = len(data)
+        self._undigested_bytes += self._arrived_bytes
+        try:
+            self._feed(data)
+        except httptools.HttpParserError:
+            self.send_400_response(_MALFORMED.detail)
+            return
+        if self._admitted is not None:
+            self._answer(*self._admitted)
+        if self._undigested_bytes > self._limits.head_bytes_max and self._reading is not _NOTHING:
+            # A head, a chunk's extension or a trailer that grows and never ends.
+            self._refuse_request(_HEAD_TOO_LARGE)
+
+    def send_400_response(self, msg: str) -> None:
+        # A fault found inside the parser's callbacks surfaces as a parser error, too.
+        self._refuse_request(self._fault or _Fault(400, _MALFORMED.code, msg))
+
+    def _feed(self, data: bytes) -> None:
+        while True:
+            try:
+                self.parser.feed_data(data)
+                return
+            except httptools.HttpParserUpgrade as upgrade:
+                data = data[upgrade.args[0] :]
+                self._decline_upgrade()
+
+    def _decline_upgrade(self) -> None:
+        """Read on as if the request had not asked for another protocol.
+
+        The parser takes all that follows such a head for the other protocol. We offer none, so what
+        follows is the request's body (Java's HTTP client asks for h2c with every plain POST), and
+        it must not be mistaken for the next request. A new parser is told nothing but how long
+        the body is.
+        """
+        framing = b"".join(
+            b"%s: %s\r\n" % (name, value)
+            for name, value in self.scope["headers"]
+            if name in (b"content-length", b"transfer-encoding")
+        )
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self.parser.feed_data(b"POST / HTTP/1.1\r\n%s\r\n" % framing)
+
+    def on_message_begin(self) -> None:
+        if self._reading is _BODY:
+            return  # The head made up by _decline_upgrade; the real one has been dealt with.
+        if self._reading is _NOTHING:
+            self._began = self.loop.time()
+            self._reading = _HEAD
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        if self._reading is _BODY:
+            return
+        # The sum counts other requests' bytes as well, but it is at hand; the loop is seldom run.
+        if (
+            self._undigested_bytes + self._arrived_bytes > self._limits.head_bytes_max
+            and self._head_bytes() > self._limits.head_bytes_max
+        ):
+            self._fault = _HEAD_TOO_LARGE
+            raise httptools.HttpParserError(_HEAD_TOO_LARGE.detail)
+        if len(self.pipeline) >= self._limits.pipelined_max:
+            self._fault = _PIPELINE_FULL
+            raise httptools.HttpParserError(_PIPELINE_FULL.detail)
+        super().on_headers_complete()
+        self._reading = _BODY
+        self._undigested_bytes = 0
+        # Trailers would otherwise join the headers that the application has already judged.
+        self.headers = []
+
+    def _head_bytes(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+
+    def on_body(self, body: bytes) -> None:
+        self._undigested_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return  # The body is still to come, see _decline_upgrade.
+        self._reading = _NOTHING
+        self._undigested_bytes = 0
+        if self.cycle.response_complete:
+            # Answered before it was read to the end; only now is the connection at rest.
+            self._idle_since = self.loop.time()
+        super().on_message_complete()
+
+    # Answering.
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        # The parser judges a transfer encoding only after its head is complete. Started from here,
+        # the application could act on a request that we are about to refuse.
+        self._admitted = (cycle, app)
+
+    def _answer(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._admitted = None
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def on_response_complete(self) -> None:
+        # Stands in for uvicorn's own, which sets and cancels a keep-alive timer for each request.
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._answer(*self.pipeline.pop())
+        elif self._fault is not None:
+            self._refuse(self._fault)
+        else:
+            self._idle_since = self.loop.time()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._expect_drain(self.loop.time())
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._idle_since = self.loop.time()
+        if not self._is_deaf:
+            self._output_due = math.inf
+
+    # Refusing.
+
+    def _refuse_request(self, fault: _Fault) -> None:
+        """Refuse the request now being read; those before it still get their responses first."""
+        self._is_deaf = True
+        at_fault = self.cycle if self._reading is _BODY else None
+        if at_fault is not None:
+            if self._admitted is not None and self._admitted[0] is at_fault:
+                self._admitted = None
+            elif self.pipeline and self.pipeline[0][0] is at_fault:
+                self.pipeline.popleft()
+            elif at_fault.response_started:
+                # Anything said now would land in the middle of its response, or after it.
+                _disconnect(at_fault)
+                self.transport.close()
+                return
+        if self._admitted is not None:
+            self._answer(*self._admitted)
+        if self._is_answering() and self._answering is not at_fault:
+            self._fault = fault
+        else:
+            self._refuse(fault)
+
+    def _is_answering(self) -> bool:
+        return self._answering is not None and not self._answering.response_complete
+
+    def _refuse(self, fault: _Fault) -> None:
+        """Say why, then hang up; what the client still sends is thrown away."""
+        self._is_deaf = True
+        self.logger.debug("Refused %s: %s", self.client, fault.code)
+        now = self.loop.time()
+        is_drained = not self.transport.get_write_buffer_size()
+        self.transport.write(self._response(fault))
+        _disconnect(self._answering)
+        self.flow.resume_reading()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        else:
+            # TLS cannot close one direction, but its close reads on until the client agrees.
+            self.transport.close()
+        self._expect_drain(now)
+        if is_drained:
+            self._output_due = now + _LINGER_S
+        self._nap(now)
+
+    def _response(self, fault: _Fault) -> bytes:
+        body = self._shared.refusal(fault.status, fault.code, fault.detail)
+        fields = [
+            *self.server_state.default_headers,
+            (b"content-type", b"application/problem+json"),
+            (b"content-length", b"%d" % len(body)),
+            (b"connection", b"close"),
+        ]
+        lines = b"".join(b"%s: %s\r\n" % field for field in fields)
+        return b"%s%s\r\n%s" % (STATUS_LINE[fault.status], lines, body)
+
+    # Deadlines.
+
+    def _wake(self) -> None:
+        now = self.loop.time()
+        if self._output_due == math.inf and self.transport.is_closing():
+            # A close waits until everything is sent, for ever if the client does not read.
+            self._expect_drain(now)
+        if self._output_due <= now:
+            self._judge_reader(now)
+        elif self._input_due() <= now:
+            self._judge_sender(now)
+        self._nap(now)
+
+    def _nap(self, now: float) -> None:
+        due = min(self._output_due, self._input_due(), now + self._shared.shortest_limit_s)
+        self._timer.cancel()
+        # The loop counts whole milliseconds; without a floor we would spin through the last one.
+        self._timer = self.loop.call_later(max(due - now, 0.001), self._wake)
+
+    def _input_due(self) -> float:
+        """When the client will have kept us waiting too long; never, while we keep it waiting."""
+        if self._is_deaf or self.transport.is_closing():
+            return math.inf
+        limits = self._limits
+        if self._reading is _HEAD:
+            return self._began + min(limits.head_timeout_s, limits.request_timeout_s)
+        if self._reading is _BODY:
+            return self._began + limits.request_timeout_s
+        if self._is_answering() or self.flow.write_paused:
+            return math.inf
+        return self._idle_since + limits.keep_alive_s
+
+    def _judge_sender(self, now: float) -> None:
+        if self._reading is _NOTHING:
+            self.transport.close()
+        elif self._is_waiting_for_us():
+            self._began = now
+        else:
+            self._refuse_request(_LATE)
+
+    def _is_waiting_for_us(self) -> bool:
+        """Tell whether the client could not have sent the rest, or had no reason to hurry."""
+        if self.flow.read_paused:
+            return True
+        if self._reading is _HEAD:
+            return self._is_answering()
+        return self._answering is not self.cycle or self.cycle.waiting_for_100_continue
+
+    def _expect_drain(self, now: float) -> None:
+        self._unsent_bytes = self.transport.get_write_buffer_size()
+        self._output_due = now + self._limits.write_timeout_s
+
+    def _judge_reader(self, now: float) -> None:
+        left = self.transport.get_write_buffer_size()
+        if left == 0 or self._unsent_bytes - left < _DRAIN_BYTES_MIN:
+            self.transport.abort()
+        else:
+            self._expect_drain(now)
+
+
+def _disconnect(cycle: RequestResponseCycle | None) -> None:
+    """Make the application's next receive a disconnect, and its sends go nowhere."""
+    if cycle is not None and not cycle.response_complete:
+        cycle.disconnected = True
+        cycle.waiting_for_100_continue = False
+        cycle.message_event.set()
+
+
+def _tls_context(
+    config: uvicorn.Config, default_context: Callable[[], ssl.SSLContext]
+) -> ssl.SSLContext:
+    context = default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, with our limits on the TLS handshake, which precedes any protocol."""
+
+    def __init__(self, config: uvicorn.Config, limits: WireLimits) -> None:
+        super().__init__(config)
+        self._limits = limits
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if not self.config.is_ssl:
+            await super().startup(sockets)
+            return
+        # uvicorn has no setting for these, and uvloop waits a minute for a handshake. The loop's
+        # method is covered only for as long as uvicorn opens its listeners.
+        loop = asyncio.get_running_loop()
+        loop.create_server = partial(  # type: ignore[method-assign]
+            loop.create_server,
+            ssl_handshake_timeout=self._limits.head_timeout_s,
+            ssl_shutdown_timeout=self._limits.write_timeout_s,
+        )
+        try:
+            await super().startup(sockets)
+        finally:
+            del loop.create_server

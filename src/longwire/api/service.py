@@ -1,0 +1,116 @@
+"""What is served about the service itself: health, metrics, the OpenAPI document, its page."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from longwire.api.docs_page import ASSETS, CONTENT_SECURITY_POLICY, Asset
+from longwire.api.instruments import MEDIA_TYPE, Instruments
+from longwire.api.openapi import plain_document
+from longwire.api.routes import NO_TOKEN, PlainRoute, Request, Response
+from longwire.errors import LongwireError
+from longwire.store import rights
+from longwire.store.database import Database
+
+READY_TIMEOUT_S = 2.0
+
+_ANYONE = "nothing about any group is told"
+
+
+class ServicePages:
+    def __init__(self, database: Database, instruments: Instruments) -> None:
+        self._database = database
+        self._instruments = instruments
+        self._openapi = b"{}"
+
+    def describe(self, openapi: dict[str, object]) -> None:
+        """Hand over the finished document; it lists these pages too, so it comes last."""
+        self._openapi = msgspec.json.encode(openapi)
+
+    async def live(self, request: Request, body: bytes) -> Response:
+        return Response(200, b'{"status":"ok"}')
+
+    async def ready(self, request: Request, body: bytes) -> Response:
+        reason = await self._why_not_ready()
+        if reason is None:
+            return Response(200, b'{"status":"ok"}')
+        return Response(503, msgspec.json.encode({"status": "unavailable", "reason": reason}))
+
+    async def metrics(self, request: Request, body: bytes) -> Response:
+        is_ready = await self._why_not_ready() is None
+        return Response(200, self._instruments.text(self._database, is_ready=is_ready), MEDIA_TYPE)
+
+    async def openapi(self, request: Request, body: bytes) -> Response:
+        return Response(200, self._openapi)
+
+    async def _why_not_ready(self) -> str | None:
+        if self._database.broken:
+            return "the database failed; the service is about to stop"
+        try:
+            await asyncio.wait_for(self._database.read(rights.epoch_and_time), READY_TIMEOUT_S)
+        except (TimeoutError, LongwireError):
+            return "the database does not answer"
+        return None
+
+    def routes(self) -> list[PlainRoute]:
+        ok = {200: "It is."}
+        pages = [
+            PlainRoute(
+                method="GET",
+                path="/health/live",
+                handler=self.live,
+                needs=NO_TOKEN,
+                rule=_ANYONE,
+                document=plain_document("Is the process alive?", "application/json", statuses=ok),
+            ),
+            PlainRoute(
+                method="GET",
+                path="/health/ready",
+                handler=self.ready,
+                needs=NO_TOKEN,
+                rule=_ANYONE,
+                document=plain_document(
+                    "Can it do its work?",
+                    "application/json",
+                    statuses={**ok, 503: "Not now; `reason` says why."},
+                ),
+            ),
+            PlainRoute(
+                method="GET",
+                path="/metrics",
+                handler=self.metrics,
+                needs=NO_TOKEN,
+                rule=_ANYONE,
+                document=plain_document(
+                    "Counters for Prometheus", "text/plain", statuses={200: "The counters."}
+                ),
+            ),
+            PlainRoute(
+                method="GET",
+                path="/openapi.json",
+                handler=self.openapi,
+                needs=NO_TOKEN,
+                rule=_ANYONE,
+            ),
+        ]
+        return pages + [_page(path, asset) for path, asset in ASSETS.items()]
+
+
+def _page(path: str, asset: Asset) -> PlainRoute:
+    response = Response(
+        200,
+        asset.content,
+        asset.media_type,
+        ((b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),),
+    )
+    return PlainRoute(
+        method="GET", path=path, handler=_always(response), needs=NO_TOKEN, rule=_ANYONE
+    )
+
+
+def _always(response: Response) -> Callable[[Request, bytes], Awaitable[Response]]:
+    async def answer(request: Request, body: bytes) -> Response:
+        return response
+
+    return answer

@@ -1,0 +1,404 @@
+"""Bytes from outside become checked values, or a list of everything that is wrong with them.
+
+The fast way is one pass of msgspec straight into the expected type. Only when that refuses, or the
+text holds something suspicious, the slow way looks at every field on its own, so that the caller
+hears of all mistakes at once.
+"""
+
+import functools
+import json
+import re
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+from msgspec import Meta
+
+from longwire.errors import BadInput, Fault, TooLarge
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+class Query(msgspec.Struct, kw_only=True, rename="camel"):
+    """The query parameters of an operation."""
+
+
+class Body(msgspec.Struct, kw_only=True, rename="camel"):
+    """The JSON object an operation takes."""
+
+
+class Reply(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
+    """The JSON object an operation answers; what is not known is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputLimits:
+    """How much of anything a request may carry."""
+
+    body_bytes_max: int = 1024 * 1024
+    bulk_body_bytes_max: int = 8 * 1024 * 1024
+    json_depth_max: int = 32
+    page_items_max: int = 1_000
+    page_items_default: int = 100
+    bulk_ids_max: int = 1_000
+    tags_max: int = 50
+    tag_characters_max: int = 64
+
+
+def up_to(limit: str, *, unit: str) -> Meta:
+    """Marks a type as bounded by a setting, where msgspec's own bounds are written in stone."""
+    return Meta(extra={"limit": limit, "unit": unit})
+
+
+Id = Annotated[str, Meta(min_length=1, max_length=128)]
+Name = Annotated[str, Meta(min_length=1, max_length=256)]
+Text = Annotated[str, Meta(max_length=4_096)]
+Email = Annotated[str, Meta(min_length=3, max_length=254, examples=["ada@example.com"])]
+GroupId = Annotated[str, Meta(min_length=1, max_length=128, examples=["880148294221312"])]
+Tag = Annotated[str, Meta(min_length=1), up_to("tag_characters_max", unit="characters")]
+Tags = Annotated[list[Tag], up_to("tags_max", unit="tags")]
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Count = Annotated[int, Meta(ge=0)]
+DateText = Annotated[
+    str,
+    Meta(
+        examples=["2026-11-15T08:30:00.000Z"],
+        extra_json_schema={"format": "date-time"},
+    ),
+]
+
+
+class Paged(Query):
+    """What every paged list takes."""
+
+    limit: (
+        Annotated[
+            Annotated[int, Meta(ge=1, description="At most so many items.")],
+            up_to("page_items_max", unit="items"),
+        ]
+        | None
+    ) = None
+    next_token: Annotated[str, Meta(description="The nextToken of the page before.")] | None = None
+
+
+# --- queries ---
+
+
+def decode_query(raw: bytes, expected: type[S], limits: InputLimits) -> S:
+    """The parameters of a query string; unknown ones are ignored."""
+    values, faults = _query_values(raw, wire_names(expected).values())
+    if not faults:
+        try:
+            query = msgspec.convert(values, expected, strict=False)
+        except msgspec.ValidationError:
+            pass
+        else:
+            faults = list(_beyond_limits(query, limits))
+            if not faults:
+                return query
+    faults = faults or list(_faults(values, expected, "", strict=False))
+    raise BadInput(faults=_once(faults))
+
+
+def _query_values(raw: bytes, known: Any) -> tuple[dict[str, str], list[Fault]]:
+    values: dict[str, str] = {}
+    faults: list[Fault] = []
+    for pair in raw.split(b"&") if raw else ():
+        name_raw, _, value_raw = pair.partition(b"=")
+        try:
+            name = _unquote(name_raw)
+        except UnicodeDecodeError:
+            continue  # no parameter of ours
+        if name not in known:
+            continue
+        if name in values:
+            faults.append(Fault(name, "is given more than once"))
+            continue
+        try:
+            values[name] = _unquote(value_raw)
+        except UnicodeDecodeError:
+            faults.append(Fault(name, "is not valid UTF-8"))
+            continue
+        if "\x00" in values[name]:
+            faults.append(Fault(name, "must not contain NUL"))
+    return values, faults
+
+
+def _unquote(raw: bytes) -> str:
+    if b"%" in raw or b"+" in raw:
+        raw = unquote_to_bytes(raw.replace(b"+", b" "))
+    return raw.decode()
+
+
+# --- bodies ---
+
+# Escapes that can put NUL or half of a surrogate pair into a text.
+_SUSPICIOUS = re.compile(rb"\\u0000|\\u[dD][89a-fA-F]")
+
+
+def decode_body(raw: bytes, expected: type[S], limits: InputLimits) -> S:
+    """The JSON object of a request; unknown members are ignored."""
+    check_text(raw)
+    check_depth(raw, limits.json_depth_max)
+    if not _SUSPICIOUS.search(raw):
+        try:
+            body: S = _decoder(expected).decode(raw)
+        except (msgspec.MsgspecError, RecursionError):
+            pass
+        else:
+            faults = list(_beyond_limits(body, limits))
+            if not faults:
+                return body
+            raise BadInput(faults=faults)
+    return _decode_slowly(raw, expected, limits)
+
+
+def _decode_slowly(raw: bytes, expected: type[S], limits: InputLimits) -> S:
+    try:
+        value = json.loads(raw, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise BadInput("The body is nested too deeply.") from error
+    except ValueError as error:
+        raise BadInput(f"The body is not valid JSON: {error}.") from error
+    faults = list(_faults(value, expected, "", strict=True))
+    if not faults:
+        body = msgspec.convert(value, expected)
+        faults = [*_unprintable(value, expected), *_beyond_limits(body, limits)]
+        if not faults:
+            return body
+    raise BadInput(faults=_once(faults))
+
+
+def check_text(raw: bytes) -> None:
+    if not raw.isascii():
+        try:
+            raw.decode()
+        except UnicodeDecodeError as error:
+            raise BadInput(f"The body is not valid UTF-8 at byte {error.start}.") from error
+
+
+_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
+
+
+def check_depth(raw: bytes, depth_max: int) -> None:
+    """Refuse deep nesting before anything recurses into it."""
+    if raw.count(b"[") + raw.count(b"{") <= depth_max:
+        return
+    depth = 0
+    for token in _STRUCTURE.finditer(raw):
+        first = raw[token.start()]
+        if first in b"[{":
+            depth += 1
+            if depth > depth_max:
+                raise BadInput(f"The body is nested deeper than {depth_max} levels.")
+        elif first in b"]}":
+            depth -= 1
+
+
+def check_size(size: int, size_max: int) -> None:
+    if size > size_max:
+        raise TooLarge(f"The body may have at most {size_max} bytes.")
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+@functools.cache
+def _decoder(expected: type[S]) -> msgspec.json.Decoder[S]:
+    return msgspec.json.Decoder(expected)
+
+
+# --- names ---
+
+
+@functools.cache
+def wire_names(struct: type[msgspec.Struct]) -> Mapping[str, str]:
+    """How each field of a struct is spelled outside."""
+    return {field.name: field.encode_name for field in msgspec.structs.fields(struct)}
+
+
+# --- everything that is wrong ---
+
+
+def _faults(value: Any, expected: Any, path: str, *, strict: bool) -> Iterator[Fault]:
+    """Each wrong place in `value`, in the order of the expected fields."""
+    struct = _struct_in(expected)
+    items = _items_in(expected)
+    if struct is not None and isinstance(value, dict):
+        for field in msgspec.structs.fields(struct):
+            place = f"{path}.{field.encode_name}" if path else field.encode_name
+            if field.encode_name in value:
+                yield from _faults(value[field.encode_name], field.type, place, strict=strict)
+            elif field.required:
+                yield Fault(place, "is required")
+        return
+    if items is not None and isinstance(value, list):
+        inner = [
+            fault
+            for index, item in enumerate(value)
+            for fault in _faults(item, items, f"{path}[{index}]", strict=strict)
+        ]
+        if inner:
+            yield from inner
+            return
+    try:
+        msgspec.convert(value, expected, strict=strict)
+    except msgspec.ValidationError as error:
+        yield Fault(path or "body", _in_words(str(error)))
+
+
+def _unprintable(value: Any, expected: Any, path: str = "") -> Iterator[Fault]:
+    """Each text among the expected fields that no database keeps."""
+    struct = _struct_in(expected)
+    if isinstance(value, str):
+        if "\x00" in value:
+            yield Fault(path, "must not contain NUL")
+        elif any("\ud800" <= character <= "\udfff" for character in value):
+            yield Fault(path, "contains half of a surrogate pair")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _unprintable(item, _items_in(expected), f"{path}[{index}]")
+    elif isinstance(value, dict) and struct is not None:
+        for field in msgspec.structs.fields(struct):
+            if field.encode_name in value:
+                place = f"{path}.{field.encode_name}" if path else field.encode_name
+                yield from _unprintable(value[field.encode_name], field.type, place)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    field: str
+    wire_name: str
+    limit: str
+    unit: str
+    per_item: bool
+
+
+def _beyond_limits(value: msgspec.Struct, limits: InputLimits) -> Iterator[Fault]:
+    for bound in bounds(type(value)):
+        found = getattr(value, bound.field)
+        most = getattr(limits, bound.limit)
+        if found is None:
+            continue
+        if bound.per_item:
+            for index, item in enumerate(found):
+                if len(item) > most:
+                    place = f"{bound.wire_name}[{index}]"
+                    yield Fault(place, f"must have at most {most} {bound.unit}")
+        elif isinstance(found, int):
+            if found > most:
+                yield Fault(bound.wire_name, f"must be at most {most}")
+        elif len(found) > most:
+            yield Fault(bound.wire_name, f"must have at most {most} {bound.unit}")
+
+
+@functools.cache
+def bounds(struct: type[msgspec.Struct]) -> Sequence[Bound]:
+    found: list[Bound] = []
+    for field in msgspec.structs.fields(struct):
+        for per_item, annotated in ((False, field.type), (True, _items_in(field.type))):
+            found += [
+                Bound(field.name, field.encode_name, extra["limit"], extra["unit"], per_item)
+                for extra in limits_on(annotated)
+            ]
+    return found
+
+
+def limits_on(annotated: Any) -> Iterator[Mapping[str, str]]:
+    """The settings that bound a type (see `up_to`)."""
+    if typing.get_origin(annotated) is Annotated:
+        base, *metas = typing.get_args(annotated)
+        for meta in metas:
+            if isinstance(meta, Meta) and meta.extra and "limit" in meta.extra:
+                yield meta.extra
+        yield from limits_on(base)
+    elif _is_union(annotated):
+        for option in typing.get_args(annotated):
+            yield from limits_on(option)
+
+
+def _is_union(annotated: Any) -> bool:
+    return typing.get_origin(annotated) in (typing.Union, types.UnionType)
+
+
+def _options(annotated: Any) -> list[Any]:
+    """The types a value may have, without the wrapping."""
+    if typing.get_origin(annotated) is Annotated:
+        return _options(typing.get_args(annotated)[0])
+    if _is_union(annotated):
+        return [option for each in typing.get_args(annotated) for option in _options(each)]
+    return [annotated]
+
+
+def _struct_in(annotated: Any) -> type[msgspec.Struct] | None:
+    for option in _options(annotated):
+        if isinstance(option, type) and issubclass(option, msgspec.Struct):
+            return option
+    return None
+
+
+def _items_in(annotated: Any) -> Any | None:
+    for option in _options(annotated):
+        if typing.get_origin(option) is list:
+            return typing.get_args(option)[0]
+    return None
+
+
+def _once(faults: Sequence[Fault]) -> list[Fault]:
+    return list(dict.fromkeys(faults))
+
+
+# --- msgspec's messages for people who do not know Python ---
+
+_WORDS = {
+    "str": "a string",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+}
+_SENTENCES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    (
+        re.compile(r"Expected `(.+?)`, got `(.+?)`"),
+        lambda m: f"must be {_kinds(m[1])}, not {_kinds(m[2])}",
+    ),
+    (
+        re.compile(r"Expected `str` of length <= (\d+)"),
+        lambda m: f"must have at most {m[1]} characters",
+    ),
+    (re.compile(r"Expected `str` of length >= 1\b"), lambda m: "must not be empty"),
+    (
+        re.compile(r"Expected `str` of length >= (\d+)"),
+        lambda m: f"must have at least {m[1]} characters",
+    ),
+    (
+        re.compile(r"Expected `array` of length <= (\d+)"),
+        lambda m: f"must have at most {m[1]} items",
+    ),
+    (
+        re.compile(r"Expected `array` of length >= (\d+)"),
+        lambda m: f"must have at least {m[1]} items",
+    ),
+    (re.compile(r"Expected `(?:int|float)` >= (\S+)"), lambda m: f"must be at least {m[1]}"),
+    (re.compile(r"Expected `(?:int|float)` <= (\S+)"), lambda m: f"must be at most {m[1]}"),
+)
+
+
+def _in_words(message: str) -> str:
+    message = message.split(" - at ")[0]
+    for pattern, sentence in _SENTENCES:
+        if match := pattern.match(message):
+            return sentence(match)
+    return message[0].lower() + message[1:]
+
+
+def _kinds(union: str) -> str:
+    kinds = [kind for kind in union.split(" | ") if kind != "null"] or ["null"]
+    return " or ".join(_WORDS.get(kind, kind) for kind in kinds)

@@ -1,0 +1,412 @@
+"""The `longwire` command: serving, and what an operator does beside it.
+
+Every setting is a flag of `serve`; the other commands take those that find the database. Commands
+that print take `--json`.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from longwire import __version__, app, logs, settings
+from longwire.api.dates import date_text, optional_date_text
+from longwire.clock import DAY, Clock
+from longwire.errors import LongwireError
+from longwire.fleet import catalogue
+from longwire.identity import tokens
+from longwire.model import SYSTEM, DeviceType
+from longwire.serve import INHERITED_SOCKET, serve, serve_as_worker
+from longwire.settings import Settings, WrongSettings
+from longwire.store import audit as store_audit
+from longwire.store import credentials as store_credentials
+from longwire.store.database import Database, Tx
+from longwire.store.postgres import UnsafeServer
+from longwire.store.upgrade import FromTheFuture
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+FINDS_DATABASE = ("data", "database", "secret_key")
+
+
+def main() -> None:
+    """Run the command line; what the operator can mend ends in one sentence, not in a traceback."""
+    os.umask(0o077)  # what this service writes is nobody else's business
+    try:
+        commands(prog_name="longwire")
+    except (WrongSettings, app.CannotStart, LongwireError, UnsafeServer, FromTheFuture) as error:
+        click.echo(f"longwire: {error}", err=True)
+        sys.exit(2)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="longwire %(version)s")
+def commands() -> None:
+    """Devices in groups, what they say, and who hears it."""
+
+
+# --- options shared by commands ---
+
+
+def _flags(*names: str) -> Callable[[F], F]:
+    """The flags of some settings, or of all, read off the table of settings."""
+
+    def add(command: F) -> F:
+        for each in reversed(settings.explained()):
+            if not names or each.name in names:
+                shown = each.default if each.default not in ("", ()) else "none"
+                command = click.option(
+                    each.flag,
+                    each.name,
+                    default=None,
+                    help=f"{each.reason} [default: {shown}]",
+                    metavar="TEXT",
+                )(command)
+        return click.option(
+            "--config",
+            type=click.Path(path_type=Path),
+            envvar="LONGWIRE_CONFIG",
+            default=None,
+            help="a TOML file with settings",
+        )(command)
+
+    return add
+
+
+_as_json = click.option("--json", "as_json", is_flag=True, help="print JSON")
+
+
+def _load(config: Path | None, flags: dict[str, Any]) -> Settings:
+    return settings.load(flags, os.environ, config)
+
+
+# --- serving ---
+
+
+@commands.command("serve")
+@_flags()
+def serve_command(config: Path | None, **flags: Any) -> None:
+    """Serve until told to stop."""
+    chosen = _load(config, flags)
+    logs.set_up(chosen.log_level, chosen.log_format)
+    inherited = os.environ.pop(INHERITED_SOCKET, None)
+    if inherited is not None:
+        sys.exit(serve_as_worker(chosen, int(inherited)))
+    sys.exit(serve(chosen, _announce))
+
+
+def _announce(chosen: Settings, prepared: app.Prepared) -> None:
+    url = app.base_url(chosen)
+    kept = chosen.database.partition("@")[2] if chosen.database else str(chosen.data)
+    click.echo(f"longwire {__version__} serves {url} ({url}/docs), database: {kept}")
+    if chosen.egress_allow:
+        allowed = ", ".join(str(network) for network in chosen.egress_allow)
+        click.echo(f"outgoing connections may also reach {allowed}")
+    if prepared.founded is not None:
+        made = prepared.founded
+        click.echo(
+            f"\nThis is the first start. The operator's credentials, also kept in "
+            f"{chosen.data / 'operator.json'}:\n\n"
+            f"  client id      {made.client_id}\n"
+            f"  client secret  {made.client_secret}\n\n"
+            f"Get a token:\n\n"
+            f"  curl -s -X POST -u '{made.client_id}:{made.client_secret}' "
+            f"-H 'Content-Type: application/x-www-form-urlencoded' "
+            f"'{chosen.auth_url or url}/oauth2/token?grant_type=client_credentials'\n"
+        )
+    sys.stdout.flush()
+
+
+@commands.command("migrate")
+@_flags(*FINDS_DATABASE)
+@_as_json
+def migrate_command(config: Path | None, as_json: bool, **flags: Any) -> None:
+    """Bring the database to this version's schema, and fill it when it is empty."""
+    chosen = _load(config, flags)
+    database, keep_key = app.open_database(chosen, Clock(), is_guest=True)
+    prepared = app.prepare(database, chosen, keep_key)
+    _print(
+        {"steps": prepared.steps, "founded": prepared.founded is not None},
+        as_json,
+        f"{len(prepared.steps)} step(s) run"
+        + (f"; credentials are in {chosen.data / 'operator.json'}" if prepared.founded else ""),
+    )
+
+
+@commands.command("config")
+@_flags()
+@_as_json
+def config_command(config: Path | None, as_json: bool, **flags: Any) -> None:
+    """Print every setting: its value, its default, its reason."""
+    chosen = _load(config, flags)
+    rows = [_setting_row(chosen, each) for each in settings.explained()]
+    _print_table(rows, ("name", "value", "default", "reason"), as_json)
+
+
+def _setting_row(chosen: Settings, each: settings.Explained) -> dict[str, Any]:
+    value = getattr(chosen, each.name)
+    return {
+        "name": each.name,
+        "flag": each.flag,
+        "variable": each.variable,
+        "value": "***" if each.is_secret and value else _plain(value),
+        "default": _plain(each.default),
+        "reason": each.reason,
+    }
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, tuple):
+        return [str(part) for part in value]
+    return value if isinstance(value, int | float | str) else str(value)
+
+
+# --- credentials ---
+
+
+@commands.group("credentials")
+def credentials_group() -> None:
+    """Client ids and secrets that act as people."""
+
+
+@credentials_group.command("issue")
+@click.option("--email", required=True, help="whose credentials; entered if new")
+@click.option("--first-name", default=None)
+@click.option("--last-name", default=None)
+@click.option("--operator", is_flag=True, help="hold every permission in every group")
+@click.option("--expires-days", type=click.IntRange(min=1), default=None, help="end after so long")
+@_flags(*FINDS_DATABASE)
+@_as_json
+def credentials_issue(
+    email: str,
+    first_name: str | None,
+    last_name: str | None,
+    operator: bool,
+    expires_days: int | None,
+    config: Path | None,
+    as_json: bool,
+    **flags: Any,
+) -> None:
+    """Issue credentials; the secret is shown this once."""
+
+    def work(tx: Tx) -> tokens.NewCredential:
+        return tokens.issue_credential(
+            tx,
+            SYSTEM,
+            email,
+            first_name=first_name,
+            last_name=last_name,
+            is_operator=operator,
+            expires_at=None if expires_days is None else tx.now + expires_days * DAY,
+        )
+
+    issued = _write(_load(config, flags), work)
+    made = {
+        "clientId": issued.credential.client_id,
+        "clientSecret": issued.secret,
+        "userId": issued.credential.user_id,
+    }
+    _print(made, as_json, "\n".join(f"{name:13} {value}" for name, value in made.items()))
+
+
+@credentials_group.command("list")
+@_flags(*FINDS_DATABASE)
+@_as_json
+def credentials_list(config: Path | None, as_json: bool, **flags: Any) -> None:
+    """List all credentials, without their secrets."""
+    found = _read(_load(config, flags), store_credentials.every)
+    rows = [
+        {
+            "clientId": each.client_id,
+            "userId": each.user_id,
+            "email": each.email,
+            "createdAt": date_text(each.created_at),
+            "expiresAt": optional_date_text(each.expires_at),
+        }
+        for each in found
+    ]
+    _print_table(rows, ("clientId", "email", "userId", "createdAt", "expiresAt"), as_json)
+
+
+@credentials_group.command("revoke")
+@click.argument("client_id")
+@_flags(*FINDS_DATABASE)
+@_as_json
+def credentials_revoke(client_id: str, config: Path | None, as_json: bool, **flags: Any) -> None:
+    """Revoke credentials; their tokens stop working within two seconds."""
+    _write(_load(config, flags), lambda tx: tokens.revoke_credential(tx, SYSTEM, client_id))
+    _print({"revoked": client_id}, as_json, f"{client_id} is revoked")
+
+
+# --- device types ---
+
+
+@commands.group("device-type")
+def device_type_group() -> None:
+    """The catalogue of device types."""
+
+
+@device_type_group.command("add")
+@click.argument("name", required=False)
+@click.option("--display-name", default=None)
+@click.option("--default-configuration", default=None, help="any text, often JSON")
+@click.option("--battery", default=None)
+@click.option("--firmware-version", default=None)
+@click.option(
+    "--file",
+    "source",
+    type=click.File(),
+    default=None,
+    help="a JSON list of types with the names of GET /device/type",
+)
+@_flags(*FINDS_DATABASE)
+@_as_json
+def device_type_add(
+    name: str | None,
+    display_name: str | None,
+    default_configuration: str | None,
+    battery: str | None,
+    firmware_version: str | None,
+    source: Any,
+    config: Path | None,
+    as_json: bool,
+    **flags: Any,
+) -> None:
+    """Add device types, or change those of the same name."""
+    if (name is None) == (source is None):
+        raise click.UsageError("give a NAME or --file")
+    if name is not None:
+        types = [
+            DeviceType(
+                name, display_name or name, default_configuration or "{}", battery, firmware_version
+            )
+        ]
+    else:
+        types = _types_in(source.read())
+    kept = _write(
+        _load(config, flags), lambda tx: [catalogue.put(tx, SYSTEM, each) for each in types]
+    )
+    names = [each.name for each in kept]
+    _print({"added": names}, as_json, f"added {', '.join(names)}")
+
+
+def _types_in(text: str) -> list[DeviceType]:
+    try:
+        listed = json.loads(text)
+        return [
+            DeviceType(
+                name=str(each["name"]),
+                display_name=str(each.get("displayName", each["name"])),
+                default_configuration=str(each.get("defaultConfiguration", "{}")),
+                battery=each.get("battery"),
+                firmware_version=each.get("firmwareVersion"),
+            )
+            for each in (listed if isinstance(listed, list) else [listed])
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise click.UsageError(f"the file is not a JSON list of device types: {error}") from error
+
+
+@device_type_group.command("list")
+@_flags(*FINDS_DATABASE)
+@_as_json
+def device_type_list(config: Path | None, as_json: bool, **flags: Any) -> None:
+    """List the device types."""
+    rows = [
+        {
+            "name": each.name,
+            "displayName": each.display_name,
+            "defaultConfiguration": each.default_configuration,
+            "battery": each.battery,
+            "firmwareVersion": each.firmware_version,
+            "builtIn": each.is_built_in,
+        }
+        for each in _read(_load(config, flags), catalogue.every)
+    ]
+    _print_table(rows, ("name", "displayName", "defaultConfiguration", "builtIn"), as_json)
+
+
+@device_type_group.command("remove")
+@click.argument("name")
+@_flags(*FINDS_DATABASE)
+@_as_json
+def device_type_remove(name: str, config: Path | None, as_json: bool, **flags: Any) -> None:
+    """Remove a device type that is not built in."""
+    _write(_load(config, flags), lambda tx: catalogue.remove(tx, SYSTEM, name))
+    _print({"removed": name}, as_json, f"removed {name}")
+
+
+# --- the audit trail ---
+
+
+@commands.command("audit")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@click.option("--group", "group_id", default=None, help="only of this group")
+@_flags(*FINDS_DATABASE)
+@_as_json
+def audit_command(
+    limit: int, group_id: str | None, config: Path | None, as_json: bool, **flags: Any
+) -> None:
+    """Show who changed what, newest first."""
+    rows = _read(_load(config, flags), lambda tx: store_audit.latest(tx, limit, group_id=group_id))
+    for row in rows:
+        row["at"] = date_text(int(str(row["at"])))
+    shown = ("at", "actor_id", "action", "object_id", "group_id", "address", "request_id", "detail")
+    _print_table(rows, shown, as_json)
+
+
+# --- working on the database beside a serving process ---
+
+
+@contextmanager
+def _visiting(chosen: Settings) -> Iterator[Database]:
+    """The database, when it has been filled; a command never makes one by accident."""
+    if not chosen.database and not (chosen.data / "longwire.db").exists():
+        raise app.CannotStart(
+            f"There is no database in {chosen.data}. Start `longwire serve` once, or run "
+            "`longwire migrate`."
+        )
+    logs.set_up("error", "auto")
+    database, keep_key = app.open_database(chosen, Clock(), is_guest=True)
+    app.prepare(database, chosen, keep_key)
+    database.start()
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def _read(chosen: Settings, work: Callable[[Tx], T]) -> T:
+    with _visiting(chosen) as database:
+        return asyncio.run(database.read(work))
+
+
+def _write(chosen: Settings, work: Callable[[Tx], T]) -> T:
+    with _visiting(chosen) as database:
+        return asyncio.run(database.write(work))
+
+
+# --- printing ---
+
+
+def _print(value: dict[str, Any], as_json: bool, text: str) -> None:
+    click.echo(json.dumps(value) if as_json else text)
+
+
+def _print_table(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(rows))
+        return
+    table = Table(*columns, box=None)
+    for row in rows:
+        table.add_row(*("" if row[name] is None else str(row[name]) for name in columns))
+    Console().print(table)

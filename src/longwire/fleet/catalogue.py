@@ -1,0 +1,83 @@
+"""The catalogue of device types: those built in, and those the operator adds."""
+
+import json
+from dataclasses import replace
+
+from longwire.errors import Conflict, missing, wrong
+from longwire.model import Actor, DeviceType
+from longwire.store import audit
+from longwire.store import device_types as store
+from longwire.store.database import Tx
+
+NAME_CHARACTERS_MAX = 128
+
+
+def _configuration(**values: object) -> str:
+    return json.dumps(values, separators=(",", ":"))
+
+
+BUILT_IN = (
+    DeviceType("generic", "Generic device", _configuration()),
+    DeviceType(
+        "tracker",
+        "GPS tracker",
+        _configuration(reportEverySeconds=600, reportOnMove=True, gpsTimeoutSeconds=90),
+        battery="2 x AA",
+        firmware_version="1.0",
+    ),
+    DeviceType(
+        "temperature",
+        "Temperature and humidity sensor",
+        _configuration(reportEverySeconds=900, lowCelsius=2, highCelsius=8),
+        battery="1 x CR2477",
+        firmware_version="1.0",
+    ),
+    DeviceType(
+        "button",
+        "Button",
+        _configuration(longPressSeconds=3, heartbeatEverySeconds=86_400),
+        battery="1 x CR2032",
+        firmware_version="1.0",
+    ),
+    DeviceType(
+        "meter",
+        "Pulse meter",
+        _configuration(reportEverySeconds=3_600, pulsesPerUnit=100, unit="m3"),
+        battery="1 x D",
+        firmware_version="1.0",
+    ),
+)
+
+
+def complete(tx: Tx) -> None:
+    """Add the built-in types that are missing; one that the operator changed stays as it is."""
+    for device_type in BUILT_IN:
+        if store.get(tx, device_type.name) is None:
+            store.put(tx, replace(device_type, is_built_in=True))
+
+
+def every(tx: Tx) -> list[DeviceType]:
+    return store.every(tx)
+
+
+def put(tx: Tx, actor: Actor, device_type: DeviceType) -> DeviceType:
+    """Add a type, or change the one of that name."""
+    name = device_type.name
+    if not name or len(name) > NAME_CHARACTERS_MAX or "\x00" in name:
+        raise wrong("name", f"must have 1 to {NAME_CHARACTERS_MAX} characters")
+    present = store.get(tx, name)
+    kept = replace(device_type, is_built_in=present is not None and present.is_built_in)
+    store.put(tx, kept)
+    audit.note(tx, actor, "deviceType.put", name)
+    return kept
+
+
+def remove(tx: Tx, actor: Actor, name: str) -> DeviceType:
+    present = store.get(tx, name)
+    if present is None:
+        raise missing("name", "device type")
+    if present.is_built_in:
+        raise Conflict(f"The device type {name} is built in and cannot be removed.")
+    store.delete(tx, name)
+    audit.note(tx, actor, "deviceType.remove", name)
+    return present

@@ -1,0 +1,38 @@
+"""Failed tries at the token endpoint, and callers in a hurry: buckets that refill with time."""
+
+import math
+from collections import OrderedDict
+from collections.abc import Hashable
+
+from longwire.clock import SECOND, Clock, Moment
+
+
+class Throttle:
+    """Each key may take `burst` at once and `per_minute` in the long run.
+
+    Only so many keys are remembered; the ones unused for longest are forgotten first, by when their
+    bucket is nearly always full again.
+    """
+
+    def __init__(self, clock: Clock, *, burst: int, per_minute: float, keys_max: int = 50_000):
+        self._clock = clock
+        self._burst = burst
+        self._per_moment = per_minute / (60 * SECOND)
+        self._keys_max = keys_max
+        self._buckets: OrderedDict[Hashable, tuple[float, Moment]] = OrderedDict()
+
+    def wait_s(self, key: Hashable) -> int:
+        """How many seconds until the key may take again; 0 for at once."""
+        lacking = 1 - self._level(key)
+        return 0 if lacking <= 0 else max(1, math.ceil(lacking / self._per_moment / SECOND))
+
+    def take(self, key: Hashable) -> None:
+        self._buckets[key] = (max(0.0, self._level(key) - 1), self._clock.now())
+        self._buckets.move_to_end(key)
+        if len(self._buckets) > self._keys_max:
+            self._buckets.popitem(last=False)
+
+    def _level(self, key: Hashable) -> float:
+        level, since = self._buckets.get(key, (float(self._burst), 0))
+        passed = max(0, self._clock.now() - since)
+        return min(float(self._burst), level + passed * self._per_moment)

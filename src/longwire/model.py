@@ -1,0 +1,168 @@
+"""The nouns of the service as plain frozen values; no behaviour beyond what a value can say.
+
+Change makes a new value (`dataclasses.replace`). Moments are microseconds since 1970 (`clock`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Literal, TypeVar
+
+from longwire.clock import Moment
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Whoever acts: a person, or a group's app client. Chosen by the token, by nothing else."""
+
+    kind: Literal["user", "client", "system"]
+    id: str
+    is_operator: bool = False
+    group_id: str | None = None  # the home of an app client
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a request came from, for the audit trail."""
+
+    address: str
+    request_id: str
+
+
+SYSTEM = Actor("system", "system", is_operator=True)
+LOCAL = Origin("local", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The groups in which somebody holds a permission: the key the store asks for.
+
+    Either exactly `group_ids`, or, when `holder` is set, every group in which the holder has the
+    permission. Only `identity/access.py` makes one, so that whoever reads has been checked.
+    """
+
+    permission: str
+    group_ids: frozenset[str] = frozenset()
+    holder: Actor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A piece of a list and the key of its last row, when there is more."""
+
+    items: Sequence[T]
+    last_key: tuple[int | str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """How much of a list is wanted, and after which row."""
+
+    limit: int
+    after: tuple[int | str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    id: str
+    name: str
+    description: str
+    is_built_in: bool = False
+    is_platform_wide: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    id: str
+    name: str
+    description: str
+    permissions: tuple[str, ...]
+    is_removable: bool = True
+    created_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PushToken:
+    sealed_token: str
+    digest: bytes
+    type: str
+    created_at: Moment
+    created_by: str
+    device_name: str | None = None
+    is_enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    id: str
+    email: str
+    created_at: Moment
+    updated_at: Moment
+    name: str | None = None
+    first_name: str | None = None
+    last_name: str | None = None
+    gender: str | None = None
+    seen_at: Moment | None = None
+    is_operator: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    id: str
+    owner_id: str
+    sealed_token: str
+    administrator_role_id: str
+    default_role_id: str
+    created_at: Moment
+    updated_at: Moment
+    created_by: str
+    updated_by: str
+    name: str | None = None
+    description: str | None = None
+    parent_id: str | None = None
+    tags: tuple[str, ...] = ()
+    device_count: int = 0
+    connector_count: int = 0
+    notification_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    group_id: str
+    user_id: str
+    role_id: str
+    created_at: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class AppClient:
+    id: str
+    group_id: str
+    name: str
+    sealed_secret: str
+    created_at: Moment
+    created_by: str
+    description: str | None = None
+    expires_at: Moment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A client id whose bearer acts as a user; issued by the operator."""
+
+    client_id: str
+    user_id: str
+    created_at: Moment
+    expires_at: Moment | None = None
+    email: str | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceType:
+    name: str
+    display_name: str
+    default_configuration: str
+    battery: str | None = None
+    firmware_version: str | None = None
+    is_built_in: bool = False

@@ -1,0 +1,182 @@
+"""Running the service as a process: its socket, its lock, its worker processes, its end."""
+
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from pathlib import Path
+from types import FrameType
+
+import structlog
+
+from longwire import app
+from longwire.api.errors import wire_refusal
+from longwire.api.server import build_server
+from longwire.clock import Clock
+from longwire.settings import PREFIX, Settings
+
+EXIT_BROKEN = 70
+BACKLOG = 2_048
+RESTART_AFTER_S = 1.0
+INHERITED_SOCKET = "WORKER_OF_LONGWIRE_SOCKET"  # outside of the settings' prefix
+
+log = structlog.get_logger()
+
+# Tells the operator that the service is up, and what a first start made.
+Announce = Callable[[Settings, app.Prepared], None]
+
+
+def serve(settings: Settings, announce: Announce) -> int:
+    """Serve until told to stop; the exit code."""
+    with _listening(settings) as listener:
+        settings = replace(settings, port=listener.getsockname()[1])
+        with _alone(settings):
+            if settings.workers > 1:
+                return _supervise(settings, listener, announce)
+            return _work(settings, listener, announce)
+
+
+def serve_as_worker(settings: Settings, descriptor: int) -> int:
+    """Serve on a socket that the supervising process has opened."""
+    with socket.socket(fileno=descriptor) as listener:
+        settings = replace(settings, port=listener.getsockname()[1])
+        return _work(settings, listener, _say_nothing)
+
+
+def _say_nothing(settings: Settings, prepared: app.Prepared) -> None:
+    return None
+
+
+def _work(settings: Settings, listener: socket.socket, announce: Announce) -> int:
+    database, keep_key = app.open_database(settings, Clock())
+    prepared = app.prepare(database, settings, keep_key)
+    database.start()
+    try:
+        application = app.App(settings, database)
+        server = build_server(
+            application,
+            host=settings.host,
+            port=settings.port,
+            limits=app.wire_limits(settings),
+            refusal=wire_refusal,
+            tls_cert=settings.tls_cert or None,
+            tls_key=settings.tls_key or None,
+            graceful_s=int(settings.stop_timeout_s),
+        )
+
+        def stop() -> None:
+            server.should_exit = True
+
+        application.stop = stop
+        announce(settings, prepared)
+        server.run(sockets=[listener])
+    finally:
+        database.close()
+    log.info("stopped")
+    return EXIT_BROKEN if database.broken else 0
+
+
+# --- one process among others ---
+
+
+@contextmanager
+def _listening(settings: Settings) -> Iterator[socket.socket]:
+    """The socket, bound before anything else, so that a taken port is a plain refusal."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((settings.host, settings.port))
+        except OSError as error:
+            raise app.CannotStart(
+                f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}. "
+                "Choose another port with --port."
+            ) from error
+        listener.listen(BACKLOG)
+        yield listener
+    finally:
+        listener.close()
+
+
+@contextmanager
+def _alone(settings: Settings) -> Iterator[None]:
+    """The embedded database is served by one process at a time."""
+    if settings.database:
+        yield
+        return
+    settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (settings.data / "serve.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise app.CannotStart(
+                f"Another longwire serves {settings.data} already; stop it, or use another --data."
+            ) from error
+        yield
+
+
+# --- several processes ---
+
+
+def _supervise(settings: Settings, listener: socket.socket, announce: Announce) -> int:
+    """Keep so many workers alive on one socket, until told to stop."""
+    database, keep_key = app.open_database(settings, Clock())
+    prepared = app.prepare(database, settings, keep_key)
+    database.close()
+    stopping = threading.Event()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        stopping.set()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    with tempfile.TemporaryDirectory(prefix="longwire-metrics-") as counters:
+        environment = {
+            **_as_environment(settings),
+            "PROMETHEUS_MULTIPROC_DIR": counters,
+            INHERITED_SOCKET: str(listener.fileno()),
+        }
+        workers = [_start_worker(listener, environment) for _ in range(settings.workers)]
+        announce(settings, prepared)
+        while not stopping.wait(0.2):
+            for index, worker in enumerate(workers):
+                if worker.poll() is not None:
+                    log.error("worker ended, starting another", code=worker.returncode)
+                    time.sleep(RESTART_AFTER_S)
+                    workers[index] = _start_worker(listener, environment)
+        for worker in workers:
+            worker.terminate()
+        codes = [worker.wait() for worker in workers]
+    return max((code for code in codes if code > 0), default=0)
+
+
+def _start_worker(listener: socket.socket, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "longwire", "serve"],
+        env={**os.environ, **environment},
+        pass_fds=[listener.fileno()],
+        start_new_session=True,  # Ctrl-C reaches the supervisor, which stops the workers in order
+    )
+
+
+def _as_environment(settings: Settings) -> dict[str, str]:
+    """The settings as a worker reads them back."""
+    environment: dict[str, str] = {}
+    for each in fields(Settings):
+        value = getattr(settings, each.name)
+        if isinstance(value, tuple):
+            value = ",".join(str(part) for part in value)
+        elif isinstance(value, Path):
+            value = value.absolute()
+        environment[PREFIX + each.name.upper()] = str(value)
+    environment[PREFIX + "WORKERS"] = "1"
+    return environment

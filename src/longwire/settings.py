@@ -1,0 +1,235 @@
+"""Every setting of the service: its name, its type, its default and why it is so.
+
+Flags win over the environment, the environment over a TOML file. The table below is the only place
+where a setting exists; flags, variables, `longwire config` and the documents follow from it. Plain
+values go down from `app.py`; nothing below knows this file.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
+from typing import Any
+
+PREFIX = "LONGWIRE_"
+
+_DATA_FOLDER = Path("longwire-data")
+
+Network = IPv4Network | IPv6Network
+
+
+class WrongSettings(Exception):
+    """Some settings cannot be used; the message names all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What `longwire config` says about a setting beside its value."""
+
+    name: str
+    default: object
+    reason: str
+    is_secret: bool
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + self.name.upper()
+
+
+def _setting(default: Any, reason: str, *, is_secret: bool = False) -> Any:
+    return field(default=default, metadata={"reason": reason, "is_secret": is_secret})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    # --- where it runs ---
+    host: str = _setting("127.0.0.1", "the address to listen on; only this machine by default")
+    port: int = _setting(8080, "the port to listen on; 0 takes a free one")
+    data: Path = _setting(
+        _DATA_FOLDER, "the folder for the embedded database, secret.key and operator.json"
+    )
+    database: str = _setting(
+        "", "postgresql://… for PostgreSQL; empty for the embedded database in the data folder"
+    )
+    workers: int = _setting(
+        1, "processes that serve; more than one needs PostgreSQL, the embedded database has one"
+    )
+    public_url: str = _setting(
+        "", "how clients reach the service, when that is not http(s)://host:port"
+    )
+    auth_url: str = _setting(
+        "", "another service that hands out the tokens; empty to hand them out here"
+    )
+    tls_cert: str = _setting("", "certificate chain (PEM) to serve HTTPS with")
+    tls_key: str = _setting("", "private key (PEM) of that certificate")
+    trusted_proxies: tuple[Network, ...] = _setting(
+        (), "networks whose X-Forwarded-Proto and X-Forwarded-For are believed"
+    )
+    egress_allow: tuple[Network, ...] = _setting(
+        (), "networks that outgoing connections may reach although they are not public"
+    )
+    secret_key: str = _setting(
+        "", "the key of secret.key in hex, for machines without that file", is_secret=True
+    )
+    # --- what it says about itself ---
+    log_level: str = _setting("info", "debug, info, warning or error; debug shows every request")
+    log_format: str = _setting("auto", "human, json, or auto: human on a terminal, else json")
+    # --- tokens and callers ---
+    token_lifetime_s: int = _setting(3_600, "how long an access token lasts")
+    token_failures_per_address_max: int = _setting(
+        30, "failed tries at a token that one address has at once; refills in a minute"
+    )
+    token_failures_per_client_max: int = _setting(
+        5, "the same for one address and one client id, against guessing a secret"
+    )
+    requests_per_caller_per_s: float = _setting(
+        0.0, "how many requests a caller may make in the long run; 0 for no limit"
+    )
+    requests_per_caller_burst: int = _setting(
+        100, "how many of them at once, when there is a limit"
+    )
+    # --- limits of a request ---
+    body_bytes_max: int = _setting(1024 * 1024, "the largest body of one request")
+    bulk_body_bytes_max: int = _setting(8 * 1024 * 1024, "the same for bulk and batch calls")
+    json_depth_max: int = _setting(32, "how deep JSON may be nested; ours is never deeper than 5")
+    page_items_default: int = _setting(100, "items of a page when limit is not given")
+    page_items_max: int = _setting(1_000, "the largest limit")
+    bulk_ids_max: int = _setting(1_000, "ids in one bulk call")
+    tags_max: int = _setting(50, "tags of one thing")
+    tag_characters_max: int = _setting(64, "characters of one tag")
+    # --- limits of a connection ---
+    head_bytes_max: int = _setting(16 * 1024, "the largest header block")
+    head_timeout_s: float = _setting(10.0, "a request's headers must have arrived by then")
+    request_timeout_s: float = _setting(30.0, "a whole request must have arrived by then")
+    write_timeout_s: float = _setting(30.0, "how long a caller may take no byte of its answer")
+    keep_alive_s: float = _setting(30.0, "how long an idle connection is kept")
+    connections_max: int = _setting(10_000, "connections of all callers together")
+    connections_per_address_max: int = _setting(
+        0, "connections of one address; 0 for no limit, as behind a proxy all look alike"
+    )
+    # --- the database ---
+    database_connections: int = _setting(8, "connections of one process to PostgreSQL")
+    stop_timeout_s: float = _setting(30.0, "how long a stop waits for requests under way")
+
+
+def explained() -> list[Explained]:
+    """Every setting in the order of the table."""
+    return [
+        Explained(each.name, each.default, each.metadata["reason"], each.metadata["is_secret"])
+        for each in fields(Settings)
+    ]
+
+
+def load(
+    flags: Mapping[str, Any], environ: Mapping[str, str], config: Path | None = None
+) -> Settings:
+    """The settings from all three sources; raises once with everything that is wrong."""
+    wrong: list[str] = []
+    raw: dict[str, Any] = {}
+    if config is not None:
+        raw.update(_from_file(config, wrong))
+    raw.update(_from_environment(environ, wrong))
+    raw.update({name: value for name, value in flags.items() if value is not None})
+    values: dict[str, Any] = {}
+    for each in fields(Settings):
+        if each.name in raw:
+            try:
+                values[each.name] = _read(raw[each.name], each.default)
+            except ValueError as error:
+                wrong.append(f"{each.name}: {error}")
+    if wrong:
+        raise WrongSettings("\n".join(wrong))
+    settings = Settings(**values)
+    wrong += _contradictions(settings)
+    if wrong:
+        raise WrongSettings("\n".join(wrong))
+    return settings
+
+
+def _from_file(path: Path, wrong: list[str]) -> dict[str, Any]:
+    try:
+        values = tomllib.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise WrongSettings(f"{path}: {error}") from error
+    for name in values:
+        _require_known(name, f"{path}: {name}", wrong)
+    return values
+
+
+def _from_environment(environ: Mapping[str, str], wrong: list[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for variable, value in environ.items():
+        name = variable.removeprefix(PREFIX).lower()
+        if variable.startswith(PREFIX) and name != "config":
+            _require_known(name, variable, wrong)
+            values[name] = value
+    return values
+
+
+def _require_known(name: str, spelled: str, wrong: list[str]) -> None:
+    """A misspelled setting that is silently ignored is the worst kind."""
+    known = [each.name for each in fields(Settings)]
+    if name not in known:
+        near = get_close_matches(name, known, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        wrong.append(f"{spelled} is not a setting{hint}")
+
+
+def _read(raw: Any, default: object) -> Any:
+    """A value of the default's type out of whatever the source holds."""
+    match default:
+        case int() if not isinstance(raw, bool):
+            return _at_least_zero(int(str(raw)))
+        case float() if not isinstance(raw, bool):
+            return _at_least_zero(float(raw))
+        case Path():
+            return Path(str(raw))
+        case tuple():
+            parts = raw if isinstance(raw, list) else str(raw).split(",")
+            return tuple(ip_network(part.strip()) for part in parts if part.strip())
+        case str() if isinstance(raw, str):
+            return raw
+    raise ValueError(f"{raw!r} is of the wrong type")
+
+
+def _at_least_zero(number: float) -> float:
+    if not 0 <= number < float("inf"):
+        raise ValueError(f"{number} must be a number that is not negative")
+    return number
+
+
+def _contradictions(settings: Settings) -> list[str]:
+    wrong = []
+    if settings.database and not settings.database.startswith(("postgresql://", "postgres://")):
+        wrong.append("database: must start with postgresql://, or be empty")
+    if settings.workers < 1:
+        wrong.append("workers: must be at least 1")
+    if settings.workers > 1 and not settings.database:
+        wrong.append(
+            "workers: the embedded database is served by one process; use PostgreSQL for more"
+        )
+    if bool(settings.tls_cert) != bool(settings.tls_key):
+        wrong.append("tls_cert, tls_key: give both or neither")
+    if settings.log_level not in ("debug", "info", "warning", "error"):
+        wrong.append("log_level: must be debug, info, warning or error")
+    if settings.log_format not in ("auto", "human", "json"):
+        wrong.append("log_format: must be auto, human or json")
+    if settings.port > 65_535:
+        wrong.append("port: must be at most 65535")
+    if settings.page_items_default > settings.page_items_max:
+        wrong.append("page_items_default: must not be larger than page_items_max")
+    for name in (
+        "token_lifetime_s",
+        "page_items_default",
+        "body_bytes_max",
+        "database_connections",
+    ):
+        if getattr(settings, name) < 1:
+            wrong.append(f"{name}: must be at least 1")
+    return wrong

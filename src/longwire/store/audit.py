@@ -1,0 +1,42 @@
+"""The audit trail: one row for every change, in the transaction of the change."""
+
+import sqlalchemy as sa
+
+from longwire.model import Actor
+from longwire.store import schema
+from longwire.store.database import Tx
+
+
+def note(
+    tx: Tx,
+    actor: Actor,
+    action: str,
+    object_id: str,
+    *,
+    group_id: str | None = None,
+    detail: str = "",
+) -> None:
+    """Write down that `actor` did `action` to `object_id`. Never pass a secret in `detail`."""
+    tx.change(
+        sa.insert(schema.audit),
+        {
+            "at": tx.now,
+            "actor_kind": actor.kind,
+            "actor_id": actor.id,
+            "action": action,
+            "object_id": object_id,
+            "group_id": group_id,
+            "address": tx.origin.address,
+            "request_id": tx.origin.request_id,
+            "detail": detail,
+        },
+    )
+
+
+def latest(tx: Tx, limit: int, *, group_id: str | None = None) -> list[dict[str, object]]:
+    """The newest rows first, for the operator."""
+    table = schema.audit
+    statement = sa.select(table).order_by(table.c.id.desc()).limit(limit)
+    if group_id is not None:
+        statement = statement.where(table.c.group_id == group_id)
+    return [dict(row._mapping) for row in tx.rows(statement)]

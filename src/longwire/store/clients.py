@@ -1,0 +1,62 @@
+"""App clients: credentials that belong to a group."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwire.model import AppClient, Scope
+from longwire.store import schema
+from longwire.store.database import Tx
+from longwire.store.scopes import within
+
+_table = schema.app_client
+
+
+def get(tx: Tx, scope: Scope, client_id: str) -> AppClient | None:
+    row = tx.row(
+        sa.select(_table).where(_table.c.id == client_id, within(_table.c.group_id, scope))
+    )
+    return _app_client(row) if row else None
+
+
+def by_name(tx: Tx, scope: Scope, name: str) -> AppClient | None:
+    row = tx.row(sa.select(_table).where(_table.c.name == name, within(_table.c.group_id, scope)))
+    return _app_client(row) if row else None
+
+
+def insert(tx: Tx, client: AppClient, secret_digest: bytes) -> None:
+    tx.change(
+        sa.insert(_table),
+        {
+            "id": client.id,
+            "group_id": client.group_id,
+            "name": client.name,
+            "description": client.description,
+            "secret_digest": secret_digest,
+            "sealed_secret": client.sealed_secret,
+            "expires_at": client.expires_at,
+            "created_at": client.created_at,
+            "created_by": client.created_by,
+        },
+    )
+
+
+def rename(tx: Tx, client_id: str, name: str) -> None:
+    tx.change(sa.update(_table).where(_table.c.id == client_id).values(name=name))
+
+
+def delete(tx: Tx, client_id: str) -> None:
+    tx.change(sa.delete(_table).where(_table.c.id == client_id))
+
+
+def _app_client(row: sa.Row[Any]) -> AppClient:
+    return AppClient(
+        id=row.id,
+        group_id=row.group_id,
+        name=row.name,
+        description=row.description,
+        sealed_secret=row.sealed_secret,
+        expires_at=row.expires_at,
+        created_at=row.created_at,
+        created_by=row.created_by,
+    )

@@ -1,0 +1,122 @@
+"""Client credentials, and the access tokens issued for them and for app clients."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.model import Actor, Credential
+from longwire.store import schema
+from longwire.store.database import Tx
+
+_credential = schema.credential
+_client = schema.app_client
+_token = schema.access_token
+_user = schema.user
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Either kind of client, as the token service needs it."""
+
+    id: str
+    secret_digest: bytes
+    expires_at: Moment | None
+    is_app_client: bool
+    user_id: str | None
+
+
+def client(tx: Tx, client_id: str) -> Client | None:
+    row = tx.row(sa.select(_credential).where(_credential.c.client_id == client_id))
+    if row:
+        return Client(client_id, row.secret_digest, row.expires_at, False, row.user_id)
+    row = tx.row(sa.select(_client).where(_client.c.id == client_id))
+    if row:
+        return Client(client_id, row.secret_digest, row.expires_at, True, None)
+    return None
+
+
+def insert(tx: Tx, credential: Credential, secret_digest: bytes) -> None:
+    tx.change(
+        sa.insert(_credential),
+        {
+            "client_id": credential.client_id,
+            "user_id": credential.user_id,
+            "secret_digest": secret_digest,
+            "expires_at": credential.expires_at,
+            "created_at": credential.created_at,
+        },
+    )
+
+
+def every(tx: Tx) -> list[Credential]:
+    statement = (
+        sa.select(_credential, _user.c.email)
+        .join(_user, _user.c.id == _credential.c.user_id)
+        .order_by(_credential.c.created_at, _credential.c.client_id)
+    )
+    return [
+        Credential(row.client_id, row.user_id, row.created_at, row.expires_at, row.email)
+        for row in tx.rows(statement)
+    ]
+
+
+def delete(tx: Tx, client_id: str) -> bool:
+    delete_tokens(tx, client_id)
+    statement = sa.delete(_credential).where(_credential.c.client_id == client_id)
+    return tx.change(statement) > 0
+
+
+# --- access tokens ---
+
+
+def insert_token(tx: Tx, digest: bytes, owner: Client, expires_at: Moment) -> None:
+    tx.change(
+        sa.insert(_token),
+        {
+            "digest": digest,
+            "client_id": owner.id,
+            "is_app_client": owner.is_app_client,
+            "expires_at": expires_at,
+        },
+    )
+
+
+def token_actor(tx: Tx, digest: bytes) -> tuple[Actor, Moment] | None:
+    """Who acts with the token of this digest, and until when."""
+    statement = (
+        sa.select(
+            _token.c.expires_at,
+            _token.c.is_app_client,
+            _credential.c.user_id,
+            _user.c.is_operator,
+            _client.c.id.label("app_client_id"),
+            _client.c.group_id,
+        )
+        .outerjoin(_credential, _credential.c.client_id == _token.c.client_id)
+        .outerjoin(_user, _user.c.id == _credential.c.user_id)
+        .outerjoin(_client, _client.c.id == _token.c.client_id)
+        .where(_token.c.digest == digest)
+    )
+    row = tx.row(statement)
+    actor = _actor(row) if row else None
+    return (actor, row.expires_at) if row and actor else None
+
+
+def delete_tokens(tx: Tx, client_id: str) -> None:
+    tx.change(sa.delete(_token).where(_token.c.client_id == client_id))
+
+
+def prune_tokens(tx: Tx, limit: int) -> int:
+    """Remove up to `limit` tokens that are over; how many there were."""
+    over = sa.select(_token.c.digest).where(_token.c.expires_at <= tx.now).limit(limit)
+    return tx.change(sa.delete(_token).where(_token.c.digest.in_(over)))
+
+
+def _actor(row: sa.Row[Any]) -> Actor | None:
+    if row.is_app_client and row.app_client_id is not None:
+        return Actor("client", row.app_client_id, group_id=row.group_id)
+    if not row.is_app_client and row.user_id is not None:
+        return Actor("user", row.user_id, is_operator=row.is_operator)
+    return None

@@ -1,0 +1,237 @@
+"""Groups, the tree they form, and their members."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwire.model import Actor, Group, Membership, Page, PageRequest, Scope, User
+from longwire.store import schema
+from longwire.store.database import Tx
+from longwire.store.paging import page
+from longwire.store.scopes import belongs, within
+from longwire.store.users import user_of
+
+_table = schema.group
+_path = schema.group_path
+_member = schema.member
+
+_PATH_UP = (
+    sa.select(_path.c.ancestor_id)
+    .where(_path.c.group_id == sa.bindparam("group_id", type_=schema.GroupNumber))
+    .order_by(_path.c.depth)
+)
+
+
+def get(tx: Tx, scope: Scope, group_id: str) -> Group | None:
+    row = tx.row(sa.select(_table).where(_table.c.id == group_id, within(_table.c.id, scope)))
+    return _group(row) if row else None
+
+
+def of(
+    tx: Tx, belonging: Actor, scope: Scope | None, below: str | None, request: PageRequest
+) -> Page[Group]:
+    """The groups somebody belongs to; within a scope when another one asks; at or below a group."""
+    statement = sa.select(_table).where(belongs(_table.c.id, belonging))
+    if scope is not None:
+        statement = statement.where(within(_table.c.id, scope))
+    if below is not None:
+        subtree = sa.select(_path.c.group_id).where(_path.c.ancestor_id == below)
+        statement = statement.where(_table.c.id.in_(subtree))
+    return page(tx, statement, [_table.c.id], request, _group)
+
+
+def insert(tx: Tx, group: Group, token_digest: bytes) -> None:
+    tx.change(
+        sa.insert(_table),
+        {
+            "id": group.id,
+            "token_digest": token_digest,
+            "sealed_token": group.sealed_token,
+            "administrator_role_id": group.administrator_role_id,
+            "created_at": group.created_at,
+            "created_by": group.created_by,
+            **_changeable(group),
+        },
+    )
+    _attach(tx, group.id, group.parent_id)
+
+
+def save(tx: Tx, group: Group) -> None:
+    """Keep a changed group; `move` is for another parent."""
+    tx.change(sa.update(_table).where(_table.c.id == group.id).values(_changeable(group)))
+
+
+def move(tx: Tx, group_id: str, parent_id: str | None) -> None:
+    """Hang a subtree under another parent, or make it a root."""
+    subtree = sa.select(_path.c.group_id).where(_path.c.ancestor_id == group_id)
+    above = sa.select(_path.c.ancestor_id).where(
+        _path.c.group_id == group_id, _path.c.ancestor_id != group_id
+    )
+    tx.change(
+        sa.delete(_path).where(
+            _path.c.group_id.in_(subtree.scalar_subquery()),
+            _path.c.ancestor_id.in_(above.scalar_subquery()),
+        )
+    )
+    tx.change(sa.update(_table).where(_table.c.id == group_id).values(parent_id=parent_id))
+    if parent_id is not None:
+        up, down = _path.alias("up"), _path.alias("down")
+        pairs = (
+            sa.select(up.c.ancestor_id, down.c.group_id, up.c.depth + down.c.depth + 1)
+            .select_from(up.join(down, sa.true()))
+            .where(up.c.group_id == parent_id, down.c.ancestor_id == group_id)
+        )
+        tx.change(sa.insert(_path).from_select(["ancestor_id", "group_id", "depth"], pairs))
+
+
+def path_up(tx: Tx, group_id: str) -> tuple[str, ...]:
+    """The group and all above it, nearest first; empty when there is no such group."""
+    return tuple(tx.connection.scalars(_PATH_UP, {"group_id": group_id}))
+
+
+def height(tx: Tx, group_id: str) -> int:
+    """How many levels lie below the group."""
+    row = tx.row(sa.select(sa.func.max(_path.c.depth)).where(_path.c.ancestor_id == group_id))
+    return int(row[0]) if row and row[0] is not None else 0
+
+
+def are_within(tx: Tx, group_ids: Iterable[str], ancestor_id: str) -> bool:
+    """Whether all the groups lie at or below one."""
+    wanted = set(group_ids)
+    statement = sa.select(_path.c.group_id).where(
+        _path.c.ancestor_id == ancestor_id, _path.c.group_id.in_(wanted)
+    )
+    return {row[0] for row in tx.rows(statement)} == wanted
+
+
+# --- members ---
+
+
+def memberships(tx: Tx, user_id: str) -> tuple[tuple[str, str], ...]:
+    """Where a person belongs: (group, role) pairs."""
+    statement = sa.select(_member.c.group_id, _member.c.role_id).where(_member.c.user_id == user_id)
+    return tuple((row.group_id, row.role_id) for row in tx.rows(statement))
+
+
+def default_role_id(tx: Tx, group_id: str) -> str | None:
+    row = tx.row(sa.select(_table.c.default_role_id).where(_table.c.id == group_id))
+    return row[0] if row else None
+
+
+def member(tx: Tx, scope: Scope, group_id: str, user_id: str) -> Membership | None:
+    row = tx.row(
+        sa.select(_member).where(
+            _member.c.group_id == group_id,
+            _member.c.user_id == user_id,
+            within(_member.c.group_id, scope),
+        )
+    )
+    return Membership(row.group_id, row.user_id, row.role_id, row.created_at) if row else None
+
+
+def members(
+    tx: Tx, scope: Scope, group_id: str, request: PageRequest
+) -> Page[tuple[User, Membership]]:
+    user = schema.user
+    statement = (
+        sa.select(user, _member)
+        .join(_member, _member.c.user_id == user.c.id)
+        .where(_member.c.group_id == group_id, within(_member.c.group_id, scope))
+    )
+    return page(
+        tx, statement, [_member.c.created_at, _member.c.user_id], request, _user_and_membership
+    )
+
+
+def add_member(tx: Tx, membership: Membership) -> None:
+    tx.change(
+        sa.insert(_member),
+        {
+            "group_id": membership.group_id,
+            "user_id": membership.user_id,
+            "role_id": membership.role_id,
+            "created_at": membership.created_at,
+        },
+    )
+
+
+def set_role(tx: Tx, membership: Membership) -> None:
+    tx.change(
+        sa.update(_member)
+        .where(_member.c.group_id == membership.group_id, _member.c.user_id == membership.user_id)
+        .values(role_id=membership.role_id)
+    )
+
+
+def remove_member(tx: Tx, group_id: str, user_id: str) -> None:
+    tx.change(
+        sa.delete(_member).where(_member.c.group_id == group_id, _member.c.user_id == user_id)
+    )
+
+
+def count_holding(tx: Tx, role_id: str, *, group_id: str | None = None) -> int:
+    """How many members hold a role, in one group or in all."""
+    statement = sa.select(sa.func.count()).select_from(_member).where(_member.c.role_id == role_id)
+    if group_id is not None:
+        statement = statement.where(_member.c.group_id == group_id)
+    return int(tx.rows(statement)[0][0])
+
+
+# --- rows to values and back ---
+
+
+def _attach(tx: Tx, group_id: str, parent_id: str | None) -> None:
+    """Write the path of a new group: itself, and everything above its parent."""
+    rows = [{"ancestor_id": group_id, "group_id": group_id, "depth": 0}]
+    if parent_id is not None:
+        rows += [
+            {"ancestor_id": ancestor, "group_id": group_id, "depth": depth}
+            for depth, ancestor in enumerate(path_up(tx, parent_id), start=1)
+        ]
+    tx.change(sa.insert(_path), rows)
+
+
+def _changeable(group: Group) -> dict[str, Any]:
+    return {
+        "parent_id": group.parent_id,
+        "owner_id": group.owner_id,
+        "name": group.name,
+        "description": group.description,
+        "tags": json.dumps(group.tags, ensure_ascii=False),
+        "default_role_id": group.default_role_id,
+        "updated_at": group.updated_at,
+        "updated_by": group.updated_by,
+    }
+
+
+def _group(row: sa.Row[Any]) -> Group:
+    return Group(
+        id=row.id,
+        parent_id=row.parent_id,
+        owner_id=row.owner_id,
+        name=row.name,
+        description=row.description,
+        tags=tuple(json.loads(row.tags)),
+        sealed_token=row.sealed_token,
+        administrator_role_id=row.administrator_role_id,
+        default_role_id=row.default_role_id,
+        device_count=row.device_count,
+        connector_count=row.connector_count,
+        notification_count=row.notification_count,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        created_by=row.created_by,
+        updated_by=row.updated_by,
+    )
+
+
+def _user_and_membership(row: sa.Row[Any]) -> tuple[User, Membership]:
+    values = row._mapping
+    return user_of(row), Membership(
+        values[_member.c.group_id],
+        values[_member.c.user_id],
+        values[_member.c.role_id],
+        values[_member.c.created_at],
+    )

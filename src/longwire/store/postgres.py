@@ -1,0 +1,181 @@
+"""The engine for many processes and machines: PostgreSQL, one pooled connection a thread.
+
+A commit that PostgreSQL confirmed is on its disk: the service refuses a server that was told not to
+flush. A connection lost before the commit was sent means nothing happened; one lost while waiting
+for its answer means nobody knows, and the caller is told so.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import psycopg
+import sqlalchemy as sa
+import structlog
+
+from longwire.errors import Conflict, LongwireError, OutcomeUnknown, Unavailable
+from longwire.store.database import Tools, Tx, Work
+from longwire.store.lanes import Job, Lane, RunJobs
+
+T = TypeVar("T")
+
+WAITING_MAX = 5_000
+TRIES_MAX = 4
+UPGRADE_LOCK = 7_105_511_993  # any number, the same in every process
+
+SESSION = {
+    "statement_timeout": "30s",
+    "lock_timeout": "5s",
+    "idle_in_transaction_session_timeout": "10s",
+    "timezone": "UTC",
+}
+
+log = structlog.get_logger()
+
+
+class UnsafeServer(Exception):
+    """The server was told not to flush what it confirms."""
+
+
+class Postgres:
+    engine_name = "postgresql"
+    broken: str | None = None  # the server decides for itself; a lost one is only away
+
+    def __init__(self, url: str, tools: Tools, *, connections: int = 8) -> None:
+        self.tools = tools
+        self._connections = connections
+        self._engine = sa.create_engine(
+            sa.make_url(url).set(drivername="postgresql+psycopg"),
+            pool_size=connections,
+            max_overflow=1,
+            connect_args={
+                "application_name": "longwire",
+                "connect_timeout": 5,
+                "keepalives_idle": 10,
+                "keepalives_interval": 5,
+                "keepalives_count": 3,
+                "tcp_user_timeout": 10_000,
+                "options": " ".join(f"-c {name}={value}" for name, value in SESSION.items()),
+            },
+        )
+        self._reading = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._lane = Lane(
+            "database",
+            self._station,
+            threads=connections,
+            bite_max=1,
+            waiting_max=WAITING_MAX,
+        )
+
+    def start(self) -> None:
+        with self._reading.connect() as connection:
+            _refuse_unsafe(connection)
+        self._lane.start()
+
+    def close(self) -> None:
+        self._lane.close()
+        self._engine.dispose()
+
+    async def read(self, work: Work[T]) -> T:
+        return await self._lane.submit(_Reading(work))
+
+    async def write(self, work: Work[T]) -> T:
+        return await self._lane.submit(work)
+
+    @property
+    def waiting(self) -> Mapping[str, int]:
+        return {"database": self._lane.waiting}
+
+    def upgrade(self, work: Work[T]) -> T:
+        with self._engine.begin() as connection:
+            connection.execute(sa.text("set local statement_timeout = 0"))
+            connection.execute(sa.text("set local lock_timeout = '10min'"))
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(UPGRADE_LOCK)))
+            return work(self._tx(connection, is_write=True))
+
+    @contextmanager
+    def _station(self) -> Iterator[RunJobs]:
+        yield self._run
+
+    def _run(self, jobs: list[Job[Any]]) -> None:
+        for job in jobs:
+            work = job.work
+            try:
+                if isinstance(work, _Reading):
+                    job.result = self._tried(lambda w=work.work: self._read_one(w))  # type: ignore[misc]
+                else:
+                    job.result = self._tried(lambda w=work: self._write_one(w))  # type: ignore[misc]
+            except Exception as error:
+                job.error = _translate(error)
+
+    def _tried(self, attempt: Callable[[], T]) -> T:
+        """Again, when PostgreSQL says that another transaction was in the way or left too early."""
+        for _ in range(TRIES_MAX - 1):
+            try:
+                return attempt()
+            except sa.exc.DBAPIError as error:
+                if not _is_worth_another_try(error):
+                    raise
+        return attempt()
+
+    def _read_one(self, work: Work[T]) -> T:
+        with self._reading.connect() as connection:
+            return work(self._tx(connection, is_write=False))
+
+    def _write_one(self, work: Work[T]) -> T:
+        with self._engine.connect() as connection:
+            tx = self._tx(connection, is_write=True)
+            result = work(tx)
+            try:
+                connection.commit()
+            except sa.exc.DBAPIError as error:
+                if _is_worth_another_try(error) and not error.connection_invalidated:
+                    raise
+                log.error("commit with unknown outcome", error=str(error.orig))
+                raise OutcomeUnknown from error
+            tx.committed()
+            return result
+
+    def _tx(self, connection: sa.Connection, *, is_write: bool) -> Tx:
+        tools = self.tools
+        return Tx(connection, tools.clock.now(), tools.keyring, tools.memory, is_write=is_write)
+
+
+class _Reading:
+    """A work that only reads; it runs without a transaction around it."""
+
+    __slots__ = ("work",)
+
+    def __init__(self, work: Work[Any]) -> None:
+        self.work = work
+
+    def __call__(self, tx: Tx) -> Any:
+        return self.work(tx)
+
+
+def _refuse_unsafe(connection: sa.Connection) -> None:
+    for name in ("fsync", "full_page_writes", "synchronous_commit"):
+        if connection.execute(sa.text(f"show {name}")).scalar() == "off":
+            raise UnsafeServer(
+                f"PostgreSQL runs with {name} = off, so it may lose what it has confirmed. "
+                f"Switch {name} on; longwire acknowledges only what is on disk."
+            )
+
+
+def _is_worth_another_try(error: sa.exc.DBAPIError) -> bool:
+    """Nothing was committed, and the reason has passed or a new connection may help."""
+    passing = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
+    return isinstance(error.orig, passing) or error.connection_invalidated
+
+
+def _translate(error: Exception) -> Exception:
+    """A driver's error in the domain's words."""
+    if isinstance(error, LongwireError) or not isinstance(error, sa.exc.SQLAlchemyError):
+        return error
+    cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
+    if isinstance(cause, psycopg.errors.IntegrityError):
+        return Conflict("Something like this was stored just now; look again.")
+    if isinstance(cause, psycopg.OperationalError | sa.exc.TimeoutError):
+        log.warning("database unavailable", error=str(cause).strip())
+        return Unavailable("The database does not answer; nothing was changed.")
+    return error

@@ -1,0 +1,30 @@
+"""The epoch of everything that decides who may do what."""
+
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.store import schema
+from longwire.store.database import Tx
+
+_MOVE = sa.update(schema.auth_epoch).values(epoch=schema.auth_epoch.c.epoch + 1)
+
+
+def change(tx: Tx) -> None:
+    """Call this before changing a token, role, membership, client or the shape of the tree.
+
+    Every process forgets what it remembered of them, this one before it answers. The row is locked
+    until the commit, so such changes happen one after another: two people cannot move two groups
+    under each other at the same moment.
+    """
+    if not tx.changes_rights:
+        tx.changes_rights = True
+        tx.change(_MOVE)
+
+
+def epoch_and_time(tx: Tx) -> tuple[int, Moment]:
+    """The epoch, and the moment by the clock that all processes share."""
+    if tx.connection.dialect.name == "postgresql":
+        clock = sa.cast(sa.extract("epoch", sa.func.clock_timestamp()) * 1_000_000, sa.BigInteger)
+        row = tx.rows(sa.select(schema.auth_epoch.c.epoch.label("epoch"), clock.label("now")))[0]
+        return row.epoch, row.now
+    return tx.rows(sa.select(schema.auth_epoch.c.epoch))[0][0], tx.now

@@ -1,0 +1,130 @@
+"""Roles and the permissions they hold."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwire.model import Actor, Page, PageRequest, Role, Scope
+from longwire.store import schema
+from longwire.store.database import Tx
+from longwire.store.paging import page
+from longwire.store.scopes import within
+
+_table = schema.role
+_held = schema.role_permission
+_member = schema.member
+_group = schema.group
+
+
+def get(tx: Tx, role_id: str) -> Role | None:
+    """A role by id: roles are read by whoever meets one, and say nothing of any group."""
+    row = tx.row(sa.select(_table).where(_table.c.id == role_id))
+    return _role(row, permissions_of(tx, role_id)) if row else None
+
+
+def permissions_of(tx: Tx, role_id: str) -> tuple[str, ...]:
+    statement = (
+        sa.select(_held.c.permission_id)
+        .where(_held.c.role_id == role_id)
+        .order_by(_held.c.permission_id)
+    )
+    return tuple(tx.connection.scalars(statement))
+
+
+def is_visible(tx: Tx, scope: Scope, actor: Actor, role_id: str) -> bool:
+    statement = sa.select(_table.c.id).where(_table.c.id == role_id, _visible(scope, actor))
+    return tx.row(statement) is not None
+
+
+def list_page(tx: Tx, scope: Scope, actor: Actor, request: PageRequest) -> Page[Role]:
+    """Built-in roles, those the actor made, and those in use within the scope."""
+    statement = sa.select(_table).where(_visible(scope, actor))
+    found = page(tx, statement, [_table.c.created_at, _table.c.id], request, lambda row: row)
+    held = _permissions_by_role(tx, [row.id for row in found.items])
+    return Page([_role(row, held.get(row.id, ())) for row in found.items], found.last_key)
+
+
+def groups_using(tx: Tx, role_id: str) -> frozenset[str]:
+    """Every group in which somebody holds the role, or that falls back to it."""
+    members = sa.select(_member.c.group_id).where(_member.c.role_id == role_id)
+    defaults = sa.select(_group.c.id).where(
+        sa.or_(_group.c.default_role_id == role_id, _group.c.administrator_role_id == role_id)
+    )
+    return frozenset(row[0] for row in tx.rows(members.union(defaults)))
+
+
+def is_default_somewhere(tx: Tx, role_id: str) -> bool:
+    statement = sa.select(_group.c.id).where(_group.c.default_role_id == role_id).limit(1)
+    return tx.row(statement) is not None
+
+
+def insert(tx: Tx, role: Role) -> None:
+    tx.change(
+        sa.insert(_table),
+        {
+            "id": role.id,
+            "name": role.name,
+            "description": role.description,
+            "is_removable": role.is_removable,
+            "created_by": role.created_by,
+            "created_at": tx.now,
+        },
+    )
+    hold(tx, role.id, role.permissions)
+
+
+def save(tx: Tx, role: Role) -> None:
+    tx.change(
+        sa.update(_table)
+        .where(_table.c.id == role.id)
+        .values(name=role.name, description=role.description)
+    )
+    tx.change(sa.delete(_held).where(_held.c.role_id == role.id))
+    hold(tx, role.id, role.permissions)
+
+
+def hold(tx: Tx, role_id: str, permission_ids: Iterable[str]) -> None:
+    rows = [{"role_id": role_id, "permission_id": each} for each in permission_ids]
+    if rows:
+        tx.change(sa.insert(_held), rows)
+
+
+def delete(tx: Tx, role_id: str) -> None:
+    tx.change(sa.delete(_held).where(_held.c.role_id == role_id))
+    tx.change(sa.delete(_table).where(_table.c.id == role_id))
+
+
+def _visible(scope: Scope, actor: Actor) -> sa.ColumnElement[bool]:
+    in_use = sa.union(
+        sa.select(_member.c.role_id).where(within(_member.c.group_id, scope)),
+        sa.select(_group.c.default_role_id).where(within(_group.c.id, scope)),
+    )
+    return sa.or_(
+        sa.not_(_table.c.is_removable),
+        _table.c.created_by == actor.id,
+        _table.c.id.in_(in_use),
+    )
+
+
+def _permissions_by_role(tx: Tx, role_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    statement = (
+        sa.select(_held.c.role_id, _held.c.permission_id)
+        .where(_held.c.role_id.in_(role_ids))
+        .order_by(_held.c.permission_id)
+    )
+    held: dict[str, tuple[str, ...]] = {}
+    for row in tx.rows(statement):
+        held[row.role_id] = (*held.get(row.role_id, ()), row.permission_id)
+    return held
+
+
+def _role(row: sa.Row[Any], permissions: tuple[str, ...]) -> Role:
+    return Role(
+        id=row.id,
+        name=row.name,
+        description=row.description,
+        permissions=permissions,
+        is_removable=row.is_removable,
+        created_by=row.created_by,
+    )

@@ -1,0 +1,247 @@
+"""The tables, one text for both engines. Migrations must arrive at exactly this; a test compares.
+
+Moments are microseconds since 1970 in a BIGINT. Group ids are digits on the outside and a BIGINT
+here, because every record will carry one. Booleans, texts and bytes are what they are.
+"""
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Dialect
+
+NAMING = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+metadata = sa.MetaData(naming_convention=NAMING)
+
+NO_GROUP = -1  # what a text that is no group id becomes: a number that no group has
+
+
+class GroupNumber(sa.types.TypeDecorator[str]):
+    """A group id: digits in Python, eight bytes in the database."""
+
+    impl = sa.BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> int | None:
+        return None if value is None else group_number(value)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
+        return None if value is None else str(value)
+
+
+def group_number(group_id: str) -> int:
+    """The number behind a group id. `007`, `٣` and 2^53 are not ids, so they find nothing."""
+    if group_id.isascii() and group_id.isdigit() and len(group_id) <= 16 and group_id[0] != "0":
+        number = int(group_id)
+        return number if number < 2**53 else NO_GROUP
+    return NO_GROUP
+
+
+def _moment(name: str, *, required: bool = True) -> sa.Column[int]:
+    return sa.Column(name, sa.BigInteger, nullable=not required)
+
+
+instance = sa.Table(
+    "instance",
+    metadata,
+    # Facts about this database as a whole, such as which secret key it was made with.
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+
+auth_epoch = sa.Table(
+    "auth_epoch",
+    metadata,
+    # One row. Whatever changes what anybody may do adds one; every process watches it and drops
+    # what it remembers about tokens and permissions. Changing it also puts such changes in a line.
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("epoch", sa.BigInteger, nullable=False),
+)
+
+user = sa.Table(
+    "user_account",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("email", sa.Text, nullable=False),
+    sa.Column("email_key", sa.Text, nullable=False, unique=True),
+    sa.Column("name", sa.Text),
+    sa.Column("first_name", sa.Text),
+    sa.Column("last_name", sa.Text),
+    sa.Column("gender", sa.Text),
+    sa.Column("is_operator", sa.Boolean, nullable=False),
+    _moment("seen_at", required=False),
+    _moment("created_at"),
+    _moment("updated_at"),
+)
+
+credential = sa.Table(
+    "credential",
+    metadata,
+    sa.Column("client_id", sa.Text, primary_key=True),
+    sa.Column("user_id", sa.Text, sa.ForeignKey(user.c.id), nullable=False, index=True),
+    sa.Column("secret_digest", sa.LargeBinary, nullable=False),
+    _moment("expires_at", required=False),
+    _moment("created_at"),
+)
+
+access_token = sa.Table(
+    "access_token",
+    metadata,
+    # The token itself is never kept, only its keyed digest.
+    sa.Column("digest", sa.LargeBinary, primary_key=True),
+    # Answers: which tokens die with this client?
+    sa.Column("client_id", sa.Text, nullable=False, index=True),
+    sa.Column("is_app_client", sa.Boolean, nullable=False),
+    # Answers: which tokens are over and can be pruned?
+    sa.Column("expires_at", sa.BigInteger, nullable=False, index=True),
+)
+
+push_token = sa.Table(
+    "push_token",
+    metadata,
+    sa.Column("digest", sa.LargeBinary, primary_key=True),
+    sa.Column("user_id", sa.Text, sa.ForeignKey(user.c.id), nullable=False),
+    sa.Column("sealed_token", sa.Text, nullable=False),
+    sa.Column("type", sa.Text, nullable=False),
+    sa.Column("device_name", sa.Text),
+    sa.Column("is_enabled", sa.Boolean, nullable=False),
+    _moment("created_at"),
+    # Answers: which token did this person register last?
+    sa.Index("ix_push_token_user_id_created_at", "user_id", "created_at"),
+)
+
+permission = sa.Table(
+    "permission",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("description", sa.Text, nullable=False),
+    sa.Column("is_built_in", sa.Boolean, nullable=False),
+    sa.Column("is_platform_wide", sa.Boolean, nullable=False),
+)
+
+role = sa.Table(
+    "role",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("description", sa.Text, nullable=False),
+    sa.Column("is_removable", sa.Boolean, nullable=False),
+    # Answers: which roles did this person make?
+    sa.Column("created_by", sa.Text, index=True),
+    _moment("created_at"),
+)
+
+role_permission = sa.Table(
+    "role_permission",
+    metadata,
+    sa.Column("role_id", sa.Text, sa.ForeignKey(role.c.id), primary_key=True),
+    sa.Column("permission_id", sa.Text, sa.ForeignKey(permission.c.id), primary_key=True),
+    # Answers: which roles hold this permission?
+    sa.Index("ix_role_permission_permission_id", "permission_id"),
+)
+
+group = sa.Table(
+    "device_group",
+    metadata,
+    sa.Column("id", GroupNumber, primary_key=True, autoincrement=False),
+    sa.Column("parent_id", GroupNumber, sa.ForeignKey("device_group.id"), index=True),
+    sa.Column("owner_id", sa.Text, sa.ForeignKey(user.c.id), nullable=False),
+    sa.Column("name", sa.Text),
+    sa.Column("description", sa.Text),
+    sa.Column("tags", sa.Text, nullable=False),
+    sa.Column("token_digest", sa.LargeBinary, nullable=False, unique=True),
+    sa.Column("sealed_token", sa.Text, nullable=False),
+    sa.Column("administrator_role_id", sa.Text, sa.ForeignKey(role.c.id), nullable=False),
+    # Answers: which groups fall back to this role?
+    sa.Column("default_role_id", sa.Text, sa.ForeignKey(role.c.id), nullable=False, index=True),
+    # Kept in step by whoever adds or removes one: counting a large fleet on every read is not
+    # something a list of a thousand groups can afford.
+    sa.Column("device_count", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("connector_count", sa.BigInteger, nullable=False, server_default="0"),
+    sa.Column("notification_count", sa.BigInteger, nullable=False, server_default="0"),
+    _moment("created_at"),
+    _moment("updated_at"),
+    sa.Column("created_by", sa.Text, nullable=False),
+    sa.Column("updated_by", sa.Text, nullable=False),
+)
+
+group_path = sa.Table(
+    "group_path",
+    metadata,
+    # Every group with each group above it and itself (depth 0). A subtree is one index range.
+    sa.Column("ancestor_id", GroupNumber, sa.ForeignKey(group.c.id), primary_key=True),
+    sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), primary_key=True),
+    sa.Column("depth", sa.Integer, nullable=False),
+    # Answers: what lies on the way up from this group?
+    sa.Index("ix_group_path_group_id_depth", "group_id", "depth"),
+)
+
+member = sa.Table(
+    "member",
+    metadata,
+    sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), primary_key=True),
+    sa.Column("user_id", sa.Text, sa.ForeignKey(user.c.id), primary_key=True),
+    # Answers: who still holds this role?
+    sa.Column("role_id", sa.Text, sa.ForeignKey(role.c.id), nullable=False, index=True),
+    _moment("created_at"),
+    # Answers: where does this person belong?
+    sa.Index("ix_member_user_id", "user_id"),
+    # Answers: the members of a group in the order they joined.
+    sa.Index("ix_member_group_id_created_at", "group_id", "created_at", "user_id"),
+)
+
+app_client = sa.Table(
+    "app_client",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("description", sa.Text),
+    sa.Column("secret_digest", sa.LargeBinary, nullable=False),
+    sa.Column("sealed_secret", sa.Text, nullable=False),
+    _moment("expires_at", required=False),
+    _moment("created_at"),
+    sa.Column("created_by", sa.Text, nullable=False),
+    sa.UniqueConstraint("group_id", "name"),
+)
+
+device_type = sa.Table(
+    "device_type",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("display_name", sa.Text, nullable=False),
+    sa.Column("default_configuration", sa.Text, nullable=False),
+    sa.Column("battery", sa.Text),
+    sa.Column("firmware_version", sa.Text),
+    sa.Column("is_built_in", sa.Boolean, nullable=False),
+    _moment("created_at"),
+    _moment("updated_at"),
+)
+
+audit = sa.Table(
+    "audit",
+    metadata,
+    # Who did what to which object, when, from where, in which request. Only ever added to.
+    sa.Column(
+        "id",
+        sa.BigInteger().with_variant(sa.Integer, "sqlite"),
+        primary_key=True,
+        autoincrement=True,
+    ),
+    _moment("at"),
+    sa.Column("actor_kind", sa.Text, nullable=False),
+    sa.Column("actor_id", sa.Text, nullable=False),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("object_id", sa.Text, nullable=False),
+    sa.Column("group_id", GroupNumber),
+    sa.Column("address", sa.Text, nullable=False),
+    sa.Column("request_id", sa.Text, nullable=False),
+    sa.Column("detail", sa.Text, nullable=False),
+    # Answers: what happened in this group, newest first?
+    sa.Index("ix_audit_group_id_id", "group_id", "id"),
+)

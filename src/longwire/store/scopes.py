@@ -1,0 +1,52 @@
+"""A `Scope` in SQL: the condition that keeps a query inside the groups it was bought for."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwire.model import Actor, Scope
+from longwire.store import schema
+
+
+def within(column: sa.ColumnElement[Any], scope: Scope) -> sa.ColumnElement[bool]:
+    """True for rows whose group (`column`) the scope reaches."""
+    if scope.holder is None:
+        return column.in_(scope.group_ids)
+    if scope.holder.is_operator:
+        return sa.true()
+    path = schema.group_path
+    return column.in_(
+        sa.select(path.c.group_id).where(
+            path.c.ancestor_id.in_(_roots(scope.holder, scope.permission))
+        )
+    )
+
+
+def belongs(column: sa.ColumnElement[Any], actor: Actor) -> sa.ColumnElement[bool]:
+    """True for groups that somebody belongs to, directly or through a group above."""
+    path = schema.group_path
+    return column.in_(sa.select(path.c.group_id).where(path.c.ancestor_id.in_(_homes(actor))))
+
+
+def _homes(actor: Actor) -> sa.Select[Any]:
+    if actor.kind == "client":
+        return sa.select(schema.group.c.id).where(schema.group.c.id == actor.group_id)
+    return sa.select(schema.member.c.group_id).where(schema.member.c.user_id == actor.id)
+
+
+def _roots(actor: Actor, permission: str) -> sa.Select[Any]:
+    """The groups in which the actor's own role holds the permission; it holds below them too."""
+    held = schema.role_permission
+    if actor.kind == "client":
+        group = schema.group
+        return (
+            sa.select(group.c.id)
+            .join(held, held.c.role_id == group.c.default_role_id)
+            .where(group.c.id == actor.group_id, held.c.permission_id == permission)
+        )
+    member = schema.member
+    return (
+        sa.select(member.c.group_id)
+        .join(held, held.c.role_id == member.c.role_id)
+        .where(member.c.user_id == actor.id, held.c.permission_id == permission)
+    )

@@ -1,0 +1,252 @@
+"""The embedded engine: one thread writes, a few read, all in one file.
+
+Every commit is flushed to the disk before anyone hears of it (`synchronous=FULL`), and works that
+queued up during one flush share the next. The one writer is also the only connection that
+checkpoints: SQLite up to 3.51.2 can corrupt a file when two do it at the same instant.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import sqlalchemy as sa
+import structlog
+
+from longwire.errors import Conflict, LongwireError, OutcomeUnknown, Unavailable
+from longwire.store.database import Tools, Tx, Work
+from longwire.store.lanes import Job, Lane, RunJobs
+
+T = TypeVar("T")
+
+READERS = 2
+READS_PER_BITE_MAX = 8
+WRITES_PER_COMMIT_MAX = 256
+WAITING_MAX = 5_000
+BUSY_TIMEOUT_MS = 5_000
+CHECKPOINT_AT_BYTES = 16 * 1024 * 1024
+TRUNCATE_AT_BYTES = 128 * 1024 * 1024
+
+# After one of these the file or the disk cannot be trusted: what the last commits did is unknown.
+FATAL = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+log = structlog.get_logger()
+
+
+class SQLite:
+    engine_name = "sqlite"
+
+    def __init__(
+        self, path: Path, tools: Tools, *, synchronous: str = "FULL", is_guest: bool = False
+    ) -> None:
+        """A guest works beside the process that serves the file, and leaves the log to it."""
+        self.tools = tools
+        self._is_guest = is_guest
+        self.broken: str | None = None
+        self._path = path
+        self._wal = path.with_name(path.name + "-wal")
+        self._synchronous = synchronous
+        self._engine = sa.create_engine(
+            "sqlite://",
+            creator=self._connect,
+            poolclass=sa.pool.NullPool,
+            isolation_level="AUTOCOMMIT",  # BEGIN and COMMIT are written out below
+        )
+        self._writer = Lane(
+            "write",
+            self._write_station,
+            threads=1,
+            bite_max=WRITES_PER_COMMIT_MAX,
+            waiting_max=WAITING_MAX,
+        )
+        self._readers = Lane(
+            "read",
+            self._read_station,
+            threads=READERS,
+            bite_max=READS_PER_BITE_MAX,
+            waiting_max=WAITING_MAX,
+        )
+
+    def start(self) -> None:
+        self._writer.start()
+        self._readers.start()
+
+    def close(self) -> None:
+        # The writer goes last, because the connection that closes last empties the log.
+        self._readers.close()
+        self._writer.close()
+        self._engine.dispose()
+
+    async def read(self, work: Work[T]) -> T:
+        return await self._readers.submit(work)
+
+    async def write(self, work: Work[T]) -> T:
+        if self.broken:
+            raise OutcomeUnknown
+        return await self._writer.submit(work)
+
+    @property
+    def waiting(self) -> Mapping[str, int]:
+        return {"read": self._readers.waiting, "write": self._writer.waiting}
+
+    def upgrade(self, work: Work[T]) -> T:
+        with self._engine.connect() as connection:
+            driver = _driver(connection)
+            driver.execute("begin immediate")
+            try:
+                result = work(self._tx(connection, is_write=True))
+            except BaseException:
+                driver.execute("rollback")
+                raise
+            driver.execute("commit")
+            return result
+
+    # --- the two kinds of thread ---
+
+    @contextmanager
+    def _read_station(self) -> Iterator[RunJobs]:
+        with self._engine.connect() as connection:
+            _driver(connection).execute("pragma query_only = on")
+
+            def run(jobs: list[Job[Any]]) -> None:
+                for job in jobs:
+                    self._read_one(connection, job)
+
+            yield run
+
+    @contextmanager
+    def _write_station(self) -> Iterator[RunJobs]:
+        with self._engine.connect() as connection:
+
+            def run(jobs: list[Job[Any]]) -> None:
+                if jobs:
+                    self._commit_together(connection, jobs)
+                if not self._is_guest:
+                    self._tidy(connection, idle=not jobs)
+
+            yield run
+
+    def _read_one(self, connection: sa.Connection, job: Job[Any]) -> None:
+        driver = _driver(connection)
+        try:
+            driver.execute("begin")
+            try:
+                job.result = job.work(self._tx(connection, is_write=False))
+            finally:
+                driver.execute("rollback")
+        except Exception as error:
+            job.error = self._translate(error)
+
+    def _commit_together(self, connection: sa.Connection, jobs: list[Job[Any]]) -> None:
+        """All works of a bite in one transaction, each able to fail alone."""
+        driver = _driver(connection)
+        done: list[Tx] = []
+        try:
+            driver.execute("begin immediate")
+            for job in jobs:
+                tx = self._tx(connection, is_write=True)
+                driver.execute("savepoint work")
+                try:
+                    job.result = job.work(tx)
+                except Exception as error:
+                    if not driver.in_transaction:
+                        raise  # a full disk has rolled everything back already
+                    driver.execute("rollback to work")
+                    job.error = self._translate(error)
+                else:
+                    done.append(tx)
+                driver.execute("release work")
+            self._commit(driver)
+        except Exception as error:
+            if driver.in_transaction:
+                driver.execute("rollback")
+            failure = self._translate(error)
+            for job in jobs:
+                job.error = failure
+            return
+        for tx in done:
+            tx.committed()
+
+    def _commit(self, driver: sqlite3.Connection) -> None:
+        try:
+            driver.execute("commit")
+        except sqlite3.Error as error:
+            if _primary_code(error) != sqlite3.SQLITE_FULL:
+                self._break(error)
+            raise
+
+    def _translate(self, error: Exception) -> Exception:
+        """A driver's error in the domain's words."""
+        if isinstance(error, LongwireError):
+            return error
+        cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
+        if not isinstance(cause, sqlite3.Error):
+            return error
+        code = _primary_code(cause)
+        if code in FATAL:
+            self._break(cause)
+            return OutcomeUnknown()
+        if code == sqlite3.SQLITE_CONSTRAINT:
+            return Conflict("Something like this was stored just now; look again.")
+        if code == sqlite3.SQLITE_FULL:
+            log.error("disk full", error=str(cause))
+            return Unavailable("The disk is full; nothing was changed.")
+        if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_INTERRUPT}:
+            return Unavailable()
+        return error
+
+    def _break(self, error: Exception) -> None:
+        self.broken = f"{type(error).__name__}: {error}"
+        log.critical("database broken", error=self.broken)
+
+    def _tidy(self, connection: sa.Connection, *, idle: bool) -> None:
+        """Move the log into the file when it has grown, or when there is nothing better to do."""
+        try:
+            size = os.stat(self._wal).st_size
+        except OSError:
+            return
+        try:
+            if size > TRUNCATE_AT_BYTES or (idle and size > 0):
+                _driver(connection).execute("pragma wal_checkpoint(truncate)")
+            elif size > CHECKPOINT_AT_BYTES:
+                _driver(connection).execute("pragma wal_checkpoint(passive)")
+        except sqlite3.Error as error:
+            if _primary_code(error) in FATAL:
+                self._break(error)
+            # Otherwise a reader is in the way; the next round tries again.
+
+    def _tx(self, connection: sa.Connection, *, is_write: bool) -> Tx:
+        tools = self.tools
+        return Tx(connection, tools.clock.now(), tools.keyring, tools.memory, is_write=is_write)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self._path,
+            isolation_level=None,
+            timeout=BUSY_TIMEOUT_MS / 1_000,
+            cached_statements=512,
+        )
+        for pragma in (
+            "journal_mode = wal",
+            f"synchronous = {self._synchronous}",
+            f"busy_timeout = {BUSY_TIMEOUT_MS}",
+            "wal_autocheckpoint = 0",
+            "foreign_keys = on",
+            "trusted_schema = off",
+            "cell_size_check = on",
+            "temp_store = memory",
+            "cache_size = -16384",  # 16 MiB a connection
+        ):
+            connection.execute(f"pragma {pragma}")
+        return connection
+
+
+def _driver(connection: sa.Connection) -> sqlite3.Connection:
+    return cast(sqlite3.Connection, connection.connection.dbapi_connection)
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    """The error code without its extension: SQLITE_IOERR_FSYNC is an SQLITE_IOERR."""
+    return int(getattr(error, "sqlite_errorcode", None) or 0) & 0xFF

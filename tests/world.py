@@ -1,0 +1,271 @@
+"""A running service and the people in it, for tests that tell stories.
+
+Each test gets its own database (a copy of a prepared one), its own service on a free port, and a
+clock that can be turned. Nothing is mocked: requests travel over HTTP.
+"""
+
+import asyncio
+import shutil
+import socket
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+
+from longwire.api.errors import wire_refusal
+from longwire.api.server import build_server
+from longwire.app import App, open_database, prepare, wire_limits
+from longwire.clock import Clock, Moment
+from longwire.identity import tokens
+from longwire.model import SYSTEM
+from longwire.settings import Settings
+from longwire.store.database import Database, Tx
+from longwire.store.schema import metadata
+
+T = TypeVar("T")
+
+
+class TurnableClock(Clock):
+    """The real time plus what the test has let pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._turned: Moment = 0
+
+    def now(self) -> Moment:
+        return super().now() + self._turned
+
+    def let_pass(self, *, seconds: float = 0, days: float = 0) -> None:
+        self._turned += int((seconds + days * 86_400) * 1_000_000)
+
+    def follow(self, authority: Moment) -> None:
+        """The test decides what time it is, not the database."""
+
+
+class Person:
+    """Somebody with an access token; or a program, or nobody at all."""
+
+    def __init__(self, world: "World", token: str | None, user_id: str, client: tuple[str, str]):
+        self.world = world
+        self.token = token
+        self.id = user_id
+        self.client_id, self.client_secret = client
+
+    def request(self, method: str, path: str, **kwargs: Any) -> httpx.Response:
+        headers = dict(kwargs.pop("headers", {}))
+        if self.token is not None:
+            headers.setdefault("Authorization", f"Bearer {self.token}")
+        return self.world.http.request(method, path, headers=headers, **kwargs)
+
+    def get(self, path: str, **params: Any) -> httpx.Response:
+        return self.request("GET", path, params=params)
+
+    def post(self, path: str, body: Any = None, **params: Any) -> httpx.Response:
+        return self.request("POST", path, json=body, params=params)
+
+    def put(self, path: str, body: Any = None, **params: Any) -> httpx.Response:
+        return self.request("PUT", path, json=body, params=params)
+
+    def delete(self, path: str, **params: Any) -> httpx.Response:
+        return self.request("DELETE", path, params=params)
+
+    def group(self, name: str = "group", parent: str | None = None, **fields: Any) -> str:
+        """Create a group; its id."""
+        params = {"parentId": parent} if parent else {}
+        return str(ok(self.post("/group", {"name": name, **fields}, **params))["id"])
+
+    def invite(self, person: "Person", group: str, role: str) -> None:
+        body = {"email": f"{person.id}@example.com", "groupId": group, "roleId": role}
+        body["email"] = self.world.email_of(person)
+        ok(self.put("/group/invite", body))
+
+    def role(self, *permissions: str, name: str = "custom") -> str:
+        body = {"name": name, "description": "", "permissions": ",".join(permissions)}
+        return str(ok(self.post("/role", body))["id"])
+
+    def app_client(self, group: str, name: str = "app") -> "Person":
+        made = ok(self.post("/appClient", {"groupId": group, "name": name}))
+        client = (made["appClientId"], made["secret"])
+        return Person(self.world, self.world.token(*client), made["appClientId"], client)
+
+
+class World:
+    """One running service."""
+
+    def __init__(self, settings: Settings, clock: TurnableClock) -> None:
+        self.settings = settings
+        self.clock = clock
+        self._emails: dict[str, str] = {}
+        self.start()
+        self.operator = self._operator()
+        self.nobody = Person(self, None, "", ("", ""))
+
+    # --- the service ---
+
+    def start(self) -> None:
+        self.database, keep_key = open_database(self.settings, self.clock)
+        self.founded = prepare(self.database, self.settings, keep_key).founded
+        self.database.start()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.app = App(self.settings, self.database)
+        self._server = build_server(
+            self.app,
+            host="127.0.0.1",
+            port=self.port,
+            limits=wire_limits(self.settings),
+            refusal=wire_refusal,
+            tls_cert=self.settings.tls_cert or None,
+            tls_key=self.settings.tls_key or None,
+        )
+        ready: Future[asyncio.AbstractEventLoop] = Future()
+        self._thread = threading.Thread(target=self._serve, args=(ready,), daemon=True)
+        self._thread.start()
+        self._loop = ready.result(timeout=10)
+        scheme = "https" if self.settings.tls_cert else "http"
+        self.url = f"{scheme}://127.0.0.1:{self.port}"
+        self.http = httpx.Client(base_url=self.url, timeout=30, verify=False)
+
+    def _serve(self, ready: "Future[asyncio.AbstractEventLoop]") -> None:
+        async def run() -> None:
+            serving = asyncio.create_task(self._server.serve(sockets=[self._listener]))
+            while not self._server.started and not serving.done():  # noqa: ASYNC110 (a flag is all it has)
+                await asyncio.sleep(0.005)
+            ready.set_result(asyncio.get_running_loop())
+            await serving
+
+        asyncio.run(run())
+
+    def stop(self) -> None:
+        self.http.close()
+        self._server.should_exit = True
+        self._thread.join(timeout=30)
+        assert not self._thread.is_alive(), "the service did not stop"
+        self.database.close()
+        self._listener.close()
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    # --- people ---
+
+    def person(self, name: str = "ada", *, operator: bool = False) -> Person:
+        """Somebody new with credentials and a token, who belongs nowhere yet."""
+        email = f"{name}@example.com"
+        made = self.write(
+            lambda tx: tokens.issue_credential(tx, SYSTEM, email, is_operator=operator)
+        )
+        client = (made.credential.client_id, made.secret)
+        person = Person(self, self.token(*client), made.credential.user_id, client)
+        self._emails[person.id] = email
+        return person
+
+    def email_of(self, person: Person) -> str:
+        return self._emails[person.id]
+
+    def token(self, client_id: str, secret: str) -> str:
+        return str(ok(self.ask_token(client_id, secret))["access_token"])
+
+    def ask_token(self, client_id: str, secret: str) -> httpx.Response:
+        return self.http.post(
+            "/oauth2/token?grant_type=client_credentials",
+            auth=(client_id, secret),
+            headers={"Content-Type": "application/x-www-form-urlencoded"},
+        )
+
+    def _operator(self) -> Person:
+        made = self.write(
+            lambda tx: tokens.issue_credential(tx, SYSTEM, "chief@example.com", is_operator=True)
+        )
+        client = (made.credential.client_id, made.secret)
+        self._emails[made.credential.user_id] = "chief@example.com"
+        return Person(self, self.token(*client), made.credential.user_id, client)
+
+    # --- what only a test may look at ---
+
+    def read(self, work: Callable[[Tx], T]) -> T:
+        return self._run(self.database.read(work))
+
+    def write(self, work: Callable[[Tx], T]) -> T:
+        return self._run(self.database.write(work))
+
+    def _run(self, waiting: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(waiting, self._loop).result(timeout=30)
+
+    def everything(self) -> dict[str, list[tuple[Any, ...]]]:
+        """Every row of every table but tokens and the audit trail, to see that nothing changed."""
+        left_out = {"access_token", "audit", "auth_epoch"}
+
+        def work(tx: Tx) -> dict[str, list[tuple[Any, ...]]]:
+            return {
+                table.name: sorted((tuple(row) for row in tx.rows(table.select())), key=repr)
+                for table in metadata.sorted_tables
+                if table.name not in left_out
+            }
+
+        return self.read(work)
+
+    def audit(self) -> list[tuple[str, str, str]]:
+        """(who, what, which) in order."""
+
+        def work(tx: Tx) -> list[tuple[str, str, str]]:
+            table = metadata.tables["audit"]
+            rows = tx.rows(table.select().order_by(table.c.id))
+            return [(row.actor_id, row.action, row.object_id) for row in rows]
+
+        return self.read(work)
+
+
+def ok(response: httpx.Response) -> Any:
+    """The body of a success."""
+    assert response.status_code == 200, f"{response.status_code} {response.text}"
+    return response.json()
+
+
+def refused(response: httpx.Response, status: int, *fields: str) -> dict[str, Any]:
+    """The body of a refusal, which must be of the one form and name exactly these fields."""
+    assert response.status_code == status, f"{response.status_code} {response.text}"
+    assert response.headers["content-type"] == "application/problem+json"
+    problem = response.json()
+    assert problem["status"] == status
+    assert problem["message"] == problem["detail"] != ""
+    assert problem["requestId"] == response.headers["x-request-id"]
+    named = {error["field"] for error in problem["errors"]}
+    if fields:
+        assert named == set(fields), problem
+    return dict(problem)
+
+
+def walk(list_page: Callable[..., httpx.Response], **params: Any) -> list[dict[str, Any]]:
+    """All items of a paged list, page by page."""
+    items: list[dict[str, Any]] = []
+    while True:
+        page = ok(list_page(**params))
+        items += page["items"]
+        if "nextToken" not in page:
+            return items
+        params["nextToken"] = page["nextToken"]
+
+
+# --- databases to start from ---
+
+
+def prepared_folder(folder: Path, database: str = "") -> Settings:
+    """A filled database, to be copied for each test."""
+    settings = Settings(data=folder, database=database)
+    made, keep_key = open_database(settings, Clock())
+    prepare(made, settings, keep_key)
+    made.close()
+    return settings
+
+
+def copied_folder(template: Path, folder: Path) -> Path:
+    shutil.copytree(template, folder, dirs_exist_ok=True)
+    return folder
+
+
+__all__ = ["Database", "Person", "TurnableClock", "World", "ok", "refused", "walk"]

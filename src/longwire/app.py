@@ -179,7 +179,7 @@ class App:
     def __init__(self, settings: Settings, database: Database) -> None:
         self.database = database
         self.stop: Callable[[], None] = lambda: None  # set by whoever runs the server
-        instruments = Instruments()
+        instruments = Instruments(shares_counters="PROMETHEUS_MULTIPROC_DIR" in os.environ)
         pages = ServicePages(database, instruments)
         limits = _input_limits(settings)
         self.routes: list[Route | PlainRoute] = [

@@ -44,19 +44,26 @@ class Keyring:
         """Hide a text; it opens again only with the same purpose (table, row, column, caller …)."""
         nonce = os.urandom(_NONCE_BYTES)
         sealed = nonce + self._cipher.encrypt(nonce, text.encode(), purpose.encode())
-        return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
+        return _armour(sealed)
 
     def unseal(self, sealed: str, purpose: str) -> str:
         try:
             raw = base64.urlsafe_b64decode(sealed.encode("ascii") + b"=" * (-len(sealed) % 4))
             text = self._cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], purpose.encode())
-            return text.decode()
         except (InvalidTag, ValueError) as error:
             raise BrokenSeal from error
+        if _armour(raw) != sealed:
+            # Base64 is read leniently: stray characters and spare bits would go unnoticed.
+            raise BrokenSeal
+        return text.decode()
 
 
 def new_key() -> bytes:
     return secrets.token_bytes(KEY_BYTES)
+
+
+def _armour(sealed: bytes) -> str:
+    return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
 
 
 def _derive(key: bytes, purpose: bytes) -> bytes:

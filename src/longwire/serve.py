@@ -76,6 +76,9 @@ def _work(settings: Settings, listener: socket.socket, announce: Announce) -> in
             server.should_exit = True
 
         application.stop = stop
+        # uvicorn raises what it caught once more after it has stopped; without a handler of ours a
+        # SIGTERM would then end the process before the database is closed.
+        signal.signal(signal.SIGTERM, lambda number, frame: stop())
         announce(settings, prepared)
         server.run(sockets=[listener])
     finally:

@@ -226,6 +226,9 @@ def _contradictions(settings: Settings) -> list[str]:
         wrong.append("page_items_default: must not be larger than page_items_max")
     for name in (
         "token_lifetime_s",
+        "token_failures_per_address_max",
+        "token_failures_per_client_max",
+        "requests_per_caller_burst",
         "page_items_default",
         "body_bytes_max",
         "database_connections",

@@ -121,7 +121,8 @@ class Door:
             raise NotFound(f"There is no path {request.path} here; /docs lists all.")
         if route is None:
             raise errors.WrongMethod(
-                f"{request.path} takes {', '.join(sorted(methods))}, not {request.method}."
+                f"{request.path} takes {', '.join(sorted(methods))}, not {request.method}.",
+                allowed=methods,
             )
         if isinstance(route, PlainRoute):
             body = (
@@ -274,11 +275,7 @@ def _refused(error: LongwireError, request: Request, route: Route | PlainRoute |
     places = route.places if isinstance(route, Route) else None
     missing_is_bad = isinstance(route, Route) and route.missing_is_bad
     refusal = errors.refusal(error, request.request_id, places, missing_is_bad=missing_is_bad)
-    headers = refusal.headers
-    if refusal.status == 413:
-        # The rest of the body is still on its way; nobody is going to read it.
-        headers += ((b"connection", b"close"),)
-    return Response(refusal.status, refusal.body, errors.MEDIA_TYPE, headers)
+    return Response(refusal.status, refusal.body, errors.MEDIA_TYPE, refusal.headers)
 
 
 def _log(request: Request, response: Response, seconds: float) -> None:

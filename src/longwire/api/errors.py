@@ -1,7 +1,7 @@
 """From an error of the domain to a status and a body: the only such map."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -26,6 +26,10 @@ MEDIA_TYPE = "application/problem+json"
 class WrongMethod(LongwireError):
     """This path does not take this method."""
 
+    def __init__(self, message: str, *, allowed: Iterable[str]) -> None:
+        super().__init__(message)
+        self.allowed = ", ".join(sorted(allowed))
+
 
 class TimedOut(LongwireError):
     """The request did not arrive in time."""
@@ -45,12 +49,12 @@ STATUS: Mapping[type[LongwireError], tuple[int, str]] = {
     NotAllowed: (403, "not_allowed"),
     NotFound: (404, "not_found"),
     WrongMethod: (405, "wrong_method"),
-    TimedOut: (408, "timed_out"),
+    TimedOut: (408, "request_timeout"),
     Conflict: (409, "conflict"),
     TooLarge: (413, "too_large"),
     WrongMediaType: (415, "wrong_media_type"),
     TooManyRequests: (429, "too_many_requests"),
-    HeaderTooLarge: (431, "header_too_large"),
+    HeaderTooLarge: (431, "head_too_large"),
     Internal: (500, "internal"),
     OutcomeUnknown: (503, "outcome_unknown"),
     Unavailable: (503, "unavailable"),
@@ -160,6 +164,8 @@ def _headers(error: LongwireError) -> tuple[tuple[bytes, bytes], ...]:
         return ((b"www-authenticate", b"Bearer"),)
     if isinstance(error, TooManyRequests | Unavailable):
         return ((b"retry-after", str(error.retry_after_s).encode()),)
+    if isinstance(error, WrongMethod):
+        return ((b"allow", error.allowed.encode()),)
     return ()
 
 

@@ -2,6 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from longwire.store.database import Database
 
@@ -11,7 +12,9 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 
 
 class Instruments:
-    def __init__(self) -> None:
+    def __init__(self, *, shares_counters: bool = False) -> None:
+        """Worker processes share their counters through files, so that any of them tells all."""
+        self._shares_counters = shares_counters
         self.registry = CollectorRegistry()
         self._requests = Counter(
             "longwire_requests",
@@ -31,9 +34,13 @@ class Instruments:
             "Works that wait for the database",
             ["lane"],
             registry=self.registry,
+            multiprocess_mode="livesum",
         )
         self._healthy = Gauge(
-            "longwire_healthy", "1 while the service can do its work", registry=self.registry
+            "longwire_healthy",
+            "1 while the service can do its work",
+            registry=self.registry,
+            multiprocess_mode="livemin",
         )
         # Looking a label up costs more than counting, so what was looked up is kept.
         self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
@@ -54,4 +61,8 @@ class Instruments:
         for lane, waiting in database.waiting.items():
             self._waiting.labels(lane).set(waiting)
         self._healthy.set(int(is_ready))
+        if self._shares_counters:
+            everyone = CollectorRegistry()
+            MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]
+            return generate_latest(everyone)
         return generate_latest(self.registry)

@@ -136,7 +136,8 @@ def _require_grant(request: Request, body: bytes) -> None:
 
 def _parameters(raw: bytes) -> dict[str, str]:
     try:
-        pairs = parse_qsl(raw.decode(), keep_blank_values=True, errors="strict")
+        # A parameter without a value counts as left out (RFC 6749, 3.2).
+        pairs = parse_qsl(raw.decode(), keep_blank_values=False, errors="strict")
     except (UnicodeDecodeError, ValueError):
         raise Refusal(400, "invalid_request", "The parameters are not valid UTF-8.") from None
     names = [name for name, _ in pairs]

@@ -7,11 +7,14 @@ hears of all mistakes at once.
 
 import functools
 import json
+import math
 import re
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
@@ -97,16 +100,15 @@ def decode_query(raw: bytes, expected: type[S], limits: InputLimits) -> S:
         except msgspec.ValidationError:
             pass
         else:
-            faults = list(_beyond_limits(query, limits))
-            if not faults:
+            if _fits(query, limits):
                 return query
-    faults = faults or list(_faults(values, expected, "", strict=False))
-    raise BadInput(faults=_once(faults))
+    found = {fault.field: fault for fault in _Search(limits, strict=False).all(values, expected)}
+    raise BadInput(faults=(found | faults).values())
 
 
-def _query_values(raw: bytes, known: Any) -> tuple[dict[str, str], list[Fault]]:
+def _query_values(raw: bytes, known: Any) -> tuple[dict[str, str], dict[str, Fault]]:
     values: dict[str, str] = {}
-    faults: list[Fault] = []
+    faults: dict[str, Fault] = {}
     for pair in raw.split(b"&") if raw else ():
         name_raw, _, value_raw = pair.partition(b"=")
         try:
@@ -116,15 +118,15 @@ def _query_values(raw: bytes, known: Any) -> tuple[dict[str, str], list[Fault]]:
         if name not in known:
             continue
         if name in values:
-            faults.append(Fault(name, "is given more than once"))
+            faults[name] = Fault(name, "is given more than once")
             continue
         try:
             values[name] = _unquote(value_raw)
         except UnicodeDecodeError:
-            faults.append(Fault(name, "is not valid UTF-8"))
+            faults[name] = Fault(name, "is not valid UTF-8")
             continue
         if "\x00" in values[name]:
-            faults.append(Fault(name, "must not contain NUL"))
+            faults[name] = Fault(name, "must not contain NUL")
     return values, faults
 
 
@@ -150,27 +152,23 @@ def decode_body(raw: bytes, expected: type[S], limits: InputLimits) -> S:
         except (msgspec.MsgspecError, RecursionError):
             pass
         else:
-            faults = list(_beyond_limits(body, limits))
-            if not faults:
+            if _fits(body, limits):
                 return body
-            raise BadInput(faults=faults)
     return _decode_slowly(raw, expected, limits)
 
 
 def _decode_slowly(raw: bytes, expected: type[S], limits: InputLimits) -> S:
     try:
-        value = json.loads(raw, parse_constant=_no_constant)
+        # As text, because of bytes it would guess the encoding, and take UTF-16 as well.
+        value = json.loads(raw.decode(), parse_int=_integer, parse_constant=_no_constant)
     except RecursionError as error:
         raise BadInput("The body is nested too deeply.") from error
     except ValueError as error:
         raise BadInput(f"The body is not valid JSON: {error}.") from error
-    faults = list(_faults(value, expected, "", strict=True))
-    if not faults:
-        body = msgspec.convert(value, expected)
-        faults = [*_unprintable(value, expected), *_beyond_limits(body, limits)]
-        if not faults:
-            return body
-    raise BadInput(faults=_once(faults))
+    faults = _Search(limits, strict=True).all(value, expected)
+    if faults:
+        raise BadInput(faults=faults)
+    return msgspec.convert(value, expected)
 
 
 def check_text(raw: bytes) -> None:
@@ -181,7 +179,10 @@ def check_text(raw: bytes) -> None:
             raise BadInput(f"The body is not valid UTF-8 at byte {error.start}.") from error
 
 
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[{\]}]', re.DOTALL)
+# An unclosed string counts as one and nothing is ever tried twice, so that this takes a time in
+# proportion to the text, whatever the text is.
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def check_depth(raw: bytes, depth_max: int) -> None:
@@ -189,19 +190,23 @@ def check_depth(raw: bytes, depth_max: int) -> None:
     if raw.count(b"[") + raw.count(b"{") <= depth_max:
         return
     depth = 0
-    for token in _STRUCTURE.finditer(raw):
-        first = raw[token.start()]
-        if first in b"[{":
-            depth += 1
-            if depth > depth_max:
-                raise BadInput(f"The body is nested deeper than {depth_max} levels.")
-        elif first in b"]}":
-            depth -= 1
+    for bracket in _STRING.sub(b"", raw).translate(None, _NO_BRACKETS):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > depth_max:
+            raise BadInput(f"The body is nested deeper than {depth_max} levels.")
 
 
 def check_size(size: int, size_max: int) -> None:
     if size > size_max:
         raise TooLarge(f"The body may have at most {size_max} bytes.")
+
+
+# More digits than the largest number has, of any kind; Python gives up on a few thousand.
+_DIGITS_MAX = 400
+
+
+def _integer(digits: str) -> float:
+    return int(digits) if len(digits) <= _DIGITS_MAX else math.inf
 
 
 def _no_constant(name: str) -> None:
@@ -225,49 +230,102 @@ def wire_names(struct: type[msgspec.Struct]) -> Mapping[str, str]:
 # --- everything that is wrong ---
 
 
-def _faults(value: Any, expected: Any, path: str, *, strict: bool) -> Iterator[Fault]:
-    """Each wrong place in `value`, in the order of the expected fields."""
-    struct = _struct_in(expected)
-    items = _items_in(expected)
-    if struct is not None and isinstance(value, dict):
+FAULTS_MAX = 5_000  # as many as the largest batch has items; an answer must end somewhere
+
+
+class _Search:
+    """Looks at a value place by place, for everything that is wrong with it."""
+
+    def __init__(self, limits: InputLimits, *, strict: bool) -> None:
+        self._limits = limits
+        self._strict = strict
+
+    def all(self, value: Any, expected: Any) -> list[Fault]:
+        """Each wrong place, in the order of the expected fields."""
+        return list(islice(self._in(value, expected, ""), FAULTS_MAX))
+
+    def _in(self, value: Any, expected: Any, path: str) -> Iterator[Fault]:
+        if isinstance(value, dict) and (struct := _struct_in(expected)):
+            yield from self._in_object(value, struct, path)
+        elif isinstance(value, list) and (items := _items_in(expected)):
+            yield from self._in_list(value, expected, items, path)
+        else:
+            yield from self._whole(value, expected, path)
+
+    def _in_object(
+        self, value: Mapping[str, Any], struct: type[msgspec.Struct], path: str
+    ) -> Iterator[Fault]:
         for field in msgspec.structs.fields(struct):
             place = f"{path}.{field.encode_name}" if path else field.encode_name
             if field.encode_name in value:
-                yield from _faults(value[field.encode_name], field.type, place, strict=strict)
+                yield from self._in(value[field.encode_name], field.type, place)
             elif field.required:
                 yield Fault(place, "is required")
-        return
-    if items is not None and isinstance(value, list):
-        inner = [
-            fault
-            for index, item in enumerate(value)
-            for fault in _faults(item, items, f"{path}[{index}]", strict=strict)
-        ]
-        if inner:
-            yield from inner
+
+    def _in_list(
+        self, value: Sequence[Any], expected: Any, items: Any, path: str
+    ) -> Iterator[Fault]:
+        most = _items_max(expected, self._limits)
+        if len(value) > most:
+            # The items are not looked at: a list without end must not keep us busy.
+            yield Fault(path, f"must have at most {most} items")
             return
-    try:
-        msgspec.convert(value, expected, strict=strict)
-    except msgspec.ValidationError as error:
-        yield Fault(path or "body", _in_words(str(error)))
+        is_faulty = False
+        for index, item in enumerate(value):
+            for fault in self._in(item, items, f"{path}[{index}]"):
+                is_faulty = True
+                yield fault
+        if not is_faulty:
+            yield from self._whole(value, expected, path)
+
+    def _whole(self, value: Any, expected: Any, path: str) -> Iterator[Fault]:
+        if message := _unfit(value):
+            yield Fault(path or "body", message)
+            return
+        try:
+            converted = msgspec.convert(value, expected, strict=self._strict)
+        except msgspec.ValidationError as error:
+            yield Fault(path or "body", _in_words(str(error)))
+        else:
+            yield from _beyond_limits(converted, expected, path, self._limits)
 
 
-def _unprintable(value: Any, expected: Any, path: str = "") -> Iterator[Fault]:
-    """Each text among the expected fields that no database keeps."""
-    struct = _struct_in(expected)
+def _unfit(value: Any) -> str | None:
+    """What is wrong with a text or number that no database keeps."""
     if isinstance(value, str):
         if "\x00" in value:
-            yield Fault(path, "must not contain NUL")
-        elif any("\ud800" <= character <= "\udfff" for character in value):
-            yield Fault(path, "contains half of a surrogate pair")
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _unprintable(item, _items_in(expected), f"{path}[{index}]")
-    elif isinstance(value, dict) and struct is not None:
-        for field in msgspec.structs.fields(struct):
-            if field.encode_name in value:
-                place = f"{path}.{field.encode_name}" if path else field.encode_name
-                yield from _unprintable(value[field.encode_name], field.type, place)
+            return "must not contain NUL"
+        if any("\ud800" <= character <= "\udfff" for character in value):
+            return "contains half of a surrogate pair"
+    elif isinstance(value, float) and not math.isfinite(value):
+        return "is out of range"
+    return None
+
+
+def _items_max(annotated: Any, limits: InputLimits) -> int:
+    """How long a list may be, by its type or by a setting."""
+    if typing.get_origin(annotated) is Annotated:
+        base, *metas = typing.get_args(annotated)
+        if typing.get_origin(base) is list:
+            return min(_length_max(meta, limits) for meta in metas)
+        return _items_max(base, limits)
+    options = typing.get_args(annotated) if _is_union(annotated) else ()
+    return min((_items_max(each, limits) for each in options), default=sys.maxsize)
+
+
+def _length_max(meta: Meta, limits: InputLimits) -> int:
+    if meta.extra and "limit" in meta.extra:
+        return int(getattr(limits, meta.extra["limit"]))
+    return sys.maxsize if meta.max_length is None else meta.max_length
+
+
+def _beyond_limits(value: Any, annotated: Any, path: str, limits: InputLimits) -> Iterator[Fault]:
+    for extra in limits_on(annotated) if value is not None else ():
+        most, unit = getattr(limits, extra["limit"]), extra["unit"]
+        if isinstance(value, int) and value > most:
+            yield Fault(path, f"must be at most {most}")
+        elif not isinstance(value, int) and len(value) > most:
+            yield Fault(path, f"must have at most {most} {unit}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,22 +337,38 @@ class Bound:
     per_item: bool
 
 
-def _beyond_limits(value: msgspec.Struct, limits: InputLimits) -> Iterator[Fault]:
+def _fits(value: msgspec.Struct, limits: InputLimits) -> bool:
+    """The quick look: whether all that settings bound is within its bounds."""
     for bound in bounds(type(value)):
         found = getattr(value, bound.field)
         most = getattr(limits, bound.limit)
-        if found is None:
-            continue
-        if bound.per_item:
-            for index, item in enumerate(found):
-                if len(item) > most:
-                    place = f"{bound.wire_name}[{index}]"
-                    yield Fault(place, f"must have at most {most} {bound.unit}")
-        elif isinstance(found, int):
-            if found > most:
-                yield Fault(bound.wire_name, f"must be at most {most}")
-        elif len(found) > most:
-            yield Fault(bound.wire_name, f"must have at most {most} {bound.unit}")
+        if found is not None and any(
+            _size(each) > most for each in (found if bound.per_item else (found,))
+        ):
+            return False
+    return all(_fits(each, limits) for each in _structs_inside(value))
+
+
+def _size(value: Any) -> int:
+    return value if isinstance(value, int) else len(value)
+
+
+def _structs_inside(value: msgspec.Struct) -> Iterator[msgspec.Struct]:
+    for name in _struct_fields(type(value)):
+        found = getattr(value, name)
+        for each in found if isinstance(found, list) else (found,):
+            if isinstance(each, msgspec.Struct):
+                yield each
+
+
+@functools.cache
+def _struct_fields(struct: type[msgspec.Struct]) -> Sequence[str]:
+    """The fields that hold objects of ours, or lists of them."""
+    return [
+        field.name
+        for field in msgspec.structs.fields(struct)
+        if _struct_in(field.type) or _struct_in(_items_in(field.type))
+    ]
 
 
 @functools.cache
@@ -347,10 +421,6 @@ def _items_in(annotated: Any) -> Any | None:
         if typing.get_origin(option) is list:
             return typing.get_args(option)[0]
     return None
-
-
-def _once(faults: Sequence[Fault]) -> list[Fault]:
-    return list(dict.fromkeys(faults))
 
 
 # --- msgspec's messages for people who do not know Python ---

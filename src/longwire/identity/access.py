@@ -9,6 +9,7 @@ something, but not what the operation asks for, hears which permission is missin
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from longwire.errors import NotAllowed, missing
 from longwire.identity.founding import ADMINISTRATOR
@@ -20,6 +21,14 @@ from longwire.store import roles as store_roles
 from longwire.store.database import Tx
 
 Holdings = dict[str, str]  # group id -> id of the role held there
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What somebody is in a group: all they may do, and the role it is shown as."""
+
+    permissions: frozenset[str]
+    role: Role | None
 
 
 def enter(
@@ -54,25 +63,12 @@ def require_platform(tx: Tx, actor: Actor, permission: str) -> None:
 
 def permissions_in(tx: Tx, actor: Actor, group_id: str) -> frozenset[str]:
     """Everything the actor may do in a group; nothing when the group does not exist."""
-    path = path_up(tx, group_id)
-    if actor.is_operator:
-        return every_permission(tx) if path else frozenset()
-    holdings = holdings_of(tx, actor)
-    held = [permissions_of_role(tx, holdings[each]) for each in path if each in holdings]
-    return frozenset().union(*held)
+    return standing(tx, actor, group_id).permissions
 
 
 def role_in(tx: Tx, actor: Actor, group_id: str) -> Role | None:
     """The nearest role on the way up, with all the permissions that add up."""
-    holdings = holdings_of(tx, actor)
-    nearest = next((holdings[each] for each in path_up(tx, group_id) if each in holdings), None)
-    if nearest is None and actor.is_operator:
-        nearest = ADMINISTRATOR
-    role = role_named(tx, nearest) if nearest else None
-    if role is None:
-        return None
-    everything = tuple(sorted(permissions_in(tx, actor, group_id)))
-    return Role(role.id, role.name, role.description, everything, role.is_removable)
+    return standing(tx, actor, group_id).role
 
 
 def can_grant(tx: Tx, actor: Actor, group_id: str, permissions: Iterable[str]) -> bool:
@@ -91,11 +87,11 @@ def require_grant(tx: Tx, actor: Actor, group_id: str, role: Role) -> None:
 
 
 def groups_where(tx: Tx, actor: Actor, permission: str) -> list[str]:
-    """The groups in which the actor's own role brings a permission along."""
+    """Of the groups in which the actor holds a role, those where they hold the permission too."""
     return [
         group_id
-        for group_id, role_id in holdings_of(tx, actor).items()
-        if permission in permissions_of_role(tx, role_id)
+        for group_id in holdings_of(tx, actor)
+        if permission in permissions_in(tx, actor, group_id)
     ]
 
 
@@ -104,6 +100,27 @@ def actor_of_token(tx: Tx, digest: bytes) -> tuple[Actor, int] | None:
 
 
 # --- what is remembered ---
+
+
+def standing(tx: Tx, actor: Actor, group_id: str) -> Standing:
+    """What the actor is in a group: one look-up once it is known."""
+    key = f"{actor.kind}:{actor.id}@{group_id}"
+    return tx.recall("standings", key, lambda: _standing(tx, actor, group_id))
+
+
+def _standing(tx: Tx, actor: Actor, group_id: str) -> Standing:
+    path = path_up(tx, group_id)
+    holdings = holdings_of(tx, actor)
+    held = [holdings[each] for each in path if each in holdings]
+    if actor.is_operator:
+        permissions = every_permission(tx) if path else frozenset()
+    else:
+        permissions = frozenset().union(*(permissions_of_role(tx, each) for each in held))
+    nearest = held[0] if held else ADMINISTRATOR if actor.is_operator else None
+    role = role_named(tx, nearest) if nearest else None
+    if role is not None:
+        role = replace(role, permissions=tuple(sorted(permissions)))
+    return Standing(permissions, role)
 
 
 def holdings_of(tx: Tx, actor: Actor) -> Holdings:

@@ -111,10 +111,15 @@ def _in_hands(tx: Tx, actor: Actor, role_id: str, group_id: str) -> Role:
 
 
 def _fall_back(tx: Tx, actor: Actor, holder: Membership) -> None:
-    default = store_groups.default_role_id(tx, holder.group_id)
-    assert default is not None  # a member's group exists
-    store_groups.set_role(tx, replace(holder, role_id=default))
-    audit.note(tx, actor, "member.update", holder.user_id, group_id=holder.group_id, detail=default)
+    default_id = store_groups.default_role_id(tx, holder.group_id)
+    default = access.role_named(tx, default_id) if default_id else None
+    assert default is not None  # a member's group exists, and so does its default role
+    # Else somebody could delete a small role and so give its holder, or themselves, a large one.
+    access.require_grant(tx, actor, holder.group_id, default)
+    store_groups.set_role(tx, replace(holder, role_id=default.id))
+    audit.note(
+        tx, actor, "member.update", holder.user_id, group_id=holder.group_id, detail=default.id
+    )
 
 
 def _known(tx: Tx, permissions: Iterable[str]) -> tuple[str, ...]:

@@ -10,13 +10,39 @@ from longwire.model import Actor, Group, Membership, Page, PageRequest, Scope, U
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.paging import page
-from longwire.store.scopes import belongs, within
+from longwire.store.scopes import belongs, reaches, within
 from longwire.store.users import user_of
 
 _table = schema.group
 _path = schema.group_path
 _member = schema.member
 
+# In the order of the fields of `Group`, so that a row becomes one without looking names up.
+_COLUMNS = [
+    _table.c[name]
+    for name in (
+        "id",
+        "owner_id",
+        "sealed_token",
+        "administrator_role_id",
+        "default_role_id",
+        "created_at",
+        "updated_at",
+        "created_by",
+        "updated_by",
+        "name",
+        "description",
+        "parent_id",
+        "tags",
+        "device_count",
+        "connector_count",
+        "notification_count",
+    )
+]
+_TAGS = [column.name for column in _COLUMNS].index("tags")
+_BY_ID = sa.select(*_COLUMNS).where(
+    _table.c.id == sa.bindparam("group_id", type_=schema.GroupNumber)
+)
 _PATH_UP = (
     sa.select(_path.c.ancestor_id)
     .where(_path.c.group_id == sa.bindparam("group_id", type_=schema.GroupNumber))
@@ -25,7 +51,7 @@ _PATH_UP = (
 
 
 def get(tx: Tx, scope: Scope, group_id: str) -> Group | None:
-    row = tx.row(sa.select(_table).where(_table.c.id == group_id, within(_table.c.id, scope)))
+    row = tx.row(_BY_ID, {"group_id": group_id}) if reaches(scope, group_id) else None
     return _group(row) if row else None
 
 
@@ -33,7 +59,7 @@ def of(
     tx: Tx, belonging: Actor, scope: Scope | None, below: str | None, request: PageRequest
 ) -> Page[Group]:
     """The groups somebody belongs to; within a scope when another one asks; at or below a group."""
-    statement = sa.select(_table).where(belongs(_table.c.id, belonging))
+    statement = sa.select(*_COLUMNS).where(belongs(_table.c.id, belonging))
     if scope is not None:
         statement = statement.where(within(_table.c.id, scope))
     if below is not None:
@@ -207,24 +233,13 @@ def _changeable(group: Group) -> dict[str, Any]:
 
 
 def _group(row: sa.Row[Any]) -> Group:
-    return Group(
-        id=row.id,
-        parent_id=row.parent_id,
-        owner_id=row.owner_id,
-        name=row.name,
-        description=row.description,
-        tags=tuple(json.loads(row.tags)),
-        sealed_token=row.sealed_token,
-        administrator_role_id=row.administrator_role_id,
-        default_role_id=row.default_role_id,
-        device_count=row.device_count,
-        connector_count=row.connector_count,
-        notification_count=row.notification_count,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        created_by=row.created_by,
-        updated_by=row.updated_by,
-    )
+    values: list[Any] = list(row)
+    values[_TAGS] = _tags(values[_TAGS])
+    return Group(*values)
+
+
+def _tags(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text)) if text != "[]" else ()
 
 
 def _user_and_membership(row: sa.Row[Any]) -> tuple[User, Membership]:

@@ -22,6 +22,14 @@ def within(column: sa.ColumnElement[Any], scope: Scope) -> sa.ColumnElement[bool
     )
 
 
+def reaches(scope: Scope, group_id: str) -> bool:
+    """The same for a group that is known already, when the scope is for single groups.
+
+    Saves the database the question; a scope with a holder is always asked in SQL.
+    """
+    return group_id in scope.group_ids
+
+
 def belongs(column: sa.ColumnElement[Any], actor: Actor) -> sa.ColumnElement[bool]:
     """True for groups that somebody belongs to, directly or through a group above."""
     path = schema.group_path

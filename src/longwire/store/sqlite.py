@@ -32,6 +32,16 @@ TRUNCATE_AT_BYTES = 128 * 1024 * 1024
 # After one of these the file or the disk cannot be trusted: what the last commits did is unknown.
 FATAL = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
+# What the operator can mend before a start: a folder, a disk, another process, a file.
+UNUSABLE = FATAL | {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+}
+
 log = structlog.get_logger()
 
 
@@ -92,16 +102,32 @@ class SQLite:
         return {"read": self._readers.waiting, "write": self._writer.waiting}
 
     def upgrade(self, work: Work[T]) -> T:
-        with self._engine.connect() as connection:
-            driver = _driver(connection)
-            driver.execute("begin immediate")
-            try:
-                result = work(self._tx(connection, is_write=True))
-            except BaseException:
-                driver.execute("rollback")
-                raise
+        try:
+            with self._engine.connect() as connection:
+                return self._upgrade_on(connection, work)
+        except (sa.exc.DBAPIError, sqlite3.Error) as error:
+            cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
+            if isinstance(cause, sqlite3.Error) and _primary_code(cause) in UNUSABLE:
+                raise Unavailable(f"The database {self._path} cannot be used: {cause}.") from error
+            raise
+
+    def _upgrade_on(self, connection: sa.Connection, work: Work[T]) -> T:
+        driver = _driver(connection)
+        # A step changes a table by dropping it once it is copied, which must not count as removing
+        # what others point to. Inside a transaction this pragma does nothing, so it comes first.
+        driver.execute("pragma foreign_keys = off")
+        driver.execute("begin immediate")
+        try:
+            shape = _one(driver, "pragma schema_version")
+            result = work(self._tx(connection, is_write=True))
+            if _one(driver, "pragma schema_version") != shape:
+                _require_whole_references(driver)
             driver.execute("commit")
             return result
+        except BaseException:
+            if driver.in_transaction:
+                driver.execute("rollback")
+            raise
 
     # --- the two kinds of thread ---
 
@@ -245,6 +271,16 @@ class SQLite:
 
 def _driver(connection: sa.Connection) -> sqlite3.Connection:
     return cast(sqlite3.Connection, connection.connection.dbapi_connection)
+
+
+def _one(driver: sqlite3.Connection, pragma: str) -> Any:
+    return driver.execute(pragma).fetchone()[0]
+
+
+def _require_whole_references(driver: sqlite3.Connection) -> None:
+    broken = driver.execute("pragma foreign_key_check").fetchone()
+    if broken is not None:
+        raise RuntimeError(f"a step left rows of {broken[0]} that point to nothing in {broken[2]}")
 
 
 def _primary_code(error: sqlite3.Error) -> int:

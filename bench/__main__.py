@@ -1,0 +1,30 @@
+"""`make bench`: measure, print the table, keep the figures.
+
+Name suites to run only those (`make bench ARGS="identity --seconds 2"`).
+"""
+
+import argparse
+import sys
+
+from bench import identity
+from bench.table import Findings
+
+SUITES = {"identity": identity.measure}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("suites", nargs="*", choices=[*SUITES, []], help="all when none is named")
+    parser.add_argument("--seconds", type=float, default=5.0, help="length of each measurement")
+    chosen = parser.parse_args()
+    findings = Findings("longwire")
+    for name in chosen.suites or SUITES:
+        SUITES[name](findings, chosen.seconds)
+    findings.show()
+    print(findings.markdown())
+    print(f"kept in {findings.save()}")
+    return 0 if findings.all_met() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""Tokens and groups: what a request costs beside a bare answer of the same server."""
+
+import base64
+
+from bench.ceiling import serving
+from bench.load import Result, request, run
+from bench.service import Service, running
+from bench.table import Findings, Row, measured, rss_mb
+from longwire.api.errors import wire_refusal
+from longwire.api.server import WireLimits, build_server
+
+CONNECTIONS = 32
+GROUPS = 1_000
+MEMORY_MB_MAX = 150.0
+
+
+def guarded(app):
+    """The bare answer on the very server that the service runs on."""
+    return build_server(app, host="127.0.0.1", port=0, limits=WireLimits(), refusal=wire_refusal)
+
+
+def measure(findings: Findings, seconds: float) -> None:
+    with serving("answer", build_server=guarded) as bare:
+        ceiling = run(bare.host, bare.port, [request("GET", "/")], seconds=seconds)
+    findings.add(measured("ceiling: bare ASGI answer", ceiling))
+    with running() as service:
+        _operations(findings, service, ceiling, seconds)
+        memory = rss_mb(service.pid)
+        findings.add(
+            Row(
+                "resident memory after the run",
+                note=f"{memory:.0f} MB",
+                aim=f"< {MEMORY_MB_MAX:.0f} MB",
+                met=memory < MEMORY_MB_MAX,
+            )
+        )
+
+
+def _operations(findings: Findings, service: Service, ceiling: Result, seconds: float) -> None:
+    root = service.call("POST", "/group", {"name": "fleet"})["id"]
+    for number in range(GROUPS - 1):
+        service.call("POST", "/group", {"name": f"group {number}"}, parentId=root)
+
+    def load(name: str, raw: bytes, connections: int = CONNECTIONS, **aims: float) -> None:
+        result = run(service.host, service.port, [raw], connections=connections, seconds=seconds)
+        findings.add(measured(name, result, ceiling=ceiling, **aims))
+
+    load("POST /oauth2/token", _token_request(service))
+    load("GET /user/me", service.request("GET", "/user/me"))
+    load("GET /group", service.request("GET", f"/group?groupId={root}"), ratio_min=0.15)
+    load("PUT /group", service.request("PUT", "/group", {"groupId": root, "name": "fleet"}))
+    page = service.request("GET", "/user/groups?limit=100")
+    load("GET /user/groups, 100 of 1,000", page)
+    load("the same, one caller at a time", page, connections=1, p99_ms_max=20.0)
+
+
+def _token_request(service: Service) -> bytes:
+    basic = base64.b64encode(f"{service.client_id}:{service.client_secret}".encode()).decode()
+    return request(
+        "POST",
+        "/oauth2/token?grant_type=client_credentials",
+        headers={
+            "Authorization": f"Basic {basic}",
+            "Content-Type": "application/x-www-form-urlencoded",
+        },
+    )

@@ -1,0 +1,96 @@
+"""The service under load: a real `longwire serve` in its own process, and a client for set-up."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from bench.load import request
+
+START_S_MAX = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Where it listens, and how its operator speaks to it."""
+
+    host: str
+    port: int
+    pid: int
+    data: Path
+    client_id: str
+    client_secret: str
+    http: httpx.Client
+    token: str
+
+    def call(self, method: str, path: str, body: Any = None, **params: Any) -> Any:
+        response = self.http.request(method, path, json=body, params=params)
+        response.raise_for_status()
+        return response.json()
+
+    def request(self, method: str, path: str, body: Any = None) -> bytes:
+        """A ready-made request of the operator's."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        if body is None:
+            return request(method, path, headers=headers)
+        headers["Content-Type"] = "application/json"
+        return request(method, path, headers=headers, body=json.dumps(body).encode())
+
+
+@contextmanager
+def running(*arguments: str, wrapper: tuple[str, ...] = ()) -> Iterator[Service]:
+    """A fresh service for the length of the block; `wrapper` goes before its command line."""
+    with tempfile.TemporaryDirectory(prefix="longwire-bench-") as folder:
+        data = Path(folder) / "data"
+        command = [*wrapper, sys.executable, "-m", "longwire", "serve", "--data", str(data)]
+        process = subprocess.Popen(
+            [*command, "--port", "0", "--log-level", "warning", *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            yield _connect(process, data)
+        finally:
+            process.terminate()
+            process.wait(timeout=60)
+
+
+def _connect(process: subprocess.Popen[str], data: Path) -> Service:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if " serves " not in line:
+        raise RuntimeError(f"the service did not start: {line}")
+    operator = json.loads((data / "operator.json").read_text())
+    url = httpx.URL(operator["baseUrl"])
+    http = httpx.Client(base_url=url, timeout=60)
+    _wait_until_ready(http)
+    client = (operator["clientId"], operator["clientSecret"])
+    granted = http.post(
+        "/oauth2/token?grant_type=client_credentials",
+        auth=client,
+        headers={"Content-Type": "application/x-www-form-urlencoded"},
+    )
+    token = granted.raise_for_status().json()["access_token"]
+    http.headers["Authorization"] = f"Bearer {token}"
+    return Service(url.host, url.port or 80, process.pid, data, *client, http, token)
+
+
+def _wait_until_ready(http: httpx.Client) -> None:
+    deadline = time.monotonic() + START_S_MAX
+    while True:
+        try:
+            if http.get("/health/ready").status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+        if time.monotonic() > deadline:
+            raise RuntimeError("the service does not become ready")
+        time.sleep(0.05)

@@ -4,10 +4,8 @@ The only file that knows everything. Settings stop here; what is below receives 
 """
 
 import asyncio
-import contextlib
 import json
 import os
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,8 +13,8 @@ from pathlib import Path
 
 import structlog
 
-from longwire import __version__
-from longwire.api import clients, groups, openapi, roles, tokens, users
+from longwire import __version__, upkeep
+from longwire.api import clients, devices, groups, metrics, openapi, records, roles, tokens, users
 from longwire.api.door import Door, DoorSettings, Receive, Scope, Send
 from longwire.api.instruments import Instruments
 from longwire.api.routes import PlainRoute, Route
@@ -25,16 +23,18 @@ from longwire.api.service import ServicePages
 from longwire.api.tokens import TokenEndpoint
 from longwire.api.wire import InputLimits
 from longwire.clock import Clock
-from longwire.errors import LongwireError
 from longwire.fleet import catalogue
+from longwire.fleet.records import KINDS
 from longwire.identity import founding
 from longwire.identity import tokens as identity_tokens
 from longwire.identity.throttle import Throttle
+from longwire.ingest import Ingest
 from longwire.model import SYSTEM
 from longwire.seal import KEY_BYTES, Keyring, new_key
 from longwire.settings import Settings
-from longwire.store import credentials, instance, rights, upgrade
+from longwire.store import instance, partitions, upgrade
 from longwire.store.database import Database, Tools, Tx
+from longwire.store.instance import writer_number
 from longwire.store.memory import Memory
 from longwire.store.postgres import Postgres
 from longwire.store.sqlite import SQLite
@@ -44,13 +44,10 @@ OPERATIONS: tuple[Route, ...] = (
     *roles.ROUTES,
     *users.ROUTES,
     *clients.ROUTES,
+    *devices.ROUTES,
+    *records.ROUTES,
+    *metrics.ROUTES,
 )
-
-RIGHTS_WATCH_S = 1.0
-RIGHTS_TRUST_S = 5.0
-PRUNE_EVERY_S = 60.0
-PRUNE_AGAIN_S = 0.1
-PRUNE_ROWS_MAX = 1_000
 
 log = structlog.get_logger()
 
@@ -99,6 +96,7 @@ def prepare(database: Database, settings: Settings, keep_key: Callable[[], None]
 
     def work(tx: Tx) -> Prepared:
         steps = upgrade.upgrade(tx)
+        partitions.make_ahead(tx)
         if founding.is_founded(tx):
             _require_same_key(tx)
             founding.complete_catalogue(tx)
@@ -179,6 +177,7 @@ class App:
     def __init__(self, settings: Settings, database: Database) -> None:
         self.database = database
         self.stop: Callable[[], None] = lambda: None  # set by whoever runs the server
+        self._keeps_days = _keeps_days(settings)
         instruments = Instruments(shares_counters="PROMETHEUS_MULTIPROC_DIR" in os.environ)
         pages = ServicePages(database, instruments)
         limits = _input_limits(settings)
@@ -188,18 +187,25 @@ class App:
             *pages.routes(),
         ]
         pages.describe(openapi.document(self.routes, limits, __version__))
+        ingest = Ingest(
+            database,
+            writer_number(database),
+            waiting_records_max=settings.ingest_waiting_records_max,
+            records_per_commit_max=settings.ingest_commit_records_max,
+        )
         self._door = Door(
             database,
+            ingest,
             self.routes,
             DoorSettings(
                 limits,
                 settings.trusted_proxies,
                 bool(settings.tls_cert),
                 _caller_throttle(settings, database),
+                self._keeps_days,
             ),
             instruments,
         )
-        self._beside: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -217,8 +223,8 @@ class App:
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
         tasks = [
-            asyncio.create_task(watch_rights(self.database, self._failed)),
-            asyncio.create_task(prune(self.database)),
+            asyncio.create_task(upkeep.watch_rights(self.database, self._failed)),
+            asyncio.create_task(upkeep.tidy(self.database, self._keeps_days)),
         ]
         try:
             yield
@@ -230,36 +236,6 @@ class App:
     def _failed(self) -> None:
         log.critical("stopping: the database cannot be trusted", reason=self.database.broken)
         self.stop()
-
-
-async def watch_rights(database: Database, failed: Callable[[], None]) -> None:
-    """Follow the epoch and the clock of the database; say so when the database is broken."""
-    memory, clock = database.tools.memory, database.tools.clock
-    last_seen = time.monotonic()
-    while True:
-        if database.broken:
-            failed()
-            return
-        try:
-            epoch, now = await database.read(rights.epoch_and_time)
-        except LongwireError:
-            if time.monotonic() - last_seen > RIGHTS_TRUST_S:
-                memory.distrust()
-        else:
-            last_seen = time.monotonic()
-            memory.saw_epoch(epoch)
-            if database.engine_name == "postgresql":
-                clock.follow(now)
-        await asyncio.sleep(RIGHTS_WATCH_S)
-
-
-async def prune(database: Database) -> None:
-    """Remove tokens that are over, a few at a time."""
-    while True:
-        pruned = 0
-        with contextlib.suppress(LongwireError):
-            pruned = await database.write(lambda tx: credentials.prune_tokens(tx, PRUNE_ROWS_MAX))
-        await asyncio.sleep(PRUNE_AGAIN_S if pruned == PRUNE_ROWS_MAX else PRUNE_EVERY_S)
 
 
 def _token_routes(settings: Settings, database: Database) -> list[PlainRoute]:
@@ -294,6 +270,10 @@ def _caller_throttle(settings: Settings, database: Database) -> Throttle | None:
     )
 
 
+def _keeps_days(settings: Settings) -> dict[str, int]:
+    return {kind: getattr(settings, f"retention_{kind}_days") for kind in KINDS}
+
+
 def _input_limits(settings: Settings) -> InputLimits:
     return InputLimits(
         body_bytes_max=settings.body_bytes_max,
@@ -302,6 +282,7 @@ def _input_limits(settings: Settings) -> InputLimits:
         page_items_max=settings.page_items_max,
         page_items_default=settings.page_items_default,
         bulk_ids_max=settings.bulk_ids_max,
+        batch_records_max=settings.batch_records_max,
         tags_max=settings.tags_max,
         tag_characters_max=settings.tag_characters_max,
     )

@@ -166,3 +166,34 @@ class DeviceType:
     battery: str | None = None
     firmware_version: str | None = None
     is_built_in: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device in the group it is in now. `stay` counts the groups it has been in before."""
+
+    number: int  # ours alone: what records point at
+    id: str
+    group_id: str
+    stay: int
+    name: str
+    type: str
+    network: str
+    original_id: str
+    information: str
+    configuration: str
+    tags: tuple[str, ...]
+    created_at: Moment
+    updated_at: Moment
+    created_by: str
+    updated_by: str
+    battery: str | None = None
+    seen_at: Moment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """A time that a device spent in a group; its records of that time belong to that group."""
+
+    number: int
+    group_id: str

@@ -101,6 +101,7 @@ class Settings:
     page_items_default: int = _setting(100, "items of a page when limit is not given")
     page_items_max: int = _setting(1_000, "the largest limit")
     bulk_ids_max: int = _setting(1_000, "ids in one bulk call")
+    batch_records_max: int = _setting(5_000, "records in one batch")
     tags_max: int = _setting(50, "tags of one thing")
     tag_characters_max: int = _setting(64, "characters of one tag")
     # --- limits of a connection ---
@@ -115,6 +116,18 @@ class Settings:
     )
     # --- the database ---
     database_connections: int = _setting(8, "connections of one process to PostgreSQL")
+    ingest_waiting_records_max: int = _setting(
+        20_000, "records that may wait for the disk before senders hear 503"
+    )
+    ingest_commit_records_max: int = _setting(
+        1_000, "records stored by one commit, when so many came together"
+    )
+    # --- how long records are kept ---
+    retention_data_days: int = _setting(0, "days that data records are kept; 0 for ever")
+    retention_event_days: int = _setting(0, "the same for events")
+    retention_geoloc_days: int = _setting(0, "the same for geolocations")
+    retention_telemetry_days: int = _setting(0, "the same for telemetry")
+    # --- stopping ---
     stop_timeout_s: float = _setting(30.0, "how long a stop waits for requests under way")
 
 

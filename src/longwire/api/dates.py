@@ -1,11 +1,13 @@
 """Moments in the interface's spelling."""
 
 import functools
+import re
 from datetime import UTC, datetime, timedelta
 
-from longwire.clock import MINUTE, SECOND, Moment
+from longwire.clock import DAY, MILLISECOND, MINUTE, SECOND, Moment
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 def date_text(moment: Moment) -> str:
@@ -21,6 +23,58 @@ def date_text(moment: Moment) -> str:
 def _minute_text(minute: int) -> str:
     """The part that is the same for a whole minute; a list of records shares a few of them."""
     return (_EPOCH + timedelta(minutes=minute)).strftime("%Y-%m-%dT%H:%M:").zfill(17)
+
+
+# RFC 3339 and its obvious relatives: a space for the T, no seconds, no offset, a date alone.
+_SPELLINGS = re.compile(
+    r"\d{4}-\d\d-\d\d"
+    r"(?:[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d\d:\d\d)?)?"
+)
+_DIGITS = re.compile(r"-?\d{1,16}(?:\.\d{1,6})?")
+_DATE_CHARACTERS = 10
+# As seconds this is the year 5138, as milliseconds 1973: nobody means the other one.
+_MILLISECONDS_FROM = 10**11
+_FIRST: Moment = -62_135_596_800 * SECOND  # the year 1
+_LAST: Moment = 253_402_300_800 * SECOND  # the year 10000
+
+
+def moment_of(value: str | float) -> Moment:
+    """The moment that somebody wrote; ValueError when it is none."""
+    if not isinstance(value, str):
+        return _of_number(value)
+    if _SPELLINGS.fullmatch(value):
+        try:
+            when = datetime.fromisoformat(value.upper())
+        except ValueError as error:
+            raise ValueError(f"is no date: {error}") from None
+        if when.tzinfo is None:
+            when = when.replace(tzinfo=UTC)
+        return _in_range((when - _EPOCH) // _MICROSECOND)
+    if _DIGITS.fullmatch(value):
+        return _of_number(float(value) if "." in value else int(value))
+    raise ValueError(
+        "is no date; write it like 2026-11-15T08:30:00Z, or as seconds or milliseconds since 1970"
+    )
+
+
+def end_of(value: str) -> Moment:
+    """The end of a range: a date alone means to the end of that day."""
+    end = moment_of(value)
+    is_date_alone = len(value) == _DATE_CHARACTERS and value[4] == "-"
+    return end + DAY if is_date_alone else end
+
+
+def _of_number(number: float) -> Moment:
+    if not -1e15 < number < 1e15:
+        raise ValueError("is no date: the number is too large")
+    unit = MILLISECOND if abs(number) >= _MILLISECONDS_FROM else SECOND
+    return _in_range(round(number * unit))
+
+
+def _in_range(moment: Moment) -> Moment:
+    if not _FIRST <= moment < _LAST:
+        raise ValueError("is no date between the years 1 and 9999")
+    return moment
 
 
 def optional_date_text(moment: Moment | None) -> str | None:

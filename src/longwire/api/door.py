@@ -9,7 +9,7 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any
 
@@ -31,6 +31,7 @@ from longwire.errors import (
 )
 from longwire.identity import tokens
 from longwire.identity.throttle import Throttle
+from longwire.ingest import Ingest, Unit
 from longwire.model import Actor, Origin
 from longwire.store.database import Database, Tx
 
@@ -60,6 +61,7 @@ class DoorSettings:
     trusted_proxies: Sequence[Network] = ()
     has_tls: bool = False
     caller_throttle: Throttle | None = None
+    keeps_days: Mapping[str, int] = field(default_factory=dict)
 
 
 class Gone(Exception):
@@ -72,11 +74,13 @@ class Door:
     def __init__(
         self,
         database: Database,
+        ingest: Ingest,
         routes: Sequence[Route | PlainRoute],
         settings: DoorSettings,
         instruments: Instruments,
     ) -> None:
         self._database = database
+        self._ingest = ingest
         self._table = by_path(routes)
         self._settings = settings
         self._limits = settings.limits
@@ -140,6 +144,9 @@ class Door:
             _require_json(request)
             raw = await self._body(request, receive, bulk=route.is_bulk)
             inputs.append(decode_body(raw, route.body, self._limits))
+        if route.answers is not None:
+            unit: Unit = route.handler(actor, *inputs)
+            return Response(200, route.answers(await self._ingest.put(unit)))
         pages = PageSeal(
             self._database.tools.keyring,
             actor,
@@ -147,10 +154,11 @@ class Door:
             self._limits.page_items_default,
         )
         origin = Origin(request.address, request.request_id)
+        keeps_days = self._settings.keeps_days
 
         def work(tx: Tx) -> bytes:
             tx.origin = origin
-            return msgspec.json.encode(route.handler(Call(tx, actor, pages), *inputs))
+            return msgspec.json.encode(route.handler(Call(tx, actor, pages, keeps_days), *inputs))
 
         run = self._database.write if route.writes else self._database.read
         return Response(200, await run(work))

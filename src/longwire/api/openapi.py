@@ -37,6 +37,10 @@ _TAGS = {
     "Permissions": "What a role can allow.",
     "Users": "People, and where to reach them.",
     "App clients": "Credentials that act for a group.",
+    "Devices": "What is out there, and in which group.",
+    "Device types": "The catalogue that the operator keeps.",
+    "Records": "What devices said: data, events, geolocations and telemetry.",
+    "Metrics": "Counters of a group.",
     "Service": "How the service is doing.",
 }
 

@@ -13,6 +13,7 @@ from typing import Any
 from longwire.api.errors import Places
 from longwire.api.paging import PageSeal
 from longwire.api.wire import Body, Query, wire_names
+from longwire.ingest import Stored
 from longwire.model import Actor
 from longwire.store.database import Tx
 
@@ -28,6 +29,7 @@ class Call:
     tx: Tx
     actor: Actor
     pages: PageSeal
+    keeps_days: Mapping[str, int]  # how long records of each kind are kept; 0 for ever
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +70,25 @@ class Route:
     conflicts: str = ""  # when a 409 can happen, and why
     is_bulk: bool = False
     is_addition: bool = False  # not in the interface's tables
-    query: type[Query] | None = field(init=False)
-    body: type[Body] | None = field(init=False)
-    reply: Any = field(init=False)
+    about: str = ""  # summary and description, when they are not the handler's docstring
+    # Read off the handler, unless the same handler serves several kinds.
+    query: type[Query] | None = None
+    body: type[Body] | None = None
+    reply: Any = None
+    # Makes the answer out of what was stored; only for routes whose handler makes a `Unit`.
+    answers: Callable[[Stored], bytes] | None = None
     places: Places = field(init=False)
 
     def __post_init__(self) -> None:
-        hints = typing.get_type_hints(self.handler, include_extras=True)
-        kinds = [hints[name] for name in inspect.signature(self.handler).parameters]
-        query = next((kind for kind in kinds if issubclass(kind, Query)), None)
-        body = next((kind for kind in kinds if issubclass(kind, Body)), None)
-        object.__setattr__(self, "query", query)
-        object.__setattr__(self, "body", body)
-        object.__setattr__(self, "reply", hints["return"])
-        object.__setattr__(self, "places", _places(query, body))
+        if self.reply is None:
+            hints = typing.get_type_hints(self.handler, include_extras=True)
+            kinds = [hints[name] for name in inspect.signature(self.handler).parameters]
+            query = next((kind for kind in kinds if issubclass(kind, Query)), None)
+            body = next((kind for kind in kinds if issubclass(kind, Body)), None)
+            object.__setattr__(self, "query", query)
+            object.__setattr__(self, "body", body)
+            object.__setattr__(self, "reply", hints["return"])
+        object.__setattr__(self, "places", _places(self.query, self.body))
 
     @property
     def writes(self) -> bool:
@@ -89,11 +96,15 @@ class Route:
 
     @property
     def summary(self) -> str:
-        return (self.handler.__doc__ or "").strip().split("\n")[0].rstrip(".")
+        return self._words.partition("\n")[0].rstrip(".")
 
     @property
     def description(self) -> str:
-        return inspect.cleandoc(self.handler.__doc__ or "").partition("\n")[2].strip()
+        return self._words.partition("\n")[2].strip()
+
+    @property
+    def _words(self) -> str:
+        return inspect.cleandoc(self.about or self.handler.__doc__ or "")
 
     @property
     def operation_id(self) -> str:

@@ -21,6 +21,8 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 from msgspec import Meta
 
+from longwire.api.dates import moment_of
+from longwire.clock import Moment
 from longwire.errors import BadInput, Fault, TooLarge
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -48,6 +50,7 @@ class InputLimits:
     page_items_max: int = 1_000
     page_items_default: int = 100
     bulk_ids_max: int = 1_000
+    batch_records_max: int = 5_000
     tags_max: int = 50
     tag_characters_max: int = 64
 
@@ -73,6 +76,28 @@ DateText = Annotated[
         extra_json_schema={"format": "date-time"},
     ),
 ]
+
+
+_DATE = {"is": "date"}
+_DATE_WORDS = (
+    "RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it is UTC."
+)
+DateIn = Annotated[
+    str | int | float,
+    Meta(extra=_DATE, description=_DATE_WORDS, examples=["2026-11-15T08:30:00Z"]),
+]
+DateQuery = Annotated[
+    str,
+    Meta(extra=_DATE, description=_DATE_WORDS, max_length=64, examples=["2026-11-15T08:30:00Z"]),
+]
+
+
+def moment(field: str, value: str | float) -> Moment:
+    """The moment a caller wrote, or a refusal that names the field."""
+    try:
+        return moment_of(value)
+    except ValueError as error:
+        raise BadInput(faults=[Fault(field, str(error))]) from None
 
 
 class Paged(Query):
@@ -394,6 +419,14 @@ def limits_on(annotated: Any) -> Iterator[Mapping[str, str]]:
     elif _is_union(annotated):
         for option in typing.get_args(annotated):
             yield from limits_on(option)
+
+
+def _is_date(annotated: Any) -> bool:
+    if typing.get_origin(annotated) is Annotated:
+        base, *metas = typing.get_args(annotated)
+        marked = any(isinstance(meta, Meta) and meta.extra == _DATE for meta in metas)
+        return marked or _is_date(base)
+    return _is_union(annotated) and any(map(_is_date, typing.get_args(annotated)))
 
 
 def _is_union(annotated: Any) -> bool:

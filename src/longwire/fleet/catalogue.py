@@ -4,9 +4,10 @@ import json
 from dataclasses import replace
 
 from longwire.errors import Conflict, missing, wrong
-from longwire.model import Actor, DeviceType
+from longwire.model import Actor, DeviceType, Page, PageRequest
 from longwire.store import audit
 from longwire.store import device_types as store
+from longwire.store import devices as store_devices
 from longwire.store.database import Tx
 
 NAME_CHARACTERS_MAX = 128
@@ -60,6 +61,21 @@ def every(tx: Tx) -> list[DeviceType]:
     return store.every(tx)
 
 
+def get(tx: Tx, name: str) -> DeviceType | None:
+    return store.get(tx, name)
+
+
+def show(tx: Tx, name: str) -> DeviceType:
+    device_type = store.get(tx, name)
+    if device_type is None:
+        raise missing("type", "device type")
+    return device_type
+
+
+def list_page(tx: Tx, request: PageRequest) -> Page[DeviceType]:
+    return store.list_page(tx, request)
+
+
 def put(tx: Tx, actor: Actor, device_type: DeviceType) -> DeviceType:
     """Add a type, or change the one of that name."""
     name = device_type.name
@@ -78,6 +94,8 @@ def remove(tx: Tx, actor: Actor, name: str) -> DeviceType:
         raise missing("name", "device type")
     if present.is_built_in:
         raise Conflict(f"The device type {name} is built in and cannot be removed.")
+    if store_devices.is_type_used(tx, name):
+        raise Conflict(f"There are devices of the type {name}; give them another type first.")
     store.delete(tx, name)
     audit.note(tx, actor, "deviceType.remove", name)
     return present

@@ -5,6 +5,8 @@ others it is committed, what is retried and what an error of the driver means: a
 and in the two engines beside. A write has been stored durably when its call returns.
 """
 
+import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -67,6 +69,25 @@ class Tx:
         """Run a statement that changes rows; how many it changed."""
         return self.connection.execute(statement, params).rowcount
 
+    # --- for hot paths: the driver itself ---
+
+    @property
+    def is_postgres(self) -> bool:
+        return self.connection.dialect.name == "postgresql"
+
+    @property
+    def driver(self) -> Any:
+        """The driver's own connection."""
+        return self.connection.connection.dbapi_connection
+
+    def spelled(self, sql: str) -> str:
+        """SQL with `:name` for its values, as the driver wants it."""
+        return _for_psycopg(sql) if self.is_postgres else sql
+
+    def hot(self, sql: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """The rows of a query with `:name` for its values, as plain tuples."""
+        return self.driver.execute(self.spelled(sql), values).fetchall()  # type: ignore[no-any-return]
+
     def recall(self, shelf: str, key: str | bytes, load: Callable[[], T]) -> T:
         """Something that decides who may do what, from memory when it is there.
 
@@ -81,6 +102,11 @@ class Tx:
         """The engine tells that the commit is durable."""
         if self.changes_rights:
             self.memory.forget()
+
+
+@functools.cache
+def _for_psycopg(sql: str) -> str:
+    return re.sub(r":([a-z_]+)", r"%(\1)s", sql)
 
 
 Work = Callable[[Tx], T]

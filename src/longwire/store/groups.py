@@ -117,6 +117,12 @@ def path_up(tx: Tx, group_id: str) -> tuple[str, ...]:
     return tuple(tx.connection.scalars(_PATH_UP, {"group_id": group_id}))
 
 
+def subtree(tx: Tx, group_id: str) -> list[str]:
+    """The group and all below it."""
+    statement = sa.select(_path.c.group_id).where(_path.c.ancestor_id == group_id)
+    return list(tx.connection.scalars(statement))
+
+
 def height(tx: Tx, group_id: str) -> int:
     """How many levels lie below the group."""
     row = tx.row(sa.select(sa.func.max(_path.c.depth)).where(_path.c.ancestor_id == group_id))

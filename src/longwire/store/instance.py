@@ -3,7 +3,10 @@
 import sqlalchemy as sa
 
 from longwire.store import schema
-from longwire.store.database import Tx
+from longwire.store.database import Database, Tx
+from longwire.store.records import WRITER_BITS
+
+WRITERS_MAX = 1 << WRITER_BITS
 
 
 def fact(tx: Tx, name: str) -> str | None:
@@ -13,3 +16,12 @@ def fact(tx: Tx, name: str) -> str | None:
 
 def state(tx: Tx, name: str, value: str) -> None:
     tx.change(sa.insert(schema.instance), {"name": name, "value": value})
+
+
+def writer_number(database: Database) -> int:
+    """The number of this process among those that write to the database."""
+    if database.engine_name != "postgresql":
+        return 0
+    return database.upgrade(
+        lambda tx: int(tx.rows(sa.select(schema.writer_number.next_value()))[0][0]) % WRITERS_MAX
+    )

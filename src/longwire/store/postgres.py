@@ -58,6 +58,7 @@ class Postgres:
                 "options": " ".join(f"-c {name}={value}" for name, value in SESSION.items()),
             },
         )
+        sa.event.listen(self._engine, "connect", _make_session_tables)
         self._reading = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         self._lane = Lane(
             "database",
@@ -151,6 +152,16 @@ class _Reading:
 
     def __call__(self, tx: Tx) -> Any:
         return self.work(tx)
+
+
+def _make_session_tables(connection: psycopg.Connection[Any], record: object) -> None:
+    """Where COPY puts records before they are checked against those that are there."""
+    connection.autocommit = True
+    connection.execute(
+        "create temp table incoming (kind smallint, device_number bigint, stay integer,"
+        " ts bigint, digest bytea, seq bigint, body text) on commit delete rows"
+    )
+    connection.autocommit = False
 
 
 def _refuse_unsafe(connection: sa.Connection) -> None:

@@ -245,3 +245,143 @@ audit = sa.Table(
     # Answers: what happened in this group, newest first?
     sa.Index("ix_audit_group_id_id", "group_id", "id"),
 )
+
+# --- the fleet ---
+
+device = sa.Table(
+    "device",
+    metadata,
+    # The number is what records carry: eight bytes instead of a text, never used again.
+    sa.Column(
+        "number",
+        sa.BigInteger().with_variant(sa.Integer, "sqlite"),
+        primary_key=True,
+        autoincrement=True,
+    ),
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), nullable=False),
+    sa.Column("stay", sa.Integer, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    # Answers: is this type still in use?
+    sa.Column("type", sa.Text, sa.ForeignKey(device_type.c.name), nullable=False, index=True),
+    sa.Column("network", sa.Text, nullable=False),
+    sa.Column("original_id", sa.Text, nullable=False),
+    # The original id as it is compared: two spellings of one id are one device.
+    sa.Column("original_key", sa.Text, nullable=False),
+    sa.Column("information", sa.Text, nullable=False),
+    sa.Column("configuration", sa.Text, nullable=False),
+    sa.Column("tags", sa.Text, nullable=False),
+    _moment("created_at"),
+    _moment("updated_at"),
+    sa.Column("created_by", sa.Text, nullable=False),
+    sa.Column("updated_by", sa.Text, nullable=False),
+    sa.UniqueConstraint("network", "original_key"),
+    # Answers: the devices of a group, in the order they came.
+    sa.Index("ix_device_group_id_number", "group_id", "number"),
+    sqlite_autoincrement=True,
+)
+
+device_state = sa.Table(
+    "device_state",
+    metadata,
+    # What changes with every message, apart from the wide row that hardly ever does.
+    sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    _moment("seen_at", required=False),
+    sa.Column("battery", sa.Text),
+    _moment("battery_at", required=False),
+)
+
+device_stay = sa.Table(
+    "device_stay",
+    metadata,
+    # Every group a device is or was in. A transfer, or deleting all records, begins a new stay.
+    sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("stay", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), nullable=False),
+    sqlite_with_rowid=False,
+)
+
+erasure = sa.Table(
+    "erasure",
+    metadata,
+    # Stays whose records nobody can see any more, to be removed from the disk in small steps.
+    sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("stay", sa.Integer, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+
+registration = sa.Table(
+    "registration",
+    metadata,
+    # What the vendor's network needs to know of a device, until it does.
+    sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("sealed_pac", sa.Text, nullable=False),
+    sa.Column("request", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    _moment("updated_at"),
+)
+
+RECORD_KINDS = ("data", "event", "geoloc", "telemetry")
+
+
+def _record_table(kind: str) -> sa.Table:
+    """What devices said of one kind. The row is found by its key alone: one tree, no index beside.
+
+    The key puts a page of one device's records next to each other on the disk, whatever else comes
+    in between, and makes the same record sent twice one row. `body` is the record as it is
+    answered; `seq` is the order of arrival, with the moment of arrival in its upper bits.
+    """
+    return sa.Table(
+        f"record_{kind}",
+        metadata,
+        sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("stay", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("ts", sa.BigInteger, primary_key=True, autoincrement=False),
+        sa.Column("digest", sa.LargeBinary, primary_key=True),
+        sa.Column("seq", sa.BigInteger, nullable=False),
+        sa.Column("body", sa.Text, nullable=False),
+        sqlite_with_rowid=False,
+        postgresql_partition_by="RANGE (ts)",
+    )
+
+
+record = {kind: _record_table(kind) for kind in RECORD_KINDS}
+
+arrival = sa.Table(
+    "arrival",
+    metadata,
+    # Every record once more, by group and in order of arrival: the ledger behind the counters.
+    sa.Column("group_id", GroupNumber, primary_key=True, autoincrement=False),
+    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.SmallInteger, nullable=False),
+    sa.Column("device_number", sa.BigInteger, nullable=False),
+    sa.Column("ts", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+    postgresql_partition_by="RANGE (seq)",
+)
+
+counter = sa.Table(
+    "counter",
+    metadata,
+    # What happened in a group in a second. Each process counts in rows of its own, so that none
+    # waits for another's commit; reading adds them up.
+    sa.Column("group_id", GroupNumber, primary_key=True, autoincrement=False),
+    sa.Column("second", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.SmallInteger, primary_key=True, autoincrement=False),
+    sa.Column("writer", sa.SmallInteger, primary_key=True, autoincrement=False),
+    sa.Column("value", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+activity = sa.Table(
+    "activity",
+    metadata,
+    # Which devices of a group said anything in an hour.
+    sa.Column("group_id", GroupNumber, primary_key=True, autoincrement=False),
+    sa.Column("hour", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sqlite_with_rowid=False,
+)
+
+# Numbers the processes that write to one PostgreSQL, for `seq` and `counter`.
+writer_number = sa.Sequence("writer_number", metadata=metadata)

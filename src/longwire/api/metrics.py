@@ -1,0 +1,104 @@
+"""A group's counters on the wire."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from msgspec import Meta
+
+from longwire import metrics
+from longwire.api.dates import date_text
+from longwire.api.records import period
+from longwire.api.routes import Call, Route
+from longwire.api.wire import Count, DateQuery, DateText, GroupId, Query, Reply
+
+
+class Totals(Reply):
+    """What happened: records stored, and their sum."""
+
+    total_device_data: Count | None = None
+    total_device_event: Count | None = None
+    total_device_geoloc: Count | None = None
+    total_device_telemetry: Count | None = None
+    total_device_message: Count | None = None
+
+
+class GroupMetric(Totals):
+    """The counters of one span."""
+
+    group_id: str | None = None
+    timestamp: DateText | None = None
+
+
+class GroupMetrics(Totals):
+    """The counters of a period, as a whole and span by span; `activeDevices` lists up to 10,000."""
+
+    group_id: str | None = None
+    begin_date: DateText | None = None
+    end_date: DateText | None = None
+    items: list[GroupMetric] | None = None
+    active_devices: list[str] | None = None
+    number_active_devices: Count | None = None
+
+
+class MetricsQuery(Query):
+    """Which group, which period, and how it is cut into items."""
+
+    group_id: GroupId
+    begin_date: DateQuery
+    end_date: DateQuery
+    time_span: (
+        Annotated[int, Meta(ge=1, le=10**9, description="Seconds between items; 3600.")] | None
+    ) = None
+    subgroups: Annotated[bool, Meta(description="Count the groups below as well.")] | None = None
+
+
+def show_metrics(call: Call, query: MetricsQuery) -> GroupMetrics:
+    """Report what happened in a group.
+
+    Counted when it arrived, with what it counts; deleting lowers nothing. The items cover the
+    period from `beginDate` without holes, `timeSpan` seconds each.
+    """
+    begin, end = period(query.begin_date, query.end_date)
+    assert begin is not None and end is not None  # both are required
+    report = metrics.report(
+        call.tx,
+        call.actor,
+        query.group_id,
+        begin,
+        end,
+        query.time_span or metrics.SPAN_DEFAULT_S,
+        subgroups=query.subgroups is True,
+    )
+    return GroupMetrics(
+        group_id=report.group_id,
+        begin_date=date_text(report.begin),
+        end_date=date_text(report.end),
+        items=[
+            GroupMetric(
+                group_id=item.group_id, timestamp=date_text(item.at), **_totals(item.totals)
+            )
+            for item in report.items
+        ],
+        active_devices=report.active_devices,
+        number_active_devices=report.active_device_count,
+        **_totals(report.totals),
+    )
+
+
+def _totals(counted: Mapping[str, int]) -> dict[str, int]:
+    """Every counter under its name on the wire, and the sum over the kinds of records."""
+    totals = {f"total_{name}": counted.get(name, 0) for name in metrics.NAMES}
+    totals["total_device_message"] = sum(counted.get(name, 0) for name in metrics.RECORD_NAMES)
+    return totals
+
+
+ROUTES = [
+    Route(
+        method="GET",
+        path="/group/metrics",
+        handler=show_metrics,
+        needs="metrics.read",
+        rule="in the group",
+        tag="Metrics",
+    )
+]

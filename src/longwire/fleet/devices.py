@@ -1,0 +1,296 @@
+"""Devices: what they are, which group they are in, and what may be done with them."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from longwire.errors import BadInput, Conflict, Fault, NotFound, missing, wrong
+from longwire.fleet import catalogue
+from longwire.identity import access
+from longwire.ids import new_id
+from longwire.model import Actor, Device, DeviceType, Page, PageRequest, Scope
+from longwire.store import audit
+from longwire.store import devices as store
+from longwire.store.database import Tx
+
+VENDOR = "vendor"
+VENDOR_NOT_CONFIGURED = "the service has no vendor API configured yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A device that is to be."""
+
+    name: str
+    type: str
+    original_id: str
+    network: str
+    tags: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VendorWish:
+    """What the vendor's network is told about a device."""
+
+    id: str
+    device_type_id: str
+    device_name: str
+    pac: str
+    activable: bool | None = None
+    automatic_renewal: bool | None = None
+    lat: float | None = None
+    lng: float | None = None
+
+
+def original_key(network: str, original_id: str) -> str:
+    """What makes two spellings the same device: no case, and no leading zeros at the vendor's."""
+    key = original_id.casefold()
+    return (key.lstrip("0") or "0") if network == VENDOR else key
+
+
+# --- seeing ---
+
+
+def show(tx: Tx, actor: Actor, device_id: str, group_id: str | None) -> Device:
+    scope = (
+        access.everywhere(actor, "device.read")
+        if group_id is None
+        else access.enter(tx, actor, "device.read", group_id)
+    )
+    device = store.get(tx, scope, device_id)
+    if device is None:
+        raise missing("device_id", "device")
+    return device
+
+
+def in_group(tx: Tx, actor: Actor, group_id: str, request: PageRequest) -> Page[Device]:
+    scope = access.enter(tx, actor, "device.read", group_id)
+    return store.in_group(tx, scope, group_id, request)
+
+
+# --- coming into being ---
+
+
+def create(tx: Tx, actor: Actor, group_id: str, wish: Wish) -> Device:
+    """A new device, configured as its type is by default."""
+    access.enter(tx, actor, "device.create", group_id)
+    return _create(tx, actor, group_id, [wish], lambda index: "original_id")[0]
+
+
+def create_many(
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    original_ids: Sequence[str],
+    type_name: str,
+    network: str,
+    tags: Sequence[str],
+) -> list[Device]:
+    """Many alike, each named after its original id; all or none."""
+    access.enter(tx, actor, "device.create", group_id)
+    wishes = [Wish(each, type_name, each, network, tags) for each in original_ids]
+    return _create(tx, actor, group_id, wishes, lambda index: f"original_devices_ids[{index}]")
+
+
+def create_at_vendor(tx: Tx, actor: Actor, group_id: str, wish: Wish, vendor: VendorWish) -> Device:
+    """A device that the vendor's network is to know as well; until it does, it is pending."""
+    access.enter(tx, actor, "device.create", group_id)
+    faults = []
+    if wish.network != VENDOR:
+        faults.append(Fault("input.network", f"must be {VENDOR}"))
+    if original_key(VENDOR, wish.original_id) != original_key(VENDOR, vendor.id):
+        faults.append(Fault("input.original_id", "must be the id under vendor"))
+    if faults:
+        raise BadInput(faults=faults)
+    device = _create(tx, actor, group_id, [wish], lambda index: "input.original_id", "input.")[0]
+    device = replace(device, information=_registration("pending", VENDOR_NOT_CONFIGURED))
+    store.save(tx, device)
+    request = {
+        "id": vendor.id,
+        "name": vendor.device_name,
+        "deviceTypeId": vendor.device_type_id,
+        "activable": vendor.activable,
+        "automaticRenewal": vendor.automatic_renewal,
+        "lat": vendor.lat,
+        "lng": vendor.lng,
+    }
+    told = {name: value for name, value in request.items() if value is not None}
+    sealed = tx.keyring.seal(vendor.pac, f"registration|{device.id}|pac")
+    store.register(tx, device, sealed, json.dumps(told), "pending")
+    return device
+
+
+def _registration(state: str, reason: str) -> str:
+    return json.dumps({"registration": {"state": state, "reason": reason}})
+
+
+def _create(
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    wishes: Sequence[Wish],
+    field_of: Callable[[int], str],
+    prefix: str = "",
+) -> list[Device]:
+    device_type = _known_type(tx, wishes[0].type, prefix + "type")
+    network = wishes[0].network
+    keys = [original_key(network, wish.original_id) for wish in wishes]
+    _require_each_once(keys, field_of)
+    taken = store.taken(tx, network, keys)
+    if taken:
+        raise Conflict(
+            faults=[
+                Fault(field_of(index), "is taken in this network")
+                for index, key in enumerate(keys)
+                if key in taken
+            ]
+        )
+    devices = [
+        Device(
+            number=0,
+            id=new_id("dev"),
+            group_id=group_id,
+            stay=0,
+            name=wish.name,
+            type=wish.type,
+            network=network,
+            original_id=wish.original_id,
+            information="{}",
+            configuration=device_type.default_configuration,
+            tags=tuple(wish.tags),
+            created_at=tx.now,
+            updated_at=tx.now,
+            created_by=actor.id,
+            updated_by=actor.id,
+        )
+        for wish in wishes
+    ]
+    kept = store.insert(tx, devices, keys)
+    for device in kept:
+        audit.note(tx, actor, "device.create", device.id, group_id=group_id)
+    return kept
+
+
+# --- changing ---
+
+
+def change(
+    tx: Tx,
+    actor: Actor,
+    device_id: str,
+    group_id: str,
+    *,
+    name: str | None,
+    configuration: str | None,
+    tags: Sequence[str] | None,
+) -> Device:
+    device = _one(tx, actor, "device.update", device_id, group_id)
+    changed = replace(
+        device,
+        name=device.name if name is None else name,
+        configuration=device.configuration if configuration is None else configuration,
+        tags=device.tags if tags is None else tuple(tags),
+        updated_at=tx.now,
+        updated_by=actor.id,
+    )
+    store.save(tx, changed)
+    audit.note(tx, actor, "device.update", device_id, group_id=group_id)
+    return changed
+
+
+def set_type(tx: Tx, actor: Actor, device_id: str, group_id: str, type_name: str) -> Device:
+    """Make a device one of another type, with that type's default configuration."""
+    device = _one(tx, actor, "device.update", device_id, group_id)
+    device_type = _known_type(tx, type_name, "type")
+    changed = replace(
+        device,
+        type=type_name,
+        configuration=device_type.default_configuration,
+        updated_at=tx.now,
+        updated_by=actor.id,
+    )
+    store.save(tx, changed)
+    audit.note(tx, actor, "device.update", device_id, group_id=group_id, detail=type_name)
+    return changed
+
+
+def transfer(
+    tx: Tx, actor: Actor, device_ids: Sequence[str], group_id: str, to_group_id: str, field: str
+) -> list[Device]:
+    """Hand devices over to another group; what they said so far stays with the first one."""
+    scope = access.enter(tx, actor, "device.transfer", group_id)
+    access.enter(tx, actor, "device.create", to_group_id, field="to_group_id")
+    if to_group_id == group_id:
+        raise wrong("to_group_id", "is the group the devices are in already")
+    devices = _all(tx, scope, device_ids, field)
+    store.transfer(tx, devices, to_group_id, actor.id)
+    for device in devices:
+        for group in (group_id, to_group_id):
+            audit.note(tx, actor, "device.transfer", device.id, group_id=group, detail=to_group_id)
+    return [
+        replace(
+            device,
+            group_id=to_group_id,
+            stay=device.stay + 1,
+            updated_at=tx.now,
+            updated_by=actor.id,
+        )
+        for device in devices
+    ]
+
+
+def delete(
+    tx: Tx, actor: Actor, device_ids: Sequence[str], group_id: str, field: str
+) -> list[Device]:
+    """Delete devices with everything they have ever said, whatever group it belongs to."""
+    scope = access.enter(tx, actor, "device.delete", group_id)
+    devices = _all(tx, scope, device_ids, field)
+    store.delete(tx, devices)
+    for device in devices:
+        audit.note(tx, actor, "device.delete", device.id, group_id=group_id)
+    return devices
+
+
+# --- the rules, one each ---
+
+
+def _one(tx: Tx, actor: Actor, permission: str, device_id: str, group_id: str) -> Device:
+    scope = access.enter(tx, actor, permission, group_id)
+    device = store.get(tx, scope, device_id)
+    if device is None:
+        raise missing("device_id", "device in this group")
+    return device
+
+
+def _all(tx: Tx, scope: Scope, device_ids: Sequence[str], field: str) -> list[Device]:
+    """Every one of the devices, or a refusal that names each one that is not there."""
+
+    def name(index: int) -> str:
+        return f"{field}[{index}]" if field.endswith("s") else field
+
+    _require_each_once(device_ids, name)
+    found = store.among(tx, scope, device_ids)
+    absent = [index for index, device_id in enumerate(device_ids) if device_id not in found]
+    if absent:
+        raise NotFound(
+            faults=[Fault(name(index), "names no device in this group") for index in absent]
+        )
+    return [found[device_id] for device_id in device_ids]
+
+
+def _require_each_once(names: Sequence[str], field_of: Callable[[int], str]) -> None:
+    first: dict[str, int] = {}
+    faults = []
+    for index, name in enumerate(names):
+        if first.setdefault(name, index) != index:
+            faults.append(Fault(field_of(index), f"is the same as number {first[name]}"))
+    if faults:
+        raise BadInput(faults=faults)
+
+
+def _known_type(tx: Tx, name: str, field: str) -> DeviceType:
+    device_type = catalogue.get(tx, name)
+    if device_type is None:
+        known = ", ".join(each.name for each in catalogue.every(tx))
+        raise wrong(field, f"is no device type; there are {known}")
+    return device_type

@@ -1,0 +1,232 @@
+"""RECORDS IN: check, store, touch the device, count; one transaction, then the answer.
+
+There is no timer. Whatever arrives while one commit is on its way to the disk goes into the next,
+so a quiet service answers at once and a busy one commits hundreds of records together. What is
+waiting is bounded. An answer is given only after the commit.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from longwire import metrics
+from longwire.clock import Moment
+from longwire.errors import BadInput, Fault, LongwireError, NotAllowed, NotFound, Unavailable
+from longwire.identity import access
+from longwire.model import Actor
+from longwire.store import devices as store_devices
+from longwire.store import records as store
+from longwire.store.database import Database, Tx
+from longwire.store.devices import Reporting
+from longwire.store.records import WRITER_BITS, Row
+from longwire.store.schema import group_number
+
+
+class Draft(Protocol):
+    """A record that was checked for its form, and knows how it will be answered."""
+
+    device_id: str
+
+    def finished(self, group_id: str, device_name: str) -> str:
+        """The record as it is stored and answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    kind: int
+    ts: Moment
+    digest: bytes
+    draft: Draft
+    claimed_group: str | None = None  # where the sender believes the device to be
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What one request brings: all of it is stored, or none."""
+
+    actor: Actor
+    items: Sequence[Item]
+    is_batch: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The records as they are answered, and how many of them were there before."""
+
+    bodies: list[str]
+    duplicates: int
+
+
+class Sequencer:
+    """Numbers arrivals: the moment above, the process below, never twice and never backwards."""
+
+    def __init__(self, writer: int) -> None:
+        self.writer = writer
+        self._last: Moment = 0
+
+    def take(self, now: Moment, count: int) -> range:
+        first = max(now, self._last + 1)
+        self._last = first + count - 1
+        step = 1 << WRITER_BITS
+        start = (first << WRITER_BITS) | self.writer
+        return range(start, start + count * step, step)
+
+
+class Ingest:
+    """Gathers what comes in and commits it together."""
+
+    def __init__(
+        self,
+        database: Database,
+        writer: int,
+        *,
+        waiting_records_max: int = 20_000,
+        records_per_commit_max: int = 1_000,
+    ) -> None:
+        self._database = database
+        self._sequencer = Sequencer(writer)
+        self._waiting_records_max = waiting_records_max
+        self._records_per_commit_max = records_per_commit_max
+        self._queue: deque[tuple[Unit, asyncio.Future[Stored]]] = deque()
+        self._waiting = 0
+        self._flushing: asyncio.Task[None] | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Records that are waiting to be stored."""
+        return self._waiting
+
+    async def put(self, unit: Unit) -> Stored:
+        """Store what one request brought; returns after the commit."""
+        if self._waiting + len(unit.items) > self._waiting_records_max:
+            raise Unavailable("Too many records are waiting to be stored; nothing was changed.")
+        future: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
+        self._queue.append((unit, future))
+        self._waiting += len(unit.items)
+        if self._flushing is None:
+            self._flushing = asyncio.create_task(self._flush())
+        return await future
+
+    async def _flush(self) -> None:
+        try:
+            while self._queue:
+                bite = self._bite()
+                units = [unit for unit, _ in bite]
+                outcomes: Sequence[Stored | Exception]
+                try:
+                    outcomes = await self._database.write(partial(self._store, units=units))
+                except Exception as error:
+                    outcomes = [error] * len(bite)
+                self._waiting -= sum(len(unit.items) for unit in units)
+                for (_, future), outcome in zip(bite, outcomes, strict=True):
+                    _settle(future, outcome)
+        finally:
+            self._flushing = None
+
+    def _bite(self) -> list[tuple[Unit, "asyncio.Future[Stored]"]]:
+        """What goes into one commit: at least one request, and not many more records than that."""
+        bite = [self._queue.popleft()]
+        size = len(bite[0][0].items)
+        while self._queue and size + len(self._queue[0][0].items) <= self._records_per_commit_max:
+            bite.append(self._queue.popleft())
+            size += len(bite[-1][0].items)
+        return bite
+
+    def _store(self, tx: Tx, units: Sequence[Unit]) -> list[Stored | LongwireError]:
+        return store_units(tx, units, self._sequencer)
+
+
+def store_units(
+    tx: Tx, units: Sequence[Unit], sequencer: Sequencer
+) -> list[Stored | LongwireError]:
+    """The whole way of some requests' records into the database, and what became of each."""
+    devices = store_devices.reporting(
+        tx, {item.draft.device_id for unit in units for item in unit.items}
+    )
+    seqs = iter(sequencer.take(tx.now, sum(len(unit.items) for unit in units)))
+    outcomes: list[Stored | LongwireError] = []
+    wanted: list[list[Row]] = []
+    for unit in units:
+        refusal = _refusal(tx, unit, devices)
+        if refusal is not None:
+            outcomes.append(refusal)
+            wanted.append([])
+            continue
+        rows = [_row(item, devices[item.draft.device_id], next(seqs)) for item in unit.items]
+        wanted.append(rows)
+        outcomes.append(Stored([row.body for row in rows], 0))
+    fresh = _insert(tx, [row for rows in wanted for row in rows])
+    if fresh:
+        _touch(tx, fresh)
+        metrics.count_arrivals(tx, sequencer.writer, fresh)
+    new = {row.seq for row in fresh}
+    return [
+        Stored(outcome.bodies, sum(row.seq not in new for row in rows))
+        if isinstance(outcome, Stored)
+        else outcome
+        for outcome, rows in zip(outcomes, wanted, strict=True)
+    ]
+
+
+def _refusal(tx: Tx, unit: Unit, devices: dict[str, Reporting]) -> LongwireError | None:
+    """Why nothing of a request is stored, naming every item that is in the way."""
+    missing: list[Fault] = []
+    wrong: list[Fault] = []
+    for index, item in enumerate(unit.items):
+        draft = item.draft
+        device = devices.get(draft.device_id)
+        held = access.permissions_in(tx, unit.actor, device.group_id) if device else frozenset()
+        place = f"items[{index}]." if unit.is_batch else ""
+        if device is None or not held & {"device.read", "record.create", "record.read"}:
+            missing.append(
+                Fault(f"{place}device_id", "names no device, or none that is yours to see")
+            )
+        elif "record.create" not in held:
+            return NotAllowed(
+                f"This needs the permission record.create in group {device.group_id}."
+            )
+        elif item.claimed_group not in (None, device.group_id):
+            wrong.append(Fault(f"{place}group_id", "is not the group of the device"))
+    if missing:
+        return NotFound(faults=missing + wrong)
+    return BadInput(faults=wrong) if wrong else None
+
+
+def _row(item: Item, device: Reporting, seq: int) -> Row:
+    return Row(
+        item.kind,
+        group_number(device.group_id),
+        device.number,
+        device.stay,
+        item.ts,
+        item.digest,
+        seq,
+        item.draft.finished(device.group_id, device.name),
+    )
+
+
+def _insert(tx: Tx, rows: list[Row]) -> list[Row]:
+    """Store what is new; a record known from an earlier stay of its device is not."""
+    return store.insert(
+        tx, [row for row in rows if row.stay == 0 or not store.known_before(tx, row)]
+    )
+
+
+def _touch(tx: Tx, fresh: Sequence[Row]) -> None:
+    """A device was seen when its newest record says so, but never in the future."""
+    newest: dict[int, Moment] = {}
+    for row in fresh:
+        newest[row.device_number] = max(newest.get(row.device_number, row.ts), row.ts)
+    store_devices.touch(tx, [(number, min(ts, tx.now)) for number, ts in newest.items()])
+
+
+def _settle(future: "asyncio.Future[Stored]", outcome: Stored | Exception) -> None:
+    if future.done():
+        return  # the sender hung up; what was committed stays
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)

@@ -1,0 +1,115 @@
+"""Counters by group and second, the ledger of arrivals, and who was active when."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwire.clock import HOUR, SECOND, Moment
+from longwire.store import schema
+from longwire.store.bulk import insert_many
+from longwire.store.database import Tx
+from longwire.store.records import arrival_moment, first_seq
+
+_counter = schema.counter
+_arrival = schema.arrival
+_activity = schema.activity
+_device = schema.device
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """Devices that said something: how many, and some of their ids."""
+
+    number: int
+    ids: list[str]
+
+
+def add(tx: Tx, writer: int, found: Mapping[tuple[int, int, int], int]) -> None:
+    """Add to the counters of (group, second, name)."""
+    insert_many(
+        tx,
+        _counter,
+        ("group_id", "second", "name", "writer", "value"),
+        [(*key, writer, value) for key, value in sorted(found.items())],
+        "on conflict (group_id, second, name, writer)"
+        " do update set value = counter.value + excluded.value",
+    )
+
+
+def note_activity(tx: Tx, active: Iterable[tuple[int, int, int]]) -> None:
+    """Note that devices were active: (group, hour, device)."""
+    insert_many(
+        tx,
+        _activity,
+        ("group_id", "hour", "device_number"),
+        sorted(active),
+        "on conflict do nothing",
+    )
+
+
+def sums(
+    tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, span_s: int
+) -> list[tuple[int, int, int]]:
+    """(span, name, total) over the whole seconds of a period.
+
+    A second in which a span ends before the second does is left out: it belongs to two spans.
+    """
+    second = _counter.c.second
+    since_s, until_s = -(-begin // SECOND), end // SECOND
+    # `//` divides whole numbers on both engines; nothing before `begin` is looked at.
+    span = (second - begin // SECOND) // span_s
+    statement = (
+        sa.select(span.label("span"), _counter.c.name, sa.func.sum(_counter.c.value).label("total"))
+        .where(_counter.c.group_id.in_(groups), second >= since_s, second < until_s)
+        .group_by("span", _counter.c.name)
+    )
+    if begin % SECOND:
+        statement = statement.where((second - begin // SECOND) % span_s != 0)
+    return [(int(row.span), int(row.name), int(row.total)) for row in tx.rows(statement)]
+
+
+def arrivals(tx: Tx, groups: Sequence[str], begin: Moment, end: Moment) -> list[tuple[Moment, int]]:
+    """(moment, kind) of every record that arrived in a short time."""
+    statement = sa.select(_arrival.c.seq, _arrival.c.kind).where(*_arrived(groups, begin, end))
+    return [(arrival_moment(row.seq), row.kind) for row in tx.rows(statement)]
+
+
+def active_devices(
+    tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, listed_max: int
+) -> Active:
+    """The devices with a record that arrived in a period: whole hours, and what is left of two."""
+    first, last = -(-begin // HOUR), end // HOUR
+    if first >= last:
+        found = _heard(groups, begin, end).subquery()
+    else:
+        found = sa.union(
+            sa.select(_activity.c.device_number).where(
+                _activity.c.group_id.in_(groups),
+                _activity.c.hour >= first,
+                _activity.c.hour < last,
+            ),
+            _heard(groups, begin, first * HOUR),
+            _heard(groups, last * HOUR, end),
+        ).subquery()
+    known = sa.select(_device.c.id).join(found, found.c.device_number == _device.c.number)
+    ids = list(tx.connection.scalars(known.order_by(_device.c.number).limit(listed_max + 1)))
+    if len(ids) <= listed_max:
+        return Active(len(ids), ids)
+    number = tx.rows(sa.select(sa.func.count()).select_from(known.subquery()))[0][0]
+    return Active(number, ids[:listed_max])
+
+
+def _heard(groups: Sequence[str], begin: Moment, end: Moment) -> sa.Select[Any]:
+    return sa.select(_arrival.c.device_number).where(*_arrived(groups, begin, end)).distinct()
+
+
+def _arrived(
+    groups: Sequence[str], begin: Moment, end: Moment
+) -> tuple[sa.ColumnElement[bool], ...]:
+    return (
+        _arrival.c.group_id.in_(groups),
+        _arrival.c.seq >= first_seq(begin),
+        _arrival.c.seq < first_seq(end),
+    )

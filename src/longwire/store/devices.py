@@ -1,0 +1,268 @@
+"""Devices, the groups they have been in, and what changes with every message."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.model import Device, Page, PageRequest, Scope, Stay
+from longwire.store import schema
+from longwire.store.bulk import insert_many
+from longwire.store.database import Tx
+from longwire.store.paging import page
+from longwire.store.scopes import within
+
+_table = schema.device
+_state = schema.device_state
+_stay = schema.device_stay
+
+# In the order of the fields of `Device`.
+_COLUMNS: list[Any] = [
+    *(
+        _table.c[name]
+        for name in (
+            "number",
+            "id",
+            "group_id",
+            "stay",
+            "name",
+            "type",
+            "network",
+            "original_id",
+            "information",
+            "configuration",
+            "tags",
+            "created_at",
+            "updated_at",
+            "created_by",
+            "updated_by",
+        )
+    ),
+    _state.c.battery,
+    _state.c.seen_at,
+]
+_TAGS = [column.name for column in _COLUMNS].index("tags")
+_SELECT = sa.select(*_COLUMNS).outerjoin(_state, _state.c.device_number == _table.c.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Reporting:
+    """What storing a record needs to know of its device."""
+
+    id: str
+    number: int
+    group_id: str
+    stay: int
+    name: str
+    type: str
+
+
+_REPORTING = sa.select(
+    *(_table.c[name] for name in ("id", "number", "group_id", "stay", "name", "type"))
+).where(_table.c.id.in_(sa.bindparam("ids", expanding=True)))
+
+
+def get(tx: Tx, scope: Scope, device_id: str) -> Device | None:
+    row = tx.row(_SELECT.where(_table.c.id == device_id, within(_table.c.group_id, scope)))
+    return _device(row) if row else None
+
+
+def among(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> dict[str, Device]:
+    """Those of the devices that are within the scope, by id."""
+    statement = _SELECT.where(_table.c.id.in_(device_ids), within(_table.c.group_id, scope))
+    return {device.id: device for device in map(_device, tx.rows(statement))}
+
+
+def reporting(tx: Tx, device_ids: Iterable[str]) -> dict[str, Reporting]:
+    """Devices that say something, whosever they are; whoever asks must check the group."""
+    rows = tx.rows(_REPORTING, {"ids": list(device_ids)})
+    return {row.id: Reporting(*tuple[Any, ...](row)) for row in rows}
+
+
+def in_group(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page[Device]:
+    statement = _SELECT.where(_table.c.group_id == group_id, within(_table.c.group_id, scope))
+    return page(tx, statement, [_table.c.number], request, _device)
+
+
+def taken(tx: Tx, network: str, original_keys: Sequence[str]) -> frozenset[str]:
+    """Those of the original ids that some device of the network has, whosever it is."""
+    statement = sa.select(_table.c.original_key).where(
+        _table.c.network == network, _table.c.original_key.in_(original_keys)
+    )
+    return frozenset(row[0] for row in tx.rows(statement))
+
+
+def is_type_used(tx: Tx, name: str) -> bool:
+    return tx.row(sa.select(_table.c.number).where(_table.c.type == name).limit(1)) is not None
+
+
+def insert(tx: Tx, devices: Sequence[Device], original_keys: Sequence[str]) -> list[Device]:
+    """Add devices to a group; the same with the numbers they got."""
+    tx.change(
+        sa.insert(_table),
+        [_row(device, key) for device, key in zip(devices, original_keys, strict=True)],
+    )
+    statement = sa.select(_table.c.id, _table.c.number).where(
+        _table.c.id.in_([device.id for device in devices])
+    )
+    numbers = {row.id: row.number for row in tx.rows(statement)}
+    kept = [replace(device, number=numbers[device.id]) for device in devices]
+    insert_many(
+        tx,
+        _stay,
+        ("device_number", "stay", "group_id"),
+        [(device.number, device.stay, schema.group_number(device.group_id)) for device in kept],
+    )
+    count(tx, devices[0].group_id, len(devices))
+    return kept
+
+
+def save(tx: Tx, device: Device) -> None:
+    tx.change(
+        sa.update(_table)
+        .where(_table.c.number == device.number)
+        .values(
+            name=device.name,
+            type=device.type,
+            information=device.information,
+            configuration=device.configuration,
+            tags=json.dumps(device.tags, ensure_ascii=False),
+            updated_at=device.updated_at,
+            updated_by=device.updated_by,
+        )
+    )
+
+
+def transfer(tx: Tx, devices: Sequence[Device], group_id: str, by: str) -> None:
+    """Begin a stay in another group."""
+    numbers = [device.number for device in devices]
+    tx.change(
+        sa.update(_table)
+        .where(_table.c.number.in_(numbers))
+        .values(group_id=group_id, stay=_table.c.stay + 1, updated_at=tx.now, updated_by=by)
+    )
+    _begin_stays(tx, devices, group_id)
+    count(tx, devices[0].group_id, -len(devices))
+    count(tx, group_id, len(devices))
+
+
+def renew(tx: Tx, device: Reporting) -> None:
+    """Begin a new stay in the same group, so that the records of the last one can go."""
+    tx.change(
+        sa.update(_table).where(_table.c.number == device.number).values(stay=device.stay + 1)
+    )
+    _begin_stays(tx, [device], device.group_id)
+
+
+def delete(tx: Tx, devices: Sequence[Device]) -> None:
+    """Remove devices; their records cannot be reached any more and go in small steps."""
+    numbers = [device.number for device in devices]
+    stays = tx.rows(
+        sa.select(_stay.c.device_number, _stay.c.stay).where(_stay.c.device_number.in_(numbers))
+    )
+    erase(tx, [(row.device_number, row.stay) for row in stays])
+    tx.change(sa.delete(_state).where(_state.c.device_number.in_(numbers)))
+    tx.change(
+        sa.delete(schema.registration).where(schema.registration.c.device_number.in_(numbers))
+    )
+    tx.change(sa.delete(_table).where(_table.c.number.in_(numbers)))
+    count(tx, devices[0].group_id, -len(devices))
+
+
+# --- stays ---
+
+
+def stays(tx: Tx, device: Reporting | Device) -> list[Stay]:
+    """The groups a device is or was in, as far as there may be records of that time."""
+    statement = sa.select(_stay).where(_stay.c.device_number == device.number)
+    return [Stay(row.stay, row.group_id) for row in tx.rows(statement.order_by(_stay.c.stay))]
+
+
+def erase(tx: Tx, gone: Sequence[tuple[int, int]]) -> None:
+    """Let the records of some stays disappear at once; the janitor removes them from the disk."""
+    insert_many(tx, schema.erasure, ("device_number", "stay"), gone)
+    for device_number, stay in gone:
+        tx.change(
+            sa.delete(_stay).where(_stay.c.device_number == device_number, _stay.c.stay == stay)
+        )
+
+
+def _begin_stays(tx: Tx, devices: Sequence[Device | Reporting], group_id: str) -> None:
+    insert_many(
+        tx,
+        _stay,
+        ("device_number", "stay", "group_id"),
+        [(device.number, device.stay + 1, schema.group_number(group_id)) for device in devices],
+    )
+
+
+# --- what changes with every message ---
+
+
+def touch(tx: Tx, seen: Sequence[tuple[int, Moment]]) -> None:
+    """Move `seen_at` of devices forward, never back; sorted, so that processes do not deadlock."""
+    insert_many(
+        tx,
+        _state,
+        ("device_number", "seen_at"),
+        sorted(seen),
+        "on conflict (device_number) do update set seen_at = excluded.seen_at"
+        " where device_state.seen_at is null or device_state.seen_at < excluded.seen_at",
+    )
+
+
+def count(tx: Tx, group_id: str, difference: int) -> None:
+    group = schema.group
+    tx.change(
+        sa.update(group)
+        .where(group.c.id == group_id)
+        .values(device_count=group.c.device_count + difference)
+    )
+
+
+# --- registration at the vendor's network ---
+
+
+def register(tx: Tx, device: Device, sealed_pac: str, request: str, state: str) -> None:
+    tx.change(
+        sa.insert(schema.registration),
+        {
+            "device_number": device.number,
+            "sealed_pac": sealed_pac,
+            "request": request,
+            "state": state,
+            "updated_at": tx.now,
+        },
+    )
+
+
+# --- rows to values and back ---
+
+
+def _row(device: Device, original_key: str) -> dict[str, Any]:
+    return {
+        "id": device.id,
+        "group_id": device.group_id,
+        "stay": device.stay,
+        "name": device.name,
+        "type": device.type,
+        "network": device.network,
+        "original_id": device.original_id,
+        "original_key": original_key,
+        "information": device.information,
+        "configuration": device.configuration,
+        "tags": json.dumps(device.tags, ensure_ascii=False),
+        "created_at": device.created_at,
+        "updated_at": device.updated_at,
+        "created_by": device.created_by,
+        "updated_by": device.updated_by,
+    }
+
+
+def _device(row: sa.Row[Any]) -> Device:
+    values: list[Any] = list(row)
+    values[_TAGS] = tuple(json.loads(values[_TAGS]))
+    return Device(*values)

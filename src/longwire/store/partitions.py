@@ -1,0 +1,90 @@
+"""Records on PostgreSQL are cut into months, so that old ones go by dropping a table.
+
+Partitions are made ahead, before anything needs them. What lies outside of the months made so far,
+such as the record of a device whose clock is decades off, is kept in a default partition.
+"""
+
+from datetime import UTC, datetime
+
+import sqlalchemy as sa
+
+from longwire.clock import SECOND, Moment
+from longwire.store import schema
+from longwire.store.database import Tx
+from longwire.store.records import first_seq
+
+MONTHS_AHEAD = 2
+
+
+def make_ahead(tx: Tx) -> None:
+    """Make the partitions of this month and the next ones, where they are missing."""
+    if not tx.is_postgres:
+        return
+    present = _present(tx)
+    for offset in range(MONTHS_AHEAD + 1):
+        begin, end, label = _month(tx.now, offset)
+        for kind in schema.RECORD_KINDS:
+            _make(tx, present, f"record_{kind}", "ts", label, begin, end)
+        _make(tx, present, "arrival", "seq", label, first_seq(begin), first_seq(end))
+
+
+def drop_before(tx: Tx, kind: str, oldest: Moment) -> list[str]:
+    """Drop the partitions of a kind that hold nothing but what is over; their names."""
+    if not tx.is_postgres:
+        return []
+    table = f"record_{kind}"
+    this_month = _label(tx.now)
+    over = [
+        name
+        for name in sorted(_present(tx))
+        if name.startswith(f"{table}_p")
+        and (label := name.rpartition("_p")[2]) < this_month
+        and _end_of(label) <= oldest
+    ]
+    for name in over:
+        tx.change(sa.text(f"drop table {name}"))
+    return over
+
+
+def _make(
+    tx: Tx, present: set[str], table: str, column: str, label: str, begin: int, end: int
+) -> None:
+    name = f"{table}_p{label}"
+    if name in present:
+        return
+    # What came before its time waits in the default partition and moves over.
+    inside = f"{column} >= {begin} and {column} < {end}"
+    tx.change(sa.text(f"create table {name} (like {table} including all)"))
+    tx.change(
+        sa.text(
+            f"with early as (delete from {table}_default where {inside} returning *)"
+            f" insert into {name} select * from early"
+        )
+    )
+    tx.change(
+        sa.text(f"alter table {table} attach partition {name} for values from ({begin}) to ({end})")
+    )
+
+
+def _present(tx: Tx) -> set[str]:
+    statement = sa.text("select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid")
+    return {row[0] for row in tx.rows(statement)}
+
+
+def _month(now: Moment, offset: int) -> tuple[Moment, Moment, str]:
+    """Where the month so many months ahead begins and ends, and its name."""
+    today = datetime.fromtimestamp(now / SECOND, UTC)
+    index = today.year * 12 + today.month - 1 + offset
+    return _start(index), _start(index + 1), f"{index // 12:04d}{index % 12 + 1:02d}"
+
+
+def _label(now: Moment) -> str:
+    return _month(now, 0)[2]
+
+
+def _end_of(label: str) -> Moment:
+    return _start(int(label[:4]) * 12 + int(label[4:]))
+
+
+def _start(index: int) -> Moment:
+    return int(datetime(index // 12, index % 12 + 1, 1, tzinfo=UTC).timestamp()) * SECOND

@@ -1,0 +1,262 @@
+"""The four kinds of records: put away together, read a page at a time.
+
+Hot paths, so these speak to the driver. The text is the same for both engines but for how many
+rows come in at once: SQLite takes a few large statements, PostgreSQL a COPY into a table of the
+session and one insert from there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longwire.clock import Moment
+from longwire.model import Page, PageRequest
+from longwire.store import schema
+from longwire.store.bulk import insert_many
+from longwire.store.database import Tx
+
+KINDS = schema.RECORD_KINDS
+WRITER_BITS = 10
+PRUNE_ROWS_MAX = 1_000
+
+_COLUMNS = ("device_number", "stay", "ts", "digest", "seq", "body")
+_ALL_TIME = (-(2**63), 2**63 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A record about to be stored."""
+
+    kind: int  # index in KINDS
+    group_number: int
+    device_number: int
+    stay: int
+    ts: Moment
+    digest: bytes
+    seq: int
+    body: str
+
+
+def arrival_moment(seq: int) -> Moment:
+    """When the record of this `seq` arrived."""
+    return seq >> WRITER_BITS
+
+
+def first_seq(moment: Moment) -> int:
+    """Every `seq` of this moment or later is at least this."""
+    return moment << WRITER_BITS
+
+
+# --- in ---
+
+
+def insert(tx: Tx, rows: Sequence[Row]) -> list[Row]:
+    """Store records; those that were not there before."""
+    fresh = _copy_in(tx, rows) if tx.is_postgres else _insert(tx, rows)
+    insert_many(
+        tx,
+        schema.arrival,
+        ("group_id", "seq", "kind", "device_number", "ts"),
+        [(row.group_number, row.seq, row.kind, row.device_number, row.ts) for row in fresh],
+    )
+    return fresh
+
+
+def _insert(tx: Tx, rows: Sequence[Row]) -> list[Row]:
+    fresh: list[Row] = []
+    for number, kind in enumerate(KINDS):
+        mine = [row for row in rows if row.kind == number]
+        if not mine:
+            continue
+        table = schema.record[kind]
+        values = [
+            (row.device_number, row.stay, row.ts, row.digest, row.seq, row.body) for row in mine
+        ]
+        stored = insert_many(tx, table, _COLUMNS, values, "on conflict do nothing")
+        fresh += mine if stored == len(mine) else [row for row in mine if _is_fresh(tx, row)]
+    return fresh
+
+
+def _is_fresh(tx: Tx, row: Row) -> bool:
+    """Whether this very row was stored, and not the same record before it."""
+    found = tx.hot(
+        f"select seq from record_{KINDS[row.kind]} where device_number = :device"
+        " and stay = :stay and ts = :ts and digest = :digest",
+        {
+            "device": row.device_number,
+            "stay": row.stay,
+            "ts": row.ts,
+            "digest": row.digest,
+        },
+    )
+    return bool(found) and found[0][0] == row.seq
+
+
+def _copy_in(tx: Tx, rows: Sequence[Row]) -> list[Row]:
+    """Through a table of the session, which every commit empties."""
+    cursor = tx.driver.cursor()
+    with cursor.copy("copy incoming from stdin (format binary)") as copy:
+        copy.set_types(["int2", "int8", "int4", "int8", "bytea", "int8", "text"])
+        for row in rows:
+            copy.write_row(
+                (row.kind, row.device_number, row.stay, row.ts, row.digest, row.seq, row.body)
+            )
+    stored: set[int] = set()
+    for number in sorted({row.kind for row in rows}):
+        # Sorted, so that two processes with the same records wait for each other in one order.
+        cursor.execute(
+            f"insert into record_{KINDS[number]} (device_number, stay, ts, digest, seq, body)"
+            " select device_number, stay, ts, digest, seq, body from incoming where kind = %s"
+            " order by device_number, stay, ts, digest, seq on conflict do nothing returning seq",
+            [number],
+        )
+        stored.update(row[0] for row in cursor.fetchall())
+    return [row for row in rows if row.seq in stored]
+
+
+def known_before(tx: Tx, row: Row) -> bool:
+    """Whether the record was stored during an earlier stay of its device."""
+    found = tx.hot(
+        f"select 1 from record_{KINDS[row.kind]} r join device_stay s"
+        " on s.device_number = r.device_number and s.stay = r.stay"
+        " where r.device_number = :device and s.stay < :stay and r.ts = :ts"
+        " and r.digest = :digest limit 1",
+        {"device": row.device_number, "stay": row.stay, "ts": row.ts, "digest": row.digest},
+    )
+    return bool(found)
+
+
+# --- out ---
+
+
+def page(
+    tx: Tx,
+    kind: str,
+    device_number: int,
+    stays: Sequence[int],
+    begin: Moment | None,
+    end: Moment | None,
+    request: PageRequest,
+    *,
+    ascending: bool,
+) -> Page[str]:
+    """Bodies by timestamp, ties in order of arrival; the other way round when not ascending."""
+    found: list[Any] = []
+    for stay in stays:
+        found += _some(tx, kind, device_number, stay, begin, end, request, ascending)
+    if len(stays) > 1:
+        found.sort(key=lambda row: (row[1], row[2]), reverse=not ascending)
+    items = [row[0] for row in found[: request.limit]]
+    if len(found) <= request.limit:
+        return Page(items)
+    last = found[request.limit - 1]
+    return Page(items, (last[1], last[2]))
+
+
+def _some(
+    tx: Tx,
+    kind: str,
+    device_number: int,
+    stay: int,
+    begin: Moment | None,
+    end: Moment | None,
+    request: PageRequest,
+    ascending: bool,
+) -> list[Any]:
+    values: dict[str, Any] = {
+        "device": device_number,
+        "stay": stay,
+        "begin": _ALL_TIME[0] if begin is None else begin,
+        "end": _ALL_TIME[1] if end is None else end,
+        "limit": request.limit + 1,
+    }
+    beyond = ""
+    if request.after is not None:
+        values["ts"], values["seq"] = request.after
+        # The first half lets the key find the place, the second leaves out what was seen.
+        beyond = (
+            " and ts >= :ts and (ts > :ts or seq > :seq)"
+            if ascending
+            else " and ts <= :ts and (ts < :ts or seq < :seq)"
+        )
+    order = "ts, seq" if ascending else "ts desc, seq desc"
+    return tx.hot(
+        f"select body, ts, seq from record_{kind} where device_number = :device and stay = :stay"
+        f" and ts >= :begin and ts < :end{beyond} order by {order} limit :limit",
+        values,
+    )
+
+
+def count(tx: Tx, kind: str, device_number: int, stays: Sequence[int]) -> int:
+    return sum(
+        tx.hot(
+            f"select count(*) from record_{kind} where device_number = :device and stay = :stay",
+            {"device": device_number, "stay": stay},
+        )[0][0]
+        for stay in stays
+    )
+
+
+def delete_at(tx: Tx, kind: str, device_number: int, stays: Sequence[int], ts: Moment) -> int:
+    """Remove every record of one kind at one instant; how many there were."""
+    return sum(
+        tx.driver.execute(
+            tx.spelled(
+                f"delete from record_{kind}"
+                " where device_number = :device and stay = :stay and ts = :ts"
+            ),
+            {"device": device_number, "stay": stay, "ts": ts},
+        ).rowcount
+        for stay in stays
+    )
+
+
+# --- what nobody sees any more ---
+
+
+def remove_erased(tx: Tx) -> int:
+    """Remove some records of stays that were erased; how many, 0 when there is nothing to do."""
+    waiting = tx.hot("select device_number, stay from erasure limit 1", {})
+    if not waiting:
+        return 0
+    values = {"device": waiting[0][0], "stay": waiting[0][1]}
+    removed = 0
+    for kind in KINDS:
+        removed += _remove(tx, kind, "stay = :stay", values, PRUNE_ROWS_MAX - removed)
+        if removed >= PRUNE_ROWS_MAX:
+            return removed
+    tx.driver.execute(
+        tx.spelled("delete from erasure where device_number = :device and stay = :stay"), values
+    )
+    return max(removed, 1)
+
+
+def remove_older(tx: Tx, kind: str, after_device: int, before: Moment) -> tuple[int, int | None]:
+    """Remove some records older than a moment, of the next device that may have any.
+
+    Walks the devices one after another, so that no index by time is needed and no step is large.
+    Answers how many were removed and the device to go on after, None at the end of the round.
+    """
+    following = tx.hot(
+        "select number from device where number > :after order by number limit 1",
+        {"after": after_device},
+    )
+    if not following:
+        return 0, None
+    values = {"device": following[0][0], "before": before}
+    removed = _remove(tx, kind, "ts < :before", values, PRUNE_ROWS_MAX)
+    return removed, after_device if removed == PRUNE_ROWS_MAX else following[0][0]
+
+
+def _remove(tx: Tx, kind: str, condition: str, values: dict[str, Any], limit: int) -> int:
+    table = f"record_{kind}"
+    return int(
+        tx.driver.execute(
+            tx.spelled(
+                f"delete from {table} where (device_number, stay, ts, digest) in"
+                f" (select device_number, stay, ts, digest from {table}"
+                f" where device_number = :device and {condition} limit :limit)"
+            ),
+            {**values, "limit": limit},
+        ).rowcount
+    )

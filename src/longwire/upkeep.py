@@ -1,0 +1,86 @@
+"""What a running service does on the side: watch, prune, erase, forget; always in small steps."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import structlog
+
+from longwire.clock import DAY
+from longwire.errors import LongwireError
+from longwire.fleet.records import oldest_kept
+from longwire.store import credentials, partitions, records, rights
+from longwire.store.database import Database, Tx
+
+RIGHTS_WATCH_S = 1.0
+RIGHTS_TRUST_S = 5.0
+TIDY_EVERY_S = 30.0
+BETWEEN_STEPS_S = 0.02
+TOKENS_PER_STEP_MAX = 1_000
+RETENTION_ROUND_S = 3_600.0
+
+log = structlog.get_logger()
+
+
+async def watch_rights(database: Database, failed: Callable[[], None]) -> None:
+    """Follow the epoch and the clock of the database; say so when the database is broken."""
+    memory, clock = database.tools.memory, database.tools.clock
+    last_seen = time.monotonic()
+    while True:
+        if database.broken:
+            failed()
+            return
+        try:
+            epoch, now = await database.read(rights.epoch_and_time)
+        except LongwireError:
+            if time.monotonic() - last_seen > RIGHTS_TRUST_S:
+                memory.distrust()
+        else:
+            last_seen = time.monotonic()
+            memory.saw_epoch(epoch)
+            if database.engine_name == "postgresql":
+                clock.follow(now)
+        await asyncio.sleep(RIGHTS_WATCH_S)
+
+
+async def tidy(database: Database, keeps_days: Mapping[str, int]) -> None:
+    """Remove what is over: tokens, erased records, records past their time."""
+    last_day = -1
+    last_round = -RETENTION_ROUND_S
+    while True:
+        with contextlib.suppress(LongwireError):  # the database is away; there is no hurry
+            await _in_steps(database, lambda tx: credentials.prune_tokens(tx, TOKENS_PER_STEP_MAX))
+            await _in_steps(database, records.remove_erased)
+            today = database.tools.clock.now() // DAY
+            if today != last_day:
+                await database.write(partitions.make_ahead)
+                last_day = today
+            if time.monotonic() - last_round > RETENTION_ROUND_S:
+                last_round = time.monotonic()
+                await forget_old(database, keeps_days)
+        await asyncio.sleep(TIDY_EVERY_S)
+
+
+async def forget_old(database: Database, keeps_days: Mapping[str, int]) -> None:
+    """One round through everything that is older than it is kept."""
+    for kind, days in keeps_days.items():
+        oldest = oldest_kept(days, database.tools.clock.now())
+        if oldest is None:
+            continue
+        dropped = await database.write(partial(partitions.drop_before, kind=kind, oldest=oldest))
+        if dropped:
+            log.info("dropped old records", partitions=dropped)
+        device: int | None = 0
+        while device is not None:
+            step = partial(records.remove_older, kind=kind, after_device=device, before=oldest)
+            _, device = await database.write(step)
+            await asyncio.sleep(0)
+
+
+async def _in_steps(database: Database, step: Callable[[Tx], int]) -> None:
+    removed = 1
+    while removed:
+        removed = await database.write(step)
+        await asyncio.sleep(BETWEEN_STEPS_S)

@@ -6,10 +6,10 @@ Name suites to run only those (`make bench ARGS="identity --seconds 2"`).
 import argparse
 import sys
 
-from bench import identity
+from bench import identity, ingest
 from bench.table import Findings
 
-SUITES = {"identity": identity.measure}
+SUITES = {"identity": identity.measure, "ingest": ingest.measure}
 
 
 def main() -> int:

@@ -313,6 +313,15 @@ class _Search:
             yield Fault(path or "body", _in_words(str(error)))
         else:
             yield from _beyond_limits(converted, expected, path, self._limits)
+            if converted is not None and _is_date(expected):
+                yield from _wrong_date(converted, path)
+
+
+def _wrong_date(value: str | float, path: str) -> Iterator[Fault]:
+    try:
+        moment_of(value)
+    except ValueError as error:
+        yield Fault(path, str(error))
 
 
 def _unfit(value: Any) -> str | None:

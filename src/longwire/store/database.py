@@ -6,6 +6,7 @@ and in the two engines beside. A write has been stored durably when its call ret
 """
 
 import functools
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import sqlalchemy as sa
 from longwire.clock import Clock, Moment
 from longwire.model import LOCAL, Origin
 from longwire.seal import Keyring
-from longwire.store.memory import Memory
+from longwire.store.memory import NOTHING, Memory
 
 T = TypeVar("T")
 
@@ -25,6 +26,8 @@ class Tx:
     """An open transaction, the moment it counts as, and what a work may need beside it."""
 
     __slots__ = (
+        "_learned",
+        "_learned_in",
         "changes_rights",
         "connection",
         "is_write",
@@ -50,6 +53,8 @@ class Tx:
         self.is_write = is_write
         self.origin: Origin = LOCAL
         self.changes_rights = False
+        self._learned: dict[tuple[str, str | bytes], Any] = {}
+        self._learned_in = math.inf
 
     def rows(
         self, statement: sa.Executable, params: Mapping[str, Any] | None = None
@@ -91,17 +96,32 @@ class Tx:
     def recall(self, shelf: str, key: str | bytes, load: Callable[[], T]) -> T:
         """Something that decides who may do what, from memory when it is there.
 
-        A transaction that is itself changing such things looks at its own rows, and what a write
-        reads is never kept: it might yet be rolled back.
+        A transaction that is itself changing such things looks at its own rows. What a write reads
+        is remembered only once it is committed: what it saw might yet be rolled back.
         """
         if self.changes_rights:
             return load()
-        return self.memory.recall(shelf, key, load, keep=not self.is_write)
+        found = self.memory.find(shelf, key)
+        if found is NOTHING:
+            found = self._learned.get((shelf, key), NOTHING)
+        if found is not NOTHING:
+            return found  # type: ignore[no-any-return]
+        generation = self.memory.generation
+        value = load()
+        if self.is_write:
+            self._learned[(shelf, key)] = value
+            self._learned_in = min(self._learned_in, generation)
+        else:
+            self.memory.keep(shelf, key, value, generation)
+        return value
 
     def committed(self) -> None:
         """The engine tells that the commit is durable."""
         if self.changes_rights:
             self.memory.forget()
+            return
+        for (shelf, key), value in self._learned.items():
+            self.memory.keep(shelf, key, value, int(self._learned_in))
 
 
 @functools.cache

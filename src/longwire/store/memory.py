@@ -7,14 +7,13 @@ within a second.
 """
 
 import threading
-from collections.abc import Callable, Hashable
-from typing import Any, TypeVar, cast
-
-T = TypeVar("T")
+from collections.abc import Hashable
+from typing import Any
 
 ENTRIES_PER_SHELF_MAX = 50_000
 
-_NOTHING = object()
+NOTHING: Any = object()
+_EMPTY: dict[Hashable, Any] = {}
 
 
 class Memory:
@@ -27,19 +26,24 @@ class Memory:
 
     def known(self, shelf: str, key: Hashable) -> Any | None:
         """What is remembered, or None; the quick look that needs no database."""
-        return self._shelves.get(shelf, {}).get(key) if self.is_trusted else None
+        found = self.find(shelf, key)
+        return None if found is NOTHING else found
 
-    def recall(self, shelf: str, key: Hashable, load: Callable[[], T], *, keep: bool) -> T:
-        """What is remembered, else what `load` says, which is kept if nothing moved meanwhile."""
-        if self.is_trusted:
-            found = self._shelves.get(shelf, {}).get(key, _NOTHING)
-            if found is not _NOTHING:
-                return cast(T, found)
-        generation = self.generation
-        value = load()
-        if keep:
-            self._keep(shelf, key, value, generation)
-        return value
+    def find(self, shelf: str, key: Hashable) -> Any:
+        """What is remembered, or NOTHING."""
+        if not self.is_trusted:
+            return NOTHING
+        return self._shelves.get(shelf, _EMPTY).get(key, NOTHING)
+
+    def keep(self, shelf: str, key: Hashable, value: object, generation: int) -> None:
+        """Remember what was read while this was the generation, unless it is another by now."""
+        with self._lock:
+            if generation != self.generation:
+                return
+            entries = self._shelves.setdefault(shelf, {})
+            if len(entries) >= ENTRIES_PER_SHELF_MAX:
+                entries.clear()
+            entries[key] = value
 
     def forget(self) -> None:
         with self._lock:
@@ -56,12 +60,3 @@ class Memory:
     def distrust(self) -> None:
         """The epoch could not be read for too long: ask the database every time from now on."""
         self.is_trusted = False
-
-    def _keep(self, shelf: str, key: Hashable, value: object, generation: int) -> None:
-        with self._lock:
-            if generation != self.generation:
-                return
-            entries = self._shelves.setdefault(shelf, {})
-            if len(entries) >= ENTRIES_PER_SHELF_MAX:
-                entries.clear()
-            entries[key] = value

@@ -4,7 +4,6 @@ The only file that knows everything. Settings stop here; what is below receives 
 """
 
 import asyncio
-import contextlib
 import json
 import os
 import time
@@ -52,6 +51,8 @@ PRUNE_EVERY_S = 60.0
 PRUNE_AGAIN_S = 0.1
 PRUNE_ROWS_MAX = 1_000
 
+HOW_TO_FILL = "Start `longwire serve` once, or run `longwire migrate`."
+
 log = structlog.get_logger()
 
 
@@ -94,10 +95,18 @@ def open_database(
     return SQLite(settings.data / "longwire.db", tools, is_guest=is_guest), keep_key
 
 
-def prepare(database: Database, settings: Settings, keep_key: Callable[[], None]) -> Prepared:
+def prepare(
+    database: Database,
+    settings: Settings,
+    keep_key: Callable[[], None],
+    *,
+    may_found: bool = True,
+) -> Prepared:
     """Bring the database up to date, and fill it when it is empty; all or nothing."""
 
     def work(tx: Tx) -> Prepared:
+        if not may_found and upgrade.current(tx.connection) is None:
+            raise CannotStart(f"This database is empty. {HOW_TO_FILL}")
         steps = upgrade.upgrade(tx)
         if founding.is_founded(tx):
             _require_same_key(tx)
@@ -241,8 +250,12 @@ async def watch_rights(database: Database, failed: Callable[[], None]) -> None:
             failed()
             return
         try:
-            epoch, now = await database.read(rights.epoch_and_time)
-        except LongwireError:
+            async with asyncio.timeout(RIGHTS_TRUST_S):
+                epoch, now = await database.read(rights.epoch_and_time)
+        except Exception as error:
+            # Whatever it was: a watch that ends would leave stale rights standing for ever.
+            if not isinstance(error, LongwireError | TimeoutError):
+                log.exception("the epoch of rights cannot be read")
             if time.monotonic() - last_seen > RIGHTS_TRUST_S:
                 memory.distrust()
         else:
@@ -257,8 +270,12 @@ async def prune(database: Database) -> None:
     """Remove tokens that are over, a few at a time."""
     while True:
         pruned = 0
-        with contextlib.suppress(LongwireError):
+        try:
             pruned = await database.write(lambda tx: credentials.prune_tokens(tx, PRUNE_ROWS_MAX))
+        except LongwireError:
+            pass  # the database is away for now; the next round tries again
+        except Exception:
+            log.exception("tokens that are over could not be removed")
         await asyncio.sleep(PRUNE_AGAIN_S if pruned == PRUNE_ROWS_MAX else PRUNE_EVERY_S)
 
 

@@ -25,6 +25,7 @@ class Tx:
     __slots__ = (
         "changes_rights",
         "connection",
+        "generation",
         "is_write",
         "keyring",
         "memory",
@@ -45,6 +46,7 @@ class Tx:
         self.now = now
         self.keyring = keyring
         self.memory = memory
+        self.generation = memory.generation  # before the first look at the database
         self.is_write = is_write
         self.origin: Origin = LOCAL
         self.changes_rights = False
@@ -75,7 +77,7 @@ class Tx:
         """
         if self.changes_rights:
             return load()
-        return self.memory.recall(shelf, key, load, keep=not self.is_write)
+        return self.memory.recall(shelf, key, load, since=self.generation, keep=not self.is_write)
 
     def committed(self) -> None:
         """The engine tells that the commit is durable."""

@@ -29,16 +29,21 @@ class Memory:
         """What is remembered, or None; the quick look that needs no database."""
         return self._shelves.get(shelf, {}).get(key) if self.is_trusted else None
 
-    def recall(self, shelf: str, key: Hashable, load: Callable[[], T], *, keep: bool) -> T:
-        """What is remembered, else what `load` says, which is kept if nothing moved meanwhile."""
+    def recall(
+        self, shelf: str, key: Hashable, load: Callable[[], T], *, since: int, keep: bool
+    ) -> T:
+        """What is remembered, else what `load` says, which is kept if nothing moved `since` then.
+
+        `since` is the generation in which the transaction began: it may see the database as it was
+        at that time, however late it looks.
+        """
         if self.is_trusted:
             found = self._shelves.get(shelf, {}).get(key, _NOTHING)
             if found is not _NOTHING:
                 return cast(T, found)
-        generation = self.generation
         value = load()
         if keep:
-            self._keep(shelf, key, value, generation)
+            self._keep(shelf, key, value, since)
         return value
 
     def forget(self) -> None:

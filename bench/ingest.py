@@ -57,7 +57,9 @@ class Records:
 
 
 def measure(findings: Findings, seconds: float) -> None:
-    raw = Template(head("POST", "/", headers={"Content-Type": "application/json"}), body("dev").encode())
+    raw = Template(
+        head("POST", "/", headers={"Content-Type": "application/json"}), body("dev").encode()
+    )
     with serving("echo", build_server=guarded) as bare:
         ceiling = run(bare.host, bare.port, raw, connections=CONNECTIONS, seconds=seconds)
     findings.add(measured("ceiling: bare ASGI echo", ceiling))
@@ -82,5 +84,3 @@ def measure(findings: Findings, seconds: float) -> None:
                 met=memory < MEMORY_MB_MAX,
             )
         )
-
-

@@ -49,6 +49,8 @@ OPERATIONS: tuple[Route, ...] = (
     *metrics.ROUTES,
 )
 
+HOW_TO_FILL = "Start `longwire serve` once, or run `longwire migrate`."
+
 log = structlog.get_logger()
 
 
@@ -91,10 +93,18 @@ def open_database(
     return SQLite(settings.data / "longwire.db", tools, is_guest=is_guest), keep_key
 
 
-def prepare(database: Database, settings: Settings, keep_key: Callable[[], None]) -> Prepared:
+def prepare(
+    database: Database,
+    settings: Settings,
+    keep_key: Callable[[], None],
+    *,
+    may_found: bool = True,
+) -> Prepared:
     """Bring the database up to date, and fill it when it is empty; all or nothing."""
 
     def work(tx: Tx) -> Prepared:
+        if not may_found and upgrade.current(tx.connection) is None:
+            raise CannotStart(f"This database is empty. {HOW_TO_FILL}")
         steps = upgrade.upgrade(tx)
         partitions.make_ahead(tx)
         if founding.is_founded(tx):

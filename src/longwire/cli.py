@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
+from rich.text import Text
 
 from longwire import __version__, app, logs, settings
 from longwire.api.dates import date_text, optional_date_text
@@ -36,6 +37,8 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 FINDS_DATABASE = ("data", "database", "secret_key")
+MENDABLE = (WrongSettings, app.CannotStart, UnsafeServer, FromTheFuture, LongwireError, OSError)
+PIPED_COLUMNS = 2_000
 
 
 def main() -> None:
@@ -43,7 +46,7 @@ def main() -> None:
     os.umask(0o077)  # what this service writes is nobody else's business
     try:
         commands(prog_name="longwire")
-    except (WrongSettings, app.CannotStart, LongwireError, UnsafeServer, FromTheFuture) as error:
+    except MENDABLE as error:
         click.echo(f"longwire: {error}", err=True)
         sys.exit(2)
 
@@ -106,7 +109,7 @@ def serve_command(config: Path | None, **flags: Any) -> None:
 
 def _announce(chosen: Settings, prepared: app.Prepared) -> None:
     url = app.base_url(chosen)
-    kept = chosen.database.partition("@")[2] if chosen.database else str(chosen.data)
+    kept = settings.without_password(chosen.database) if chosen.database else str(chosen.data)
     click.echo(f"longwire {__version__} serves {url} ({url}/docs), database: {kept}")
     if chosen.egress_allow:
         allowed = ", ".join(str(network) for network in chosen.egress_allow)
@@ -158,13 +161,15 @@ def _setting_row(chosen: Settings, each: settings.Explained) -> dict[str, Any]:
         "name": each.name,
         "flag": each.flag,
         "variable": each.variable,
-        "value": "***" if each.is_secret and value else _plain(value),
-        "default": _plain(each.default),
+        "value": "***" if each.is_secret and value else _plain(each.name, value),
+        "default": _plain(each.name, each.default),
         "reason": each.reason,
     }
 
 
-def _plain(value: object) -> object:
+def _plain(name: str, value: object) -> object:
+    if name == "database":
+        return settings.without_password(str(value))
     if isinstance(value, tuple):
         return [str(part) for part in value]
     return value if isinstance(value, int | float | str) else str(value)
@@ -371,13 +376,10 @@ def audit_command(
 def _visiting(chosen: Settings) -> Iterator[Database]:
     """The database, when it has been filled; a command never makes one by accident."""
     if not chosen.database and not (chosen.data / "longwire.db").exists():
-        raise app.CannotStart(
-            f"There is no database in {chosen.data}. Start `longwire serve` once, or run "
-            "`longwire migrate`."
-        )
+        raise app.CannotStart(f"There is no database in {chosen.data}. {app.HOW_TO_FILL}")
     logs.set_up("error", "auto")
     database, keep_key = app.open_database(chosen, Clock(), is_guest=True)
-    app.prepare(database, chosen, keep_key)
+    app.prepare(database, chosen, keep_key, may_found=False)
     database.start()
     try:
         yield database
@@ -406,7 +408,9 @@ def _print_table(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: 
     if as_json:
         click.echo(json.dumps(rows))
         return
-    table = Table(*columns, box=None)
+    table = Table(*(Column(name, overflow="fold") for name in columns), box=None)
     for row in rows:
-        table.add_row(*("" if row[name] is None else str(row[name]) for name in columns))
-    Console().print(table)
+        table.add_row(*(Text("" if row[name] is None else str(row[name])) for name in columns))
+    # An id cut short to fit is of no use, so a line that is piped on is as long as it needs to be.
+    console = Console() if sys.stdout.isatty() else Console(width=PIPED_COLUMNS)
+    console.print(table)

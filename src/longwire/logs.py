@@ -15,7 +15,8 @@ def set_up(level: str, form: str, stream: TextIO | None = None) -> None:
     is_human = form == "human" or (form == "auto" and out.isatty())
     number = getattr(logging, level.upper())
     last: list[Processor] = (
-        [structlog.dev.ConsoleRenderer()]
+        # The rich form of a traceback would show the local variables, secrets among them.
+        [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
         if is_human
         else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     )

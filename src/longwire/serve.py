@@ -1,9 +1,11 @@
 """Running the service as a process: its socket, its lock, its worker processes, its end."""
 
 import fcntl
+import math
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -36,6 +38,7 @@ Announce = Callable[[Settings, app.Prepared], None]
 
 def serve(settings: Settings, announce: Announce) -> int:
     """Serve until told to stop; the exit code."""
+    _require_certificate(settings)
     with _listening(settings) as listener:
         settings = replace(settings, port=listener.getsockname()[1])
         with _alone(settings):
@@ -69,22 +72,37 @@ def _work(settings: Settings, listener: socket.socket, announce: Announce) -> in
             refusal=wire_refusal,
             tls_cert=settings.tls_cert or None,
             tls_key=settings.tls_key or None,
-            graceful_s=int(settings.stop_timeout_s),
+            graceful_s=math.ceil(settings.stop_timeout_s),
         )
 
         def stop() -> None:
             server.should_exit = True
 
         application.stop = stop
-        # uvicorn raises what it caught once more after it has stopped; without a handler of ours a
-        # SIGTERM would then end the process before the database is closed.
-        signal.signal(signal.SIGTERM, lambda number, frame: stop())
+        # uvicorn raises what it caught once more after it has stopped; without a handler of ours it
+        # would then end the process before the database is closed.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda number, frame: stop())
         announce(settings, prepared)
         server.run(sockets=[listener])
     finally:
         database.close()
     log.info("stopped")
     return EXIT_BROKEN if database.broken else 0
+
+
+def _require_certificate(settings: Settings) -> None:
+    """Look at it before anything else is done, so that a wrong one is a plain refusal."""
+    if not settings.tls_cert:
+        return
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(settings.tls_cert, settings.tls_key, password="")
+    except OSError as error:
+        raise app.CannotStart(
+            f"The certificate {settings.tls_cert} with the key {settings.tls_key} cannot be used: "
+            f"{error.strerror or error}."
+        ) from error
 
 
 # --- one process among others ---

@@ -5,6 +5,7 @@ where a setting exists; flags, variables, `longwire config` and the documents fo
 values go down from `app.py`; nothing below knows this file.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -156,13 +157,17 @@ def load(
                 values[each.name] = _read(raw[each.name], each.default)
             except ValueError as error:
                 wrong.append(f"{each.name}: {error}")
-    if wrong:
-        raise WrongSettings("\n".join(wrong))
     settings = Settings(**values)
     wrong += _contradictions(settings)
     if wrong:
         raise WrongSettings("\n".join(wrong))
     return settings
+
+
+def without_password(url: str) -> str:
+    """The URL of a database as it may be shown."""
+    hidden = re.sub(r"(//[^/?#@:]*):[^/?#@]*@", r"\1:***@", url)
+    return re.sub(r"([?&]\w*password=)[^&]*", r"\1***", hidden)
 
 
 def _from_file(path: Path, wrong: list[str]) -> dict[str, Any]:
@@ -200,15 +205,15 @@ def _read(raw: Any, default: object) -> Any:
         case int() if not isinstance(raw, bool):
             return _at_least_zero(int(str(raw)))
         case float() if not isinstance(raw, bool):
-            return _at_least_zero(float(raw))
-        case Path():
-            return Path(str(raw))
+            return _at_least_zero(float(str(raw)))
+        case Path() if isinstance(raw, str | Path):
+            return Path(raw)
         case tuple():
             parts = raw if isinstance(raw, list) else str(raw).split(",")
-            return tuple(ip_network(part.strip()) for part in parts if part.strip())
+            return tuple(ip_network(part) for each in parts if (part := str(each).strip()))
         case str() if isinstance(raw, str):
             return raw
-    raise ValueError(f"{raw!r} is of the wrong type")
+    raise ValueError(f"cannot be of the type {type(raw).__name__}")
 
 
 def _at_least_zero(number: float) -> float:
@@ -219,6 +224,8 @@ def _at_least_zero(number: float) -> float:
 
 def _contradictions(settings: Settings) -> list[str]:
     wrong = []
+    if not settings.host:
+        wrong.append("host: must not be empty; 0.0.0.0 listens on every address")
     if settings.database and not settings.database.startswith(("postgresql://", "postgres://")):
         wrong.append("database: must start with postgresql://, or be empty")
     if settings.workers < 1:
@@ -244,6 +251,13 @@ def _contradictions(settings: Settings) -> list[str]:
         "requests_per_caller_burst",
         "page_items_default",
         "body_bytes_max",
+        "bulk_body_bytes_max",
+        "json_depth_max",
+        "head_bytes_max",
+        "head_timeout_s",
+        "request_timeout_s",
+        "write_timeout_s",
+        "keep_alive_s",
         "database_connections",
     ):
         if getattr(settings, name) < 1:

@@ -1,7 +1,6 @@
 """What a running service does on the side: watch, prune, erase, forget; always in small steps."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -33,8 +32,12 @@ async def watch_rights(database: Database, failed: Callable[[], None]) -> None:
             failed()
             return
         try:
-            epoch, now = await database.read(rights.epoch_and_time)
-        except LongwireError:
+            async with asyncio.timeout(RIGHTS_TRUST_S):
+                epoch, now = await database.read(rights.epoch_and_time)
+        except Exception as error:
+            # Whatever it was: a watch that ends would leave stale rights standing for ever.
+            if not isinstance(error, LongwireError | TimeoutError):
+                log.exception("the epoch of rights cannot be read")
             if time.monotonic() - last_seen > RIGHTS_TRUST_S:
                 memory.distrust()
         else:
@@ -50,7 +53,7 @@ async def tidy(database: Database, keeps_days: Mapping[str, int]) -> None:
     last_day = -1
     last_round = -RETENTION_ROUND_S
     while True:
-        with contextlib.suppress(LongwireError):  # the database is away; there is no hurry
+        try:
             await _in_steps(database, lambda tx: credentials.prune_tokens(tx, TOKENS_PER_STEP_MAX))
             await _in_steps(database, records.remove_erased)
             today = database.tools.clock.now() // DAY
@@ -60,6 +63,10 @@ async def tidy(database: Database, keeps_days: Mapping[str, int]) -> None:
             if time.monotonic() - last_round > RETENTION_ROUND_S:
                 last_round = time.monotonic()
                 await forget_old(database, keeps_days)
+        except LongwireError:
+            pass  # the database is away for now; the next round tries again
+        except Exception:
+            log.exception("what is over could not be removed")
         await asyncio.sleep(TIDY_EVERY_S)
 
 

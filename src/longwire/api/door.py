@@ -129,9 +129,7 @@ class Door:
                 allowed=methods,
             )
         if isinstance(route, PlainRoute):
-            body = (
-                b"" if request.method == "GET" else await self._body(request, receive, bulk=False)
-            )
+            body = b"" if route.method == "GET" else await self._body(request, receive, bulk=False)
             return await route.handler(request, body)
         return await self._operate(request, route, receive)
 
@@ -211,9 +209,11 @@ class Door:
                 repeated.add(name)
             headers[name] = value
         client = scope.get("client")
-        address = client[0] if client else "-"
+        # A socket for both families writes IPv4 callers as ::ffff:127.0.0.1.
+        address = client[0].removeprefix("::ffff:") if client else "-"
         is_secure = scope["scheme"] == "https"
-        if self._settings.trusted_proxies and self._is_trusted(address):
+        is_forwarded = b"x-forwarded-proto" in headers or b"x-forwarded-for" in headers
+        if is_forwarded and self._is_trusted(address):
             is_secure = headers.get(b"x-forwarded-proto", b"").strip().lower() == b"https"
             address = self._forwarded_for(headers.get(b"x-forwarded-for", b""), address)
         wished = headers.get(b"x-request-id", b"")

@@ -40,7 +40,8 @@ class Instruments:
             "longwire_healthy",
             "1 while the service can do its work",
             registry=self.registry,
-            multiprocess_mode="livemin",
+            # What the worker that is asked finds; the others have set theirs long ago, or never.
+            multiprocess_mode="livemostrecent",
         )
         # Looking a label up costs more than counting, so what was looked up is kept.
         self._known: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}

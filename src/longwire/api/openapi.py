@@ -9,7 +9,7 @@ import msgspec
 
 from longwire.api import errors, tokens
 from longwire.api.routes import ANY_TOKEN, OWN, PlainRoute, Route
-from longwire.api.wire import InputLimits, bounds
+from longwire.api.wire import InputLimits, bounds, structs_in
 
 Json = dict[str, Any]
 
@@ -239,14 +239,14 @@ def _parameters(schema: Json) -> list[Json]:
 def _parameter(name: str, schema: Json, *, is_required: bool) -> Json:
     plain = _without_null(schema)
     description = plain.pop("description", None)
-    examples = plain.get("examples") or [None]
+    example = (plain.get("examples") or [_NAMED.get(name)])[0]
     return {
         "name": name,
         "in": "query",
         "required": is_required,
         **({"description": description} if description else {}),
         "schema": plain,
-        **({"example": examples[0]} if examples[0] is not None else {}),
+        **({} if example is None else {"example": example}),
     }
 
 
@@ -263,7 +263,7 @@ def _schemas(operations: Sequence[Route], limits: InputLimits) -> dict[str, Json
     kinds = [*inputs, *(kind for route in operations for kind in _reply_options(route))]
     kinds += [errors.Problem, tokens.Granted, tokens.Refused]
     _, schemas = msgspec.json.schema_components(kinds, ref_template=_REF)
-    for kind in inputs:
+    for kind in {each for given in inputs for each in structs_in(given)}:
         for bound in bounds(kind):
             _set_bound(
                 schemas[kind.__name__]["properties"][bound.wire_name],
@@ -316,6 +316,8 @@ _NAMED = {
     "userId": "usr_vzpeqxr5mxjrq2uy6ct3mlgw",
     "ownerId": "usr_vzpeqxr5mxjrq2uy6ct3mlgw",
     "roleId": "member",
+    "appClientId": "app_kq4hfz2vhn5xq7m3p6rjt2wd",
+    "token": "fGx1c2gtdG9rZW4tb2YtYS1waG9uZQ",
     "parent": "880148294221312",
     "tags": ["north"],
     "firstname": "Ada",

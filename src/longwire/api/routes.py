@@ -149,4 +149,8 @@ def by_path(routes: Sequence[Route | PlainRoute]) -> dict[str, dict[str, Route |
         if route.method in methods:
             raise ValueError(f"{route.method} {route.path} is in the tables twice")
         methods[route.method] = route
+    for methods in table.values():
+        if "GET" in methods:
+            # A HEAD is a GET whose body the server keeps to itself (RFC 9110 wants both).
+            methods["HEAD"] = methods["GET"]
     return table

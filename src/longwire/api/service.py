@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import msgspec
+import structlog
 
 from longwire.api.docs_page import ASSETS, CONTENT_SECURITY_POLICY, Asset
 from longwire.api.instruments import MEDIA_TYPE, Instruments
@@ -16,6 +17,8 @@ from longwire.store.database import Database
 READY_TIMEOUT_S = 2.0
 
 _ANYONE = "nothing about any group is told"
+
+log = structlog.get_logger()
 
 
 class ServicePages:
@@ -49,7 +52,9 @@ class ServicePages:
             return "the database failed; the service is about to stop"
         try:
             await asyncio.wait_for(self._database.read(rights.epoch_and_time), READY_TIMEOUT_S)
-        except (TimeoutError, LongwireError):
+        except Exception as error:
+            if not isinstance(error, TimeoutError | LongwireError):
+                log.exception("the database cannot be read")
             return "the database does not answer"
         return None
 

@@ -125,10 +125,16 @@ def decode_query(raw: bytes, expected: type[S], limits: InputLimits) -> S:
         except msgspec.ValidationError:
             pass
         else:
-            if _fits(query, limits):
+            if _fits(query, limits) and not _has_null(query, values):
                 return query
     found = {fault.field: fault for fault in _Search(limits, strict=False).all(values, expected)}
     raise BadInput(faults=(found | faults).values())
+
+
+def _has_null(query: msgspec.Struct, values: Mapping[str, str]) -> bool:
+    """Whether a parameter was taken for null, as msgspec does with the word where it fits."""
+    names = wire_names(type(query))
+    return any(wire in values and getattr(query, own) is None for own, wire in names.items())
 
 
 def _query_values(raw: bytes, known: Any) -> tuple[dict[str, str], dict[str, Fault]]:
@@ -312,6 +318,8 @@ class _Search:
         except msgspec.ValidationError as error:
             yield Fault(path or "body", _in_words(str(error)))
         else:
+            if converted is None and value is not None:
+                yield Fault(path, "must not be null")
             yield from _beyond_limits(converted, expected, path, self._limits)
             if converted is not None and _is_date(expected):
                 yield from _wrong_date(converted, path)
@@ -393,6 +401,15 @@ def _structs_inside(value: msgspec.Struct) -> Iterator[msgspec.Struct]:
         for each in found if isinstance(found, list) else (found,):
             if isinstance(each, msgspec.Struct):
                 yield each
+
+
+def structs_in(struct: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
+    """The type itself, and every type of object inside it."""
+    yield struct
+    for field in msgspec.structs.fields(struct):
+        inner = _struct_in(field.type) or _struct_in(_items_in(field.type))
+        if inner is not None:
+            yield from structs_in(inner)
 
 
 @functools.cache

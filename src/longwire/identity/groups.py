@@ -125,6 +125,8 @@ def change(tx: Tx, actor: Actor, group_id: str, wish: GroupChange) -> GroupView:
     if wish.owner_id is not None or wish.role_id is not None or wish.parent_id is not None:
         rights.change(tx)
     scope = access.enter(tx, actor, "group.update", group_id)
+    # All fields are written back: without the lock a rename could undo a move made meanwhile.
+    store.lock(tx, group_id)
     group = _existing(tx, scope, group_id)
     changed = replace(
         group,

@@ -6,7 +6,6 @@ and in the two engines beside. A write has been stored durably when its call ret
 """
 
 import functools
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,9 +26,9 @@ class Tx:
 
     __slots__ = (
         "_learned",
-        "_learned_in",
         "changes_rights",
         "connection",
+        "generation",
         "is_write",
         "keyring",
         "memory",
@@ -50,11 +49,11 @@ class Tx:
         self.now = now
         self.keyring = keyring
         self.memory = memory
+        self.generation = memory.generation  # before the first look at the database
         self.is_write = is_write
         self.origin: Origin = LOCAL
         self.changes_rights = False
         self._learned: dict[tuple[str, str | bytes], Any] = {}
-        self._learned_in = math.inf
 
     def rows(
         self, statement: sa.Executable, params: Mapping[str, Any] | None = None
@@ -106,13 +105,11 @@ class Tx:
             found = self._learned.get((shelf, key), NOTHING)
         if found is not NOTHING:
             return found  # type: ignore[no-any-return]
-        generation = self.memory.generation
         value = load()
         if self.is_write:
             self._learned[(shelf, key)] = value
-            self._learned_in = min(self._learned_in, generation)
         else:
-            self.memory.keep(shelf, key, value, generation)
+            self.memory.keep(shelf, key, value, since=self.generation)
         return value
 
     def committed(self) -> None:
@@ -121,7 +118,7 @@ class Tx:
             self.memory.forget()
             return
         for (shelf, key), value in self._learned.items():
-            self.memory.keep(shelf, key, value, int(self._learned_in))
+            self.memory.keep(shelf, key, value, since=self.generation)
 
 
 @functools.cache

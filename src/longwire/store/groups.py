@@ -84,6 +84,11 @@ def insert(tx: Tx, group: Group, token_digest: bytes) -> None:
     _attach(tx, group.id, group.parent_id)
 
 
+def lock(tx: Tx, group_id: str) -> None:
+    """Keep others from changing the row until the commit, so that what is read now stays true."""
+    tx.rows(sa.select(_table.c.id).where(_table.c.id == group_id).with_for_update(key_share=True))
+
+
 def save(tx: Tx, group: Group) -> None:
     """Keep a changed group; `move` is for another parent."""
     tx.change(sa.update(_table).where(_table.c.id == group.id).values(_changeable(group)))

@@ -6,17 +6,22 @@ call. What is waiting is bounded; past the bound the caller hears at once that t
 """
 
 import asyncio
+import contextlib
 import queue
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeVar
 
+import structlog
+
 from longwire.errors import Unavailable
 
 T = TypeVar("T")
 
 IDLE_S = 1.0
+
+log = structlog.get_logger()
 
 
 class Job(Generic[T]):
@@ -56,6 +61,7 @@ class Lane:
         self._station = station
         self._bite_max = bite_max
         self._waiting_max = waiting_max
+        self._is_closed = False
         self._queue: queue.SimpleQueue[Job[Any] | None] = queue.SimpleQueue()
         self._started: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._threads = [
@@ -74,6 +80,7 @@ class Lane:
 
     def close(self) -> None:
         """Do what is queued, then end."""
+        self._is_closed = True
         running = [thread for thread in self._threads if thread.is_alive()]
         for _ in running:
             self._queue.put(None)
@@ -85,6 +92,8 @@ class Lane:
         return self._queue.qsize()
 
     def submit(self, work: Callable[[Any], T]) -> asyncio.Future[T]:
+        if self._is_closed:
+            raise Unavailable("The service is stopping; nothing was changed.")
         if self._queue.qsize() >= self._waiting_max:
             raise Unavailable(
                 f"{self._waiting_max} requests are waiting for the database already; nothing was "
@@ -99,11 +108,21 @@ class Lane:
             with self._station() as run:
                 self._started.put(None)
                 while (bite := self._next_bite()) is not None:
-                    run(bite)
+                    self._do(run, bite)
                     if bite:
                         _answer(bite)
         except BaseException as error:
             self._started.put(error)
+
+    def _do(self, run: RunJobs, bite: list[Job[Any]]) -> None:
+        """A station answers for its jobs; should it stumble, nobody is left waiting for ever."""
+        try:
+            run(bite)
+        except Exception as error:
+            for job in bite:
+                job.error = error
+            with contextlib.suppress(Exception):  # perhaps it is the log that cannot be written
+                log.exception("a lane stumbled", lane=self._name)
 
     def _next_bite(self) -> list[Job[Any]] | None:
         try:

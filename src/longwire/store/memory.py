@@ -35,10 +35,14 @@ class Memory:
             return NOTHING
         return self._shelves.get(shelf, _EMPTY).get(key, NOTHING)
 
-    def keep(self, shelf: str, key: Hashable, value: object, generation: int) -> None:
-        """Remember what was read while this was the generation, unless it is another by now."""
+    def keep(self, shelf: str, key: Hashable, value: object, *, since: int) -> None:
+        """Remember something, unless anything moved `since` that generation.
+
+        It is the one in which the transaction began: it may see the database as it was at that
+        time, however late it looks.
+        """
         with self._lock:
-            if generation != self.generation:
+            if since != self.generation:
                 return
             entries = self._shelves.setdefault(shelf, {})
             if len(entries) >= ENTRIES_PER_SHELF_MAX:

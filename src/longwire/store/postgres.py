@@ -13,7 +13,7 @@ import psycopg
 import sqlalchemy as sa
 import structlog
 
-from longwire.errors import Conflict, LongwireError, OutcomeUnknown, Unavailable
+from longwire.errors import BadInput, Conflict, LongwireError, OutcomeUnknown, Unavailable
 from longwire.store.database import Tools, Tx, Work
 from longwire.store.lanes import Job, Lane, RunJobs
 
@@ -30,6 +30,10 @@ SESSION = {
     "timezone": "UTC",
 }
 
+# The server does not answer, is overloaded, or does not take changes for now (a standby, a full
+# disk that its keeper has made read-only).
+AWAY = (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction, sa.exc.TimeoutError)
+
 log = structlog.get_logger()
 
 
@@ -45,9 +49,10 @@ class Postgres:
         self.tools = tools
         self._connections = connections
         self._engine = sa.create_engine(
-            sa.make_url(url).set(drivername="postgresql+psycopg"),
+            _url(url),
             pool_size=connections,
             max_overflow=1,
+            hide_parameters=True,  # an error that is logged must not carry what was to be stored
             connect_args={
                 "application_name": "longwire",
                 "connect_timeout": 5,
@@ -88,11 +93,16 @@ class Postgres:
         return {"database": self._lane.waiting}
 
     def upgrade(self, work: Work[T]) -> T:
-        with self._engine.begin() as connection:
-            connection.execute(sa.text("set local statement_timeout = 0"))
-            connection.execute(sa.text("set local lock_timeout = '10min'"))
-            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(UPGRADE_LOCK)))
-            return work(self._tx(connection, is_write=True))
+        try:
+            with self._engine.begin() as connection:
+                _refuse_unsafe(connection)
+                connection.execute(sa.text("set local statement_timeout = 0"))
+                connection.execute(sa.text("set local lock_timeout = '10min'"))
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(UPGRADE_LOCK)))
+                return work(self._tx(connection, is_write=True))
+        except sa.exc.OperationalError as error:
+            reason = str(error.orig).strip().replace("\n", " ")
+            raise Unavailable(f"The database cannot be used: {reason}") from error
 
     @contextmanager
     def _station(self) -> Iterator[RunJobs]:
@@ -164,6 +174,14 @@ def _make_session_tables(connection: psycopg.Connection[Any], record: object) ->
     connection.autocommit = False
 
 
+def _url(url: str) -> sa.URL:
+    try:
+        return sa.make_url(url).set(drivername="postgresql+psycopg")
+    except (ValueError, sa.exc.ArgumentError) as error:
+        # Not repeated here: there may be a password in it.
+        raise BadInput("The URL of the database is not understood.") from error
+
+
 def _refuse_unsafe(connection: sa.Connection) -> None:
     for name in ("fsync", "full_page_writes", "synchronous_commit"):
         if connection.execute(sa.text(f"show {name}")).scalar() == "off":
@@ -186,7 +204,7 @@ def _translate(error: Exception) -> Exception:
     cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
     if isinstance(cause, psycopg.errors.IntegrityError):
         return Conflict("Something like this was stored just now; look again.")
-    if isinstance(cause, psycopg.OperationalError | sa.exc.TimeoutError):
+    if isinstance(cause, AWAY):
         log.warning("database unavailable", error=str(cause).strip())
         return Unavailable("The database does not answer; nothing was changed.")
     return error

@@ -63,6 +63,7 @@ class SQLite:
             creator=self._connect,
             poolclass=sa.pool.NullPool,
             isolation_level="AUTOCOMMIT",  # BEGIN and COMMIT are written out below
+            hide_parameters=True,  # an error that is logged must not carry what was to be stored
         )
         self._writer = Lane(
             "write",
@@ -161,7 +162,8 @@ class SQLite:
             try:
                 job.result = job.work(self._tx(connection, is_write=False))
             finally:
-                driver.execute("rollback")
+                if driver.in_transaction:  # a disk that fails has rolled back already
+                    driver.execute("rollback")
         except Exception as error:
             job.error = self._translate(error)
 
@@ -186,11 +188,10 @@ class SQLite:
                 driver.execute("release work")
             self._commit(driver)
         except Exception as error:
-            if driver.in_transaction:
-                driver.execute("rollback")
             failure = self._translate(error)
             for job in jobs:
                 job.error = failure
+            self._roll_back(driver)
             return
         for tx in done:
             tx.committed()
@@ -202,6 +203,13 @@ class SQLite:
             if _primary_code(error) != sqlite3.SQLITE_FULL:
                 self._break(error)
             raise
+
+    def _roll_back(self, driver: sqlite3.Connection) -> None:
+        try:
+            if driver.in_transaction:
+                driver.execute("rollback")
+        except sqlite3.Error as error:
+            self._break(error)  # who knows what the next commit would take along
 
     def _translate(self, error: Exception) -> Exception:
         """A driver's error in the domain's words."""
@@ -233,15 +241,21 @@ class SQLite:
             size = os.stat(self._wal).st_size
         except OSError:
             return
+        if size > TRUNCATE_AT_BYTES or (idle and size > 0):
+            self._checkpoint(_driver(connection), "truncate")
+        elif size > CHECKPOINT_AT_BYTES:
+            self._checkpoint(_driver(connection), "passive")
+
+    def _checkpoint(self, driver: sqlite3.Connection, mode: str) -> None:
+        """Writers wait behind this, so it waits for no reader; the next round tries again."""
         try:
-            if size > TRUNCATE_AT_BYTES or (idle and size > 0):
-                _driver(connection).execute("pragma wal_checkpoint(truncate)")
-            elif size > CHECKPOINT_AT_BYTES:
-                _driver(connection).execute("pragma wal_checkpoint(passive)")
+            driver.execute("pragma busy_timeout = 0")
+            driver.execute(f"pragma wal_checkpoint({mode})")
         except sqlite3.Error as error:
             if _primary_code(error) in FATAL:
                 self._break(error)
-            # Otherwise a reader is in the way; the next round tries again.
+        finally:
+            driver.execute(f"pragma busy_timeout = {BUSY_TIMEOUT_MS}")
 
     def _tx(self, connection: sa.Connection, *, is_write: bool) -> Tx:
         tools = self.tools
@@ -259,6 +273,7 @@ class SQLite:
             f"synchronous = {self._synchronous}",
             f"busy_timeout = {BUSY_TIMEOUT_MS}",
             "wal_autocheckpoint = 0",
+            "journal_size_limit = 0",  # a log that was emptied is made small, so that size tells
             "foreign_keys = on",
             "trusted_schema = off",
             "cell_size_check = on",

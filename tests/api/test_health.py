@@ -1,0 +1,115 @@
+"""What the service tells about itself to whoever watches it, without a token."""
+
+from collections.abc import Callable
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from longwire.errors import Unavailable
+from tests.world import World, ok, refused
+
+PAGES = ("/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs")
+
+
+def counters(world: World) -> dict[tuple[str, ...], float]:
+    """Every number of /metrics, by its name and labels."""
+    response = world.nobody.get("/metrics")
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    return {
+        (sample.name, *(f"{name}={value}" for name, value in sorted(sample.labels.items()))): (
+            sample.value
+        )
+        for family in text_string_to_metric_families(response.text)
+        for sample in family.samples
+    }
+
+
+def answered(numbers: dict[tuple[str, ...], float], method: str, path: str, status: int) -> float:
+    labels = (f"method={method}", f"path={path}", f"status={status}")
+    return numbers.get(("longwire_requests_total", *labels), 0)
+
+
+def test_a_running_service_is_alive_and_ready(world: World) -> None:
+    for path in ("/health/live", "/health/ready"):
+        assert ok(world.nobody.get(path)) == {"status": "ok"}
+    numbers = counters(world)
+    assert numbers["longwire_healthy",] == 1
+    for lane in world.database.waiting:
+        assert numbers["longwire_database_waiting", f"lane={lane}"] == 0
+
+
+def test_nobody_needs_a_token_and_a_wrong_one_does_no_harm(world: World) -> None:
+    for path in PAGES:
+        plain = world.nobody.get(path)
+        with_wrong_token = world.http.get(path, headers={"Authorization": "Bearer wrong"})
+        assert plain.status_code == with_wrong_token.status_code == 200, path
+
+
+def test_a_head_of_a_page_is_the_page_without_its_body(world: World) -> None:
+    for path in PAGES:
+        shown, told = world.nobody.get(path), world.nobody.request("HEAD", path)
+        assert told.status_code == 200, path
+        assert told.content == b"", path
+        assert told.headers["content-type"] == shown.headers["content-type"], path
+        assert int(told.headers["content-length"]) > 0, path
+        response = world.nobody.post(path, {})
+        refused(response, 405)
+        assert response.headers["allow"] == "GET, HEAD", path
+
+
+def test_every_request_is_counted_under_its_route_and_never_under_its_text(world: World) -> None:
+    ada = world.person("ada")
+    before = counters(world)
+    group = ada.group()
+    for _ in range(3):
+        ok(ada.get("/group", groupId=group))
+    refused(ada.get("/group", groupId="1"), 400)
+    refused(world.nobody.get("/group", groupId=group), 401)
+    for path in ("/nowhere/secret-word", "/group/"):
+        refused(ada.get(path), 404)
+    refused(ada.request("PATCH", "/group"), 405)
+    after = counters(world)
+
+    def more(method: str, path: str, status: int) -> float:
+        return answered(after, method, path, status) - answered(before, method, path, status)
+
+    assert more("POST", "/group", 200) == 1
+    assert more("GET", "/group", 200) == 3
+    assert more("GET", "/group", 400) == 1
+    assert more("GET", "/group", 401) == 1
+    assert more("GET", "/metrics", 200) == 1
+    assert more("-", "-", 404) == 2
+    assert more("-", "-", 405) == 1
+    seconds = ("longwire_request_seconds_count", "method=GET", "path=/group")
+    assert after[seconds] - before.get(seconds, 0) == 5
+    text = world.nobody.get("/metrics").text
+    for word in ("secret-word", group, ada.id, str(ada.token)):
+        assert word not in text
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_service_without_its_database_lives_but_is_not_ready(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(work: Callable[..., object]) -> object:
+        raise Unavailable
+
+    monkeypatch.setattr(world.database, "read", away)
+    assert ok(world.nobody.get("/health/live")) == {"status": "ok"}
+    response = world.nobody.get("/health/ready")
+    assert response.status_code == 503
+    assert response.json() == {"status": "unavailable", "reason": "the database does not answer"}
+    assert counters(world)["longwire_healthy",] == 0
+    monkeypatch.undo()
+    assert ok(world.nobody.get("/health/ready")) == {"status": "ok"}
+    assert counters(world)["longwire_healthy",] == 1
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_broken_database_is_told_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(world.database, "broken", "OperationalError: disk I/O error")
+    response = world.nobody.get("/health/ready")
+    assert response.status_code == 503
+    assert response.json()["reason"] == "the database failed; the service is about to stop"
+    assert "disk I/O" not in response.text

@@ -1,0 +1,240 @@
+"""App clients: programs that act for a group."""
+
+import re
+from typing import Any
+
+from longwire.clock import SECOND
+from longwire.store.schema import metadata
+from tests.world import Person, World, ok, refused, walk
+
+
+def every_row(world: World) -> str:
+    """All that the database holds, written out."""
+    return world.read(
+        lambda tx: "\n".join(
+            repr(tuple(row)) for table in metadata.sorted_tables for row in tx.rows(table.select())
+        )
+    )
+
+
+def epoch_s(world: World) -> int:
+    return world.clock.now() // SECOND
+
+
+# --- the credentials ---
+
+
+def test_a_new_app_client_gets_tokens_with_the_secret_it_was_shown(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    made = ok(ada.post("/appClient", {"groupId": group, "name": "Gateway"}))
+    assert made == {
+        "groupId": group,
+        "appClientId": made["appClientId"],
+        "secret": made["secret"],
+        "name": "Gateway",
+    }
+    assert re.fullmatch(r"lws_[A-Za-z0-9_-]{43}", made["secret"])  # 256 bits
+    granted = ok(world.ask_token(made["appClientId"], made["secret"]))
+    assert (granted["token_type"], granted["expires_in"]) == ("Bearer", 3_600)
+    app = Person(world, granted["access_token"], "", ("", ""))
+    shown = ok(app.get("/group", groupId=group))[0]
+    assert (shown["userId"], shown["role"]["id"]) == (made["appClientId"], "member")
+    assert "token" not in shown  # the group's own token takes group.update
+    assert (ada.id, "appClient.create", made["appClientId"]) in world.audit()
+
+    again = ok(ada.post("/appClient", {"groupId": group, "name": "Other", "description": "Spare"}))
+    assert again["description"] == "Spare"
+    assert again["secret"] != made["secret"]
+    assert again["appClientId"] != made["appClientId"]
+
+
+def test_renaming_keeps_the_secret_and_shows_it(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    over = epoch_s(world) + 86_400
+    body = {"groupId": group, "name": "Gateway", "expiration": over}
+    made = ok(ada.post("/appClient", body))
+    app = Person(world, world.token(made["appClientId"], made["secret"]), "", ("", ""))
+
+    world.restart()  # the secret is not merely remembered
+    renamed = ok(ada.put("/appClient", {"groupId": group, "name": "Gateway", "newName": "Gate"}))
+    assert renamed == {
+        "appClientId": made["appClientId"],
+        "secret": made["secret"],
+        "name": "Gate",
+        "expiration": over,
+    }
+    ok(app.get("/group", groupId=group))
+    world.token(made["appClientId"], made["secret"])
+    refused(ada.put("/appClient", {"groupId": group, "name": "Gateway", "newName": "x"}), 404)
+    same = ok(ada.put("/appClient", {"groupId": group, "name": "Gate", "newName": "Gate"}))
+    assert same == renamed
+
+
+def test_names_are_unique_within_a_group(world: World) -> None:
+    ada = world.person("ada")
+    group, other = ada.group("one"), ada.group("other")
+    ok(ada.post("/appClient", {"groupId": group, "name": "Gateway"}))
+    ok(ada.post("/appClient", {"groupId": group, "name": "gateway"}))  # another name
+    ok(ada.post("/appClient", {"groupId": other, "name": "Gateway"}))  # another group
+    before = world.everything()
+    refused(ada.post("/appClient", {"groupId": group, "name": "Gateway"}), 409, "name")
+    taken = {"groupId": group, "name": "gateway", "newName": "Gateway"}
+    refused(ada.put("/appClient", taken), 409, "newName")
+    assert world.everything() == before
+
+
+def test_a_deleted_app_client_is_gone_at_once_with_all_its_tokens(world: World) -> None:
+    ada = world.person("ada")
+    group, other = ada.group("one"), ada.group("other")
+    app, second = ada.app_client(group, "first"), ada.app_client(group, "second")
+    another_token = Person(world, world.token(app.client_id, app.client_secret), "", ("", ""))
+    for person in (app, another_token, second):
+        ok(person.get("/group", groupId=group))
+
+    before = world.everything()
+    # `name` carries the group's id, and it must be the client's own group.
+    refused(ada.delete("/appClient", name=other, appClientId=app.id), 404, "appClientId")
+    refused(ada.delete("/appClient", name="first", appClientId=app.id), 404, "name")
+    refused(ada.delete("/appClient", groupId=group, appClientId=app.id), 400, "name")
+    refused(ada.delete("/appClient"), 400, "name", "appClientId")
+    refused(ada.delete("/appClient", name=group, appClientId=ada.client_id), 404, "appClientId")
+    assert world.everything() == before
+
+    deleted = ok(ada.delete("/appClient", name=group, appClientId=app.id))
+    assert deleted["value"] is True and deleted["message"]
+    for person in (app, another_token):
+        assert refused(person.get("/group", groupId=group), 401)
+    assert world.ask_token(app.client_id, app.client_secret).status_code == 401
+    ok(second.get("/group", groupId=group))
+    refused(ada.delete("/appClient", name=group, appClientId=app.id), 404, "appClientId")
+    ok(ada.post("/appClient", {"groupId": group, "name": "first"}))  # the name is free again
+
+
+def test_an_app_client_that_is_over_neither_gets_nor_uses_tokens(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    soon = epoch_s(world) + 1_800
+    body = {"groupId": group, "name": "Visitor", "expiration": soon}
+    made = ok(ada.post("/appClient", body))
+    assert made["expiration"] == soon
+    client = (made["appClientId"], made["secret"])
+    granted = ok(world.ask_token(*client))
+    assert 1_790 <= granted["expires_in"] <= 1_800
+    visitor = Person(world, granted["access_token"], "", client)
+    world.clock.let_pass(seconds=1_700)
+    ok(visitor.get("/group", groupId=group))
+    ok(world.ask_token(*client))
+    world.clock.let_pass(seconds=101)
+    refused(visitor.get("/group", groupId=group), 401)
+    late = world.ask_token(*client)
+    assert (late.status_code, late.json()["error"]) == (401, "invalid_client")
+    ok(ada.get("/group", groupId=group))
+
+    # A far end shortens nothing; one that is past, or no number of seconds, is refused.
+    far = ok(ada.post("/appClient", {**body, "name": "Guest", "expiration": epoch_s(world) * 2}))
+    assert ok(world.ask_token(far["appClientId"], far["secret"]))["expires_in"] == 3_600
+    before = world.everything()
+    bad: list[Any] = [soon, 0, -1, 1.5, "soon", "2030-01-01", 2**63, True]
+    for wrong in bad:
+        late_body = {**body, "name": "Late", "expiration": wrong}
+        refused(ada.post("/appClient", late_body), 400, "expiration")
+    assert world.everything() == before
+
+
+def test_nothing_secret_of_an_app_client_lies_open_in_the_database(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    app = ada.app_client(group, "Gateway")
+    ok(ada.put("/appClient", {"groupId": group, "name": "Gateway", "newName": "Gate"}))
+    rows = every_row(world)
+    assert app.client_id in rows and "Gate" in rows
+    assert app.client_secret not in rows
+    assert app.client_secret.removeprefix("lws_") not in rows
+    assert app.token is not None and app.token not in rows
+    assert app.token.replace("-", "") not in rows
+
+
+# --- what they may do ---
+
+
+def test_an_app_client_acts_with_the_default_role_of_its_group(world: World) -> None:
+    ada = world.person("ada")
+    root = ada.group("root")
+    home = ada.group("home", parent=root)
+    below = ada.group("below", parent=home)
+    beside = ada.group("beside", parent=root)
+    app = ada.app_client(home)
+
+    for group in (home, below):
+        assert ok(app.get("/group", groupId=group))[0]["role"]["name"] == "Member"
+        refused(app.put("/group", {"groupId": group, "name": "mine"}), 403)
+    for group in (root, beside):
+        refused(app.get("/group", groupId=group), 400, "groupId")
+    assert [each["id"] for each in walk(app.get, path="/user/groups")] == [home, below]
+
+    # Another default counts for it at once, as does another role above: nothing is inherited.
+    ok(ada.put("/group", {"groupId": root, "roleId": "administrator"}))
+    refused(app.put("/group", {"groupId": home, "name": "mine"}), 403)
+    ok(ada.put("/group", {"groupId": home, "roleId": "administrator"}))
+    assert ok(app.put("/group", {"groupId": home, "name": "mine"}))["updatedBy"] == app.id
+    made = ok(app.post("/group", {"name": "made"}, parentId=home))
+    assert (made["ownerId"], made["createdBy"]) == (ada.id, app.id)
+    refused(app.post("/group", {"name": "root"}), 403)
+    ok(app.post("/appClient", {"groupId": below, "name": "child"}))
+    ok(ada.put("/group", {"groupId": home, "roleId": "viewer"}))
+    refused(app.put("/group", {"groupId": home, "name": "mine"}), 403)
+    refused(app.delete("/group/user", groupId=home), 403)  # it is no member and cannot leave
+
+
+def test_only_who_holds_what_the_client_would_hold_sees_its_secret(world: World) -> None:
+    ada, bob, carol, eve = (world.person(name) for name in ("ada", "bob", "carol", "eve"))
+    group = ada.group()
+    ok(ada.post("/appClient", {"groupId": group, "name": "Gateway"}))
+    keeper = ada.role("appClient.write", "group.read", name="keeper")
+    ada.invite(bob, group, keeper)
+    ada.invite(carol, group, "manager")
+
+    def make(person: Person, name: str = "new") -> Any:
+        return person.post("/appClient", {"groupId": group, "name": name})
+
+    def rename(person: Person) -> Any:
+        return person.put("/appClient", {"groupId": group, "name": "Gateway", "newName": "Gateway"})
+
+    before = world.everything()
+    for attempt in (make, rename):
+        refused(attempt(bob), 403)  # may write app clients, but holds less than Member
+        refused(attempt(carol), 403)  # holds more than Member, but may not write app clients
+        refused(attempt(eve), 404, "groupId")
+        refused(attempt(world.nobody), 401)
+    assert world.everything() == before
+
+    small = ada.role("group.read", name="small")
+    ok(ada.put("/group", {"groupId": group, "roleId": small}))
+    ok(rename(bob))
+    made = ok(make(bob))
+    refused(carol.delete("/appClient", name=group, appClientId=made["appClientId"]), 403)
+    refused(eve.delete("/appClient", name=group, appClientId=made["appClientId"]), 404, "name")
+    ok(ada.put("/group", {"groupId": group, "roleId": "member"}))
+    refused(make(bob, "third"), 403)
+    # To delete one shows no secret.
+    ok(bob.delete("/appClient", name=group, appClientId=made["appClientId"]))
+
+
+def test_what_is_wrong_with_an_app_client_is_told_all_at_once(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    ok(ada.post("/appClient", {"groupId": group, "name": "Gateway"}))
+    before = world.everything()
+    refused(ada.post("/appClient", {}), 400, "groupId", "name")
+    wrong = {"groupId": group, "name": "", "description": 1, "expiration": "x"}
+    refused(ada.post("/appClient", wrong), 400, "name", "description", "expiration")
+    refused(ada.post("/appClient", {"groupId": group, "name": "x" * 257}), 400, "name")
+    refused(ada.post("/appClient", {"groupId": "1", "name": "x"}), 404, "groupId")
+    refused(ada.put("/appClient", {}), 400, "name", "newName", "groupId")
+    rename = {"groupId": group, "name": "Gateway"}
+    refused(ada.put("/appClient", {**rename, "newName": ""}), 400, "newName")
+    refused(ada.put("/appClient", {**rename, "name": "no", "newName": "x"}), 404, "name")
+    refused(ada.put("/appClient", {**rename, "groupId": "1", "newName": "x"}), 404, "groupId")
+    assert world.everything() == before

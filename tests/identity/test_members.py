@@ -1,0 +1,436 @@
+"""Members: inviting people, giving them roles, letting them go, and who may do that to whom."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from tests.world import Person, World, ok, refused, walk
+
+RELATION = {"id", "userId", "role", "token", "description", "name"}
+PUBLIC_USER = {"id", "email", "name", "seenAt", "firstName", "lastName", "createdAt", "updatedAt"}
+
+
+@contextmanager
+def nothing_happens(world: World) -> Iterator[None]:
+    """Whatever is asked in here must change no row and leave no trace."""
+    rows, trail = world.everything(), world.audit()
+    yield
+    assert world.everything() == rows
+    assert world.audit() == trail
+
+
+@contextmanager
+def leaves_in_the_trail(world: World, *expected: tuple[str, str, str]) -> Iterator[None]:
+    """Whatever is done in here must leave exactly these rows: (who, what, which)."""
+    trail = world.audit()
+    yield
+    assert world.audit() == [*trail, *expected]
+
+
+def invitation(email: str, group: str, role: str) -> dict[str, str]:
+    return {"email": email, "groupId": group, "roleId": role}
+
+
+def place(person: Person | str, group: str, role: str) -> dict[str, str]:
+    user_id = person if isinstance(person, str) else person.id
+    return {"userId": user_id, "groupId": group, "roleId": role}
+
+
+def roles_in(reader: Person, group: str) -> dict[str, str]:
+    """Who is a member, and as what."""
+    listed = walk(lambda **page: reader.get("/group/users", groupId=group, **page))
+    return {member["id"]: member["role"]["id"] for member in listed}
+
+
+# --- inviting ---
+
+
+def test_an_invitation_does_not_tell_whether_the_person_was_known(world: World) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    made = ok(ada.post("/group", {"name": "Harbour", "description": "Quay"}))
+    group = made["id"]
+    with leaves_in_the_trail(world, (ada.id, "member.invite", bob.id)):
+        known = ok(ada.put("/group/invite", invitation("bob@example.com", group, "viewer")))
+    trail = world.audit()
+    unknown = ok(ada.put("/group/invite", invitation("carl@example.com", group, "viewer")))
+    newcomer = unknown["userId"]
+    assert world.audit()[len(trail) :] == [
+        (ada.id, "user.create", newcomer),
+        (ada.id, "member.invite", newcomer),
+    ]
+    assert known["userId"] == bob.id != newcomer
+    assert len(newcomer) == len(bob.id)
+    assert known.keys() == unknown.keys() == RELATION
+    for answer in (known, unknown):
+        assert answer | {"userId": ""} == {
+            "id": group,
+            "userId": "",
+            "role": answer["role"],
+            "token": made["token"],
+            "name": "Harbour",
+            "description": "Quay",
+        }
+        assert (answer["role"]["id"], answer["role"]["removable"]) == ("viewer", False)
+    # Whoever was unknown is in from the moment they get credentials.
+    carl = world.person("carl")
+    assert carl.id == newcomer
+    assert ok(carl.get("/group", groupId=group))[0]["role"]["id"] == "viewer"
+
+
+def test_an_address_is_the_same_in_capitals(world: World) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    first, second = ada.group("first"), ada.group("second")
+    invited = ok(ada.put("/group/invite", invitation("BOB@Example.COM", first, "viewer")))
+    assert invited["userId"] == bob.id
+    new = ok(ada.put("/group/invite", invitation("Zoë.Straße@Example.com", first, "viewer")))
+    same = ok(ada.put("/group/invite", invitation("ZOË.STRASSE@example.COM", second, "viewer")))
+    assert new["userId"] == same["userId"]
+    members = ok(ada.get("/group/users", groupId=second))["items"]
+    assert [member["email"] for member in members] == ["ada@example.com", "Zoë.Straße@Example.com"]
+
+
+def test_the_second_invitation_changes_nothing_and_another_role_is_a_conflict(
+    world: World,
+) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    first = ok(ada.put("/group/invite", invitation("bob@example.com", group, "viewer")))
+    with nothing_happens(world):
+        for email in ("bob@example.com", "Bob@example.com"):
+            assert ok(ada.put("/group/invite", invitation(email, group, "viewer"))) == first
+        refused(
+            ada.put("/group/invite", invitation("bob@example.com", group, "manager")), 409, "email"
+        )
+        refused(
+            ada.put("/group/invite", invitation("ada@example.com", group, "viewer")), 409, "email"
+        )
+    assert roles_in(ada, group) == {ada.id: "administrator", first["userId"]: "viewer"}
+
+
+def test_a_wrong_invitation_is_refused_with_every_wrong_field_named(world: World) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    group = ada.group()
+    bob.group("other")
+    hidden = bob.role("device.read", name="hidden")
+    fine = invitation("carl@example.com", group, "viewer")
+    with nothing_happens(world):
+        for change, fields in [
+            ({"email": None}, ("email",)),
+            ({"email": 5, "groupId": 5, "roleId": 5}, ("email", "groupId", "roleId")),
+            ({"email": "", "groupId": "", "roleId": ""}, ("email", "groupId", "roleId")),
+            ({"email": "carl"}, ("email",)),
+            ({"email": "carl@"}, ("email",)),
+            ({"email": "@example.com"}, ("email",)),
+            ({"email": "carl @example.com"}, ("email",)),
+            ({"email": " carl@example.com"}, ("email",)),
+            ({"email": "carl@example.com\n"}, ("email",)),
+            ({"email": "carl@exam@ple.com"}, ("email",)),
+            ({"email": "carl@example.com\x00"}, ("email",)),
+            ({"email": f"{'c' * 65}@example.com"}, ("email",)),
+            ({"email": f"carl@{'e' * 250}"}, ("email",)),
+            ({"roleId": "r" * 129}, ("roleId",)),
+        ]:
+            refused(ada.put("/group/invite", {**fine, **change}), 400, *fields)
+        refused(ada.put("/group/invite", {}), 400, "email", "groupId", "roleId")
+        for change, field in [
+            ({"groupId": "1"}, "groupId"),
+            ({"groupId": "nonsense"}, "groupId"),
+            ({"roleId": "nonsense"}, "roleId"),
+            ({"roleId": hidden}, "roleId"),
+        ]:
+            refused(ada.put("/group/invite", {**fine, **change}), 404, field)
+
+
+# --- nobody grants more than they hold ---
+
+
+def test_nobody_gives_a_role_that_holds_more_than_they_do(world: World) -> None:
+    ada, bob, carl = (world.person(name) for name in ("ada", "bob", "carl"))
+    group = ada.group()
+    host = ada.role("member.read", "member.write", "role.read", "device.read", name="host")
+    guest = ada.role("member.read", "device.read", name="guest")
+    ada.invite(bob, group, host)
+    # To know of a custom role one must have made it or meet it in use.
+    ada.invite(world.person("guest"), group, guest)
+    with nothing_happens(world):
+        for role in ("administrator", "manager", "member", "viewer"):
+            refused(bob.put("/group/invite", invitation("carl@example.com", group, role)), 403)
+            refused(bob.put("/group/invite", invitation("new@example.com", group, role)), 403)
+            refused(bob.put("/group/user", place(bob, group, role)), 403)
+    with leaves_in_the_trail(world, (bob.id, "member.invite", carl.id)):
+        ok(bob.put("/group/invite", invitation("carl@example.com", group, guest)))
+    with leaves_in_the_trail(world, (bob.id, "member.update", carl.id)):
+        given = ok(bob.put("/group/user", place(carl, group, host)))
+    # Bob sees no token, for he could not change the group.
+    assert given.keys() == RELATION - {"token", "description"}
+    assert given["role"]["id"] == host
+    assert set(given["role"]["permissions"]) == {
+        "member.read",
+        "member.write",
+        "role.read",
+        "device.read",
+    }
+    assert roles_in(ada, group)[carl.id] == host
+    # What bob holds from above adds to what he holds here, and here only.
+    below = ada.group("below", parent=group)
+    extra = ada.role("record.delete", name="extra")
+    mixed = ada.role("record.delete", "device.read", name="mixed")
+    ada.invite(bob, below, extra)
+    ada.invite(world.person("mixed"), below, mixed)
+    with nothing_happens(world):
+        refused(bob.put("/group/invite", invitation("carl@example.com", group, mixed)), 403)
+        refused(bob.put("/group/invite", invitation("carl@example.com", below, "viewer")), 403)
+    ok(bob.put("/group/invite", invitation("carl@example.com", below, mixed)))
+
+
+def test_a_stronger_member_is_out_of_reach(world: World) -> None:
+    ada, bob, carl = (world.person(name) for name in ("ada", "bob", "carl"))
+    group = ada.group()
+    host = ada.role("member.read", "member.write", "role.read", "group.read", name="host")
+    small = ada.role("group.read", name="small")
+    ada.invite(bob, group, host)
+    ada.invite(carl, group, "viewer")
+    ada.invite(world.person("dora"), group, small)
+    with nothing_happens(world):
+        for stronger in (ada, carl):
+            refused(bob.put("/group/user", place(stronger, group, small)), 403)
+            refused(bob.delete("/group/user", groupId=group, userId=stronger.id), 403)
+    ok(ada.put("/group/user", place(carl, group, host)))
+    ok(bob.put("/group/user", place(carl, group, small)))
+    removed = ok(bob.delete("/group/user", groupId=group, userId=carl.id))
+    assert (removed["userId"], removed["role"]["id"]) == (carl.id, small)
+
+
+# --- changing roles ---
+
+
+def test_a_member_gets_another_role_and_it_counts_at_once(world: World) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    group = ada.group("group")
+    below = ada.group("below", parent=group)
+    ada.invite(bob, group, "viewer")
+    rename = {"groupId": below, "name": "new"}
+    refused(bob.put("/group", rename), 403)
+    with leaves_in_the_trail(world, (ada.id, "member.update", bob.id)):
+        answer = ok(ada.put("/group/user", place(bob, group, "administrator")))
+    assert answer.keys() == RELATION - {"description"}
+    assert (answer["id"], answer["userId"], answer["name"]) == (group, bob.id, "group")
+    assert answer["role"]["name"] == "Administrator"
+    ok(bob.put("/group", rename))
+    with nothing_happens(world):
+        assert ok(ada.put("/group/user", place(bob, group, "administrator"))) == answer
+    # Bob gives up what he got, and can no longer take it back.
+    ok(bob.put("/group/user", place(bob, group, "viewer")))
+    with nothing_happens(world):
+        refused(bob.put("/group", rename), 403)
+        refused(bob.put("/group/user", place(bob, group, "administrator")), 403)
+    # The role itself is changed under him.
+    custom = ada.role("group.read", "group.update", name="custom")
+    ok(ada.put("/group/user", place(bob, group, custom)))
+    ok(bob.put("/group", rename))
+    ok(ada.put("/role", {"roleId": custom, "groupId": group, "permissions": ["group.read"]}))
+    refused(bob.put("/group", rename), 403)
+    ok(ada.delete("/group/user", groupId=group, userId=bob.id))
+    refused(bob.put("/group", rename), 404, "groupId")
+    refused(bob.get("/group", groupId=below), 400, "groupId")
+    assert ok(bob.get("/user/groups"))["items"] == []
+
+
+def test_a_wrong_change_of_a_member_is_refused_with_the_wrong_field_named(world: World) -> None:
+    ada, bob, carl = (world.person(name) for name in ("ada", "bob", "carl"))
+    root = ada.group("root")
+    group = ada.group("group", parent=root)
+    ada.invite(bob, root, "viewer")  # a member above is not a member here
+    bob.group("other")
+    hidden = bob.role("device.read", name="hidden")
+    fine = place(ada, group, "administrator")
+    with nothing_happens(world):
+        refused(ada.put("/group/user", {}), 400, "userId", "groupId", "roleId")
+        for field in fine:
+            for wrong in (None, "", 7, "x" * 129, ["x"]):
+                refused(ada.put("/group/user", {**fine, field: wrong}), 400, field)
+        for change, field in [
+            ({"userId": "nobody"}, "userId"),
+            ({"userId": bob.id}, "userId"),
+            ({"userId": carl.id}, "userId"),
+            ({"userId": group}, "userId"),
+            ({"groupId": "1"}, "groupId"),
+            ({"roleId": "nonsense"}, "roleId"),
+            ({"roleId": hidden}, "roleId"),
+        ]:
+            refused(ada.put("/group/user", {**fine, **change}), 404, field)
+        refused(ada.delete("/group/user"), 400, "groupId")
+        refused(ada.delete("/group/user", groupId="", userId=""), 400, "groupId", "userId")
+        for user_id in ("nobody", bob.id, carl.id):
+            refused(ada.delete("/group/user", groupId=group, userId=user_id), 404, "userId")
+        refused(ada.delete("/group/user", groupId="1", userId=bob.id), 404, "groupId")
+
+
+# --- removing and leaving ---
+
+
+def test_a_member_is_removed_once(world: World) -> None:
+    ada, bob, carl = (world.person(name) for name in ("ada", "bob", "carl"))
+    made = ok(ada.post("/group", {"name": "Harbour", "description": "Quay"}))
+    group = made["id"]
+    ada.invite(bob, group, "manager")
+    ada.invite(carl, group, "viewer")
+    with leaves_in_the_trail(world, (ada.id, "member.remove", bob.id)):
+        gone = ok(ada.delete("/group/user", groupId=group, userId=bob.id))
+    assert gone.keys() == RELATION - {"token"}
+    assert (gone["id"], gone["userId"], gone["role"]["id"]) == (group, bob.id, "manager")
+    assert (gone["name"], gone["description"]) == ("Harbour", "Quay")
+    with nothing_happens(world):
+        refused(ada.delete("/group/user", groupId=group, userId=bob.id), 404, "userId")
+        refused(bob.get("/group", groupId=group), 400, "groupId")
+        refused(bob.delete("/group/user", groupId=group), 404, "groupId")
+    assert roles_in(carl, group) == {ada.id: "administrator", carl.id: "viewer"}
+    # And may come back as something else.
+    ada.invite(bob, group, "viewer")
+    assert roles_in(carl, group)[bob.id] == "viewer"
+
+
+def test_anybody_may_leave_a_group_they_are_in_themselves(world: World) -> None:
+    ada, bob, carl, eve = (world.person(name) for name in ("ada", "bob", "carl", "eve"))
+    root = ada.group("root")
+    group = ada.group("group", parent=root)
+    tiny = ada.role("record.create", name="tiny")
+    ada.invite(bob, root, "viewer")
+    ada.invite(bob, group, "manager")
+    ada.invite(carl, group, tiny)
+    client = ada.app_client(group)
+    with nothing_happens(world):
+        refused(bob.delete("/group/user", groupId=group, userId=carl.id), 403)
+        refused(eve.delete("/group/user", groupId=group), 404, "groupId")
+        refused(eve.delete("/group/user", groupId=group, userId=eve.id), 404, "groupId")
+        refused(client.delete("/group/user", groupId=group), 403)
+        refused(client.delete("/group/user", groupId=group, userId=client.id), 403)
+        refused(world.operator.delete("/group/user", groupId=group), 404, "userId")
+    with leaves_in_the_trail(world, (carl.id, "member.remove", carl.id)):
+        ok(carl.delete("/group/user", groupId=group))
+    refused(carl.get("/group", groupId=group), 400, "groupId")
+    with leaves_in_the_trail(world, (bob.id, "member.remove", bob.id)):
+        left = ok(bob.delete("/group/user", groupId=group, userId=bob.id))
+    assert left["role"]["id"] == "manager"
+    # Bob is still there through the group above, where he does not leave by leaving here.
+    assert ok(bob.get("/group", groupId=group))[0]["role"]["id"] == "viewer"
+    with nothing_happens(world):
+        refused(bob.delete("/group/user", groupId=group), 404, "userId")
+    assert roles_in(ada, group) == {ada.id: "administrator"}
+
+
+def test_the_last_administrator_of_a_root_group_stays(world: World) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    root = ada.group("root")
+    everything = ok(ada.get("/group", groupId=root))[0]["role"]["permissions"]
+    equal = ada.role(*everything, name="as good as")
+    ada.invite(bob, root, equal)
+    child = ada.group("child", parent=root)
+    with nothing_happens(world):
+        refused(ada.delete("/group/user", groupId=root), 409)
+        refused(ada.delete("/group/user", groupId=root, userId=ada.id), 409)
+        for who in (ada, bob, world.operator):
+            refused(who.put("/group/user", place(ada, root, "viewer")), 409)
+        # A role of the same strength is not the role itself.
+        refused(ada.put("/group/user", place(ada, root, equal)), 409)
+        for who in (bob, world.operator):
+            refused(who.delete("/group/user", groupId=root, userId=ada.id), 409)
+    ok(ada.put("/group/user", place(ada, root, "administrator")))
+    # Below, those above can always appoint somebody.
+    ok(ada.put("/group/user", place(ada, child, "viewer")))
+    ok(ada.delete("/group/user", groupId=child))
+    # With a second one, either can go, but not both.
+    ok(ada.put("/group/user", place(bob, root, "administrator")))
+    ok(ada.delete("/group/user", groupId=root))
+    refused(bob.delete("/group/user", groupId=root), 409)
+    assert roles_in(bob, root) == {bob.id: "administrator"}
+
+
+def test_two_last_administrators_who_leave_at_once_do_not_both_get_away(world: World) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    with ThreadPoolExecutor() as pool:
+        for _ in range(4):
+            group = ada.group()
+            ada.invite(bob, group, "administrator")
+            answers = pool.map(
+                lambda person, group=group: person.delete("/group/user", groupId=group), (ada, bob)
+            )
+            assert sorted(answer.status_code for answer in answers) == [200, 409]
+            assert len(roles_in(world.operator, group)) == 1
+
+
+def test_two_who_invite_the_same_stranger_at_once_make_one_person(world: World) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    homes = {ada.id: ada.group("north"), bob.id: bob.group("south")}
+    with ThreadPoolExecutor() as pool:
+        for number in range(4):
+            email = f"new{number}@example.com"
+            answers = pool.map(
+                lambda person, email=email: person.put(
+                    "/group/invite", invitation(email, homes[person.id], "viewer")
+                ),
+                (ada, bob),
+            )
+            assert len({ok(answer)["userId"] for answer in answers}) == 1
+
+
+# --- the list of members ---
+
+
+def test_members_are_listed_in_the_order_they_joined_page_by_page(world: World) -> None:
+    ada = world.person("ada")
+    root = ada.group("root")
+    group = ada.group("group", parent=root)
+    ada.invite(world.person("above"), root, "viewer")
+    people = [world.person(f"person{number}") for number in range(6)]
+    # Not in the order in which they came to exist.
+    for person in people[3:] + people[:3]:
+        world.clock.let_pass(seconds=1)
+        ada.invite(person, group, "viewer")
+    expected = [ada.id, *(person.id for person in people[3:] + people[:3])]
+
+    def members(**page: Any) -> Any:
+        return people[0].get("/group/users", groupId=group, **page)
+
+    assert [member["id"] for member in walk(members)] == expected
+    assert [member["id"] for member in walk(members, limit=1)] == expected
+    page = ok(members(limit=3))
+    assert [member["id"] for member in page["items"]] == expected[:3]
+    # Between the pages one who was shown leaves, one who was not leaves, and somebody comes.
+    for person in (people[3], people[5]):
+        ok(person.delete("/group/user", groupId=group))
+    world.clock.let_pass(seconds=1)
+    ada.invite(people[3], group, "manager")
+    rest = walk(members, limit=2, nextToken=page["nextToken"])
+    assert [member["id"] for member in rest] == [person.id for person in [*people[:3], people[3]]]
+    refused(members(limit=0), 400, "limit")
+    refused(members(nextToken="x"), 400, "nextToken")
+    refused(people[0].get("/group/users"), 400, "groupId")
+    # The bookmark belongs to one group and one reader.
+    token = ok(members(limit=1))["nextToken"]
+    refused(ada.get("/group/users", groupId=group, nextToken=token), 400, "nextToken")
+    ada.invite(people[0], root, "viewer")
+    refused(people[0].get("/group/users", groupId=root, nextToken=token), 400, "nextToken")
+
+
+def test_a_listed_member_shows_themselves_in_public_with_the_role_held_there(
+    world: World,
+) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    ok(ada.put("/user", {"firstName": "Ada", "lastName": "L", "name": "Ada L", "gender": "f"}))
+    ok(ada.put("/user/vendorToken", {"token": "push"}))
+    root = ada.group("root")
+    group = ada.group("group", parent=root)
+    ada.invite(bob, root, "administrator")
+    ada.invite(bob, group, "viewer")
+    ok(ada.put("/group/invite", invitation("new@example.com", group, "member")))
+    first, second, third = ok(bob.get("/group/users", groupId=group))["items"]
+    assert first.keys() == PUBLIC_USER | {"role"}
+    assert (first["firstName"], first["lastName"], first["name"]) == ("Ada", "L", "Ada L")
+    assert first["email"] == "ada@example.com"
+    # The role that is held here, without what comes from above.
+    assert (second["id"], second["role"]["id"]) == (bob.id, "viewer")
+    assert "group.update" not in second["role"]["permissions"]
+    assert third.keys() == {"id", "email", "createdAt", "updatedAt", "role"}
+    assert (third["email"], third["role"]["name"]) == ("new@example.com", "Member")

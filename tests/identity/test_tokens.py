@@ -1,0 +1,716 @@
+"""Tokens: how they are had, how they are shown, what keeps others from having them."""
+
+import asyncio
+import base64
+import datetime
+import re
+import ssl
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from longwire.app import OPERATIONS, App, open_database
+from longwire.clock import SECOND, Clock
+from longwire.identity import groups, tokens
+from longwire.model import SYSTEM
+from longwire.settings import Settings
+from longwire.store.database import Tx
+from longwire.store.schema import metadata
+from tests.world import Person, World, ok, refused
+
+FORM = "application/x-www-form-urlencoded"
+GRANT = "grant_type=client_credentials"
+
+MakeWorld = Callable[..., World]
+
+
+def basic(client_id: str, secret: str) -> str:
+    return "Basic " + base64.b64encode(f"{client_id}:{secret}".encode()).decode()
+
+
+def ask(
+    world: World, authorization: str | None, *, query: str = GRANT, body: str = "", **headers: str
+) -> httpx.Response:
+    """A request at the token endpoint, with whatever the test wants to be odd about it."""
+    sent = {"Content-Type": FORM}
+    if authorization is not None:
+        sent["Authorization"] = authorization
+    sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+    sent = {name: value for name, value in sent.items() if value}
+    return world.http.post(f"/oauth2/token?{query}", headers=sent, content=body)
+
+
+def denied(response: httpx.Response, status: int, error: str, case: object = "") -> None:
+    """A refusal in the words of RFC 6749, and nothing else."""
+    said = f"{case}: {response.status_code} {response.text}"
+    assert response.status_code == status, said
+    assert response.headers["content-type"] == "application/json", said
+    assert set(response.json()) == {"error", "error_description"}, said
+    assert response.json()["error"] == error, said
+    assert response.json()["error_description"], said
+    assert response.headers["cache-control"] == "no-store", said
+    assert response.headers.get("www-authenticate", "").startswith("Basic") == (status == 401), said
+
+
+def told(response: httpx.Response) -> tuple[int, bytes, dict[str, str]]:
+    """All that a caller can see of an answer, but the two headers that differ every time."""
+    seen = {
+        name: value
+        for name, value in response.headers.items()
+        if name not in ("date", "x-request-id")
+    }
+    return response.status_code, response.content, seen
+
+
+def every_row(world: World) -> str:
+    """All that the database holds, written out."""
+    return world.read(
+        lambda tx: "\n".join(
+            repr(tuple(row)) for table in metadata.sorted_tables for row in tx.rows(table.select())
+        )
+    )
+
+
+# --- having one ---
+
+
+def test_a_token_is_a_uuid_that_lasts_an_hour(world: World) -> None:
+    ada = world.person("ada")
+    response = ask(world, basic(ada.client_id, ada.client_secret))
+    granted = ok(response)
+    assert granted == {
+        "access_token": granted["access_token"],
+        "token_type": "Bearer",
+        "expires_in": 3_600,
+    }
+    assert str(uuid.UUID(granted["access_token"])) == granted["access_token"]
+    assert response.headers["content-type"] == "application/json"
+    assert response.headers["cache-control"] == "no-store"
+
+    held = Person(world, granted["access_token"], ada.id, ("", ""))
+    second = Person(world, world.token(ada.client_id, ada.client_secret), ada.id, ("", ""))
+    assert held.token != second.token
+    for person in (held, second):
+        assert ok(person.get("/user/me"))["id"] == ada.id
+    world.restart()
+    world.clock.let_pass(seconds=3_590)
+    ok(held.get("/user/me"))
+    world.clock.let_pass(seconds=10)
+    assert refused(held.get("/user/me"), 401)
+    fresh = Person(world, world.token(ada.client_id, ada.client_secret), ada.id, ("", ""))
+    ok(fresh.get("/user/me"))
+
+
+def test_how_long_a_token_lasts_can_be_set(make_world: MakeWorld) -> None:
+    world = make_world(token_lifetime_s=60)
+    ada = world.person("ada")
+    granted = ok(world.ask_token(ada.client_id, ada.client_secret))
+    assert granted["expires_in"] == 60
+    world.clock.let_pass(seconds=61)
+    refused(ada.get("/user/me"), 401)
+
+
+def test_the_token_endpoint_takes_what_rfc_6749_lets_clients_send(world: World) -> None:
+    ada = world.person("ada")
+    right = basic(ada.client_id, ada.client_secret)
+    escaped = "".join(f"%{ord(each):02X}" for each in ada.client_secret)
+    accepted: dict[str, httpx.Response] = {
+        "grant in the query": ask(world, right),
+        "grant in the body": ask(world, right, query="", body=GRANT),
+        "grant in both": ask(world, right, body=GRANT),
+        "more parameters": ask(world, right, query=GRANT + "&scope=all", body="resource=x"),
+        "empty parameters": ask(world, right, body="grant_type=&scope="),
+        "a charset": ask(world, right, Content_Type=FORM + "; charset=UTF-8"),
+        "capitals": ask(world, right, Content_Type=FORM.upper()),
+        "scheme in lower case": ask(world, right.replace("Basic", "basic")),
+        "scheme in capitals": ask(world, right.replace("Basic", "BASIC")),
+        "spaces": ask(world, right.replace("Basic ", "Basic   ")),
+        "percent-encoded": ask(world, basic(ada.client_id, escaped)),
+    }
+    for case, response in accepted.items():
+        assert response.status_code == 200, f"{case}: {response.text}"
+
+
+def test_a_token_request_that_is_not_quite_right_is_told_why(world: World) -> None:
+    ada = world.person("ada")
+    client, secret = ada.client_id, ada.client_secret
+    right = basic(client, secret)
+
+    def raw(text: bytes) -> str:
+        return "Basic " + base64.b64encode(text).decode()
+
+    not_a_client: dict[str, str | None] = {
+        "no header": None,
+        "empty scheme": "Basic",
+        "a bearer": f"Bearer {ada.token}",
+        "a bare token": ada.token,
+        "not base64": "Basic !!!!",
+        "base64 without its end": "Basic YTpi" + "Y",
+        "base64 with a stray sign": right[:10] + "*" + right[10:],
+        "not UTF-8": raw(b"\xff\xfe:\xff"),
+        "no colon": raw(client.encode()),
+        "only a colon": raw(b":"),
+        "no secret": raw(f"{client}:".encode()),
+        "no client": raw(f":{secret}".encode()),
+        "NUL in the client": raw(f"{client}\0:{secret}".encode()),
+        "NUL in the secret": raw(f"{client}:{secret}\0".encode()),
+        "escaped NUL": raw(f"{client}%00:{secret}".encode()),
+        "broken escape": raw(f"{client}:%ff%fe".encode()),
+        "a user id": basic(ada.id, secret),
+        "a secret with a space": basic(client, secret + " "),
+        "a secret in other letters": basic(client, secret.swapcase()),
+        "swapped": basic(secret, client),
+    }
+    for case, header in not_a_client.items():
+        denied(ask(world, header), 401, "invalid_client", case)
+        world.clock.let_pass(seconds=60)  # patience is for another test
+    in_body = f"{GRANT}&client_id={client}&client_secret={secret}"
+    denied(ask(world, None, body=in_body), 401, "invalid_client", "credentials in the body")
+
+    not_a_request: dict[str, httpx.Response] = {
+        "no type": ask(world, right, Content_Type=""),
+        "JSON": ask(world, right, Content_Type="application/json", body="{}"),
+        "multipart": ask(world, right, Content_Type="multipart/form-data; boundary=x"),
+        "nearly the type": ask(world, right, Content_Type=FORM + "x"),
+        "no grant": ask(world, right, query=""),
+        "an empty grant": ask(world, right, query="grant_type="),
+        "grant of another name": ask(world, right, query="Grant_Type=client_credentials"),
+        "twice in the query": ask(world, right, query=f"{GRANT}&{GRANT}"),
+        "twice in the body": ask(world, right, query="", body=f"{GRANT}&{GRANT}"),
+        "another one in the body": ask(world, right, body="grant_type=password"),
+        "another parameter twice": ask(world, right, query=GRANT + "&scope=a&scope=a"),
+        "client in the query": ask(world, right, query=f"{GRANT}&client_id={client}"),
+        "secret in the query": ask(world, right, query=f"{GRANT}&client_secret={secret}"),
+        "secret only in the query": ask(world, None, query=f"{GRANT}&client_secret={secret}"),
+        "not UTF-8": ask(world, right, query=GRANT + "&scope=%ff"),
+        "two headers": world.http.post(
+            f"/oauth2/token?{GRANT}",
+            headers=[("Authorization", right), ("Authorization", right), ("Content-Type", FORM)],
+        ),
+    }
+    for case, response in not_a_request.items():
+        denied(response, 400, "invalid_request", case)
+    for grant in ("password", "authorization_code", "Client_Credentials", "client_credentials+"):
+        response = ask(world, right, query=f"grant_type={grant}")
+        denied(response, 400, "unsupported_grant_type", grant)
+
+
+def test_only_post_asks_for_tokens(world: World) -> None:
+    ada = world.person("ada")
+    headers = {"Authorization": basic(ada.client_id, ada.client_secret), "Content-Type": FORM}
+    for method in ("GET", "PUT", "PATCH", "DELETE", "OPTIONS"):
+        response = world.http.request(method, f"/oauth2/token?{GRANT}", headers=headers)
+        refused(response, 405)
+        assert response.headers["cache-control"] == "no-store", method
+        assert response.headers["allow"] == "POST", method
+    assert world.http.head(f"/oauth2/token?{GRANT}", headers=headers).status_code == 405
+
+
+def test_who_is_unknown_and_who_is_wrong_are_told_the_same(world: World) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    group = ada.group()
+    app, gone = ada.app_client(group, "app"), ada.app_client(group, "gone")
+    ok(ada.delete("/appClient", name=group, appClientId=gone.id))
+    over = world.write(
+        lambda tx: tokens.issue_credential(
+            tx, SYSTEM, "old@example.com", expires_at=tx.now + 60 * SECOND
+        )
+    )
+    world.clock.let_pass(seconds=61)
+    wrong = "lws_" + "A" * 43
+    refusals = {
+        "unknown": world.ask_token("cli_unknown", wrong),
+        "a wrong secret": world.ask_token(ada.client_id, wrong),
+        "somebody else's secret": world.ask_token(ada.client_id, bob.client_secret),
+        "no secret": world.ask_token(ada.client_id, ""),
+        "an app client": world.ask_token(app.client_id, wrong),
+        "a deleted app client": world.ask_token(gone.client_id, gone.client_secret),
+        "over": world.ask_token(over.credential.client_id, over.secret),
+    }
+    assert refusals["unknown"].status_code == 401
+    for case, response in refusals.items():
+        assert told(response) == told(refusals["unknown"]), case
+
+
+# --- showing it ---
+
+
+def test_the_header_takes_the_token_with_its_scheme_or_bare(world: World) -> None:
+    ada = world.person("ada")
+    token = ada.token
+    for accepted in (
+        f"Bearer {token}",
+        f"bearer {token}",
+        f"BEARER {token}",
+        f"Bearer    {token}",
+        f"{token}",
+    ):
+        response = world.http.get("/user/me", headers={"Authorization": accepted})
+        assert response.status_code == 200, f"{accepted!r}: {response.text}"
+    unknown = str(uuid.uuid4())
+    for rejected in (
+        None,
+        "",
+        "Bearer",
+        f"Bearer{token}",
+        f"Bearer Bearer {token}",
+        f"Bearer {token} {token}",
+        f"Bearer {token},",
+        f"Token {token}",
+        f"Bearer {unknown}",
+        unknown,
+        f"{token}0",
+        f"{token}"[:-1],
+        f"{token}".replace("-", ""),
+        "{" + f"{token}" + "}",
+        basic(ada.client_id, ada.client_secret),
+        ada.client_secret,
+        "Bearer ä".encode(),
+        b"Bearer \xff\xfe",
+    ):
+        headers = {} if rejected is None else {"Authorization": rejected}
+        response = world.http.get("/user/me", headers=headers)  # type: ignore[arg-type]
+        assert response.status_code == 401, f"{rejected!r}: {response.text}"
+        refused(response, 401)
+        assert response.headers["www-authenticate"] == "Bearer", rejected
+        assert response.headers["cache-control"] == "no-store", rejected
+    for pair in ((token, token), (token, unknown), (unknown, token), ("x", token)):
+        twice = [("Authorization", f"Bearer {each}") for each in pair]
+        refused(world.http.get("/user/me", headers=twice), 400)
+    # A token in the address would end up in logs, so it counts for nothing.
+    refused(world.http.get(f"/user/me?access_token={token}"), 401)
+
+
+def test_every_operation_asks_for_a_token_first(world: World) -> None:
+    assert len(OPERATIONS) >= 25
+    for route in OPERATIONS:
+        response = world.nobody.request(route.method, route.path, content=b"not even JSON")
+        assert response.status_code == 401, f"{route.method} {route.path}: {response.text}"
+        assert response.headers["www-authenticate"] == "Bearer"
+
+
+def test_no_tokens_are_handed_out_here_when_another_service_does(settings: Settings) -> None:
+    def paths(chosen: Settings) -> set[str]:
+        database, _ = open_database(chosen, Clock())
+        with closing(database):
+            return {route.path for route in App(chosen, database).routes}
+
+    here = paths(settings)
+    elsewhere = paths(replace(settings, auth_url="https://login.example"))
+    assert here - elsewhere == {"/oauth2/token"}
+
+
+# --- keeping it ---
+
+
+def test_tokens_and_secrets_are_kept_only_as_digests(world: World) -> None:
+    ada = world.person("ada")
+    assert ada.token is not None
+    ok(ada.get("/user/me"))
+    rows = every_row(world)
+    assert ada.client_id in rows
+    for secret in (ada.client_secret, ada.token):
+        assert secret not in rows
+        assert secret.removeprefix("lws_").replace("-", "") not in rows
+        # Nor a digest that anybody could compute: it takes the key, which is not in the database.
+        assert repr(world.database.tools.keyring.digest(secret)) in rows
+    assert repr(uuid.UUID(ada.token).bytes) not in rows
+    key = (world.settings.data / "secret.key").read_text().strip()
+    assert key not in rows and repr(bytes.fromhex(key)) not in rows
+
+
+def test_a_revoked_credential_stops_with_all_its_tokens(world: World) -> None:
+    ada = world.person("ada")
+    spare = world.person("ada")  # the same person, with credentials of their own
+    second = Person(world, world.token(ada.client_id, ada.client_secret), ada.id, ("", ""))
+    assert ada.id == spare.id
+    for person in (ada, second, spare):
+        ok(person.get("/user/me"))
+    world.write(lambda tx: tokens.revoke_credential(tx, SYSTEM, ada.client_id))
+    for person in (ada, second):
+        refused(person.get("/user/me"), 401)
+    denied(world.ask_token(ada.client_id, ada.client_secret), 401, "invalid_client")
+    ok(spare.get("/user/me"))
+    rows = world.read(lambda tx: tx.rows(metadata.tables["access_token"].select()))
+    assert ada.client_id not in {row.client_id for row in rows}
+
+
+def test_a_credential_with_an_end_stops_there(world: World) -> None:
+    issued = world.write(
+        lambda tx: tokens.issue_credential(
+            tx, SYSTEM, "guest@example.com", expires_at=tx.now + 600 * SECOND
+        )
+    )
+    client = (issued.credential.client_id, issued.secret)
+    granted = ok(world.ask_token(*client))
+    assert 590 <= granted["expires_in"] <= 600
+    guest = Person(world, granted["access_token"], issued.credential.user_id, client)
+    ok(guest.get("/user/me"))
+    world.clock.let_pass(seconds=601)
+    refused(guest.get("/user/me"), 401)
+    denied(world.ask_token(*client), 401, "invalid_client")
+
+
+# --- patience ---
+
+
+def test_whoever_guesses_a_secret_must_wait_and_then_may_try_again(make_world: MakeWorld) -> None:
+    world = make_world(token_failures_per_client_max=3, token_failures_per_address_max=10)
+    ada, bob = world.person("ada"), world.person("bob")
+    for _ in range(3):
+        denied(world.ask_token(ada.client_id, "guess"), 401, "invalid_client")
+    for secret in ("guess", ada.client_secret):  # else the answer would tell a right guess
+        response = world.ask_token(ada.client_id, secret)
+        denied(response, 429, "invalid_request")
+        assert 18 <= int(response.headers["retry-after"]) <= 20
+    # Impatience neither prolongs the wait nor is it held against others at the same address.
+    for _ in range(30):
+        denied(world.ask_token(ada.client_id, "guess"), 429, "invalid_request")
+    ok(world.ask_token(bob.client_id, bob.client_secret))
+    ok(ada.get("/user/me"))  # tokens in use are not touched
+
+    world.clock.let_pass(seconds=20)
+    for _ in range(5):  # success costs nothing
+        ok(world.ask_token(ada.client_id, ada.client_secret))
+    denied(world.ask_token(ada.client_id, "guess"), 401, "invalid_client")
+    denied(world.ask_token(ada.client_id, ada.client_secret), 429, "invalid_request")
+    world.clock.let_pass(seconds=60)
+    for _ in range(3):
+        denied(world.ask_token(ada.client_id, "guess"), 401, "invalid_client")
+    denied(world.ask_token(ada.client_id, "guess"), 429, "invalid_request")
+
+
+def test_whoever_guesses_clients_must_wait_too(make_world: MakeWorld) -> None:
+    world = make_world(token_failures_per_client_max=3, token_failures_per_address_max=6)
+    bob = world.person("bob")
+    for _ in range(10):
+        ok(world.ask_token(bob.client_id, bob.client_secret))
+    for number in range(6):
+        denied(world.ask_token(f"cli_{number}", "guess"), 401, "invalid_client")
+    response = world.ask_token("cli_6", "guess")
+    denied(response, 429, "invalid_request")
+    wait_s = int(response.headers["retry-after"])
+    assert 9 <= wait_s <= 10
+    denied(world.ask_token(bob.client_id, bob.client_secret), 429, "invalid_request")
+    world.clock.let_pass(seconds=wait_s)
+    ok(world.ask_token(bob.client_id, bob.client_secret))
+
+
+def test_requests_that_try_no_secret_are_not_counted(make_world: MakeWorld) -> None:
+    world = make_world(token_failures_per_client_max=1, token_failures_per_address_max=1)
+    ada = world.person("ada")
+    right = basic(ada.client_id, ada.client_secret)
+    for _ in range(5):
+        denied(ask(world, None), 401, "invalid_client")
+        denied(ask(world, "Basic !"), 401, "invalid_client")
+        denied(ask(world, right, query=""), 400, "invalid_request")
+        denied(ask(world, right, query="grant_type=x"), 400, "unsupported_grant_type")
+    ok(ask(world, right))
+
+
+def test_who_waits_behind_a_proxy_is_told_apart_by_the_address_it_reports(
+    make_world: MakeWorld,
+) -> None:
+    world = make_world(
+        trusted_proxies=(ip_network("127.0.0.0/8"),),
+        token_failures_per_client_max=5,
+        token_failures_per_address_max=2,
+    )
+    ada = world.person("ada")
+
+    def try_from(address: str, secret: str) -> httpx.Response:
+        header = basic(ada.client_id, secret)
+        return ask(world, header, X_Forwarded_For=address, X_Forwarded_Proto="https")
+
+    for _ in range(2):
+        denied(try_from("203.0.113.7", "guess"), 401, "invalid_client")
+    denied(try_from("203.0.113.7", ada.client_secret), 429, "invalid_request")
+    # What the guesser writes in front of its own address does not make it somebody else.
+    for made_up in ("198.51.100.1", "127.0.0.1", "anything"):
+        forged = try_from(f"{made_up}, 203.0.113.7", "guess")
+        denied(forged, 429, "invalid_request", made_up)
+    ok(try_from("203.0.113.8", ada.client_secret))
+
+
+def test_a_caller_of_no_known_proxy_cannot_choose_its_address(make_world: MakeWorld) -> None:
+    world = make_world(
+        trusted_proxies=(ip_network("10.0.0.0/8"),), token_failures_per_address_max=2
+    )
+    answers = [
+        ask(world, basic("cli_x", "guess"), X_Forwarded_For=f"203.0.113.{number}").status_code
+        for number in range(4)
+    ]
+    assert answers == [401, 401, 429, 429]
+
+
+# --- HTTPS only ---
+
+
+def addresses_of_tokens(world: World) -> list[str]:
+    """Where the tokens handed out so far went."""
+    audit = metadata.tables["audit"]
+    statement = audit.select().where(audit.c.action == "token.issue").order_by(audit.c.id)
+    return world.read(lambda tx: [row.address for row in tx.rows(statement)])
+
+
+def test_tokens_are_not_handed_out_in_the_clear(make_world: MakeWorld) -> None:
+    world = make_world(trusted_proxies=(ip_network("127.0.0.0/8"),))
+    ada = world.person("ada")
+    right = basic(ada.client_id, ada.client_secret)
+    handed_out = len(addresses_of_tokens(world))
+    refusals = [
+        ("203.0.113.7", "http"),
+        ("203.0.113.7", ""),
+        ("203.0.113.7", "https, http"),
+        ("203.0.113.7", "wss"),
+        ("127.0.0.1, 203.0.113.7", "http"),  # the first one is the caller's invention
+        ("203.0.113.7, 127.0.0.1", "http"),  # the last one is another proxy of ours
+        ("2001:db8::1", "http"),
+        ("not an address", "http"),
+        ("203.0.113.7:443", "http"),
+    ]
+    for forwarded_for, proto in refusals:
+        for header in (right, basic(ada.client_id, "guess"), None):
+            response = ask(world, header, X_Forwarded_For=forwarded_for, X_Forwarded_Proto=proto)
+            denied(response, 400, "invalid_request", (forwarded_for, proto))
+            assert "HTTPS" in response.json()["error_description"]
+    assert len(addresses_of_tokens(world)) == handed_out
+
+    accepted = [
+        ("203.0.113.7", "https", "203.0.113.7"),
+        ("203.0.113.7", "HTTPS", "203.0.113.7"),
+        ("203.0.113.7, 127.0.0.1", "https", "203.0.113.7"),
+        ("198.51.100.1, 203.0.113.7", "https", "203.0.113.7"),
+        ("2001:db8::1", "https", "2001:db8::1"),
+        ("127.0.0.1", "http", "127.0.0.1"),
+        ("", "", "127.0.0.1"),
+    ]
+    for forwarded_for, proto, _ in accepted:
+        response = ask(world, right, X_Forwarded_For=forwarded_for, X_Forwarded_Proto=proto)
+        assert response.status_code == 200, f"{forwarded_for} {proto}: {response.text}"
+    assert addresses_of_tokens(world)[handed_out:] == [address for *_, address in accepted]
+    # What the rule protects is the secret; other requests answer to who the token says.
+    plain = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "http"}
+    ok(ada.request("GET", "/user/me", headers=plain))
+
+
+def test_a_proxy_is_believed_only_when_the_settings_name_it(make_world: MakeWorld) -> None:
+    world = make_world(trusted_proxies=(ip_network("10.0.0.0/8"), ip_network("2001:db8::/64")))
+    ada = world.person("ada")
+    said_https, said_http = {"X-Forwarded-Proto": "https"}, {"X-Forwarded-Proto": "http"}
+    for_caller = {"X-Forwarded-For": "203.0.113.7"}
+    cases: list[tuple[str, dict[str, str], str | None]] = [
+        # who connects and how, what it says, which address gets a token (or none does)
+        ("http://203.0.113.5", {}, None),
+        ("http://203.0.113.5", said_https, None),
+        ("http://203.0.113.5", said_https | {"X-Forwarded-For": "127.0.0.1"}, None),
+        ("https://203.0.113.5", {}, "203.0.113.5"),
+        ("https://203.0.113.5", said_http | for_caller, "203.0.113.5"),
+        ("http://127.0.0.1", {}, "127.0.0.1"),
+        ("http://127.0.0.1", said_http | for_caller, "127.0.0.1"),
+        ("http://127.9.9.9", {}, "127.9.9.9"),
+        ("http://[::1]", {}, "::1"),
+        ("http://[::ffff:127.0.0.1]", {}, "127.0.0.1"),  # a socket for both families says so
+        ("http://[::ffff:203.0.113.5]", {}, None),
+        ("http://10.0.0.1", {}, None),
+        ("http://10.0.0.1", said_http | for_caller, None),
+        ("http://10.0.0.1", for_caller, None),
+        ("http://10.0.0.1", said_https | for_caller, "203.0.113.7"),
+        ("http://[::ffff:10.0.0.1]", said_https | for_caller, "203.0.113.7"),
+        ("http://[2001:db8::1]", said_https | for_caller, "203.0.113.7"),
+        ("http://[2001:db8:0:1::1]", said_https | for_caller, None),
+        ("https://10.0.0.1", {}, "10.0.0.1"),  # a caller of its own, not a proxy
+        ("https://10.0.0.1", said_http | for_caller, None),
+        ("https://10.0.0.1", for_caller, None),  # forwarded, who knows how
+    ]
+    for origin, said, address in cases:
+        handed_out = addresses_of_tokens(world)
+        response = asked_from(world, origin, basic(ada.client_id, ada.client_secret), said)
+        case = f"{origin} {said}"
+        if address is None:
+            denied(response, 400, "invalid_request", case)
+            assert addresses_of_tokens(world) == handed_out, case
+        else:
+            assert response.status_code == 200, f"{case}: {response.text}"
+            assert addresses_of_tokens(world) == [*handed_out, address], case
+
+
+def asked_from(
+    world: World, origin: str, authorization: str, said: dict[str, str]
+) -> httpx.Response:
+    """A token request that arrives from another machine: only the socket is left out."""
+    url = httpx.URL(origin)
+
+    async def request() -> httpx.Response:
+        transport = httpx.ASGITransport(app=world.app, client=(url.host, 50_000))
+        async with httpx.AsyncClient(transport=transport) as client:
+            headers = {"Authorization": authorization, "Content-Type": FORM, **said}
+            return await client.post(
+                f"{url.scheme}://longwire/oauth2/token?{GRANT}", headers=headers
+            )
+
+    return asyncio.run(request())
+
+
+def self_signed(folder: Path) -> tuple[str, str]:
+    """A certificate for this machine and its key, as files."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "longwire test")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    cert_file, key_file = folder / "cert.pem", folder / "key.pem"
+    cert_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    key_file.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return str(cert_file), str(key_file)
+
+
+def test_the_service_speaks_tls_with_a_certificate_of_its_own(
+    make_world: MakeWorld, tmp_path: Path
+) -> None:
+    cert, key = self_signed(tmp_path)
+    world = make_world(tls_cert=cert, tls_key=key)
+    ada = world.person("ada")
+    trust = ssl.create_default_context(cafile=cert)
+    with httpx.Client(base_url=f"https://127.0.0.1:{world.port}", verify=trust) as client:
+        response = client.post(
+            f"/oauth2/token?{GRANT}",
+            auth=(ada.client_id, ada.client_secret),
+            headers={"Content-Type": FORM},
+        )
+        token = ok(response)["access_token"]
+        assert re.fullmatch(r"max-age=\d+", response.headers["strict-transport-security"])
+        me = client.get("/user/me", headers={"Authorization": f"Bearer {token}"})
+        assert ok(me)["id"] == ada.id
+    with (
+        httpx.Client(base_url=f"https://127.0.0.1:{world.port}") as suspicious,
+        pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"),
+    ):
+        suspicious.get("/health/live")
+    with (
+        httpx.Client(base_url=f"http://127.0.0.1:{world.port}") as plain,
+        pytest.raises(httpx.TransportError),
+    ):
+        plain.get("/health/live")
+
+
+# --- several processes ---
+
+PROMISED_S = 2.0
+GRACE_S = 0.5
+
+
+def until_all_refused(answers: dict[str, tuple[Callable[[], httpx.Response], int]]) -> None:
+    """Each must come to its status, all of them within what is promised."""
+    began = time.monotonic()
+    left = dict(answers)
+    while left:
+        seen = {case: answer().status_code for case, (answer, _) in left.items()}
+        left = {case: each for case, each in left.items() if seen[case] != each[1]}
+        assert not left or time.monotonic() - began < PROMISED_S + GRACE_S, seen
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_what_one_process_takes_away_all_others_refuse_within_two_seconds(
+    make_world: MakeWorld,
+) -> None:
+    here, there = make_world(), make_world()
+    ada, bob, carol, dora, eve = (
+        here.person(name) for name in ("ada", "bob", "carol", "dora", "eve")
+    )
+    group = ada.group()
+    custom = ada.role("group.read", "member.read", name="custom")
+    ada.invite(bob, group, "viewer")
+    ada.invite(carol, group, "viewer")
+    ada.invite(dora, group, custom)
+    nothing_much = ada.role("group.read", name="nothing much")
+    app = ada.app_client(group)
+
+    def members(world: World, person: Person) -> Callable[[], httpx.Response]:
+        seen = Person(world, person.token, person.id, ("", ""))
+        return lambda: seen.get("/group/users", groupId=group)
+
+    def me(world: World, person: Person) -> Callable[[], httpx.Response]:
+        return lambda: Person(world, person.token, person.id, ("", "")).get("/user/me")
+
+    def cases(world: World) -> dict[str, tuple[Callable[[], httpx.Response], int]]:
+        return {
+            "a removed member": (members(world, bob), 404),
+            "a member with a smaller role": (members(world, carol), 403),
+            "a member whose role became smaller": (members(world, dora), 403),
+            "a deleted app client": (members(world, app), 401),
+            "a revoked credential": (me(world, eve), 401),
+        }
+
+    for world in (here, there):
+        for answer, _ in cases(world).values():
+            ok(answer())  # both processes know them well by now
+
+    ok(ada.delete("/group/user", groupId=group, userId=bob.id))
+    ok(ada.put("/group/user", {"userId": carol.id, "groupId": group, "roleId": nothing_much}))
+    ok(ada.put("/role", {"roleId": custom, "groupId": group, "permissions": ["group.read"]}))
+    ok(ada.delete("/appClient", name=group, appClientId=app.id))
+    here.write(lambda tx: tokens.revoke_credential(tx, SYSTEM, eve.client_id))
+    for case, (answer, status) in cases(here).items():
+        assert answer().status_code == status, f"{case}, where it was done"
+    until_all_refused(cases(there))
+
+    # And the other way round, what is granted there is good here: a token at once.
+    fresh = Person(here, there.token(ada.client_id, ada.client_secret), ada.id, ("", ""))
+    ok(fresh.get("/user/me"))
+
+
+def test_what_a_command_takes_away_the_service_refuses_within_two_seconds(world: World) -> None:
+    ada, bob, carol = world.person("ada"), world.person("bob"), world.person("carol")
+    group = ada.group()
+    ada.invite(bob, group, "viewer")
+    ok(bob.get("/group", groupId=group))
+    ok(carol.get("/user/me"))
+
+    def command(work: Callable[[Tx], Any]) -> Any:
+        database, _ = open_database(world.settings, Clock(), is_guest=True)
+        database.start()
+        with closing(database):
+            return asyncio.run(database.write(work))
+
+    command(lambda tx: groups.remove(tx, SYSTEM, group, bob.id))
+    command(lambda tx: tokens.revoke_credential(tx, SYSTEM, carol.client_id))
+    until_all_refused(
+        {
+            "a removed member": (lambda: bob.get("/group", groupId=group), 400),
+            "a revoked credential": (lambda: carol.get("/user/me"), 401),
+        }
+    )
+    issued = command(lambda tx: tokens.issue_credential(tx, SYSTEM, "dora@example.com"))
+    world.token(issued.credential.client_id, issued.secret)  # good at once

@@ -1,0 +1,303 @@
+"""Two verbs on both engines: what is read, what is written, and what a failure leaves behind."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import pytest
+import sqlalchemy as sa
+
+from longwire.app import open_database
+from longwire.clock import Clock
+from longwire.errors import Conflict, LongwireError, NotFound, Unavailable
+from longwire.settings import Settings
+from longwire.store import instance, rights
+from longwire.store.database import Database, Tx
+from longwire.store.lanes import Job, Lane, RunJobs
+
+T = TypeVar("T")
+
+
+@pytest.fixture
+def database(settings: Settings) -> Iterator[Database]:
+    """A database at work, without a service in front of it."""
+    made, _ = open_database(settings, Clock())
+    made.start()
+    yield made
+    made.close()
+
+
+class Gate:
+    """Works that hold up a lane until they are let through."""
+
+    def __init__(self) -> None:
+        self._entered = threading.Semaphore(0)
+        self._open = threading.Event()
+
+    def work(self, tx: Tx) -> None:
+        self._entered.release()
+        assert self._open.wait(30), "nobody opened the gate"
+
+    async def is_reached(self, by: int = 1) -> None:
+        for _ in range(by):
+            assert await asyncio.to_thread(self._entered.acquire, timeout=30)
+
+    def open(self) -> None:
+        self._open.set()
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    gate = Gate()
+    yield gate
+    gate.open()
+
+
+def writers(database: Database) -> int:
+    """How many works are under way at the same time."""
+    return 1 if database.engine_name == "sqlite" else 4
+
+
+async def hold_up(database: Database, gate: Gate) -> list[asyncio.Task[None]]:
+    """Occupy every thread that writes; what comes next has to wait."""
+    held = [asyncio.create_task(database.write(gate.work)) for _ in range(writers(database))]
+    await gate.is_reached(by=len(held))
+    return held
+
+
+async def queued(database: Database, *works: Callable[[Tx], Any]) -> list[asyncio.Task[Any]]:
+    """Hand in works, in this order, and see them wait."""
+    before = sum(database.waiting.values())
+    tasks = [asyncio.create_task(database.write(work)) for work in works]
+    while sum(database.waiting.values()) < before + len(works):  # noqa: ASYNC110 (a number is all it has)
+        await asyncio.sleep(0)
+    return tasks
+
+
+def fact(name: str) -> Callable[[Tx], str | None]:
+    return lambda tx: instance.fact(tx, name)
+
+
+def state(name: str, value: str = "so") -> Callable[[Tx], str]:
+    def work(tx: Tx) -> str:
+        instance.state(tx, name, value)
+        return name
+
+    return work
+
+
+def state_and_raise(name: str, error: Exception) -> Callable[[Tx], None]:
+    def work(tx: Tx) -> None:
+        instance.state(tx, name, "written before it failed")
+        raise error
+
+    return work
+
+
+def run(story: Awaitable[T]) -> T:
+    async def told() -> T:
+        return await story
+
+    return asyncio.run(told())
+
+
+def test_what_was_written_is_read(database: Database) -> None:
+    async def story() -> None:
+        assert await database.read(fact("sky")) is None
+        assert await database.write(state("sky", "blue")) == "sky"
+        assert await database.read(fact("sky")) == "blue"
+
+    run(story())
+
+
+def test_works_that_are_stored_together_fail_alone(database: Database, gate: Gate) -> None:
+    """They wait behind a gate, so that the embedded engine commits all of them in one go."""
+    fault = RuntimeError("a mistake of ours")
+    works = [
+        state("before"),
+        state_and_raise("refused", NotFound()),
+        state("between"),
+        state("between"),  # the second one collides
+        state_and_raise("mistaken", fault),
+        state("after"),
+    ]
+
+    async def story() -> list[Any]:
+        held = await hold_up(database, gate)
+        waiting = await queued(database, *works)
+        gate.open()
+        await asyncio.gather(*held)
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    answers = run(story())
+    assert [answers[0], answers[5]] == ["before", "after"]
+    assert isinstance(answers[1], NotFound)
+    assert {type(answers[2]), type(answers[3])} == {str, Conflict}, "one of the two"
+    assert answers[4] is fault, "an error that is not the database's comes through as it is"
+    names = ("before", "refused", "between", "mistaken", "after")
+    stored = {name for name in names if run(database.read(fact(name)))}
+    assert stored == {"before", "between", "after"}
+
+
+def test_a_lane_survives_whatever_its_works_raise(database: Database) -> None:
+    async def story() -> None:
+        for number in range(10):
+            with pytest.raises(ZeroDivisionError):
+                await database.read(lambda tx: 1 / 0)
+            with pytest.raises(sa.exc.DBAPIError):
+                await database.read(lambda tx: tx.rows(sa.text("select * from nowhere")))
+            with pytest.raises(ZeroDivisionError):
+                await database.write(lambda tx: 1 / 0)
+            with pytest.raises(sa.exc.DBAPIError):
+                await database.write(lambda tx: tx.change(sa.text("delete from nowhere")))
+            assert await database.write(state(f"still {number}"))
+            assert await database.read(fact(f"still {number}"))
+
+    run(story())
+
+
+def test_an_error_of_the_driver_carries_no_values(database: Database) -> None:
+    """They would end up in the log, and some of them are secrets."""
+    insert = sa.text("insert into nowhere values (:value)")
+    with pytest.raises(sa.exc.DBAPIError) as raised:
+        run(database.write(lambda tx: tx.change(insert, {"value": "canary-7f3a"})))
+    assert "nowhere" in str(raised.value)
+    assert "canary-7f3a" not in str(raised.value)
+
+
+def test_many_writers_at_once_lose_nothing(database: Database) -> None:
+    async def story() -> tuple[int, int]:
+        before, _ = await database.read(rights.epoch_and_time)
+        await asyncio.gather(
+            *(database.write(rights.change) for _ in range(200)),
+            *(database.write(state(f"fact {number}")) for number in range(200)),
+            *(database.read(fact("fact 1")) for _ in range(200)),
+        )
+        after, _ = await database.read(rights.epoch_and_time)
+        return before, after
+
+    before, after = run(story())
+    assert after == before + 200
+    assert all(run(database.read(fact(f"fact {number}"))) for number in range(200))
+
+
+def test_past_a_bound_new_works_are_refused_at_once_and_the_accepted_ones_are_done(
+    database: Database, gate: Gate
+) -> None:
+    def nothing(tx: Tx) -> int:
+        return 1
+
+    async def story() -> None:
+        held = await hold_up(database, gate)
+        waiting = await queued(database, *[nothing] * 5_000)
+        with pytest.raises(Unavailable, match="nothing was changed"):
+            await asyncio.wait_for(database.write(state("one too many")), 1)
+        gate.open()
+        await asyncio.gather(*held)
+        assert sum(await asyncio.gather(*waiting)) == 5_000
+        assert await database.read(fact("one too many")) is None
+        assert await database.write(state("room again"))
+
+    run(story())
+
+
+def test_closing_finishes_what_was_accepted(settings: Settings, gate: Gate) -> None:
+    database, _ = open_database(settings, Clock())
+    database.start()
+    names = [f"accepted {number}" for number in range(50)]
+
+    async def story() -> None:
+        held = await hold_up(database, gate)
+        waiting = await queued(database, *(state(name) for name in names))
+        closing = asyncio.create_task(asyncio.to_thread(database.close))
+        gate.open()
+        assert await asyncio.gather(*waiting) == names
+        await asyncio.gather(closing, *held)
+        with pytest.raises(Unavailable):
+            await asyncio.wait_for(database.write(state("too late")), 5)
+
+    run(story())
+    again, _ = open_database(settings, Clock())
+    again.start()
+    try:
+        assert all(run(again.read(fact(name))) for name in names)
+        assert run(again.read(fact("too late"))) is None
+    finally:
+        again.close()
+
+
+def test_a_caller_who_stops_waiting_disturbs_nobody(database: Database, gate: Gate) -> None:
+    async def story() -> None:
+        held = await hold_up(database, gate)
+        gone, patient = await queued(database, state("gone"), state("patient"))
+        gone.cancel()
+        await asyncio.gather(gone, return_exceptions=True)
+        gate.open()
+        assert await patient == "patient"
+        await asyncio.gather(*held)
+        assert await database.write(state("next")) == "next"
+        assert await database.read(fact("patient"))
+
+    run(story())
+
+
+def test_a_loop_that_ended_before_its_answer_came_disturbs_nobody(
+    database: Database, gate: Gate
+) -> None:
+    async def leave_early() -> None:
+        held = await hold_up(database, gate)
+        waiting = await queued(database, state("left behind"))
+        for task in (*held, *waiting):
+            task.cancel()
+
+    run(leave_early())
+    gate.open()
+    assert run(database.write(state("next"))) == "next"
+
+
+# --- the lanes under both engines ---
+
+
+class Clumsy:
+    """A station that stumbles over its works instead of answering for them."""
+
+    def __init__(self) -> None:
+        self.stumbles = True
+
+    @contextmanager
+    def station(self) -> Iterator[RunJobs]:
+        def run(jobs: list[Job[Any]]) -> None:
+            for job in jobs:
+                job.result = job.work(None)
+            if self.stumbles:
+                raise OSError("the floor gave way")
+
+        yield run
+
+
+def test_a_station_that_stumbles_leaves_nobody_waiting_and_goes_on() -> None:
+    clumsy = Clumsy()
+    lane = Lane("clumsy", clumsy.station, threads=1, bite_max=10, waiting_max=10)
+    lane.start()
+
+    async def story() -> None:
+        with pytest.raises(OSError, match="the floor gave way"):
+            await asyncio.wait_for(lane.submit(lambda tx: 1), 10)
+        clumsy.stumbles = False
+        assert await asyncio.wait_for(lane.submit(lambda tx: 2), 10) == 2
+
+    run(story())
+    lane.close()
+
+
+def test_a_lane_whose_station_does_not_open_says_why() -> None:
+    @contextmanager
+    def locked() -> Iterator[RunJobs]:
+        raise LongwireError("the door is locked")
+        yield
+
+    lane = Lane("locked", locked, threads=3, bite_max=1, waiting_max=1)
+    with pytest.raises(LongwireError, match="the door is locked"):
+        lane.start()

@@ -1,0 +1,239 @@
+"""What is remembered of who may do what: never longer than it is true."""
+
+import threading
+from collections.abc import Callable
+
+import pytest
+import sqlalchemy as sa
+
+from longwire import app
+from longwire.errors import Conflict
+from longwire.store import memory as memory_module
+from longwire.store import rights, schema
+from longwire.store.database import Tx
+from longwire.store.memory import Memory
+from tests.process import wait_for
+from tests.world import TurnableClock, World, ok, refused
+
+
+class Source:
+    """Something that can be looked up; counts how often it was."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+        self.looks = 0
+
+    def look(self) -> object:
+        self.looks += 1
+        return self.value
+
+
+def recalled(memory: Memory, source: Source, key: str = "key", *, keep: bool = True) -> object:
+    return memory.recall("shelf", key, source.look, since=memory.generation, keep=keep)
+
+
+# --- the memory alone ---
+
+
+@pytest.mark.parametrize("value", ["something", None, ()])
+def test_what_was_looked_up_once_is_known(value: object) -> None:
+    memory, source = Memory(), Source(value)
+    assert [recalled(memory, source) for _ in range(3)] == [value] * 3
+    assert source.looks == 1, "that there is nothing is worth remembering too"
+    assert memory.known("shelf", "key") == value
+    assert memory.known("shelf", "another key") is None
+    assert memory.known("another shelf", "key") is None
+
+
+def test_what_was_not_to_be_kept_is_looked_up_again() -> None:
+    memory, source = Memory(), Source(1)
+    recalled(memory, source, keep=False)
+    source.value = 2
+    assert recalled(memory, source) == 2
+
+
+def test_everything_is_forgotten_together() -> None:
+    memory, ada, bob = Memory(), Source("ada"), Source("bob")
+    recalled(memory, ada, "a")
+    recalled(memory, bob, "b")
+    memory.forget()
+    assert memory.known("shelf", "a") is None
+    ada.value = "ada, but not as she was"
+    assert recalled(memory, ada, "a") == "ada, but not as she was"
+    recalled(memory, bob, "b")
+    assert bob.looks == 2
+
+
+def test_a_look_during_which_all_was_forgotten_is_not_kept() -> None:
+    memory = Memory()
+
+    def look() -> str:
+        memory.forget()
+        return "how it was before"
+
+    assert memory.recall("shelf", "key", look, since=memory.generation, keep=True)
+    assert memory.known("shelf", "key") is None
+
+
+def test_a_look_into_the_past_is_not_kept() -> None:
+    memory, source = Memory(), Source("how it was before")
+    began = memory.generation
+    memory.forget()
+    memory.recall("shelf", "key", source.look, since=began, keep=True)
+    assert memory.known("shelf", "key") is None
+
+
+def test_an_epoch_that_moved_means_forgetting_and_one_that_stayed_does_not() -> None:
+    memory, source = Memory(), Source(1)
+    memory.saw_epoch(7)
+    recalled(memory, source)
+    memory.saw_epoch(7)
+    assert memory.known("shelf", "key") == 1
+    memory.saw_epoch(8)
+    assert memory.known("shelf", "key") is None
+    recalled(memory, source)
+    memory.saw_epoch(7)  # a database that was put back from a copy
+    assert memory.known("shelf", "key") is None
+
+
+def test_a_memory_that_is_not_trusted_is_not_asked() -> None:
+    memory, source = Memory(), Source(1)
+    memory.saw_epoch(7)
+    recalled(memory, source)
+    memory.distrust()
+    source.value = 2
+    assert memory.known("shelf", "key") is None
+    assert [recalled(memory, source), recalled(memory, source)] == [2, 2]
+    assert source.looks == 3
+    memory.saw_epoch(8)
+    assert recalled(memory, source) == recalled(memory, source) == 2
+    assert source.looks == 4, "trusted again"
+
+
+def test_a_shelf_holds_only_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_module, "ENTRIES_PER_SHELF_MAX", 10)
+    memory = Memory()
+    for number in range(1_000):
+        recalled(memory, Source(number), str(number))
+    known = [number for number in range(1_000) if memory.known("shelf", str(number)) is not None]
+    assert 1 <= len(known) <= 10
+
+
+# --- with a database under it ---
+
+
+def role_name(tx: Tx) -> str:
+    """The name of a role, as a rule would ask for it."""
+    table = schema.role
+    by_id = sa.select(table.c.name).where(table.c.id == "viewer")
+    return tx.recall("test", "viewer", lambda: str(tx.rows(by_id)[0][0]))
+
+
+def rename_role(tx: Tx, name: str) -> None:
+    rights.change(tx)
+    tx.change(sa.update(schema.role).where(schema.role.c.id == "viewer").values(name=name))
+
+
+def test_a_change_is_known_at_once_to_whoever_made_it(world: World) -> None:
+    assert world.read(role_name) == "Viewer"
+    world.write(lambda tx: rename_role(tx, "Onlooker"))
+    assert world.read(role_name) == "Onlooker"
+
+
+def test_a_change_that_is_taken_back_is_remembered_by_nobody(world: World) -> None:
+    seen_inside = []
+
+    def change_of_mind(tx: Tx) -> None:
+        rename_role(tx, "Onlooker")
+        seen_inside.append(role_name(tx))
+        raise Conflict
+
+    with pytest.raises(Conflict):
+        world.write(change_of_mind)
+    assert seen_inside == ["Onlooker"], "one's own changes are seen"
+    assert world.read(role_name) == "Viewer"
+    assert world.database.tools.memory.known("test", "viewer") == "Viewer"
+
+
+def test_what_a_write_looked_up_is_not_kept_because_it_might_be_taken_back(world: World) -> None:
+    assert world.write(role_name) == "Viewer"
+    assert world.database.tools.memory.known("test", "viewer") is None
+
+
+def test_a_reader_that_began_before_a_change_leaves_nothing_old_behind(world: World) -> None:
+    """The reader has looked at the database, so it sees it as it was, also after the change."""
+    began, changed = threading.Event(), threading.Event()
+
+    def slow_reader(tx: Tx) -> str:
+        tx.rows(sa.select(schema.instance))
+        began.set()
+        assert changed.wait(10)
+        return role_name(tx)
+
+    reading = threading.Thread(target=world.read, args=(slow_reader,))
+    reading.start()
+    assert began.wait(10)
+    world.write(lambda tx: rename_role(tx, "Onlooker"))
+    changed.set()
+    reading.join(10)
+    assert world.read(role_name) == "Onlooker"
+
+
+def test_a_removed_member_is_refused_at_once_here_and_within_seconds_by_another_process(
+    make_world: Callable[..., World], engine: str
+) -> None:
+    here = make_world()
+    ada, bob = here.person("ada"), here.person("bob")
+    group = ada.group()
+    ada.invite(bob, group, "viewer")
+    ok(bob.get("/group", groupId=group))
+    assert app.RIGHTS_WATCH_S <= 1, "two seconds are promised"
+    if engine == "postgresql":
+        there = World(here.settings, TurnableClock())
+        try:
+            ok(there.http.get("/group", params={"groupId": group}, headers=bearer(bob.token)))
+            ok(ada.delete("/group/user", groupId=group, userId=bob.id))
+            refused(bob.get("/group", groupId=group), 400, "groupId")
+            wait_for(lambda: is_refused(there, group, bob.token))
+        finally:
+            there.stop()
+        return
+    # Beside the one process that serves the embedded database there are the operator's commands.
+    ok(ada.delete("/group/user", groupId=group, userId=bob.id))
+    refused(bob.get("/group", groupId=group), 400, "groupId")
+    ada.invite(bob, group, "viewer")
+    ok(bob.get("/group", groupId=group))
+    guest, _ = app.open_database(here.settings, TurnableClock(), is_guest=True)
+
+    def remove(tx: Tx) -> None:
+        rights.change(tx)
+        tx.change(sa.delete(schema.member).where(schema.member.c.user_id == bob.id))
+
+    guest.upgrade(remove)
+    guest.close()
+    wait_for(lambda: is_refused(here, group, bob.token))
+
+
+def bearer(token: str | None) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def is_refused(world: World, group: str, token: str | None) -> bool:
+    answer = world.http.get("/group", params={"groupId": group}, headers=bearer(token))
+    return answer.status_code == 400
+
+
+def test_while_the_epoch_cannot_be_read_nothing_remembered_is_believed(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "RIGHTS_WATCH_S", 0.01)
+    monkeypatch.setattr(app, "RIGHTS_TRUST_S", 0.1)
+    world = make_world()
+    memory = world.database.tools.memory
+    world.write(lambda tx: tx.change(sa.text("alter table auth_epoch rename to hidden_epoch")))
+    wait_for(lambda: not memory.is_trusted)
+    assert world.http.get("/health/ready").status_code == 503
+
+    world.write(lambda tx: tx.change(sa.text("alter table hidden_epoch rename to auth_epoch")))
+    wait_for(lambda: memory.is_trusted)
+    assert world.http.get("/health/ready").status_code == 200

@@ -1,0 +1,323 @@
+"""From any earlier shape of a database to today's: all of the way, once, or not at all."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+
+from longwire import app
+from longwire.clock import Clock
+from longwire.settings import Settings
+from longwire.store import migrations, schema, upgrade
+from longwire.store.database import Database, Tx
+from tests.conftest import PostgresServer
+from tests.process import COMMAND, environment
+from tests.world import World, ok
+
+Opened = Callable[[Settings], Database]
+
+
+@pytest.fixture
+def empty(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Settings]:
+    """Settings with a database that nothing has ever been put into."""
+    if engine == "sqlite":
+        yield Settings(data=tmp_path / "data")
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    name = server.create()
+    yield Settings(data=tmp_path / "data", database=server.url(name))
+    server.drop(name)
+
+
+@pytest.fixture
+def opened() -> Iterator[Opened]:
+    """Opens databases that are closed afterwards."""
+    databases: list[Database] = []
+
+    def open_one(settings: Settings) -> Database:
+        databases.append(app.open_database(settings, Clock())[0])
+        return databases[-1]
+
+    yield open_one
+    for database in databases:
+        database.close()
+
+
+@pytest.fixture
+def release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str, str], pytest.MonkeyPatch]:
+    """Makes this longwire a later release, with one more step."""
+    folder = tmp_path / "migrations"
+    real = upgrade.alembic_config
+
+    def make(upgrade_body: str, revision: str = "9999") -> pytest.MonkeyPatch:
+        shutil.copytree(Path(migrations.__file__).parent, folder)
+        step = dedent(
+            """
+            import sqlalchemy as sa
+            from alembic import op
+
+            revision = "{revision}"
+            down_revision = "{latest}"
+
+
+            def upgrade() -> None:
+            """
+        ).format(revision=revision, latest=latest_step())
+        body = "".join(f"    {line}\n" for line in dedent(upgrade_body).strip().splitlines())
+        (folder / "versions" / f"v{revision}_news.py").write_text(step + body)
+
+        def config(connection: sa.Connection | None = None) -> Config:
+            made = real(connection)
+            made.set_main_option("script_location", str(folder))
+            return made
+
+        monkeypatch.setattr(upgrade, "alembic_config", config)
+        return monkeypatch
+
+    return make
+
+
+def latest_step() -> str:
+    steps = Path(migrations.__file__).parent / "versions"
+    return max(step.name[1:5] for step in steps.glob("v*.py"))
+
+
+def prepare(settings: Settings) -> app.Prepared:
+    database, keep_key = app.open_database(settings, Clock())
+    try:
+        return app.prepare(database, settings, keep_key)
+    finally:
+        database.close()
+
+
+def tables(database: Database) -> set[str]:
+    return database.upgrade(lambda tx: set(sa.inspect(tx.connection).get_table_names()))
+
+
+# --- the tables that the steps arrive at ---
+
+
+def differences(database: Database, wanted: sa.MetaData) -> list[Any]:
+    """What would have to be changed to get from the database to the wanted tables."""
+
+    def work(tx: Tx) -> list[Any]:
+        options = {"compare_type": True, "compare_server_default": True}
+        context = MigrationContext.configure(tx.connection, opts=options)
+        found = sa.inspect(tx.connection)
+        keys = [
+            ("primary key", table.name)
+            for table in wanted.sorted_tables
+            if found.has_table(table.name)
+            and found.get_pk_constraint(table.name)["constrained_columns"]
+            != [column.name for column in table.primary_key.columns]
+        ]
+        return compare_metadata(context, wanted) + keys
+
+    return database.upgrade(work)
+
+
+def copy_of_the_tables() -> sa.MetaData:
+    copy = sa.MetaData(naming_convention=schema.NAMING)
+    for table in schema.metadata.tables.values():
+        table.to_metadata(copy)
+    return copy
+
+
+def another_column(tables: sa.MetaData) -> None:
+    tables.tables["member"].append_column(sa.Column("nickname", sa.Text))
+
+
+def another_table(tables: sa.MetaData) -> None:
+    sa.Table("pigeon", tables, sa.Column("id", sa.Text, primary_key=True))
+
+
+def another_type(tables: sa.MetaData) -> None:
+    tables.tables["device_group"].c.name.type = sa.BigInteger()
+
+
+def another_default(tables: sa.MetaData) -> None:
+    column = tables.tables["device_group"].c.device_count
+    column.server_default = sa.DefaultClause("7")
+
+
+def another_necessity(tables: sa.MetaData) -> None:
+    tables.tables["device_group"].c.name.nullable = False
+
+
+def another_index(tables: sa.MetaData) -> None:
+    sa.Index("ix_member_role_id_user_id", *(tables.tables["member"].c[n] for n in ("role_id",)))
+
+
+def another_reference(tables: sa.MetaData) -> None:
+    tables.tables["credential"].append_constraint(
+        sa.ForeignKeyConstraint(["client_id"], ["app_client.id"])
+    )
+
+
+def another_key(tables: sa.MetaData) -> None:
+    member = tables.tables["member"]
+    tables.remove(member)
+    columns = [
+        sa.Column(each.name, each.type, primary_key=each.name == "user_id", nullable=each.nullable)
+        for each in member.columns
+    ]
+    sa.Table("member", tables, *columns)
+
+
+def test_the_steps_arrive_at_exactly_the_tables_of_the_schema(
+    settings: Settings, opened: Opened
+) -> None:
+    database = opened(settings)
+    assert differences(database, schema.metadata) == []
+    # And the comparison sees every kind of difference, so that its silence means something.
+    for change in (
+        another_column,
+        another_table,
+        another_type,
+        another_default,
+        another_necessity,
+        another_index,
+        another_reference,
+        another_key,
+    ):
+        changed = copy_of_the_tables()
+        change(changed)
+        assert differences(database, changed) != [], f"{change.__name__} went unnoticed"
+
+
+# --- running them ---
+
+
+def test_an_empty_database_is_brought_up_to_date_once(empty: Settings) -> None:
+    first = prepare(empty)
+    assert first.steps[0] == "0001"
+    assert first.steps[-1] == latest_step()
+    assert first.founded is not None
+    second = prepare(empty)
+    assert second.steps == []
+    assert second.founded is None
+
+
+def test_a_later_release_runs_only_its_own_steps_and_an_earlier_one_then_refuses(
+    settings: Settings, opened: Opened, release: Callable[..., pytest.MonkeyPatch]
+) -> None:
+    database = opened(settings)
+    later = release("op.create_table('news', sa.Column('id', sa.Text(), primary_key=True))")
+    assert database.upgrade(upgrade.upgrade) == ["9999"]
+    assert database.upgrade(upgrade.upgrade) == []
+    assert "news" in tables(database)
+
+    later.undo()
+    with pytest.raises(upgrade.FromTheFuture, match=r"9999.*newer version"):
+        database.upgrade(upgrade.upgrade)
+
+
+def test_a_step_that_fails_midway_leaves_the_database_as_it_was(
+    settings: Settings, opened: Opened, release: Callable[..., pytest.MonkeyPatch]
+) -> None:
+    database = opened(settings)
+    before = tables(database)
+    release(
+        """
+        op.create_table("news", sa.Column("id", sa.Text(), primary_key=True))
+        op.add_column("member", sa.Column("nickname", sa.Text()))
+        op.execute("update member set role_id = role_id")
+        op.execute("drop table of_the_year_2000")
+        """
+    )
+    with pytest.raises(sa.exc.DBAPIError, match="of_the_year_2000"):
+        database.upgrade(upgrade.upgrade)
+    assert tables(database) == before
+    assert differences(database, schema.metadata) == []
+    assert database.upgrade(lambda tx: upgrade.current(tx.connection)) == latest_step()
+
+
+def test_a_first_start_that_cannot_write_its_credentials_leaves_no_table(
+    empty: Settings, opened: Opened
+) -> None:
+    (empty.data / "operator.json" / "in the way").mkdir(parents=True)
+    with pytest.raises(OSError, match="directory"):
+        prepare(empty)
+    assert tables(opened(empty)) == set()
+
+    shutil.rmtree(empty.data / "operator.json")
+    assert prepare(empty).founded is not None
+
+
+def test_a_step_may_rebuild_a_table_that_others_point_to(
+    make_world: Callable[..., World], release: Callable[..., pytest.MonkeyPatch]
+) -> None:
+    world = make_world()
+    ada = world.person("ada")
+    parent = ada.group("above")
+    ada.group("below", parent=parent)
+    before = world.everything()
+    groups = ok(ada.get("/user/groups"))
+
+    release(
+        """
+        with op.batch_alter_table("device_group", recreate="auto") as table:
+            table.alter_column("tags", existing_type=sa.Text(), nullable=True)
+        """
+    )
+    world.restart()
+    assert world.everything() == before
+    assert ok(ada.get("/user/groups")) == groups
+    # The references are watched again once the step is done.
+    with pytest.raises(Exception, match="Something like this"):
+        world.write(lambda tx: tx.change(sa.delete(schema.user).where(schema.user.c.id == ada.id)))
+
+
+def test_processes_that_start_at_once_on_one_empty_postgresql_found_it_once(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    name = postgres.create()
+    shared = environment(LONGWIRE_DATABASE=postgres.url(name), LONGWIRE_SECRET_KEY="5a" * 32)
+    starting = [
+        subprocess.Popen(
+            [*COMMAND, "migrate", "--json", "--data", str(tmp_path / f"machine-{number}")],
+            env=shared,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(4)
+    ]
+    told = [process.communicate(timeout=60) for process in starting]
+    assert [process.returncode for process in starting] == [0, 0, 0, 0], told
+    prepared = [json.loads(out) for out, _ in told]
+    assert sorted(each["founded"] for each in prepared) == [False, False, False, True]
+    ran = [each["steps"] for each in prepared if each["steps"]]
+    assert len(ran) == 1, "each step is run by one of them alone"
+    kept = list(tmp_path.glob("machine-*/operator.json"))
+    assert len(kept) == 1, "only the founder has credentials to keep"
+    postgres.drop(name)
+
+
+def test_a_step_that_leaves_rows_pointing_to_nothing_is_taken_back(
+    make_world: Callable[..., World], release: Callable[..., pytest.MonkeyPatch]
+) -> None:
+    world = make_world()
+    ada = world.person("ada")
+    ada.group()
+    before = world.everything()
+    release(
+        """
+        op.create_table("news", sa.Column("id", sa.Text(), primary_key=True))
+        op.execute("delete from device_group")
+        """
+    )
+    with pytest.raises((RuntimeError, sa.exc.IntegrityError), match=r"device_group|group_path"):
+        prepare(world.settings)
+    assert world.everything() == before

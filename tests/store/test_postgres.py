@@ -1,0 +1,436 @@
+"""PostgreSQL alone: servers that cannot be trusted, that go away, that are in each other's way."""
+
+import contextlib
+import os
+import signal
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+
+from longwire import app
+from longwire.clock import Clock
+from longwire.errors import Unavailable
+from longwire.settings import Settings
+from longwire.store import instance, postgres
+from longwire.store.database import Tx
+from longwire.store.postgres import UnsafeServer
+from tests.conftest import PostgresServer
+from tests.process import longwire, wait_for
+from tests.world import Person, TurnableClock, World, ok, refused
+
+
+@pytest.fixture
+def engine() -> str:
+    return "postgresql"
+
+
+@pytest.fixture(scope="module")
+def own_server(tmp_path_factory: pytest.TempPathFactory) -> PostgresServer:
+    """A server of this file's own, to be mistreated."""
+    return PostgresServer(tmp_path_factory.mktemp("own"))
+
+
+def name_of(settings: Settings) -> str:
+    return settings.database.partition("@/")[2].partition("?")[0]
+
+
+def run(settings: Settings, *statements: str) -> None:
+    """Do something to the database from outside of the service."""
+    with psycopg.connect(settings.database, autocommit=True) as connection:
+        for statement in statements:
+            connection.execute(statement)  # type: ignore[call-overload]
+
+
+def cut_all_connections(settings: Settings) -> None:
+    run(
+        settings,
+        "select pg_terminate_backend(pid) from pg_stat_activity "
+        "where datname = current_database() and pid <> pg_backend_pid()",
+    )
+
+
+def group_names(person: Person) -> list[str]:
+    page = ok(person.get("/user/groups", limit=1000))
+    assert "nextToken" not in page
+    return [group["name"] for group in page["items"]]
+
+
+# --- a server that may lose what it has confirmed ---
+
+
+def test_a_server_that_does_not_flush_is_refused_before_anything_is_stored(
+    own_server: PostgresServer, tmp_path: Path
+) -> None:
+    name = own_server.create()
+    settings = Settings(data=tmp_path / "data", database=own_server.url(name))
+    unsafe = {
+        "synchronous_commit": f"alter database {name} set synchronous_commit = off",
+        "fsync": "alter system set fsync = off",
+        "full_page_writes": "alter system set full_page_writes = off",
+    }
+    for setting, statement in unsafe.items():
+        run(settings, statement, "select pg_reload_conf()")
+        wait_for(lambda: shown(settings, setting) == "off")  # noqa: B023 (it is called right here)
+        database, keep_key = app.open_database(settings, Clock())
+        with pytest.raises(UnsafeServer, match=f"{setting} = off"):
+            app.prepare(database, settings, keep_key)
+        database.close()
+        with psycopg.connect(settings.database) as connection:
+            tables = "select count(*) from pg_tables where schemaname = 'public'"
+            assert connection.execute(tables).fetchone() == (0,), setting
+        run(settings, statement.replace("= off", "= on"), "select pg_reload_conf()")
+        wait_for(lambda: shown(settings, setting) == "on")  # noqa: B023 (it is called right here)
+
+    database, keep_key = app.open_database(settings, Clock())
+    app.prepare(database, settings, keep_key)
+    run(settings, unsafe["synchronous_commit"])
+    again, _ = app.open_database(settings, Clock())
+    with pytest.raises(UnsafeServer, match="synchronous_commit"):
+        again.start()
+    told = longwire(
+        *("serve", "--port", "0", "--data", "data", "--database", settings.database),
+        cwd=tmp_path,
+    )
+    assert told.returncode == 2
+    assert told.stderr.startswith("longwire: PostgreSQL runs with synchronous_commit = off")
+    assert (told.stdout, told.stderr.count("\n")) == ("", 1)
+    database.close()
+    again.close()
+    own_server.drop(name)
+
+
+def shown(settings: Settings, name: str) -> str:
+    with psycopg.connect(settings.database) as connection:
+        row = connection.execute(f"show {name}").fetchone()  # type: ignore[call-overload]
+        return str(row[0])
+
+
+# --- a server that goes away ---
+
+
+def test_connections_that_were_cut_are_made_anew_without_anybody_noticing(
+    world: World,
+) -> None:
+    ada = world.person("ada")
+    names = []
+    for number in range(5):
+        cut_all_connections(world.settings)
+        names.append(f"group {number}")
+        ada.group(names[-1])
+        cut_all_connections(world.settings)
+        assert group_names(ada) == names
+    assert world.http.get("/health/ready").status_code == 200
+
+
+def test_nothing_confirmed_is_lost_while_connections_are_cut_all_the_time(world: World) -> None:
+    ada = world.person("ada")
+    over = threading.Event()
+
+    def cut() -> None:
+        while not over.wait(0.05):
+            cut_all_connections(world.settings)
+
+    cutting = threading.Thread(target=cut)
+    cutting.start()
+    confirmed, statuses = set(), set()
+    for number in range(60):
+        answer = ada.post("/group", {"name": f"group {number}"})
+        statuses.add(answer.status_code)
+        if answer.status_code == 200:
+            confirmed.add(f"group {number}")
+    over.set()
+    cutting.join(10)
+    assert statuses <= {200, 503}
+    found = group_names(ada)
+    assert confirmed <= set(found)
+    assert len(found) == len(set(found)), "what was tried twice was stored once"
+    assert len(confirmed) > 20
+
+
+def test_a_server_that_crashes_and_comes_back_is_found_again(
+    own_server: PostgresServer, tmp_path: Path, make_world: Callable[..., World]
+) -> None:
+    name = own_server.create()
+    database = own_server.url(name)
+    settings = Settings(data=tmp_path / "own", database=database)
+    made, keep_key = app.open_database(settings, Clock())
+    app.prepare(made, settings, keep_key)
+    made.close()
+    world = make_world(data=settings.data, database=database)
+    ada = world.person("ada")
+    ada.group("before")
+
+    server = own_server._server
+    os.kill(server.get_pid(), signal.SIGQUIT)  # an immediate stop: as if it had crashed
+    wait_for(lambda: not server.get_postmaster_info().process.is_running())
+    answer = ada.post("/group", {"name": "during"})
+    problem = refused(answer, 503)
+    assert "nothing was changed" in problem["detail"]
+    assert int(answer.headers["retry-after"]) >= 1
+    refused(ada.get("/user/groups"), 503)
+    assert world.http.get("/health/ready").status_code == 503
+    assert world.http.get("/health/live").status_code == 200
+
+    server.ensure_postgres_running()
+    ada.group("after")
+    assert group_names(ada) == ["before", "after"]
+    assert world.http.get("/health/ready").status_code == 200
+
+
+def test_a_server_that_only_reads_for_now_refuses_writes_as_unavailable(world: World) -> None:
+    """As one does that has changed places with its standby, or whose disk is nearly full."""
+    ada = world.person("ada")
+    ada.group("before")
+    change = f"alter database {name_of(world.settings)} set default_transaction_read_only = "
+    run(world.settings, change + "on")
+    cut_all_connections(world.settings)
+    refused(ada.post("/group", {"name": "during"}), 503)
+    assert group_names(ada) == ["before"]
+    run(world.settings, "set default_transaction_read_only = off", change + "off")
+    cut_all_connections(world.settings)
+    ada.group("after")
+
+
+# --- transactions in each other's way ---
+
+
+def test_a_lock_that_is_held_too_long_is_an_answer_and_not_a_silence(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert postgres.SESSION["lock_timeout"] == "5s"
+    monkeypatch.setitem(postgres.SESSION, "lock_timeout", "300ms")
+    world = make_world()
+    ada = world.person("ada")
+    with psycopg.connect(world.settings.database) as other:
+        other.execute("lock table device_group in access exclusive mode")
+        began = time.monotonic()
+        problem = refused(ada.post("/group", {"name": "during"}), 503)
+        assert "nothing was changed" in problem["detail"]
+        assert time.monotonic() - began < 5
+    ada.group("after")
+    assert group_names(ada) == ["after"]
+
+
+class Pair:
+    """Two works that meet halfway, each at its first try."""
+
+    def __init__(self) -> None:
+        self._meeting = threading.Barrier(2, timeout=10)
+        self.tries = 0
+
+    def work(self, first: Callable[[Tx], Any], second: Callable[[Tx], Any]) -> Callable[[Tx], None]:
+        tried = threading.Event()
+
+        def work(tx: Tx) -> None:
+            self.tries += 1
+            first(tx)
+            if not tried.is_set():
+                tried.set()
+                self._meeting.wait()
+            second(tx)
+
+        return work
+
+    def do(self, world: World, *works: Callable[[Tx], None]) -> None:
+        errors: list[BaseException] = []
+
+        def write(work: Callable[[Tx], None]) -> None:
+            try:
+                world.write(work)
+            except BaseException as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=write, args=(work,)) for work in works]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert errors == []
+
+
+def count_up(name: str) -> Callable[[Tx], Any]:
+    statement = sa.text(
+        "update instance set value = (cast(value as integer) + 1) where name = :name"
+    )
+    return lambda tx: tx.change(statement, {"name": name})
+
+
+def test_of_two_works_that_lock_each_other_out_one_is_tried_again(world: World) -> None:
+    for name in ("left", "right"):
+        world.write(lambda tx, name=name: instance.state(tx, name, "0"))
+    pair = Pair()
+    pair.do(
+        world,
+        pair.work(count_up("left"), count_up("right")),
+        pair.work(count_up("right"), count_up("left")),
+    )
+    assert pair.tries == 3
+    assert world.read(lambda tx: instance.fact(tx, "left")) == "2"
+    assert world.read(lambda tx: instance.fact(tx, "right")) == "2"
+
+
+def test_of_two_works_that_cannot_both_have_been_first_one_is_tried_again(world: World) -> None:
+    world.write(lambda tx: instance.state(tx, "count", "0"))
+    update = sa.text("update instance set value = :value where name = 'count'")
+    pair = Pair()
+
+    def work() -> Callable[[Tx], None]:
+        seen: list[int] = []
+
+        def look(tx: Tx) -> None:
+            tx.change(sa.text("set transaction isolation level serializable"))
+            seen.append(int(str(instance.fact(tx, "count"))))
+
+        return pair.work(look, lambda tx: tx.change(update, {"value": str(seen[-1] + 1)}))
+
+    pair.do(world, work(), work())
+    assert pair.tries == 3
+    assert world.read(lambda tx: instance.fact(tx, "count")) == "2"
+
+
+def test_a_work_that_is_always_in_the_way_is_given_up(world: World) -> None:
+    tries = []
+
+    def unlucky(tx: Tx) -> None:
+        tries.append(1)
+        tx.change(sa.text("do $$ begin raise exception using errcode = '40001'; end $$"))
+
+    with pytest.raises(Unavailable, match="nothing was changed"):
+        world.write(unlucky)
+    assert len(tries) == postgres.TRIES_MAX
+
+
+# --- a connection that is cut at the worst moment ---
+
+
+COMMIT = b"COMMIT\x00"  # with its end, because a BEGIN may say READ COMMITTED
+
+
+class Proxy:
+    """Stands between the service and PostgreSQL, and can cut a connection at a word."""
+
+    def __init__(self, folder: Path, server: Path) -> None:
+        self.folder = folder
+        self.cuts = 0
+        self._word: bytes | None = None
+        self._hands_it_on = False
+        self._target = str(server / ".s.PGSQL.5432")
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(folder / ".s.PGSQL.5432"))
+        self._listener.listen(100)
+        self._threads = [threading.Thread(target=self._accept)]
+        self._threads[0].start()
+
+    def cut_at(self, word: bytes, *, after_handing_it_on: bool) -> None:
+        """Cut the next connection that says `word`: the server never hears it, or we no answer."""
+        self._hands_it_on = after_handing_it_on
+        self._word = word
+
+    def close(self) -> None:
+        """Once whoever was connected has left."""
+        shut(self._listener)
+        for thread in self._threads:
+            thread.join(30)
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                far = socket.socket(socket.AF_UNIX)
+                far.connect(self._target)
+                for pump in (self._pass_on_requests, self._pass_on_answers):
+                    self._threads.append(threading.Thread(target=pump, args=(near, far)))
+                    self._threads[-1].start()
+
+    def _pass_on_requests(self, near: socket.socket, far: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := near.recv(65_536):
+                if self._word is not None and self._word in data:
+                    self._word = None
+                    self.cuts += 1
+                    shut(near)
+                    if self._hands_it_on:
+                        far.sendall(data)
+                        return  # the other pump hangs up once the server has answered
+                    break
+                far.sendall(data)
+        shut(near, far)
+
+    def _pass_on_answers(self, near: socket.socket, far: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := far.recv(65_536):
+                near.sendall(data)
+        shut(near, far)
+
+
+def shut(*sockets: socket.socket) -> None:
+    for each in sockets:
+        with contextlib.suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
+        each.close()
+
+
+@pytest.fixture
+def proxy(postgres: PostgresServer) -> Iterator[Proxy]:
+    with tempfile.TemporaryDirectory(prefix="proxy-") as folder:  # a socket's path must be short
+        proxy = Proxy(Path(folder), postgres.folder)
+        yield proxy
+        proxy.close()
+
+
+@pytest.fixture
+def behind_proxy(settings: Settings, proxy: Proxy) -> Iterator[World]:
+    url = f"postgresql://postgres@/{name_of(settings)}?host={proxy.folder}"
+    world = World(replace(settings, database=url), TurnableClock())
+    yield world
+    world.stop()
+
+
+def test_a_commit_whose_answer_was_lost_is_told_as_unknown_and_not_tried_again(
+    behind_proxy: World, proxy: Proxy
+) -> None:
+    ada = behind_proxy.person("ada")
+    proxy.cut_at(COMMIT, after_handing_it_on=True)
+    answer = ada.post("/group", {"name": "stored after all"})
+    assert refused(answer, 503)["code"] == "outcome_unknown"
+    assert int(answer.headers["retry-after"]) >= 1
+    wait_for(lambda: group_names(ada) == ["stored after all"])
+
+    proxy.cut_at(COMMIT, after_handing_it_on=False)
+    answer = ada.post("/group", {"name": "never stored"})
+    assert refused(answer, 503)["code"] == "outcome_unknown"
+    assert proxy.cuts == 2
+    ada.group("next")
+    assert group_names(ada) == ["stored after all", "next"]
+
+
+def test_a_connection_lost_before_the_commit_is_mended_without_anybody_noticing(
+    behind_proxy: World, proxy: Proxy
+) -> None:
+    ada = behind_proxy.person("ada")
+    for word, handing_on in ((b"INSERT INTO device_group", False), (b"INSERT INTO audit", True)):
+        proxy.cut_at(word, after_handing_it_on=handing_on)
+        ada.group(word.decode())
+    assert proxy.cuts == 2
+    assert group_names(ada) == ["INSERT INTO device_group", "INSERT INTO audit"]
+
+
+def test_rights_changed_by_a_commit_of_unknown_outcome_are_looked_up_again(
+    behind_proxy: World, proxy: Proxy
+) -> None:
+    ada, bob = behind_proxy.person("ada"), behind_proxy.person("bob")
+    group = ada.group()
+    ada.invite(bob, group, "viewer")
+    ok(bob.get("/group", groupId=group))
+    proxy.cut_at(COMMIT, after_handing_it_on=True)
+    refused(ada.delete("/group/user", groupId=group, userId=bob.id), 503)
+    wait_for(lambda: bob.get("/group", groupId=group).status_code == 400)

@@ -1,0 +1,432 @@
+"""What the documents promise is what there is: lists are compared, commands are run.
+
+Tables are read off the Markdown by the names of their columns. Of the commands, the blocks marked
+`sh` are run as they are printed, one after another in one shell; a block marked `text` below is
+what they print, where `…` stands for anything.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import click
+import msgspec
+import pytest
+
+from longwire import app, cli, serve, settings
+from longwire.api import errors, server, tokens
+from longwire.api.instruments import Instruments
+from longwire.api.routes import PlainRoute, Route
+from longwire.clock import Clock
+from longwire.identity import founding
+from longwire.settings import Settings
+from tests.process import Service, environment
+from tests.world import ok
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "longwire"
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+# --- the lists ---
+
+
+def test_the_interface_lists_every_operation_as_it_is_served(tmp_path):
+    listed = {
+        (row["Method"], bare(row["Path"])): (row["Takes"], bare(row["Needs"]), row["Answers"])
+        for row in tables("docs/interface.md", "Method", "Path", "Takes", "Needs", "Answers")
+    }
+    assert listed == {
+        (route.method, route.path): (parameters(route), route.needs, answer(route))
+        for route in served(tmp_path)
+        if isinstance(route, Route)
+    }
+
+
+def test_the_interface_lists_everything_served_beside_the_operations(tmp_path):
+    listed = {
+        (row["Method"], bare(row["Path"]))
+        for row in tables("docs/interface.md", "Method", "Path", "What it does")
+        if "Takes" not in row
+    }
+    assert listed == {
+        (route.method, route.path) for route in served(tmp_path) if isinstance(route, PlainRoute)
+    }
+
+
+def test_the_interface_says_where_a_missing_thing_is_a_wrong_parameter(tmp_path):
+    """`GET /group` and the three `/role` operations, says the section on refusals."""
+    exceptions = {
+        (route.method, route.path)
+        for route in served(tmp_path)
+        if isinstance(route, Route) and route.missing_is_bad
+    }
+    roles = {(method, "/role") for method in ("POST", "PUT", "DELETE")}
+    assert exceptions == {("GET", "/group"), *roles}
+
+
+def test_the_limits_of_the_interface_name_settings_that_exist():
+    named = {
+        name
+        for row in tables("docs/interface.md", "What", "Limit", "Setting")
+        for name in re.findall(r"`(\w+)`", row["Setting"])
+    }
+    assert named
+    assert named <= {each.name for each in settings.explained()}
+
+
+def test_the_operator_finds_every_setting_with_its_default_and_its_reason():
+    listed = [
+        (bare(row["Setting"]), bare(row["Default"]), row["What it is for"])
+        for row in tables("docs/operations.md", "Setting", "Default", "What it is for")
+    ]
+    assert listed == [
+        (each.name, "none" if each.default in ("", ()) else str(each.default), each.reason)
+        for each in settings.explained()
+    ]
+
+
+def test_the_operator_finds_every_command_with_its_options():
+    listed = {
+        bare(row["Command"]): set(re.findall(r"`(--[a-z-]+)`", row["Options"]))
+        for row in tables("docs/operations.md", "Command", "Options")
+    }
+    assert listed == {name: own_options(each) for name, each in every_command(cli.commands)}
+
+
+def test_the_operator_finds_every_metric():
+    listed = {bare(row["Metric"]) for row in tables("docs/operations.md", "Metric", "Kind")}
+    assert listed == {
+        f"{each.name}_total" if each.type == "counter" else each.name
+        for each in Instruments().registry.collect()
+    }
+
+
+def test_the_operator_finds_the_exit_code_of_a_broken_database():
+    codes = {int(row["Code"]) for row in tables("docs/operations.md", "Code", "Meaning")}
+    assert serve.EXIT_BROKEN in codes
+
+
+def test_every_error_code_is_explained():
+    listed = {
+        (int(row["Status"]), bare(row["Code"]))
+        for row in tables("docs/errors.md", "Status", "Code", "What it means", "What to do")
+    }
+    before_a_request = {
+        (fault.status, fault.code)
+        for fault in vars(server).values()
+        if isinstance(fault, server._Fault)
+    }
+    assert listed == set(errors.STATUS.values()) | before_a_request
+
+
+def test_every_error_of_the_token_endpoint_is_explained():
+    listed = {bare(row["`error`"]) for row in tables("docs/errors.md", "Status", "`error`")}
+    source = Path(tokens.__file__).read_text()
+    assert listed == set(re.findall(r'"(invalid_\w+|unsupported_\w+|unauthorized_\w+)"', source))
+
+
+def test_every_permission_is_listed_with_the_roles_that_hold_it():
+    names = [role.name for role in founding.ROLES]
+    listed = [
+        (bare(row["Permission"]), row["What it allows"], [row[name] for name in names])
+        for row in tables("docs/permissions.md", "Permission", "What it allows", *names)
+    ]
+    assert listed == [
+        (
+            each.id,
+            each.description + (" (platform)" if each.is_platform_wide else ""),
+            ["yes" if each.id in role.permissions else "" for role in founding.ROLES],
+        )
+        for each in founding.PERMISSIONS
+    ]
+
+
+def test_every_built_in_role_is_listed():
+    listed = [
+        (row["Role"], bare(row["Id"]), row["In a sentence"])
+        for row in tables("docs/permissions.md", "Role", "Id", "In a sentence")
+    ]
+    assert listed == [(role.name, role.id, role.description) for role in founding.ROLES]
+
+
+def test_the_tree_in_the_architecture_is_the_tree():
+    drawn = set(drawing((ROOT / "ARCHITECTURE.md").read_text()))
+    there = {path for path in SOURCE.rglob("*.py") if path.name != "__init__.py"}
+    folders = {path.parent for path in SOURCE.rglob("*.py")} - {SOURCE}
+    assert names_below(SOURCE, drawn) == names_below(SOURCE, there | folders)
+
+
+# --- the commands ---
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    """What `make run` starts, in a folder that looks like a fresh checkout."""
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    running = Service(tmp_path / "longwire-data")
+    try:
+        yield running.started()
+    finally:
+        running.clean_up()
+
+
+def test_the_tour_of_the_readme_works_as_printed(service, tmp_path):
+    steps = commands("README.md", "A tour in five minutes")
+    address = "http://127.0.0.1:8080"
+    assert address in steps[0][0]
+    steps = [(step.replace(address, service.url), printed) for step, printed in steps]
+    follow(steps, tmp_path)
+
+
+def test_a_backup_made_beside_the_service_restores_what_was_there(service, tmp_path):
+    backing_up, restoring = commands("docs/operations.md", "Backups")
+    ok(service.post_group("before"))
+    follow([backing_up], tmp_path)
+    ok(service.post_group("after"))
+    assert service.stop() == 0
+    follow([restoring], tmp_path)
+    restored = Service(service.data)
+    try:
+        assert restored.started().group_names() == {"before"}
+    finally:
+        restored.clean_up()
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/operations.md"])
+def test_every_make_command_that_is_mentioned_exists(document):
+    mentioned = set(re.findall(r"\bmake ([a-z]+)\b", code_in((ROOT / document).read_text())))
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert mentioned
+    assert mentioned <= targets
+
+
+# --- the pages themselves ---
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_leads_somewhere(document):
+    for link in re.findall(r"\]\(([^)\s]+)\)", without_blocks(document.read_text())):
+        if link.startswith("https://"):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (document.parent / path).resolve() if path else document
+        assert target.exists(), f"{link} leads nowhere"
+        assert target.is_relative_to(ROOT), f"{link} leaves the project"
+        if anchor:
+            assert anchor in anchors(target.read_text()), f"{link}: no such heading"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_file_that_is_mentioned_exists(document):
+    mentioned = re.findall(
+        r"`((?:src|tests|docs|bench|requirements|api|identity|store|fleet)/[\w./-]*)`",
+        without_blocks(document.read_text()),
+    )
+    for name in mentioned:
+        assert any((base / name).exists() for base in (ROOT, SOURCE)), f"there is no {name}"
+
+
+def test_no_file_knows_the_machine_it_was_written_on():
+    folders = [ROOT / name for name in ("src", "tests", "bench", "docs", "requirements", ".ci")]
+    files = [*ROOT.glob("*"), *(path for folder in folders for path in folder.rglob("*"))]
+    texts = {path: path.read_text() for path in files if path.is_file() and path.suffix != ".pyc"}
+    assert len(texts) > len(DOCUMENTS)
+    for path, text in texts.items():
+        found = re.findall(r"(?<![\w.$/-])/(?:home|root|work|Users)/\S*", text)
+        assert not found, f"{path}: {found}"
+
+
+def test_every_page_is_within_reach_of_the_readme():
+    reached, new = set(), {ROOT / "README.md"}
+    while new:
+        page = new.pop()
+        reached.add(page)
+        links = re.findall(r"\]\(([^)#\s]+\.md)", page.read_text())
+        new |= {(page.parent / link).resolve() for link in links if "://" not in link} - reached
+    assert reached == set(DOCUMENTS)
+
+
+# --- reading Markdown ---
+
+
+def tables(document: str, *columns: str) -> Iterator[dict[str, str]]:
+    """The rows of every table that has all these columns."""
+    header: list[str] | None = None
+    for line in (ROOT / document).read_text().splitlines():
+        if not line.startswith("|"):
+            header = None
+            continue
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if header is None:
+            header = cells
+        elif set(columns) <= set(header) and not set(line) <= set("|-: "):
+            yield dict(zip(header, cells, strict=True))
+
+
+def bare(cell: str) -> str:
+    return cell.strip("`")
+
+
+def section(document: str, heading: str) -> str:
+    text = (ROOT / document).read_text()
+    found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
+    assert found, f"{document} has no section {heading}"
+    return found[1]
+
+
+def commands(document: str, heading: str) -> list[tuple[str, str]]:
+    """Each block of commands in a section, with what is printed below it."""
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", section(document, heading), re.M | re.S)
+    steps: list[tuple[str, str]] = []
+    for kind, text in blocks:
+        if kind == "sh":
+            steps.append((text, ""))
+        elif kind == "text":
+            steps[-1] = (steps[-1][0], text)
+    assert steps
+    return steps
+
+
+def without_blocks(text: str) -> str:
+    return re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+
+
+def code_in(text: str) -> str:
+    """What is in backticks or in blocks."""
+    return "\n".join(re.findall(r"^```.*?^```$|`[^`\n]+`", text, re.M | re.S))
+
+
+def anchors(text: str) -> set[str]:
+    """The names of the headings as a link spells them."""
+    headings = re.findall(r"^#+ (.+)$", without_blocks(text), re.M)
+    return {re.sub(r"[^\w -]", "", each.lower()).strip().replace(" ", "-") for each in headings}
+
+
+def drawing(text: str) -> Iterator[Path]:
+    """The paths in the tree of the architecture, two spaces deeper for each folder."""
+    found = re.search(r"^```text\nsrc/longwire/\n(.*?)^```$", text, re.M | re.S)
+    assert found, "there is no tree"
+    folders = [SOURCE]
+    for line in found[1].splitlines():
+        depth = (len(line) - len(line.lstrip())) // 2
+        path = folders[depth - 1] / line.split()[0]
+        folders[depth:] = [path]
+        yield path
+
+
+def names_below(folder: Path, paths: set[Path]) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in paths)
+
+
+# --- what there is ---
+
+
+def served(folder: Path) -> list[Route | PlainRoute]:
+    chosen = Settings(data=folder)
+    database, _ = app.open_database(chosen, Clock())
+    return app.App(chosen, database).routes
+
+
+def parameters(route: Route) -> str:
+    """As the column `Takes` has it."""
+    parts: list[str] = []
+    for place, struct in (("query", route.query), ("body", route.body)):
+        if struct is not None:
+            names = (
+                f"`{each.encode_name}{'' if each.required else '?'}`"
+                for each in msgspec.structs.fields(struct)
+            )
+            parts.append(f"{place} {' '.join(names)}")
+    return " ".join(parts)
+
+
+def answer(route: Route) -> str:
+    """As the column `Answers` has it."""
+    spelled = getattr(route.reply, "__name__", "") if isinstance(route.reply, type) else ""
+    if spelled and spelled != "list":
+        return spelled
+    words = re.sub(r"[\w.]+\.", "", str(route.reply))
+    return words.replace("list[", "[").replace(" | ", " or ")
+
+
+def every_command(group: click.Group, above: str = "longwire") -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from every_command(command, f"{above} {name}")
+        else:
+            yield f"{above} {name}", command
+
+
+def own_options(command: click.Command) -> set[str]:
+    """The options beside those that find the database; `every setting` stands for all others."""
+    options = {name for each in command.params for name in each.opts if name.startswith("--")}
+    flags = {each.flag for each in settings.explained()}
+    if flags <= options:
+        return options - flags
+    return options - flags - {"--config"}
+
+
+# --- running commands ---
+
+BETWEEN = "=== the next block ==="
+
+
+def follow(steps: list[tuple[str, str]], folder: Path) -> None:
+    """Run the blocks in one shell that gives up at the first failure; compare what they print."""
+    script = "".join(f"{step}\necho '{BETWEEN}'\n" for step, _ in steps)
+    path = f"{folder / 'bin'}:{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
+    if shutil.which("curl") is None:
+        stand_in_for_curl(folder / "bin")
+    done = subprocess.run(
+        ["sh", "-eu"],
+        input=script,
+        cwd=folder,
+        env={**environment(), "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
+    outputs = done.stdout.split(f"{BETWEEN}\n")[:-1]
+    for (step, printed), output in zip(steps, outputs, strict=True):
+        pattern = ".*".join(re.escape(part) for part in printed.split("…"))
+        # Without DOTALL: what is left out is left out of a line.
+        assert re.fullmatch(pattern, output), f"{step}\nprinted\n{output}\nand not\n{printed}"
+
+
+def stand_in_for_curl(folder: Path) -> None:
+    """As much of curl as the documents use, for machines that have only Python and make."""
+    program = """\
+        #!/usr/bin/env python3
+        import argparse, base64, sys, urllib.error, urllib.request
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("url")
+        parser.add_argument("-s", action="store_true")
+        parser.add_argument("-S", action="store_true")
+        parser.add_argument("-X", dest="method")
+        parser.add_argument("-H", dest="headers", action="append", default=[])
+        parser.add_argument("-d", dest="data")
+        parser.add_argument("-u", dest="user")
+        given = parser.parse_args()
+        headers = dict(each.split(": ", 1) for each in given.headers)
+        if given.user:
+            headers["Authorization"] = "Basic " + base64.b64encode(given.user.encode()).decode()
+        data = None if given.data is None else given.data.encode()
+        request = urllib.request.Request(given.url, data, headers, method=given.method)
+        try:
+            answer = urllib.request.urlopen(request)
+        except urllib.error.HTTPError as error:
+            answer = error
+        sys.stdout.write(answer.read().decode())
+    """
+    folder.mkdir(exist_ok=True)
+    (folder / "curl").write_text(dedent(program))
+    (folder / "curl").chmod(0o755)

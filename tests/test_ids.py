@@ -1,0 +1,78 @@
+"""Names for new things: what they look like, and that no two are the same."""
+
+import re
+import threading
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longwire import ids
+from longwire.clock import DAY, SECOND
+from longwire.store.schema import NO_GROUP, group_number
+
+NOON = 1_800_000_000 * SECOND
+END_OF_2088 = 3_755_289_599 * SECOND
+
+
+def test_an_id_tells_its_kind_and_nothing_else() -> None:
+    made = [ids.new_id("usr") for _ in range(1_000)]
+    assert len(set(made)) == 1_000
+    assert all(re.fullmatch(r"usr_[a-z2-7]{24}", each) for each in made)
+    # Chance from the first character on: ids made one after the other are in no order.
+    assert made != sorted(made)
+    assert len({each[4] for each in made}) > 16
+
+
+def test_a_secret_has_256_bits_that_survive_headers_and_urls() -> None:
+    made = [ids.new_secret("lws") for _ in range(1_000)]
+    assert len(set(made)) == 1_000
+    assert all(re.fullmatch(r"lws_[A-Za-z0-9_-]{43}", each) for each in made)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def the_days_numbers_go_on_afterwards() -> Iterator[None]:
+    """What is made here in the name of the future must not push other tests' ids there."""
+    last = ids._last_group
+    yield
+    ids._last_group = last
+
+
+def test_a_group_id_is_a_number_that_every_json_reader_can_hold() -> None:
+    made = [ids.new_group_id(now) for now in range(NOON, END_OF_2088, 1_000 * DAY)]
+    made.append(ids.new_group_id(END_OF_2088))
+    for each in made:
+        assert re.fullmatch(r"[1-9][0-9]{0,15}", each)
+        assert int(each) < 2**53
+        assert group_number(each) == int(each) != NO_GROUP
+
+
+def test_chance_is_part_of_a_group_id_and_never_upsets_their_order() -> None:
+    moments = [END_OF_2088 + DAY + step * SECOND for step in range(100)]
+    made = [int(ids.new_group_id(moment)) for moment in moments]
+    assert made == sorted(made)
+    assert len({after - before for before, after in pairwise(made)}) > 50
+
+
+@given(st.lists(st.integers(min_value=-DAY, max_value=DAY), min_size=2, max_size=50))
+def test_group_ids_grow_even_when_the_clock_is_set_back(steps: list[int]) -> None:
+    made = [int(ids.new_group_id(NOON + step)) for step in steps]
+    assert made == sorted(set(made))
+
+
+def test_groups_made_by_several_threads_at_one_moment_get_different_ids() -> None:
+    made: list[str] = []
+    gate = threading.Barrier(8)
+
+    def make() -> None:
+        gate.wait()
+        made.extend([ids.new_group_id(NOON) for _ in range(500)])
+
+    threads = [threading.Thread(target=make) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(made)) == len(made) == 4_000

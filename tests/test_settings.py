@@ -1,0 +1,232 @@
+"""Settings: where they come from, which one wins, and how a wrong one is told."""
+
+from dataclasses import fields
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longwire.settings import Settings, WrongSettings, explained, load
+
+# What a number may count when its name does not end in a unit.
+COUNTED = {
+    "port",
+    "workers",
+    "connections",
+    "failures",
+    "requests",
+    "bytes",
+    "depth",
+    "items",
+    "ids",
+    "tags",
+    "characters",
+}
+
+
+def from_file(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "longwire.toml"
+    path.write_text(text)
+    return path
+
+
+def complaints(
+    flags: dict[str, Any] | None = None,
+    environ: dict[str, str] | None = None,
+    config: Path | None = None,
+) -> list[str]:
+    with pytest.raises(WrongSettings) as raised:
+        load(flags or {}, environ or {}, config)
+    return str(raised.value).splitlines()
+
+
+# --- the table ---
+
+
+@pytest.mark.parametrize("each", explained(), ids=lambda each: each.name)
+def test_every_setting_has_a_reason_and_every_number_a_unit(each: Any) -> None:
+    assert len(each.reason) > 10, "why is it so?"
+    assert each.flag == "--" + each.name.replace("_", "-")
+    assert each.variable == "LONGWIRE_" + each.name.upper()
+    if isinstance(each.default, int | float):
+        words = each.name.split("_")
+        assert words[-1] == "s" or COUNTED & set(words), "of what?"
+
+
+def test_the_defaults_do_not_contradict_each_other() -> None:
+    assert load({}, {}) == Settings()
+
+
+def test_only_the_key_is_a_secret_that_is_never_shown() -> None:
+    assert [each.name for each in explained() if each.is_secret] == ["secret_key"]
+
+
+# --- where they come from ---
+
+
+def test_flags_win_over_the_environment_and_the_environment_over_the_file(tmp_path: Path) -> None:
+    config = from_file(tmp_path, 'host = "10.0.0.1"\nport = 1001\ndata = "from-file"\n')
+    environ = {"LONGWIRE_HOST": "10.0.0.2", "LONGWIRE_PORT": "1002", "PATH": "/bin"}
+    flags = {"host": "10.0.0.3", "port": None, "data": None}
+    chosen = load(flags, environ, config)
+    assert (chosen.host, chosen.port, chosen.data) == ("10.0.0.3", 1002, Path("from-file"))
+    assert load({}, environ, config).host == "10.0.0.2"
+    assert load({}, {}, config).host == "10.0.0.1"
+    assert load({}, {}).host == "127.0.0.1"
+
+
+def test_the_variable_that_names_the_file_is_not_taken_for_a_setting() -> None:
+    assert load({}, {"LONGWIRE_CONFIG": "somewhere.toml"}) == Settings()
+
+
+@pytest.mark.parametrize(
+    "name, text, value",
+    [
+        ("port", "0", 0),
+        ("port", "65535", 65_535),
+        ("head_timeout_s", "2.5", 2.5),
+        ("head_timeout_s", "3", 3.0),
+        ("data", "some/where", Path("some/where")),
+        ("host", "::1", "::1"),
+        ("trusted_proxies", "", ()),
+        (
+            "trusted_proxies",
+            "10.0.0.0/8, ::1,192.0.2.7",
+            (ip_network("10.0.0.0/8"), ip_network("::1/128"), ip_network("192.0.2.7/32")),
+        ),
+    ],
+)
+def test_a_text_becomes_a_value_of_the_settings_type(name: str, text: str, value: object) -> None:
+    assert getattr(load({name: text}, {}), name) == value
+    assert getattr(load({}, {f"LONGWIRE_{name.upper()}": text}), name) == value
+
+
+def test_the_file_may_use_the_types_of_toml(tmp_path: Path) -> None:
+    config = from_file(
+        tmp_path,
+        'port = 9000\nhead_timeout_s = 4\nstop_timeout_s = 1.5\negress_allow = ["127.0.0.0/8"]\n',
+    )
+    chosen = load({}, {}, config)
+    assert chosen.port == 9000
+    assert chosen.head_timeout_s == 4.0
+    assert chosen.stop_timeout_s == 1.5
+    assert chosen.egress_allow == (ip_network("127.0.0.0/8"),)
+
+
+# --- what is wrong with them ---
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("port", "eighty"),
+        ("port", "80.5"),
+        ("port", ""),
+        ("port", "-1"),
+        ("port", "65536"),
+        ("workers", "0"),
+        ("head_timeout_s", "soon"),
+        ("head_timeout_s", "nan"),
+        ("head_timeout_s", "inf"),
+        ("head_timeout_s", "-0.1"),
+        ("head_timeout_s", "0"),
+        ("keep_alive_s", "0"),
+        ("token_lifetime_s", "0"),
+        ("token_failures_per_client_max", "0"),
+        ("page_items_default", "0"),
+        ("body_bytes_max", "0"),
+        ("database_connections", "0"),
+        ("trusted_proxies", "10.0.0.1/8"),
+        ("trusted_proxies", "localhost"),
+        ("egress_allow", "127.0.0.1/33"),
+        ("database", "mysql://localhost"),
+        ("host", ""),
+        ("log_level", "loud"),
+        ("log_format", "xml"),
+        ("tls_cert", "cert.pem"),
+        ("tls_key", "key.pem"),
+        ("workers", "2"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_refused_by_name(name: str, text: str) -> None:
+    assert [line for line in complaints({name: text}) if name in line]
+    assert complaints({}, {f"LONGWIRE_{name.upper()}": text}) == complaints({name: text})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "port = true",
+        "port = 80.5",
+        "port = [80]",
+        "head_timeout_s = true",
+        "head_timeout_s = [1]",
+        "host = 127",
+        "data = 5",
+        "data = ['here']",
+        "trusted_proxies = [10]",
+        "trusted_proxies = 10",
+        "trusted_proxies = [['127.0.0.1']]",
+        "secret_key = 5",
+        "database = 2026-01-01",
+    ],
+)
+def test_a_value_of_the_wrong_type_in_the_file_is_refused_by_name(
+    tmp_path: Path, line: str
+) -> None:
+    (complaint,) = complaints(config=from_file(tmp_path, line))
+    assert complaint.startswith(line.partition(" ")[0] + ": ")
+
+
+def test_an_unknown_name_is_refused_with_a_hint_wherever_it_stands(tmp_path: Path) -> None:
+    config = from_file(tmp_path, "prot = 80\n[server]\nport = 80\n")
+    environ = {"LONGWIRE_LOGLEVEL": "debug", "LONGWIRE_XYZZY": "1", "OTHER_PORT": "1"}
+    told = complaints({}, environ, config)
+    assert told == [
+        f"{config}: prot is not a setting; did you mean port?",
+        f"{config}: server is not a setting",
+        "LONGWIRE_LOGLEVEL is not a setting; did you mean log_level?",
+        "LONGWIRE_XYZZY is not a setting",
+    ]
+
+
+def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+    config = from_file(tmp_path, "prot = 80\nworkers = 'many'\n")
+    environ = {"LONGWIRE_EGRESS_ALLOW": "everywhere", "LONGWIRE_TLS_CERT": "cert.pem"}
+    flags = {"log_level": "loud", "page_items_default": "5000"}
+    told = complaints(flags, environ, config)
+    for name in ("prot", "workers", "egress_allow", "tls_cert", "log_level", "page_items_default"):
+        assert [line for line in told if name in line], name
+    assert len(told) == 6
+
+
+@pytest.mark.parametrize("content", [b"port = ", b"port = 80\nport = 81", b"\xff\xfe", None])
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "longwire.toml"
+    if content is not None:
+        path.write_bytes(content)
+    (complaint,) = complaints(config=path)
+    assert complaint.startswith(f"{path}: ")
+
+
+def test_a_complaint_never_repeats_the_key(tmp_path: Path) -> None:
+    told = complaints(config=from_file(tmp_path, "secret_key = 424242424242"))
+    assert "424242424242" not in "".join(told)
+
+
+@pytest.mark.parametrize("url", ["postgresql://localhost/db", "postgres://localhost/db"])
+def test_several_workers_share_a_postgresql(url: str) -> None:
+    assert load({"workers": "4", "database": url}, {}).workers == 4
+
+
+def test_a_certificate_comes_with_its_key() -> None:
+    chosen = load({"tls_cert": "cert.pem", "tls_key": "key.pem"}, {})
+    assert (chosen.tls_cert, chosen.tls_key) == ("cert.pem", "key.pem")
+
+
+def test_settings_cannot_be_changed_once_they_are_made() -> None:
+    chosen = load({}, {})
+    for each in fields(Settings):
+        with pytest.raises(AttributeError):
+            setattr(chosen, each.name, None)

@@ -211,6 +211,7 @@ class App:
                 limits,
                 settings.trusted_proxies,
                 bool(settings.tls_cert),
+                settings.log_level == "debug",
                 _caller_throttle(settings, database),
                 self._keeps_days,
             ),

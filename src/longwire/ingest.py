@@ -8,9 +8,10 @@ waiting is bounded. An answer is given only after the commit.
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
+
+import msgspec
 
 from longwire import metrics
 from longwire.clock import Moment
@@ -24,6 +25,8 @@ from longwire.store.devices import Reporting
 from longwire.store.records import WRITER_BITS, Row
 from longwire.store.schema import group_number
 
+_SEES_DEVICES = {"device.read", "record.read"}
+
 
 class Draft(Protocol):
     """A record that was checked for its form, and knows how it will be answered."""
@@ -34,8 +37,7 @@ class Draft(Protocol):
         """The record as it is stored and answered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(msgspec.Struct, frozen=True):
     kind: int
     ts: Moment
     digest: bytes
@@ -43,8 +45,7 @@ class Item:
     claimed_group: str | None = None  # where the sender believes the device to be
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
+class Unit(msgspec.Struct, frozen=True):
     """What one request brings: all of it is stored, or none."""
 
     actor: Actor
@@ -52,8 +53,7 @@ class Unit:
     is_batch: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(msgspec.Struct, frozen=True):
     """The records as they are answered, and how many of them were there before."""
 
     bodies: list[str]
@@ -176,23 +176,29 @@ def _refusal(tx: Tx, unit: Unit, devices: dict[str, Reporting]) -> LongwireError
     missing: list[Fault] = []
     wrong: list[Fault] = []
     for index, item in enumerate(unit.items):
-        draft = item.draft
-        device = devices.get(draft.device_id)
+        device = devices.get(item.draft.device_id)
         held = access.permissions_in(tx, unit.actor, device.group_id) if device else frozenset()
-        place = f"items[{index}]." if unit.is_batch else ""
-        if device is None or not held & {"device.read", "record.create", "record.read"}:
-            missing.append(
-                Fault(f"{place}device_id", "names no device, or none that is yours to see")
-            )
-        elif "record.create" not in held:
+        if device is not None and "record.create" in held:
+            if item.claimed_group is not None and item.claimed_group != device.group_id:
+                wrong.append(Fault(_place(unit, index, "group_id"), "is not the device's group"))
+        elif device is not None and held & _SEES_DEVICES:
             return NotAllowed(
                 f"This needs the permission record.create in group {device.group_id}."
             )
-        elif item.claimed_group not in (None, device.group_id):
-            wrong.append(Fault(f"{place}group_id", "is not the group of the device"))
+        else:
+            missing.append(
+                Fault(
+                    _place(unit, index, "device_id"),
+                    "names no device, or none that is yours to see",
+                )
+            )
     if missing:
         return NotFound(faults=missing + wrong)
     return BadInput(faults=wrong) if wrong else None
+
+
+def _place(unit: Unit, index: int, field: str) -> str:
+    return f"items[{index}].{field}" if unit.is_batch else field
 
 
 def _row(item: Item, device: Reporting, seq: int) -> Row:

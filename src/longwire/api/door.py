@@ -5,6 +5,7 @@ transaction opened around one operation, and the result or the error written out
 knows HTTP; nothing here knows a rule.
 """
 
+import itertools
 import re
 import secrets
 import time
@@ -21,6 +22,7 @@ from longwire.api.instruments import Instruments
 from longwire.api.paging import PageSeal
 from longwire.api.routes import Call, PlainRoute, Request, Response, Route, by_path
 from longwire.api.wire import InputLimits, check_size, decode_body, decode_query
+from longwire.clock import Moment
 from longwire.errors import (
     BadInput,
     LongwireError,
@@ -60,6 +62,7 @@ class DoorSettings:
     limits: InputLimits
     trusted_proxies: Sequence[Network] = ()
     has_tls: bool = False
+    logs_requests: bool = False
     caller_throttle: Throttle | None = None
     keeps_days: Mapping[str, int] = field(default_factory=dict)
 
@@ -89,6 +92,9 @@ class Door:
         if settings.has_tls:
             self._always += ((b"strict-transport-security", b"max-age=31536000"),)
 
+        # Unique among all processes by its beginning, and in this one by its end.
+        self._request_ids = (f"{secrets.token_hex(5)}{number:07x}" for number in itertools.count())
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
         request = self._request(scope)
@@ -103,13 +109,15 @@ class Door:
         except Exception:
             log.exception("unexpected error", request_id=request.request_id, path=request.path)
             response = _refused(errors.Internal(), request, route)
+        seconds = time.perf_counter() - started
         self._instruments.answered(
             route.path if route else "-",
             request.method if route else "-",
             response.status,
-            time.perf_counter() - started,
+            seconds,
         )
-        _log(request, response, time.perf_counter() - started)
+        if response.status >= 500 or seconds > SLOW_S or self._settings.logs_requests:
+            _log(request, response, seconds)
         await self._send(send, request, response)
 
     # --- the steps of a request ---
@@ -163,11 +171,15 @@ class Door:
 
     async def actor(self, request: Request) -> Actor:
         """Who calls, by the token alone."""
-        digest = self._database.tools.keyring.digest(_token(request))
-        known = self._database.tools.memory.known("tokens", digest)
-        actor = tokens.known_bearer(known, self._database.tools.clock.now())
-        if actor is None:
-            actor = await self._database.read(lambda tx: tokens.bearer(tx, digest))
+        memory, clock = self._database.tools.memory, self._database.tools.clock
+        token = _token(request)
+        found: tuple[Actor, Moment] | None = memory.known("bearers", token)
+        if found is None or found[1] <= clock.now():
+            generation = memory.generation
+            digest = self._database.tools.keyring.digest(token)
+            found = await self._database.read(lambda tx: tokens.bearer(tx, digest))
+            memory.keep("bearers", token, found, since=generation)
+        actor = found[0]
         throttle = self._settings.caller_throttle
         if throttle is not None:
             wait_s = throttle.wait_s(actor.id)
@@ -217,13 +229,13 @@ class Door:
             is_secure = headers.get(b"x-forwarded-proto", b"").strip().lower() == b"https"
             address = self._forwarded_for(headers.get(b"x-forwarded-for", b""), address)
         wished = headers.get(b"x-request-id", b"")
-        request_id = wished.decode() if _REQUEST_ID.fullmatch(wished) else secrets.token_hex(8)
+        request_id = wished.decode() if _REQUEST_ID.fullmatch(wished) else next(self._request_ids)
         return Request(
             scope["method"],
             scope["path"],
             scope["query_string"],
             headers,
-            frozenset(repeated),
+            repeated,
             address,
             is_secure,
             request_id,

@@ -32,7 +32,7 @@ class Call:
     keeps_days: Mapping[str, int]  # how long records of each kind are kept; 0 for ever
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Request:
     """What the door has read of a request."""
 
@@ -40,13 +40,13 @@ class Request:
     path: str
     query_string: bytes
     headers: Mapping[bytes, bytes]
-    repeated_headers: frozenset[bytes]
+    repeated_headers: set[bytes]
     address: str
     is_secure: bool
     request_id: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Response:
     """An answer in bytes, for what is not an operation of the interface."""
 

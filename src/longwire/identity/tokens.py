@@ -50,17 +50,12 @@ def issue(tx: Tx, client_id: str, secret: str, lifetime_s: int) -> Issued:
     return Issued(token, max(1, (expires_at - tx.now) // SECOND))
 
 
-def bearer(tx: Tx, digest: bytes) -> Actor:
-    """Who acts with a token."""
+def bearer(tx: Tx, digest: bytes) -> tuple[Actor, Moment]:
+    """Who acts with a token, and until when."""
     found = access.actor_of_token(tx, digest)
     if found is None or found[1] <= tx.now:
         raise NotAuthenticated("The access token is unknown or over; get a new one.")
-    return found[0]
-
-
-def known_bearer(found: tuple[Actor, Moment] | None, now: Moment) -> Actor | None:
-    """The same from memory, when it is there and not over."""
-    return found[0] if found is not None and found[1] > now else None
+    return found
 
 
 # --- credentials, for the operator's command line ---

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import sqlalchemy as sa
 
 from longwire.clock import Moment
@@ -48,8 +49,7 @@ _TAGS = [column.name for column in _COLUMNS].index("tags")
 _SELECT = sa.select(*_COLUMNS).outerjoin(_state, _state.c.device_number == _table.c.number)
 
 
-@dataclass(frozen=True, slots=True)
-class Reporting:
+class Reporting(msgspec.Struct, frozen=True, gc=False):
     """What storing a record needs to know of its device."""
 
     id: str

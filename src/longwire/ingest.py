@@ -23,7 +23,6 @@ from longwire.store import records as store
 from longwire.store.database import Database, Tx
 from longwire.store.devices import Reporting
 from longwire.store.records import WRITER_BITS, Row
-from longwire.store.schema import group_number
 
 _SEES_DEVICES = {"device.read", "record.read"}
 
@@ -204,7 +203,7 @@ def _place(unit: Unit, index: int, field: str) -> str:
 def _row(item: Item, device: Reporting, seq: int) -> Row:
     return Row(
         item.kind,
-        group_number(device.group_id),
+        device.group_number,
         device.number,
         device.stay,
         item.ts,

@@ -14,7 +14,7 @@ from sqlalchemy.dialects import postgresql
 from longwire.store.database import Tx
 
 # A few sizes, so that a few prepared statements serve every number of rows.
-_CHUNKS = (256, 64, 16, 4, 1)
+_CHUNKS = (256, 128, 64, 32, 16, 8, 4, 2, 1)
 
 
 def insert_many(

@@ -25,10 +25,12 @@ class Tx:
     """An open transaction, the moment it counts as, and what a work may need beside it."""
 
     __slots__ = (
+        "_driver",
         "_learned",
         "changes_rights",
         "connection",
         "generation",
+        "is_postgres",
         "is_write",
         "keyring",
         "memory",
@@ -53,6 +55,8 @@ class Tx:
         self.is_write = is_write
         self.origin: Origin = LOCAL
         self.changes_rights = False
+        self.is_postgres = connection.dialect.name == "postgresql"
+        self._driver: Any = None
         self._learned: dict[tuple[str, str | bytes], Any] = {}
 
     def rows(
@@ -76,13 +80,11 @@ class Tx:
     # --- for hot paths: the driver itself ---
 
     @property
-    def is_postgres(self) -> bool:
-        return self.connection.dialect.name == "postgresql"
-
-    @property
     def driver(self) -> Any:
         """The driver's own connection."""
-        return self.connection.connection.dbapi_connection
+        if self._driver is None:
+            self._driver = self.connection.connection.dbapi_connection
+        return self._driver
 
     def spelled(self, sql: str) -> str:
         """SQL with `:name` for its values, as the driver wants it."""

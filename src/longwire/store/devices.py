@@ -1,7 +1,7 @@
 """Devices, the groups they have been in, and what changes with every message."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -54,15 +54,14 @@ class Reporting(msgspec.Struct, frozen=True, gc=False):
 
     id: str
     number: int
-    group_id: str
+    group_number: int
     stay: int
     name: str
     type: str
+    group_id: str
 
 
-_REPORTING = sa.select(
-    *(_table.c[name] for name in ("id", "number", "group_id", "stay", "name", "type"))
-).where(_table.c.id.in_(sa.bindparam("ids", expanding=True)))
+_REPORTING = "select id, number, group_id, stay, name, type from device where id"
 
 
 def get(tx: Tx, scope: Scope, device_id: str) -> Device | None:
@@ -76,10 +75,22 @@ def among(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> dict[str, Device]:
     return {device.id: device for device in map(_device, tx.rows(statement))}
 
 
-def reporting(tx: Tx, device_ids: Iterable[str]) -> dict[str, Reporting]:
+def reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, Reporting]:
     """Devices that say something, whosever they are; whoever asks must check the group."""
-    rows = tx.rows(_REPORTING, {"ids": list(device_ids)})
-    return {row.id: Reporting(*tuple[Any, ...](row)) for row in rows}
+    if len(device_ids) == 1:
+        rows = tx.hot(f"{_REPORTING} = :id", {"id": next(iter(device_ids))})
+    elif tx.is_postgres:
+        rows = tx.hot(f"{_REPORTING} = any(:ids)", {"ids": list(device_ids)})
+    else:
+        ids = json.dumps(list(device_ids))
+        rows = tx.hot(f"{_REPORTING} in (select value from json_each(:ids))", {"ids": ids})
+    return {row[0]: _reporting(*row) for row in rows}
+
+
+def _reporting(
+    device_id: str, number: int, group_number: int, stay: int, name: str, type_name: str
+) -> Reporting:
+    return Reporting(device_id, number, group_number, stay, name, type_name, str(group_number))
 
 
 def in_group(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page[Device]:

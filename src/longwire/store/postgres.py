@@ -135,10 +135,13 @@ class Postgres:
 
     def _write_one(self, work: Work[T]) -> T:
         with self._engine.connect() as connection:
+            # Said aloud: a work whose statements all go to the driver would otherwise begin a
+            # transaction that SQLAlchemy knows nothing of, and does not commit.
+            transaction = connection.begin()
             tx = self._tx(connection, is_write=True)
             result = work(tx)
             try:
-                connection.commit()
+                transaction.commit()
             except sa.exc.DBAPIError as error:
                 if _is_worth_another_try(error) and not error.connection_invalidated:
                     raise

@@ -124,14 +124,14 @@ class Postgres:
         for _ in range(TRIES_MAX - 1):
             try:
                 return attempt()
-            except sa.exc.DBAPIError as error:
+            except (sa.exc.DBAPIError, psycopg.Error) as error:
                 if not _is_worth_another_try(error):
                     raise
         return attempt()
 
     def _read_one(self, work: Work[T]) -> T:
         with self._reading.connect() as connection:
-            return work(self._tx(connection, is_write=False))
+            return _watched(connection, work, self._tx(connection, is_write=False))
 
     def _write_one(self, work: Work[T]) -> T:
         with self._engine.connect() as connection:
@@ -139,7 +139,7 @@ class Postgres:
             # transaction that SQLAlchemy knows nothing of, and does not commit.
             transaction = connection.begin()
             tx = self._tx(connection, is_write=True)
-            result = work(tx)
+            result = _watched(connection, work, tx)
             try:
                 transaction.commit()
             except sa.exc.DBAPIError as error:
@@ -153,6 +153,16 @@ class Postgres:
     def _tx(self, connection: sa.Connection, *, is_write: bool) -> Tx:
         tools = self.tools
         return Tx(connection, tools.clock.now(), tools.keyring, tools.memory, is_write=is_write)
+
+
+def _watched(connection: sa.Connection, work: Work[T], tx: Tx) -> T:
+    """Run a work; a connection that the driver lost in a hot path is not used again."""
+    try:
+        return work(tx)
+    except psycopg.Error as error:
+        if tx.driver.closed:
+            connection.invalidate(error)
+        raise
 
 
 class _Reading:
@@ -194,16 +204,18 @@ def _refuse_unsafe(connection: sa.Connection) -> None:
             )
 
 
-def _is_worth_another_try(error: sa.exc.DBAPIError) -> bool:
+def _is_worth_another_try(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
     """Nothing was committed, and the reason has passed or a new connection may help."""
     passing = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
-    return isinstance(error.orig, passing) or error.connection_invalidated
+    if isinstance(error, sa.exc.DBAPIError):
+        return isinstance(error.orig, passing) or error.connection_invalidated
+    # What the driver raises without a code of the server's is a connection that went away.
+    is_lost = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
+    return is_lost or isinstance(error, (*passing, psycopg.errors.AdminShutdown))
 
 
 def _translate(error: Exception) -> Exception:
     """A driver's error in the domain's words."""
-    if isinstance(error, LongwireError) or not isinstance(error, sa.exc.SQLAlchemyError):
-        return error
     cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
     if isinstance(cause, psycopg.errors.IntegrityError):
         return Conflict("Something like this was stored just now; look again.")

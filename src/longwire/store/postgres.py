@@ -13,7 +13,7 @@ import psycopg
 import sqlalchemy as sa
 import structlog
 
-from longwire.errors import BadInput, Conflict, LongwireError, OutcomeUnknown, Unavailable
+from longwire.errors import BadInput, Conflict, OutcomeUnknown, Unavailable
 from longwire.store.database import Tools, Tx, Work
 from longwire.store.lanes import Job, Lane, RunJobs
 

@@ -13,6 +13,7 @@ from longwire.api.wire import Paged
 from longwire.errors import wrong
 from longwire.model import Actor, Page, PageRequest
 from longwire.seal import BrokenSeal, Keyring
+from longwire.store.records import Bodies
 
 _NOT_PART_OF_THE_QUESTION = {"limit", "next_token"}
 
@@ -34,7 +35,7 @@ class PageSeal:
             raise wrong("next_token", "does not belong to this list; start without it") from None
         return PageRequest(limit, tuple(msgspec.json.decode(key, type=list[int | str])))
 
-    def close(self, query: Paged, page: Page[Any]) -> str | None:
+    def close(self, query: Paged, page: Page[Any] | Bodies) -> str | None:
         if page.last_key is None:
             return None
         key = msgspec.json.encode(page.last_key).decode()

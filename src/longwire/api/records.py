@@ -281,7 +281,7 @@ def list_records(kind: Kind, call: Call, query: RecordsQuery) -> msgspec.Raw:
     )
     token = call.pages.close(query, page)
     more = f',"nextToken":"{token}"' if token else ""
-    return msgspec.Raw(f'{{"items":[{",".join(page.items)}]{more}}}'.encode())
+    return msgspec.Raw(f'{{"items":[{page.text}]{more}}}'.encode())
 
 
 def take_one(kind: Kind, actor: Actor, body: RecordInput) -> Unit:

@@ -7,12 +7,13 @@ sees what came after and the old one what came before; who may read both sees al
 from longwire.clock import DAY, Moment
 from longwire.errors import NotAllowed, missing
 from longwire.identity import access
-from longwire.model import Actor, Page, PageRequest
+from longwire.model import Actor, PageRequest
 from longwire.store import audit
 from longwire.store import devices as store_devices
 from longwire.store import records as store
 from longwire.store.database import Tx
 from longwire.store.devices import Reporting
+from longwire.store.records import Bodies
 
 KINDS = store.KINDS
 
@@ -27,7 +28,7 @@ def page(
     request: PageRequest,
     *,
     ascending: bool,
-) -> Page[str]:
+) -> Bodies:
     """A page of what a device said, as far as the actor may read it."""
     device = _device(tx, device_id)
     stays = _stays_with(tx, actor, "record.read", device)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from longwire.clock import Moment
-from longwire.model import Page, PageRequest
+from longwire.model import PageRequest
 from longwire.store import schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
@@ -129,6 +129,13 @@ def known_before(tx: Tx, row: Row) -> bool:
 # --- out ---
 
 
+class Bodies(msgspec.Struct, frozen=True):
+    """A page of records, put together as a list of JSON without its brackets."""
+
+    text: str
+    last_key: tuple[int, int] | None = None
+
+
 def page(
     tx: Tx,
     kind: str,
@@ -139,52 +146,113 @@ def page(
     request: PageRequest,
     *,
     ascending: bool,
-) -> Page[str]:
+) -> Bodies:
     """Bodies by timestamp, ties in order of arrival; the other way round when not ascending."""
-    found: list[Any] = []
-    for stay in stays:
-        found += _some(tx, kind, device_number, stay, begin, end, request, ascending)
-    if len(stays) > 1:
-        found.sort(key=lambda row: (row[1], row[2]), reverse=not ascending)
-    items = [row[0] for row in found[: request.limit]]
-    if len(found) <= request.limit:
-        return Page(items)
-    last = found[request.limit - 1]
-    return Page(items, (last[1], last[2]))
-
-
-def _some(
-    tx: Tx,
-    kind: str,
-    device_number: int,
-    stay: int,
-    begin: Moment | None,
-    end: Moment | None,
-    request: PageRequest,
-    ascending: bool,
-) -> list[Any]:
-    values: dict[str, Any] = {
-        "device": device_number,
-        "stay": stay,
-        "begin": _ALL_TIME[0] if begin is None else begin,
-        "end": _ALL_TIME[1] if end is None else end,
-        "limit": request.limit + 1,
-    }
-    beyond = ""
-    if request.after is not None:
-        values["ts"], values["seq"] = request.after
-        # The first half lets the key find the place, the second leaves out what was seen.
-        beyond = (
-            " and ts >= :ts and (ts > :ts or seq > :seq)"
-            if ascending
-            else " and ts <= :ts and (ts < :ts or seq < :seq)"
+    wanted = [
+        _Wanted(
+            kind,
+            device_number,
+            stay,
+            _ALL_TIME[0] if begin is None else begin,
+            _ALL_TIME[1] if end is None else end,
+            request.limit,
+            request.after,
+            ascending,
         )
-    order = "ts, seq" if ascending else "ts desc, seq desc"
-    return tx.hot(
-        f"select body, ts, seq from record_{kind} where device_number = :device and stay = :stay"
-        f" and ts >= :begin and ts < :end{beyond} order by {order} limit :limit",
-        values,
-    )
+        for stay in stays
+    ]
+    if len(wanted) == 1 and not tx.is_postgres:
+        quick = _quick_page(tx, wanted[0])
+        if quick is not None:
+            return quick
+    found = [row for each in wanted for row in each.rows(tx)]
+    if len(wanted) > 1:
+        found.sort(key=lambda row: (row[1], row[2]), reverse=not ascending)
+    text = ",".join(row[0] for row in found[: request.limit])
+    if len(found) <= request.limit:
+        return Bodies(text)
+    last = found[request.limit - 1]
+    return Bodies(text, (last[1], last[2]))
+
+
+class _Wanted(msgspec.Struct, frozen=True):
+    """Which records of one stay, in which order, and after which."""
+
+    kind: str
+    device_number: int
+    stay: int
+    begin: Moment
+    end: Moment
+    limit: int
+    after: tuple[int | str, ...] | None
+    ascending: bool
+
+    def rows(self, tx: Tx) -> list[tuple[Any, ...]]:
+        """(body, ts, seq) of one more than wanted."""
+        order = "ts, seq" if self.ascending else "ts desc, seq desc"
+        return tx.hot(
+            f"select body, ts, seq {self._where()} order by {order} limit :limit",
+            {**self._values(), "limit": self.limit + 1},
+        )
+
+    def joined(self, tx: Tx) -> tuple[Any, ...]:
+        """(bodies, how many, how many instants, the last instant, the seq of that)."""
+        # SQLite takes `seq` from the row that has the largest or smallest `ts`.
+        last, order = ("max(ts)", "ts") if self.ascending else ("min(ts)", "ts desc")
+        return tx.hot(
+            f"select group_concat(body), count(*), count(distinct ts), {last}, seq from"
+            f" (select body, ts, seq {self._where()} order by {order} limit :limit)",
+            {**self._values(), "limit": self.limit},
+        )[0]
+
+    def next_instant(self, tx: Tx, ts: Moment, seq: int) -> Moment | None:
+        """The instant of the record that follows one that stands alone at its instant."""
+        following = msgspec.structs.replace(self, limit=0, after=(ts, seq))
+        beyond = following.rows(tx)
+        return beyond[0][1] if beyond else None
+
+    def _where(self) -> str:
+        beyond = ""
+        if self.after is not None:
+            # The first half lets the key find the place, the second leaves out what was seen.
+            beyond = (
+                " and ts >= :ts and (ts > :ts or seq > :seq)"
+                if self.ascending
+                else " and ts <= :ts and (ts < :ts or seq < :seq)"
+            )
+        return (
+            f"from record_{self.kind} where device_number = :device and stay = :stay"
+            f" and ts >= :begin and ts < :end{beyond}"
+        )
+
+    def _values(self) -> dict[str, Any]:
+        values: dict[str, Any] = {
+            "device": self.device_number,
+            "stay": self.stay,
+            "begin": self.begin,
+            "end": self.end,
+        }
+        if self.after is not None:
+            values["ts"], values["seq"] = self.after
+        return values
+
+
+def _quick_page(tx: Tx, wanted: _Wanted) -> Bodies | None:
+    """A page that SQLite itself puts together, when no two of its records share an instant.
+
+    One row comes back instead of a hundred, each of which would hand the interpreter lock over and
+    take it back. Order among records of one instant is not looked at here: None leaves it to the
+    plain way.
+    """
+    text, number, instants, ts, seq = wanted.joined(tx)
+    if number != instants:
+        return None
+    if number < wanted.limit:
+        return Bodies(text or "")
+    following = wanted.next_instant(tx, ts, seq)
+    if following == ts:
+        return None
+    return Bodies(text, None if following is None else (ts, seq))
 
 
 def count(tx: Tx, kind: str, device_number: int, stays: Sequence[int]) -> int:

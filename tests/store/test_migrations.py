@@ -108,11 +108,24 @@ def tables(database: Database) -> set[str]:
 # --- the tables that the steps arrive at ---
 
 
+def partitions(tx: Tx) -> set[str]:
+    """Tables that are a piece of another one."""
+    if not tx.is_postgres:
+        return set()
+    return {row[0] for row in tx.rows(sa.text("select inhrelid::regclass::text from pg_inherits"))}
+
+
 def differences(database: Database, wanted: sa.MetaData) -> list[Any]:
     """What would have to be changed to get from the database to the wanted tables."""
 
     def work(tx: Tx) -> list[Any]:
-        options = {"compare_type": True, "compare_server_default": True}
+        parts = partitions(tx)
+        options = {
+            "compare_type": True,
+            "compare_server_default": True,
+            # The months come and go while the service runs; their shape is their parent's.
+            "include_name": lambda name, kind, parents: kind != "table" or name not in parts,
+        }
         context = MigrationContext.configure(tx.connection, opts=options)
         found = sa.inspect(tx.connection)
         keys = [
@@ -179,6 +192,8 @@ def test_the_steps_arrive_at_exactly_the_tables_of_the_schema(
     settings: Settings, opened: Opened
 ) -> None:
     database = opened(settings)
+    pieces = database.upgrade(partitions)
+    assert bool(pieces) == (database.engine_name == "postgresql")
     assert differences(database, schema.metadata) == []
     # And the comparison sees every kind of difference, so that its silence means something.
     for change in (

@@ -28,9 +28,10 @@ def _minute_text(minute: int) -> str:
 # RFC 3339 and its obvious relatives: a space for the T, no seconds, no offset, a date alone.
 _SPELLINGS = re.compile(
     r"\d{4}-\d\d-\d\d"
-    r"(?:[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d\d:\d\d)?)?"
+    r"(?:[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d\d:\d\d)?)?",
+    re.ASCII,
 )
-_DIGITS = re.compile(r"-?\d{1,16}(?:\.\d{1,6})?")
+_DIGITS = re.compile(r"-?\d{1,16}(?:\.\d{1,6})?", re.ASCII)
 _DATE_CHARACTERS = 10
 # As seconds this is the year 5138, as milliseconds 1973: nobody means the other one.
 _MILLISECONDS_FROM = 10**11

@@ -220,6 +220,13 @@ def check_depth(raw: bytes, depth_max: int) -> None:
     """Refuse deep nesting before anything recurses into it."""
     if raw.count(b"[") + raw.count(b"{") <= depth_max:
         return
+    # Pairs that hold nothing are taken out, level by level. A large flat list is gone after two or
+    # three; brackets inside of strings, which need not pair, leave the answer to the longer way.
+    brackets = raw.translate(None, _NO_BRACKETS)
+    for _ in range(depth_max):
+        brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")
+        if not brackets:
+            return
     depth = 0
     for bracket in _STRING.sub(b"", raw).translate(None, _NO_BRACKETS):
         depth += 1 if bracket in b"[{" else -1
@@ -414,11 +421,12 @@ def structs_in(struct: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
 
 @functools.cache
 def _struct_fields(struct: type[msgspec.Struct]) -> Sequence[str]:
-    """The fields that hold objects of ours, or lists of them."""
+    """The fields that hold objects of ours, or lists of them, in which settings bound anything."""
     return [
         field.name
         for field in msgspec.structs.fields(struct)
-        if _struct_in(field.type) or _struct_in(_items_in(field.type))
+        if (inner := _struct_in(field.type) or _struct_in(_items_in(field.type)))
+        and any(bounds(each) for each in structs_in(inner))
     ]
 
 

@@ -1,0 +1,95 @@
+"""What devices say, for tests: devices to say it, bodies of every kind, and what was kept of them.
+
+The same words serve a person of a world and an operator of a process: both have the four verbs.
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import httpx
+
+from longwire.api.dates import date_text
+from longwire.clock import Moment
+from tests.world import ok, walk
+
+KINDS = ("data", "event", "geoloc", "telemetry")
+TOTALS = {kind: f"total{word}" for kind in KINDS for word in [f"Device{kind.capitalize()}"]}
+
+Body = dict[str, Any]
+
+_original_ids = (f"original-{number}" for number in itertools.count())
+
+# What each kind asks for beside the device, the moment and the data.
+_NEEDED: dict[str, Body] = {
+    "data": {"configuration": "{}", "__raw": "0a1b", "deviceType": "generic"},
+    "event": {"type": "doorOpened"},
+    "geoloc": {"lat": 48.85, "lng": 2.35},
+    "telemetry": {"deviceType": "generic", "nbBs": 3},
+}
+
+
+class Caller(Protocol):
+    def get(self, path: str, **params: Any) -> httpx.Response: ...
+
+    def post(self, path: str, body: Any = None, **params: Any) -> httpx.Response: ...
+
+
+def devices(caller: Caller, group: str, number: int) -> list[str]:
+    """New devices in a group; their ids."""
+    wish = {
+        "originalDevicesIds": list(itertools.islice(_original_ids, number)),
+        "groupId": group,
+        "type": "generic",
+        "network": "mqtt",
+    }
+    return [made["deviceId"] for made in ok(caller.post("/devices", wish))["items"]]
+
+
+def device(caller: Caller, group: str) -> str:
+    return devices(caller, group, 1)[0]
+
+
+def report(kind: str, device_id: str, at: Moment, words: str = "") -> Body:
+    """The body of a record; two of them are the same record when all four are the same."""
+    return {
+        "deviceId": device_id,
+        "timestamp": date_text(at),
+        "data": words,
+        **_NEEDED[kind],
+    }
+
+
+def say(caller: Caller, kind: str, *told: Any) -> httpx.Response:
+    return caller.post(f"/device/{kind}", report(kind, *told))
+
+
+def say_all(caller: Caller, kind: str, bodies: Sequence[Body]) -> httpx.Response:
+    return caller.post(f"/device/{kind}/batch", {"items": list(bodies)})
+
+
+def said(caller: Caller, kind: str, device_id: str, **params: Any) -> list[Body]:
+    """Everything of one kind that a device said, as far as the caller may read it."""
+    return walk(
+        lambda **page: caller.get(f"/device/{kind}", **page),
+        **{"deviceId": device_id, "limit": 1000, **params},
+    )
+
+
+def words(caller: Caller, kind: str, device_id: str, **params: Any) -> list[str]:
+    return [record["data"] for record in said(caller, kind, device_id, **params)]
+
+
+def metrics(caller: Caller, group: str, begin: Any, end: Any, **params: Any) -> dict[str, Any]:
+    query = {"groupId": group, "beginDate": begin, "endDate": end, **params}
+    return dict(ok(caller.get("/group/metrics", **query)))
+
+
+def counted(caller: Caller, group: str, at: Moment, **params: Any) -> dict[str, int]:
+    """What was counted in a group in the ten years around a moment, by kind; none left out."""
+    years = 5 * 365 * 86_400 * 1_000_000
+    span = {"timeSpan": 10**9}
+    found = metrics(caller, group, date_text(at - years), date_text(at + years), **span, **params)
+    by_kind = {kind: found[name] for kind, name in TOTALS.items()}
+    assert found["totalDeviceMessage"] == sum(by_kind.values())
+    return by_kind

@@ -10,7 +10,7 @@ import os
 import random
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,7 +27,7 @@ from longwire.errors import LongwireError
 from longwire.fleet import catalogue
 from longwire.identity import tokens
 from longwire.model import SYSTEM, DeviceType
-from longwire.serve import INHERITED_SOCKET, serve, serve_as_worker
+from longwire.serve import INHERITED, serve, serve_as_worker
 from longwire.settings import Settings, WrongSettings
 from longwire.store import audit as store_audit
 from longwire.store import credentials as store_credentials
@@ -103,9 +103,9 @@ def serve_command(config: Path | None, **flags: Any) -> None:
     """Serve until told to stop."""
     chosen = _load(config, flags)
     logs.set_up(chosen.log_level, chosen.log_format)
-    inherited = os.environ.pop(INHERITED_SOCKET, None)
+    inherited = os.environ.pop(INHERITED, None)
     if inherited is not None:
-        sys.exit(serve_as_worker(chosen, int(inherited)))
+        sys.exit(serve_as_worker(chosen, inherited))
     sys.exit(serve(chosen, _announce))
 
 
@@ -138,7 +138,8 @@ def migrate_command(config: Path | None, as_json: bool, **flags: Any) -> None:
     """Bring the database to this version's schema, and fill it when it is empty."""
     chosen = _load(config, flags)
     database, keep_key = app.open_database(chosen, Clock(), is_guest=True)
-    prepared = app.prepare(database, chosen, keep_key)
+    with closing(database):
+        prepared = app.prepare(database, chosen, keep_key)
     _print(
         {"steps": prepared.steps, "founded": prepared.founded is not None},
         as_json,
@@ -311,16 +312,28 @@ def _types_in(text: str) -> list[DeviceType]:
         listed = json.loads(text)
         return [
             DeviceType(
-                name=str(each["name"]),
-                display_name=str(each.get("displayName", each["name"])),
-                default_configuration=str(each.get("defaultConfiguration", "{}")),
-                battery=each.get("battery"),
-                firmware_version=each.get("firmwareVersion"),
+                name=_text(each["name"]),
+                display_name=_text(each.get("displayName", each["name"])),
+                default_configuration=_text(each.get("defaultConfiguration", "{}")),
+                battery=_optional_text(each.get("battery")),
+                firmware_version=_optional_text(each.get("firmwareVersion")),
             )
             for each in (listed if isinstance(listed, list) else [listed])
         ]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise click.UsageError(f"the file is not a JSON list of device types: {error}") from error
+
+
+def _text(value: object) -> str:
+    """A text that both databases can keep."""
+    if not isinstance(value, str) or "\x00" in value:
+        raise ValueError(f"{value!r} is not a text")
+    value.encode()
+    return value
+
+
+def _optional_text(value: object) -> str | None:
+    return None if value is None else _text(value)
 
 
 @device_type_group.command("list")
@@ -461,12 +474,10 @@ def _visiting(chosen: Settings) -> Iterator[Database]:
         raise app.CannotStart(f"There is no database in {chosen.data}. {app.HOW_TO_FILL}")
     logs.set_up("error", "auto")
     database, keep_key = app.open_database(chosen, Clock(), is_guest=True)
-    app.prepare(database, chosen, keep_key, may_found=False)
-    database.start()
-    try:
+    with closing(database):
+        app.prepare(database, chosen, keep_key, may_found=False)
+        database.start()
         yield database
-    finally:
-        database.close()
 
 
 def _read(chosen: Settings, work: Callable[[Tx], T]) -> T:

@@ -28,7 +28,7 @@ from longwire.settings import PREFIX, Settings
 EXIT_BROKEN = 70
 BACKLOG = 2_048
 RESTART_AFTER_S = 1.0
-INHERITED_SOCKET = "WORKER_OF_LONGWIRE_SOCKET"  # outside of the settings' prefix
+INHERITED = "WORKER_OF_LONGWIRE_INHERITS"  # outside of the settings' prefix
 
 log = structlog.get_logger()
 
@@ -47,11 +47,19 @@ def serve(settings: Settings, announce: Announce) -> int:
             return _work(settings, listener, announce)
 
 
-def serve_as_worker(settings: Settings, descriptor: int) -> int:
-    """Serve on a socket that the supervising process has opened."""
+def serve_as_worker(settings: Settings, inherited: str) -> int:
+    """Serve on a socket that the supervising process has opened, for as long as that one lives."""
+    descriptor, lifeline = map(int, inherited.split(","))
+    threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
     with socket.socket(fileno=descriptor) as listener:
         settings = replace(settings, port=listener.getsockname()[1])
         return _work(settings, listener, _say_nothing)
+
+
+def _end_with(lifeline: int) -> None:
+    """Stop when the other end of this pipe is gone, and with it the supervising process."""
+    os.read(lifeline, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _say_nothing(settings: Settings, prepared: app.Prepared) -> None:
@@ -160,31 +168,35 @@ def _supervise(settings: Settings, listener: socket.socket, announce: Announce) 
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
+    lifeline, _held = os.pipe()  # nobody writes; it ends when this process does, however it does
+    inherited = (listener.fileno(), lifeline)
     with tempfile.TemporaryDirectory(prefix="longwire-metrics-") as counters:
         environment = {
             **_as_environment(settings),
             "PROMETHEUS_MULTIPROC_DIR": counters,
-            INHERITED_SOCKET: str(listener.fileno()),
+            INHERITED: ",".join(map(str, inherited)),
         }
-        workers = [_start_worker(listener, environment) for _ in range(settings.workers)]
+        workers = [_start_worker(inherited, environment) for _ in range(settings.workers)]
         announce(settings, prepared)
         while not stopping.wait(0.2):
             for index, worker in enumerate(workers):
                 if worker.poll() is not None:
                     log.error("worker ended, starting another", code=worker.returncode)
                     time.sleep(RESTART_AFTER_S)
-                    workers[index] = _start_worker(listener, environment)
+                    workers[index] = _start_worker(inherited, environment)
         for worker in workers:
             worker.terminate()
         codes = [worker.wait() for worker in workers]
     return max((code for code in codes if code > 0), default=0)
 
 
-def _start_worker(listener: socket.socket, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start_worker(
+    inherited: tuple[int, ...], environment: dict[str, str]
+) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-m", "longwire", "serve"],
         env={**os.environ, **environment},
-        pass_fds=[listener.fileno()],
+        pass_fds=inherited,
         start_new_session=True,  # Ctrl-C reaches the supervisor, which stops the workers in order
     )
 

@@ -105,7 +105,7 @@ def test_a_deleted_app_client_is_gone_at_once_with_all_its_tokens(world: World) 
     deleted = ok(ada.delete("/appClient", name=group, appClientId=app.id))
     assert deleted["value"] is True and deleted["message"]
     for person in (app, another_token):
-        assert refused(person.get("/group", groupId=group), 401)
+        refused(person.get("/group", groupId=group), 401)
     assert world.ask_token(app.client_id, app.client_secret).status_code == 401
     ok(second.get("/group", groupId=group))
     refused(ada.delete("/appClient", name=group, appClientId=app.id), 404, "appClientId")

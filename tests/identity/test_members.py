@@ -209,8 +209,15 @@ def test_a_member_gets_another_role_and_it_counts_at_once(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group("group")
     below = ada.group("below", parent=group)
-    ada.invite(bob, group, "viewer")
     rename = {"groupId": below, "name": "new"}
+
+    def role_of_bob() -> str:
+        """Asked before every change too, because what was asked once is remembered."""
+        return str(ok(bob.get("/group", groupId=below))[0]["role"]["id"])
+
+    refused(bob.get("/group", groupId=below), 400, "groupId")
+    ada.invite(bob, group, "viewer")
+    assert role_of_bob() == "viewer"
     refused(bob.put("/group", rename), 403)
     with leaves_in_the_trail(world, (ada.id, "member.update", bob.id)):
         answer = ok(ada.put("/group/user", place(bob, group, "administrator")))
@@ -218,22 +225,27 @@ def test_a_member_gets_another_role_and_it_counts_at_once(world: World) -> None:
     assert (answer["id"], answer["userId"], answer["name"]) == (group, bob.id, "group")
     assert answer["role"]["name"] == "Administrator"
     ok(bob.put("/group", rename))
+    assert role_of_bob() == "administrator"
     with nothing_happens(world):
         assert ok(ada.put("/group/user", place(bob, group, "administrator"))) == answer
     # Bob gives up what he got, and can no longer take it back.
     ok(bob.put("/group/user", place(bob, group, "viewer")))
+    assert role_of_bob() == "viewer"
     with nothing_happens(world):
         refused(bob.put("/group", rename), 403)
         refused(bob.put("/group/user", place(bob, group, "administrator")), 403)
     # The role itself is changed under him.
     custom = ada.role("group.read", "group.update", name="custom")
     ok(ada.put("/group/user", place(bob, group, custom)))
+    assert role_of_bob() == custom
     ok(bob.put("/group", rename))
     ok(ada.put("/role", {"roleId": custom, "groupId": group, "permissions": ["group.read"]}))
+    assert role_of_bob() == custom
     refused(bob.put("/group", rename), 403)
+    # And in the end he is sent away.
     ok(ada.delete("/group/user", groupId=group, userId=bob.id))
-    refused(bob.put("/group", rename), 404, "groupId")
     refused(bob.get("/group", groupId=below), 400, "groupId")
+    refused(bob.put("/group", rename), 404, "groupId")
     assert ok(bob.get("/user/groups"))["items"] == []
 
 

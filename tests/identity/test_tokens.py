@@ -108,7 +108,9 @@ def test_a_token_is_a_uuid_that_lasts_an_hour(world: World) -> None:
     world.clock.let_pass(seconds=3_590)
     ok(held.get("/user/me"))
     world.clock.let_pass(seconds=10)
-    assert refused(held.get("/user/me"), 401)
+    over = held.get("/user/me")
+    refused(over, 401)
+    assert over.headers["www-authenticate"] == "Bearer"
     fresh = Person(world, world.token(ada.client_id, ada.client_secret), ada.id, ("", ""))
     ok(fresh.get("/user/me"))
 
@@ -374,7 +376,7 @@ def test_whoever_guesses_a_secret_must_wait_and_then_may_try_again(make_world: M
     for secret in ("guess", ada.client_secret):  # else the answer would tell a right guess
         response = world.ask_token(ada.client_id, secret)
         denied(response, 429, "invalid_request")
-        assert 18 <= int(response.headers["retry-after"]) <= 20
+        assert 10 <= int(response.headers["retry-after"]) <= 20
     # Impatience neither prolongs the wait nor is it held against others at the same address.
     for _ in range(30):
         denied(world.ask_token(ada.client_id, "guess"), 429, "invalid_request")
@@ -402,7 +404,7 @@ def test_whoever_guesses_clients_must_wait_too(make_world: MakeWorld) -> None:
     response = world.ask_token("cli_6", "guess")
     denied(response, 429, "invalid_request")
     wait_s = int(response.headers["retry-after"])
-    assert 9 <= wait_s <= 10
+    assert 5 <= wait_s <= 10
     denied(world.ask_token(bob.client_id, bob.client_secret), 429, "invalid_request")
     world.clock.let_pass(seconds=wait_s)
     ok(world.ask_token(bob.client_id, bob.client_secret))

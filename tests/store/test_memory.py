@@ -226,7 +226,7 @@ def is_refused(world: World, group: str, token: str | None) -> bool:
 def test_while_the_epoch_cannot_be_read_nothing_remembered_is_believed(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "RIGHTS_WATCH_S", 0.01)
+    monkeypatch.setattr(app, "RIGHTS_WATCH_S", 0.05)
     monkeypatch.setattr(app, "RIGHTS_TRUST_S", 0.1)
     world = make_world()
     memory = world.database.tools.memory

@@ -1,0 +1,389 @@
+"""Two tenants on one service: nothing of the one is seen, named or changed by the other.
+
+The table below holds one right request for every operation, with the ids in it left open. Filled in
+with one tenant's things it must work; with a thing of the other tenant in any place it must be
+refused, for whoever asks, without a word about that thing. An operation that is not in the table
+fails the first test.
+"""
+
+import dataclasses
+import typing
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from longwire import model
+from longwire.api.routes import Route
+from longwire.app import OPERATIONS
+from longwire.identity import tokens
+from longwire.model import SYSTEM
+from tests.world import Person, World, ok
+
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Right:
+    """A right request. `@thing` stands for the id of a tenant's thing; `by` is who may ask."""
+
+    query: Values = field(default_factory=dict)
+    body: Values | None = None
+    by: str = "admin"
+
+
+# In the order in which they are carried out: what one removes no later one needs.
+REQUESTS: dict[tuple[str, str], Right] = {
+    ("GET", "/user/groups"): Right({"userId": "@member", "groupId": "@home"}),
+    ("GET", "/group"): Right({"groupId": "@home"}),
+    ("GET", "/group/users"): Right({"groupId": "@home"}),
+    ("GET", "/group/roles"): Right(),
+    ("GET", "/permission"): Right(),
+    ("GET", "/user/me"): Right(),
+    ("GET", "/user"): Right({"userId": "@member"}),
+    ("POST", "/group"): Right({"parentId": "@home"}, {"name": "new", "tags": ["new"]}),
+    ("PUT", "/group"): Right(
+        body={
+            "groupId": "@home",
+            "name": "changed",
+            "ownerId": "@member",
+            "roleId": "@role",
+            "parent": "@home_parent",
+        }
+    ),
+    ("PUT", "/group/invite"): Right(
+        body={"email": "new@example.com", "groupId": "@home", "roleId": "@role"}
+    ),
+    ("PUT", "/group/user"): Right(
+        body={"userId": "@member", "groupId": "@home", "roleId": "@role"}
+    ),
+    ("PUT", "/user"): Right(body={"name": "changed"}),
+    ("PUT", "/user/vendorToken"): Right(body={"token": "new", "deviceName": "new"}),
+    ("POST", "/role"): Right(body={"name": "new", "description": "", "permissions": "group.read"}),
+    ("PUT", "/role"): Right(body={"roleId": "@role", "groupId": "@home", "name": "changed"}),
+    ("POST", "/appClient"): Right(body={"groupId": "@home", "name": "new"}),
+    ("PUT", "/appClient"): Right(
+        body={"groupId": "@home", "name": "@client_name", "newName": "changed"}
+    ),
+    ("POST", "/user"): Right(body={"email": "late@example.com", "lastName": "new"}, by="operator"),
+    ("POST", "/permission"): Right(
+        body={"permissionId": "new.one", "name": "new", "description": ""}, by="operator"
+    ),
+    ("PUT", "/permission"): Right(
+        body={"permissionId": "new.one", "name": "changed", "description": ""}, by="operator"
+    ),
+    ("DELETE", "/permission"): Right({"permissionId": "new.one"}, by="operator"),
+    # `name` carries the group here.
+    ("DELETE", "/appClient"): Right({"name": "@home", "appClientId": "@client"}),
+    ("DELETE", "/user/vendorToken"): Right({"token": "@push"}),
+    ("DELETE", "/role"): Right({"groupId": "@home", "roleId": "@spare_role", "userId": "@admin"}),
+    ("DELETE", "/group/user"): Right({"groupId": "@home", "userId": "@viewer"}),
+}
+
+# Parameters that name something which belongs to no tenant.
+SHARED = {"permissionId"}
+
+
+class Tenant:
+    """Groups, people and things of one customer, each with a word in it that tells whose it is."""
+
+    def __init__(self, world: World, label: str) -> None:
+        self.world = world
+        self.canary = f"{label}-canary"
+        self.people = {
+            name: world.person(f"{self.canary}-{name}")
+            for name in ("above", "admin", "member", "viewer", "below")
+        }
+        above, admin = self.people["above"], self.people["admin"]
+        over = above.group("over")
+        home = above.group(f"{self.canary} home", over)
+        under = above.group("under", home)
+        texts = {"description": f"{self.canary} about", "tags": [f"{self.canary} tag"]}
+        ok(above.put("/group", {"groupId": home, **texts}))
+        self._settle(home, under)
+        roles = [
+            admin.role("group.read", name=f"{self.canary} role {number}") for number in range(2)
+        ]
+        admin.invite(self.people["member"], home, roles[0])
+        body = {"groupId": home, "name": f"{self.canary} client", "description": self.canary}
+        client = ok(admin.post("/appClient", body))
+        self.people["client"] = Person(
+            world,
+            world.token(client["appClientId"], client["secret"]),
+            client["appClientId"],
+            (client["appClientId"], client["secret"]),
+        )
+        push = f"{self.canary} push"
+        ok(admin.put("/user/vendorToken", {"token": push, "deviceName": f"{self.canary} phone"}))
+        self.things = {
+            "@home": home,
+            "@home_parent": over,
+            "@admin": admin.id,
+            "@member": self.people["member"].id,
+            "@viewer": self.people["viewer"].id,
+            "@role": roles[0],
+            "@spare_role": roles[1],
+            "@client": client["appClientId"],
+            "@client_name": body["name"],
+            "@push": push,
+        }
+        network_token = ok(admin.get("/group", groupId=home))[0]["token"]
+        self.secrets = {self.canary, client["secret"], network_token, *self.things.values()}
+
+    def _settle(self, home: str, under: str) -> None:
+        above = self.people["above"]
+        above.invite(self.people["admin"], home, "administrator")
+        above.invite(self.people["viewer"], home, "viewer")
+        above.invite(self.people["below"], under, "administrator")
+        # Handed over, so that every operation is open to somebody who belongs to `home` alone,
+        # and then moved only as far as they may.
+        ok(above.put("/group", {"groupId": home, "ownerId": self.people["admin"].id}))
+        for person in self.people.values():
+            names = ("name", "firstName", "lastName", "gender")
+            ok(person.put("/user", {name: f"{self.canary} {name}" for name in names}))
+
+    def renew_tokens(self) -> None:
+        for person in self.people.values():
+            person.token = self.world.token(person.client_id, person.client_secret)
+
+
+@dataclass
+class Sent:
+    """A request as it goes out."""
+
+    query: Values
+    body: Values | None
+
+    def words(self) -> str:
+        return repr((self.query, self.body))
+
+
+def filled(right: Right, own: Tenant, foreign: Tenant, places: frozenset[str]) -> Sent:
+    """The request with a thing of the foreign tenant in these places, and own things elsewhere."""
+
+    def fill(values: Values) -> Values:
+        return {
+            name: (foreign if name in places else own).things[value] if is_open(value) else value
+            for name, value in values.items()
+        }
+
+    return Sent(fill(right.query), None if right.body is None else fill(right.body))
+
+
+def is_open(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("@")
+
+
+def open_places(right: Right) -> list[str]:
+    return [name for name, value in {**right.query, **(right.body or {})}.items() if is_open(value)]
+
+
+def attacks(right: Right) -> Iterator[frozenset[str]]:
+    """Which places hold a foreign thing: each alone, and all together."""
+    places = open_places(right)
+    yield from (frozenset([place]) for place in places)
+    if len(places) > 1:
+        yield frozenset(places)
+
+
+def send(person: Person, route: Route, sent: Sent) -> httpx.Response:
+    return person.request(route.method, route.path, params=sent.query, json=sent.body)
+
+
+def key(route: Route) -> tuple[str, str]:
+    return route.method, route.path
+
+
+def in_order() -> list[tuple[Route, Right]]:
+    routes = {key(route): route for route in OPERATIONS}
+    return [(routes[each], right) for each, right in REQUESTS.items() if each in routes]
+
+
+def inputs(route: Route) -> list[str]:
+    return [
+        field.encode_name
+        for struct in (route.query, route.body)
+        if struct is not None
+        for field in msgspec.structs.fields(struct)
+    ]
+
+
+# --- the table is whole ---
+
+
+def test_every_operation_is_in_the_table_with_every_id_it_takes() -> None:
+    assert REQUESTS.keys() == {key(route) for route in OPERATIONS}
+    for route, right in in_order():
+        ids = {name for name in inputs(route) if name.endswith(("Id", "Ids")) or name == "parent"}
+        missing = ids - SHARED - set(open_places(right))
+        assert not missing, f"{route.method} {route.path} takes {missing} too"
+
+
+# --- the other tenant's things ---
+
+
+@pytest.fixture
+def tenants(world: World) -> tuple[Tenant, Tenant]:
+    return Tenant(world, "alpha"), Tenant(world, "bravo")
+
+
+@pytest.fixture
+def strangers(world: World, tenants: tuple[Tenant, Tenant]) -> dict[str, Person]:
+    """People whose time is over, or who never had one."""
+    own, _ = tenants
+    credential = world.write(lambda tx: tokens.credential_for(tx, SYSTEM, own.people["admin"].id))
+    client = (credential.credential.client_id, credential.secret)
+    revoked = Person(world, world.token(*client), own.people["admin"].id, client)
+    expired = Person(world, own.people["admin"].token, own.people["admin"].id, client)
+    ok(expired.get("/user/me"))
+    ok(revoked.get("/user/me"))
+    world.clock.let_pass(seconds=world.settings.token_lifetime_s)
+    for tenant in tenants:
+        tenant.renew_tokens()
+    world.operator.token = world.token(world.operator.client_id, world.operator.client_secret)
+    revoked.token = world.token(*client)
+    world.write(lambda tx: tokens.revoke_credential(tx, SYSTEM, client[0]))
+    return {"expired": expired, "revoked": revoked, "nobody": world.nobody}
+
+
+@dataclass
+class Attempt:
+    """A request that must fail without a word about somebody's things."""
+
+    who: str
+    person: Person
+    sent: Sent
+    about: Tenant
+    statuses: frozenset[int] = frozenset({400, 403, 404})
+
+
+def attempts(
+    right: Right, own: Tenant, foreign: Tenant, strangers: dict[str, Person]
+) -> Iterator[Attempt]:
+    for name, person in own.people.items():
+        for places in attacks(right):
+            yield Attempt(name, person, filled(right, own, foreign, places), foreign)
+    for name, person in strangers.items():
+        for tenant in (own, foreign):
+            sent = filled(right, tenant, tenant, frozenset())
+            yield Attempt(name, person, sent, tenant, frozenset({401}))
+    sent = filled(right, own, own, frozenset())
+    if own.things["@home"] in sent.words():
+        # Whoever belongs below has no say in the group above, and does not see it.
+        yield Attempt("somebody below", own.people["below"], sent, own)
+
+
+def test_foreign_things_are_refused_without_a_word_and_stay_as_they_are(
+    world: World, tenants: tuple[Tenant, Tenant], strangers: dict[str, Person]
+) -> None:
+    before = world.everything()
+    count = 0
+    with ThreadPoolExecutor(16) as pool:
+        for route, right in in_order():
+            tried = list(attempts(right, *tenants, strangers))
+            answers = pool.map(lambda each, route=route: send(each.person, route, each.sent), tried)
+            for each, response in zip(tried, answers, strict=True):
+                case = f"{route.method} {route.path} by {each.who}: {each.sent.words()}"
+                assert response.status_code in each.statuses, f"{case}: {response.text}"
+                assert_silent(response, each.about, each.sent, case)
+            assert world.everything() == before, f"{route.method} {route.path} changed something"
+            count += len(tried)
+    assert count > 300
+
+
+def assert_silent(response: httpx.Response, tenant: Tenant, sent: Sent, case: str) -> None:
+    """Nothing of the tenant is in the answer that the caller did not write themselves."""
+    answer = response.text + repr(response.headers.raw)
+    told = {secret for secret in tenant.secrets if secret in answer and secret not in sent.words()}
+    assert not told, f"{case} tells {told}: {answer}"
+
+
+def test_what_is_asked_without_an_id_answers_with_nothing_foreign(
+    world: World, tenants: tuple[Tenant, Tenant]
+) -> None:
+    own, foreign = tenants
+    shown = 0
+    for route, right in in_order():
+        if route.method != "GET":
+            continue
+        required = {
+            field.encode_name
+            for field in (msgspec.structs.fields(route.query) if route.query else ())
+            if field.required
+        }
+        for name, person in own.people.items():
+            sent = filled(right, own, foreign, frozenset())
+            least = Sent({each: sent.query[each] for each in required}, None)
+            for asked in (sent, least):
+                response = send(person, route, asked)
+                assert_silent(response, foreign, asked, f"{route.method} {route.path} by {name}")
+                shown += own.canary in response.text
+    assert shown > 10, "one's own things are shown"
+
+
+# --- the right requests work, and nothing the server owns can be sent along ---
+
+
+def answer_fields(kind: Any) -> set[str]:
+    """Every member name in an answer, at any depth."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        fields = msgspec.structs.fields(kind)
+        inner = [answer_fields(each.type) for each in fields]
+        return {each.encode_name for each in fields}.union(*inner)
+    return set().union(*(answer_fields(each) for each in typing.get_args(kind)))
+
+
+def own_names() -> set[str]:
+    """How the service spells its fields inside, should that spelling slip through."""
+    kinds = [each for each in vars(model).values() if dataclasses.is_dataclass(each)]
+    return {each.name for kind in kinds for each in dataclasses.fields(kind)}
+
+
+FORGED = "forged"
+
+
+def test_right_requests_work_and_what_the_server_owns_is_ignored_in_them(
+    world: World, tenants: tuple[Tenant, Tenant]
+) -> None:
+    own, _ = tenants
+    callers = {**own.people, "operator": world.operator}
+    everywhere = own_names().union(*(answer_fields(route.reply) for route in OPERATIONS))
+    assert {"id", "createdAt", "ownerId", "removable", "is_operator", "secret"} <= everywhere
+    for route, right in in_order():
+        sent = filled(right, own, own, frozenset())
+        forged = {name: FORGED for name in everywhere if name not in inputs(route)}
+        sent.query |= forged
+        if sent.body is not None:
+            sent.body |= forged
+        response = send(callers[right.by], route, sent)
+        case = f"{route.method} {route.path}"
+        assert response.status_code == 200, f"{case}: {response.text}"
+        assert FORGED not in response.text, case
+        assert FORGED not in repr(world.everything()), case
+    assert FORGED not in repr(world.audit())
+
+
+def test_somebody_elses_id_in_a_request_never_chooses_who_acts(
+    world: World, tenants: tuple[Tenant, Tenant]
+) -> None:
+    own, foreign = tenants
+    victim = foreign.people["admin"].id
+    names = ("userId", "actorId", "createdBy", "updatedBy", "ownerId", "user_id", "id", "sub")
+    callers = {**own.people, "operator": world.operator}
+    for route, right in in_order():
+        caller = callers[right.by]
+        sent = filled(right, own, own, frozenset())
+        claimed = {name: victim for name in names if name not in inputs(route)}
+        sent.query |= claimed
+        if sent.body is not None:
+            sent.body |= claimed
+        before = len(world.audit())
+        response = send(caller, route, sent)
+        case = f"{route.method} {route.path}"
+        assert response.status_code == 200, f"{case}: {response.text}"
+        assert victim not in response.text, case
+        assert {actor for actor, _, _ in world.audit()[before:]} <= {caller.id}, case

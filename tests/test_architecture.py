@@ -1,0 +1,364 @@
+"""How the code is put together, kept by tests: who may import whom, and what lives where.
+
+Each rule is a function from a module's name and syntax tree to what breaks it. Every rule is run
+over the whole of `src`, and over a few lines that break it, to show that it can fail.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import longwire
+
+SOURCE = Path(longwire.__file__).parent
+Rule = Callable[[str, ast.Module], Iterator[str]]
+
+
+def module_name(path: Path) -> str:
+    """`identity.access` for src/longwire/identity/access.py, `store` for its __init__."""
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(path): path for path in sorted(SOURCE.rglob("*.py"))}
+PACKAGES = sorted(
+    module_name(path)
+    for path in SOURCE.rglob("__init__.py")
+    if module_name(path) and path.parent.name != "versions"
+)
+
+
+def broken(rule: Rule, name: str, source: str) -> list[str]:
+    return [f"{name}: {fault}" for fault in rule(name, ast.parse(source))]
+
+
+def room(name: str) -> str:
+    """The room a module belongs to: its package, or the module itself on the ground floor."""
+    return name.partition(".")[0]
+
+
+# --- imports only go down ---
+
+FLOORS = (
+    {"__main__"},
+    {"cli"},
+    {"serve"},
+    {"app"},
+    {"settings", "logs"},
+    {"api"},
+    {"ingest"},
+    {"fleet"},
+    {"delivery"},
+    {"metrics"},
+    {"identity"},
+    {"store"},
+    {"model", "ids"},
+    {"errors", "clock", "seal"},
+)
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """(line, dotted name) of everything a module imports, `from a import b` as a.b."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = "." * node.level + (node.module or "")
+            yield from ((node.lineno, f"{start}.{alias.name}") for alias in node.names)
+
+
+def imports_go_down(name: str, tree: ast.Module) -> Iterator[str]:
+    for line, target in imported(tree):
+        if target.startswith("."):
+            yield f"line {line}: {target} is relative"
+        if not target.startswith("longwire."):
+            continue
+        below = room(target.removeprefix("longwire."))
+        if below not in FLOOR:
+            if below != "__version__":
+                yield f"line {line}: {target} has no floor"
+        elif room(name) != below and FLOOR[below] <= FLOOR.get(room(name), -1):
+            yield f"line {line}: {target} is not below"
+
+
+def imports_stand_at_the_top(name: str, tree: ast.Module) -> Iterator[str]:
+    for function in functions(tree):
+        for node in ast.walk(function):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield f"line {node.lineno}: an import inside {function.name}"
+
+
+def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+# --- SQL lives in the store, transactions in its engines ---
+
+SQL_LIBRARIES = {"sqlalchemy", "alembic", "sqlite3", "psycopg"}
+SQL = re.compile(
+    r"\b(?:select\b.+\bfrom|insert\s+into|update\s+\w+\s+set|delete\s+from"
+    r"|create\s+(?:table|index)|alter\s+table|drop\s+table|order\s+by|group\s+by|pragma\s+\w+)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+ENGINES = {"store.sqlite", "store.postgres"}
+TRANSACTION = re.compile(
+    r"\s*(?:begin(?:\s+\w+)?|commit|rollback(?:\s+to\s+\w+)?|(?:savepoint|release)\s+\w+)\s*;?",
+    re.IGNORECASE,
+)
+# Alembic asks for this word around its steps; the transaction itself is the engine's.
+ALEMBIC = "store.migrations.env"
+
+
+def texts(tree: ast.Module) -> Iterator[ast.Constant]:
+    """Every text of a module but its docstrings."""
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if is_text and id(node) not in docstrings:
+            yield node
+
+
+def sql_stays_in_the_store(name: str, tree: ast.Module) -> Iterator[str]:
+    if room(name) == "store":
+        return
+    for line, target in imported(tree):
+        if room(target) in SQL_LIBRARIES:
+            yield f"line {line}: imports {target}"
+    for text in texts(tree):
+        if SQL.search(text.value):
+            yield f"line {text.lineno}: SQL in {text.value[:40]!r}"
+
+
+def transactions_stay_in_the_engines(name: str, tree: ast.Module) -> Iterator[str]:
+    if name in ENGINES | {ALEMBIC}:
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in {
+            *("begin", "begin_nested", "begin_transaction", "commit", "rollback", "savepoint"),
+        }:
+            yield f"line {node.lineno}: .{node.attr}"
+    for text in texts(tree):
+        if TRANSACTION.fullmatch(text.value):
+            yield f"line {text.lineno}: {text.value!r}"
+
+
+# --- the wire lives in api ---
+
+WEB_LIBRARIES = {
+    *("uvicorn", "uvloop", "httptools", "prometheus_client", "starlette", "litestar", "fastapi"),
+}
+CAMEL = re.compile(r"[a-z]+[0-9]*(?:[A-Z][a-z0-9]*)+")
+STATUSES = {200, 201, 204, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 431, 500, 503}
+# What the operator reads is written like the interface: operator.json, and --json of the commands.
+SPEAKS_TO_THE_OPERATOR = {"cli", "app"}
+# Judges the answers of other people's services.
+SPEAKS_TO_DESTINATIONS = {"delivery"}
+
+
+def the_wire_stays_in_api(name: str, tree: ast.Module) -> Iterator[str]:
+    if room(name) == "api":
+        return
+    for line, target in imported(tree):
+        if room(target) in WEB_LIBRARIES:
+            yield f"line {line}: imports {target}"
+    if room(name) not in SPEAKS_TO_THE_OPERATOR:
+        for text in texts(tree):
+            if CAMEL.fullmatch(text.value):
+                yield f"line {text.lineno}: the interface's spelling {text.value!r}"
+    if room(name) not in SPEAKS_TO_DESTINATIONS:
+        yield from statuses_in(tree)
+
+
+def statuses_in(tree: ast.Module) -> Iterator[str]:
+    """Numbers that are compared with, assigned to or passed as something called a status."""
+    for node in ast.walk(tree):
+        named: list[tuple[str, ast.expr | None]] = []
+        if isinstance(node, ast.keyword):
+            named = [(node.arg or "", node.value)]
+        elif isinstance(node, ast.Assign):
+            named = [(ast.unparse(target), node.value) for target in node.targets]
+        elif isinstance(node, ast.AnnAssign):
+            named = [(ast.unparse(node.target), node.value)]
+        elif isinstance(node, ast.Compare):
+            named = [(ast.unparse(node.left), other) for other in node.comparators]
+        for label, value in named:
+            numbers = {
+                each.value
+                for each in ast.walk(value or ast.Pass())
+                if isinstance(each, ast.Constant)
+            }
+            if re.search(r"status|code", label, re.IGNORECASE) and numbers & STATUSES:
+                yield f"line {value.lineno if value else 0}: a status code in {label}"
+
+
+# --- who may make what ---
+
+
+def only_access_makes_a_scope(name: str, tree: ast.Module) -> Iterator[str]:
+    if name == "identity.access":
+        return
+    known = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "longwire.model"
+        for alias in node.names
+        if alias.name == "Scope"
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            if called in known or called.endswith("model.Scope"):
+                yield f"line {node.lineno}: makes a Scope"
+            changed = ast.unparse(node.args[0]) if node.args else ""
+            if called in {"replace", "dataclasses.replace"} and "scope" in changed.lower():
+                yield f"line {node.lineno}: changes a Scope"
+
+
+TELLS_TIME = re.compile(
+    r"(?:time\.(?:time|time_ns|localtime|gmtime|ctime)|(?:datetime\.)?(?:datetime|date)\."
+    r"(?:now|utcnow|today))"
+)
+
+
+def time_comes_from_the_clock(name: str, tree: ast.Module) -> Iterator[str]:
+    if name == "clock":
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and TELLS_TIME.fullmatch(ast.unparse(node)):
+            yield f"line {node.lineno}: {ast.unparse(node)}"
+    for line, target in imported(tree):
+        if target in {"time.time", "time.time_ns"}:
+            yield f"line {line}: {target}"
+
+
+RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
+    # Each rule with modules that break it.
+    imports_go_down: (
+        ("store.groups", "from longwire.identity import access"),
+        ("identity.groups", "from longwire.api.errors import Problem"),
+        ("identity.groups", "import longwire.fleet.catalogue"),
+        ("fleet.devices", "from longwire.ingest import accept"),
+        ("api.door", "from longwire.settings import Settings"),
+        ("api.door", "from longwire import app"),
+        ("settings", "from longwire import logs"),
+        ("clock", "from longwire.model import Actor"),
+        ("model", "from longwire.ids import new_id"),
+        ("store.groups", "from . import schema"),
+        ("store.groups", "if True:\n    from longwire.somewhere import x"),
+    ),
+    imports_stand_at_the_top: (
+        ("app", "def start():\n    import json"),
+        ("app", "class A:\n    async def start(self):\n        from json import dumps"),
+    ),
+    sql_stays_in_the_store: (
+        ("identity.groups", "import sqlalchemy as sa"),
+        ("api.service", "from sqlite3 import Connection"),
+        ("app", "import psycopg.errors"),
+        ("fleet.devices", "find = 'select id from device where id = :id'"),
+        ("cli", "run('''\n    delete from device\n''')"),
+        ("app", "run(f'update device set name = {name}')"),
+    ),
+    transactions_stay_in_the_engines: (
+        ("api.door", "tx.connection.commit()"),
+        ("store.groups", "with tx.connection.begin_nested():\n    pass"),
+        ("store.upgrade", "driver.execute('begin immediate')"),
+        ("store.memory", "run('ROLLBACK TO work;')"),
+        ("identity.groups", "tx.rollback()"),
+    ),
+    the_wire_stays_in_api: (
+        ("serve", "import uvicorn"),
+        ("store.database", "from prometheus_client import Counter"),
+        ("identity.groups", "fault = missing('groupId', 'group')"),
+        ("store.groups", "row = {'ownerId': 1}"),
+        ("errors", "STATUS = {BadInput: 400}"),
+        ("identity.users", "raise Refused(status=404)"),
+        ("fleet.devices", "if response.status_code == 200:\n    pass"),
+        ("model", "class Refused:\n    status: int = 503"),
+    ),
+    only_access_makes_a_scope: (
+        ("identity.groups", "from longwire.model import Scope\nscope = Scope('group.read')"),
+        ("api.door", "from longwire.model import Scope as Reach\nreach = Reach('x')"),
+        ("store.groups", "from longwire import model\nscope = model.Scope('x')"),
+        ("identity.groups", "from dataclasses import replace\nscope = replace(scope, holder=None)"),
+    ),
+    time_comes_from_the_clock: (
+        ("identity.tokens", "import time\nnow = time.time()"),
+        ("store.sqlite", "import time\nnow = time.time_ns"),
+        ("api.dates", "from datetime import UTC, datetime\nnow = datetime.now(UTC)"),
+        ("api.dates", "import datetime\nnow = datetime.datetime.utcnow()"),
+        ("api.dates", "from datetime import date\nday = date.today()"),
+        ("api.dates", "from time import time\nnow = time()"),
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_source_keeps_to(rule: Rule) -> None:
+    assert len(MODULES) > 50
+    faults = [
+        fault for name, path in MODULES.items() for fault in broken(rule, name, path.read_text())
+    ]
+    assert faults == []
+
+
+@pytest.mark.parametrize(
+    "rule, name, source",
+    [(rule, *each) for rule, wrongs in RULES.items() for each in wrongs],
+    ids=lambda part: getattr(part, "__name__", None),
+)
+def test_the_rule_finds_what_breaks_it(rule: Rule, name: str, source: str) -> None:
+    assert broken(rule, name, source)
+
+
+@pytest.mark.parametrize(
+    "rule, name, source",
+    [
+        (imports_go_down, "app", "from longwire import __version__, settings\nimport json"),
+        (imports_go_down, "store.groups", "from longwire.store import schema"),
+        (imports_go_down, "ids", "from longwire.clock import Moment"),
+        (sql_stays_in_the_store, "api.door", "text = 'Select a device.'"),
+        (sql_stays_in_the_store, "api.door", '"""Rows: select a from b."""'),
+        (transactions_stay_in_the_engines, "store.sqlite", "driver.execute('begin immediate')"),
+        (the_wire_stays_in_api, "api.groups", "import uvicorn\nfault = ('groupId', 404)"),
+        (the_wire_stays_in_api, "app", "content = {'baseUrl': url}"),
+        (the_wire_stays_in_api, "identity.founding", "held = 'appClient.write'\nRETRY_S = 400"),
+        (only_access_makes_a_scope, "identity.access", "from longwire.model import Scope\nScope()"),
+        (only_access_makes_a_scope, "api.door", "Scope = dict\nscope = Scope()"),
+        (time_comes_from_the_clock, "api.door", "import time\nt = time.perf_counter()"),
+        (time_comes_from_the_clock, "serve", "import time\ntime.sleep(time.monotonic())"),
+        (time_comes_from_the_clock, "clock", "import time\nt = time.time_ns()"),
+    ],
+)
+def test_the_rule_lets_pass_what_is_right(rule: Rule, name: str, source: str) -> None:
+    assert broken(rule, name, source) == []
+
+
+def test_every_room_of_the_house_has_its_floor() -> None:
+    rooms = {room(name) for name in MODULES if name} - {""}
+    assert rooms <= FLOOR.keys()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_opens_with_its_card(package: str) -> None:
+    """What it is, what it owns, what it uses or never does: more than a single line."""
+    card = ast.get_docstring(ast.parse(MODULES[package].read_text()))
+    assert card is not None
+    assert len(card.splitlines()) > 2, "a card says more than a name"
+
+
+def test_every_module_says_in_its_first_sentence_what_it_is() -> None:
+    for name, path in MODULES.items():
+        docstring = ast.get_docstring(ast.parse(path.read_text()))
+        assert docstring, name

@@ -1,0 +1,455 @@
+"""The operator's commands: what they print, what they change, and how they refuse."""
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+import structlog
+
+from longwire import __version__, app, cli
+from longwire.clock import Clock
+from longwire.settings import Settings, explained
+from longwire.store import schema
+from tests.conftest import PostgresServer
+from tests.process import longwire, wait_for
+from tests.world import World, ok
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a command left on the terminal, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        assert self.code == 0, self.err
+        return json.loads(self.out)
+
+    @property
+    def sentence(self) -> str:
+        """The one sentence of a command that could not do it."""
+        assert self.code == 2, (self.out, self.err)
+        assert self.out == ""
+        assert self.err.count("\n") == 1, self.err
+        assert self.err.startswith("longwire: "), self.err
+        return self.err.removeprefix("longwire: ").strip()
+
+
+Command = Callable[..., Told]
+
+
+@pytest.fixture
+def command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Command]:
+    """Runs a command in this process, which is quicker, and undoes what it sets for itself."""
+    handlers, level = logging.getLogger().handlers, logging.getLogger().level
+    umask = os.umask(0)
+    monkeypatch.chdir(tmp_path)
+    for variable in [name for name in os.environ if name.startswith("LONGWIRE_")]:
+        monkeypatch.delenv(variable)
+
+    def run(*arguments: object, **variables: str) -> Told:
+        with monkeypatch.context() as during:
+            during.setattr(sys, "argv", ["longwire", *map(str, arguments)])
+            for name, value in variables.items():
+                during.setenv(name, value)
+            capsys.readouterr()
+            with pytest.raises(SystemExit) as ended:
+                cli.main()
+            out, err = capsys.readouterr()
+            return Told(int(ended.value.code or 0), out, err)
+
+    yield run
+    os.umask(umask)
+    structlog.reset_defaults()
+    logging.getLogger().handlers, logging.getLogger().level = handlers, level
+
+
+def where(settings: Settings) -> list[str]:
+    """The flags that lead a command to a database."""
+    return ["--data", str(settings.data), "--database", settings.database]
+
+
+# --- config ---
+
+
+def test_config_prints_every_setting_with_its_value_its_default_and_its_reason(
+    command: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "my.toml").write_text("body_bytes_max = 5000\n")
+    rows = command(
+        *("config", "--json", "--config", "my.toml", "--port", "9000"),
+        LONGWIRE_EGRESS_ALLOW="127.0.0.0/8,::1",
+    ).json
+    assert [row["name"] for row in rows] == [each.name for each in explained()]
+    assert all(row["reason"] for row in rows)
+    row = {each["name"]: each for each in rows}
+    assert (row["port"]["value"], row["port"]["default"]) == (9000, 8080)
+    assert row["body_bytes_max"]["value"] == 5000
+    assert row["egress_allow"]["value"] == ["127.0.0.0/8", "::1/128"]
+    assert row["port"]["flag"] == "--port"
+    assert row["port"]["variable"] == "LONGWIRE_PORT"
+
+    table = command("config", "--port", "9000")
+    assert table.code == 0
+    lines = {line.split()[0]: line for line in table.out.splitlines()}
+    assert lines["port"].split()[1:3] == ["9000", "8080"]
+    assert all(each.name in lines and each.reason in lines[each.name] for each in explained())
+
+
+@pytest.mark.parametrize("form", [["--json"], []])
+def test_config_shows_no_secret(command: Command, form: list[str]) -> None:
+    told = command(
+        *("config", *form, "--database", "postgresql://ada:hunter2@db/lw?sslpassword=hunter3"),
+        LONGWIRE_SECRET_KEY="c0ffee" * 10,
+    )
+    assert told.code == 0
+    assert "c0ffee" not in told.out
+    assert "hunter" not in told.out
+    assert "***" in told.out
+    assert "ada" in told.out, "what is not secret is shown"
+
+
+def test_config_of_a_setting_that_was_not_given_masks_nothing(command: Command) -> None:
+    row = {each["name"]: each for each in command("config", "--json").json}
+    assert row["secret_key"]["value"] == ""
+
+
+# --- credentials ---
+
+
+def test_credentials_are_issued_listed_and_revoked_beside_the_service(
+    command: Command, world: World
+) -> None:
+    at = where(world.settings)
+    issued = command(
+        *("credentials", "issue", "--email", "eve@example.com", "--first-name", "Eve"),
+        *("--last-name", "Adams", "--expires-days", "30", "--json", *at),
+    ).json
+    assert set(issued) == {"clientId", "clientSecret", "userId"}
+    token = world.token(issued["clientId"], issued["clientSecret"])
+    bearer = {"Authorization": f"Bearer {token}"}
+    me = ok(world.http.get("/user/me", headers=bearer))
+    assert (me["id"], me["email"]) == (issued["userId"], "eve@example.com")
+    assert (me["firstName"], me["lastName"]) == ("Eve", "Adams")
+
+    again = command("credentials", "issue", "--email", "EVE@example.com", "--json", *at).json
+    assert again["userId"] == issued["userId"]
+    assert again["clientId"] != issued["clientId"]
+
+    listing = command("credentials", "list", "--json", *at)
+    assert issued["clientSecret"] not in listing.out
+    of_eve = [each for each in listing.json if each["email"] == "eve@example.com"]
+    assert [each["clientId"] for each in of_eve] == [issued["clientId"], again["clientId"]]
+    assert [each["expiresAt"] is None for each in of_eve] == [False, True]
+    table = command("credentials", "list", *at)
+    assert issued["clientId"] in table.out, "an id is printed whole, to be copied"
+    assert issued["clientSecret"] not in table.out
+
+    assert command("credentials", "revoke", issued["clientId"], "--json", *at).json == {
+        "revoked": issued["clientId"]
+    }
+    wait_for(lambda: world.http.get("/user/me", headers=bearer).status_code == 401)
+    assert world.ask_token(issued["clientId"], issued["clientSecret"]).status_code == 401
+    assert world.token(again["clientId"], again["clientSecret"])
+    left = command("credentials", "list", "--json", *at).json
+    assert issued["clientId"] not in {each["clientId"] for each in left}
+    second_time = command("credentials", "revoke", issued["clientId"], *at)
+    assert "credential" in second_time.sentence
+
+
+def test_an_operator_is_issued_under_an_address_of_their_own(
+    command: Command, world: World
+) -> None:
+    at = where(world.settings)
+    made = command(
+        "credentials", "issue", "--email", "root@example.com", "--operator", "--json", *at
+    ).json
+    token = world.token(made["clientId"], made["clientSecret"])
+    body = {"permissionId": "tea.make", "name": "Make tea", "description": "In the kitchen"}
+    bearer = {"Authorization": f"Bearer {token}"}
+    ok(world.http.post("/permission", json=body, headers=bearer))
+
+    plain = command("credentials", "issue", "--email", "eve@example.com", *at)
+    assert plain.code == 0
+    assert [line.split()[0] for line in plain.out.splitlines()] == [
+        "clientId",
+        "clientSecret",
+        "userId",
+    ]
+    promoted = command("credentials", "issue", "--email", "eve@example.com", "--operator", *at)
+    assert "ordinary user" in promoted.sentence
+
+
+def test_an_address_that_is_none_is_refused(command: Command, settings: Settings) -> None:
+    for email in ("", "eve", "@", "eve@", "x" * 500 + "@example.com"):
+        assert command("credentials", "issue", "--email", email, *where(settings)).sentence, email
+
+
+# --- device types ---
+
+
+def test_device_types_are_added_changed_listed_and_removed(
+    command: Command, settings: Settings, tmp_path: Path
+) -> None:
+    at = where(settings)
+    listed = command("device-type", "list", "--json", *at).json
+    built_in = [each["name"] for each in listed]
+    assert built_in == ["button", "generic", "meter", "temperature", "tracker"]
+    assert all(each["builtIn"] for each in listed)
+    assert all(json.loads(each["defaultConfiguration"]) is not None for each in listed)
+
+    added = command(
+        *("device-type", "add", "buoy", "--display-name", "[/red] Buoy", "--battery", "D cell"),
+        *("--firmware-version", "2.1", "--default-configuration", '{"every": 60}', "--json", *at),
+    )
+    assert added.json == {"added": ["buoy"]}
+    buoy = next(
+        each
+        for each in command("device-type", "list", "--json", *at).json
+        if each["name"] == "buoy"
+    )
+    assert buoy == {
+        "name": "buoy",
+        "displayName": "[/red] Buoy",
+        "defaultConfiguration": '{"every": 60}',
+        "battery": "D cell",
+        "firmwareVersion": "2.1",
+        "builtIn": False,
+    }
+    assert "[/red] Buoy" in command("device-type", "list", *at).out, "shown as it is"
+
+    (tmp_path / "types.json").write_text(
+        json.dumps(
+            [
+                {"name": "buoy", "displayName": "Buoy"},
+                {"name": "generic", "displayName": "Anything", "defaultConfiguration": "none"},
+                {"name": "gate"},
+            ]
+        )
+    )
+    from_file = command("device-type", "add", "--file", tmp_path / "types.json", "--json", *at)
+    assert from_file.json == {"added": ["buoy", "generic", "gate"]}
+    now = {each["name"]: each for each in command("device-type", "list", "--json", *at).json}
+    assert now["buoy"]["displayName"] == "Buoy"
+    assert now["generic"]["builtIn"], "a changed one is still built in"
+    assert (now["gate"]["displayName"], now["gate"]["defaultConfiguration"]) == ("gate", "{}")
+
+    assert command("device-type", "remove", "buoy", "--json", *at).json == {"removed": "buoy"}
+    assert "device type" in command("device-type", "remove", "buoy", *at).sentence
+    assert "built in" in command("device-type", "remove", "generic", *at).sentence
+    left = [each["name"] for each in command("device-type", "list", "--json", *at).json]
+    assert left == sorted([*built_in, "gate"])
+
+
+def test_a_file_of_device_types_is_taken_whole_or_not_at_all(
+    command: Command, settings: Settings, tmp_path: Path
+) -> None:
+    at = where(settings)
+    before = command("device-type", "list", "--json", *at).json
+    path = tmp_path / "types.json"
+    for content in (
+        "",
+        "not json",
+        "5",
+        "[5]",
+        '[{"displayName": "nameless"}]',
+        '[{"name": "good"}, {"name": ""}]',
+        '[{"name": "good"}, {"name": "' + "x" * 129 + '"}]',
+        '[{"name": "good", "battery": 5}]',
+        '[{"name": "good", "displayName": "with a \\u0000"}]',
+        '[{"name": "good", "displayName": "half a \\ud83d"}]',
+    ):
+        path.write_text(content)
+        told = command("device-type", "add", "--file", path, *at)
+        assert told.code == 2, content
+        assert "Traceback" not in told.err
+    assert command("device-type", "list", "--json", *at).json == before
+
+
+def test_a_device_type_is_given_by_name_or_by_file(command: Command, settings: Settings) -> None:
+    for arguments in ([], ["buoy", "--file", "-"]):
+        told = command("device-type", "add", *arguments, *where(settings))
+        assert told.code == 2
+        assert "give a NAME or --file" in told.err
+
+
+# --- the audit trail ---
+
+
+def test_the_audit_trail_shows_the_newest_first(command: Command, world: World) -> None:
+    at = where(world.settings)
+    ada = world.person("ada")
+    group = ada.group("harbour")
+    ok(ada.put("/group", {"groupId": group, "name": "port"}))
+    rows = command("audit", "--json", *at).json
+    assert [row["action"] for row in rows[:2]] == ["group.update", "group.create"]
+    newest = rows[0]
+    assert (newest["actor_id"], newest["object_id"], newest["group_id"]) == (ada.id, group, group)
+    assert newest["address"] == "127.0.0.1"
+    assert newest["at"].endswith("Z")
+    assert len(command("audit", "--json", "--limit", "1", *at).json) == 1
+    here = command("audit", "--json", "--group", group, *at).json
+    assert {row["group_id"] for row in here} == {group}
+    assert len(here) < len(command("audit", "--json", "--limit", "10000", *at).json)
+    table = command("audit", *at)
+    assert group in table.out
+    assert newest["request_id"] in table.out
+    assert command("audit", "--limit", "0", *at).code == 2
+
+
+# --- migrate ---
+
+
+def test_migrate_fills_an_empty_folder_and_then_has_nothing_to_do(
+    command: Command, tmp_path: Path
+) -> None:
+    first = command("migrate", "--data", "new", "--json").json
+    assert first["founded"] is True
+    assert first["steps"]
+    kept = json.loads((tmp_path / "new" / "operator.json").read_text())
+    assert set(kept) == {"baseUrl", "authUrl", "clientId", "clientSecret", "userId"}
+    assert command("migrate", "--data", "new", "--json").json == {"steps": [], "founded": False}
+    assert command("migrate", "--data", "new").out == "0 step(s) run\n"
+    other = command("migrate", "--data", "another")
+    assert kept["clientSecret"] not in other.out
+    assert "another/operator.json" in other.out
+    for name in ("longwire.db", "secret.key", "operator.json"):
+        assert (tmp_path / "new" / name).stat().st_mode & 0o777 == 0o600, name
+
+
+def test_the_credentials_name_the_address_that_clients_use(
+    command: Command, tmp_path: Path
+) -> None:
+    addresses = {
+        "plain": ({}, "http://127.0.0.1:8080", "http://127.0.0.1:8080"),
+        "six": ({"LONGWIRE_HOST": "::1"}, "http://[::1]:8080", "http://[::1]:8080"),
+        "public": (
+            {"LONGWIRE_PUBLIC_URL": "https://lw.example/"},
+            "https://lw.example",
+            "https://lw.example",
+        ),
+        "elsewhere": (
+            {"LONGWIRE_AUTH_URL": "https://id.example"},
+            "http://127.0.0.1:8080",
+            "https://id.example",
+        ),
+    }
+    for folder, (variables, base_url, auth_url) in addresses.items():
+        assert command("migrate", "--data", folder, **variables).code == 0
+        kept = json.loads((tmp_path / folder / "operator.json").read_text())
+        assert (kept["baseUrl"], kept["authUrl"]) == (base_url, auth_url), folder
+
+
+# --- refusing ---
+
+
+def test_a_command_never_makes_a_database_by_accident(
+    command: Command, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    commands = (["credentials", "list"], ["device-type", "list"], ["audit"])
+    for arguments in commands:
+        told = command(*arguments, "--data", "nowhere").sentence
+        assert "no database in nowhere" in told
+        assert "longwire serve" in told
+    assert not (tmp_path / "nowhere").exists()
+
+    name = postgres.create()
+    for arguments in commands:
+        told = command(*arguments, "--data", "nowhere", "--database", postgres.url(name)).sentence
+        assert "longwire migrate" in told
+    assert not (tmp_path / "nowhere").exists()
+    database, _ = app.open_database(
+        Settings(data=tmp_path / "looking", database=postgres.url(name)), Clock()
+    )
+    assert database.upgrade(lambda tx: sa.inspect(tx.connection).get_table_names()) == []
+    database.close()
+    postgres.drop(name)
+
+
+def test_what_an_operator_can_mend_is_one_sentence(
+    command: Command, tmp_path: Path, sqlite_template: Path
+) -> None:
+    (tmp_path / "a-file").write_text("")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "longwire.db").write_bytes(b"a shopping list" * 500)
+    (tmp_path / "broken" / "secret.key").write_text("5a" * 32)
+    (tmp_path / "short-key").mkdir()
+    (tmp_path / "short-key" / "longwire.db").write_bytes(b"")
+    (tmp_path / "short-key" / "secret.key").write_text("5a5a")
+    cases = {
+        ("--data", "a-file"): "a-file",
+        ("--data", "broken"): "not a database",
+        ("--data", "short-key"): "32 bytes",
+        ("--data", str(sqlite_template), "--secret-key", "5a" * 32): "another secret key",
+        ("--data", str(sqlite_template), "--secret-key", "not hex"): "secret key",
+        ("--config", "missing.toml"): "missing.toml",
+        ("--database", "mysql://localhost/x"): "postgresql://",
+        ("--database", "postgresql://ada:hunter2@localhost:port/x"): "URL",
+        ("--database", f"postgresql://ada:hunter2@/x?host={tmp_path}"): "cannot be used",
+    }
+    for arguments, word in cases.items():
+        told = command("migrate", *arguments).sentence
+        assert word in told, arguments
+        assert "hunter2" not in told
+
+
+def test_all_wrong_settings_are_named_at_once(command: Command) -> None:
+    told = command("migrate", "--database", "mysql://", LONGWIRE_PORT="http", LONGWIRE_PRT="1")
+    assert told.code == 2
+    assert told.err.startswith("longwire: ")
+    for name in ("database", "port", "LONGWIRE_PRT"):
+        assert name in told.err
+
+
+def test_a_database_from_a_newer_release_is_left_alone(
+    command: Command, settings: Settings
+) -> None:
+    database, _ = app.open_database(settings, Clock())
+    database.upgrade(
+        lambda tx: tx.change(sa.text("update alembic_version set version_num = '9999'"))
+    )
+    database.close()
+    assert "newer version" in command("credentials", "list", *where(settings)).sentence
+    assert "newer version" in command("migrate", *where(settings)).sentence
+
+
+def test_a_lost_key_is_noticed_before_anything_is_written(
+    command: Command, settings: Settings
+) -> None:
+    (settings.data / "secret.key").unlink()
+    told = command("credentials", "issue", "--email", "eve@example.com", *where(settings))
+    assert "Copy secret.key" in told.sentence
+    assert not (settings.data / "secret.key").exists(), "a new one would only hide the loss"
+    database, _ = app.open_database(settings, Clock())
+    emails = sa.select(schema.user.c.email)
+    found = database.upgrade(lambda tx: {row[0] for row in tx.rows(emails)})
+    database.close()
+    assert "eve@example.com" not in found
+
+
+# --- as a process ---
+
+
+def test_the_command_as_it_is_typed(tmp_path: Path) -> None:
+    version = longwire("--version", cwd=tmp_path)
+    assert (version.returncode, version.stdout) == (0, f"longwire {__version__}\n")
+    helping = longwire("serve", "-h", cwd=tmp_path)
+    assert helping.returncode == 0
+    assert all(each.flag in helping.stdout for each in explained())
+    nothing = longwire("credentials", "list", cwd=tmp_path)
+    assert nothing.returncode == 2
+    assert nothing.stdout == ""
+    assert nothing.stderr.startswith("longwire: There is no database in longwire-data.")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,244 @@
+"""What the service says to its operator: in one form, findable by request, without secrets."""
+
+import io
+import json
+import logging
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+
+from longwire import logs
+from tests.process import Service
+from tests.world import copied_folder, ok
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def untouched() -> Iterator[None]:
+    """Setting up the logs changes the whole process; put it back."""
+    handlers, level = logging.getLogger().handlers, logging.getLogger().level
+    yield
+    structlog.reset_defaults()
+    logging.getLogger().handlers, logging.getLogger().level = handlers, level
+
+
+def logged(stream: io.StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+# --- the form ---
+
+
+@pytest.mark.parametrize(
+    "form, stream, is_json",
+    [
+        ("auto", io.StringIO, True),
+        ("auto", Terminal, False),
+        ("json", Terminal, True),
+        ("human", io.StringIO, False),
+    ],
+)
+def test_people_get_lines_and_machines_get_json(
+    form: str, stream: type[io.StringIO], is_json: bool
+) -> None:
+    out = stream()
+    logs.set_up("info", form, out)
+    structlog.get_logger().info("a boat came in", boat="Anna")
+    assert "a boat came in" in out.getvalue()
+    assert "Anna" in out.getvalue()
+    assert out.getvalue().count("\n") == 1
+    assert out.getvalue().startswith("{") == is_json
+    if is_json:
+        (line,) = logged(out)
+        assert line["level"] == "info"
+        assert line["timestamp"].endswith("Z")
+
+
+@pytest.mark.parametrize(
+    "level, heard",
+    [
+        ("debug", ["debug", "info", "warning", "error"]),
+        ("info", ["info", "warning", "error"]),
+        ("warning", ["warning", "error"]),
+        ("error", ["error"]),
+    ],
+)
+def test_the_level_is_kept(level: str, heard: list[str]) -> None:
+    out = io.StringIO()
+    logs.set_up(level, "json", out)
+    for each in ("debug", "info", "warning", "error"):
+        getattr(structlog.get_logger(), each)("something")
+    assert [line["level"] for line in logged(out)] == heard
+
+
+def test_what_libraries_say_has_the_same_form_and_only_warnings_get_through() -> None:
+    out = io.StringIO()
+    logs.set_up("debug", "json", out)
+    library = logging.getLogger("some.library")
+    library.debug("chatter")
+    library.info("chatter")
+    library.warning("%d boats are late", 2)
+    (line,) = logged(out)
+    assert line["event"] == "2 boats are late"
+    assert line["level"] == "warning"
+    assert line["logger"] == "some.library"
+
+
+@pytest.mark.parametrize("form", ["json", "human"])
+def test_an_error_shows_where_it_happened_but_not_what_was_in_hand(form: str) -> None:
+    out = io.StringIO()
+    logs.set_up("info", form, out)
+
+    def fail(client_secret: str) -> None:
+        raise RuntimeError("the mast broke")
+
+    try:
+        fail("canary-" + "in-a-variable")
+    except RuntimeError:
+        structlog.get_logger().exception("unexpected")
+        logging.getLogger("library").exception("unexpected too")
+    assert out.getvalue().count("RuntimeError: the mast broke") == 2
+    assert "in fail" in out.getvalue()
+    assert "canary-in-a-variable" not in out.getvalue()
+    if form == "json":
+        assert len(logged(out)) == 2, "one line each"
+
+
+# --- secrets ---
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "secret",
+        "clientSecret",
+        "client_secret",
+        "password",
+        "Authorization",
+        "token",
+        "access_token",
+        "pushToken",
+        "pac",
+        "params",
+    ],
+)
+def test_a_value_under_a_telling_name_is_never_written(name: str) -> None:
+    out = io.StringIO()
+    logs.set_up("info", "json", out)
+    structlog.get_logger().info("something", **{name: "canary", "boat": "Anna"})
+    (line,) = logged(out)
+    assert line[name] == "***"
+    assert line["boat"] == "Anna"
+
+
+@pytest.mark.parametrize("form", ["json", "human"])
+def test_no_secret_reaches_the_logs_of_a_service_even_when_it_tells_everything(
+    sqlite_template: Path, tmp_path: Path, form: str
+) -> None:
+    data = copied_folder(sqlite_template, tmp_path / "data")
+    service = Service(data, "--log-level", "debug", "--log-format", form)
+    try:
+        service.started()
+        secrets = everything_secret_was_sent_to(service)
+        assert service.stop() == 0
+        written = service.out + service.err
+        assert "/user/vendorToken" in written, "every request is told"
+        assert "unexpected error" in written, "and the failure too"
+        leaked = {name for name, secret in secrets.items() if secret in written}
+        assert leaked == set()
+    finally:
+        service.clean_up()
+
+
+def everything_secret_was_sent_to(service: Service) -> dict[str, str]:
+    """Requests that carry or answer secrets, right and wrong ones; the secrets by name."""
+    operator = service.operator
+    http, bearer = service.http, service.bearer
+    group = ok(service.post_group("harbour"))
+    client = ok(
+        http.post("/appClient", json={"groupId": group["id"], "name": "app"}, headers=bearer)
+    )
+    secrets = {
+        "client secret": operator["clientSecret"],
+        "access token": service.token,
+        "network token": group["token"],
+        "app client secret": client["secret"],
+        "secret key": (service.data / "secret.key").read_text().strip(),
+        "push token": "canary-push-1f0c",
+        "push token that failed": "canary-push-2a9d",
+        "wrong secret": "canary-wrong-3b8e",
+        "wrong token": "canary-token-4c7f",
+        "token in the query": "canary-query-5d60",
+        "text of a broken body": "canary-body-6e51",
+    }
+    ok(http.put("/user/vendorToken", json={"token": secrets["push token"]}, headers=bearer))
+    http.post(
+        "/oauth2/token?grant_type=client_credentials",
+        auth=(operator["clientId"], secrets["wrong secret"]),
+        headers={"Content-Type": "application/x-www-form-urlencoded"},
+    )
+    http.post(f"/oauth2/token?client_secret={secrets['wrong secret']}")
+    http.get("/user/me", headers={"Authorization": f"Bearer {secrets['wrong token']}"})
+    http.get(f"/user/me?token={secrets['token in the query']}")
+    http.put("/user/vendorToken", content=secrets["text of a broken body"], headers=bearer)
+    fail_inside(service, secrets["push token that failed"])
+    return secrets
+
+
+def fail_inside(service: Service, push_token: str) -> None:
+    """Take a table away from under the service, so that it fails with the secret in hand."""
+    visitor = sqlite3.connect(service.data / "longwire.db")
+    visitor.execute("alter table push_token rename to hidden")
+    visitor.close()
+    answer = service.http.put(
+        "/user/vendorToken", json={"token": push_token}, headers=service.bearer
+    )
+    assert answer.status_code == 500
+    assert push_token not in answer.text
+
+
+# --- finding a request ---
+
+
+def test_a_request_is_found_in_the_log_by_the_id_that_its_caller_was_told(
+    sqlite_template: Path, tmp_path: Path
+) -> None:
+    service = Service(
+        copied_folder(sqlite_template, tmp_path / "data"), "--log-level", "debug"
+    ).started()
+    try:
+        ours = service.http.get("/user/me").headers["x-request-id"]
+        theirs = service.http.get("/nowhere", headers={"X-Request-Id": "trace-me-7"})
+        assert theirs.headers["x-request-id"] == "trace-me-7"
+        forged = 'x"} {"event":"forged"'
+        service.http.get("/nowhere", headers={"X-Request-Id": forged})
+        assert service.stop() == 0
+    finally:
+        service.clean_up()
+    told = {line["request_id"]: line for line in service.log if line["event"] == "request"}
+    assert (told[ours]["path"], told[ours]["status"]) == ("/user/me", 401)
+    assert (told["trace-me-7"]["method"], told["trace-me-7"]["status"]) == ("GET", 404)
+    assert told[ours]["address"] == "127.0.0.1"
+    assert told[ours]["seconds"] >= 0
+    assert forged not in told
+
+
+def test_at_the_usual_level_a_request_that_went_well_is_not_told(
+    sqlite_template: Path, tmp_path: Path
+) -> None:
+    service = Service(copied_folder(sqlite_template, tmp_path / "data")).started()
+    try:
+        ok(service.post_group("harbour"))
+        service.http.get("/nowhere")
+        assert service.stop() == 0
+    finally:
+        service.clean_up()
+    assert [line["event"] for line in service.log] == ["stopped"]

@@ -1,0 +1,346 @@
+"""`longwire serve` as a process: its first start, its end, its workers, and what it refuses."""
+
+import datetime
+import json
+import re
+import shutil
+import signal
+import socket
+import sqlite3
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from longwire.settings import Settings
+from tests.conftest import PostgresServer
+from tests.process import Service, longwire, wait_for
+from tests.world import ok
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Service]]:
+    """Starts services; whatever still runs is killed afterwards."""
+    services: list[Service] = []
+
+    def start(data: Path = tmp_path / "data", *flags: str, **how: Any) -> Service:
+        services.append(Service(data, *flags, **how))
+        return services[-1].started()
+
+    yield start
+    for service in services:
+        service.clean_up()
+
+
+def refusal(*flags: str, cwd: Path, **variables: str) -> str:
+    """The one sentence of a service that did not start."""
+    told = longwire("serve", *flags, cwd=cwd, **variables)
+    assert told.returncode == 2, told
+    assert told.stdout == ""
+    assert told.stderr.count("\n") == 1, told.stderr
+    return told.stderr.removeprefix("longwire: ").strip()
+
+
+# --- starting ---
+
+
+def test_a_first_start_hands_out_credentials_once_and_a_later_one_is_silent_and_quick(
+    serve: Callable[..., Service], tmp_path: Path
+) -> None:
+    service = serve()
+    operator = service.operator
+    assert set(operator) == {"baseUrl", "authUrl", "clientId", "clientSecret", "userId"}
+    assert operator["baseUrl"] == operator["authUrl"] == service.url
+    for name in ("operator.json", "secret.key", "longwire.db"):
+        assert (service.data / name).stat().st_mode & 0o777 == 0o600, name
+    assert service.data.stat().st_mode & 0o777 == 0o700
+    assert f"client id      {operator['clientId']}\n" in service.out
+    assert f"client secret  {operator['clientSecret']}\n" in service.out
+
+    granted = json.loads(run_as_printed(service.out))
+    assert granted["token_type"] == "Bearer"
+    me = ok(
+        service.http.get("/user/me", headers={"Authorization": f"Bearer {granted['access_token']}"})
+    )
+    assert me["id"] == operator["userId"]
+    ok(service.post_group("kept"))
+    assert service.stop() == 0
+
+    began = time.monotonic()
+    again = serve()
+    assert time.monotonic() - began < 10, "three seconds on a machine with nothing else to do"
+    assert again.out.count("\n") == 1
+    assert operator["clientId"] not in again.out + again.err
+    assert operator["clientSecret"] not in again.out + again.err
+    assert again.operator == operator
+    assert again.group_names() == {"kept"}
+
+
+def run_as_printed(out: str) -> str:
+    """Do what the first start says: run its line for curl."""
+    (line,) = [line.strip() for line in out.splitlines() if line.strip().startswith("curl ")]
+    if shutil.which("curl") is not None:
+        return subprocess.run(
+            ["bash", "-c", line], capture_output=True, text=True, timeout=30, check=True
+        ).stdout
+    found = re.fullmatch(r"curl -s -X POST -u '(.+):(.+)' -H '(.+): (.+)' '(.+)'", line)
+    assert found, line
+    client_id, secret, name, value, url = found.groups()
+    return httpx.post(url, auth=(client_id, secret), headers={name: value}).text
+
+
+def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        told = refusal("--port", str(port), "--data", "data", cwd=tmp_path)
+    assert told.startswith(f"Cannot listen on 127.0.0.1:{port}: Address already in use.")
+    assert "--port" in told
+    assert not (tmp_path / "data").exists(), "nothing was made for a service that cannot start"
+
+
+def test_another_key_is_refused_and_a_given_one_takes_its_place(
+    serve: Callable[..., Service], sqlite_template: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(sqlite_template, data)
+    right = (data / "secret.key").read_text().strip()
+    (data / "secret.key").write_text("5a" * 32)
+    told = refusal("--data", "data", "--port", "0", cwd=tmp_path)
+    assert "another secret key" in told
+    assert "LONGWIRE_SECRET_KEY" in told
+    service = serve(data, LONGWIRE_SECRET_KEY=right)
+    assert service.token, "its seals open again"
+
+
+def test_several_workers_need_postgresql(tmp_path: Path) -> None:
+    told = refusal("--workers", "2", "--data", "data", "--port", "0", cwd=tmp_path)
+    assert told.startswith("workers: ")
+    assert "PostgreSQL" in told
+    assert not (tmp_path / "data").exists()
+
+
+# --- TLS ---
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, Path]:
+    """A certificate for this machine that nobody but us has signed, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.datetime.now(datetime.UTC)
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    cert_path, key_path = tmp_path / "cert.pem", tmp_path / "key.pem"
+    cert_path.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    key_path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return cert_path, key_path
+
+
+def test_with_a_certificate_everything_is_https(
+    serve: Callable[..., Service], certificate: tuple[Path, Path], tmp_path: Path
+) -> None:
+    cert, key = certificate
+    service = serve(tmp_path / "data", "--tls-cert", str(cert), "--tls-key", str(key))
+    assert service.url.startswith("https://")
+    assert service.operator["baseUrl"] == service.url
+    trusting = ssl.create_default_context(cafile=str(cert))
+    at = service.url.replace("127.0.0.1", "localhost")
+    with httpx.Client(base_url=at, verify=trusting) as http:
+        answer = http.get("/user/me", headers=service.bearer)
+    assert ok(answer)["id"] == service.operator["userId"]
+    assert "max-age=" in answer.headers["strict-transport-security"]
+    with pytest.raises(httpx.TransportError):
+        httpx.get(service.url.replace("https", "http") + "/health/live")
+    service.http.close()
+    assert service.stop() == 0
+
+
+def test_a_certificate_that_cannot_be_used_is_one_sentence(
+    certificate: tuple[Path, Path], tmp_path: Path
+) -> None:
+    cert, key = map(str, certificate)
+    (tmp_path / "nonsense.pem").write_text("nonsense")
+    for wrong in (
+        ("--tls-cert", cert, "--tls-key", "missing.pem"),
+        ("--tls-cert", "nonsense.pem", "--tls-key", key),
+    ):
+        told = refusal(*wrong, "--data", "data", "--port", "0", cwd=tmp_path)
+        assert told.startswith("The certificate "), told
+    assert "both or neither" in refusal("--tls-cert", cert, "--port", "0", cwd=tmp_path)
+    assert not (tmp_path / "data").exists(), "credentials are not shown by what does not start"
+
+
+# --- ending ---
+
+
+class Posting(threading.Thread):
+    """One request to create a group, on a connection of its own."""
+
+    def __init__(self, service: Service, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self.status: int | None = None
+        self._service = service
+        self._headers = service.bearer
+        self.start()
+
+    def run(self) -> None:
+        with httpx.Client(base_url=self._service.url, timeout=30) as http:
+            answer = http.post("/group", json={"name": self.name}, headers=self._headers)
+        self.status = answer.status_code
+
+
+def waiting_writes(service: Service) -> float:
+    text = service.http.get("/metrics").text
+    found = re.search(r'longwire_database_waiting\{lane="write"\} (\S+)', text)
+    return float(found[1]) if found else 0.0
+
+
+def pile_up(service: Service, count: int) -> list[Posting]:
+    """Requests that have arrived and wait for the database, which somebody else holds."""
+    requests: list[Posting] = []
+    while waiting_writes(service) < count:
+        before = waiting_writes(service)
+        requests.append(Posting(service, f"group {len(requests)}"))
+        deadline = time.monotonic() + 0.3  # the writer has taken the first ones off the queue
+        while waiting_writes(service) == before and time.monotonic() < deadline:
+            time.sleep(0.01)
+    return requests
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_answers_every_request_that_had_arrived(
+    serve: Callable[..., Service], how: signal.Signals
+) -> None:
+    service = serve()
+    assert service.token
+    holder = sqlite3.connect(service.data / "longwire.db", isolation_level=None)
+    holder.execute("begin immediate")
+    requests = pile_up(service, 10)
+    service.signal(how)
+    wait_for(lambda: not service.answers())
+    assert not service.is_over, "it waits for those who wait"
+    holder.execute("rollback")
+    holder.close()
+    for request in requests:
+        request.join(30)
+    assert [request.status for request in requests] == [200] * len(requests)
+    assert service.ended() == 0
+    assert service.log[-1]["event"] == "stopped"
+    assert not (service.data / "longwire.db-wal").exists(), "the log was emptied at the end"
+    assert serve().group_names() == {request.name for request in requests}
+
+
+def test_a_stop_waits_no_longer_than_it_was_told(
+    serve: Callable[..., Service], tmp_path: Path
+) -> None:
+    service = serve(tmp_path / "data", "--stop-timeout-s", "1")
+    half = socket.create_connection(("127.0.0.1", int(service.url.rpartition(":")[2])))
+    half.sendall(
+        f"POST /group HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        f"Authorization: Bearer {service.token}\r\nContent-Length: 100\r\n\r\n{{".encode()
+    )
+    wait_for(service.answers)
+    service.signal(signal.SIGTERM)
+    began = time.monotonic()
+    assert service.ended() == 0
+    assert time.monotonic() - began < 10, "the request would have had 30 s to arrive"
+    half.close()
+
+
+# --- several workers ---
+
+
+@pytest.fixture
+def engine() -> str:
+    return "postgresql"
+
+
+def workers_of(service: Service) -> set[int]:
+    return {child.pid for child in psutil.Process(service.pid).children()}
+
+
+def test_several_workers_serve_one_port_replace_each_other_and_stop_together(
+    serve: Callable[..., Service], settings: Settings
+) -> None:
+    database = ("--database", settings.database)
+    service = serve(settings.data, *database, "--workers", "2", "--database-connections", "2")
+    assert "client secret" not in service.out, "it was founded before"
+    first = workers_of(service)
+    assert len(first) == 2
+    requests = [Posting(service, f"group {number}") for number in range(20)]
+    for request in requests:
+        request.join(30)
+    assert [request.status for request in requests] == [200] * 20
+    wait_for(lambda: counted(service, "/group") == 20)
+
+    killed = min(first)
+    psutil.Process(killed).kill()
+    wait_for(lambda: len(workers_of(service) - {killed}) == 2)
+    assert len(first & workers_of(service)) == 1, "the other one went on"
+    for number in range(10):
+        ok(service.post_group(f"later {number}"))
+
+    last = workers_of(service)
+    assert service.stop() == 0
+    assert not any(psutil.pid_exists(pid) for pid in last)
+    assert "longwire serves" not in service.err
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(service.url + "/health/live")
+
+
+def test_workers_do_not_outlive_the_process_that_supervises_them(
+    serve: Callable[..., Service], settings: Settings
+) -> None:
+    service = serve(settings.data, "--database", settings.database, "--workers", "2")
+    orphans = [psutil.Process(pid) for pid in workers_of(service)]
+    service.kill()
+    _, alive = psutil.wait_procs(orphans, timeout=20)
+    for orphan in alive:
+        orphan.kill()
+    assert alive == [], "they would keep the port"
+
+
+def counted(service: Service, path: str) -> float:
+    """How many successful posts all workers together have counted, whichever of them is asked."""
+    text = service.http.get("/metrics").text
+    pattern = rf'longwire_requests_total\{{method="POST",path="{path}",status="200"\}} (\S+)'
+    found = re.search(pattern, text)
+    return float(found[1]) if found else 0.0
+
+
+def test_a_first_start_with_several_workers_shows_the_credentials_once(
+    serve: Callable[..., Service], postgres: PostgresServer, tmp_path: Path
+) -> None:
+    name = postgres.create()
+    service = serve(tmp_path / "new", "--database", postgres.url(name), "--workers", "2")
+    assert service.out.count(service.operator["clientSecret"]) == 2, "on its line and in curl's"
+    assert json.loads(run_as_printed(service.out))["access_token"]
+    assert service.stop() == 0
+    postgres.drop(name)

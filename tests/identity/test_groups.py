@@ -760,3 +760,13 @@ def test_two_who_move_groups_under_each_other_make_no_circle(world: World) -> No
             assert_paths_follow_from_parents(world)
             for group in (north, south):
                 ok(ada.put("/group", {"groupId": group, "parent": ""}))
+
+
+def test_a_small_right_does_not_become_a_large_one_by_moving_the_group(world: World) -> None:
+    ada, eve = world.person("ada"), world.person("eve")
+    group = ada.group()
+    ada.invite(eve, group, ada.role("group.read", "group.update"))
+    home = eve.group("home")
+    before = world.everything()
+    refused(eve.put("/group", {"groupId": group, "parent": home}), 403)
+    assert world.everything() == before

@@ -252,8 +252,8 @@ class Door:
         """The last hop that is not one of our own proxies; earlier ones can be made up."""
         for hop in reversed([part.strip() for part in header.decode("latin-1").split(",")]):
             if hop:
-                address = hop
-            if not self._is_trusted(hop):
+                address = _without_port(hop)
+            if not self._is_trusted(address):
                 break
         return address
 
@@ -268,6 +268,13 @@ class Door:
         start = {"type": "http.response.start", "status": response.status, "headers": headers}
         await send(start)
         await send({"type": "http.response.body", "body": response.body})
+
+
+def _without_port(hop: str) -> str:
+    """Some proxies write the port of the caller as well: `192.0.2.7:4711`, `[2001:db8::7]:4711`."""
+    if hop.startswith("["):
+        return hop[1:].partition("]")[0]
+    return hop.partition(":")[0] if hop.count(":") == 1 else hop
 
 
 def _token(request: Request) -> str:

@@ -274,6 +274,11 @@ def _move(tx: Tx, actor: Actor, group: Group, parent_id: str | None) -> str | No
 
 def _require_place(tx: Tx, actor: Actor, group: Group, parent_id: str) -> None:
     access.enter(tx, actor, "group.create", parent_id, field="parent_id")
+    # Whoever administers the new parent will administer this group: that is for somebody to grant
+    # who holds as much themselves, or a small right would become a large one by way of a new home.
+    administrator = access.role_named(tx, group.administrator_role_id)
+    assert administrator is not None  # it is built in
+    access.require_grant(tx, actor, group.id, administrator)
     path = access.path_up(tx, parent_id)
     if group.id in path:
         raise wrong("parent_id", "lies in the group itself")

@@ -57,6 +57,7 @@ def change(
     permissions: Sequence[str] | None,
 ) -> Role:
     """Change a role for everyone who holds it; all of them at or below the group."""
+    rights.change(tx)
     role = _in_hands(tx, actor, role_id, group_id)
     changed = replace(
         role,
@@ -67,7 +68,6 @@ def change(
     added = set(changed.permissions) - set(role.permissions)
     if not access.can_grant(tx, actor, group_id, added):
         raise NotAllowed("A role can be given only what you hold yourself in this group.")
-    rights.change(tx)
     store.save(tx, changed)
     audit.note(
         tx, actor, "role.update", role_id, group_id=group_id, detail=" ".join(changed.permissions)
@@ -77,6 +77,7 @@ def change(
 
 def delete(tx: Tx, actor: Actor, role_id: str, group_id: str, user_id: str) -> Role:
     """Delete a role; the named person, if they hold it in the group, falls back to its default."""
+    rights.change(tx)
     role = _in_hands(tx, actor, role_id, group_id)
     scope = access.enter(tx, actor, "role.write", group_id)
     holder = store_groups.member(tx, scope, group_id, user_id)
@@ -88,7 +89,6 @@ def delete(tx: Tx, actor: Actor, role_id: str, group_id: str, user_id: str) -> R
         raise wrong("role_id", f"is still held by {others} other member(s); give them another role")
     if store.is_default_somewhere(tx, role_id):
         raise wrong("role_id", "is the default role of a group; choose another default first")
-    rights.change(tx)
     if holder is not None and falls_back:
         _fall_back(tx, actor, holder)
     store.delete(tx, role_id)

@@ -6,6 +6,8 @@ from collections.abc import Hashable
 
 from longwire.clock import SECOND, Clock, Moment
 
+DEBT_MAX = 60.0
+
 
 class Throttle:
     """Each key may take `burst` at once and `per_minute` in the long run.
@@ -27,7 +29,11 @@ class Throttle:
         return 0 if lacking <= 0 else max(1, math.ceil(lacking / self._per_moment / SECOND))
 
     def take(self, key: Hashable) -> None:
-        self._buckets[key] = (max(0.0, self._level(key) - 1), self._clock.now())
+        """Take one; those that were let in at the same time may run into debt, which is waited off.
+
+        So many guesses made at once are paid for later, and the long run stays what it should be.
+        """
+        self._buckets[key] = (max(-DEBT_MAX, self._level(key) - 1), self._clock.now())
         self._buckets.move_to_end(key)
         if len(self._buckets) > self._keys_max:
             self._buckets.popitem(last=False)

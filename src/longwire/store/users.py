@@ -41,7 +41,7 @@ def by_email(tx: Tx, email: str) -> User | None:
 
 def email_key(email: str) -> str:
     """What makes two addresses the same person's."""
-    return email.casefold()
+    return email.lower()
 
 
 def insert(tx: Tx, user: User) -> None:

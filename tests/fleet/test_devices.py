@@ -1,0 +1,502 @@
+"""Devices: coming into being, being changed, handed over and deleted, one by one and in bulk."""
+
+import json
+import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import httpx
+import pytest
+import sqlalchemy as sa
+from structlog.testing import capture_logs
+
+from longwire.fleet.devices import original_key
+from longwire.store import schema
+from longwire.store.records import remove_erased
+from tests.world import (
+    KINDS,
+    Person,
+    World,
+    device_in,
+    nothing_happens,
+    ok,
+    record_of,
+    refused,
+    walk,
+)
+
+BULK_MAX = 1_000
+
+
+def shown(person: Person, device: str) -> dict[str, Any]:
+    return dict(ok(person.get("/device", deviceId=device)))
+
+
+def in_group(person: Person, group: str, **params: Any) -> list[str]:
+    found = walk(partial(person.get, "/group/devices"), groupId=group, **params)
+    return [device["deviceId"] for device in found]
+
+
+def counted(person: Person, group: str) -> int:
+    """How many devices a group has; what it says of itself must be what is there."""
+    number = len(in_group(person, group, limit=1_000))
+    assert ok(person.get("/group", groupId=group))[0]["numberOfDevices"] == number
+    return number
+
+
+def many(person: Person, group: str, number: int, **fields: Any) -> list[str]:
+    """Create devices in bulk; their ids."""
+    wanted = [f"many-{next(person.world.numbers)}" for _ in range(number)]
+    body = {"originalDevicesIds": wanted, "groupId": group, "type": "generic", "network": "mqtt"}
+    return ids(ok(person.post("/devices", {**body, **fields}))["items"])
+
+
+def ids(items: list[dict[str, Any]]) -> list[str]:
+    return [item["deviceId"] for item in items]
+
+
+def at_once(*calls: Callable[[], httpx.Response]) -> list[httpx.Response]:
+    """Ask all of it at the same time."""
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(lambda call: call(), calls))
+
+
+# --- coming into being ---
+
+
+def test_a_new_device_has_every_field_and_only_the_service_fills_its_own(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    body = {
+        "groupId": group,
+        "name": "Buoy 7",
+        "type": "tracker",
+        "originalId": "1fD48bE",
+        "network": "vendor",
+        "tags": ["north", "Ä"],
+        "deviceId": "dev_mine",
+        "battery": "3.3",
+        "seenAt": 1,
+        "createdAt": "2001-01-01",
+        "updatedBy": "usr_else",
+        "information": "mine",
+        "configuration": "mine",
+        "color": "red",
+    }
+    trail = world.audit()
+    device = ok(ada.post("/device", body))
+    assert world.audit() == [*trail, (ada.id, "device.create", device["deviceId"])]
+    assert shown(ada, device["deviceId"]) == device
+    assert ok(ada.get("/group/devices", groupId=group)) == {"items": [device]}
+    tracker = ok(ada.get("/device/type", type="tracker"))
+    assert json.loads(tracker["defaultConfiguration"])["reportEverySeconds"] == 600
+    assert device.pop("deviceId").startswith("dev_")
+    assert device.pop("createdAt") == device.pop("updatedAt")
+    assert device == {
+        "groupId": group,
+        "name": "Buoy 7",
+        "type": "tracker",
+        "network": "vendor",
+        "originalId": "1fD48bE",  # as it was written, however it is compared
+        "createdBy": ada.id,
+        "updatedBy": ada.id,
+        "information": "{}",
+        "configuration": tracker["defaultConfiguration"],
+        "tags": ["north", "Ä"],
+    }
+    assert shown(ada, ada.device(group))["tags"] == []
+    assert counted(ada, group) == 2
+
+
+def test_a_wrong_new_device_is_refused_with_every_wrong_field_named(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    required = ("groupId", "name", "type", "originalId", "network")
+    with nothing_happens(world):
+        refused(ada.post("/device", {}), 400, *required)
+        for field, wrong in {
+            "name": ["", "n" * 257, 7, None, "a\x00"],
+            "originalId": ["", "o" * 129, 7, None, "a\x00"],
+            "network": ["", "n" * 65, ["mqtt"], None],
+            "type": ["", "t" * 129, True, None, "Tracker", "sensor"],
+            "tags": ["north", ["t"] * 51],
+        }.items():
+            for value in wrong:
+                body = device_in(world, group, **{field: value})
+                assert ada.post("/device", body).status_code == 400, f"{field}={value!r}"
+                refused(ada.post("/device", body), 400, field)
+        tags = device_in(world, group, tags=["fine", "", "t" * 65, 4])
+        refused(ada.post("/device", tags), 400, "tags[1]", "tags[2]", "tags[3]")
+        lone = json.dumps(device_in(world, group)).replace("device ", r"\ud83d").encode()
+        refused(ada.request("POST", "/device", content=lone), 400, "name")
+        for nowhere in ("1", "007", "nowhere", str(2**53)):
+            refused(ada.post("/device", device_in(world, nowhere)), 404, "groupId")
+        unknown = refused(ada.post("/device", device_in(world, group, type="sonar")), 400, "type")
+    known = {each["name"] for each in ok(ada.get("/device/types"))["items"]}
+    assert {"generic", "tracker"} < known
+    assert all(name in unknown["detail"] for name in known), "the known ones are listed"
+
+
+def test_who_may_create_a_device(world: World) -> None:
+    ada, bob, eve = world.person("ada"), world.person("bob"), world.person("eve")
+    root = ada.group("root")
+    group = ada.group("below", parent=root)
+    client = ada.app_client(group)
+    for role in ("viewer", "member"):
+        person = world.person(role)
+        ada.invite(person, group, role)
+        refused(person.post("/device", device_in(world, group)), 403)
+    ada.invite(bob, root, "manager")
+    with nothing_happens(world):
+        stranger = refused(eve.post("/device", device_in(world, group)), 404, "groupId")
+        nowhere = refused(eve.post("/device", device_in(world, "4711")), 404, "groupId")
+        assert stranger["detail"] == nowhere["detail"]
+        refused(client.post("/device", device_in(world, group)), 403)
+        refused(world.nobody.post("/device", device_in(world, group)), 401)
+    assert shown(ada, bob.device(group))["createdBy"] == bob.id
+    assert shown(ada, world.operator.device(group))["groupId"] == group
+    ok(ada.put("/group", {"groupId": group, "roleId": "manager"}))
+    assert shown(ada, client.device(group))["createdBy"] == client.id
+    assert counted(ada, group) == 3
+
+
+@pytest.mark.parametrize(
+    ("network", "one", "other", "are_the_same"),
+    [
+        ("mqtt", "AbC", "aBc", True),
+        ("mqtt", "Straße", "STRASSE", True),
+        ("mqtt", "0AB", "AB", False),
+        ("ttn", "00", "0", False),
+        ("vendor", "000Ab1", "aB1", True),
+        ("vendor", "0", "0000", True),
+        ("vendor", "0A0", "A", False),
+        ("vendor", "10", "1", False),
+    ],
+)
+def test_when_two_original_ids_are_the_same(
+    network: str, one: str, other: str, are_the_same: bool
+) -> None:
+    assert (original_key(network, one) == original_key(network, other)) == are_the_same
+
+
+def test_an_original_id_is_taken_once_in_its_network_whosever_it_is(world: World) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    mine, theirs = ada.group(), bob.group()
+    vendor = ada.device(mine, originalId="00AbC1", network="vendor")
+    ada.device(mine, originalId="00AbC1", network="mqtt")
+    with nothing_happens(world):
+        answers = [
+            person.post("/device", device_in(world, group, originalId=taken, network=network))
+            for person, group in ((ada, mine), (bob, theirs))
+            for taken, network in (("00AbC1", "vendor"), ("abc1", "vendor"), ("00aBc1", "mqtt"))
+        ]
+        problems = [refused(answer, 409, "originalId") for answer in answers]
+    # The one who owns it and the one who does not hear the same words.
+    assert len({problem["detail"] for problem in problems}) == 1
+    for secret in (vendor, mine, ada.id, "ada@example.com"):
+        assert secret not in answers[-1].text
+    bob.device(theirs, originalId="abc1", network="mqtt")  # zeros count elsewhere
+    bob.device(theirs, originalId="abc1", network="Vendor")  # a network is a word of its own
+    ok(ada.delete("/device", deviceId=vendor, groupId=mine))
+    bob.device(theirs, originalId="ABC1", network="vendor")
+    assert (counted(ada, mine), counted(bob, theirs)) == (1, 3)
+
+
+def test_of_many_who_want_one_original_id_at_once_one_gets_it(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    for round_ in range(5):
+        calls = [
+            partial(ada.post, "/device", device_in(world, group, originalId=f"wanted {round_}"))
+            for _ in range(6)
+        ]
+        answers = at_once(*calls)
+        assert sorted(each.status_code for each in answers) == [200, *[409] * 5]
+        for answer in answers:
+            if answer.status_code == 409:
+                refused(answer, 409)
+    assert counted(ada, group) == 5
+
+
+# --- at the vendor's network ---
+
+PAC = "5EC2E7F00DCAFE77"
+
+
+def vendor_body(world: World, group: str, **changes: Any) -> dict[str, Any]:
+    number = f"00AB{next(world.numbers)}"
+    device = device_in(world, group, originalId=number, network="vendor")
+    vendor = {"id": number, "deviceTypeId": "5d8cdc", "deviceName": "Buoy", "pac": PAC}
+    body = {"input": device, "vendor": vendor}
+    for place, value in changes.items():
+        part, _, name = place.partition("_")
+        body[part][name] = value
+    return body
+
+
+def test_a_device_at_the_vendors_is_pending_and_its_pac_is_nowhere_to_be_seen(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(log_level="debug")
+    ada = world.person("ada")
+    group = ada.group()
+    answers: list[httpx.Response] = []
+    with capture_logs() as logs:
+        body = vendor_body(world, group, vendor_lat=48.1, vendor_lng=-4.5, vendor_activable=True)
+        answers.append(ada.post("/device/vendor", body))
+        device = ok(answers[0])
+        answers.append(ada.post("/device/vendor", body))
+        refused(answers[1], 409, "input.originalId")
+        for changes in (
+            {"vendor_lat": "north"},
+            {"vendor_pac": [PAC]},
+            {"vendor_pac": PAC * 5},
+            {"vendor_id": PAC},
+            {"input_type": "sonar"},
+            {"input_groupId": "1"},
+        ):
+            answers.append(ada.post("/device/vendor", vendor_body(world, group, **changes)))
+            assert answers[-1].status_code in (400, 404), changes
+        broken = json.dumps(body).encode()[:-1]
+        answers.append(ada.request("POST", "/device/vendor", content=broken))
+        answers.append(ada.get("/device", deviceId=device["deviceId"]))
+        answers.append(ada.get("/group/devices", groupId=group))
+        change = {"deviceId": device["deviceId"], "groupId": group, "name": "x"}
+        answers.append(ada.put("/device", change))
+        answers.append(ada.delete("/device", deviceId=device["deviceId"], groupId=group))
+        kept = ok(ada.post("/device/vendor", vendor_body(world, group)))["deviceId"]
+    assert device["network"] == "vendor"
+    assert json.loads(device["information"])["registration"]["state"] == "pending"
+    assert device == ok(answers[-4])
+    assert any(entry.get("path") == "/device/vendor" for entry in logs), "requests are logged"
+    for place, text in {
+        "answers": "".join(answer.text for answer in answers),
+        "logs": repr(logs),
+        "tables": repr(world.everything()),
+        "audit": repr(world.read(lambda tx: list(tx.rows(schema.audit.select())))),
+        "information": shown(ada, kept)["information"],
+    }.items():
+        assert PAC not in text, place
+    files = [each for each in world.settings.data.iterdir() if each.is_file()]
+    assert files
+    assert all(PAC.encode() not in each.read_bytes() for each in files)
+    # It is there, for whoever has the key and registers the device.
+    row = world.read(lambda tx: tx.rows(schema.registration.select()))[0]
+    unsealed = world.database.tools.keyring.unseal(row.sealed_pac, f"registration|{kept}|pac")
+    assert unsealed == PAC
+
+
+def test_what_is_told_to_the_vendor_must_fit_the_device(world: World) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    group = ada.group()
+    ada.invite(bob, group, "viewer")
+    right = vendor_body(world, group)
+    with nothing_happens(world):
+        for changes, fields in (
+            ({"input_network": "mqtt"}, ("input.network",)),
+            ({"vendor_id": "77"}, ("input.originalId",)),
+            ({"input_originalId": "0"}, ("input.originalId",)),
+            (
+                {"input_network": "Vendor", "vendor_id": "77"},
+                ("input.network", "input.originalId"),
+            ),
+            ({"input_type": "sonar"}, ("input.type",)),
+            ({"input_name": "", "vendor_pac": ""}, ("input.name", "vendor.pac")),
+            ({"vendor_lat": 90.1, "vendor_lng": -180.1}, ("vendor.lat", "vendor.lng")),
+            ({"vendor_activable": "yes"}, ("vendor.activable",)),
+            ({"vendor_automaticRenewal": 1}, ("vendor.automaticRenewal",)),
+            ({"vendor_deviceTypeId": "", "vendor_deviceName": None}, None),
+            ({"input_tags": ["", "fine"]}, ("input.tags[0]",)),
+        ):
+            body = vendor_body(world, group, **changes)
+            names = fields or ("vendor.deviceTypeId", "vendor.deviceName")
+            assert ada.post("/device/vendor", body).status_code == 400, changes
+            refused(ada.post("/device/vendor", body), 400, *names)
+        refused(ada.post("/device/vendor", {}), 400, "input", "vendor")
+        refused(ada.post("/device/vendor", right["input"]), 400, "input", "vendor")
+        needed = ("id", "deviceTypeId", "deviceName", "pac")
+        without = {**right, "vendor": {}}
+        refused(ada.post("/device/vendor", without), 400, *(f"vendor.{name}" for name in needed))
+        elsewhere = vendor_body(world, "4711")
+        refused(ada.post("/device/vendor", elsewhere), 404, "input.groupId")
+        refused(bob.post("/device/vendor", right), 403)
+    # Zeros in front and capitals make no other id.
+    spelled = vendor_body(world, group, input_originalId="0aBc", vendor_id="00ABC")
+    assert ok(ada.post("/device/vendor", spelled))["originalId"] == "0aBc"
+    assert counted(ada, group) == 1
+
+
+# --- seeing ---
+
+
+def test_a_device_is_seen_where_it_is_and_nowhere_else(world: World) -> None:
+    ada, bob, eve = world.person("ada"), world.person("bob"), world.person("eve")
+    root = ada.group("root")
+    group, beside = ada.group("group", parent=root), ada.group("beside", parent=root)
+    ada.invite(bob, group, "viewer")
+    ada.invite(eve, beside, "administrator")
+    device = ada.device(group)
+    for person in (ada, bob, world.operator, ada.app_client(group), ada.app_client(root, "above")):
+        told = ok(person.get("/device", deviceId=device, groupId=group))
+        assert told == ok(person.get("/device", deviceId=device))
+        assert told["deviceId"] == device
+    assert ok(ada.get("/device", deviceId=device, groupId=int(group)))["deviceId"] == device
+    for other in (root, beside):  # one's own group, but not the device's
+        refused(ada.get("/device", deviceId=device, groupId=other), 404, "deviceId")
+    refused(bob.get("/device", deviceId=device, groupId=root), 404, "groupId")
+    refused(ada.get("/device", deviceId=device, groupId="1"), 404, "groupId")
+    hidden = refused(eve.get("/device", deviceId=device), 404, "deviceId")
+    absent = refused(eve.get("/device", deviceId="dev_none"), 404, "deviceId")
+    assert hidden["detail"] == absent["detail"]
+    refused(eve.get("/device", deviceId=device, groupId=beside), 404, "deviceId")
+    refused(eve.get("/device", deviceId=device, groupId=group), 404, "groupId")
+    refused(ada.get("/device"), 400, "deviceId")
+    refused(ada.get("/device", deviceId="", groupId=""), 400, "deviceId", "groupId")
+    # Whoever may be in the group but not look at devices is told which permission is missing.
+    ada.invite(world.person("cleaner"), group, ada.role("group.read"))
+    cleaner = world.person("cleaner")
+    refused(cleaner.get("/device", deviceId=device, groupId=group), 403)
+    refused(cleaner.get("/group/devices", groupId=group), 403)
+    refused(cleaner.get("/device", deviceId=device), 404, "deviceId")
+
+
+def test_a_group_lists_its_own_devices_in_the_order_they_came(world: World) -> None:
+    ada, eve = world.person("ada"), world.person("eve")
+    root = ada.group("root")
+    below = ada.group("below", parent=root)
+    made = [ada.device(root) for _ in range(3)]
+    made += many(ada, root, 4)
+    elsewhere = [ada.device(below)]
+    for limit in (1, 2, 3, 7, 1_000):
+        assert in_group(ada, root, limit=limit) == made, f"{limit} a page"
+    assert in_group(ada, below) == elsewhere
+    page = ok(ada.get("/group/devices", groupId=root, limit=7))
+    assert ids(page["items"]) == made
+    assert "nextToken" not in page
+    refused(eve.get("/group/devices", groupId=root), 404, "groupId")
+    refused(ada.get("/group/devices", groupId="1"), 404, "groupId")
+    refused(ada.get("/group/devices"), 400, "groupId")
+    assert ok(ada.get("/group/devices", groupId=ada.group()))["items"] == []
+
+
+# --- changing ---
+
+
+def test_only_what_is_named_changes(world: World) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    group, other = ada.group(), ada.group()
+    ada.invite(bob, group, "manager")
+    device = ada.device(group, tags=["old"])
+    key = {"deviceId": device, "groupId": group}
+    known = shown(ada, device)
+    odd = ' {"a" : 1.0,\n\t"a":"ü\\u00fc\U0001f6f0"}\x01'  # any text, to the letter
+    for change in (
+        {"name": "Buoy"},
+        {"configuration": odd},
+        {"configuration": ""},
+        {"tags": ["x", "y"]},
+        {"tags": []},
+        {"name": "n" * 256, "configuration": "c" * 262_144, "tags": ["t" * 64] * 50},
+        {"name": None, "configuration": None, "tags": None},  # nothing is nothing to change
+        {},
+    ):
+        world.clock.let_pass(seconds=1)
+        trail = world.audit()
+        changed = ok(bob.put("/device", {**key, **change, "type": "meter", "network": "x"}))
+        assert world.audit() == [*trail, (bob.id, "device.update", device)]
+        assert changed == shown(ada, device)
+        assert changed["updatedAt"] > known["updatedAt"]
+        known |= {name: value for name, value in change.items() if value is not None}
+        known |= {"updatedAt": changed["updatedAt"], "updatedBy": bob.id}
+        assert changed == known, change
+    with nothing_happens(world):
+        for wrong in (
+            {"name": ""},
+            {"name": "n" * 257},
+            {"configuration": 7},
+            {"configuration": "c" * 262_145},
+            {"configuration": "\x00"},
+            {"tags": "x"},
+        ):
+            refused(bob.put("/device", {**key, **wrong}), 400, *wrong)
+        refused(bob.put("/device", {"name": "x"}), 400, "deviceId", "groupId")
+        refused(ada.put("/device", {**key, "groupId": other, "name": "x"}), 404, "deviceId")
+        refused(bob.put("/device", {**key, "groupId": other, "name": "x"}), 404, "groupId")
+        refused(ada.put("/device", {**key, "deviceId": "dev_none", "name": "x"}), 404, "deviceId")
+
+
+def test_another_type_brings_its_own_configuration(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group, type="tracker", tags=["kept"])
+    key = {"deviceId": device, "groupId": group}
+    before = ok(ada.put("/device", {**key, "configuration": "mine"}))
+    meter = ok(ada.get("/device/type", type="meter"))
+    trail = world.audit()
+    world.clock.let_pass(seconds=1)
+    changed = ok(ada.put("/device/type", {**key, "type": "meter"}))
+    assert world.audit() == [*trail, (ada.id, "device.update", device)]
+    assert changed == shown(ada, device)
+    assert changed.pop("updatedAt") > before.pop("updatedAt")
+    assert changed == {
+        **before,
+        "type": "meter",
+        "configuration": meter["defaultConfiguration"],
+    }
+    # The same type again is a way back to where it began.
+    ok(ada.put("/device", {**key, "configuration": "mine"}))
+    reset = ok(ada.put("/device/type", {**key, "type": "meter"}))
+    assert reset["configuration"] == meter["defaultConfiguration"]
+    with nothing_happens(world):
+        unknown = refused(ada.put("/device/type", {**key, "type": "sonar"}), 400, "type")
+        assert "tracker" in unknown["detail"]
+        refused(ada.put("/device/type", key), 400, "type")
+        absent = {**key, "deviceId": "dev_none", "type": "meter"}
+        refused(ada.put("/device/type", absent), 404, "deviceId")
+        elsewhere = {**key, "groupId": ada_other(ada), "type": "meter"}
+        refused(ada.put("/device/type", elsewhere), 404, "deviceId")
+
+
+def ada_other(ada: Person) -> str:
+    return str(ok(ada.get("/user/groups"))["items"][-1]["id"])
+
+
+def test_what_each_role_may_do_with_a_device(world: World) -> None:
+    ada, eve = world.person("ada"), world.person("eve")
+    group, target = ada.group("group"), ada.group("target")
+    device = ada.device(group)
+    key = {"deviceId": device, "groupId": group}
+    bulk = {"deviceIds": [device], "groupId": group}
+    calls: dict[str, Callable[[Person], httpx.Response]] = {
+        "PUT /device": lambda who: who.put("/device", {**key, "name": "x"}),
+        "PUT /device/type": lambda who: who.put("/device/type", {**key, "type": "meter"}),
+        "DELETE /device": lambda who: who.delete("/device", **key),
+        "PUT /device/transfer": lambda who: who.put(
+            "/device/transfer", {**key, "toGroupId": target}
+        ),
+        "POST /devices": lambda who: who.post(
+            "/devices",
+            {
+                "originalDevicesIds": ["1"],
+                "groupId": group,
+                "type": "generic",
+                "network": "mqtt",
+            },
+        ),
+        "POST /devices/delete": lambda who: who.post("/devices/delete", bulk),
+        "PUT /devices/transfer": lambda who: who.put(
+            "/devices/transfer", {**bulk, "toGroupId": target}
+        ),
+    }
+    viewer, member = world.person("viewer"), world.person("member")
+    ada.invite(viewer, group, "viewer")
+    ada.invite(member, group, "member")
+    with nothing_happens(world):
+        for name, call in calls.items():
+            for who in (viewer, member, ada.app_client(group, name)):
+                assert call(who).status_code == 403, name
+                refused(call(who), 403)
+            refused(call(eve), 404, "groupId")
+            refused(call(world.nobody), 401)

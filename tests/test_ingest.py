@@ -1,0 +1,753 @@
+"""Records in: what comes together is committed together, answered afterwards, and stored once."""
+
+import itertools
+import random
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import httpx
+import psycopg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longwire.clock import SECOND
+from longwire.ingest import Ingest, Sequencer
+from longwire.store import records as store_records
+from longwire.store.database import Tx
+from longwire.store.records import WRITER_BITS, arrival_moment, first_seq
+from longwire.store.sqlite import SQLite
+from tests.process import wait_for
+from tests.reports import KINDS, counted, device, devices, report, said, say, say_all, words
+from tests.world import Person, World, ok, refused
+
+T = TypeVar("T")
+
+WRITERS = 1 << WRITER_BITS
+NONE = {"data": 0, "event": 0, "geoloc": 0, "telemetry": 0}
+
+
+class Gate:
+    """Holds up whoever comes to it until it is opened."""
+
+    def __init__(self) -> None:
+        self._reached, self._open = threading.Event(), threading.Event()
+
+    def hold(self, what: T) -> T:
+        self._reached.set()
+        assert self._open.wait(30), "nobody opened the gate"
+        return what
+
+    @property
+    def is_reached(self) -> bool:
+        return self._reached.is_set()
+
+    def open(self) -> None:
+        self._open.set()
+
+
+class Commits:
+    """Sees how many records each commit takes along, and can hold one up before its end."""
+
+    def __init__(self, world: World) -> None:
+        self.sizes: list[int] = []
+        self.ingest: Ingest = world.app._door._ingest
+        self._gate: Gate | None = None
+        write = world.database.write
+
+        def watched(work: Callable[[Tx], Any]) -> Any:
+            units = getattr(work, "keywords", {}).get("units")
+            if units is None:
+                return write(work)
+            self.sizes.append(sum(len(unit.items) for unit in units))
+            gate, self._gate = self._gate, None
+            return write(work if gate is None else lambda tx: gate.hold(work(tx)))
+
+        world.database.write = watched  # type: ignore[method-assign]
+
+    @contextmanager
+    def held(self, crowd: "Crowd", first: Callable[[], httpx.Response]) -> Iterator[Future[Any]]:
+        """While this lasts, one commit is under way and whatever else comes has to wait."""
+        gate = self._gate = Gate()
+        answer = crowd.calls(first)
+        wait_for(lambda: gate.is_reached)
+        try:
+            yield answer
+        finally:
+            gate.open()
+
+    def wait_for_waiting(self, records: int) -> None:
+        wait_for(lambda: self.ingest.waiting == records)
+
+
+class Crowd:
+    """Many callers at once."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(64)
+        self.answers: list[Future[httpx.Response]] = []
+
+    def calls(self, call: Callable[[], httpx.Response]) -> Future[httpx.Response]:
+        self.answers.append(self._pool.submit(call))
+        return self.answers[-1]
+
+    def say(self, caller: Person, kind: str, *told: Any) -> Future[httpx.Response]:
+        return self.calls(lambda: say(caller, kind, *told))
+
+    def all_heard(self) -> list[httpx.Response]:
+        return [answer.result(30) for answer in self.answers]
+
+    def close(self) -> None:
+        self._pool.shutdown()
+
+
+@pytest.fixture
+def crowd() -> Iterator[Crowd]:
+    made = Crowd()
+    yield made
+    made.close()
+
+
+def rows(world: World, kind: str) -> int:
+    """How many records of a kind lie on the disk."""
+    found = world.read(lambda tx: tx.hot(f"select count(*) from record_{kind}", {}))
+    return int(found[0][0])
+
+
+# --- one commit for many ---
+
+
+def test_what_arrives_during_one_commit_goes_into_the_next_together(
+    world: World, crowd: Crowd
+) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    sensor, now = device(ada, group), world.clock.now()
+    commits = Commits(world)
+    with commits.held(crowd, lambda: say(ada, "data", sensor, now, "first")):
+        for number in range(49):
+            crowd.say(ada, "data", sensor, now, f"{number}")
+        commits.wait_for_waiting(50)
+    answers = [ok(answer) for answer in crowd.all_heard()]
+    assert commits.sizes == [1, 49]
+    assert commits.ingest.waiting == 0
+    assert sorted(answer["data"] for answer in answers) == sorted(words(ada, "data", sensor))
+    # A quiet service does not wait for company.
+    for number in range(3):
+        ok(say(ada, "data", sensor, now, f"alone {number}"))
+    assert commits.sizes == [1, 49, 1, 1, 1]
+
+
+def test_a_commit_is_never_much_larger_than_its_limit(
+    make_world: Callable[..., World], crowd: Crowd
+) -> None:
+    world = make_world(ingest_commit_records_max=10)
+    ada = world.person("ada")
+    sensor, now = device(ada, ada.group()), world.clock.now()
+    commits = Commits(world)
+    with commits.held(crowd, lambda: say(ada, "data", sensor, now, "first")):
+        for number in range(25):
+            crowd.say(ada, "data", sensor, now, f"{number}")
+        commits.wait_for_waiting(26)
+        large = [report("data", sensor, now, f"large {number}") for number in range(30)]
+        crowd.calls(lambda: say_all(ada, "data", large))
+        commits.wait_for_waiting(56)
+    crowd.all_heard()
+    # What one request brought is never torn apart, so it may be larger, but then it goes alone.
+    assert commits.sizes == [1, 10, 10, 5, 30]
+    assert len(words(ada, "data", sensor)) == 56
+
+
+def test_one_commit_takes_records_of_all_kinds_devices_and_senders(
+    world: World, crowd: Crowd
+) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    north, south = ada.group("north"), bob.group("south")
+    mine, yours, now = devices(ada, north, 3), devices(bob, south, 2), world.clock.now()
+    commits = Commits(world)
+    with commits.held(crowd, lambda: say(ada, "event", mine[0], now, "first")):
+        for kind in KINDS:
+            for sensor in mine:
+                crowd.say(ada, kind, sensor, now, "one")
+            several = [report(kind, sensor, now, text) for sensor in yours for text in "ab"]
+            crowd.calls(lambda k=kind, s=several: say_all(bob, k, s))
+        commits.wait_for_waiting(1 + 4 * (3 + 4))
+    for answer in crowd.all_heard():
+        ok(answer)
+    assert commits.sizes == [1, 28]
+    for kind in KINDS:
+        for sensor in mine:
+            texts = ["first", "one"] if (kind, sensor) == ("event", mine[0]) else ["one"]
+            assert sorted(words(ada, kind, sensor)) == texts
+        for sensor in yours:
+            assert words(bob, kind, sensor) == ["a", "b"], "in the order they were sent"
+            assert {record["groupId"] for record in said(bob, kind, sensor)} == {south}
+    assert counted(ada, north, now) == {**dict.fromkeys(KINDS, 3), "event": 4}
+    assert counted(bob, south, now) == dict.fromkeys(KINDS, 4)
+
+
+def test_a_refused_request_does_no_harm_to_those_it_shares_a_commit_with(
+    world: World, crowd: Crowd
+) -> None:
+    ada, bob, eve = world.person("ada"), world.person("bob"), world.person("eve")
+    group, elsewhere = ada.group(), bob.group()
+    ada.invite(eve, group, "viewer")
+    sensor, foreign, now = device(ada, group), device(bob, elsewhere), world.clock.now()
+    good = report("data", sensor, now, "good")
+    refusals: list[tuple[Person, str, Any, int, tuple[str, ...]]] = [
+        (ada, "", {**good, "deviceId": "dev_nowhere"}, 404, ("deviceId",)),
+        (ada, "", {**good, "deviceId": foreign}, 404, ("deviceId",)),
+        (ada, "", {**good, "groupId": elsewhere}, 400, ("groupId",)),
+        (eve, "", {**good, "data": "a viewer's"}, 403, ()),
+        (bob, "", {**good, "data": "a stranger's"}, 404, ("deviceId",)),
+        (
+            ada,
+            "/batch",
+            {
+                "items": [
+                    {**good, "data": "in bad company"},
+                    {**good, "groupId": elsewhere},
+                    {**good, "deviceId": "dev_nowhere"},
+                    {**good, "deviceId": foreign},
+                ]
+            },
+            404,
+            ("items[1].groupId", "items[2].deviceId", "items[3].deviceId"),
+        ),
+    ]
+    commits = Commits(world)
+    with commits.held(crowd, lambda: say(ada, "data", sensor, now, "first")):
+        before = crowd.say(ada, "data", sensor, now, "before")
+        commits.wait_for_waiting(2)
+        answers = [
+            crowd.calls(lambda c=caller, p=path, b=body: c.post(f"/device/data{p}", b))
+            for caller, path, body, _, _ in refusals
+        ]
+        commits.wait_for_waiting(2 + 5 + 4)
+        after = crowd.say(ada, "data", sensor, now, "after")
+        commits.wait_for_waiting(2 + 5 + 4 + 1)
+    for answer, (_, path, body, status, fields) in zip(answers, refusals, strict=True):
+        problem = refused(answer.result(30), status, *fields)
+        assert problem["errors"] or status == 403, (path, body)
+    assert ok(before.result(30))["data"] == "before"
+    assert ok(after.result(30))["data"] == "after"
+    assert commits.sizes == [1, 11], "they did share a commit"
+    assert words(ada, "data", sensor) == ["first", "before", "after"]
+    assert words(bob, "data", foreign) == []
+    assert counted(ada, group, now) == {**NONE, "data": 3}
+    assert counted(bob, elsewhere, now) == NONE
+
+
+# --- an answer means it is stored ---
+
+
+@contextmanager
+def commit_itself_held(world: World) -> Iterator[Gate]:
+    """Everything of the first ingest is done but for the commit, which does not return yet."""
+    gate = Gate()
+    if isinstance(world.database, SQLite):
+        commit = world.database._commit
+
+        def held(driver: sqlite3.Connection) -> None:
+            if driver.execute("select count(*) from arrival").fetchone()[0]:
+                gate.hold(None)
+            commit(driver)
+
+        world.database._commit = held  # type: ignore[method-assign]
+        try:
+            yield gate
+        finally:
+            gate.open()
+        return
+    with psycopg.connect(world.settings.database, autocommit=True) as connection:
+        # A deferred trigger runs when PostgreSQL is already committing; this one wants our lock.
+        connection.execute(
+            """
+            create function wait_at_commit() returns trigger language plpgsql as
+            'begin perform pg_advisory_xact_lock(4711); return null; end';
+            create constraint trigger held after insert or update on counter
+            deferrable initially deferred for each row execute function wait_at_commit();
+            select pg_advisory_lock(4711)
+            """
+        )
+
+        def watch() -> None:
+            waiting = "select 1 from pg_locks where locktype = 'advisory' and not granted"
+            wait_for(lambda: connection.execute(waiting).fetchone() is not None)
+            gate._reached.set()
+
+        watching = threading.Thread(target=watch)
+        watching.start()
+        try:
+            yield gate
+        finally:
+            watching.join()
+            connection.execute("select pg_advisory_unlock(4711)")
+
+
+def test_nobody_is_answered_and_nobody_sees_a_record_before_its_commit_is_through(
+    world: World, crowd: Crowd
+) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    sensor, now = device(ada, group), world.clock.now()
+    with commit_itself_held(world) as gate:
+        for number in range(20):
+            crowd.say(ada, "data", sensor, now, f"{number}")
+        wait_for(lambda: gate.is_reached)
+        for _ in range(3):
+            assert words(ada, "data", sensor) == []
+            assert counted(ada, group, now) == NONE
+            assert "seenAt" not in ok(ada.get("/device", deviceId=sensor))
+        assert not any(answer.done() for answer in crowd.answers)
+    for answer in crowd.all_heard():
+        ok(answer)
+    assert len(words(ada, "data", sensor)) == 20
+    assert counted(ada, group, now) == {**NONE, "data": 20}
+    assert ok(ada.get("/device", deviceId=sensor))["seenAt"] == now // 1_000
+
+
+def fail_every_commit(world: World) -> None:
+    """From now on the database cannot say whether a commit of records was stored."""
+    if isinstance(world.database, SQLite):
+
+        def failing(driver: sqlite3.Connection) -> None:
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
+            raise error
+
+        driver_commit = world.database._commit
+
+        def commit(driver: sqlite3.Connection) -> None:
+            if not driver.execute("select count(*) from arrival").fetchone()[0]:
+                driver_commit(driver)
+                return
+            world.database._break(RuntimeError("the disk"))  # type: ignore[attr-defined]
+            failing(driver)
+
+        world.database._commit = commit  # type: ignore[method-assign]
+        return
+    with psycopg.connect(world.settings.database, autocommit=True) as connection:
+        connection.execute(
+            """
+            create function fail_at_commit() returns trigger language plpgsql as
+            'begin raise disk_full; end';
+            create constraint trigger failing after insert or update on counter
+            deferrable initially deferred for each row execute function fail_at_commit()
+            """
+        )
+
+
+def test_a_commit_that_fails_is_never_answered_as_stored(world: World, crowd: Crowd) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    sensor, now = device(ada, group), world.clock.now()
+    fail_every_commit(world)
+    for number in range(10):
+        crowd.say(ada, "data", sensor, now, f"{number}")
+    for answer in crowd.all_heard():
+        assert refused(answer, 503)["code"] == "outcome_unknown"
+        assert int(answer.headers["retry-after"]) >= 1
+    assert words(ada, "data", sensor) == []
+    assert counted(ada, group, now) == NONE
+
+
+def test_a_sender_who_hangs_up_leaves_the_others_alone(world: World, crowd: Crowd) -> None:
+    ada = world.person("ada")
+    sensor, now = device(ada, ada.group()), world.clock.now()
+    commits = Commits(world)
+    with commits.held(crowd, lambda: say(ada, "data", sensor, now, "first")):
+        impatient = httpx.Client(base_url=world.url, timeout=0.2)
+        with pytest.raises(httpx.ReadTimeout):
+            impatient.post(
+                "/device/data",
+                json=report("data", sensor, now, "hung up"),
+                headers={"Authorization": f"Bearer {ada.token}"},
+            )
+        impatient.close()
+        patient = crowd.say(ada, "data", sensor, now, "patient")
+        commits.wait_for_waiting(3)
+    ok(patient.result(30))
+    assert words(ada, "data", sensor) == ["first", "hung up", "patient"]
+    assert commits.ingest.waiting == 0
+
+
+# --- more than there is room for ---
+
+
+def test_a_full_queue_refuses_at_once_and_stores_nothing_of_it(
+    make_world: Callable[..., World], crowd: Crowd
+) -> None:
+    world = make_world(ingest_waiting_records_max=10)
+    ada = world.person("ada")
+    group = ada.group()
+    sensor, now = device(ada, group), world.clock.now()
+    commits = Commits(world)
+    with commits.held(crowd, lambda: say(ada, "data", sensor, now, "first")):
+        for number in range(7):
+            crowd.say(ada, "event", sensor, now, f"{number}")
+        commits.wait_for_waiting(8)
+        three = [report("geoloc", sensor, now, f"{number}") for number in range(3)]
+        too_many = say_all(ada, "geoloc", three)
+        two = crowd.calls(lambda: say_all(ada, "geoloc", three[:2]))
+        commits.wait_for_waiting(10)
+        one_too_many = say(ada, "telemetry", sensor, now, "late")
+        for answer in (too_many, one_too_many):
+            problem = refused(answer, 503)
+            assert problem["code"] == "unavailable", "it is known that nothing was changed"
+            assert int(answer.headers["retry-after"]) >= 1
+    assert ok(two.result(30))["stored"] == 2
+    for answer in crowd.all_heard():
+        ok(answer)
+    assert counted(ada, group, now) == {"data": 1, "event": 7, "geoloc": 2, "telemetry": 0}
+    assert words(ada, "geoloc", sensor) == ["0", "1"]
+    assert words(ada, "telemetry", sensor) == []
+    ok(say(ada, "telemetry", sensor, now, "there is room again"))
+    assert commits.ingest.waiting == 0
+
+
+# --- the same again ---
+
+
+def test_the_same_record_sent_fifty_times_at_once_is_stored_and_counted_once(
+    world: World, crowd: Crowd
+) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    sensor, now = device(ada, group), world.clock.now()
+    commits = Commits(world)
+    with commits.held(crowd, lambda: say(ada, "data", sensor, now, "again")):
+        for _ in range(49):  # they meet in one commit, after one that had it already
+            crowd.say(ada, "data", sensor, now, "again")
+        commits.wait_for_waiting(50)
+    for _ in range(50):  # and in whichever commits they happen to meet
+        crowd.say(ada, "data", sensor, now, "again")
+        crowd.say(ada, "event", sensor, now, "another kind")
+    answers = [answer.text for answer in crowd.all_heard()]
+    assert len(answers) == 150
+    assert len(set(answers)) == 2, "every answer to one record is the same"
+    assert rows(world, "data") == rows(world, "event") == 1
+    assert words(ada, "data", sensor) == ["again"]
+    assert counted(ada, group, now) == {**NONE, "data": 1, "event": 1}
+
+    twins = [report("data", sensor, now, text) for text in ("again", "new", "new", "newer")]
+    assert ok(say_all(ada, "data", twins)) == {
+        "message": "2 stored, 2 were there before.",
+        "stored": 2,
+        "duplicates": 2,
+    }
+    assert words(ada, "data", sensor) == ["again", "new", "newer"]
+    assert counted(ada, group, now) == {**NONE, "data": 3, "event": 1}
+
+
+# --- devices that move meanwhile ---
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A record, what was answered, and between which moments it was on its way."""
+
+    kind: str
+    answer: dict[str, Any]
+    since: float
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """The device was certainly somewhere between two moments, and perhaps a bit around them."""
+
+    group: str
+    perhaps_since: float
+    perhaps_until: float
+
+
+class Fleeting:
+    """A device that is handed to and fro between two groups while others report for it."""
+
+    def __init__(self, world: World) -> None:
+        self.owner = world.person("owner")
+        self.groups = [self.owner.group("north"), self.owner.group("south")]
+        self.sensor = device(self.owner, self.groups[0])
+        self.now = world.clock.now()
+        self.sent: list[Sent] = []
+        self.stays: list[Stay] = []
+        self._is_over = threading.Event()
+        self._names = itertools.count()
+
+    def live(self, callers: list[Person], transfers: int) -> None:
+        with ThreadPoolExecutor(len(callers) + 1) as pool:
+            reporting = [pool.submit(self._report, caller) for caller in callers]
+            try:
+                self._move(transfers)
+            finally:
+                self._is_over.set()
+            for each in reporting:
+                each.result(30)
+
+    def _move(self, transfers: int) -> None:
+        since = time.monotonic()
+        for number in range(transfers):
+            here, there = self.groups[number % 2], self.groups[(number + 1) % 2]
+            wish = {"deviceId": self.sensor, "groupId": here, "toGroupId": there}
+            began = time.monotonic()
+            assert ok(self.owner.put("/device/transfer", wish))["groupId"] == there
+            self.stays.append(Stay(here, since, time.monotonic()))
+            since = began
+        self.stays.append(Stay(self.groups[transfers % 2], since, float("inf")))
+
+    def _report(self, caller: Person) -> None:
+        while not self._is_over.is_set():
+            number = next(self._names)
+            kind = KINDS[number % 4]
+            since = time.monotonic()
+            answer = ok(say(caller, kind, self.sensor, self.now, f"{number}"))
+            self.sent.append(Sent(kind, answer, since, time.monotonic()))
+
+
+def assert_every_record_is_where_it_was_said(world: World, fleeting: Fleeting) -> None:
+    for sent in fleeting.sent:
+        possible = {
+            stay.group
+            for stay in fleeting.stays
+            if stay.perhaps_since <= sent.until and sent.since <= stay.perhaps_until
+        }
+        assert sent.answer["groupId"] in possible, sent
+    owner, sensor = fleeting.owner, fleeting.sensor
+    for number, group in enumerate(fleeting.groups):
+        local = world.person(f"local {number}")
+        owner.invite(local, group, "viewer")
+        mine = [sent for sent in fleeting.sent if sent.answer["groupId"] == group]
+        for kind in KINDS:
+            told = [sent.answer for sent in mine if sent.kind == kind]
+            seen = said(local, kind, sensor)
+            assert sorted(seen, key=repr) == sorted(told, key=repr), "as it was answered, once"
+        assert counted(owner, group, fleeting.now) == {
+            **NONE,
+            **Counter(sent.kind for sent in mine),
+        }
+
+
+def test_a_record_belongs_to_the_group_its_device_was_in_when_it_was_stored(
+    world: World,
+) -> None:
+    fleeting = Fleeting(world)
+    fleeting.live([fleeting.owner] * 4, transfers=40)
+    assert len(fleeting.sent) > 40
+    assert len({sent.answer["groupId"] for sent in fleeting.sent}) == 2
+    assert_every_record_is_where_it_was_said(world, fleeting)
+
+
+# --- several processes on one database ---
+
+
+@pytest.fixture
+def two_worlds(make_world: Callable[..., World], engine: str) -> tuple[World, World]:
+    assert engine == "postgresql"
+    return make_world(), make_world()
+
+
+def also_at(world: World, person: Person) -> Person:
+    """The same person, talking to another process."""
+    return Person(world, person.token, person.id, (person.client_id, person.client_secret))
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_two_processes_store_the_same_and_other_records_exactly_once(
+    two_worlds: tuple[World, World],
+) -> None:
+    world, other = two_worlds
+    ada = world.person("ada")
+    ada_there = also_at(other, ada)
+    group = ada.group()
+    sensors, now = devices(ada, group, 8), world.clock.now()
+    shared = [
+        (kind, report(kind, sensor, now + number, "both"))
+        for kind in KINDS
+        for sensor in sensors
+        for number in range(10)
+    ]
+
+    def send(caller: Person, name: str, seed: int) -> Counter[str]:
+        """Everything in an order of one's own, in batches and alone, and a few of one's own."""
+        chance = random.Random(seed)
+        stored: Counter[str] = Counter()
+        mine = list(shared)
+        mine += [
+            (kind, report(kind, sensor, now, name)) for kind in KINDS for sensor in sensors[:2]
+        ]
+        chance.shuffle(mine)
+        while mine:
+            size = chance.choice((1, 1, 5, 40))
+            bite, mine = mine[:size], mine[size:]
+            for kind in KINDS:
+                bodies = [body for each, body in bite if each == kind]
+                if len(bodies) > 1:
+                    stored[kind] += ok(say_all(caller, kind, bodies))["stored"]
+                elif bodies:
+                    ok(caller.post(f"/device/{kind}", bodies[0]))
+        return stored
+
+    with ThreadPoolExecutor(6) as pool:
+        callers = [ada, ada_there] * 3
+        sending = [
+            pool.submit(send, caller, f"sender {number}", number)
+            for number, caller in enumerate(callers)
+        ]
+        for each in sending:
+            each.result(60)
+    each_kind = 8 * 10 + 6 * 2
+    assert counted(ada, group, now) == dict.fromkeys(KINDS, each_kind)
+    assert counted(ada_there, group, now) == dict.fromkeys(KINDS, each_kind)
+    for kind in KINDS:
+        assert rows(world, kind) == each_kind
+        found = [said(ada_there, kind, sensor) for sensor in sensors]
+        assert [len(each) for each in found] == [22, 22, 10, 10, 10, 10, 10, 10]
+    # Each of them numbers its arrivals for itself, and the numbers never meet.
+    writers = world.read(lambda tx: tx.hot("select distinct seq & 1023 from arrival", {}))
+    assert len(writers) == 2
+    with psycopg.connect(world.settings.database) as connection:
+        deadlocks = "select deadlocks from pg_stat_database where datname = current_database()"
+        assert connection.execute(deadlocks).fetchone() == (0,)
+
+
+def is_waiting_for_another(world: World) -> bool:
+    """Whether somebody in the database waits for somebody else's transaction."""
+    with psycopg.connect(world.settings.database) as connection:
+        waiting = "select 1 from pg_locks where not granted"
+        return connection.execute(waiting).fetchone() is not None
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_a_record_sent_to_two_processes_around_a_transfer_is_stored_once(
+    two_worlds: tuple[World, World], crowd: Crowd
+) -> None:
+    world, other = two_worlds
+    ada = world.person("ada")
+    ada_there = also_at(other, ada)
+    north, south = ada.group("north"), ada.group("south")
+    sensor, now = device(ada, north), world.clock.now()
+    commits = Commits(world)
+    with commits.held(crowd, lambda: say(ada, "data", sensor, now, "once")):
+        wish = {"deviceId": sensor, "groupId": north, "toGroupId": south}
+        moving = crowd.calls(lambda: ada_there.put("/device/transfer", wish))
+        wait_for(lambda: moving.done() or is_waiting_for_another(world))
+        again = crowd.say(ada_there, "data", sensor, now, "once")
+        wait_for(lambda: again.done() or is_waiting_for_another(world))
+    for answer in crowd.all_heard():
+        ok(answer)
+    assert words(ada, "data", sensor) == ["once"]
+    assert counted(ada, north, now) == {**NONE, "data": 1}
+    assert counted(ada, south, now) == NONE
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_a_record_that_meets_the_end_of_its_device_leaves_nothing_behind(
+    two_worlds: tuple[World, World], crowd: Crowd
+) -> None:
+    world, other = two_worlds
+    ada = world.person("ada")
+    ada_there = also_at(other, ada)
+    group = ada.group()
+    sensor, now = device(ada, group), world.clock.now()
+    commits = Commits(world)
+    with commits.held(crowd, lambda: say(ada, "data", sensor, now, "last words")):
+        ending = crowd.calls(lambda: ada_there.delete("/device", deviceId=sensor, groupId=group))
+        wait_for(lambda: ending.done() or is_waiting_for_another(world))
+        while other.write(store_records.remove_erased):
+            pass
+    for answer in crowd.all_heard():
+        ok(answer)
+    while other.write(store_records.remove_erased):
+        pass
+    left = world.everything()
+    assert left["device"] == left["record_data"] == left["device_state"] == []
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_two_processes_agree_on_the_group_of_a_device_that_moves(
+    two_worlds: tuple[World, World],
+) -> None:
+    world, other = two_worlds
+    fleeting = Fleeting(world)
+    there = also_at(other, fleeting.owner)
+    fleeting.live([fleeting.owner, there] * 2, transfers=40)
+    assert len(fleeting.sent) > 40
+    assert_every_record_is_where_it_was_said(world, fleeting)
+
+
+# --- the order of arrival ---
+
+
+takes = st.lists(st.tuples(st.integers(0, 2**52), st.integers(1, 1_000)), min_size=1, max_size=30)
+
+
+@given(takes, st.integers(0, WRITERS - 1))
+def test_arrivals_are_numbered_forwards_and_never_twice_whatever_the_clock_does(
+    takes: list[tuple[int, int]], writer: int
+) -> None:
+    sequencer = Sequencer(writer)
+    last = -1
+    for now, count in takes:
+        taken = sequencer.take(now, count)
+        assert len(taken) == count
+        assert taken[0] > last
+        assert all(later > earlier for earlier, later in itertools.pairwise(taken))
+        assert {seq % WRITERS for seq in taken} == {writer}
+        # Never before it happened; and exactly then, unless the numbers of that moment are used up.
+        expected = max(now, arrival_moment(last) + 1) if last >= 0 else max(now, 1)
+        assert [arrival_moment(seq) for seq in taken] == list(range(expected, expected + count))
+        last = taken[-1]
+
+
+@pytest.mark.parametrize(
+    "now, count, expected",
+    [
+        (1_000, 1, [1_000]),
+        (1_000, 3, [1_001, 1_002, 1_003]),  # the same moment again
+        (1_002, 1, [1_004]),  # a moment that is used up
+        (500, 2, [1_005, 1_006]),  # the clock was set back
+        (9_000, 2, [9_000, 9_001]),  # the clock has caught up
+    ],
+)
+def test_the_moment_of_an_arrival(now: int, count: int, expected: list[int]) -> None:
+    sequencer = Sequencer(5)
+    for earlier_now, earlier_count in [(1_000, 1), (1_000, 3), (1_002, 1), (500, 2), (9_000, 2)]:
+        taken = sequencer.take(earlier_now, earlier_count)
+        if (earlier_now, earlier_count) == (now, count):
+            assert [arrival_moment(seq) for seq in taken] == expected
+            assert all(
+                first_seq(at) <= seq < first_seq(at + 1)
+                for at, seq in zip(expected, taken, strict=True)
+            )
+            return
+    raise AssertionError("the case is not part of the story")
+
+
+def test_two_writers_never_take_the_same_number() -> None:
+    taken = [seq for writer in (0, 1, WRITERS - 1) for seq in Sequencer(writer).take(SECOND, 500)]
+    assert len(set(taken)) == 1_500
+
+
+def test_a_clock_that_was_set_back_over_a_restart_refuses_no_record_and_counts_each(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The numbers of the last hour are taken; the service must not stumble over its own."""
+    ada = world.person("ada")
+    group = ada.group()
+    sensor, now = device(ada, group), world.clock.now()
+    monkeypatch.setattr(world.clock, "now", lambda: now)
+    first = [report("data", sensor, now, f"before {number}") for number in range(20)]
+    assert ok(say_all(ada, "data", first))["stored"] == 20
+    world.restart()
+    second = [report("data", sensor, now, f"after {number}") for number in range(20)]
+    assert ok(say_all(ada, "data", second))["stored"] == 20
+    assert ok(say_all(ada, "data", first))["duplicates"] == 20
+    assert counted(ada, group, now) == {**NONE, "data": 40}

@@ -26,7 +26,7 @@ class PostgresServer:
     def create(self, template: str = "template1") -> str:
         """A new database; its name."""
         name = f"t{uuid.uuid4().hex}"
-        self._run(f"create database {name} template {template} strategy file_copy")
+        self._run(f"create database {name} template {template} strategy wal_log")
         return name
 
     def drop(self, name: str) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 import pytest
-import sqlalchemy as sa
 from structlog.testing import capture_logs
 
 from longwire.fleet.devices import original_key
@@ -429,7 +428,7 @@ def test_only_what_is_named_changes(world: World) -> None:
 
 def test_another_type_brings_its_own_configuration(world: World) -> None:
     ada = world.person("ada")
-    group = ada.group()
+    group, other = ada.group(), ada.group()
     device = ada.device(group, type="tracker", tags=["kept"])
     key = {"deviceId": device, "groupId": group}
     before = ok(ada.put("/device", {**key, "configuration": "mine"}))
@@ -455,12 +454,8 @@ def test_another_type_brings_its_own_configuration(world: World) -> None:
         refused(ada.put("/device/type", key), 400, "type")
         absent = {**key, "deviceId": "dev_none", "type": "meter"}
         refused(ada.put("/device/type", absent), 404, "deviceId")
-        elsewhere = {**key, "groupId": ada_other(ada), "type": "meter"}
+        elsewhere = {**key, "groupId": other, "type": "meter"}
         refused(ada.put("/device/type", elsewhere), 404, "deviceId")
-
-
-def ada_other(ada: Person) -> str:
-    return str(ok(ada.get("/user/groups"))["items"][-1]["id"])
 
 
 def test_what_each_role_may_do_with_a_device(world: World) -> None:
@@ -493,10 +488,332 @@ def test_what_each_role_may_do_with_a_device(world: World) -> None:
     viewer, member = world.person("viewer"), world.person("member")
     ada.invite(viewer, group, "viewer")
     ada.invite(member, group, "member")
+    client = ada.app_client(group)
     with nothing_happens(world):
         for name, call in calls.items():
-            for who in (viewer, member, ada.app_client(group, name)):
+            for who in (viewer, member, client):
                 assert call(who).status_code == 403, name
                 refused(call(who), 403)
             refused(call(eve), 404, "groupId")
             refused(call(world.nobody), 401)
+
+
+# --- many at once ---
+
+
+def test_many_devices_are_created_alike_each_named_after_its_original_id(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    wanted = [f"Bulk-{number}" for number in range(BULK_MAX)]
+    body = {"groupId": group, "type": "button", "network": "ttn", "tags": ["lot 7"]}
+    made = ok(ada.post("/devices", {**body, "originalDevicesIds": wanted}))
+    assert made.keys() == {"message", "items"}
+    assert "1000" in made["message"]
+    assert [each["originalId"] for each in made["items"]] == wanted
+    assert [each["name"] for each in made["items"]] == wanted
+    button = ok(ada.get("/device/type", type="button"))["defaultConfiguration"]
+    alike = {"groupId": group, "type": "button", "network": "ttn", "tags": ["lot 7"]}
+    alike |= {"configuration": button, "createdBy": ada.id}
+    assert all(alike.items() <= each.items() for each in made["items"])
+    assert shown(ada, made["items"][500]["deviceId"]) == made["items"][500]
+    assert in_group(ada, group, limit=300) == ids(made["items"])
+    assert counted(ada, group) == BULK_MAX
+    some = made["items"][::333]
+    # All or none, and each that is in the way is named.
+    with nothing_happens(world):
+        for lists, status, fields in (
+            ([], 400, ("originalDevicesIds",)),
+            ([f"more {number}" for number in range(BULK_MAX + 1)], 400, ("originalDevicesIds",)),
+            (["a", "b", "A", "c", "B", "a"], 400, places("originalDevicesIds", 2, 4, 5)),
+            (
+                ["a", some[0]["originalId"].upper(), "b", some[1]["originalId"]],
+                409,
+                places("originalDevicesIds", 1, 3),
+            ),
+            (["a", "", "b", "o" * 129, 7], 400, places("originalDevicesIds", 1, 3, 4)),
+            ("a", 400, ("originalDevicesIds",)),
+        ):
+            answer = ada.post("/devices", {**body, "originalDevicesIds": lists})
+            assert answer.status_code == status, answer.text[:200]
+            refused(answer, status, *fields)
+        fresh = {"originalDevicesIds": ["fresh"]}
+        refused(ada.post("/devices", {**body, **fresh, "type": "sonar"}), 400, "type")
+        refused(ada.post("/devices", {**body, **fresh, "groupId": "1"}), 404, "groupId")
+        refused(ada.post("/devices", {**body, **fresh, "network": ""}), 400, "network")
+        required = ("originalDevicesIds", "groupId", "type", "network")
+        refused(ada.post("/devices", {}), 400, *required)
+    # Elsewhere the same ids are free; at the vendor's, zeros in front make no difference.
+    vendor = {**body, "network": "vendor"}
+    doubled = {**vendor, "originalDevicesIds": ["0A", "a", "B"]}
+    refused(ada.post("/devices", doubled), 400, "originalDevicesIds[1]")
+    ok(ada.post("/devices", {**vendor, "originalDevicesIds": wanted[:2]}))
+    assert counted(ada, group) == BULK_MAX + 2
+
+
+def places(name: str, *indexes: int) -> tuple[str, ...]:
+    return tuple(f"{name}[{index}]" for index in indexes)
+
+
+def test_many_devices_are_transferred_and_deleted_all_or_none(world: World) -> None:
+    ada = world.person("ada")
+    source, target, other = (ada.group(name) for name in ("source", "target", "other"))
+    made = many(ada, source, BULK_MAX)
+    strange = ada.device(other)
+    extra = [ada.device(source) for _ in range(3)]
+    to_target = {"groupId": source, "toGroupId": target}
+    with nothing_happens(world):
+        for method, path, more in (
+            ("PUT", "/devices/transfer", to_target),
+            ("POST", "/devices/delete", {"groupId": source}),
+        ):
+            for wanted, status, fields in (
+                ([], 400, ("deviceIds",)),
+                ([*made, extra[0]], 400, ("deviceIds",)),
+                ("dev", 400, ("deviceIds",)),
+                ([made[0], "", 7], 400, places("deviceIds", 1, 2)),
+                ([*made[:3], made[1], made[0]], 400, places("deviceIds", 3, 4)),
+                (
+                    [*made[:3], strange, *made[3:6], "dev_none"],
+                    404,
+                    places("deviceIds", 3, 7),
+                ),
+            ):
+                answer = ada.request(method, path, json={**more, "deviceIds": wanted})
+                assert answer.status_code == status, f"{path} {answer.text[:200]}"
+                refused(answer, status, *fields)
+            refused(ada.request(method, path, json={}), 400, "deviceIds", *more)
+            elsewhere = {**more, "groupId": "1", "deviceIds": made[:1]}
+            refused(ada.request(method, path, json=elsewhere), 404, "groupId")
+        hidden = {**to_target, "toGroupId": "1", "deviceIds": made[:1]}
+        refused(ada.put("/devices/transfer", hidden), 404, "toGroupId")
+        same = {**to_target, "toGroupId": source, "deviceIds": made[:1]}
+        refused(ada.put("/devices/transfer", same), 400, "toGroupId")
+    moved = ok(ada.put("/devices/transfer", {**to_target, "deviceIds": made}))
+    assert ids(moved["items"]) == made
+    assert {each["groupId"] for each in moved["items"]} == {target}
+    assert "1000" in moved["message"]
+    assert moved["items"][7] == shown(ada, made[7])
+    assert (counted(ada, source), counted(ada, target)) == (3, BULK_MAX)
+    gone = ok(ada.post("/devices/delete", {"groupId": target, "deviceIds": made}))
+    assert gone["items"] == moved["items"], "a delete answers what was deleted"
+    assert "1000" in gone["message"]
+    assert (counted(ada, source), counted(ada, target), counted(ada, other)) == (3, 0, 1)
+    refused(ada.get("/device", deviceId=made[0]), 404, "deviceId")
+
+
+# --- being handed over ---
+
+
+def test_a_transfer_needs_rights_at_both_ends(world: World) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    source, target = ada.group("source"), ada.group("target")
+    device = ada.device(source)
+    body = {"deviceId": device, "groupId": source, "toGroupId": target}
+    bulk = {"deviceIds": [device], "groupId": source, "toGroupId": target}
+    sender = ada.role("device.read", "device.transfer", name="sender")
+    receiver = ada.role("device.read", "device.create", name="receiver")
+    both = ada.role("device.read", "device.transfer", "device.create", name="both")
+
+    def tried(at_source: str | None, at_target: str | None) -> tuple[int, str]:
+        """The status, and the field or permission that is in the way."""
+        for group, role in ((source, at_source), (target, at_target)):
+            bob.world.operator.delete("/group/user", groupId=group, userId=bob.id)
+            if role is not None:
+                ada.invite(bob, group, role)
+        one = bob.put("/device/transfer", body)
+        all_ = bob.put("/devices/transfer", bulk)
+        if one.status_code == 200:
+            refused(all_, 404, "deviceIds[0]")  # it is gone already
+            return 200, ""
+        assert one.json()["detail"] == all_.json()["detail"]
+        problem = refused(one, one.status_code)
+        named = [error["field"] for error in problem["errors"]]
+        return one.status_code, named[0] if named else problem["detail"]
+
+    assert tried(None, None) == (404, "groupId")
+    assert tried(None, both) == (404, "groupId")
+    assert tried(sender, None) == (404, "toGroupId")
+    assert tried(receiver, receiver)[0] == 403
+    assert "device.transfer" in tried(receiver, receiver)[1]
+    assert tried(sender, sender)[0] == 403
+    assert "device.create" in tried(sender, sender)[1]
+    assert target in tried(sender, "viewer")[1]
+    assert in_group(ada, source) == [device]
+    assert tried(sender, receiver) == (200, "")
+    assert in_group(ada, target) == [device]
+    assert (counted(ada, source), counted(ada, target)) == (0, 1)
+
+
+def test_a_transfer_answers_the_device_in_its_new_group_and_can_be_undone(world: World) -> None:
+    ada = world.person("ada")
+    source, target = ada.group("source"), ada.group("target")
+    device = ada.device(source, tags=["kept"])
+    ok(ada.put("/device", {"deviceId": device, "groupId": source, "configuration": "kept"}))
+    ada.reports(device)
+    before = shown(ada, device)
+    there = {"deviceId": device, "groupId": source, "toGroupId": target}
+    back = {"deviceId": device, "groupId": target, "toGroupId": source}
+    trail = world.audit()
+    world.clock.let_pass(seconds=1)
+    moved = ok(ada.put("/device/transfer", there))
+    assert set(world.audit()[len(trail) :]) == {(ada.id, "device.transfer", device)}
+    assert moved == shown(ada, device)
+    assert moved["updatedAt"] > before["updatedAt"]
+    assert moved == {**before, "groupId": target, "updatedAt": moved["updatedAt"]}
+    with nothing_happens(world):
+        refused(ada.put("/device/transfer", there), 404, "deviceId")
+        refused(ada.put("/device/transfer", {**back, "toGroupId": target}), 400, "toGroupId")
+        absent = {**back, "deviceId": "dev_none"}
+        refused(ada.put("/device/transfer", absent), 404, "deviceId")
+        refused(ada.put("/device/transfer", {}), 400, "deviceId", "groupId", "toGroupId")
+        refused(ada.get("/device", deviceId=device, groupId=source), 404, "deviceId")
+        refused(ada.delete("/device", deviceId=device, groupId=source), 404, "deviceId")
+    returned = ok(ada.put("/device/transfer", back))
+    assert returned == {**before, "updatedAt": returned["updatedAt"]}
+    assert (counted(ada, source), counted(ada, target)) == (1, 0)
+
+
+# --- going ---
+
+
+def test_a_deleted_device_takes_everything_it_ever_said_along(world: World) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    source, target = ada.group("source"), ada.group("target")
+    ada.invite(bob, source, "viewer")
+    gone, stays = ada.device(source), ada.device(source)
+    for device in (gone, stays):
+        for kind in KINDS:
+            ada.reports(device, kind)
+    body = {"groupId": source, "toGroupId": target, "deviceIds": [gone, stays]}
+    ok(ada.put("/devices/transfer", body))
+    for kind in KINDS:
+        ada.reports(gone, kind, timestamp="2026-03-02")
+    assert len(bob.records(gone)) == 1, "what it said here is still read here"
+    before = shown(ada, gone)
+    with nothing_happens(world):
+        refused(ada.delete("/device", deviceId=gone, groupId=source), 404, "deviceId")
+        refused(ada.delete("/device", deviceId="dev_none", groupId=target), 404, "deviceId")
+        refused(ada.delete("/device", deviceId=gone), 400, "groupId")
+        refused(bob.delete("/device", deviceId=gone, groupId=target), 404, "groupId")
+    trail = world.audit()
+    assert ok(ada.delete("/device", deviceId=gone, groupId=target)) == before
+    assert world.audit() == [*trail, (ada.id, "device.delete", gone)]
+    refused(ada.delete("/device", deviceId=gone, groupId=target), 404, "deviceId")
+    refused(ada.get("/device", deviceId=gone), 404, "deviceId")
+    for kind in KINDS:
+        for person in (ada, bob, world.operator):
+            refused(person.get(f"/device/{kind}", deviceId=gone), 404, "deviceId")
+        refused(ada.post(f"/device/{kind}", record_of(gone, kind)), 404, "deviceId")
+        assert len(ada.records(stays, kind)) == 1
+    assert (counted(ada, source), counted(ada, target)) == (0, 1)
+    # Not only out of sight: after the janitor has been there, nothing is left.
+    while world.write(remove_erased):
+        pass
+    left = {name: len(rows) for name, rows in world.everything().items()}
+    assert [left[f"record_{kind}"] for kind in KINDS] == [1] * len(KINDS)
+    assert (left["device"], left["device_state"], left["erasure"]) == (1, 1, 0)
+    assert left["device_stay"] == 2, "the one that stays was in two groups"
+
+
+def test_the_same_original_id_again_is_another_device(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    first = ada.device(group, originalId="again")
+    ada.reports(first)
+    ok(ada.delete("/device", deviceId=first, groupId=group))
+    second = ada.device(group, originalId="again")
+    assert second != first
+    assert ada.records(second) == []
+    assert "seenAt" not in shown(ada, second)
+    refused(ada.get("/device/data", deviceId=first), 404, "deviceId")
+
+
+# --- at the same time ---
+
+
+def test_changes_at_once_do_not_undo_each_other(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    key = {"deviceId": ada.device(group), "groupId": group}
+    for round_ in range(10):
+        wish = {"name": f"n{round_}", "configuration": f"c{round_}", "tags": [f"t{round_}"]}
+        calls = [partial(ada.put, "/device", {**key, name: value}) for name, value in wish.items()]
+        assert [each.status_code for each in at_once(*calls)] == [200, 200, 200]
+        assert wish.items() <= shown(ada, key["deviceId"]).items()
+
+
+def test_whoever_comes_second_finds_the_device_gone_and_counts_stay_right(world: World) -> None:
+    ada = world.person("ada")
+    home, *targets = (ada.group(name) for name in ("home", "one", "two", "three"))
+    for round_ in range(8):
+        device = ada.device(home)
+        key = {"deviceId": device, "groupId": home}
+        calls = [partial(ada.delete, "/device", **key) for _ in range(2)]
+        calls += [
+            partial(ada.put, "/device/transfer", {**key, "toGroupId": target}) for target in targets
+        ]
+        answers = at_once(*calls)
+        statuses = sorted(each.status_code for each in answers)
+        assert statuses == [200, *[404] * 4], f"{round_}: {[each.text for each in answers]}"
+    total = [counted(ada, group) for group in (home, *targets)]
+    assert total[0] == 0
+    moved = [device for target in targets for device in in_group(ada, target)]
+    for device in moved:
+        assert ada.records(device) == []
+
+
+def test_the_number_of_devices_is_right_after_everything_that_can_happen(world: World) -> None:
+    ada = world.person("ada")
+    groups = [ada.group(f"group {number}") for number in range(3)]
+    where: dict[str, str] = {}
+    chance = random.Random(7)
+
+    def pick(number: int) -> tuple[str, list[str]]:
+        group = chance.choice(groups)
+        present = [device for device, at in where.items() if at == group]
+        return group, chance.sample(present, min(number, len(present)))
+
+    def create() -> None:
+        group = chance.choice(groups)
+        where[ada.device(group)] = group
+
+    def create_many() -> None:
+        group = chance.choice(groups)
+        where.update(dict.fromkeys(many(ada, group, 5), group))
+
+    def transfer() -> None:
+        group, devices = pick(4)
+        to = chance.choice([each for each in groups if each != group])
+        if devices:
+            body = {"deviceIds": devices, "groupId": group, "toGroupId": to}
+            ok(ada.put("/devices/transfer", body))
+            where.update(dict.fromkeys(devices, to))
+
+    def delete() -> None:
+        group, devices = pick(1)
+        for device in devices:
+            ok(ada.delete("/device", deviceId=device, groupId=group))
+            del where[device]
+
+    def delete_many() -> None:
+        group, devices = pick(3)
+        if devices:
+            ok(ada.post("/devices/delete", {"deviceIds": devices, "groupId": group}))
+            for device in devices:
+                del where[device]
+
+    def fail() -> None:
+        group, devices = pick(3)
+        to = chance.choice(groups)
+        body = {"deviceIds": [*devices, "dev_none"], "groupId": group, "toGroupId": to}
+        assert ada.put("/devices/transfer", body).status_code in (400, 404)
+        refused(ada.post("/devices/delete", body), 404)
+
+    steps = [create, create_many, transfer, delete, delete_many, fail]
+    for _ in range(60):
+        chance.choice(steps)()
+    assert where, "some are left"
+    for group in groups:
+        expected = {device for device, at in where.items() if at == group}
+        assert set(in_group(ada, group, limit=1_000)) == expected
+        assert counted(ada, group) == len(expected)

@@ -94,7 +94,7 @@ def create_many(
 
 def create_at_vendor(tx: Tx, actor: Actor, group_id: str, wish: Wish, vendor: VendorWish) -> Device:
     """A device that the vendor's network is to know as well; until it does, it is pending."""
-    access.enter(tx, actor, "device.create", group_id)
+    access.enter(tx, actor, "device.create", group_id, field="input.group_id")
     faults = []
     if wish.network != VENDOR:
         faults.append(Fault("input.network", f"must be {VENDOR}"))

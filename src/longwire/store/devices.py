@@ -70,17 +70,26 @@ def get(tx: Tx, scope: Scope, device_id: str) -> Device | None:
 
 
 def among(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> dict[str, Device]:
-    """Those of the devices that are within the scope, by id."""
-    statement = _SELECT.where(_table.c.id.in_(device_ids), within(_table.c.group_id, scope))
+    """Those of the devices that are within the scope, by id, about to be moved or deleted."""
+    statement = (
+        _SELECT.where(_table.c.id.in_(device_ids), within(_table.c.group_id, scope))
+        .order_by(_table.c.number)
+        .with_for_update(of=_table)  # another process that wants the same finds them gone
+    )
     return {device.id: device for device in map(_device, tx.rows(statement))}
 
 
 def reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, Reporting]:
-    """Devices that say something, whosever they are; whoever asks must check the group."""
+    """Devices that say something, whosever they are; whoever asks must check the group.
+
+    Until a write is over, nobody else moves or deletes them: what is stored for a device belongs to
+    the stay it has at that time. SQLite has one writer, who needs no lock for that.
+    """
+    lock = " order by number for share" if tx.is_postgres and tx.is_write else ""
     if len(device_ids) == 1:
-        rows = tx.hot(f"{_REPORTING} = :id", {"id": next(iter(device_ids))})
+        rows = tx.hot(f"{_REPORTING} = :id{lock}", {"id": next(iter(device_ids))})
     elif tx.is_postgres:
-        rows = tx.hot(f"{_REPORTING} = any(:ids)", {"ids": list(device_ids)})
+        rows = tx.hot(f"{_REPORTING} = any(:ids){lock}", {"ids": list(device_ids)})
     else:
         ids = json.dumps(list(device_ids))
         rows = tx.hot(f"{_REPORTING} in (select value from json_each(:ids))", {"ids": ids})

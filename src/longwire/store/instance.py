@@ -19,9 +19,18 @@ def state(tx: Tx, name: str, value: str) -> None:
 
 
 def writer_number(database: Database) -> int:
-    """The number of this process among those that write to the database."""
-    if database.engine_name != "postgresql":
-        return 0
-    return database.upgrade(
-        lambda tx: int(tx.rows(sa.select(schema.writer_number.next_value()))[0][0]) % WRITERS_MAX
-    )
+    """A number for this process among those that write to the database, or have done so lately.
+
+    A new one at every start: should the clock have been set back in between, the numbers of
+    arrivals of this process still differ from those of the last one.
+    """
+    return database.upgrade(_next_writer) % WRITERS_MAX
+
+
+def _next_writer(tx: Tx) -> int:
+    if tx.is_postgres:
+        return int(tx.rows(sa.select(schema.writer_number.next_value()))[0][0])
+    # SQLite has no sequences, but a number in the head of its file that is the owner's to use.
+    number = int(tx.hot("pragma user_version", {})[0][0]) + 1
+    tx.driver.execute(f"pragma user_version = {number % WRITERS_MAX}")
+    return number

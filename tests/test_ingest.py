@@ -671,6 +671,68 @@ def test_a_record_that_meets_the_end_of_its_device_leaves_nothing_behind(
     assert left["device"] == left["record_data"] == left["device_state"] == []
 
 
+@contextmanager
+def held_before_its_commit(
+    world: World, crowd: Crowd, call: Callable[[], httpx.Response]
+) -> Iterator[Future[httpx.Response]]:
+    """While this lasts, the call has done all it does, but is not committed."""
+    gate, write = Gate(), world.database.write
+
+    def held(work: Callable[[Tx], Any]) -> Any:
+        world.database.write = write  # type: ignore[method-assign]
+        return write(lambda tx: gate.hold(work(tx)))
+
+    world.database.write = held  # type: ignore[method-assign]
+    answer = crowd.calls(call)
+    wait_for(lambda: gate.is_reached)
+    try:
+        yield answer
+    finally:
+        gate.open()
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_of_two_processes_that_take_a_device_away_only_one_does(
+    two_worlds: tuple[World, World], crowd: Crowd
+) -> None:
+    world, other = two_worlds
+    ada = world.person("ada")
+    ada_there = also_at(other, ada)
+    north, south = ada.group("north"), ada.group("south")
+    sensors = devices(ada, north, 3)
+    transfer = {"deviceIds": sensors[:2], "groupId": north, "toGroupId": south}
+    removal = {"deviceIds": sensors[1:], "groupId": north}
+
+    def move(caller: Person) -> httpx.Response:
+        return caller.put("/devices/transfer", transfer)
+
+    def remove(caller: Person) -> httpx.Response:
+        return caller.post("/devices/delete", removal)
+
+    def counts() -> list[int]:
+        shown = [ok(ada.get("/group", groupId=group))[0] for group in (north, south)]
+        return [group["numberOfDevices"] for group in shown]
+
+    with held_before_its_commit(world, crowd, lambda: move(ada)) as first:
+        late = [crowd.calls(lambda c=call: c(ada_there)) for call in (move, remove)]
+        wait_for(lambda: is_waiting_for_another(world) or any(each.done() for each in late))
+    assert {moved["groupId"] for moved in ok(first.result(30))["items"]} == {south}
+    refused(late[0].result(30), 404, "deviceIds[0]", "deviceIds[1]")
+    refused(late[1].result(30), 404, "deviceIds[0]")
+    assert counts() == [1, 2]
+
+    transfer |= {"deviceIds": sensors[:2], "groupId": south, "toGroupId": north}
+    removal |= {"deviceIds": sensors[:2], "groupId": south}
+    with held_before_its_commit(world, crowd, lambda: remove(ada)) as first:
+        late = [crowd.calls(lambda c=call: c(ada_there)) for call in (move, remove)]
+        wait_for(lambda: is_waiting_for_another(world) or any(each.done() for each in late))
+    ok(first.result(30))
+    for answer in late:
+        refused(answer.result(30), 404, "deviceIds[0]", "deviceIds[1]")
+    assert counts() == [1, 0]
+    assert len(world.everything()["device"]) == len(world.everything()["device_stay"]) == 1
+
+
 @pytest.mark.parametrize("engine", ["postgresql"])
 def test_two_processes_agree_on_the_group_of_a_device_that_moves(
     two_worlds: tuple[World, World],

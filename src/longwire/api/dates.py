@@ -37,6 +37,7 @@ _DATE_CHARACTERS = 10
 _MILLISECONDS_FROM = 10**11
 _FIRST: Moment = -62_135_596_800 * SECOND  # the year 1
 _LAST: Moment = 253_402_300_800 * SECOND  # the year 10000
+LATEST: Moment = _LAST - 1  # that can be written
 
 
 def moment_of(value: str | float) -> Moment:

@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from longwire import metrics
-from longwire.api.dates import date_text
+from longwire.api.dates import LATEST, date_text
 from longwire.api.records import period
 from longwire.api.routes import Call, Route
 from longwire.api.wire import Count, DateQuery, DateText, GroupId, Query, Reply
@@ -72,7 +72,7 @@ def show_metrics(call: Call, query: MetricsQuery) -> GroupMetrics:
     return GroupMetrics(
         group_id=report.group_id,
         begin_date=date_text(report.begin),
-        end_date=date_text(report.end),
+        end_date=date_text(min(report.end, LATEST)),
         items=[
             GroupMetric(
                 group_id=item.group_id, timestamp=date_text(item.at), **_totals(item.totals)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
+import uvloop
 
 from longwire.api.errors import wire_refusal
 from longwire.api.server import build_server
@@ -164,7 +165,7 @@ class World:
             ready.set_result(asyncio.get_running_loop())
             await serving
 
-        asyncio.run(run())
+        uvloop.run(run())  # as in production: plain asyncio would wait for Nagle
 
     def stop(self) -> None:
         self.http.close()

@@ -6,117 +6,86 @@ from collections.abc import Callable
 import pytest
 import sqlalchemy as sa
 
-from longwire import app
+from longwire import app, upkeep
 from longwire.errors import Conflict
 from longwire.store import memory as memory_module
 from longwire.store import rights, schema
 from longwire.store.database import Tx
-from longwire.store.memory import Memory
+from longwire.store.memory import NOTHING, Memory
 from tests.process import wait_for
 from tests.world import TurnableClock, World, ok, refused
-
-
-class Source:
-    """Something that can be looked up; counts how often it was."""
-
-    def __init__(self, value: object) -> None:
-        self.value = value
-        self.looks = 0
-
-    def look(self) -> object:
-        self.looks += 1
-        return self.value
-
-
-def recalled(memory: Memory, source: Source, key: str = "key", *, keep: bool = True) -> object:
-    return memory.recall("shelf", key, source.look, since=memory.generation, keep=keep)
 
 
 # --- the memory alone ---
 
 
+def keep(memory: Memory, value: object, key: str = "key") -> None:
+    memory.keep("shelf", key, value, since=memory.generation)
+
+
 @pytest.mark.parametrize("value", ["something", None, ()])
-def test_what_was_looked_up_once_is_known(value: object) -> None:
-    memory, source = Memory(), Source(value)
-    assert [recalled(memory, source) for _ in range(3)] == [value] * 3
-    assert source.looks == 1, "that there is nothing is worth remembering too"
+def test_what_was_kept_is_found(value: object) -> None:
+    memory = Memory()
+    assert memory.find("shelf", "key") is NOTHING
+    keep(memory, value)
+    assert memory.find("shelf", "key") == value, "that there is nothing is worth remembering too"
     assert memory.known("shelf", "key") == value
+    assert memory.find("shelf", "another key") is memory.find("another shelf", "key") is NOTHING
     assert memory.known("shelf", "another key") is None
-    assert memory.known("another shelf", "key") is None
-
-
-def test_what_was_not_to_be_kept_is_looked_up_again() -> None:
-    memory, source = Memory(), Source(1)
-    recalled(memory, source, keep=False)
-    source.value = 2
-    assert recalled(memory, source) == 2
 
 
 def test_everything_is_forgotten_together() -> None:
-    memory, ada, bob = Memory(), Source("ada"), Source("bob")
-    recalled(memory, ada, "a")
-    recalled(memory, bob, "b")
-    memory.forget()
-    assert memory.known("shelf", "a") is None
-    ada.value = "ada, but not as she was"
-    assert recalled(memory, ada, "a") == "ada, but not as she was"
-    recalled(memory, bob, "b")
-    assert bob.looks == 2
-
-
-def test_a_look_during_which_all_was_forgotten_is_not_kept() -> None:
     memory = Memory()
+    keep(memory, "ada", "a")
+    keep(memory, "bob", "b")
+    memory.forget()
+    assert memory.find("shelf", "a") is memory.find("shelf", "b") is NOTHING
+    keep(memory, "ada, but not as she was", "a")
+    assert memory.find("shelf", "a") == "ada, but not as she was"
 
-    def look() -> str:
-        memory.forget()
-        return "how it was before"
 
-    assert memory.recall("shelf", "key", look, since=memory.generation, keep=True)
-    assert memory.known("shelf", "key") is None
-
-
-def test_a_look_into_the_past_is_not_kept() -> None:
-    memory, source = Memory(), Source("how it was before")
+def test_what_was_seen_before_all_was_forgotten_is_not_kept() -> None:
+    memory = Memory()
     began = memory.generation
     memory.forget()
-    memory.recall("shelf", "key", source.look, since=began, keep=True)
-    assert memory.known("shelf", "key") is None
+    memory.keep("shelf", "key", "how it was before", since=began)
+    assert memory.find("shelf", "key") is NOTHING
 
 
 def test_an_epoch_that_moved_means_forgetting_and_one_that_stayed_does_not() -> None:
-    memory, source = Memory(), Source(1)
+    memory = Memory()
     memory.saw_epoch(7)
-    recalled(memory, source)
+    keep(memory, 1)
     memory.saw_epoch(7)
-    assert memory.known("shelf", "key") == 1
+    assert memory.find("shelf", "key") == 1
     memory.saw_epoch(8)
-    assert memory.known("shelf", "key") is None
-    recalled(memory, source)
+    assert memory.find("shelf", "key") is NOTHING
+    keep(memory, 1)
     memory.saw_epoch(7)  # a database that was put back from a copy
-    assert memory.known("shelf", "key") is None
+    assert memory.find("shelf", "key") is NOTHING
 
 
 def test_a_memory_that_is_not_trusted_is_not_asked() -> None:
-    memory, source = Memory(), Source(1)
+    memory = Memory()
     memory.saw_epoch(7)
-    recalled(memory, source)
+    keep(memory, 1)
     memory.distrust()
-    source.value = 2
     assert memory.known("shelf", "key") is None
-    assert [recalled(memory, source), recalled(memory, source)] == [2, 2]
-    assert source.looks == 3
+    keep(memory, 2)
+    assert memory.find("shelf", "key") is NOTHING
     memory.saw_epoch(8)
-    assert recalled(memory, source) == recalled(memory, source) == 2
-    assert source.looks == 4, "trusted again"
+    keep(memory, 3)
+    assert memory.find("shelf", "key") == 3, "trusted again"
 
 
 def test_a_shelf_holds_only_so_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_module, "ENTRIES_PER_SHELF_MAX", 10)
     memory = Memory()
     for number in range(1_000):
-        recalled(memory, Source(number), str(number))
+        keep(memory, number, str(number))
     known = [number for number in range(1_000) if memory.known("shelf", str(number)) is not None]
     assert 1 <= len(known) <= 10
+    assert known[-1] == 999
 
 
 # --- with a database under it ---
@@ -155,9 +124,47 @@ def test_a_change_that_is_taken_back_is_remembered_by_nobody(world: World) -> No
     assert world.database.tools.memory.known("test", "viewer") == "Viewer"
 
 
-def test_what_a_write_looked_up_is_not_kept_because_it_might_be_taken_back(world: World) -> None:
-    assert world.write(role_name) == "Viewer"
-    assert world.database.tools.memory.known("test", "viewer") is None
+def test_what_was_looked_up_once_is_not_looked_up_again(world: World) -> None:
+    looks = []
+
+    def ask_twice(tx: Tx) -> None:
+        for _ in range(2):
+            assert tx.recall("test", "none", lambda: looks.append(1)) is None
+
+    world.read(ask_twice)
+    world.read(ask_twice)
+    assert len(looks) == 1, "that there is nothing is worth remembering too"
+
+
+def test_what_a_write_looked_up_is_kept_once_it_is_committed_and_not_before(world: World) -> None:
+    memory = world.database.tools.memory
+    seen = []
+
+    def look(tx: Tx) -> None:
+        seen.append((role_name(tx), memory.known("test", "viewer")))
+
+    def look_and_fail(tx: Tx) -> None:
+        look(tx)
+        raise Conflict
+
+    with pytest.raises(Conflict):
+        world.write(look_and_fail)
+    assert memory.known("test", "viewer") is None, "it might have been its own change"
+    world.write(look)
+    assert seen == [("Viewer", None)] * 2
+    assert memory.known("test", "viewer") == "Viewer"
+
+
+def test_what_a_write_saw_before_a_change_of_rights_is_not_kept_after_it(world: World) -> None:
+    """As when another process moved the epoch while the write was under way."""
+    memory = world.database.tools.memory
+
+    def overtaken(tx: Tx) -> None:
+        assert role_name(tx) == "Viewer"
+        memory.forget()
+
+    world.write(overtaken)
+    assert memory.known("test", "viewer") is None
 
 
 def test_a_reader_that_began_before_a_change_leaves_nothing_old_behind(world: World) -> None:
@@ -187,7 +194,7 @@ def test_a_removed_member_is_refused_at_once_here_and_within_seconds_by_another_
     group = ada.group()
     ada.invite(bob, group, "viewer")
     ok(bob.get("/group", groupId=group))
-    assert app.RIGHTS_WATCH_S <= 1, "two seconds are promised"
+    assert upkeep.RIGHTS_WATCH_S <= 1, "two seconds are promised"
     if engine == "postgresql":
         there = World(here.settings, TurnableClock())
         try:
@@ -226,8 +233,8 @@ def is_refused(world: World, group: str, token: str | None) -> bool:
 def test_while_the_epoch_cannot_be_read_nothing_remembered_is_believed(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "RIGHTS_WATCH_S", 0.05)
-    monkeypatch.setattr(app, "RIGHTS_TRUST_S", 0.1)
+    monkeypatch.setattr(upkeep, "RIGHTS_WATCH_S", 0.05)
+    monkeypatch.setattr(upkeep, "RIGHTS_TRUST_S", 0.1)
     world = make_world()
     memory = world.database.tools.memory
     world.write(lambda tx: tx.change(sa.text("alter table auth_epoch rename to hidden_epoch")))

@@ -387,7 +387,7 @@ def routes_for(kind: Kind) -> list[Route]:
             needs="record.create",
             rule="in the group of the device",
             tag="Records",
-            about=f"""Store a {kind.noun}.
+            about=f"""Store one {kind.noun}.
 
             The answer comes when it is on the disk. The same record sent again is stored once and
             answered alike, so retrying is safe. `groupId` can be left out; if given, it must be

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from longwire.errors import BadInput, Conflict, Fault, NotFound, missing, wrong
 from longwire.fleet import catalogue
@@ -105,16 +105,8 @@ def create_at_vendor(tx: Tx, actor: Actor, group_id: str, wish: Wish, vendor: Ve
     device = _create(tx, actor, group_id, [wish], lambda index: "input.original_id", "input.")[0]
     device = replace(device, information=_registration("pending", VENDOR_NOT_CONFIGURED))
     store.save(tx, device)
-    request = {
-        "id": vendor.id,
-        "name": vendor.device_name,
-        "deviceTypeId": vendor.device_type_id,
-        "activable": vendor.activable,
-        "automaticRenewal": vendor.automatic_renewal,
-        "lat": vendor.lat,
-        "lng": vendor.lng,
-    }
-    told = {name: value for name, value in request.items() if value is not None}
+    told = {name: value for name, value in asdict(vendor).items() if value is not None}
+    del told["pac"]  # is sealed, and kept apart
     sealed = tx.keyring.seal(vendor.pac, f"registration|{device.id}|pac")
     store.register(tx, device, sealed, json.dumps(told), "pending")
     return device
@@ -256,7 +248,7 @@ def delete(
 
 def _one(tx: Tx, actor: Actor, permission: str, device_id: str, group_id: str) -> Device:
     scope = access.enter(tx, actor, permission, group_id)
-    device = store.get(tx, scope, device_id)
+    device = store.among(tx, scope, [device_id]).get(device_id)
     if device is None:
         raise missing("device_id", "device in this group")
     return device

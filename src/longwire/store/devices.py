@@ -70,7 +70,7 @@ def get(tx: Tx, scope: Scope, device_id: str) -> Device | None:
 
 
 def among(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> dict[str, Device]:
-    """Those of the devices that are within the scope, by id, about to be moved or deleted."""
+    """Those of the devices that are within the scope, by id, about to be changed or to go."""
     statement = (
         _SELECT.where(_table.c.id.in_(device_ids), within(_table.c.group_id, scope))
         .order_by(_table.c.number)

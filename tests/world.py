@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
+import uvloop
 
 from longwire.api.errors import wire_refusal
 from longwire.api.server import build_server
@@ -137,7 +138,7 @@ class World:
             ready.set_result(asyncio.get_running_loop())
             await serving
 
-        asyncio.run(run())
+        uvloop.run(run())  # as in production: plain asyncio would wait for Nagle
 
     def stop(self) -> None:
         self.http.close()

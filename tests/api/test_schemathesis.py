@@ -59,7 +59,7 @@ def inhabited(world: World) -> dict[str, list[Any]]:
         "roleId": [operator.role("group.read", name=f"role {n}") for n in range(9)],
         "permissionId": new,
         "permissions": [["group.read"], ["device.read", "record.read"]],
-        "email": ["ada@example.com", *(f"new{number}@example.com" for number in range(9))],
+        "email": ["ada@example.com", *(f"new{number}@example.com" for number in range(99))],
         "appClientId": [client.id for client in clients],
         "name": [home, *(f"client {number}" for number in range(6))],
         "token": tokens,

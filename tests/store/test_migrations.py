@@ -8,6 +8,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
@@ -19,8 +20,9 @@ from longwire.clock import Clock
 from longwire.settings import Settings
 from longwire.store import migrations, schema, upgrade
 from longwire.store.database import Database, Tx
+from longwire.store.postgres import UPGRADE_LOCK
 from tests.conftest import PostgresServer
-from tests.process import COMMAND, environment
+from tests.process import COMMAND, environment, wait_for
 from tests.world import World, ok
 
 Opened = Callable[[Settings], Database]
@@ -299,16 +301,20 @@ def test_processes_that_start_at_once_on_one_empty_postgresql_found_it_once(
 ) -> None:
     name = postgres.create()
     shared = environment(LONGWIRE_DATABASE=postgres.url(name), LONGWIRE_SECRET_KEY="5a" * 32)
-    starting = [
-        subprocess.Popen(
-            [*COMMAND, "migrate", "--json", "--data", str(tmp_path / f"machine-{number}")],
-            env=shared,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for number in range(4)
-    ]
+    queue = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+    with psycopg.connect(postgres.url(name), autocommit=True) as gate:
+        gate.execute("select pg_advisory_lock(%s)", [UPGRADE_LOCK])
+        starting = [
+            subprocess.Popen(
+                [*COMMAND, "migrate", "--json", "--data", str(tmp_path / f"machine-{number}")],
+                env=shared,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for number in range(4)
+        ]
+        wait_for(lambda: gate.execute(queue).fetchone() == (4,), 60)
     told = [process.communicate(timeout=60) for process in starting]
     assert [process.returncode for process in starting] == [0, 0, 0, 0], told
     prepared = [json.loads(out) for out, _ in told]

@@ -203,7 +203,8 @@ def _slow_disk(findings: Findings, seconds: float) -> None:
         findings.add(Row(name, note="not measured: strace is not installed"))
         return
     delay = f"inject=fdatasync:delay_exit={FLUSH_DELAY_US}"
-    traced = (strace, "-D", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", delay)
+    quiet = ("-D", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync")
+    traced = (strace, *quiet, "-e", delay)
     with running(wrapper=traced) as service:
         result = run(
             service.host,

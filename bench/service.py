@@ -47,10 +47,15 @@ class Service:
 
 
 @contextmanager
-def running(*arguments: str, wrapper: tuple[str, ...] = ()) -> Iterator[Service]:
-    """A fresh service for the length of the block; `wrapper` goes before its command line."""
+def running(
+    *arguments: str, wrapper: tuple[str, ...] = (), data: Path | None = None
+) -> Iterator[Service]:
+    """A service for the length of the block, fresh unless it is given a folder.
+
+    `wrapper` goes before its command line.
+    """
     with tempfile.TemporaryDirectory(prefix="longwire-bench-") as folder:
-        data = Path(folder) / "data"
+        data = data or Path(folder) / "data"
         command = [*wrapper, sys.executable, "-m", "longwire", "serve", "--data", str(data)]
         process = subprocess.Popen(
             [*command, "--port", "0", "--log-level", "warning", *arguments],
@@ -81,7 +86,7 @@ def _connect(process: subprocess.Popen[str], data: Path) -> Service:
     if " serves " not in line:
         raise RuntimeError(f"the service did not start: {line}")
     operator = json.loads((data / "operator.json").read_text())
-    url = httpx.URL(operator["baseUrl"])
+    url = httpx.URL(line.split(" serves ")[1].split(" ")[0])
     http = httpx.Client(base_url=url, timeout=60)
     _wait_until_ready(http)
     client = (operator["clientId"], operator["clientSecret"])

@@ -1,0 +1,131 @@
+"""The same after ten million records over a hundred thousand devices: does it stay as fast?
+
+Takes several minutes and some gigabytes of disk, so it runs only when it is named:
+`make bench ARGS="large"`. The records are put in by the service's own ingest, without HTTP.
+"""
+
+import asyncio
+import random
+import tempfile
+import time
+from pathlib import Path
+
+from bench.ingest import CONNECTIONS, Records, fleet
+from bench.load import Result, run
+from bench.service import Service, running
+from bench.table import Findings, Row, measured, rss_mb
+from longwire.api.records import DeviceDataInput
+from longwire.app import open_database
+from longwire.clock import Clock
+from longwire.ingest import Sequencer, Unit, store_units
+from longwire.model import SYSTEM
+from longwire.settings import Settings
+
+RECORDS = 10_000_000
+DEVICES = 100_000
+PER_COMMIT = 2_000
+PAGES = 200
+
+
+def measure(findings: Findings, seconds: float) -> None:
+    with tempfile.TemporaryDirectory(prefix="longwire-bench-large-") as folder:
+        data = Path(folder) / "data"
+        with running(data=data) as service:
+            devices = fleet(service, DEVICES)
+            _fill(data, devices[:1_000], 100_000)
+            before = _ingest(service, devices, seconds, first=10_000_000)
+            small = _page_ms(service, devices[:1_000])
+        findings.add(measured("POST /device/data, small database", before))
+        started = time.perf_counter()
+        _fill(data, devices, RECORDS)
+        took = time.perf_counter() - started
+        size = (data / "longwire.db").stat().st_size
+        findings.add(
+            Row(
+                f"filled with {RECORDS:,} records",
+                rate=RECORDS / took,
+                note=f"{size / RECORDS:.0f} bytes a record, {took:.0f} s",
+            )
+        )
+        with running(data=data) as service:
+            after = _ingest(service, devices, seconds, first=60_000_000)
+            findings.add(
+                measured("POST /device/data, large database", after, ceiling=before, ratio_min=0.7)
+            )
+            large = _page_ms(service, devices)
+            findings.add(
+                Row(
+                    "a page of 100 of any device, large against small",
+                    ratio=large / small,
+                    p50_ms=large,
+                    note=f"small {small:.2f} ms",
+                    aim="ratio ≤ 1.5",
+                    met=large / small <= 1.5,
+                )
+            )
+            memory = rss_mb(service.pid)
+            findings.add(
+                Row(
+                    "resident memory, large database",
+                    note=f"{memory:.0f} MB",
+                    aim="< 300 MB",
+                    met=memory < 300,
+                )
+            )
+
+
+def _ingest(service: Service, devices: list[str], seconds: float, *, first: int) -> Result:
+    some = random.Random(1).sample(devices, 20_000)
+    return run(
+        service.host,
+        service.port,
+        Records(service, some, first),
+        connections=CONNECTIONS,
+        seconds=seconds,
+    )
+
+
+def _page_ms(service: Service, devices: list[str]) -> float:
+    """The median time of a page somewhere in some device, asked one at a time."""
+    chance = random.Random(2)
+    times = []
+    for _ in range(PAGES):
+        params = {
+            "deviceId": chance.choice(devices),
+            "limit": 100,
+            "beginDate": 1_700_000_000 + chance.randrange(100) * 600,
+        }
+        started = time.perf_counter()
+        service.http.get("/device/data", params=params).raise_for_status()
+        times.append((time.perf_counter() - started) * 1_000)
+    return sorted(times)[len(times) // 2]
+
+
+def _fill(data: Path, devices: list[str], records: int) -> None:
+    """A hundred records a device, ten minutes apart, all devices going round."""
+
+    async def fill() -> None:
+        database, _ = open_database(Settings(data=data), Clock())
+        database.start()
+        sequencer = Sequencer(1)
+        for start in range(0, records, PER_COMMIT):
+            items = [
+                _record(devices[number % len(devices)], number // len(devices))
+                for number in range(start, min(records, start + PER_COMMIT))
+            ]
+            unit = Unit(SYSTEM, items, is_batch=True)
+            await database.write(lambda tx, unit=unit: store_units(tx, [unit], sequencer))
+        database.close()
+
+    asyncio.run(fill())
+
+
+def _record(device: str, number: int):
+    return DeviceDataInput(
+        device_id=device,
+        timestamp=1_700_000_000 + number * 600,
+        data=f'{{"temperature":21.5,"humidity":48,"seq":{number}}}',
+        configuration="{}",
+        raw="0a1b2c3d4e5f",
+        device_type="tracker",
+    ).item(0)

@@ -23,8 +23,10 @@ from longwire.api import errors, server, tokens
 from longwire.api.instruments import Instruments
 from longwire.api.routes import PlainRoute, Route
 from longwire.clock import Clock
+from longwire.fleet import catalogue
 from longwire.identity import founding
 from longwire.settings import Settings
+from longwire.store.database import Database
 from tests.process import Service, environment
 from tests.world import ok
 
@@ -70,6 +72,16 @@ def test_the_interface_says_where_a_missing_thing_is_a_wrong_parameter(tmp_path)
     assert exceptions == {("GET", "/group"), *roles}
 
 
+def test_the_interface_lists_every_device_type_that_is_built_in():
+    listed = [
+        (bare(row["Type"]), row["Display name"], bare(row["Default configuration"]))
+        for row in tables("docs/interface.md", "Type", "Display name", "Default configuration")
+    ]
+    assert listed == [
+        (each.name, each.display_name, each.default_configuration) for each in catalogue.BUILT_IN
+    ]
+
+
 def test_the_limits_of_the_interface_name_settings_that_exist():
     named = {
         name
@@ -99,11 +111,20 @@ def test_the_operator_finds_every_command_with_its_options():
     assert listed == {name: own_options(each) for name, each in every_command(cli.commands)}
 
 
-def test_the_operator_finds_every_metric():
-    listed = {bare(row["Metric"]) for row in tables("docs/operations.md", "Metric", "Kind")}
+def test_the_operator_finds_every_metric_with_its_labels(tmp_path):
+    listed = {
+        bare(row["Metric"]): (row["Kind"], set(re.findall(r"`(\w+)`", row["Labels"])))
+        for row in tables("docs/operations.md", "Metric", "Kind", "Labels")
+    }
+    instruments = Instruments()
+    instruments.answered("/group", "GET", 200, 0.1)
+    instruments.text(open_database(tmp_path), is_ready=True)
     assert listed == {
-        f"{each.name}_total" if each.type == "counter" else each.name
-        for each in Instruments().registry.collect()
+        f"{each.name}_total" if each.type == "counter" else each.name: (
+            each.type,
+            {label for sample in each.samples for label in sample.labels} - {"le"},
+        )
+        for each in instruments.registry.collect()
     }
 
 
@@ -225,17 +246,20 @@ def test_every_link_leads_somewhere(document):
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_file_that_is_mentioned_exists(document):
     mentioned = re.findall(
-        r"`((?:src|tests|docs|bench|requirements|api|identity|store|fleet)/[\w./-]*)`",
+        r"`((?:src|tests|docs|bench|requirements|api|identity|store|fleet)/[\w./-]*|\w+\.py)`",
         without_blocks(document.read_text()),
     )
     for name in mentioned:
-        assert any((base / name).exists() for base in (ROOT, SOURCE)), f"there is no {name}"
+        there = any((base / name).exists() for base in (ROOT, SOURCE))
+        assert there or any(SOURCE.rglob(name)), f"there is no {name}"
 
 
 def test_no_file_knows_the_machine_it_was_written_on():
     folders = [ROOT / name for name in ("src", "tests", "bench", "docs", "requirements", ".ci")]
     files = [*ROOT.glob("*"), *(path for folder in folders for path in folder.rglob("*"))]
-    texts = {path: path.read_text() for path in files if path.is_file() and path.suffix != ".pyc"}
+    # Of a second working tree, .git is a file that tells where the first one is.
+    ours = (path for path in files if path.is_file() and path.name != ".git")
+    texts = {path: path.read_text() for path in ours if path.suffix != ".pyc"}
     assert len(texts) > len(DOCUMENTS)
     for path, text in texts.items():
         found = re.findall(r"(?<![\w.$/-])/(?:home|root|work|Users)/\S*", text)
@@ -327,10 +351,12 @@ def names_below(folder: Path, paths: set[Path]) -> list[str]:
 # --- what there is ---
 
 
+def open_database(folder: Path) -> Database:
+    return app.open_database(Settings(data=folder), Clock())[0]
+
+
 def served(folder: Path) -> list[Route | PlainRoute]:
-    chosen = Settings(data=folder)
-    database, _ = app.open_database(chosen, Clock())
-    return app.App(chosen, database).routes
+    return app.App(Settings(data=folder), open_database(folder)).routes
 
 
 def parameters(route: Route) -> str:

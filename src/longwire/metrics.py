@@ -79,23 +79,11 @@ def report(
     spans = [Counter[str]() for _ in range(number)]
     for index, name, value in store.sums(tx, groups, begin, end, span_s):
         spans[index][NAMES[name]] += value
-    for second in _split_seconds(begin, end, span_s):
-        window = (max(begin, second * SECOND), min(end, (second + 1) * SECOND))
-        for at, kind in store.arrivals(tx, groups, *window):
-            spans[(at - begin) // span][NAMES[kind]] += 1
+    for at, kind in store.arrivals(tx, groups, begin, end, span_s):
+        spans[(at - begin) // span][NAMES[kind]] += 1
     totals: Counter[str] = Counter()
     for each in spans:
         totals.update(each)
     items = [Item(group_id, begin + index * span, each) for index, each in enumerate(spans)]
     active = store.active_devices(tx, groups, begin, end, ACTIVE_LISTED_MAX)
     return Report(group_id, begin, end, totals, items, active.ids, active.number)
-
-
-def _split_seconds(begin: Moment, end: Moment, span_s: int) -> list[int]:
-    """The seconds in which a span begins or ends without filling them."""
-    split: set[int] = set()
-    if begin % SECOND:
-        split.update(range(begin // SECOND, -(-end // SECOND), span_s))
-    if end % SECOND:
-        split.add(end // SECOND)
-    return sorted(split)

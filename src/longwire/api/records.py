@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, field
 
-from longwire.api.dates import date_text, end_of
+from longwire.api.dates import date_text, end_of, moment_of
 from longwire.api.routes import Call, Route
 from longwire.api.users import GenericReturn, GenericReturnBoolean
 from longwire.api.wire import (
@@ -254,11 +254,17 @@ KINDS = (
 
 def period(begin: str | None, end: str | None) -> tuple[Moment | None, Moment | None]:
     """A range of dates: its begin is part of it, its end is not."""
-    since = None if begin is None else moment("begin_date", begin)
-    until = None
-    if end is not None:
-        moment("end_date", end)
-        until = end_of(end)
+    found: dict[str, Moment] = {}
+    faults: list[Fault] = []
+    for name, text, meant in (("begin_date", begin, moment_of), ("end_date", end, end_of)):
+        if text is not None:
+            try:
+                found[name] = meant(text)
+            except ValueError as error:
+                faults.append(Fault(name, str(error)))
+    if faults:
+        raise BadInput(faults=faults)
+    since, until = found.get("begin_date"), found.get("end_date")
     if since is not None and until is not None and since > until:
         raise wrong("begin_date", "lies after endDate")
     return since, until

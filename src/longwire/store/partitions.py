@@ -14,12 +14,14 @@ from longwire.store.database import Tx
 from longwire.store.records import first_seq
 
 MONTHS_AHEAD = 2
+PARTITION_LOCK = 7_105_511_994  # any number, the same in every process
 
 
 def make_ahead(tx: Tx) -> None:
     """Make the partitions of this month and the next ones, where they are missing."""
     if not tx.is_postgres:
         return
+    _wait_for_turn(tx)
     present = _present(tx)
     for offset in range(MONTHS_AHEAD + 1):
         begin, end, label = _month(tx.now, offset)
@@ -32,6 +34,7 @@ def drop_before(tx: Tx, kind: str, oldest: Moment) -> list[str]:
     """Drop the partitions of a kind that hold nothing but what is over; their names."""
     if not tx.is_postgres:
         return []
+    _wait_for_turn(tx)
     table = f"record_{kind}"
     this_month = _label(tx.now)
     over = [
@@ -44,6 +47,11 @@ def drop_before(tx: Tx, kind: str, oldest: Moment) -> list[str]:
     for name in over:
         tx.change(sa.text(f"drop table {name}"))
     return over
+
+
+def _wait_for_turn(tx: Tx) -> None:
+    """One process at a time; the others then find it done."""
+    tx.rows(sa.select(sa.func.pg_advisory_xact_lock(PARTITION_LOCK)))
 
 
 def _make(

@@ -206,7 +206,12 @@ def _refuse_unsafe(connection: sa.Connection) -> None:
 
 def _is_worth_another_try(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
     """Nothing was committed, and the reason has passed or a new connection may help."""
-    passing = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
+    passing = (
+        psycopg.errors.SerializationFailure,
+        psycopg.errors.DeadlockDetected,
+        # Nothing here has a check but partitions: a row's month was made while it came in.
+        psycopg.errors.CheckViolation,
+    )
     if isinstance(error, sa.exc.DBAPIError):
         return isinstance(error.orig, passing) or error.connection_invalidated
     # What the driver raises without a code of the server's is a connection that went away.

@@ -1,0 +1,289 @@
+"""How long records are kept: gone from sight at once, from the disk in small steps."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from longwire import upkeep
+from longwire.api.dates import date_text
+from longwire.clock import DAY, HOUR, MINUTE, Moment
+from longwire.store import records as store_records
+from longwire.store.database import Tx
+from tests.process import wait_for
+from tests.reports import KINDS, counted, device, devices, report, said, say, say_all, words
+from tests.world import Person, World, ok, refused
+
+
+def on_disk(world: World) -> dict[str, int]:
+    """How many records of each kind lie on the disk, seen or not."""
+
+    def work(tx: Tx) -> dict[str, int]:
+        count = "select count(*) from record_{}"
+        return {kind: int(tx.hot(count.format(kind), {})[0][0]) for kind in KINDS}
+
+    return world.read(work)
+
+
+def forget_old(world: World) -> None:
+    """One round of what the service does on the side."""
+    world._run(upkeep.forget_old(world.database, world.app._keeps_days))
+
+
+def remove_erased(world: World) -> list[int]:
+    """All that the janitor has to do; how much it removed in each step."""
+    steps = []
+    while removed := world.write(store_records.remove_erased):
+        steps.append(removed)
+    return steps
+
+
+def let_pass(world: World, days: float) -> None:
+    """Turn the clock; an access token does not last that long, so everybody gets another."""
+    world.clock.let_pass(days=days)
+
+
+def everybody_returns(world: World, *people: Person) -> None:
+    for person in people:
+        person.token = world.token(person.client_id, person.client_secret)
+
+
+def test_a_record_past_its_time_is_out_of_sight_at_once_and_off_the_disk_soon(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(retention_data_days=30, retention_event_days=7)
+    ada = world.person("ada")
+    group = ada.group()
+    sensor, other = devices(ada, group, 2)
+    now = world.clock.now()
+    ages = {"old": 20 * DAY, "newer": 10 * DAY, "today": 0, "to come": -5 * DAY}
+    for kind in KINDS:
+        for name, age in ages.items():
+            ok(say(ada, kind, sensor, now - age, name))
+        ok(say(ada, kind, other, now - 20 * DAY, "old"))
+    all_names = list(ages)
+    assert words(ada, "event", sensor) == ["today", "to come"], "seven days for events"
+    assert words(ada, "data", sensor) == words(ada, "geoloc", sensor) == all_names
+
+    let_pass(world, days=15)
+    everybody_returns(world, ada)
+    assert words(ada, "data", sensor) == ["newer", "today", "to come"]
+    assert words(ada, "data", sensor, ascending="false") == ["to come", "today", "newer"]
+    assert words(ada, "data", other) == []
+    assert words(ada, "event", sensor) == [], "what was to come has come and gone"
+    for kind in ("geoloc", "telemetry"):
+        assert words(ada, kind, sensor) == all_names, "kept for ever"
+    # Nor does asking for it by name bring it back.
+    before = {"beginDate": date_text(now - 25 * DAY), "endDate": date_text(now - 18 * DAY)}
+    assert words(ada, "data", sensor, **before) == []
+    assert words(ada, "geoloc", sensor, **before) == ["old"]
+    assert on_disk(world) == dict.fromkeys(KINDS, 5)
+
+    forget_old(world)
+    assert on_disk(world) == {"data": 3, "event": 0, "geoloc": 5, "telemetry": 5}
+    assert words(ada, "data", sensor) == ["newer", "today", "to come"]
+    assert words(ada, "telemetry", sensor) == all_names
+    assert counted(ada, group, now) == dict.fromkeys(KINDS, 5), "counters stay"
+    forget_old(world)
+    assert on_disk(world) == {"data": 3, "event": 0, "geoloc": 5, "telemetry": 5}
+
+
+def test_a_page_that_was_begun_ends_where_the_time_has_come_to(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(retention_data_days=10)
+    ada = world.person("ada")
+    sensor, now = device(ada, ada.group()), world.clock.now()
+    hours = range(0, 48, 4)
+    for hour in hours:
+        ok(say(ada, "data", sensor, now - 9 * DAY + hour * HOUR, f"{hour}"))
+    page = ok(ada.get("/device/data", deviceId=sensor, limit=3))
+    assert [record["data"] for record in page["items"]] == ["0", "4", "8"]
+    let_pass(world, days=2)
+    everybody_returns(world, ada)
+    rest = {"deviceId": sensor, "limit": 1000, "nextToken": page["nextToken"]}
+    left = [record["data"] for record in ok(ada.get("/device/data", **rest))["items"]]
+    assert left == [f"{hour}" for hour in hours if hour > 24]
+
+
+def test_the_edge_of_what_is_kept_is_sharp(make_world: Callable[..., World]) -> None:
+    world = make_world(retention_data_days=1)
+    ada = world.person("ada")
+    sensor, now = device(ada, ada.group()), world.clock.now()
+    ok(say(ada, "data", sensor, now - DAY - MINUTE, "a minute over"))
+    ok(say(ada, "data", sensor, now - DAY + 10 * MINUTE, "ten minutes left"))
+    for _ in range(2):
+        assert words(ada, "data", sensor) == ["ten minutes left"]
+        forget_old(world)
+    assert on_disk(world)["data"] == 1
+    world.clock.let_pass(seconds=10 * 60)
+    assert words(ada, "data", sensor) == []
+
+
+class Steps:
+    """Watches how many records each write of the service removes."""
+
+    def __init__(self, world: World) -> None:
+        self.removed: list[int] = []
+        write = world.database.write
+
+        async def watched(work: Callable[[Tx], Any]) -> Any:
+            result = await write(work)
+            if isinstance(result, tuple):
+                self.removed.append(result[0])
+            return result
+
+        world.database.write = watched  # type: ignore[method-assign]
+
+
+def test_the_disk_is_cleared_in_small_steps_and_of_every_device(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_records, "PRUNE_ROWS_MAX", 10)
+    world = make_world(retention_data_days=5)
+    ada = world.person("ada")
+    group, elsewhere = ada.group(), ada.group("elsewhere")
+    many, few, none, moved = devices(ada, group, 4)
+    now = world.clock.now()
+    # Old enough for the partition of no month, so that PostgreSQL removes row by row as well.
+    long_ago = now - 400 * DAY
+
+    def old(sensor: str, number: int) -> int:
+        bodies = [report("data", sensor, long_ago + each, "old") for each in range(number)]
+        return int(ok(say_all(ada, "data", bodies))["stored"])
+
+    assert [old(many, 35), old(few, 3), old(moved, 12)] == [35, 3, 12]
+    ok(ada.put("/device/transfer", {"deviceId": moved, "groupId": group, "toGroupId": elsewhere}))
+    assert old(moved, 12) == 0, "said before"
+    ok(say(ada, "data", moved, long_ago + 50, "old, and in another group"))
+    for sensor in (many, none, moved):
+        ok(say(ada, "data", sensor, now, "new"))
+    steps = Steps(world)
+    forget_old(world)
+    assert max(steps.removed) == 10
+    assert sum(steps.removed) == 35 + 3 + 12 + 1
+    assert on_disk(world)["data"] == 3
+    for sensor, left in ((many, ["new"]), (few, []), (none, ["new"]), (moved, ["new"])):
+        assert words(ada, "data", sensor) == left
+
+
+def test_what_was_erased_leaves_the_disk_in_small_steps_and_nothing_else_does(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_records, "PRUNE_ROWS_MAX", 10)
+    ada = world.person("ada")
+    group, elsewhere = ada.group(), ada.group("elsewhere")
+    emptied, deleted, moved, kept = devices(ada, group, 4)
+    now = world.clock.now()
+
+    def fill(sensor: str, number: int, name: str) -> None:
+        for kind in KINDS:
+            bodies = [report(kind, sensor, now + each, name) for each in range(number)]
+            ok(say_all(ada, kind, bodies))
+
+    for sensor in (emptied, deleted, moved, kept):
+        fill(sensor, 12, "before")
+    ok(ada.put("/device/transfer", {"deviceId": moved, "groupId": group, "toGroupId": elsewhere}))
+    fill(moved, 3, "after the transfer")
+    answer = ok(ada.request("DELETE", "/device/data", json={"deviceId": emptied}))
+    assert answer["message"] == "Deleted 12 data, 12 event, 12 geoloc, 12 telemetry."
+    ok(ada.delete("/device", deviceId=deleted, groupId=group))
+    ok(ada.post("/devices/delete", {"deviceIds": [moved], "groupId": elsewhere}))
+    fill(emptied, 2, "before")  # the same again: it is new, because the first ones are gone
+    for kind in KINDS:
+        assert words(ada, kind, emptied) == ["before", "before"]
+        assert len(words(ada, kind, kept)) == 12
+        refused(ada.get(f"/device/{kind}", deviceId=deleted), 404, "deviceId")
+
+    steps = remove_erased(world)
+    assert max(steps) == 10
+    assert on_disk(world) == dict.fromkeys(KINDS, 12 + 2)
+    for kind in KINDS:
+        assert words(ada, kind, emptied) == ["before", "before"]
+        assert len(said(ada, kind, kept)) == 12
+    assert remove_erased(world) == []
+    left = world.everything()
+    assert left["erasure"] == []
+    assert len(left["device"]) == len(left["device_state"]) == 2
+    assert counted(ada, group, now) == dict.fromkeys(KINDS, 4 * 12 + 2)
+
+
+def test_the_service_does_all_this_by_itself(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "TIDY_EVERY_S", 0.05)
+    monkeypatch.setattr(upkeep, "RETENTION_ROUND_S", 0.1)
+    world = make_world(retention_geoloc_days=3)
+    ada = world.person("ada")
+    sensor, gone = devices(ada, ada.group(), 2)
+    now = world.clock.now()
+    for kind in KINDS:
+        ok(say(ada, kind, sensor, now, "now"))
+        ok(say(ada, kind, sensor, now - 4 * DAY, "old"))
+        ok(say(ada, kind, gone, now, "of a device that is deleted"))
+    wait_for(lambda: on_disk(world) == {**dict.fromkeys(KINDS, 3), "geoloc": 2})
+    group = ok(ada.get("/device", deviceId=gone))["groupId"]
+    ok(ada.delete("/device", deviceId=gone, groupId=group))
+    wait_for(lambda: on_disk(world) == {**dict.fromkeys(KINDS, 2), "geoloc": 1})
+    let_pass(world, days=5)
+    wait_for(lambda: on_disk(world) == {**dict.fromkeys(KINDS, 2), "geoloc": 0})
+
+
+# --- whole months at once ---
+
+
+def partitions(world: World, kind: str) -> set[str]:
+    def work(tx: Tx) -> set[str]:
+        found = tx.rows(
+            sa.text(
+                "select inhrelid::regclass::text from pg_inherits"
+                f" where inhparent = 'record_{kind}'::regclass"
+            )
+        )
+        return {row[0] for row in found}
+
+    return world.read(work)
+
+
+def partition_of(world: World, kind: str, at: Moment) -> str:
+    """The partition in which the records of a moment lie."""
+    query = sa.text(f"select distinct tableoid::regclass::text from record_{kind} where ts = {at}")
+    return str(world.read(lambda tx: tx.rows(query))[0][0])
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_postgresql_drops_the_months_that_are_over_and_only_those(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(retention_data_days=20, retention_event_days=200)
+    ada = world.person("ada")
+    sensor, now = device(ada, ada.group()), world.clock.now()
+    decades_ago = now - 9_000 * DAY
+    for kind in ("data", "event"):
+        ok(say(ada, kind, sensor, now, "this month"))
+    ok(say(ada, "geoloc", sensor, decades_ago, "long ago"))
+    month = partition_of(world, "data", now)
+    events = partition_of(world, "event", now)
+    assert month != "record_data_default"
+    forget_old(world)
+    assert month in partitions(world, "data"), "a month that is not over stays"
+    assert on_disk(world)["data"] == 1
+
+    let_pass(world, days=70)
+    later = world.clock.now()
+    everybody_returns(world, ada)
+    ok(say(ada, "data", sensor, later, "another month"))
+    ok(say(ada, "data", sensor, decades_ago, "a device with a clock of its own"))
+    assert words(ada, "data", sensor) == ["another month"]
+    before = partitions(world, "data")
+    forget_old(world)
+    gone = before - partitions(world, "data")
+    assert month in gone
+    assert "record_data_default" in partitions(world, "data")
+    assert partition_of(world, "data", later) not in gone
+    assert words(ada, "data", sensor) == ["another month"]
+    assert on_disk(world)["data"] == 1, "and the stray one is removed alone"
+    assert events in partitions(world, "event"), "each kind has its own time"
+    assert words(ada, "event", sensor) == ["this month"]
+    assert words(ada, "geoloc", sensor) == ["long ago"]

@@ -242,7 +242,7 @@ def test_a_stop_answers_every_request_that_had_arrived(
     assert service.token
     holder = sqlite3.connect(service.data / "longwire.db", isolation_level=None)
     holder.execute("begin immediate")
-    requests = pile_up(service, 10)
+    requests = pile_up(service, 5)
     service.signal(how)
     wait_for(lambda: not service.answers())
     assert not service.is_over, "it waits for those who wait"

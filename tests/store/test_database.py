@@ -121,6 +121,7 @@ def test_works_that_are_stored_together_fail_alone(database: Database, gate: Gat
         state("between"),
         state("between"),  # the second one collides
         state_and_raise("mistaken", fault),
+        state_and_raise("at an end", StopIteration()),  # which a future cannot carry
         state("after"),
     ]
 
@@ -132,11 +133,12 @@ def test_works_that_are_stored_together_fail_alone(database: Database, gate: Gat
         return await asyncio.gather(*waiting, return_exceptions=True)
 
     answers = run(story())
-    assert [answers[0], answers[5]] == ["before", "after"]
+    assert [answers[0], answers[6]] == ["before", "after"]
     assert isinstance(answers[1], NotFound)
     assert {type(answers[2]), type(answers[3])} == {str, Conflict}, "one of the two"
     assert answers[4] is fault, "an error that is not the database's comes through as it is"
-    names = ("before", "refused", "between", "mistaken", "after")
+    assert isinstance(answers[5], RuntimeError)
+    names = ("before", "refused", "between", "mistaken", "at an end", "after")
     stored = {name for name in names if run(database.read(fact(name)))}
     assert stored == {"before", "between", "after"}
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 import sqlalchemy as sa
+from structlog.testing import capture_logs
 
 from longwire import app, upkeep
 from longwire.errors import Conflict
@@ -237,10 +238,12 @@ def test_while_the_epoch_cannot_be_read_nothing_remembered_is_believed(
     monkeypatch.setattr(upkeep, "RIGHTS_TRUST_S", 0.1)
     world = make_world()
     memory = world.database.tools.memory
-    world.write(lambda tx: tx.change(sa.text("alter table auth_epoch rename to hidden_epoch")))
-    wait_for(lambda: not memory.is_trusted)
-    assert world.http.get("/health/ready").status_code == 503
+    with capture_logs() as told:
+        world.write(lambda tx: tx.change(sa.text("alter table auth_epoch rename to hidden_epoch")))
+        wait_for(lambda: not memory.is_trusted)
+        assert world.http.get("/health/ready").status_code == 503
 
-    world.write(lambda tx: tx.change(sa.text("alter table hidden_epoch rename to auth_epoch")))
-    wait_for(lambda: memory.is_trusted)
-    assert world.http.get("/health/ready").status_code == 200
+        world.write(lambda tx: tx.change(sa.text("alter table hidden_epoch rename to auth_epoch")))
+        wait_for(lambda: memory.is_trusted)
+        assert world.http.get("/health/ready").status_code == 200
+    assert any(line["event"] == "the epoch of rights cannot be read" for line in told)

@@ -118,7 +118,7 @@ class Lane:
         """A station answers for its jobs; should it stumble, nobody is left waiting for ever."""
         try:
             run(bite)
-        except Exception as error:
+        except BaseException as error:
             for job in bite:
                 job.error = error
             with contextlib.suppress(Exception):  # perhaps it is the log that cannot be written
@@ -158,7 +158,10 @@ def _resolve(jobs: list[Job[Any]]) -> None:
     for job in jobs:
         if job.future.done():
             continue  # the caller went away
-        if job.error is not None:
+        if isinstance(job.error, StopIteration):
+            # A future does not take it, and the others of the bite must not be left waiting.
+            job.future.set_exception(RuntimeError("a work found nothing more where it looked"))
+        elif job.error is not None:
             job.future.set_exception(job.error)
         else:
             job.future.set_result(job.result)

@@ -151,12 +151,10 @@ def transactions_stay_in_the_engines(name: str, tree: ast.Module) -> Iterator[st
     # has is called, or said.
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr in TRANSACTION_VERBS:
-            if node.attr != "begin" or id(node) in called:
-                yield f"line {node.lineno}: .{node.attr}"
-    names = {
-        id(key) for node in ast.walk(tree) if isinstance(node, ast.Dict) for key in node.keys
-    }
+        is_verb = isinstance(node, ast.Attribute) and node.attr in TRANSACTION_VERBS
+        if is_verb and (node.attr != "begin" or id(node) in called):
+            yield f"line {node.lineno}: .{node.attr}"
+    names = {id(key) for node in ast.walk(tree) if isinstance(node, ast.Dict) for key in node.keys}
     for text in texts(tree):
         if TRANSACTION.fullmatch(text.value) and id(text) not in names:
             yield f"line {text.lineno}: {text.value!r}"

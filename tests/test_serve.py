@@ -330,7 +330,7 @@ def test_workers_do_not_outlive_the_process_that_supervises_them(
 def counted(service: Service, path: str) -> float:
     """How many successful posts all workers together have counted, whichever of them is asked."""
     text = service.http.get("/metrics").text
-    pattern = rf'longwire_requests_total\{{method="POST",path="{path}",status="200"\}} (\S+)'
+    pattern = rf'longwire_request_seconds_count\{{method="POST",path="{path}",status="200"\}} (\S+)'
     found = re.search(pattern, text)
     return float(found[1]) if found else 0.0
 

@@ -104,9 +104,9 @@ WRONG = [
     "253402300800000",  # the first millisecond of the year 10000
     "1794731400000000",  # microseconds
     "9" * 5_000,
-    "٢٠٢٦-١١-١٥",  # digits, but not ours
-    "١٧٩٤٧٣١٤٠٠",
-    "2026-11-15T08:3٠:00Z",
+    "\u0662\u0660\u0662\u0666-\u0661\u0661-\u0661\u0665",  # digits, but not ours
+    "\u0661\u0667\u0669\u0664\u0667\u0663\u0661\u0664\u0660\u0660",
+    "2026-11-15T08:3\u0660:00Z",
 ]
 
 
@@ -117,7 +117,7 @@ def test_a_date_is_taken_in_every_usual_spelling(text: str, moment: int) -> None
 
 @pytest.mark.parametrize("text", WRONG)
 def test_what_is_no_date_is_refused_in_words(text: str) -> None:
-    with pytest.raises(ValueError, match="^is no date"):
+    with pytest.raises(ValueError, match=r"^is no date"):
         moment_of(text)
 
 
@@ -153,7 +153,7 @@ def test_a_number_is_seconds_or_milliseconds(number: float, moment: int) -> None
     ],
 )
 def test_a_number_out_of_the_calendar_is_refused(number: float) -> None:
-    with pytest.raises(ValueError, match="^is no date"):
+    with pytest.raises(ValueError, match=r"^is no date"):
         moment_of(number)
 
 

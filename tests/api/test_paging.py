@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from longwire.app import OPERATIONS
-from tests.world import Person, World, ok, refused, walk
+from longwire.fleet import catalogue
+from longwire.model import SYSTEM, DeviceType
+from tests.world import KINDS, Person, World, ok, refused, walk
 
 
 @dataclass
@@ -20,9 +22,10 @@ class PagedList:
     params: dict[str, str]
     add: Callable[[str], str]  # makes an item of this name; its id
     remove: Callable[[str], Any]
+    key: str = "id"
 
     def ids(self, page: dict[str, Any]) -> list[str]:
-        return [item["id"] for item in page["items"]]
+        return [item[self.key] for item in page["items"]]
 
 
 def paged_lists(world: World, ada: Person) -> list[PagedList]:
@@ -68,7 +71,45 @@ def paged_lists(world: World, ada: Person) -> list[PagedList]:
         PagedList(
             "/user/groups", {}, group, lambda id_: ok(operator.delete("/group/user", groupId=id_))
         ),
+        PagedList(
+            "/group/devices",
+            {"groupId": home},
+            lambda name: operator.device(home, name=name),
+            lambda id_: ok(operator.delete("/device", deviceId=id_, groupId=home)),
+            key="deviceId",
+        ),
+        PagedList(
+            "/device/types",
+            {},
+            lambda name: world.write(
+                lambda tx: catalogue.put(tx, SYSTEM, DeviceType(name, name, "{}")).name
+            ),
+            lambda name: world.write(lambda tx: catalogue.remove(tx, SYSTEM, name)),
+            key="name",
+        ),
+        *(records_of(operator, home, kind) for kind in KINDS),
     ]
+
+
+def records_of(person: Person, group: str, kind: str) -> PagedList:
+    """The records of a device in a group of their own, each at an instant named after it."""
+    device = person.device(person.group("records", parent=group))
+
+    def remove(at: str) -> None:
+        method = "PUT" if kind == "data" else "DELETE"
+        params = {"deviceId": device, "timestamp": at}
+        ok(person.request(method, f"/device/{kind}", params=params))
+
+    return PagedList(
+        f"/device/{kind}",
+        {"deviceId": device},
+        # a before b before c, whenever they come
+        lambda name: str(
+            person.reports(device, kind, timestamp=int(name, 16), data=name)["timestamp"]
+        ),
+        remove,
+        key="timestamp",
+    )
 
 
 def test_these_are_all_the_paged_lists_there_are(world: World) -> None:
@@ -83,7 +124,7 @@ def test_pages_neither_skip_nor_repeat_while_others_write(world: World) -> None:
         for number in range(4):
             goes.append(each.add(f"b{number}"))
             stays.append(each.add(f"c{number}"))
-        there = {item["id"] for item in walk(partial(operator.get, each.path), **each.params)}
+        there = {item[each.key] for item in walk(partial(operator.get, each.path), **each.params)}
         seen: list[str] = []
         gone: list[str] = []
         params: dict[str, Any] = {**each.params, "limit": 1}
@@ -112,7 +153,7 @@ def test_pages_neither_skip_nor_repeat_while_others_write(world: World) -> None:
 def test_the_row_a_page_ended_with_may_go(world: World) -> None:
     operator = world.operator
     for each in paged_lists(world, world.person("ada")):
-        made = {each.add(f"n{number}") for number in range(5)}
+        made = {each.add(f"d{number}") for number in range(5)}
         everything = each.ids(ok(operator.get(each.path, **each.params)))
         last = next(index for index, id_ in enumerate(everything) if id_ in made)
         page = ok(operator.get(each.path, **each.params, limit=last + 1))
@@ -152,6 +193,8 @@ def test_a_token_opens_only_the_list_it_came_from(world: World) -> None:
         ("another group's", ada, "/group/users", {"groupId": second}),
         ("another list's", ada, "/user/groups", {}),
         ("another list's with the same parameter", ada, "/user/groups", {"groupId": first}),
+        ("the devices'", ada, "/group/devices", {"groupId": first}),
+        ("the device types'", ada, "/device/types", {}),
         ("the roles'", ada, "/group/roles", {}),
         ("the permissions'", ada, "/permission", {}),
     ):

@@ -16,7 +16,6 @@ from longwire.store.memory import NOTHING, Memory
 from tests.process import wait_for
 from tests.world import TurnableClock, World, ok, refused
 
-
 # --- the memory alone ---
 
 

@@ -1,7 +1,7 @@
 """The tables, one text for both engines. Migrations must arrive at exactly this; a test compares.
 
 Moments are microseconds since 1970 in a BIGINT. Group ids are digits on the outside and a BIGINT
-here, because every record will carry one. Booleans, texts and bytes are what they are.
+here, because every arrival carries one. Booleans, texts and bytes are what they are.
 """
 
 from typing import Any

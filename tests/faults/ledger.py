@@ -1,0 +1,259 @@
+"""A ledger of records: what was sent, what was said to it, and what must therefore be there.
+
+Senders write down every record before it leaves and every answer after it came. 200 means stored.
+No answer, or a 503, means that nobody knows. Anything else would be a fault of its own here, as all
+that is sent is right. Whatever happened to the service in between, the ledger is then held against
+what it has: everything acknowledged, once, as it was answered; nothing that was never sent; and
+counters that equal a recount.
+"""
+
+import random
+import sqlite3
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from longwire.clock import SECOND, Clock
+from tests.process import Service, wait_for
+from tests.reports import KINDS, Body, counted, devices, metrics, report, said
+from tests.world import ok
+
+SENDERS = 4
+FLEET = 5
+BATCH_MAX = 20
+
+
+class Operator:
+    """The operator of a service in a process of its own, with the verbs of a world's person."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self._http = httpx.Client(
+            base_url=url, timeout=30, headers={"Authorization": f"Bearer {token}"}
+        )
+
+    def get(self, path: str, **params: Any) -> httpx.Response:
+        return self._http.get(path, params=params)
+
+    def post(self, path: str, body: Any = None, **params: Any) -> httpx.Response:
+        return self._http.post(path, json=body, params=params)
+
+    def close(self) -> None:
+        self._http.close()
+
+
+@contextmanager
+def operator_of(service: Service, token: str = "") -> Iterator[Operator]:
+    made = Operator(service.url, token or service.token)
+    yield made
+    made.close()
+
+
+@dataclass(slots=True)
+class Line:
+    """One record, and what is known of it."""
+
+    kind: str
+    body: Body
+    is_acknowledged: bool = False
+    answer: Body | None = None  # of a record that was sent alone
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Everything that was sent by anybody, under the words of each record, which are its own."""
+
+    group: str
+    fleet: list[str]
+    token: str  # it outlives the processes that it is shown to
+    lines: dict[str, Line] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+    now: int = field(default_factory=lambda: Clock().now())
+    rounds: int = 0
+
+    @classmethod
+    def of(cls, service: Service) -> "Ledger":
+        """A new group with devices at a service, and nothing sent yet."""
+        with operator_of(service) as operator:
+            group = str(ok(operator.post("/group", {"name": "fleet"}))["id"])
+            return cls(group, devices(operator, group, FLEET), service.token)
+
+    @property
+    def acknowledged(self) -> int:
+        return sum(line.is_acknowledged for line in list(self.lines.values()))
+
+    # --- sending ---
+
+    @contextmanager
+    def senders(self, service: Service, number: int = SENDERS) -> Iterator[None]:
+        """Senders at full rate until the service is gone, or until the block ends."""
+        self.rounds += 1
+        over = threading.Event()
+        threads = [
+            threading.Thread(target=self._send, args=(service, f"{self.rounds}/{each}", over))
+            for each in range(number)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join(60)
+                assert not thread.is_alive()
+
+    def _send(self, service: Service, name: str, over: threading.Event) -> None:
+        chance = random.Random(name)
+        number = 0
+        with operator_of(service, self.token) as operator:
+            while not over.is_set():
+                size = chance.choice((1, 1, 1, BATCH_MAX))
+                kind = chance.choice(KINDS)
+                lines = [
+                    self._entered(kind, chance.choice(self.fleet), f"{name}/{number + each}")
+                    for each in range(size)
+                ]
+                number += size
+                try:
+                    self._tell(operator, kind, lines)
+                    if chance.random() < 0.1:
+                        self._tell(operator, kind, lines)  # a sender who does not trust the answer
+                except httpx.HTTPError:
+                    return  # nobody knows, and there is nobody to ask
+
+    def _entered(self, kind: str, sensor: str, words: str) -> Line:
+        at = self.now + len(self.lines) % 10 * SECOND  # many share an instant
+        line = self.lines[words] = Line(kind, report(kind, sensor, at, words))
+        return line
+
+    def _tell(self, operator: Operator, kind: str, lines: list[Line]) -> int:
+        bodies = [line.body for line in lines]
+        if len(bodies) == 1:
+            response = operator.post(f"/device/{kind}", bodies[0])
+        else:
+            response = operator.post(f"/device/{kind}/batch", {"items": bodies})
+        if response.status_code == 200:
+            for line in lines:
+                line.is_acknowledged = True
+                line.answer = response.json() if len(lines) == 1 else None
+        elif response.status_code != 503:
+            self.wrong.append(f"{response.status_code} {response.text}")
+        return response.status_code
+
+    def tell_one(self, service: Service) -> int:
+        """Send one more record; the status of its answer, 0 when there is none."""
+        line = self._entered("data", self.fleet[0], f"one more {len(self.lines)}")
+        with operator_of(service, self.token) as operator:
+            try:
+                return self._tell(operator, "data", [line])
+            except httpx.HTTPError:
+                return 0
+
+    def tell_until_refused(self, service: Service, most: int = 5_000) -> httpx.Response:
+        """Send large records one by one; the first answer that is no success."""
+        with operator_of(service, self.token) as operator:
+            for _ in range(most):
+                line = self._entered("data", self.fleet[0], f"large {len(self.lines)}")
+                line.body["configuration"] = "x" * 4_000
+                response = operator.post("/device/data", line.body)
+                if response.status_code != 200:
+                    return response
+                line.is_acknowledged, line.answer = True, response.json()
+        raise AssertionError("it never failed")
+
+    def tell_the_doubtful_again(self, service: Service) -> None:
+        """What a sender does after a crash: repeat whatever was not acknowledged."""
+        with operator_of(service, self.token) as operator:
+            for line in self.lines.values():
+                if not line.is_acknowledged:
+                    assert self._tell(operator, line.kind, [line]) == 200
+
+    # --- holding it against what is there ---
+
+    def assert_kept_by(self, service: Service) -> None:
+        """All that was acknowledged is there, once, as it was answered; and nothing unheard of."""
+        assert not self.wrong, self.wrong[:3]
+        with operator_of(service, self.token) as operator:
+            found = [
+                (kind, record)
+                for kind in KINDS
+                for sensor in self.fleet
+                for record in said(operator, kind, sensor)
+            ]
+            times = Counter((kind, record["data"]) for kind, record in found)
+            twice = [key for key, number in times.items() if number > 1]
+            assert not twice, f"stored more than once: {twice[:3]}"
+            lost = [
+                words
+                for words, line in self.lines.items()
+                if line.is_acknowledged and (line.kind, words) not in times
+            ]
+            assert not lost, f"{len(lost)} of {self.acknowledged} lost: {lost[:3]}"
+            for kind, record in found:
+                line = self.lines[record["data"]]
+                assert (kind, record) == (line.kind, self._stored(line, record))
+            self._assert_counters(operator, found)
+
+    def _stored(self, line: Line, record: Body) -> Body:
+        """How a line must look where it is stored: as it was answered, or else as it was sent."""
+        if line.answer is not None:
+            return line.answer
+        sent = {"nbBS" if name == "nbBs" else name: value for name, value in line.body.items()}
+        filled_in = {"deviceName": record["deviceName"]} if line.kind == "data" else {}
+        return {**sent, "groupId": self.group, **filled_in}
+
+    def _assert_counters(self, operator: Operator, found: list[tuple[str, Body]]) -> None:
+        by_kind = Counter(kind for kind, _ in found)
+        counters = counted(operator, self.group, self.now)
+        assert counters == {kind: by_kind[kind] for kind in KINDS}
+        begin, end = f"{(self.now - 3_600 * SECOND) // SECOND}", f"{Clock().now() // SECOND + 60}"
+        report = metrics(operator, self.group, begin, end, timeSpan=10)
+        assert report["totalDeviceMessage"] == len(found)
+        assert sum(item["totalDeviceMessage"] for item in report["items"]) == len(found)
+        active = {record["deviceId"] for _, record in found}
+        assert set(report["activeDevices"]) == active
+        assert report["numberActiveDevices"] == len(active)
+
+
+def assert_whole(database: Path) -> None:
+    """SQLite itself finds nothing wrong with the file."""
+    connection = sqlite3.connect(database)
+    assert connection.execute("pragma integrity_check").fetchall() == [("ok",)]
+    assert connection.execute("pragma foreign_key_check").fetchall() == []
+    connection.close()
+
+
+# --- commands under which a process fares badly ---
+
+
+def traced(data: Path, call: str, fault: str, when: str) -> list[str]:
+    """The kernel fails the calls we name, on the files of the database alone."""
+    files = [f"-P{data / name}" for name in ("longwire.db", "longwire.db-wal")]
+    inject = f"inject={call}:{fault}:when={when}"
+    return ["strace", "-f", "-qq", "-o", "/dev/null", *files, "-e", f"trace={call}", "-e", inject]
+
+
+def small_files_only(size: int) -> list[str]:
+    """No file may grow beyond a size; the kernel refuses to write on."""
+    script = (
+        "import os, resource, sys; "
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    return [sys.executable, "-c", script]
+
+
+Start = Callable[..., Service]
+
+
+def wait_for_more(ledger: Ledger, records: int) -> None:
+    """Wait until so many more records have been acknowledged."""
+    enough = ledger.acknowledged + records
+    wait_for(lambda: ledger.acknowledged >= enough)

@@ -22,7 +22,7 @@ from longwire.api.routes import Route
 from longwire.app import OPERATIONS
 from longwire.identity import tokens
 from longwire.model import SYSTEM
-from tests.world import Person, World, ok
+from tests.world import KINDS, Person, World, ok, record_of
 
 Values = dict[str, Any]
 
@@ -34,6 +34,15 @@ class Right:
     query: Values = field(default_factory=dict)
     body: Values | None = None
     by: str = "admin"
+
+
+AT = "2026-03-02T12:00:00Z"
+DEVICES = ("@device", "@moving", "@spare", "@doomed", "@doomed_too")
+NEW_DEVICE = {"groupId": "@home", "type": "generic", "network": "mqtt"}
+
+
+def record(kind: str) -> Values:
+    return record_of("@device", kind, timestamp=AT, groupId="@home")
 
 
 # In the order in which they are carried out: what one removes no later one needs.
@@ -77,6 +86,46 @@ REQUESTS: dict[tuple[str, str], Right] = {
         body={"permissionId": "new.one", "name": "changed", "description": ""}, by="operator"
     ),
     ("DELETE", "/permission"): Right({"permissionId": "new.one"}, by="operator"),
+    ("GET", "/group/devices"): Right({"groupId": "@home"}),
+    ("GET", "/group/metrics"): Right(
+        {"groupId": "@home", "beginDate": "2026-03-01", "endDate": "2026-03-01"}
+    ),
+    ("GET", "/device"): Right({"deviceId": "@device", "groupId": "@home"}),
+    ("GET", "/device/types"): Right(),
+    ("GET", "/device/type"): Right({"type": "tracker"}),
+    **{("GET", f"/device/{kind}"): Right({"deviceId": "@device"}) for kind in KINDS},
+    ("POST", "/device"): Right(body={**NEW_DEVICE, "name": "new", "originalId": "new 1"}),
+    ("POST", "/devices"): Right(body={**NEW_DEVICE, "originalDevicesIds": ["new 2", "new 3"]}),
+    ("POST", "/device/vendor"): Right(
+        body={
+            "input": {**NEW_DEVICE, "name": "new", "originalId": "4", "network": "vendor"},
+            "vendor": {"id": "4", "deviceTypeId": "5d8c", "deviceName": "new", "pac": "77"},
+        }
+    ),
+    ("PUT", "/device"): Right(body={"deviceId": "@device", "groupId": "@home", "name": "changed"}),
+    ("PUT", "/device/type"): Right(
+        body={"deviceId": "@device", "groupId": "@home", "type": "meter"}
+    ),
+    **{("POST", f"/device/{kind}"): Right(body=record(kind)) for kind in KINDS},
+    **{("POST", f"/device/{kind}/batch"): Right(body={"items": [record(kind)]}) for kind in KINDS},
+    # What PUT does to a data record, DELETE does to the others.
+    **{
+        ("PUT" if kind == "data" else "DELETE", f"/device/{kind}"): Right(
+            {"deviceId": "@device", "timestamp": AT}
+        )
+        for kind in KINDS
+    },
+    ("DELETE", "/device/data"): Right(body={"deviceId": "@device"}),
+    ("PUT", "/device/transfer"): Right(
+        body={"deviceId": "@device", "groupId": "@home", "toGroupId": "@under"}
+    ),
+    ("PUT", "/devices/transfer"): Right(
+        body={"deviceIds": ["@moving"], "groupId": "@home", "toGroupId": "@under"}
+    ),
+    ("DELETE", "/device"): Right({"deviceId": "@spare", "groupId": "@home"}),
+    ("POST", "/devices/delete"): Right(
+        body={"deviceIds": ["@doomed", "@doomed_too"], "groupId": "@home"}
+    ),
     # `name` carries the group here.
     ("DELETE", "/appClient"): Right({"name": "@home", "appClientId": "@client"}),
     ("DELETE", "/user/vendorToken"): Right({"token": "@push"}),
@@ -84,8 +133,14 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("DELETE", "/group/user"): Right({"groupId": "@home", "userId": "@viewer"}),
 }
 
-# Parameters that name something which belongs to no tenant.
-SHARED = {"permissionId"}
+# Parameters that name something which belongs to no tenant: the catalogue's, the networks'.
+SHARED = {
+    "permissionId",
+    "originalId",
+    "originalDevicesIds[0]",
+    "input.originalId",
+    "vendor.deviceTypeId",
+}
 
 
 class Tenant:
@@ -117,11 +172,14 @@ class Tenant:
             client["appClientId"],
             (client["appClientId"], client["secret"]),
         )
+        devices = self._devices(home)
         push = f"{self.canary} push"
         ok(admin.put("/user/vendorToken", {"token": push, "deviceName": f"{self.canary} phone"}))
         self.things = {
             "@home": home,
             "@home_parent": over,
+            "@under": under,
+            **devices,
             "@admin": admin.id,
             "@member": self.people["member"].id,
             "@viewer": self.people["viewer"].id,
@@ -146,6 +204,25 @@ class Tenant:
             names = ("name", "firstName", "lastName", "gender")
             ok(person.put("/user", {name: f"{self.canary} {name}" for name in names}))
 
+    def _devices(self, home: str) -> dict[str, str]:
+        """Devices of `home`; the first has said something of every kind."""
+        admin = self.people["admin"]
+        made = {
+            name: admin.device(
+                home,
+                name=f"{self.canary} {name}",
+                originalId=f"{self.canary} {name} original",
+                tags=[f"{self.canary} tag"],
+            )
+            for name in DEVICES
+        }
+        for device in made.values():
+            change = {"deviceId": device, "groupId": home, "configuration": f"{self.canary} set"}
+            ok(admin.put("/device", change))
+        for kind in KINDS:
+            admin.reports(made["@device"], kind, data=f"{self.canary} {kind}")
+        return made
+
     def renew_tokens(self) -> None:
         for person in self.people.values():
             person.token = self.world.token(person.client_id, person.client_secret)
@@ -165,13 +242,20 @@ class Sent:
 def filled(right: Right, own: Tenant, foreign: Tenant, places: frozenset[str]) -> Sent:
     """The request with a thing of the foreign tenant in these places, and own things elsewhere."""
 
-    def fill(values: Values) -> Values:
-        return {
-            name: (foreign if name in places else own).things[value] if is_open(value) else value
-            for name, value in values.items()
-        }
+    def fill(value: Any, place: str) -> Any:
+        if isinstance(value, dict):
+            return {name: fill(each, below(place, name)) for name, each in value.items()}
+        if isinstance(value, list):
+            return [fill(each, f"{place}[{index}]") for index, each in enumerate(value)]
+        if is_open(value):
+            return (foreign if place in places else own).things[value]
+        return value
 
-    return Sent(fill(right.query), None if right.body is None else fill(right.body))
+    return Sent(fill(right.query, ""), None if right.body is None else fill(right.body, ""))
+
+
+def below(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name
 
 
 def is_open(value: Any) -> bool:
@@ -179,7 +263,19 @@ def is_open(value: Any) -> bool:
 
 
 def open_places(right: Right) -> list[str]:
-    return [name for name, value in {**right.query, **(right.body or {})}.items() if is_open(value)]
+    """Where a thing of a tenant stands, as a refusal would name it: `items[0].deviceId`."""
+
+    def search(value: Any, place: str) -> Iterator[str]:
+        if isinstance(value, dict):
+            for name, each in value.items():
+                yield from search(each, below(place, name))
+        elif isinstance(value, list):
+            for index, each in enumerate(value):
+                yield from search(each, f"{place}[{index}]")
+        elif is_open(value):
+            yield place
+
+    return [*search(right.query, ""), *search(right.body, "")]
 
 
 def attacks(right: Right) -> Iterator[frozenset[str]]:
@@ -212,15 +308,39 @@ def inputs(route: Route) -> list[str]:
     ]
 
 
+def id_places(struct: type[msgspec.Struct] | None, place: str = "") -> Iterator[str]:
+    """Where an operation takes an id, however deep inside."""
+    for each in msgspec.structs.fields(struct) if struct else ():
+        here = below(place, each.encode_name) + ("[0]" if is_list(each.type) else "")
+        inner = struct_in(each.type)
+        if inner is not None:
+            yield from id_places(inner, here)
+        elif each.encode_name.endswith(("Id", "Ids")) or each.encode_name == "parent":
+            yield here
+
+
+def is_list(annotated: Any) -> bool:
+    return typing.get_origin(annotated) is list or any(map(is_list, typing.get_args(annotated)))
+
+
+def struct_in(annotated: Any) -> type[msgspec.Struct] | None:
+    """The object that a field holds, or a list of it."""
+    if isinstance(annotated, type) and issubclass(annotated, msgspec.Struct):
+        return annotated
+    return next(filter(None, map(struct_in, typing.get_args(annotated))), None)
+
+
 # --- the table is whole ---
 
 
 def test_every_operation_is_in_the_table_with_every_id_it_takes() -> None:
     assert REQUESTS.keys() == {key(route) for route in OPERATIONS}
     for route, right in in_order():
-        ids = {name for name in inputs(route) if name.endswith(("Id", "Ids")) or name == "parent"}
+        ids = {*id_places(route.query), *id_places(route.body)}
         missing = ids - SHARED - set(open_places(right))
         assert not missing, f"{route.method} {route.path} takes {missing} too"
+    deep = {place for _, right in in_order() for place in open_places(right)}
+    assert {"items[0].deviceId", "items[0].groupId", "input.groupId", "deviceIds[0]"} <= deep
 
 
 # --- the other tenant's things ---
@@ -272,7 +392,7 @@ def attempts(
             sent = filled(right, tenant, tenant, frozenset())
             yield Attempt(name, person, sent, tenant, frozenset({401}))
     sent = filled(right, own, own, frozenset())
-    if own.things["@home"] in sent.words():
+    if any(own.things[each] in sent.words() for each in ("@home", *DEVICES)):
         # Whoever belongs below has no say in the group above, and does not see it.
         yield Attempt("somebody below", own.people["below"], sent, own)
 

@@ -28,6 +28,8 @@ on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE")
 JSON = {"Content-Type": "application/json"}
+DATES = ("beginDate", "endDate", "timestamp")
+NO_DATES = ("", "soon", "2026-02-30", "2026-03-01T25:00:00Z", "1e9", "9" * 40)
 DEPTH_MAX = InputLimits().json_depth_max
 BODY_BYTES_MAX = 20_000  # for these tests; a wrong body need not be large to be too large
 
@@ -130,6 +132,8 @@ def wrong_queries(route: Route) -> Iterator[Wrong]:
         yield Wrong(f"{name} twice", 400, query=f"{rest}&{pair}&{pair}", **named)
         yield Wrong(f"NUL in {name}", 400, query=f"{rest}&{name}=%00", **named)
         yield Wrong(f"half a character in {name}", 400, query=f"{rest}&{name}=%C3", **named)
+        for value in NO_DATES if name in DATES else ():
+            yield Wrong(f"{name}={value[:9]}", 400, query=f"{rest}&{name}={value}", **named)
     for value in ("0", "-1", "1001", "1.5", "x", "", "9" * 5_000, "%20"):
         if "limit" in right:
             yield Wrong(
@@ -189,6 +193,9 @@ def wrong_fields(body: type[msgspec.Struct]) -> Iterator[Wrong]:
             for text in ("a\x00", "\ud83d"):
                 content = json.dumps({**right, name: text})
                 yield Wrong(f"{text!r} in {name}", 400, (name,), "body", content=content)
+        for value in NO_DATES if name in DATES else ():
+            content = json.dumps({**right, name: value})
+            yield Wrong(f"{value[:9]!r} as {name}", 400, (name,), "body", content=content)
 
 
 def all_wrong(route: Route) -> Iterator[Wrong]:
@@ -247,6 +254,10 @@ def test_the_table_of_wrong_requests_is_as_long_as_it_should_be() -> None:
     assert named == {
         *("groupId", "ownerId", "name", "roleId", "description", "parent", "tags", "body"),
     }
+    whys = {wrong.why for wrong in by_route["POST", "/device/event"]}
+    assert {"'2026-02-3' as timestamp", "timestamp of a wrong type"} <= whys
+    whys = {wrong.why for wrong in by_route["GET", "/device/event"]}
+    assert {"beginDate=soon", "endDate=soon", "limit=1001", "deviceId twice"} <= whys
 
 
 # --- the header Authorization, and the id of a request ---

@@ -44,8 +44,8 @@ class Lane:
     """`threads` threads, each inside its own `station()`, serving one queue.
 
     A station opens what its thread needs (a connection) and yields the function that does a bite of
-    jobs, filling in `result` or `error` of each. With nothing to do it is handed an empty bite now
-    and then, to tidy up.
+    jobs, filling in `result` or `error` of each. After every bite, when those have their answers,
+    and now and then with nothing to do, it is handed an empty one, to tidy up.
     """
 
     def __init__(
@@ -111,6 +111,7 @@ class Lane:
                     self._do(run, bite)
                     if bite:
                         _answer(bite)
+                        self._do(run, [])
         except BaseException as error:
             self._started.put(error)
 

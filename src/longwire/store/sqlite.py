@@ -7,6 +7,7 @@ checkpoints: SQLite up to 3.51.2 can corrupt a file when two do it at the same i
 
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,7 @@ import structlog
 
 from longwire.errors import Conflict, LongwireError, OutcomeUnknown, Unavailable
 from longwire.store.database import Tools, Tx, Work
-from longwire.store.lanes import Job, Lane, RunJobs
+from longwire.store.lanes import IDLE_S, Job, Lane, RunJobs
 
 T = TypeVar("T")
 
@@ -26,7 +27,8 @@ READS_PER_BITE_MAX = 8
 WRITES_PER_COMMIT_MAX = 256
 WAITING_MAX = 5_000
 BUSY_TIMEOUT_MS = 5_000
-CHECKPOINT_AT_BYTES = 16 * 1024 * 1024
+CHECKPOINT_AFTER_CHANGES = 6_000
+CHECKPOINT_AFTER_BYTES = 8 * 1024 * 1024
 TRUNCATE_AT_BYTES = 128 * 1024 * 1024
 
 # After one of these the file or the disk cannot be trusted: what the last commits did is unknown.
@@ -55,6 +57,9 @@ class SQLite:
         self.tools = tools
         self._is_guest = is_guest
         self.broken: str | None = None
+        self._changes_in_file = 0
+        self._log_after = 0
+        self._last_commit = 0.0
         self._path = path
         self._wal = path.with_name(path.name + "-wal")
         self._synchronous = synchronous
@@ -150,8 +155,8 @@ class SQLite:
             def run(jobs: list[Job[Any]]) -> None:
                 if jobs:
                     self._commit_together(connection, jobs)
-                if not self._is_guest:
-                    self._tidy(connection, idle=not jobs)
+                elif not self._is_guest:
+                    self._tidy(_driver(connection))
 
             yield run
 
@@ -193,6 +198,7 @@ class SQLite:
                 job.error = failure
             self._roll_back(driver)
             return
+        self._last_commit = time.monotonic()
         for tx in done:
             tx.committed()
 
@@ -235,22 +241,34 @@ class SQLite:
         self.broken = f"{type(error).__name__}: {error}"
         log.critical("database broken", error=self.broken)
 
-    def _tidy(self, connection: sa.Connection, *, idle: bool) -> None:
-        """Move the log into the file when it has grown, or when there is nothing better to do."""
-        try:
-            size = os.stat(self._wal).st_size
-        except OSError:
+    def _tidy(self, driver: sqlite3.Connection) -> None:
+        """Move the log into the file when enough has changed, or when nothing is going on.
+
+        Often and little at a time, because whoever writes meanwhile waits for it. The size of the
+        log alone would not tell: it is written over from its beginning without getting smaller.
+        """
+        changes = driver.total_changes - self._changes_in_file
+        if not changes:
             return
-        if size > TRUNCATE_AT_BYTES or (idle and size > 0):
-            self._checkpoint(_driver(connection), "truncate")
-        elif size > CHECKPOINT_AT_BYTES:
-            self._checkpoint(_driver(connection), "passive")
+        size = self._log_bytes()
+        if size > TRUNCATE_AT_BYTES or time.monotonic() - self._last_commit >= IDLE_S:
+            self._checkpoint(driver, "truncate")
+        elif changes > CHECKPOINT_AFTER_CHANGES or size > self._log_after + CHECKPOINT_AFTER_BYTES:
+            self._checkpoint(driver, "passive")
+
+    def _log_bytes(self) -> int:
+        try:
+            return os.stat(self._wal).st_size
+        except OSError:
+            return 0
 
     def _checkpoint(self, driver: sqlite3.Connection, mode: str) -> None:
         """Writers wait behind this, so it waits for no reader; the next round tries again."""
         try:
             driver.execute("pragma busy_timeout = 0")
             driver.execute(f"pragma wal_checkpoint({mode})")
+            self._changes_in_file = driver.total_changes
+            self._log_after = self._log_bytes()
         except sqlite3.Error as error:
             if _primary_code(error) in FATAL:
                 self._break(error)

@@ -429,7 +429,7 @@ def simulate_command(
     async def run(progress: Progress) -> simulate.Result:
         token = await simulate.get_token(url, client_id, client_secret)
         fleet = await simulate.make_fleet(url, token, number, seed)
-        task = progress.add_task("reporting", total=int(rate * seconds))
+        task = progress.add_task("reporting", total=simulate.total(rate, seconds))
         return await simulate.talk(
             url,
             token,
@@ -441,7 +441,8 @@ def simulate_command(
         )
 
     try:
-        with Progress(console=Console(stderr=True), disable=as_json) as progress:
+        watched = sys.stderr.isatty() and not as_json
+        with Progress(console=Console(stderr=True), disable=not watched) as progress:
             result = asyncio.run(run(progress))
     except simulate.SimulationFailed as error:
         raise app.CannotStart(str(error)) from error

@@ -86,6 +86,7 @@ class Device:
             "type": chance.choice(("pressed", "longPressed", "heartbeat")),
             "deviceType": self.type,
             "severity": "info",
+            "data": self._sequence(),
         }
 
     def _telemetry(self, chance: random.Random, now_ms: int) -> tuple[str, Json]:
@@ -97,7 +98,12 @@ class Device:
             "duplicates": stations,
             "nbBs": len(stations),
             "score": chance.randint(0, 4),
+            "data": self._sequence(),
         }
+
+    def _sequence(self) -> str:
+        """Two presses within a millisecond are two, not one that was sent twice."""
+        return json.dumps({"sequence": self.count})
 
 
 _REPORTS: dict[str, Callable[[Device, random.Random, int], tuple[str, Json]]] = {
@@ -137,6 +143,7 @@ class Line:
 
     def __init__(self, url: str, authorization: str) -> None:
         parts = urlsplit(url)
+        self._url = url
         self._host = parts.hostname or "127.0.0.1"
         self._port = parts.port or (443 if parts.scheme == "https" else 80)
         self._has_tls = parts.scheme == "https"
@@ -147,6 +154,16 @@ class Line:
         self, method: str, path: str, body: bytes = b"", media_type: str = "application/json"
     ) -> tuple[int, bytes]:
         """The status and body of an answer."""
+        try:
+            return await self._call(method, path, body, media_type)
+        except OSError as error:
+            raise self._failed(f"cannot be reached: {error.strerror or error}") from error
+        except (EOFError, asyncio.LimitOverrunError, ValueError) as error:
+            raise self._failed("does not answer like longwire") from error
+
+    async def _call(
+        self, method: str, path: str, body: bytes, media_type: str
+    ) -> tuple[int, bytes]:
         if self._streams is None:
             self._streams = await asyncio.open_connection(
                 self._host, self._port, ssl=True if self._has_tls else None
@@ -172,6 +189,10 @@ class Line:
             raise SimulationFailed(f"{method} {path}: {status} {answer.decode(errors='replace')}")
         return json.loads(answer)
 
+    def _failed(self, how: str) -> SimulationFailed:
+        self.close()
+        return SimulationFailed(f"{self._url} {how}.")
+
     def close(self) -> None:
         if self._streams is not None:
             self._streams[1].close()
@@ -191,7 +212,10 @@ async def get_token(url: str, client_id: str, client_secret: str) -> str:
         line.close()
     if status != 200:
         raise SimulationFailed(f"no token: {status} {answer.decode(errors='replace')}")
-    return str(json.loads(answer)["access_token"])
+    try:
+        return str(json.loads(answer)["access_token"])
+    except (ValueError, LookupError, TypeError) as error:
+        raise SimulationFailed(f"{url} does not answer like longwire.") from error
 
 
 async def make_fleet(url: str, token: str, number: int, seed: int) -> list[Device]:
@@ -279,12 +303,16 @@ async def talk(
 async def _say(line: Line, path: str, body: Json) -> int:
     try:
         return (await line.call("POST", path, json.dumps(body).encode()))[0]
-    except (OSError, asyncio.IncompleteReadError):
-        line.close()
+    except SimulationFailed:
         await asyncio.sleep(0.1)
         return 0
 
 
 def _moments(rate: float, seconds: float) -> Iterator[float]:
     """When each report is due; shared by all speakers, so each takes the next one."""
-    return (number / rate for number in range(int(rate * seconds)))
+    return (number / rate for number in range(total(rate, seconds)))
+
+
+def total(rate: float, seconds: float) -> int:
+    """How many reports there are; at least one, or there would be nothing to tell."""
+    return max(1, int(rate * seconds))

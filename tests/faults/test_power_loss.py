@@ -306,7 +306,7 @@ def test_no_acknowledged_record_is_lost_however_the_power_is_cut(
 def test_nothing_is_lost_when_pieces_of_what_was_not_flushed_survive_either(
     session: Session, tmp_path: Path
 ) -> None:
-    cut_at_random(session, tmp_path / "replay", share=0.05)
+    assert cut_at_random(session, tmp_path / "replay", share=0.05) > 10
 
 
 def test_without_flushing_every_commit_acknowledged_records_are_lost(
@@ -324,7 +324,7 @@ def test_without_flushing_every_commit_acknowledged_records_are_lost(
     assert max(losses) > BATCH
 
 
-def cut_at_random(session: Session, folder: Path, share: float) -> None:
+def cut_at_random(session: Session, folder: Path, share: float) -> int:
     """Cut the power at some of all moments, with a different mess on the disk each time."""
     seed = random.randrange(1_000_000)
     print(f"seed {seed}")
@@ -338,13 +338,15 @@ def cut_at_random(session: Session, folder: Path, share: float) -> None:
             assert replay.lost(disk, chance) == [], f"seed {seed}, {what} {replay.commits}"
 
     Replay(session, folder).run(moment)
-    assert cuts > 10
+    return cuts
 
 
 @pytest.mark.soak
 def test_no_acknowledged_record_is_lost_in_thousands_of_power_losses(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    long_session = record(settings, tmp_path / "session", monkeypatch, waves=100)
-    for number in range(5):
-        cut_at_random(long_session, tmp_path / f"replay {number}", share=0.2)
+    long_session = record(settings, tmp_path / "session", monkeypatch, waves=60)
+    cuts = 0
+    for number in range(10):
+        cuts += cut_at_random(long_session, tmp_path / f"replay {number}", share=0.05)
+    assert cuts > 1_000

@@ -119,7 +119,8 @@ def test_a_built_in_type_stays_as_the_operator_made_it(world: World) -> None:
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("name", ["", "t" * 129, "a\x00b"])
-def test_a_type_needs_a_name_that_can_be_asked_for(world: World, name: str) -> None:
-    with nothing_happens(world), pytest.raises(BadInput):
-        put(world, DeviceType(name, "x", "{}"))
+def test_a_type_needs_a_name_that_can_be_asked_for(world: World) -> None:
+    with nothing_happens(world):
+        for name in ("", "t" * 129, "a\x00b"):
+            with pytest.raises(BadInput):
+                put(world, DeviceType(name, "x", "{}"))

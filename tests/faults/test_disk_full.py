@@ -1,0 +1,139 @@
+"""Disks that are full or fail while records come in: refusals, never a lie, never a loss."""
+
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+
+from longwire.settings import Settings
+from longwire.store.database import Tx
+from tests.faults.ledger import (
+    Ledger,
+    Start,
+    assert_whole,
+    small_files_only,
+    traced,
+    wait_for_more,
+)
+from tests.process import Service, wait_for
+from tests.reports import KINDS, counted, device, report, said, say, say_all
+from tests.world import World, ok, refused
+
+MIB = 1024 * 1024
+UNLIMITED_PAGES = 1_073_741_823
+
+
+@pytest.fixture
+def engine() -> str:
+    return "sqlite"
+
+
+def pragma(name: str) -> Callable[[Tx], Any]:
+    return lambda tx: tx.connection.exec_driver_sql(f"pragma {name}").scalar()
+
+
+def test_a_full_disk_refuses_records_keeps_reading_and_heals_without_a_restart(
+    world: World,
+) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    sensor, now = device(ada, group), world.clock.now()
+    pages = world.write(pragma("page_count"))
+    world.write(pragma(f"max_page_count = {pages + 8}"))
+
+    def send(kind: str) -> tuple[list[dict[str, Any]], httpx.Response]:
+        """Records of one kind until one is refused: those acknowledged, and the refusal."""
+        stored = []
+        for number in range(1_000):
+            answer = say(ada, kind, sensor, now, f"{kind} {number} {'x' * 500}")
+            if answer.status_code != 200:
+                return stored, answer
+            stored.append(ok(answer))
+        raise AssertionError("the disk was never full")
+
+    with ThreadPoolExecutor(4) as pool:
+        ends = dict(zip(KINDS, pool.map(send, KINDS), strict=True))
+    assert sum(len(stored) for stored, _ in ends.values()) > 4, "it worked before it was full"
+    batch = [report("data", sensor, now, f"{number} {'y' * 500}") for number in range(100)]
+    refusals = [answer for _, answer in ends.values()] + [say_all(ada, "data", batch)]
+    for answer in refusals:
+        problem = refused(answer, 503)
+        assert "disk is full" in problem["detail"]
+        assert problem["code"] == "unavailable", "it is known that nothing was changed"
+        assert int(answer.headers["retry-after"]) >= 1
+    acknowledged = {kind: stored for kind, (stored, _) in ends.items()}
+
+    def assert_all_is_there() -> None:
+        for kind in KINDS:
+            assert said(ada, kind, sensor) == acknowledged[kind]
+        assert counted(ada, group, now) == {kind: len(acknowledged[kind]) for kind in KINDS}
+
+    assert_all_is_there()
+    assert world.http.get("/health/ready").status_code == 200
+
+    world.write(pragma(f"max_page_count = {UNLIMITED_PAGES}"))
+    for kind in KINDS:
+        words = f"{kind} {len(acknowledged[kind])} {'x' * 500}"  # the one that was refused
+        acknowledged[kind].append(ok(say(ada, kind, sensor, now, words)))
+    assert_all_is_there()
+    assert ok(say_all(ada, "data", batch))["stored"] == 100
+
+
+def test_a_disk_without_room_for_the_log_refuses_and_heals_without_a_restart(
+    serve: Start, settings: Settings
+) -> None:
+    if shutil.which("strace") is None:
+        print("strace is not installed; a full disk was tried by a limit on pages, see above")
+        return
+    service = serve(under=traced(settings.data, "pwrite64", "error=ENOSPC", "300..400"))
+    ledger = Ledger.of(service)
+    with ledger.senders(service):
+        wait_for_more(ledger, 1)
+        wait_for(lambda: any(line["event"] == "disk full" for line in service.log))
+        wait_for(lambda: ledger.tell_one(service) == 200)
+        wait_for_more(ledger, 50)
+    assert ledger.acknowledged < len(ledger.lines), "some were refused"
+    ledger.assert_kept_by(service)
+    ledger.tell_the_doubtful_again(service)
+    ledger.assert_kept_by(service)
+    assert service.stop() == 0
+    assert_whole(settings.data / "longwire.db")
+
+
+def assert_fails_safely(service: Service, serve: Start, settings: Settings) -> None:
+    """The disk fails: nobody is told a lie, the process ends with 70; later, nothing is missing."""
+    ledger = Ledger.of(service)
+    with ledger.senders(service, number=2):
+        problem = refused(ledger.tell_until_refused(service), 503)
+        assert problem["code"] == "outcome_unknown"
+        assert service.ended() == 70
+    assert ledger.acknowledged > 3, "it worked before it failed"
+    assert any(line["event"] == "database broken" for line in service.log)
+
+    again = serve()
+    ledger.assert_kept_by(again)
+    ledger.tell_the_doubtful_again(again)
+    ledger.assert_kept_by(again)
+    assert again.stop() == 0
+    assert_whole(settings.data / "longwire.db")
+
+
+def test_a_disk_that_fails_to_write_ends_the_service_and_loses_nothing_acknowledged(
+    serve: Start, settings: Settings
+) -> None:
+    assert_fails_safely(serve(under=small_files_only(2 * MIB)), serve, settings)
+
+
+@pytest.mark.parametrize("when", ["30", "30+"])
+def test_a_disk_that_fails_to_flush_ends_the_service_and_loses_nothing_acknowledged(
+    serve: Start, settings: Settings, when: str
+) -> None:
+    """Once or for ever: after the first failure nobody knows what the disk still holds."""
+    if shutil.which("strace") is None:
+        print("strace is not installed; only failing writes were tried, see the test above")
+        return
+    service = serve(under=traced(settings.data, "fdatasync", "error=EIO", when))
+    assert_fails_safely(service, serve, settings)

@@ -242,6 +242,8 @@ def _contradictions(settings: Settings) -> list[str]:
         wrong.append("log_format: must be auto, human or json")
     if settings.port > 65_535:
         wrong.append("port: must be at most 65535")
+    if settings.batch_records_max > settings.ingest_waiting_records_max:
+        wrong.append("batch_records_max: must not be larger than ingest_waiting_records_max")
     if settings.page_items_default > settings.page_items_max:
         wrong.append("page_items_default: must not be larger than page_items_max")
     for name in (

@@ -616,3 +616,15 @@ def test_a_device_was_seen_when_its_newest_record_says_but_never_in_the_future(
     ok(delete_at(ada, device, "event", date_text(now + HOUR // 4)))
     ok(delete_all(ada, device))
     assert seen() == (now + HOUR // 4) // MILLISECOND
+
+
+def test_a_page_of_very_large_records_ends_early_and_goes_on(world: World) -> None:
+    ada = world.person("ada")
+    device = ada.device(ada.group())
+    for number in range(80):
+        ada.reports(device, timestamp=1_700_000_000 + number, data="x" * 250_000)
+    first = ok(ada.get("/device/data", deviceId=device, limit=1000))
+    assert 1 <= len(first["items"]) < 80
+    found = [each["timestamp"] for each in ada.records(device, limit=1000)]
+    assert len(found) == 80
+    assert found == sorted(set(found))

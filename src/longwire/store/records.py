@@ -19,6 +19,10 @@ from longwire.store.database import Tx
 KINDS = schema.RECORD_KINDS
 WRITER_BITS = 10
 PRUNE_ROWS_MAX = 1_000
+# A record can be nearly as large as a request. A page of more than a hundred is weighed before it
+# is put together, and ends early rather than take all the memory there is.
+ITEMS_UNWEIGHED_MAX = 100
+PAGE_CHARACTERS_MAX = 16 * 1024 * 1024
 
 _COLUMNS = ("device_number", "stay", "ts", "digest", "seq", "body")
 _ALL_TIME = (-(2**63), 2**63 - 1)
@@ -164,6 +168,11 @@ def page(
         )
         for stay in stays
     ]
+    if request.limit > ITEMS_UNWEIGHED_MAX:
+        limit = min(each.fitting(tx) for each in wanted)
+        wanted = [msgspec.structs.replace(each, limit=limit) for each in wanted]
+    else:
+        limit = request.limit
     if len(wanted) == 1 and not tx.is_postgres:
         quick = _quick_page(tx, wanted[0])
         if quick is not None:
@@ -171,10 +180,10 @@ def page(
     found = [row for each in wanted for row in each.rows(tx)]
     if len(wanted) > 1:
         found.sort(key=lambda row: (row[1], row[2]), reverse=not ascending)
-    text = ",".join(row[0] for row in found[: request.limit])
-    if len(found) <= request.limit:
+    text = ",".join(row[0] for row in found[:limit])
+    if len(found) <= limit:
         return Bodies(text)
-    last = found[request.limit - 1]
+    last = found[limit - 1]
     return Bodies(text, (last[1], last[2]))
 
 
@@ -189,6 +198,20 @@ class _Wanted(msgspec.Struct, frozen=True):
     limit: int
     after: tuple[int | str, ...] | None
     ascending: bool
+
+    def fitting(self, tx: Tx) -> int:
+        """How many of those wanted make a page of a bearable size; at least one."""
+        order = "ts, seq" if self.ascending else "ts desc, seq desc"
+        sizes = tx.hot(
+            f"select length(body) {self._where()} order by {order} limit :limit",
+            {**self._values(), "limit": self.limit},
+        )
+        size = 0
+        for index, (length,) in enumerate(sizes):
+            size += length
+            if size > PAGE_CHARACTERS_MAX:
+                return max(1, index)
+        return self.limit
 
     def rows(self, tx: Tx) -> list[tuple[Any, ...]]:
         """(body, ts, seq) of one more than wanted."""

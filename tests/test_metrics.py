@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
@@ -158,7 +158,11 @@ def test_any_report_equals_a_recount_of_what_was_acknowledged(still: World) -> N
     fresh_days = itertools.count(1)
 
     @hypothesis_settings(
-        max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        max_examples=30,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        # A history costs dozens of requests; making a failing one smaller would take minutes.
+        phases=[Phase.explicit, Phase.reuse, Phase.generate],
     )
     @given(st.integers(0, HOUR), arrivals, periods)
     def story(start: Moment, arrivals: list[Arrival], periods: list[Period]) -> None:

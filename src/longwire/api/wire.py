@@ -12,7 +12,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any, TypeVar
@@ -118,7 +118,7 @@ class Paged(Query):
 
 def decode_query(raw: bytes, expected: type[S], limits: InputLimits) -> S:
     """The parameters of a query string; unknown ones are ignored."""
-    values, faults = _query_values(raw, wire_names(expected).values())
+    values, faults = _query_values(raw, _wire_to_own(expected))
     if not faults:
         try:
             query = msgspec.convert(values, expected, strict=False)
@@ -133,11 +133,18 @@ def decode_query(raw: bytes, expected: type[S], limits: InputLimits) -> S:
 
 def _has_null(query: msgspec.Struct, values: Mapping[str, str]) -> bool:
     """Whether a parameter was taken for null, as msgspec does with the word where it fits."""
-    names = wire_names(type(query))
-    return any(wire in values and getattr(query, own) is None for own, wire in names.items())
+    if not any(len(value) == 4 and value.lower() == "null" for value in values.values()):
+        return False
+    names = _wire_to_own(type(query))
+    return any(getattr(query, names[wire]) is None for wire in values)
 
 
-def _query_values(raw: bytes, known: Any) -> tuple[dict[str, str], dict[str, Fault]]:
+@functools.cache
+def _wire_to_own(struct: type[msgspec.Struct]) -> Mapping[str, str]:
+    return {wire: own for own, wire in wire_names(struct).items()}
+
+
+def _query_values(raw: bytes, known: Container[str]) -> tuple[dict[str, str], dict[str, Fault]]:
     values: dict[str, str] = {}
     faults: dict[str, Fault] = {}
     for pair in raw.split(b"&") if raw else ():
@@ -162,6 +169,8 @@ def _query_values(raw: bytes, known: Any) -> tuple[dict[str, str], dict[str, Fau
 
 
 def _unquote(raw: bytes) -> str:
+    if raw.isalnum():
+        return raw.decode()
     if b"%" in raw or b"+" in raw:
         raw = unquote_to_bytes(raw.replace(b"+", b" "))
     return raw.decode()

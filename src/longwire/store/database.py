@@ -27,6 +27,7 @@ class Tx:
     __slots__ = (
         "_driver",
         "_learned",
+        "as_of",
         "changes_rights",
         "connection",
         "generation",
@@ -36,6 +37,7 @@ class Tx:
         "memory",
         "now",
         "origin",
+        "touched_devices",
     )
 
     def __init__(
@@ -52,9 +54,11 @@ class Tx:
         self.keyring = keyring
         self.memory = memory
         self.generation = memory.generation  # before the first look at the database
+        self.as_of = memory.pages.commits
         self.is_write = is_write
         self.origin: Origin = LOCAL
         self.changes_rights = False
+        self.touched_devices: set[int] = set()  # whose records are added or removed
         self.is_postgres = connection.dialect.name == "postgresql"
         self._driver: Any = None
         self._learned: dict[tuple[str, str | bytes], Any] = {}
@@ -116,6 +120,8 @@ class Tx:
 
     def committed(self) -> None:
         """The engine tells that the commit is durable."""
+        if self.touched_devices:
+            self.memory.pages.touched(self.touched_devices)
         if self.changes_rights:
             self.memory.forget()
             return

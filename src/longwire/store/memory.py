@@ -10,6 +10,8 @@ import threading
 from collections.abc import Hashable
 from typing import Any
 
+from longwire.store.pages import Pages
+
 ENTRIES_PER_SHELF_MAX = 50_000
 
 NOTHING: Any = object()
@@ -21,6 +23,7 @@ class Memory:
         self.generation = 0
         self.epoch = -1
         self.is_trusted = True
+        self.pages = Pages()
         self._shelves: dict[str, dict[Hashable, Any]] = {}
         self._lock = threading.Lock()
 

@@ -60,6 +60,7 @@ def first_seq(moment: Moment) -> int:
 def insert(tx: Tx, rows: Sequence[Row]) -> list[Row]:
     """Store records; those that were not there before."""
     fresh = _copy_in(tx, rows) if tx.is_postgres else _insert(tx, rows)
+    tx.touched_devices.update(row.device_number for row in fresh)
     insert_many(
         tx,
         schema.arrival,
@@ -174,7 +175,7 @@ def page(
     else:
         limit = request.limit
     if len(wanted) == 1 and not tx.is_postgres:
-        quick = _quick_page(tx, wanted[0])
+        quick = _remembered_page(tx, wanted[0])
         if quick is not None:
             return quick
     found = [row for each in wanted for row in each.rows(tx)]
@@ -258,6 +259,16 @@ class _Wanted(msgspec.Struct, frozen=True):
         return values
 
 
+def _remembered_page(tx: Tx, wanted: _Wanted) -> Bodies | None:
+    pages = tx.memory.pages
+    found: Bodies | None = pages.find(wanted.device_number, wanted)
+    if found is None or tx.is_write:
+        found = _quick_page(tx, wanted)
+        if found is not None and not tx.is_write:
+            pages.keep(wanted.device_number, wanted, found, len(found.text) + 500, as_of=tx.as_of)
+    return found
+
+
 def _quick_page(tx: Tx, wanted: _Wanted) -> Bodies | None:
     """A page that SQLite itself puts together, when no two of its records share an instant.
 
@@ -290,6 +301,7 @@ def count(tx: Tx, kind: str, device_number: int, stays: Sequence[int]) -> int:
 
 def delete_at(tx: Tx, kind: str, device_number: int, stays: Sequence[int], ts: Moment) -> int:
     """Remove every record of one kind at one instant; how many there were."""
+    tx.touched_devices.add(device_number)
     return sum(
         tx.driver.execute(
             tx.spelled(
@@ -340,6 +352,7 @@ def remove_older(tx: Tx, kind: str, after_device: int, before: Moment) -> tuple[
 
 
 def _remove(tx: Tx, kind: str, condition: str, values: dict[str, Any], limit: int) -> int:
+    tx.touched_devices.add(values["device"])
     table = f"record_{kind}"
     return int(
         tx.driver.execute(

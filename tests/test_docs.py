@@ -118,7 +118,7 @@ def test_the_operator_finds_every_metric_with_its_labels(tmp_path):
     }
     instruments = Instruments()
     instruments.answered("/group", "GET", 200, 0.1)
-    instruments.text(open_database(tmp_path), is_ready=True)
+    instruments.text(open_database(tmp_path), records_waiting=0, is_ready=True)
     assert listed == {
         f"{each.name}_total" if each.type == "counter" else each.name: (
             each.type,

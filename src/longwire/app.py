@@ -98,13 +98,17 @@ def prepare(
     settings: Settings,
     keep_key: Callable[[], None],
     *,
-    may_found: bool = True,
+    is_visit: bool = False,
 ) -> Prepared:
-    """Bring the database up to date, and fill it when it is empty; all or nothing."""
+    """Bring the database up to date, and fill it when it is empty; all or nothing.
+
+    A visit, as of a command beside the service, does neither: a newer command must not change the
+    schema under an older service.
+    """
 
     def work(tx: Tx) -> Prepared:
-        if not may_found and upgrade.current(tx.connection) is None:
-            raise CannotStart(f"This database is empty. {HOW_TO_FILL}")
+        if is_visit:
+            _require_ready(tx)
         steps = upgrade.upgrade(tx)
         partitions.make_ahead(tx)
         if founding.is_founded(tx):
@@ -140,6 +144,16 @@ def _key(settings: Settings) -> tuple[bytes, Callable[[], None]]:
     return key, lambda: _write_private(path, key.hex() + "\n")
 
 
+def _require_ready(tx: Tx) -> None:
+    if upgrade.current(tx.connection) is None:
+        raise CannotStart(f"This database is empty. {HOW_TO_FILL}")
+    if upgrade.missing_steps(tx):
+        raise CannotStart(
+            "This database was made by an older version. Restart the service with this one, or "
+            "run `longwire migrate`."
+        )
+
+
 def _require_same_key(tx: Tx) -> None:
     if instance.fact(tx, "key_fingerprint") != tx.keyring.fingerprint:
         raise CannotStart(
@@ -168,6 +182,12 @@ def _write_private(path: Path, text: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)
+    # The new name must be on the disk before the database relies on what it names.
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def base_url(settings: Settings) -> str:
@@ -189,7 +209,13 @@ class App:
         self.stop: Callable[[], None] = lambda: None  # set by whoever runs the server
         self._keeps_days = _keeps_days(settings)
         instruments = Instruments(shares_counters="PROMETHEUS_MULTIPROC_DIR" in os.environ)
-        pages = ServicePages(database, instruments)
+        ingest = Ingest(
+            database,
+            writer_number(database),
+            waiting_records_max=settings.ingest_waiting_records_max,
+            records_per_commit_max=settings.ingest_commit_records_max,
+        )
+        pages = ServicePages(database, ingest, instruments)
         limits = _input_limits(settings)
         self.routes: list[Route | PlainRoute] = [
             *_token_routes(settings, database),
@@ -197,12 +223,6 @@ class App:
             *pages.routes(),
         ]
         pages.describe(openapi.document(self.routes, limits, __version__))
-        ingest = Ingest(
-            database,
-            writer_number(database),
-            waiting_records_max=settings.ingest_waiting_records_max,
-            records_per_commit_max=settings.ingest_commit_records_max,
-        )
         self._door = Door(
             database,
             ingest,

@@ -476,7 +476,7 @@ def _visiting(chosen: Settings) -> Iterator[Database]:
     logs.set_up("error", "auto")
     database, keep_key = app.open_database(chosen, Clock(), is_guest=True)
     with closing(database):
-        app.prepare(database, chosen, keep_key, may_found=False)
+        app.prepare(database, chosen, keep_key, is_visit=True)
         database.start()
         yield database
 

@@ -12,6 +12,9 @@ from tests.world import World, ok, refused
 PAGES = ("/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs")
 
 
+WAITING = "longwire_database_waiting"
+
+
 def counters(world: World) -> dict[tuple[str, ...], float]:
     """Every number of /metrics, by its name and labels."""
     response = world.nobody.get("/metrics")
@@ -34,13 +37,14 @@ def answered(numbers: dict[tuple[str, ...], float], method: str, path: str, stat
 def waiting(world: World) -> dict[str, float]:
     """How many works wait for the database, by lane."""
     numbers = counters(world)
-    return {key[1].removeprefix("lane="): numbers[key] for key in numbers if "waiting" in key[0]}
+    return {key[1].removeprefix("lane="): numbers[key] for key in numbers if key[0] == WAITING}
 
 
 def test_a_running_service_is_alive_and_ready(world: World) -> None:
     for path in ("/health/live", "/health/ready"):
         assert ok(world.nobody.get(path)) == {"status": "ok"}
     assert counters(world)["longwire_healthy",] == 1
+    assert counters(world)["longwire_ingest_waiting_records",] == 0
     # What a service does by itself may be waiting for a moment.
     wait_for(lambda: waiting(world) == dict.fromkeys(world.database.waiting, 0))
 
@@ -112,6 +116,7 @@ def test_a_service_without_its_database_lives_but_is_not_ready(
     monkeypatch.undo()
     assert ok(world.nobody.get("/health/ready")) == {"status": "ok"}
     assert counters(world)["longwire_healthy",] == 1
+    assert counters(world)["longwire_ingest_waiting_records",] == 0
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

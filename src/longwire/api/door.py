@@ -314,7 +314,7 @@ def _log(request: Request, response: Response, seconds: float) -> None:
     write(
         "request",
         method=request.method,
-        path=request.path,
+        path=ascii(request.path)[1:-1],  # a line break in it must not begin a line of the log
         status=response.status,
         seconds=round(seconds, 4),
         address=request.address,

@@ -32,6 +32,12 @@ class Instruments:
             registry=self.registry,
             multiprocess_mode="livesum",
         )
+        self._records_waiting = Gauge(
+            "longwire_ingest_waiting_records",
+            "Records that wait to be stored",
+            registry=self.registry,
+            multiprocess_mode="livesum",
+        )
         self._healthy = Gauge(
             "longwire_healthy",
             "1 while the service can do its work",
@@ -49,7 +55,8 @@ class Instruments:
             self._known[(path, method, status)] = known
         known.observe(seconds)
 
-    def text(self, database: Database, *, is_ready: bool) -> bytes:
+    def text(self, database: Database, *, records_waiting: int, is_ready: bool) -> bytes:
+        self._records_waiting.set(records_waiting)
         for lane, waiting in database.waiting.items():
             self._waiting.labels(lane).set(waiting)
         self._healthy.set(int(is_ready))

@@ -30,6 +30,9 @@ from uvicorn.protocols.http.httptools_impl import (
 Refusal = Callable[[int, str, str], bytes]
 
 
+SHUTDOWN_S = 2.0
+
+
 @dataclass(frozen=True, slots=True)
 class WireLimits:
     """What one client may take of our memory and patience before it has said anything useful."""
@@ -496,7 +499,8 @@ class _Server(uvicorn.Server):
         loop.create_server = partial(  # type: ignore[method-assign]
             loop.create_server,
             ssl_handshake_timeout=self._limits.head_timeout_s,
-            ssl_shutdown_timeout=self._limits.write_timeout_s,
+            # Idle callers seldom answer the farewell, and a stop would wait for each.
+            ssl_shutdown_timeout=min(SHUTDOWN_S, self._limits.write_timeout_s),
         )
         try:
             await super().startup(sockets)

@@ -11,6 +11,7 @@ from longwire.api.instruments import MEDIA_TYPE, Instruments
 from longwire.api.openapi import plain_document
 from longwire.api.routes import NO_TOKEN, PlainRoute, Request, Response
 from longwire.errors import LongwireError
+from longwire.ingest import Ingest
 from longwire.store import rights
 from longwire.store.database import Database
 
@@ -22,8 +23,9 @@ log = structlog.get_logger()
 
 
 class ServicePages:
-    def __init__(self, database: Database, instruments: Instruments) -> None:
+    def __init__(self, database: Database, ingest: Ingest, instruments: Instruments) -> None:
         self._database = database
+        self._ingest = ingest
         self._instruments = instruments
         self._openapi = b"{}"
 
@@ -42,7 +44,10 @@ class ServicePages:
 
     async def metrics(self, request: Request, body: bytes) -> Response:
         is_ready = await self._why_not_ready() is None
-        return Response(200, self._instruments.text(self._database, is_ready=is_ready), MEDIA_TYPE)
+        text = self._instruments.text(
+            self._database, records_waiting=self._ingest.waiting, is_ready=is_ready
+        )
+        return Response(200, text, MEDIA_TYPE)
 
     async def openapi(self, request: Request, body: bytes) -> Response:
         return Response(200, self._openapi)

@@ -17,8 +17,15 @@ class FromTheFuture(Exception):
 
 def upgrade(tx: Tx) -> list[str]:
     """Run the missing steps; which ones were run."""
-    config = alembic_config(tx.connection)
-    script = ScriptDirectory.from_config(config)
+    missing = missing_steps(tx)
+    if missing:
+        command.upgrade(alembic_config(tx.connection), "head")
+    return missing
+
+
+def missing_steps(tx: Tx) -> list[str]:
+    """The steps between the database and today's schema."""
+    script = ScriptDirectory.from_config(alembic_config(tx.connection))
     known = [step.revision for step in reversed(list(script.walk_revisions()))]
     here = current(tx.connection)
     if here is not None and here not in known:
@@ -26,10 +33,7 @@ def upgrade(tx: Tx) -> list[str]:
             f"The database is at step {here}, which this version of longwire does not know. "
             "It was used by a newer version; run that one."
         )
-    missing = known[known.index(here) + 1 :] if here else known
-    if missing:
-        command.upgrade(config, "head")
-    return missing
+    return known[known.index(here) + 1 :] if here else known
 
 
 def current(connection: sa.Connection) -> str | None:

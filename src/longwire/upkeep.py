@@ -53,6 +53,7 @@ async def tidy(database: Database, keeps_days: Mapping[str, int]) -> None:
     last_day = -1
     last_round = -RETENTION_ROUND_S
     while True:
+        await asyncio.sleep(TIDY_EVERY_S)  # first: a service that has just started is busy
         try:
             await _in_steps(database, lambda tx: credentials.prune_tokens(tx, TOKENS_PER_STEP_MAX))
             await _in_steps(database, records.remove_erased)
@@ -67,7 +68,6 @@ async def tidy(database: Database, keeps_days: Mapping[str, int]) -> None:
             pass  # the database is away for now; the next round tries again
         except Exception:
             log.exception("what is over could not be removed")
-        await asyncio.sleep(TIDY_EVERY_S)
 
 
 async def forget_old(database: Database, keeps_days: Mapping[str, int]) -> None:

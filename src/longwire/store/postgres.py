@@ -156,11 +156,11 @@ class Postgres:
 
 
 def _watched(connection: sa.Connection, work: Work[T], tx: Tx) -> T:
-    """Run a work; a connection that the driver lost in a hot path is not used again."""
+    """Run a work; a connection that the driver lost, or that lacks its table, is not used again."""
     try:
         return work(tx)
     except psycopg.Error as error:
-        if tx.driver.closed:
+        if tx.driver.closed or isinstance(error, psycopg.errors.UndefinedTable):
             connection.invalidate(error)
         raise
 
@@ -180,11 +180,18 @@ class _Reading:
 def _make_session_tables(connection: psycopg.Connection[Any], record: object) -> None:
     """Where COPY puts records before they are checked against those that are there."""
     connection.autocommit = True
-    connection.execute(
-        "create temp table incoming (kind smallint, device_number bigint, stay integer,"
-        " ts bigint, digest bytea, seq bigint, body text) on commit delete rows"
-    )
-    connection.autocommit = False
+    try:
+        # A table of the session's own is no change to a server that was told to take none.
+        connection.execute("set session characteristics as transaction read write")
+        connection.execute(
+            "create temp table incoming (kind smallint, device_number bigint, stay integer,"
+            " ts bigint, digest bytea, seq bigint, body text) on commit delete rows"
+        )
+    except psycopg.errors.ReadOnlySqlTransaction:
+        pass  # a standby; should it be promoted, `_watched` sees to a new connection
+    finally:
+        connection.execute("reset default_transaction_read_only")
+        connection.autocommit = False
 
 
 def _url(url: str) -> sa.URL:
@@ -216,7 +223,8 @@ def _is_worth_another_try(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
         return isinstance(error.orig, passing) or error.connection_invalidated
     # What the driver raises without a code of the server's is a connection that went away.
     is_lost = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
-    return is_lost or isinstance(error, (*passing, psycopg.errors.AdminShutdown))
+    renewed = (psycopg.errors.AdminShutdown, psycopg.errors.UndefinedTable)
+    return is_lost or isinstance(error, (*passing, *renewed))
 
 
 def _translate(error: Exception) -> Exception:

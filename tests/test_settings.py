@@ -22,6 +22,8 @@ COUNTED = {
     "ids",
     "tags",
     "characters",
+    "records",
+    "days",
 }
 
 

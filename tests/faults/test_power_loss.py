@@ -69,7 +69,7 @@ def record(
         return connection
 
     # Small enough for the log to be moved and emptied many times on the way.
-    monkeypatch.setattr(engine_module, "CHECKPOINT_AFTER_CHANGES", 100)
+    monkeypatch.setattr(engine_module, "CHECKPOINT_AFTER_CHANGES", 1_000)
     monkeypatch.setattr(engine_module, "TRUNCATE_AT_BYTES", 900_000)
     monkeypatch.setattr(sqlite3, "connect", watched)
     world = World(settings, TurnableClock())

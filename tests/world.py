@@ -6,6 +6,7 @@ clock that can be turned. Nothing is mocked: requests travel over HTTP.
 
 import asyncio
 import itertools
+import json
 import shutil
 import socket
 import threading
@@ -109,6 +110,21 @@ class Person:
     def device(self, group: str, **fields: Any) -> str:
         """Create a device; its id."""
         return str(ok(self.post("/device", device_in(self.world, group, **fields)))["deviceId"])
+
+    def connector(
+        self, group: str, url: str, *, params: dict[str, Any] | None = None, **fields: Any
+    ) -> str:
+        """Create a connector to an HTTP receiver; its id."""
+        text = json.dumps({"url": url, **(params or {})})
+        body = {"groupId": group, "type": "http", "params": text, **fields}
+        return str(ok(self.post("/connector", body))["id"])
+
+    def events(self, group: str, connector: str, **params: Any) -> dict[str, Any]:
+        """What became of a connector's messages, of the last day."""
+        now = self.world.clock.now() // 1_000
+        asked = {"beginDate": str(now - 86_400_000), "endDate": str(now + 60_000)} | params
+        named = {"connectorId": connector, "groupId": group}
+        return dict(ok(self.get("/connector/connectorEvent", **named, **asked)))
 
     def reports(self, device: str, kind: str = "data", **fields: Any) -> dict[str, Any]:
         """Store a record; the record as it is answered."""

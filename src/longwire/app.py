@@ -14,7 +14,18 @@ from pathlib import Path
 import structlog
 
 from longwire import __version__, upkeep
-from longwire.api import clients, devices, groups, metrics, openapi, records, roles, tokens, users
+from longwire.api import (
+    clients,
+    connectors,
+    devices,
+    groups,
+    metrics,
+    openapi,
+    records,
+    roles,
+    tokens,
+    users,
+)
 from longwire.api.door import Door, DoorSettings, Receive, Scope, Send
 from longwire.api.instruments import Instruments
 from longwire.api.routes import PlainRoute, Route
@@ -23,6 +34,8 @@ from longwire.api.service import ServicePages
 from longwire.api.tokens import TokenEndpoint
 from longwire.api.wire import InputLimits
 from longwire.clock import Clock
+from longwire.delivery.egress import Egress
+from longwire.delivery.engine import Engine, Observe
 from longwire.fleet import catalogue
 from longwire.fleet.records import KINDS
 from longwire.identity import founding
@@ -46,6 +59,7 @@ OPERATIONS: tuple[Route, ...] = (
     *clients.ROUTES,
     *devices.ROUTES,
     *records.ROUTES,
+    *connectors.ROUTES,
     *metrics.ROUTES,
 )
 
@@ -209,13 +223,21 @@ class App:
         self.stop: Callable[[], None] = lambda: None  # set by whoever runs the server
         self._keeps_days = _keeps_days(settings)
         instruments = Instruments(shares_counters="PROMETHEUS_MULTIPROC_DIR" in os.environ)
+        egress = _egress(settings)
+        writer = writer_number(database)
+        self.engine = _engine(settings, database, writer, egress, instruments.tried)
+        self._delivers = settings.delivery
+        self._delivery_keep_days = settings.delivery_keep_days
         ingest = Ingest(
             database,
-            writer_number(database),
+            writer,
             waiting_records_max=settings.ingest_waiting_records_max,
             records_per_commit_max=settings.ingest_commit_records_max,
+            wake=self.engine.wake if settings.delivery else lambda connectors: None,
         )
-        pages = ServicePages(database, ingest, instruments)
+        pages = ServicePages(
+            database, ingest, self.engine if settings.delivery else None, instruments
+        )
         limits = _input_limits(settings)
         self.routes: list[Route | PlainRoute] = [
             *_token_routes(settings, database),
@@ -234,6 +256,8 @@ class App:
                 settings.log_level == "debug",
                 _caller_throttle(settings, database),
                 self._keeps_days,
+                egress,
+                writer,
             ),
             instruments,
         )
@@ -255,8 +279,12 @@ class App:
     async def _running(self) -> AsyncIterator[None]:
         tasks = [
             asyncio.create_task(upkeep.watch_rights(self.database, self._failed)),
-            asyncio.create_task(upkeep.tidy(self.database, self._keeps_days)),
+            asyncio.create_task(
+                upkeep.tidy(self.database, self._keeps_days, self._delivery_keep_days)
+            ),
         ]
+        if self._delivers:
+            tasks.append(asyncio.create_task(self.engine.run()))
         try:
             yield
         finally:
@@ -267,6 +295,46 @@ class App:
     def _failed(self) -> None:
         log.critical("stopping: the database cannot be trusted", reason=self.database.broken)
         self.stop()
+
+
+class Deliverer:
+    """The delivery engine alone, without the interface."""
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        self._database = database
+        self._engine = _engine(
+            settings, database, writer_number(database), _egress(settings), _unobserved
+        )
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Deliver until told to stop, or until the database cannot be trusted."""
+        engine = asyncio.create_task(self._engine.run())
+        watch = asyncio.create_task(upkeep.watch_rights(self._database, stopping.set))
+        await stopping.wait()
+        for task in (engine, watch):
+            task.cancel()
+        await asyncio.gather(engine, watch, return_exceptions=True)
+
+
+def _unobserved(kind: str, outcome: str, seconds: float) -> None:
+    return None
+
+
+def _egress(settings: Settings) -> Egress:
+    return Egress([str(network) for network in settings.egress_allow])
+
+
+def _engine(
+    settings: Settings, database: Database, writer: int, egress: Egress, observe: Observe
+) -> Engine:
+    return Engine(
+        database,
+        writer,
+        egress,
+        in_flight_max=settings.delivery_in_flight_max,
+        resend_per_s=settings.resend_per_s,
+        observe=observe,
+    )
 
 
 def _token_routes(settings: Settings, database: Database) -> list[PlainRoute]:

@@ -23,16 +23,21 @@ from rich.text import Text
 from longwire import __version__, app, logs, settings, simulate
 from longwire.api.dates import date_text, optional_date_text
 from longwire.clock import DAY, Clock
+from longwire.delivery import operate
 from longwire.errors import LongwireError
 from longwire.fleet import catalogue
 from longwire.identity import tokens
+from longwire.ids import delivery_id
 from longwire.model import SYSTEM, DeviceType
-from longwire.serve import INHERITED, serve, serve_as_worker
+from longwire.serve import INHERITED, deliver, serve, serve_as_worker
 from longwire.settings import Settings, WrongSettings
 from longwire.store import audit as store_audit
+from longwire.store import connectors as store_connectors
 from longwire.store import credentials as store_credentials
+from longwire.store import deliveries as store_deliveries
 from longwire.store.database import Database, Tx
 from longwire.store.postgres import UnsafeServer
+from longwire.store.records import KINDS
 from longwire.store.upgrade import FromTheFuture
 
 T = TypeVar("T")
@@ -363,6 +368,175 @@ def device_type_remove(name: str, config: Path | None, as_json: bool, **flags: A
     """Remove a device type that is not built in."""
     _write(_load(config, flags), lambda tx: catalogue.remove(tx, SYSTEM, name))
     _print({"removed": name}, as_json, f"removed {name}")
+
+
+# --- messages out ---
+
+
+@commands.command("deliver")
+@_flags()
+def deliver_command(config: Path | None, **flags: Any) -> None:
+    """Deliver what waits for connectors, without serving."""
+    chosen = _load(config, flags)
+    logs.set_up(chosen.log_level, chosen.log_format)
+
+    def announce(chosen: Settings) -> None:
+        kept = settings.without_password(chosen.database) if chosen.database else str(chosen.data)
+        click.echo(f"longwire {__version__} delivers, database: {kept}")
+        sys.stdout.flush()
+
+    sys.exit(deliver(chosen, announce))
+
+
+@commands.command("connectors")
+@_flags(*FINDS_DATABASE)
+@_as_json
+def connectors_command(config: Path | None, as_json: bool, **flags: Any) -> None:
+    """Show every connector: what waits, what failed, since when and why."""
+
+    def work(tx: Tx) -> list[dict[str, Any]]:
+        waiting = store_deliveries.backlogs(tx)
+        rows = []
+        for each in store_connectors.every(tx):
+            backlog = waiting.get(each.number)
+            rows.append(
+                {
+                    "id": each.id,
+                    "group": each.group_id,
+                    "name": each.name,
+                    "type": each.type,
+                    "enabled": each.is_enabled,
+                    "queued": backlog.queued if backlog else 0,
+                    "sending": backlog.leased if backlog else 0,
+                    "failed": backlog.failed if backlog else 0,
+                    "oldest": optional_date_text(backlog.oldest) if backlog else None,
+                    "failuresInARow": each.failures,
+                    "errorAt": optional_date_text(each.error_at),
+                    "error": each.error_message,
+                }
+            )
+        return rows
+
+    rows = _read(_load(config, flags), work)
+    shown = (
+        "id",
+        "group",
+        "type",
+        "enabled",
+        "queued",
+        "sending",
+        "failed",
+        "oldest",
+        "failuresInARow",
+        "errorAt",
+        "error",
+    )
+    _print_table(rows, shown, as_json)
+
+
+STATES = {
+    "queued": store_deliveries.QUEUED,
+    "sending": store_deliveries.LEASED,
+    "succeeded": store_deliveries.SUCCEEDED,
+    "failed": store_deliveries.FAILED,
+    "expired": store_deliveries.EXPIRED,
+    "cancelled": store_deliveries.CANCELLED,
+}
+
+
+@commands.group("deliveries")
+def deliveries_group() -> None:
+    """Single messages on their way out."""
+
+
+@deliveries_group.command("list")
+@click.option("--connector", "connector_id", default=None, help="only of this connector")
+@click.option(
+    "--state",
+    "states",
+    type=click.Choice(list(STATES)),
+    multiple=True,
+    default=("queued", "sending", "failed"),
+    show_default=True,
+    help="can be given several times",
+)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@_flags(*FINDS_DATABASE)
+@_as_json
+def deliveries_list(
+    connector_id: str | None,
+    states: tuple[str, ...],
+    limit: int,
+    config: Path | None,
+    as_json: bool,
+    **flags: Any,
+) -> None:
+    """List messages, those that changed last first."""
+
+    def work(tx: Tx) -> list[dict[str, Any]]:
+        names = {each.number: each.id for each in store_connectors.every(tx)}
+        number = None
+        if connector_id is not None:
+            number = next((key for key, name in names.items() if name == connector_id), None)
+            if number is None:
+                raise app.CannotStart(f"There is no connector {connector_id}.")
+        wanted = [STATES[state] for state in states]
+        return [
+            _delivery_row(each, names)
+            for each in store_deliveries.latest(tx, wanted, limit, number)
+        ]
+
+    rows = _read(_load(config, flags), work)
+    shown = (
+        "id",
+        "connector",
+        "device",
+        "kind",
+        "state",
+        "attempts",
+        "createdAt",
+        "changedAt",
+        "dueAt",
+        "error",
+    )
+    _print_table(rows, shown, as_json)
+
+
+def _delivery_row(each: store_deliveries.Event, names: dict[int, str]) -> dict[str, Any]:
+    is_waiting = each.state == store_deliveries.QUEUED
+    return {
+        "id": delivery_id(each.connector_number, each.seq),
+        "connector": names.get(each.connector_number, "(deleted)"),
+        "device": each.device_id,
+        "kind": KINDS[each.kind],
+        "state": next(name for name, state in STATES.items() if state == each.state),
+        "resent": each.generation,
+        "attempts": each.attempts,
+        "createdAt": date_text(each.created_at),
+        "changedAt": date_text(each.changed_at),
+        "dueAt": date_text(each.due_at) if is_waiting else None,
+        "error": each.error,
+    }
+
+
+@deliveries_group.command("retry")
+@click.argument("message_id")
+@_flags(*FINDS_DATABASE)
+@_as_json
+def deliveries_retry(message_id: str, config: Path | None, as_json: bool, **flags: Any) -> None:
+    """Try a message at once: one that waits, or one that failed and was kept."""
+    _write(_load(config, flags), lambda tx: operate.retry(tx, message_id))
+    _print({"retried": message_id}, as_json, f"{message_id} is due now")
+
+
+@deliveries_group.command("cancel")
+@click.argument("message_id")
+@_flags(*FINDS_DATABASE)
+@_as_json
+def deliveries_cancel(message_id: str, config: Path | None, as_json: bool, **flags: Any) -> None:
+    """Give up on a message that waits."""
+    _write(_load(config, flags), lambda tx: operate.cancel(tx, message_id))
+    _print({"cancelled": message_id}, as_json, f"{message_id} is cancelled")
 
 
 # --- the audit trail ---

@@ -6,6 +6,7 @@ as integers in places: decimal digits below 2^53, growing with time so that list
 """
 
 import base64
+import re
 import secrets
 import threading
 
@@ -13,6 +14,8 @@ from longwire.clock import Moment
 
 _GROUP_EPOCH: Moment = 1_577_836_800_000_000  # 2020-01-01; 41 bits of milliseconds last until 2089
 _GROUP_RANDOM_BITS = 12
+
+_DELIVERY_ID = re.compile(r"msg_([0-9a-f]{1,16})_([0-9a-f]{1,16})")
 
 _group_lock = threading.Lock()
 _last_group = 0
@@ -36,3 +39,17 @@ def new_group_id(now: Moment) -> str:
     with _group_lock:
         _last_group = max(wish, _last_group + 1)
         return str(_last_group)
+
+
+def delivery_id(connector_number: int, seq: int) -> str:
+    """The name of a record's way through a connector: the same whenever and however often it goes.
+
+    No random part, so that it cannot be made twice, and can be found again without a look-up.
+    """
+    return f"msg_{connector_number:x}_{seq:x}"
+
+
+def delivery_key(delivery_id: str) -> tuple[int, int] | None:
+    """Connector number and `seq` out of such a name."""
+    found = _DELIVERY_ID.fullmatch(delivery_id)
+    return (int(found[1], 16), int(found[2], 16)) if found else None

@@ -7,7 +7,7 @@ waiting is bounded. An answer is given only after the commit.
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -15,11 +15,15 @@ import msgspec
 
 from longwire import metrics
 from longwire.clock import Moment
+from longwire.delivery import matching
 from longwire.errors import BadInput, Fault, LongwireError, NotAllowed, NotFound, Unavailable
 from longwire.identity import access
 from longwire.model import Actor
+from longwire.store import connectors as store_connectors
+from longwire.store import deliveries as store_deliveries
 from longwire.store import devices as store_devices
 from longwire.store import records as store
+from longwire.store import rights
 from longwire.store.database import Database, Tx
 from longwire.store.devices import Reporting
 from longwire.store.records import WRITER_BITS, Row
@@ -84,11 +88,13 @@ class Ingest:
         *,
         waiting_records_max: int = 20_000,
         records_per_commit_max: int = 1_000,
+        wake: Callable[[Collection[int]], None] = lambda connectors: None,
     ) -> None:
         self._database = database
         self._sequencer = Sequencer(writer)
         self._waiting_records_max = waiting_records_max
         self._records_per_commit_max = records_per_commit_max
+        self._wake = wake
         self._queue: deque[tuple[Unit, asyncio.Future[Stored]]] = deque()
         self._waiting = 0
         self._flushing: asyncio.Task[None] | None = None
@@ -116,7 +122,11 @@ class Ingest:
                 units = [unit for unit, _ in bite]
                 outcomes: Sequence[Stored | Exception]
                 try:
-                    outcomes = await self._database.write(partial(self._store, units=units))
+                    outcomes, woken = await self._database.write(
+                        partial(store_units, units=units, sequencer=self._sequencer)
+                    )
+                    if woken:
+                        self._wake(woken)
                 except Exception as error:
                     outcomes = [error] * len(bite)
                 self._waiting -= sum(len(unit.items) for unit in units)
@@ -134,14 +144,15 @@ class Ingest:
             size += len(bite[-1][0].items)
         return bite
 
-    def _store(self, tx: Tx, units: Sequence[Unit]) -> list[Stored | LongwireError]:
-        return store_units(tx, units, self._sequencer)
-
 
 def store_units(
     tx: Tx, units: Sequence[Unit], sequencer: Sequencer
-) -> list[Stored | LongwireError]:
-    """The whole way of some requests' records into the database, and what became of each."""
+) -> tuple[list[Stored | LongwireError], set[int]]:
+    """The whole way of some requests' records into the database.
+
+    What became of each request, and the connectors that have something to deliver now.
+    """
+    rights.look(tx)  # a connector made elsewhere a moment ago gets these records, too
     devices = store_devices.reporting(
         tx, {item.draft.device_id for unit in units for item in unit.items}
     )
@@ -158,16 +169,18 @@ def store_units(
         wanted.append(rows)
         outcomes.append(Stored([row.body for row in rows], 0))
     fresh = _insert(tx, [row for rows in wanted for row in rows])
+    woken: set[int] = set()
     if fresh:
         _touch(tx, fresh)
         metrics.count_arrivals(tx, sequencer.writer, fresh)
+        woken = _queue(tx, sequencer.writer, fresh, devices.values())
     new = {row.seq for row in fresh}
     return [
         Stored(outcome.bodies, sum(row.seq not in new for row in rows))
         if isinstance(outcome, Stored)
         else outcome
         for outcome, rows in zip(outcomes, wanted, strict=True)
-    ]
+    ], woken
 
 
 def _refusal(tx: Tx, unit: Unit, devices: dict[str, Reporting]) -> LongwireError | None:
@@ -226,6 +239,21 @@ def _touch(tx: Tx, fresh: Sequence[Row]) -> None:
     for row in fresh:
         newest[row.device_number] = max(newest.get(row.device_number, row.ts), row.ts)
     store_devices.touch(tx, [(number, min(ts, tx.now)) for number, ts in newest.items()])
+
+
+def _queue(tx: Tx, writer: int, fresh: Sequence[Row], devices: Collection[Reporting]) -> set[int]:
+    """Queue what connectors take of it; whose queues that are."""
+    matched = matching.match(tx, fresh, devices)
+    for number, reason in matched.errors.items():
+        store_connectors.note_filter_error(tx, number, reason)
+    if not matched.deliveries:
+        return set()
+    store_deliveries.insert(tx, matched.deliveries)
+    started = {
+        (group, "connector_message_started"): number for group, number in matched.groups.items()
+    }
+    metrics.count_deliveries(tx, writer, started)
+    return {delivery.connector_number for delivery in matched.deliveries}
 
 
 def _settle(future: "asyncio.Future[Stored]", outcome: Stored | Exception) -> None:

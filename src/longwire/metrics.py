@@ -1,7 +1,8 @@
 """COUNTERS: counted in the transaction of what they count, reported in spans of a period.
 
 Whole seconds are summed from the counters. Where a span begins or ends inside a second, the ledger
-of arrivals is asked, so that a report is exact for any period.
+of arrivals is asked, so that a report of records is exact for any period; what became of deliveries
+is counted by the second, and a second that a period only touches counts as part of it.
 """
 
 from collections import Counter
@@ -12,7 +13,9 @@ from longwire.clock import HOUR, SECOND, Moment
 from longwire.errors import wrong
 from longwire.identity import access
 from longwire.model import Actor
+from longwire.store import connectors as store_connectors
 from longwire.store import counters as store
+from longwire.store import deliveries as store_deliveries
 from longwire.store import groups as store_groups
 from longwire.store import records as store_records
 from longwire.store.database import Tx
@@ -23,7 +26,14 @@ ACTIVE_LISTED_MAX = 10_000
 
 RECORD_NAMES = tuple(f"device_{kind}" for kind in store_records.KINDS)
 # The order is what is stored: only ever add at the end.
-NAMES = (*RECORD_NAMES,)
+DELIVERY_NAMES = tuple(
+    f"connector_{noun}_{end}"
+    for noun in ("message", "retry_message")
+    for end in ("started", "processed", "error")
+)
+NAMES = (*RECORD_NAMES, *DELIVERY_NAMES)
+_NUMBERS = {name: number for number, name in enumerate(NAMES)}
+PROCESSING = "connector_message_processing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +54,7 @@ class Report:
     items: list[Item]
     active_devices: list[str]  # at most ACTIVE_LISTED_MAX of them
     active_device_count: int
+    active_connectors: list[str]
 
 
 def count_arrivals(tx: Tx, writer: int, fresh: Iterable[store_records.Row]) -> None:
@@ -56,6 +67,17 @@ def count_arrivals(tx: Tx, writer: int, fresh: Iterable[store_records.Row]) -> N
         active.add((row.group_number, at // HOUR, row.device_number))
     store.add(tx, writer, found)
     store.note_activity(tx, active)
+
+
+def count_deliveries(tx: Tx, writer: int, found: Mapping[tuple[int, str], int]) -> None:
+    """Count what became of deliveries just now: (group, name)."""
+    if found:
+        second = tx.now // SECOND
+        store.add(
+            tx,
+            writer,
+            {(group, second, _NUMBERS[name]): value for (group, name), value in found.items()},
+        )
 
 
 def report(
@@ -81,9 +103,25 @@ def report(
         spans[index][NAMES[name]] += value
     for at, kind in store.arrivals(tx, groups, begin, end, span_s):
         spans[(at - begin) // span][NAMES[kind]] += 1
+    for at, name, value in store.cut_seconds(tx, groups, begin, end, span_s):
+        if name >= len(RECORD_NAMES):
+            spans[max(0, at * SECOND - begin) // span][NAMES[name]] += value
+    connectors = store_connectors.numbers_in(tx, groups)
+    for index, value in store_deliveries.unfinished(tx, connectors, begin, end, span):
+        spans[index][PROCESSING] += value
     totals: Counter[str] = Counter()
     for each in spans:
         totals.update(each)
     items = [Item(group_id, begin + index * span, each) for index, each in enumerate(spans)]
     active = store.active_devices(tx, groups, begin, end, ACTIVE_LISTED_MAX)
-    return Report(group_id, begin, end, totals, items, active.ids, active.number)
+    forwarding = store_deliveries.active(tx, connectors, begin, end)
+    return Report(
+        group_id,
+        begin,
+        end,
+        totals,
+        items,
+        active.ids,
+        active.number,
+        [connectors[number] for number in forwarding],
+    )

@@ -197,3 +197,54 @@ class Stay:
 
     number: int
     group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """Where a group's messages are forwarded to, and which of them."""
+
+    number: int  # ours alone: what deliveries point at
+    id: str
+    group_id: str
+    version: int
+    name: str | None
+    description: str | None
+    type: str
+    sealed_params: str
+    subgroups: bool
+    device_types: tuple[str, ...]
+    device_ids: tuple[str, ...]
+    message_filter: str | None
+    format: str
+    storing_s: int
+    retry_delay_s: int | None
+    retries_max: int | None
+    tags: tuple[str, ...]
+    is_enabled: bool
+    created_at: Moment
+    updated_at: Moment
+    created_by: str
+    updated_by: str
+    error_at: Moment | None = None
+    error_message: str | None = None
+    failures: int = 0
+    resend_before: Moment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Stored records of a period on their way through a connector once more."""
+
+    id: str
+    connector_number: int
+    begin_at: Moment
+    end_at: Moment
+    at_group: str
+    at_seq: int
+    until_seq: int
+    looked_at: int
+    queued: int
+    state: Literal["running", "done", "cancelled"]
+    created_at: Moment
+    updated_at: Moment
+    created_by: str

@@ -1,5 +1,6 @@
 """Running the service as a process: its socket, its lock, its worker processes, its end."""
 
+import asyncio
 import fcntl
 import math
 import os
@@ -18,6 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 import structlog
+import uvloop
 
 from longwire import app
 from longwire.api.errors import wire_refusal
@@ -97,6 +99,29 @@ def _work(settings: Settings, listener: socket.socket, announce: Announce) -> in
         database.close()
     log.info("stopped")
     return EXIT_BROKEN if database.broken else 0
+
+
+def deliver(settings: Settings, announce: Callable[[Settings], None]) -> int:
+    """Deliver without serving, until told to stop; the exit code."""
+    with _alone(settings):
+        database, keep_key = app.open_database(settings, Clock())
+        app.prepare(database, settings, keep_key)
+        database.start()
+        try:
+            announce(settings)
+            uvloop.run(_deliver(app.Deliverer(settings, database)))
+        finally:
+            database.close()
+    log.info("stopped")
+    return EXIT_BROKEN if database.broken else 0
+
+
+async def _deliver(deliverer: app.Deliverer) -> None:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    await deliverer.run(stopping)
 
 
 def _require_certificate(settings: Settings) -> None:

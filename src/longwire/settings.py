@@ -128,6 +128,17 @@ class Settings:
     retention_event_days: int = _setting(0, "the same for events")
     retention_geoloc_days: int = _setting(0, "the same for geolocations")
     retention_telemetry_days: int = _setting(0, "the same for telemetry")
+    # --- messages out ---
+    delivery: bool = _setting(
+        True, "whether serve delivers as well; off where `longwire deliver` does it apart"
+    )
+    delivery_in_flight_max: int = _setting(
+        16, "messages that one connector may have under way at once, in one process"
+    )
+    delivery_keep_days: int = _setting(
+        30, "days that it can be seen what became of a message, once that is final"
+    )
+    resend_per_s: int = _setting(100, "messages a second that a resend puts back into the queue")
     # --- stopping ---
     stop_timeout_s: float = _setting(30.0, "how long a stop waits for requests under way")
 
@@ -202,6 +213,8 @@ def _require_known(name: str, spelled: str, wrong: list[str]) -> None:
 def _read(raw: Any, default: object) -> Any:
     """A value of the default's type out of whatever the source holds."""
     match default:
+        case bool():
+            return _yes_or_no(raw)
         case int() if not isinstance(raw, bool):
             return _at_least_zero(int(str(raw)))
         case float() if not isinstance(raw, bool):
@@ -214,6 +227,13 @@ def _read(raw: Any, default: object) -> Any:
         case str() if isinstance(raw, str):
             return raw
     raise ValueError(f"cannot be of the type {type(raw).__name__}")
+
+
+def _yes_or_no(raw: Any) -> bool:
+    word = str(raw).strip().lower()
+    if word not in ("true", "false", "1", "0", "yes", "no", "on", "off"):
+        raise ValueError(f"{word} must be true or false")
+    return word in ("true", "1", "yes", "on")
 
 
 def _at_least_zero(number: float) -> float:
@@ -252,6 +272,8 @@ def _contradictions(settings: Settings) -> list[str]:
         "token_failures_per_client_max",
         "requests_per_caller_burst",
         "page_items_default",
+        "delivery_in_flight_max",
+        "resend_per_s",
         "body_bytes_max",
         "bulk_body_bytes_max",
         "json_depth_max",

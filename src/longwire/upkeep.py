@@ -10,7 +10,7 @@ import structlog
 from longwire.clock import DAY
 from longwire.errors import LongwireError
 from longwire.fleet.records import oldest_kept
-from longwire.store import credentials, partitions, records, rights
+from longwire.store import connectors, credentials, deliveries, partitions, records, rights
 from longwire.store.database import Database, Tx
 
 RIGHTS_WATCH_S = 1.0
@@ -18,6 +18,7 @@ RIGHTS_TRUST_S = 5.0
 TIDY_EVERY_S = 30.0
 BETWEEN_STEPS_S = 0.02
 TOKENS_PER_STEP_MAX = 1_000
+DELIVERIES_PER_STEP_MAX = 1_000
 RETENTION_ROUND_S = 3_600.0
 
 log = structlog.get_logger()
@@ -48,8 +49,8 @@ async def watch_rights(database: Database, failed: Callable[[], None]) -> None:
         await asyncio.sleep(RIGHTS_WATCH_S)
 
 
-async def tidy(database: Database, keeps_days: Mapping[str, int]) -> None:
-    """Remove what is over: tokens, erased records, records past their time."""
+async def tidy(database: Database, keeps_days: Mapping[str, int], delivery_keep_days: int) -> None:
+    """Remove what is over: tokens, erased records, records and deliveries past their time."""
     last_day = -1
     last_round = -RETENTION_ROUND_S
     while True:
@@ -57,6 +58,7 @@ async def tidy(database: Database, keeps_days: Mapping[str, int]) -> None:
         try:
             await _in_steps(database, lambda tx: credentials.prune_tokens(tx, TOKENS_PER_STEP_MAX))
             await _in_steps(database, records.remove_erased)
+            await forget_deliveries(database, delivery_keep_days)
             today = database.tools.clock.now() // DAY
             if today != last_day:
                 await database.write(partitions.make_ahead)
@@ -68,6 +70,17 @@ async def tidy(database: Database, keeps_days: Mapping[str, int]) -> None:
             pass  # the database is away for now; the next round tries again
         except Exception:
             log.exception("what is over could not be removed")
+
+
+async def forget_deliveries(database: Database, keep_days: int) -> None:
+    """Let go of what is kept in vain, of what ended long ago, and of deleted connectors."""
+    before = database.tools.clock.now() - keep_days * DAY
+    await _in_steps(database, lambda tx: deliveries.expire(tx, DELIVERIES_PER_STEP_MAX))
+    await _in_steps(database, lambda tx: deliveries.prune(tx, before, DELIVERIES_PER_STEP_MAX))
+    for number in await database.read(connectors.deleted):
+        step = partial(deliveries.remove_of, number=number, most=DELIVERIES_PER_STEP_MAX)
+        await _in_steps(database, step)
+        await database.write(partial(connectors.forget, number=number))
 
 
 async def forget_old(database: Database, keeps_days: Mapping[str, int]) -> None:

@@ -23,6 +23,7 @@ from longwire.api.paging import PageSeal
 from longwire.api.routes import Call, PlainRoute, Request, Response, Route, by_path
 from longwire.api.wire import InputLimits, check_size, decode_body, decode_query
 from longwire.clock import Moment
+from longwire.delivery.egress import Egress
 from longwire.errors import (
     BadInput,
     LongwireError,
@@ -65,6 +66,8 @@ class DoorSettings:
     logs_requests: bool = False
     caller_throttle: Throttle | None = None
     keeps_days: Mapping[str, int] = field(default_factory=dict)
+    egress: Egress = field(default_factory=Egress)
+    writer: int = 0
 
 
 class Gone(Exception):
@@ -93,7 +96,8 @@ class Door:
             self._always += ((b"strict-transport-security", b"max-age=31536000"),)
 
         # Unique among all processes by its beginning, and in this one by its end.
-        self._request_ids = (f"{secrets.token_hex(5)}{number:07x}" for number in itertools.count())
+        process = secrets.token_hex(5)
+        self._request_ids = (f"{process}{number:07x}" for number in itertools.count())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
@@ -143,6 +147,12 @@ class Door:
 
     async def _operate(self, request: Request, route: Route, receive: Receive) -> Response:
         actor = await self.actor(request)
+        question = (actor, route.path, request.query_string)
+        if route.is_remembered:
+            tools = self._database.tools
+            known = tools.memory.answer(question, tools.clock.now())
+            if known is not None:
+                return Response(200, known)
         inputs: list[Any] = []
         if route.query is not None:
             inputs.append(decode_query(request.query_string, route.query, self._limits))
@@ -164,7 +174,17 @@ class Door:
 
         def work(tx: Tx) -> bytes:
             tx.origin = origin
-            return msgspec.json.encode(route.handler(Call(tx, actor, pages, keeps_days), *inputs))
+            call = Call(
+                tx,
+                actor,
+                pages,
+                keeps_days,
+                self._limits,
+                self._settings.egress,
+                self._settings.writer,
+                question,
+            )
+            return msgspec.json.encode(route.handler(call, *inputs))
 
         run = self._database.write if route.writes else self._database.read
         return Response(200, await run(work))
@@ -260,7 +280,7 @@ class Door:
     async def _send(self, send: Send, request: Request, response: Response) -> None:
         headers = [
             (b"content-type", response.media_type.encode()),
-            (b"content-length", str(len(response.body)).encode()),
+            (b"content-length", b"%d" % len(response.body)),
             (b"x-request-id", request.request_id.encode()),
             *self._always,
             *response.headers,

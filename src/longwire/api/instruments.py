@@ -4,7 +4,9 @@ from prometheus_client import CollectorRegistry, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from longwire.clock import SECOND
 from longwire.store.database import Database
+from longwire.store.deliveries import Backlog
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -45,6 +47,26 @@ class Instruments:
             # What the worker that is asked finds; the others have set theirs long ago, or never.
             multiprocess_mode="livemostrecent",
         )
+        self._tries = Histogram(
+            "longwire_delivery_try_seconds",
+            "Tries to deliver a message or a batch, by how they ended and how long they took",
+            ["type", "outcome"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self._deliveries = Gauge(
+            "longwire_deliveries",
+            "Messages that wait to be delivered, are on their way, or are kept after they failed",
+            ["state"],
+            registry=self.registry,
+            multiprocess_mode="livemostrecent",
+        )
+        self._oldest = Gauge(
+            "longwire_delivery_oldest_seconds",
+            "How long the oldest message that is not delivered yet has been waiting",
+            registry=self.registry,
+            multiprocess_mode="livemostrecent",
+        )
         # Looking a label up costs more than counting, so what was looked up is kept.
         self._known: dict[tuple[str, str, int], Histogram] = {}
 
@@ -55,7 +77,23 @@ class Instruments:
             self._known[(path, method, status)] = known
         known.observe(seconds)
 
-    def text(self, database: Database, *, records_waiting: int, is_ready: bool) -> bytes:
+    def tried(self, kind: str, outcome: str, seconds: float) -> None:
+        self._tries.labels(kind, outcome).observe(seconds)
+
+    def text(
+        self,
+        database: Database,
+        *,
+        records_waiting: int,
+        is_ready: bool,
+        backlog: Backlog | None,
+    ) -> bytes:
+        if backlog is not None:
+            self._deliveries.labels("queued").set(backlog.queued)
+            self._deliveries.labels("sending").set(backlog.leased)
+            self._deliveries.labels("failed").set(backlog.failed)
+            age = 0 if backlog.oldest is None else database.tools.clock.now() - backlog.oldest
+            self._oldest.set(max(0, age) / SECOND)
         self._records_waiting.set(records_waiting)
         for lane, waiting in database.waiting.items():
             self._waiting.labels(lane).set(waiting)

@@ -272,7 +272,8 @@ def period(begin: str | None, end: str | None) -> tuple[Moment | None, Moment | 
 
 def list_records(kind: Kind, call: Call, query: RecordsQuery) -> msgspec.Raw:
     begin, end = period(query.begin_date, query.end_date)
-    oldest = records.oldest_kept(call.keeps_days.get(kind.name, 0), call.tx.now)
+    keeps_days = call.keeps_days.get(kind.name, 0)
+    oldest = records.oldest_kept(keeps_days, call.tx.now)
     if oldest is not None:
         begin = oldest if begin is None else max(begin, oldest)
     page = records.page(
@@ -287,7 +288,10 @@ def list_records(kind: Kind, call: Call, query: RecordsQuery) -> msgspec.Raw:
     )
     token = call.pages.close(query, page)
     more = f',"nextToken":"{token}"' if token else ""
-    return msgspec.Raw(f'{{"items":[{page.text}]{more}}}'.encode())
+    answer = f'{{"items":[{page.text}]{more}}}'.encode()
+    until = records.kept_until(keeps_days, page.oldest)
+    call.tx.remember(call.question, answer, device_number=page.device_number, until=until)
+    return msgspec.Raw(answer)
 
 
 def take_one(kind: Kind, actor: Actor, body: RecordInput) -> Unit:
@@ -384,6 +388,7 @@ def routes_for(kind: Kind) -> list[Route]:
             range, `endDate` is not; a date alone as `endDate` means to the end of that day.""",
             query=RecordsQuery,
             reply=_connection(kind),
+            is_remembered=True,
         ),
         Route(
             method="POST",

@@ -12,10 +12,11 @@ from typing import Any
 
 from longwire.api.errors import Places
 from longwire.api.paging import PageSeal
-from longwire.api.wire import Body, Query, wire_names
+from longwire.api.wire import Body, InputLimits, Query, wire_names
+from longwire.delivery.egress import Egress
 from longwire.ingest import Stored
 from longwire.model import Actor
-from longwire.store.database import Tx
+from longwire.store.database import Question, Tx
 
 ANY_TOKEN = "any valid token"
 OWN = "oneself"
@@ -30,6 +31,10 @@ class Call:
     actor: Actor
     pages: PageSeal
     keeps_days: Mapping[str, int]  # how long records of each kind are kept; 0 for ever
+    limits: InputLimits
+    egress: Egress
+    writer: int  # the number of this process
+    question: Question
 
 
 @dataclass(slots=True)
@@ -70,6 +75,7 @@ class Route:
     conflicts: str = ""  # when a 409 can happen, and why
     is_bulk: bool = False
     is_addition: bool = False  # not in the interface's tables
+    is_remembered: bool = False  # its handler lets the transaction remember what it answered
     about: str = ""  # summary and description, when they are not the handler's docstring
     # Read off the handler, unless the same handler serves several kinds.
     query: type[Query] | None = None

@@ -10,9 +10,10 @@ from longwire.api.docs_page import ASSETS, CONTENT_SECURITY_POLICY, Asset
 from longwire.api.instruments import MEDIA_TYPE, Instruments
 from longwire.api.openapi import plain_document
 from longwire.api.routes import NO_TOKEN, PlainRoute, Request, Response
+from longwire.delivery.engine import Engine
 from longwire.errors import LongwireError
 from longwire.ingest import Ingest
-from longwire.store import rights
+from longwire.store import deliveries, rights
 from longwire.store.database import Database
 
 READY_TIMEOUT_S = 2.0
@@ -23,9 +24,16 @@ log = structlog.get_logger()
 
 
 class ServicePages:
-    def __init__(self, database: Database, ingest: Ingest, instruments: Instruments) -> None:
+    def __init__(
+        self,
+        database: Database,
+        ingest: Ingest,
+        engine: Engine | None,
+        instruments: Instruments,
+    ) -> None:
         self._database = database
         self._ingest = ingest
+        self._engine = engine
         self._instruments = instruments
         self._openapi = b"{}"
 
@@ -45,7 +53,10 @@ class ServicePages:
     async def metrics(self, request: Request, body: bytes) -> Response:
         is_ready = await self._why_not_ready() is None
         text = self._instruments.text(
-            self._database, records_waiting=self._ingest.waiting, is_ready=is_ready
+            self._database,
+            records_waiting=self._ingest.waiting,
+            is_ready=is_ready,
+            backlog=await self._backlog() if is_ready else None,
         )
         return Response(200, text, MEDIA_TYPE)
 
@@ -61,7 +72,15 @@ class ServicePages:
             if not isinstance(error, TimeoutError | LongwireError):
                 log.exception("the database cannot be read")
             return "the database does not answer"
+        if self._engine is not None and not self._engine.is_moving:
+            return "the delivery engine makes no progress"
         return None
+
+    async def _backlog(self) -> deliveries.Backlog | None:
+        try:
+            return await asyncio.wait_for(self._database.read(deliveries.backlog), READY_TIMEOUT_S)
+        except (TimeoutError, LongwireError):
+            return None
 
     def routes(self) -> list[PlainRoute]:
         ok = {200: "It is."}

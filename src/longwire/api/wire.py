@@ -265,6 +265,20 @@ def _decoder(expected: type[S]) -> msgspec.json.Decoder[S]:
     return msgspec.json.Decoder(expected)
 
 
+def decode_text(field: str, text: str, expected: type[S], limits: InputLimits) -> S:
+    """A JSON object that came as text inside of a field; faults are named `field.member`."""
+    try:
+        return decode_body(text.encode(), expected, limits)
+    except BadInput as error:
+        faults = [
+            Fault(f"{field}.{each.field}" if each.field else field, each.message)
+            for each in error.faults
+        ]
+        raise BadInput(
+            faults=faults or [Fault(field, error.message.replace("The body", "the text"))]
+        ) from error
+
+
 # --- names ---
 
 
@@ -308,6 +322,9 @@ class _Search:
                 yield from self._in(value[field.encode_name], field.type, place)
             elif field.required:
                 yield Fault(place, "is required")
+        if struct.__struct_config__.forbid_unknown_fields:
+            for name in value.keys() - set(wire_names(struct).values()):
+                yield Fault(f"{path}.{name}" if path else name, "is not known here")
 
     def _in_list(
         self, value: Sequence[Any], expected: Any, items: Any, path: str

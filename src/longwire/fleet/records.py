@@ -16,6 +16,7 @@ from longwire.store.devices import Reporting
 from longwire.store.records import Bodies
 
 KINDS = store.KINDS
+FOREVER: Moment = 2**63 - 1
 
 
 def page(
@@ -88,3 +89,8 @@ def _stays_with(tx: Tx, actor: Actor, permission: str, device: Reporting) -> lis
 def oldest_kept(retention_days: int, now: Moment) -> Moment | None:
     """Records before this moment are over; None when they are kept for ever."""
     return now - retention_days * DAY if retention_days else None
+
+
+def kept_until(retention_days: int, oldest: Moment | None) -> Moment:
+    """The last moment at which nothing is over of what is no older than this."""
+    return oldest + retention_days * DAY if retention_days and oldest is not None else FOREVER

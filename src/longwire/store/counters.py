@@ -70,27 +70,57 @@ def sums(
     return [(int(row.span), int(row.name), int(row.total)) for row in tx.rows(statement)]
 
 
-def arrivals(
+def cut_seconds(
     tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, span_s: int
-) -> list[tuple[Moment, int]]:
-    """(moment, kind) of every record that arrived in the seconds which `sums` leaves out."""
+) -> list[tuple[int, int, int]]:
+    """(second, name, total) of the seconds which `sums` leaves out."""
+    cut = _cut(begin, end, span_s)
+    if not cut:
+        return []
+    total = sa.func.sum(_counter.c.value).label("total")
+    statement = (
+        sa.select(_counter.c.second, _counter.c.name, total)
+        .where(*_busy(groups, begin, end, cut))
+        .group_by(_counter.c.second, _counter.c.name)
+    )
+    return [(row.second, row.name, int(row.total)) for row in tx.rows(statement)]
+
+
+def _cut(begin: Moment, end: Moment, span_s: int) -> list[sa.ColumnElement[bool]]:
+    """The seconds in which a span begins or ends before the second does."""
     second = _counter.c.second
     cut: list[sa.ColumnElement[bool]] = []
     if begin % SECOND:
         cut.append((second - begin // SECOND) % span_s == 0)
     if end % SECOND:
         cut.append(second == end // SECOND)
+    return cut
+
+
+def _busy(
+    groups: Sequence[str], begin: Moment, end: Moment, cut: Sequence[sa.ColumnElement[bool]]
+) -> tuple[sa.ColumnElement[bool], ...]:
+    second = _counter.c.second
+    return (
+        _counter.c.group_id.in_(groups),
+        second >= begin // SECOND,
+        second <= end // SECOND,
+        sa.or_(*cut),
+    )
+
+
+def arrivals(
+    tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, span_s: int
+) -> list[tuple[Moment, int]]:
+    """(moment, kind) of every record that arrived in the seconds which `sums` leaves out."""
+    second = _counter.c.second
+    cut = _cut(begin, end, span_s)
     if not cut:
         return []
     # There can be thousands of them; the counters know those in which anything arrived.
     busy = (
         sa.select(_counter.c.group_id, second)
-        .where(
-            _counter.c.group_id.in_(groups),
-            second >= begin // SECOND,
-            second <= end // SECOND,
-            sa.or_(*cut),
-        )
+        .where(*_busy(groups, begin, end, cut))
         .distinct()
         .subquery()
     )

@@ -14,11 +14,14 @@ from typing import Any, Protocol, TypeVar
 import sqlalchemy as sa
 
 from longwire.clock import Clock, Moment
-from longwire.model import LOCAL, Origin
+from longwire.model import LOCAL, Actor, Origin
 from longwire.seal import Keyring
 from longwire.store.memory import NOTHING, Memory
+from longwire.store.pages import Page
 
 T = TypeVar("T")
+
+Question = tuple[Actor, str, bytes]  # who asks, where, and with which parameters
 
 
 class Tx:
@@ -58,7 +61,7 @@ class Tx:
         self.is_write = is_write
         self.origin: Origin = LOCAL
         self.changes_rights = False
-        self.touched_devices: set[int] = set()  # whose records are added or removed
+        self.touched_devices: set[int] = set()  # whose records or stays come or go
         self.is_postgres = connection.dialect.name == "postgresql"
         self._driver: Any = None
         self._learned: dict[tuple[str, str | bytes], Any] = {}
@@ -117,6 +120,18 @@ class Tx:
         else:
             self.memory.keep(shelf, key, value, since=self.generation)
         return value
+
+    def remember(
+        self, question: Question, answer: bytes, *, device_number: int, until: Moment
+    ) -> None:
+        """Let whoever asks the same again have the same answer, without a transaction.
+
+        It must rest on nothing but rights, one device with its stays and records, and the time.
+        Other processes write to PostgreSQL, so there it would soon be wrong.
+        """
+        if not self.is_postgres and not self.is_write:
+            page = Page(answer, device_number, until, self.generation, self.as_of)
+            self.memory.pages.keep(question, page, len(question[-1]))
 
     def committed(self) -> None:
         """The engine tells that the commit is durable."""

@@ -59,9 +59,10 @@ class Reporting(msgspec.Struct, frozen=True, gc=False):
     name: str
     type: str
     group_id: str
+    tags: str = "[]"  # JSON
 
 
-_REPORTING = "select id, number, group_id, stay, name, type from device where id"
+_REPORTING = "select id, number, group_id, stay, name, type, tags from device where id"
 
 
 def get(tx: Tx, scope: Scope, device_id: str) -> Device | None:
@@ -97,9 +98,17 @@ def reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, Reporting]:
 
 
 def _reporting(
-    device_id: str, number: int, group_number: int, stay: int, name: str, type_name: str
+    device_id: str,
+    number: int,
+    group_number: int,
+    stay: int,
+    name: str,
+    type_name: str,
+    tags: str,
 ) -> Reporting:
-    return Reporting(device_id, number, group_number, stay, name, type_name, str(group_number))
+    return Reporting(
+        device_id, number, group_number, stay, name, type_name, str(group_number), tags
+    )
 
 
 def in_group(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page[Device]:
@@ -204,6 +213,7 @@ def stays(tx: Tx, device: Reporting | Device) -> list[Stay]:
 def erase(tx: Tx, gone: Sequence[tuple[int, int]]) -> None:
     """Let the records of some stays disappear at once; the janitor removes them from the disk."""
     insert_many(tx, schema.erasure, ("device_number", "stay"), gone)
+    tx.touched_devices.update(device_number for device_number, _ in gone)
     for device_number, stay in gone:
         tx.change(
             sa.delete(_stay).where(_stay.c.device_number == device_number, _stay.c.stay == stay)
@@ -211,6 +221,7 @@ def erase(tx: Tx, gone: Sequence[tuple[int, int]]) -> None:
 
 
 def _begin_stays(tx: Tx, devices: Sequence[Device | Reporting], group_id: str) -> None:
+    tx.touched_devices.update(device.number for device in devices)
     insert_many(
         tx,
         _stay,

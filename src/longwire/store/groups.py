@@ -39,10 +39,10 @@ _COLUMNS = [
         "notification_count",
     )
 ]
-_TAGS = [column.name for column in _COLUMNS].index("tags")
-_BY_ID = sa.select(*_COLUMNS).where(
-    _table.c.id == sa.bindparam("group_id", type_=schema.GroupNumber)
-)
+_NAMES = [column.name for column in _COLUMNS]
+_TAGS = _NAMES.index("tags")
+_GROUP_IDS = [_NAMES.index("id"), _NAMES.index("parent_id")]
+_BY_ID = f"select {', '.join(_NAMES)} from {_table.name} where id = :group_id"
 _PATH_UP = (
     sa.select(_path.c.ancestor_id)
     .where(_path.c.group_id == sa.bindparam("group_id", type_=schema.GroupNumber))
@@ -51,8 +51,10 @@ _PATH_UP = (
 
 
 def get(tx: Tx, scope: Scope, group_id: str) -> Group | None:
-    row = tx.row(_BY_ID, {"group_id": group_id}) if reaches(scope, group_id) else None
-    return _group(row) if row else None
+    if not reaches(scope, group_id):
+        return None
+    rows = tx.hot(_BY_ID, {"group_id": schema.group_number(group_id)})
+    return _group_of_driver(rows[0]) if rows else None
 
 
 def of(
@@ -245,6 +247,15 @@ def _changeable(group: Group) -> dict[str, Any]:
 
 def _group(row: sa.Row[Any]) -> Group:
     values: list[Any] = list(row)
+    values[_TAGS] = _tags(values[_TAGS])
+    return Group(*values)
+
+
+def _group_of_driver(row: tuple[Any, ...]) -> Group:
+    values = list(row)
+    for place in _GROUP_IDS:
+        if values[place] is not None:
+            values[place] = str(values[place])
     values[_TAGS] = _tags(values[_TAGS])
     return Group(*values)
 

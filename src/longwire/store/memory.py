@@ -3,13 +3,15 @@
 Tokens, memberships, paths and roles are asked for on every request and change rarely. They are
 remembered together and forgotten together: whatever changes one of them moves the epoch in the same
 transaction, and the process that did it forgets before it answers; the others see the epoch move
-within a second.
+within a second. Answers that were given by such rights lie in `pages` and are worth as little once
+those are forgotten.
 """
 
 import threading
 from collections.abc import Hashable
 from typing import Any
 
+from longwire.clock import Moment
 from longwire.store.pages import Pages
 
 ENTRIES_PER_SHELF_MAX = 50_000
@@ -37,6 +39,12 @@ class Memory:
         if not self.is_trusted:
             return NOTHING
         return self._shelves.get(shelf, _EMPTY).get(key, NOTHING)
+
+    def answer(self, question: Hashable, now: Moment) -> bytes | None:
+        """What was answered to the same question, if it would be answered again."""
+        if not self.is_trusted:
+            return None
+        return self.pages.find(question, generation=self.generation, now=now)
 
     def keep(self, shelf: str, key: Hashable, value: object, *, since: int) -> None:
         """Remember something, unless anything moved `since` that generation.

@@ -1,18 +1,33 @@
-"""Pages of records that were put together lately, for whoever looks again.
+"""Pages of records that were answered lately, for whoever looks again.
 
 Devices speak rarely and people look often: a dashboard asks for the same page every few seconds.
-A page is remembered together with how many commits the process knew of when its transaction began,
-and used only while no later commit touched its device, so that it is never older than an answer
-somebody already got. Only the process that alone writes its database can know that, so this is for
-the embedded one.
+An answer is remembered with what it rests on: the rights it was given by, its device, the moment
+from which some of it is past its time, and how many commits the process knew of when its
+transaction began. It is used while all of that stands, so it is never older than an answer somebody
+already got. Only the process that alone writes its database can know that, so this is for the
+embedded one.
 """
 
 import threading
 from collections.abc import Hashable, Iterable
-from typing import Any
 
-CHARACTERS_MAX = 32 * 1024 * 1024
+import msgspec
+
+from longwire.clock import Moment
+
+BYTES_MAX = 32 * 1024 * 1024
+BYTES_BESIDE = 500  # what an answer takes beside its own bytes and those of its question
 DEVICES_MAX = 50_000
+
+
+class Page(msgspec.Struct, frozen=True, gc=False):
+    """An answer, and what it rests on."""
+
+    answer: bytes
+    device_number: int
+    until: Moment  # the last moment at which nothing of it is past its time
+    generation: int  # of what was remembered of rights, when its transaction began
+    as_of: int  # how many commits there were at that time
 
 
 class Pages:
@@ -20,37 +35,43 @@ class Pages:
         self.commits = 0
         self._touched: dict[int, int] = {}  # device -> the last commit that changed its records
         self._forgotten = 0  # what was touched up to this commit is not known one by one
-        self._kept: dict[Hashable, tuple[int, int, Any]] = {}
-        self._characters = 0
+        self._kept: dict[Hashable, tuple[Page, int]] = {}
+        self._bytes = 0
         self._lock = threading.Lock()
 
-    def find(self, device_number: int, key: Hashable) -> Any | None:
-        found = self._kept.get((device_number, key))
-        if found is None or found[0] < self._touched.get(device_number, self._forgotten):
+    def find(self, question: Hashable, *, generation: int, now: Moment) -> bytes | None:
+        """The answer to the same question, if it would be the same again."""
+        found = self._kept.get(question)
+        if found is None:
             return None
-        return found[2]
+        page = found[0]
+        # In this order, because another thread may be about to begin a new table.
+        touched = self._touched.get(page.device_number)
+        if touched is None:
+            touched = self._forgotten
+        if page.as_of < touched or page.generation != generation or page.until < now:
+            return None
+        return page.answer
 
-    def keep(
-        self, device_number: int, key: Hashable, page: Any, characters: int, *, as_of: int
-    ) -> None:
-        """Remember a page that a transaction saw which began when there were so many commits."""
+    def keep(self, question: Hashable, page: Page, question_bytes: int) -> None:
+        size = len(page.answer) + question_bytes + BYTES_BESIDE
         with self._lock:
-            self._drop((device_number, key))
-            self._kept[(device_number, key)] = (as_of, characters, page)
-            self._characters += characters
-            while self._characters > CHARACTERS_MAX:
+            self._drop(question)
+            self._kept[question] = (page, size)
+            self._bytes += size
+            while self._bytes > BYTES_MAX:
                 self._drop(next(iter(self._kept)))
 
     def touched(self, device_numbers: Iterable[int]) -> None:
-        """Tell that a commit changed records of these devices; before anyone hears of it."""
+        """Tell that a commit changed what these devices said, or where; before anyone hears."""
         with self._lock:
             self.commits += 1
             self._touched.update(dict.fromkeys(device_numbers, self.commits))
             if len(self._touched) > DEVICES_MAX:
                 self._forgotten = self.commits
-                self._touched.clear()
+                self._touched = {}
 
-    def _drop(self, key: Hashable) -> None:
-        dropped = self._kept.pop(key, None)
+    def _drop(self, question: Hashable) -> None:
+        dropped = self._kept.pop(question, None)
         if dropped is not None:
-            self._characters -= dropped[1]
+            self._bytes -= dropped[1]

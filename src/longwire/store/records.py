@@ -15,6 +15,7 @@ from longwire.model import PageRequest
 from longwire.store import schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
+from longwire.store.devices import Reporting
 
 KINDS = schema.RECORD_KINDS
 WRITER_BITS = 10
@@ -122,6 +123,75 @@ def _copy_in(tx: Tx, rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.seq in stored]
 
 
+# --- once more ---
+
+
+class Past(msgspec.Struct, frozen=True):
+    """A stored record, with what is known of its device today."""
+
+    row: Row
+    device: Reporting
+
+
+def arrived(
+    tx: Tx, group_number: int, after_seq: int, until_seq: int, begin: Moment, end: Moment, most: int
+) -> list[Past | int]:
+    """What arrived in a group after one arrival and before another, with timestamps in a period.
+
+    In order of arrival. Where a record is gone meanwhile, only its `seq`.
+    """
+    rows = tx.hot(
+        f"{_PAST} where a.group_id = :home and a.seq > :after and a.seq < :until"
+        " and a.ts >= :begin and a.ts < :end_ts order by a.seq limit :most",
+        {
+            "home": group_number,
+            "after": after_seq,
+            "until": until_seq,
+            "begin": begin,
+            "end_ts": end,
+            "most": most,
+        },
+    )
+    return [_past(tx, row) or row[1] for row in rows]
+
+
+def latest(tx: Tx, group_numbers: Sequence[int], most: int) -> list[Past]:
+    """The last so many that arrived in some groups, the newest first."""
+    found: list[tuple[Any, ...]] = []
+    for number in group_numbers:
+        found += tx.hot(
+            f"{_PAST} where a.group_id = :home order by a.seq desc limit :most",
+            {"home": number, "most": most},
+        )
+    found.sort(key=lambda row: row[1], reverse=True)
+    return [past for row in found[:most] if (past := _past(tx, row)) is not None]
+
+
+_PAST = (
+    "select a.group_id, a.seq, a.kind, a.device_number, a.ts, d.id, d.stay, d.name, d.type, d.tags"
+    " from arrival a left join device d on d.number = a.device_number"
+)
+
+
+def _past(tx: Tx, row: tuple[Any, ...]) -> Past | None:
+    group, seq, kind, number, ts, device_id, stay, name, type_name, tags = row
+    if device_id is None:
+        return None
+    found = tx.hot(
+        f"select r.digest, r.stay, r.body from record_{KINDS[kind]} r join device_stay s"
+        " on s.device_number = r.device_number and s.stay = r.stay"
+        " where r.device_number = :device and s.group_id = :home and r.ts = :ts and r.seq = :seq",
+        {"device": number, "home": group, "ts": ts, "seq": seq},
+    )
+    if not found:
+        return None
+    digest, then, body = found[0]
+    return Past(
+        Row(kind, group, number, then, ts, digest, seq, body),
+        Reporting(device_id, number, group, stay, name, type_name, str(group), tags),
+    )
+
+
 def known_before(tx: Tx, row: Row) -> bool:
     """Whether the record was stored during an earlier stay of its device."""
     found = tx.hot(
@@ -140,7 +210,9 @@ def known_before(tx: Tx, row: Row) -> bool:
 class Bodies(msgspec.Struct, frozen=True):
     """A page of records, put together as a list of JSON without its brackets."""
 
+    device_number: int
     text: str
+    oldest: Moment | None  # of those in it and of the next one, which tells that there is more
     last_key: tuple[int, int] | None = None
 
 
@@ -175,17 +247,20 @@ def page(
     else:
         limit = request.limit
     if len(wanted) == 1 and not tx.is_postgres:
-        quick = _remembered_page(tx, wanted[0])
+        quick = _quick_page(tx, wanted[0])
         if quick is not None:
             return quick
     found = [row for each in wanted for row in each.rows(tx)]
     if len(wanted) > 1:
         found.sort(key=lambda row: (row[1], row[2]), reverse=not ascending)
+    if not found:
+        return Bodies(device_number, "", None)
     text = ",".join(row[0] for row in found[:limit])
+    oldest = min(found[0][1], found[-1][1])
     if len(found) <= limit:
-        return Bodies(text)
+        return Bodies(device_number, text, oldest)
     last = found[limit - 1]
-    return Bodies(text, (last[1], last[2]))
+    return Bodies(device_number, text, oldest, (last[1], last[2]))
 
 
 class _Wanted(msgspec.Struct, frozen=True):
@@ -259,16 +334,6 @@ class _Wanted(msgspec.Struct, frozen=True):
         return values
 
 
-def _remembered_page(tx: Tx, wanted: _Wanted) -> Bodies | None:
-    pages = tx.memory.pages
-    found: Bodies | None = pages.find(wanted.device_number, wanted)
-    if found is None or tx.is_write:
-        found = _quick_page(tx, wanted)
-        if found is not None and not tx.is_write:
-            pages.keep(wanted.device_number, wanted, found, len(found.text) + 500, as_of=tx.as_of)
-    return found
-
-
 def _quick_page(tx: Tx, wanted: _Wanted) -> Bodies | None:
     """A page that SQLite itself puts together, when no two of its records share an instant.
 
@@ -278,15 +343,16 @@ def _quick_page(tx: Tx, wanted: _Wanted) -> Bodies | None:
     """
     bodies, instants, seqs, last_body = wanted.joined(tx)
     if bodies is None or instants is None or seqs is None or last_body is None:
-        return Bodies("")
+        return Bodies(wanted.device_number, "", None)
     at = instants.split(",")
     if len(set(at)) != len(at):
         return None
+    oldest = min(int(at[0]), int(at[-1]))
     if len(at) <= wanted.limit:
-        return Bodies(bodies)
+        return Bodies(wanted.device_number, bodies, oldest)
     # The last one only tells that there is more.
     key = (int(at[-2]), int(seqs.split(",")[-2]))
-    return Bodies(bodies[: -len(last_body) - 1], key)
+    return Bodies(wanted.device_number, bodies[: -len(last_body) - 1], oldest, key)
 
 
 def count(tx: Tx, kind: str, device_number: int, stays: Sequence[int]) -> int:

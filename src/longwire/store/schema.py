@@ -383,5 +383,126 @@ activity = sa.Table(
     sqlite_with_rowid=False,
 )
 
+# --- messages out ---
+
+connector = sa.Table(
+    "connector",
+    metadata,
+    # The number is what deliveries carry, and it is never used again.
+    sa.Column(
+        "number",
+        sa.BigInteger().with_variant(sa.Integer, "sqlite"),
+        primary_key=True,
+        autoincrement=True,
+    ),
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), nullable=False),
+    # Moves with every change, so that whoever holds an older one notices.
+    sa.Column("version", sa.BigInteger, nullable=False),
+    sa.Column("name", sa.Text),
+    sa.Column("description", sa.Text),
+    sa.Column("type", sa.Text, nullable=False),
+    sa.Column("sealed_params", sa.Text, nullable=False),
+    sa.Column("subgroups", sa.Boolean, nullable=False),
+    sa.Column("device_types", sa.Text, nullable=False),
+    sa.Column("device_ids", sa.Text, nullable=False),
+    sa.Column("message_filter", sa.Text),
+    sa.Column("format", sa.Text, nullable=False),
+    sa.Column("storing_s", sa.Integer, nullable=False),
+    sa.Column("retry_delay_s", sa.Integer),
+    sa.Column("retries_max", sa.Integer),
+    sa.Column("tags", sa.Text, nullable=False),
+    sa.Column("is_enabled", sa.Boolean, nullable=False),
+    _moment("created_at"),
+    _moment("updated_at"),
+    sa.Column("created_by", sa.Text, nullable=False),
+    sa.Column("updated_by", sa.Text, nullable=False),
+    # The last failure, and how many tries in a row have failed.
+    _moment("error_at", required=False),
+    sa.Column("error_message", sa.Text),
+    sa.Column("failures", sa.Integer, nullable=False),
+    # While a resend runs: what had failed for good by then is put back into the queue.
+    _moment("resend_before", required=False),
+    # Nobody sees it any more; its deliveries go in small steps, and then it goes.
+    _moment("deleted_at", required=False),
+    # Answers: the connectors of a group, in the order they came.
+    sa.Index("ix_connector_group_id_number", "group_id", "number"),
+    sqlite_autoincrement=True,
+)
+
+_OPEN, _LEASED, _FAILED = "state = 0", "state = 1", "state = 3"
+
+
+def _partial(name: str, *columns: str, where: str) -> sa.Index:
+    return sa.Index(name, *columns, sqlite_where=sa.text(where), postgresql_where=sa.text(where))
+
+
+delivery = sa.Table(
+    "delivery",
+    metadata,
+    # A record on its way through a connector. The key is the record's arrival, so that one record
+    # has one delivery for each connector, whatever happens. It is the queue and the history both.
+    sa.Column("connector_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("device_id", sa.Text, nullable=False),
+    sa.Column("kind", sa.SmallInteger, nullable=False),
+    sa.Column("ts", sa.BigInteger, nullable=False),
+    # 0 queued, 1 leased, 2 succeeded, 3 failed, 4 expired, 5 cancelled
+    sa.Column("state", sa.SmallInteger, nullable=False),
+    # The state it ended in the first time; a resend does not change it.
+    sa.Column("first_end", sa.SmallInteger),
+    sa.Column("generation", sa.Integer, nullable=False),  # how often it was sent again
+    sa.Column("attempts", sa.Integer, nullable=False),  # in this generation
+    _moment("due_at"),
+    sa.Column("lease_token", sa.BigInteger),
+    _moment("lease_until", required=False),
+    _moment("created_at"),
+    _moment("changed_at"),
+    _moment("stored_until", required=False),
+    _moment("resent_before", required=False),
+    sa.Column("error", sa.Text),
+    # The record and what was known of its device, until it is not needed any more.
+    sa.Column("body", sa.Text),
+    sa.Column("context", sa.Text),
+    # Answers: what is due? whose lease is over? what is not final yet? what can be sent again?
+    # what is past its time? what happened lately?
+    _partial("ix_delivery_due", "connector_number", "due_at", "seq", where=_OPEN),
+    _partial("ix_delivery_lease", "lease_until", where=_LEASED),
+    _partial("ix_delivery_open", "connector_number", "created_at", where="state < 2"),
+    _partial("ix_delivery_failed", "connector_number", "seq", where=_FAILED),
+    _partial("ix_delivery_stored", "stored_until", where=_FAILED),
+    _partial(
+        "ix_delivery_resent",
+        "connector_number",
+        where="resent_before is not null and state < 2",
+    ),
+    sa.Index("ix_delivery_changed", "connector_number", "changed_at", "state"),
+    sqlite_with_rowid=False,
+    # Every row is changed twice within a second of its life.
+    postgresql_with={"fillfactor": 70, "autovacuum_vacuum_scale_factor": 0.02},
+)
+
+replay = sa.Table(
+    "replay",
+    metadata,
+    # Stored records that are put through a connector once more, a piece at a time.
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("connector_number", sa.BigInteger, nullable=False),
+    _moment("begin_at"),
+    _moment("end_at"),
+    # How far it is: everything up to this arrival in this group has been looked at.
+    sa.Column("at_group", GroupNumber, nullable=False),
+    sa.Column("at_seq", sa.BigInteger, nullable=False),
+    sa.Column("until_seq", sa.BigInteger, nullable=False),
+    sa.Column("looked_at", sa.BigInteger, nullable=False),
+    sa.Column("queued", sa.BigInteger, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    _moment("created_at"),
+    _moment("updated_at"),
+    sa.Column("created_by", sa.Text, nullable=False),
+    sa.Index("ix_replay_connector_number", "connector_number"),
+    _partial("ix_replay_running", "state", where="state = 'running'"),
+)
+
 # Numbers the processes that write to one PostgreSQL, for `seq` and `counter`.
 writer_number = sa.Sequence("writer_number", metadata=metadata)

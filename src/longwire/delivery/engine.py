@@ -1,0 +1,586 @@
+"""The engine: claims what is due, sends it, and settles what became of it.
+
+There is one kind of transaction, the turn. It settles everything that was tried since the last one
+and claims what there is room for. Between turns messages are sent, with no transaction open. A
+claim is a lease with a token: whoever settles shows the token, and whoever is late changes nothing.
+A try counts when it is claimed, so that a message that kills the process is not tried for ever.
+
+Each connector has its outlet here, with its own queue, its own limits and its own breaker, so that
+one destination that hangs costs the others nothing. A destination that could not be reached a few
+times in a row gets one message as a probe; what the probe finds holds for all that wait with it.
+"""
+
+import asyncio
+import contextlib
+import random
+import secrets
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from longwire import metrics
+from longwire.clock import SECOND
+from longwire.delivery import connectors, policy, replays
+from longwire.delivery.destinations.base import (
+    Delivered,
+    Destination,
+    Message,
+    Outcome,
+    Parcel,
+    Refused,
+    Unreachable,
+)
+from longwire.delivery.egress import Egress
+from longwire.errors import LongwireError
+from longwire.ids import new_id
+from longwire.model import SYSTEM, Connector
+from longwire.store import audit, rights
+from longwire.store import connectors as store_connectors
+from longwire.store import deliveries as store
+from longwire.store.database import Database, Tx
+from longwire.store.deliveries import Claimed
+
+SEND_TIMEOUT_S = 15.0
+LEASE_S = 30
+# A try that could outlive its lease is not begun.
+LEASE_LEFT_MIN_S = SEND_TIMEOUT_S + 2.0
+LOOK_EVERY_S = 0.5
+CHORES_EVERY_S = 1.0
+RECOVER_EVERY_S = 5.0
+ORPHANS_PER_STEP_MAX = 500
+STALLED_S = 30.0
+AFTER_TROUBLE_S = 0.5
+STOP_WAIT_S = 10.0
+
+CONNECTORS_PER_LOOK_MAX = 500
+CLAIMS_PER_TURN_MAX = 1_000
+WINDOW_MIN = 16
+WINDOW_MAX = 512
+WINDOW_CHARACTERS_MAX = 4 * 1024 * 1024
+PROBE_AFTER = 5
+FOR_EVER = 2**62
+
+# Reasons that are not the destination's: nothing is gained by waiting.
+ORPHANED = "whoever was sending it stopped before telling what became of it"
+STOPPED = "the service was stopped while sending it"
+OURS = {ORPHANED, STOPPED}
+TOO_SLOW = f"did not answer within {SEND_TIMEOUT_S:.0f} s"
+
+log = structlog.get_logger()
+
+Observe = Callable[[str, str, float], None]
+
+
+class Released:
+    """Not tried after all."""
+
+
+RELEASED = Released()
+
+
+@dataclass(slots=True)
+class Held:
+    """A delivery in our hands, and until when."""
+
+    connector: Connector
+    claimed: Claimed
+    token: int
+    until: float  # on the monotonic clock
+
+
+@dataclass(slots=True)
+class Tried:
+    held: Held
+    outcome: Outcome | Released
+
+
+@dataclass(slots=True)
+class Outlet:
+    """One connector's way out, in this process."""
+
+    shaper: connectors.Shaper
+    destination: Destination
+    waiting: deque[Held] = field(default_factory=deque)
+    running: int = 0
+    window: int = WINDOW_MIN
+    unreachable: int = 0  # parcels in a row
+    has_more: bool = False
+    is_stale: bool = False
+
+    @property
+    def connector(self) -> Connector:
+        return self.shaper.connector
+
+    @property
+    def is_probing(self) -> bool:
+        return self.unreachable >= PROBE_AFTER
+
+    @property
+    def room(self) -> int:
+        return max(0, self.window - len(self.waiting) - self.running)
+
+    @property
+    def is_hungry(self) -> bool:
+        return self.has_more and self.room * 2 >= self.window
+
+    def learn(self, outcome: Outcome) -> None:
+        """Take more at a time while all goes well, and little when it does not."""
+        if isinstance(outcome, Unreachable):
+            self.unreachable += 1
+            self.window = WINDOW_MIN
+        else:
+            self.unreachable = 0
+            self.window = min(self.window * 2, WINDOW_MAX)
+
+    def hold(self, held: Sequence[Held], asked: int) -> None:
+        self.has_more = len(held) >= asked
+        self.waiting.extend(held)
+        if held:
+            # Large messages are taken in small numbers, so that memory has a bound.
+            average = sum(len(each.claimed.body) for each in held) // len(held) + 1
+            self.window = max(1, min(self.window, WINDOW_CHARACTERS_MAX // average))
+
+
+@dataclass(slots=True)
+class Turn:
+    """What a turn found and took; applied once it is committed."""
+
+    gone: set[int] = field(default_factory=set)
+    opened: dict[int, Outlet] = field(default_factory=dict)
+    claimed: dict[int, list[Claimed]] = field(default_factory=dict)
+    asked: dict[int, int] = field(default_factory=dict)
+
+
+class Engine:
+    """Sends what is due, for every connector, until it is told to stop."""
+
+    def __init__(
+        self,
+        database: Database,
+        writer: int,
+        egress: Egress,
+        *,
+        in_flight_max: int = 16,
+        resend_per_s: int = 100,
+        observe: Observe = lambda kind, outcome, seconds: None,
+    ) -> None:
+        self._database = database
+        self._writer = writer
+        self._egress = egress
+        self._in_flight_max = in_flight_max
+        self._resend_per_s = resend_per_s
+        self._observe = observe
+        self._outlets: dict[int, Outlet] = {}
+        self._tried: list[Tried] = []
+        self._wanted: set[int] = set()
+        self._looked_after = 0
+        self._awake = asyncio.Event()
+        self._sending: set[asyncio.Task[None]] = set()
+        self._closing: set[asyncio.Task[None]] = set()
+        self._is_stopping = False
+        self._last_step = time.monotonic()
+
+    # --- what others see ---
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether the engine gets anywhere, for the health of the service."""
+        return time.monotonic() - self._last_step < STALLED_S
+
+    def wake(self, numbers: Collection[int]) -> None:
+        """There is something new for these connectors."""
+        self._wanted.update(numbers)
+        self._awake.set()
+
+    async def run(self) -> None:
+        """Work until cancelled; then finish what was begun, and give back the rest."""
+        if self._database.engine_name == "sqlite":
+            # Nobody else can hold a lease on an embedded database: whoever did is gone.
+            await self._in_any_case(lambda: self._recover(until=FOR_EVER))
+        chores = asyncio.create_task(self._chores())
+        try:
+            while True:
+                await self._round()
+        finally:
+            chores.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await chores
+            await self._stop()
+
+    # --- rounds ---
+
+    async def _round(self) -> None:
+        try:
+            async with asyncio.timeout(LOOK_EVERY_S):
+                await self._awake.wait()
+        except TimeoutError:
+            if not await self._in_any_case(self._look):
+                return
+        self._awake.clear()
+        await self._in_any_case(self._turn)
+
+    async def _in_any_case(self, step: Callable[[], Awaitable[None]]) -> bool:
+        """Run a step; trouble with the database is waited out, anything else is logged."""
+        try:
+            await step()
+        except LongwireError:
+            await asyncio.sleep(AFTER_TROUBLE_S)  # the database is away for now
+            return False
+        except Exception:
+            log.exception("the delivery engine stumbled")
+            await asyncio.sleep(AFTER_TROUBLE_S)
+            return False
+        self._last_step = time.monotonic()
+        return True
+
+    async def _look(self) -> None:
+        """Which connectors have something due: retries, what others left, what nobody told of."""
+        after = self._looked_after
+        found = await self._database.read(
+            lambda tx: store.due_connectors(tx, CONNECTORS_PER_LOOK_MAX, after)
+        )
+        self._wanted.update(found)
+        self._looked_after = found[-1] if len(found) == CONNECTORS_PER_LOOK_MAX else 0
+
+    async def _turn(self) -> None:
+        tried, self._tried = self._tried, []
+        wanted = self._wanted | {
+            number for number, outlet in self._outlets.items() if outlet.is_hungry
+        }
+        self._wanted = set()
+        if not tried and not wanted:
+            return
+        known = {
+            number: (outlet.connector.version, outlet.room)
+            for number, outlet in self._outlets.items()
+            if number in wanted or outlet.waiting
+        }
+        began = time.monotonic()
+        token = secrets.randbits(62)
+        try:
+            turn = await self._database.write(
+                lambda tx: self._settle_and_claim(tx, tried, wanted, known, token)
+            )
+        except BaseException:
+            self._tried = tried + self._tried
+            self._wanted |= wanted
+            raise
+        self._apply(turn, token, began + LEASE_S)
+
+    def _settle_and_claim(
+        self,
+        tx: Tx,
+        tried: Sequence[Tried],
+        wanted: Collection[int],
+        known: Mapping[int, tuple[int, int]],
+        token: int,
+    ) -> Turn:
+        """The whole of a turn on an open transaction; changes nothing in this process."""
+        settle(tx, self._writer, tried)
+        turn = Turn()
+        versions = store_connectors.versions(tx, {*wanted, *known})
+        turn.gone = {
+            number for number, (version, _) in known.items() if versions.get(number) != version
+        }
+        if self._is_stopping:
+            return turn
+        rooms = {
+            number: known[number][1] if number in known and number not in turn.gone else WINDOW_MIN
+            for number in sorted(wanted)
+            if number in versions
+        }
+        unknown = [number for number in rooms if number not in known or number in turn.gone]
+        for connector in store_connectors.by_number(tx, unknown).values():
+            try:
+                turn.opened[connector.number] = self._open(tx, connector)
+            except Exception as error:
+                log.exception("a connector cannot be opened", connector=connector.id)
+                store_connectors.note_failure(
+                    tx, connector.number, f"it cannot be opened: {type(error).__name__}", 1
+                )
+        share = max(1, CLAIMS_PER_TURN_MAX // max(1, len(rooms)))
+        for number, room in rooms.items():
+            if number in unknown and number not in turn.opened:
+                continue
+            turn.asked[number] = min(room, share)
+            turn.claimed[number] = (
+                store.claim(tx, number, min(room, share), token, tx.now + LEASE_S * SECOND)
+                if room
+                else []
+            )
+        return turn
+
+    def _open(self, tx: Tx, connector: Connector) -> Outlet:
+        params = connectors.open_params(tx, connector)
+        return Outlet(
+            connectors.Shaper.of(connector, params),
+            connectors.destination_of(connector, params, self._egress),
+        )
+
+    def _apply(self, turn: Turn, token: int, until: float) -> None:
+        for number in turn.gone:
+            self._let_go(number)
+        self._outlets |= turn.opened
+        for number, claimed in turn.claimed.items():
+            outlet = self._outlets[number]
+            held = [Held(outlet.connector, each, token, until) for each in claimed]
+            outlet.hold(held, turn.asked[number])
+            self._pump(outlet)
+
+    def _let_go(self, number: int) -> None:
+        """The connector is not what it was; what was not begun yet is given back."""
+        outlet = self._outlets.pop(number, None)
+        if outlet is None:
+            return
+        outlet.is_stale = True
+        self._give_back(outlet)
+        if not outlet.running:
+            self._close(outlet)
+
+    def _give_back(self, outlet: Outlet) -> None:
+        self._tried += [Tried(held, RELEASED) for held in outlet.waiting]
+        outlet.waiting.clear()
+        self._awake.set()
+
+    def _close(self, outlet: Outlet) -> None:
+        task = asyncio.create_task(outlet.destination.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    # --- sending ---
+
+    def _pump(self, outlet: Outlet) -> None:
+        """Begin what may begin now."""
+        while outlet.waiting and outlet.running < (1 if outlet.is_probing else self._in_flight_max):
+            size = min(outlet.destination.batch_max, len(outlet.waiting))
+            parcel = [outlet.waiting.popleft() for _ in range(size)]
+            if parcel[0].until - time.monotonic() < LEASE_LEFT_MIN_S:
+                self._tried += [Tried(held, RELEASED) for held in parcel]
+                self._wanted.add(outlet.connector.number)
+                self._awake.set()
+                continue
+            outlet.running += 1
+            task = asyncio.create_task(self._send(outlet, parcel))
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
+
+    async def _send(self, outlet: Outlet, parcel: list[Held]) -> None:
+        began = time.monotonic()
+        was_probe = outlet.is_probing
+        good: list[Held] = []
+        messages: list[Message] = []
+        for held in parcel:
+            claimed = held.claimed
+            shaped = outlet.shaper.message(
+                claimed.seq, claimed.kind, claimed.device_id, claimed.body, claimed.context
+            )
+            if isinstance(shaped, Refused):
+                self._tried.append(Tried(held, shaped))
+            else:
+                good.append(held)
+                messages.append(shaped)
+        outcome: Outcome = Unreachable(STOPPED)
+        try:
+            if messages:
+                outcome = await self._outcome(outlet, messages)
+                outlet.learn(outcome)
+                self._observe(
+                    outlet.connector.type,
+                    type(outcome).__name__.lower(),
+                    time.monotonic() - began,
+                )
+        finally:
+            self._tried += [Tried(held, outcome) for held in good]
+            outlet.running -= 1
+            self._awake.set()
+        if was_probe and outlet.is_probing:
+            # One look was enough: nobody is there for the others either.
+            self._tried += [Tried(held, outcome) for held in outlet.waiting]
+            outlet.waiting.clear()
+        if outlet.is_stale:
+            if not outlet.running:
+                self._close(outlet)
+        elif not self._is_stopping:
+            self._pump(outlet)
+
+    async def _outcome(self, outlet: Outlet, messages: Sequence[Message]) -> Outcome:
+        is_batch = outlet.destination.batch_max > 1
+        name = new_id("bat") if is_batch else messages[0].id
+        parcel = Parcel(name, messages, self._database.tools.clock.now())
+        try:
+            async with asyncio.timeout(SEND_TIMEOUT_S):
+                return await outlet.destination.send(parcel)
+        except TimeoutError:
+            return Unreachable(TOO_SLOW)
+        except Exception:
+            log.exception("a destination stumbled", connector=outlet.connector.id)
+            return Unreachable("could not be sent because of a mistake in longwire")
+
+    async def _stop(self) -> None:
+        """Finish what was begun, for a while; give back the rest."""
+        self._is_stopping = True
+        for outlet in self._outlets.values():
+            self._give_back(outlet)
+        if self._sending:
+            await asyncio.wait(self._sending, timeout=STOP_WAIT_S)
+        for task in list(self._sending):
+            task.cancel()
+        await asyncio.gather(*self._sending, return_exceptions=True)
+        self._wanted.clear()
+        await self._in_any_case(self._turn)
+        for outlet in self._outlets.values():
+            self._close(outlet)
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
+    # --- chores ---
+
+    async def _chores(self) -> None:
+        last_recovery = time.monotonic()
+        while True:
+            await asyncio.sleep(CHORES_EVERY_S)
+            await self._in_any_case(self._resend)
+            await self._in_any_case(lambda: replays.step(self._database, self._writer, self.wake))
+            if time.monotonic() - last_recovery >= RECOVER_EVERY_S:
+                last_recovery = time.monotonic()
+                await self._in_any_case(self._recover)
+
+    async def _recover(self, until: int | None = None) -> None:
+        """Take over what somebody claimed and never settled."""
+        found = ORPHANS_PER_STEP_MAX
+        while found == ORPHANS_PER_STEP_MAX:
+            found = await self._database.write(lambda tx: recover(tx, self._writer, until))
+
+    async def _resend(self) -> None:
+        if await self._database.read(store_connectors.is_any_resending):
+            woken = await self._database.write(lambda tx: resend(tx, self._resend_per_s))
+            if woken:
+                self.wake(woken)
+
+
+# --- on an open transaction ---
+
+
+def settle(tx: Tx, writer: int, tried: Sequence[Tried]) -> None:
+    """Write down what became of some tries, as far as their leases are still ours."""
+    counted: Counter[tuple[int, str]] = Counter()
+    failures: dict[int, tuple[int, str]] = {}
+    succeeded: set[int] = set()
+    for (number, token), group in _by_lease(tried).items():
+        connector = group[0].held.connector
+        done = [each for each in group if isinstance(each.outcome, Delivered)]
+        if done:
+            held = {each.held.claimed.seq: each.held.claimed for each in done}
+            for seq in store.succeed(tx, number, token, list(held)):
+                _count(counted, connector, held[seq], "processed")
+            succeeded.add(number)
+        freed = [each.held.claimed.seq for each in group if isinstance(each.outcome, Released)]
+        if freed:
+            store.release(tx, number, token, freed)
+        for each in group:
+            outcome = each.outcome
+            if isinstance(outcome, Refused | Unreachable):
+                _give_up_or_wait(tx, each.held, token, outcome, counted)
+                failures[number] = (failures.get(number, (0, ""))[0] + 1, outcome.reason)
+                if isinstance(outcome, Refused) and outcome.disables:
+                    _disable(tx, connector, outcome.reason)
+    for number in succeeded:
+        store_connectors.note_success(tx, number)
+    for number, (times, reason) in failures.items():
+        store_connectors.note_failure(tx, number, reason, times)
+    metrics.count_deliveries(tx, writer, counted)
+
+
+def _by_lease(tried: Sequence[Tried]) -> dict[tuple[int, int], list[Tried]]:
+    found: dict[tuple[int, int], list[Tried]] = defaultdict(list)
+    for each in tried:
+        found[(each.held.connector.number, each.held.token)].append(each)
+    return found
+
+
+def _give_up_or_wait(
+    tx: Tx,
+    held: Held,
+    token: int,
+    outcome: Refused | Unreachable,
+    counted: Counter[tuple[int, str]],
+) -> None:
+    connector, claimed = held.connector, held.claimed
+    number, seqs = connector.number, [claimed.seq]
+    if outcome.is_final or claimed.attempts >= policy.tries_max(connector.retries_max):
+        stored = tx.now + connector.storing_s * SECOND if connector.storing_s else None
+        if store.fail(tx, number, token, seqs, stored, outcome.reason):
+            _count(counted, connector, claimed, "error")
+        return
+    asked = outcome.retry_after_s if isinstance(outcome, Refused) else None
+    delay = policy.wait(claimed.attempts, connector.retry_delay_s, random.random(), asked)
+    if outcome.reason in OURS:
+        delay = 0
+    if store.retry(tx, number, token, seqs, tx.now + delay, outcome.reason):
+        _count(counted, connector, claimed, "tried")
+
+
+def _count(
+    counted: Counter[tuple[int, str]], connector: Connector, claimed: Claimed, end: str
+) -> None:
+    """How a try ended: for the delivery the first time it ends, for the retries each time."""
+    group = int(connector.group_id)
+    if claimed.generation == 0 and end != "tried":
+        counted[(group, f"connector_message_{end}")] += 1
+    if claimed.attempts > 1 or claimed.generation > 0:
+        counted[(group, "connector_retry_message_started")] += 1
+        well = "processed" if end == "processed" else "error"
+        counted[(group, f"connector_retry_message_{well}")] += 1
+
+
+def _disable(tx: Tx, connector: Connector, reason: str) -> None:
+    rights.change(tx)  # nobody matches anything with it any more
+    if store_connectors.disable(tx, connector.number):
+        audit.note(
+            tx,
+            SYSTEM,
+            "connector.disable",
+            connector.id,
+            group_id=connector.group_id,
+            detail=reason,
+        )
+
+
+def recover(tx: Tx, writer: int, until: int | None = None) -> int:
+    """Put back what nobody holds any more, or give it up; how many that were."""
+    found = store.orphans(tx, tx.now if until is None else until, ORPHANS_PER_STEP_MAX)
+    owners = store_connectors.by_number(tx, {each.connector_number for each in found})
+    tried = []
+    for orphan in found:
+        connector = owners.get(orphan.connector_number)
+        if connector is None:
+            # Deleted meanwhile: its deliveries are about to go.
+            store.release(tx, orphan.connector_number, orphan.token, [orphan.seq])
+            continue
+        claimed = Claimed(
+            orphan.connector_number,
+            orphan.seq,
+            "",
+            0,
+            orphan.generation,
+            orphan.attempts,
+            0,
+            "",
+            "",
+        )
+        tried.append(Tried(Held(connector, claimed, orphan.token, 0.0), Unreachable(ORPHANED)))
+    settle(tx, writer, tried)
+    return len(found)
+
+
+def resend(tx: Tx, most: int) -> set[int]:
+    """A step of every resend: put some back into the queue, or see that all is done."""
+    woken: set[int] = set()
+    for each in store_connectors.resends(tx):
+        if store.resend(tx, each.number, each.before, most):
+            woken.add(each.number)
+        elif not store.is_resending(tx, each.number, each.before):
+            store_connectors.end_resend(tx, each.number)
+    return woken

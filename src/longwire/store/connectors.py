@@ -1,0 +1,243 @@
+"""Connectors: what is forwarded where, and how it went lately."""
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.model import Connector, Page, PageRequest, Scope
+from longwire.store import schema
+from longwire.store.database import Tx
+from longwire.store.paging import page
+from longwire.store.scopes import within
+
+_table = schema.connector
+_IS_THERE = _table.c.deleted_at.is_(None)
+
+
+# --- for people ---
+
+
+def get(tx: Tx, scope: Scope, connector_id: str) -> Connector | None:
+    row = tx.row(
+        sa.select(_table).where(
+            _table.c.id == connector_id, _IS_THERE, within(_table.c.group_id, scope)
+        )
+    )
+    return _connector(row) if row else None
+
+
+def in_group(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page[Connector]:
+    statement = sa.select(_table).where(
+        _table.c.group_id == group_id, _IS_THERE, within(_table.c.group_id, scope)
+    )
+    return page(tx, statement, [_table.c.number], request, _connector)
+
+
+def is_taken(tx: Tx, connector_id: str) -> bool:
+    """Whether any connector has this id, whosever it is."""
+    return tx.row(sa.select(_table.c.number).where(_table.c.id == connector_id)) is not None
+
+
+def insert(tx: Tx, connector: Connector) -> Connector:
+    """Add a connector; the same with the number it got."""
+    tx.change(sa.insert(_table), _row(connector))
+    count(tx, connector.group_id, 1)
+    row = tx.rows(sa.select(_table).where(_table.c.id == connector.id))[0]
+    return _connector(row)
+
+
+def save(tx: Tx, connector: Connector) -> None:
+    """Keep a changed connector, under a new version."""
+    values = _row(connector) | {"version": _table.c.version + 1}
+    tx.change(sa.update(_table).where(_table.c.number == connector.number).values(values))
+
+
+def remove(tx: Tx, connector: Connector) -> None:
+    """Nobody finds it any more, and its id is free; its deliveries go in small steps."""
+    tx.change(
+        sa.update(_table)
+        .where(_table.c.number == connector.number)
+        .values(
+            id=f"deleted:{connector.number}",
+            deleted_at=tx.now,
+            version=_table.c.version + 1,
+            is_enabled=False,
+            resend_before=None,
+        )
+    )
+    count(tx, connector.group_id, -1)
+
+
+def count(tx: Tx, group_id: str, difference: int) -> None:
+    group = schema.group
+    tx.change(
+        sa.update(group)
+        .where(group.c.id == group_id)
+        .values(connector_count=group.c.connector_count + difference)
+    )
+
+
+def begin_resend(tx: Tx, connector: Connector) -> None:
+    tx.change(
+        sa.update(_table)
+        .where(_table.c.number == connector.number, _table.c.resend_before.is_(None))
+        .values(resend_before=tx.now)
+    )
+
+
+def numbers_in(tx: Tx, groups: Sequence[str]) -> dict[int, str]:
+    """Number and id of the connectors of some groups."""
+    statement = sa.select(_table.c.number, _table.c.id).where(
+        _table.c.group_id.in_(groups), _IS_THERE
+    )
+    return {row.number: row.id for row in tx.rows(statement.order_by(_table.c.number))}
+
+
+# --- for ingest ---
+
+
+def reaching(tx: Tx, group_id: str) -> list[Connector]:
+    """The enabled connectors that take what devices of this group say."""
+    path = schema.group_path
+    above = sa.select(path.c.ancestor_id).where(path.c.group_id == group_id)
+    statement = sa.select(_table).where(
+        _table.c.is_enabled,
+        _IS_THERE,
+        sa.or_(
+            _table.c.group_id == group_id,
+            sa.and_(_table.c.subgroups, _table.c.group_id.in_(above)),
+        ),
+    )
+    return [_connector(row) for row in tx.rows(statement.order_by(_table.c.number))]
+
+
+# --- for the engine ---
+
+
+def by_number(tx: Tx, numbers: Collection[int]) -> dict[int, Connector]:
+    if not numbers:
+        return {}
+    statement = sa.select(_table).where(_table.c.number.in_(numbers), _IS_THERE)
+    return {row.number: _connector(row) for row in tx.rows(statement)}
+
+
+def versions(tx: Tx, numbers: Collection[int]) -> dict[int, int]:
+    """The version of each that is there and enabled."""
+    among = "= any(:numbers)" if tx.is_postgres else "in (select value from json_each(:numbers))"
+    rows = tx.hot(
+        f"select number, version from connector where number {among}"
+        " and is_enabled and deleted_at is null",
+        {"numbers": list(numbers) if tx.is_postgres else json.dumps(list(numbers))},
+    )
+    return {row[0]: row[1] for row in rows}
+
+
+def note_failure(tx: Tx, number: int, message: str, failures: int) -> None:
+    """Some more tries failed, the last one for this reason."""
+    tx.change(
+        sa.update(_table)
+        .where(_table.c.number == number)
+        .values(error_at=tx.now, error_message=message, failures=_table.c.failures + failures)
+    )
+
+
+def note_filter_error(tx: Tx, number: int, message: str) -> None:
+    """The filter could not be evaluated for a message, which was taken for a no."""
+    tx.change(
+        sa.update(_table)
+        .where(_table.c.number == number)
+        .values(error_at=tx.now, error_message=f"the filter could not be evaluated: {message}")
+    )
+
+
+def note_success(tx: Tx, number: int) -> None:
+    """The last try went well."""
+    tx.change(
+        sa.update(_table).where(_table.c.number == number, _table.c.failures > 0).values(failures=0)
+    )
+
+
+def disable(tx: Tx, number: int) -> bool:
+    """The other side wants nothing more; whether it was enabled so far."""
+    return bool(
+        tx.change(
+            sa.update(_table)
+            .where(_table.c.number == number, _table.c.is_enabled)
+            .values(is_enabled=False, version=_table.c.version + 1)
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Resend:
+    """A resend under way: what had failed for good before this moment is sent again."""
+
+    number: int
+    group_id: str
+    before: Moment
+
+
+def resends(tx: Tx) -> list[Resend]:
+    """Resends under way; another process that looks meanwhile finds the others."""
+    statement = (
+        sa.select(_table.c.number, _table.c.group_id, _table.c.resend_before)
+        .where(_table.c.resend_before.is_not(None), _IS_THERE)
+        .order_by(_table.c.number)
+        .with_for_update(skip_locked=True)
+    )
+    return [Resend(row.number, row.group_id, row.resend_before) for row in tx.rows(statement)]
+
+
+def is_any_resending(tx: Tx) -> bool:
+    statement = sa.select(_table.c.number).where(_table.c.resend_before.is_not(None), _IS_THERE)
+    return tx.row(statement.limit(1)) is not None
+
+
+def end_resend(tx: Tx, number: int) -> None:
+    tx.change(sa.update(_table).where(_table.c.number == number).values(resend_before=None))
+
+
+def deleted(tx: Tx) -> list[int]:
+    """Numbers of connectors that are to go, once their deliveries are gone."""
+    return [
+        row[0]
+        for row in tx.rows(sa.select(_table.c.number).where(_table.c.deleted_at.is_not(None)))
+    ]
+
+
+def forget(tx: Tx, number: int) -> None:
+    tx.change(sa.delete(schema.replay).where(schema.replay.c.connector_number == number))
+    tx.change(sa.delete(_table).where(_table.c.number == number))
+
+
+# --- for the operator ---
+
+
+def every(tx: Tx) -> list[Connector]:
+    statement = sa.select(_table).where(_IS_THERE).order_by(_table.c.number)
+    return [_connector(row) for row in tx.rows(statement)]
+
+
+# --- rows to values and back ---
+
+_FIELDS = tuple(field.name for field in fields(Connector))
+_LISTS = ("device_types", "device_ids", "tags")
+
+
+def _row(connector: Connector) -> dict[str, Any]:
+    values = {name: getattr(connector, name) for name in _FIELDS}
+    del values["number"]
+    for name in _LISTS:
+        values[name] = json.dumps(values[name], ensure_ascii=False)
+    return values
+
+
+def _connector(row: sa.Row[Any]) -> Connector:
+    values = dict(row._mapping)
+    for name in _LISTS:
+        values[name] = tuple(json.loads(values[name]))
+    return Connector(**{name: values[name] for name in _FIELDS})

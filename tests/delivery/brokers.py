@@ -1,0 +1,250 @@
+"""Real brokers for the tests, each a process on a free port; and a relay that makes trouble.
+
+A broker keeps its port when it is stopped and started again. The relay stands between a destination
+and its broker: it counts connections, falls silent, and cuts them.
+"""
+
+import asyncio
+import datetime
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from longwire.delivery.destinations.base import Message, Parcel
+
+START_TIMEOUT_S = 10.0
+
+NATS_SERVER = Path(sys.executable).parent / "nats-server"
+MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
+
+
+class Broker:
+    """A process that listens on a port."""
+
+    def __init__(self, command: list[str], ports: list[int], log: Path) -> None:
+        self._command = command
+        self._ports = ports
+        self._log = log
+        self.start()
+
+    def start(self) -> None:
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not all(map(is_listening, self._ports)):
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.stop()
+                raise RuntimeError(f"{self._command[0]} did not start: {self._log.read_text()}")
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+class Nats(Broker):
+    """NATS with JetStream, and its MQTT (3.1.1 only) on a second port."""
+
+    def __init__(self, folder: Path, extra: str = "", mqtt_extra: str = "") -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.port, self.mqtt_port = free_port(), free_port()
+        config = folder / "nats.conf"
+        config.write_text(
+            f'listen: "127.0.0.1:{self.port}"\n'
+            f'server_name: "tests"\n'
+            f'jetstream {{ store_dir: "{folder / "store"}" }}\n'
+            f'mqtt {{ listen: "127.0.0.1:{self.mqtt_port}"\n{mqtt_extra} }}\n'
+            f"{extra}\n"
+        )
+        command = [str(NATS_SERVER), "-c", str(config)]
+        super().__init__(command, [self.port, self.mqtt_port], folder / "log.txt")
+
+
+class Mosquitto(Broker):
+    """Eclipse Mosquitto, for MQTT 5."""
+
+    def __init__(self, folder: Path, extra: str = "allow_anonymous true") -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.port = free_port()
+        config = folder / "mosquitto.conf"
+        config.write_text(
+            f"user {'root' if is_root() else 'nobody'}\nlistener {self.port} 127.0.0.1\n{extra}\n"
+        )
+        super().__init__([MOSQUITTO or "", "-c", str(config)], [self.port], folder / "log.txt")
+
+
+AnyBroker = TypeVar("AnyBroker", bound=Broker)
+
+
+@contextmanager
+def running(broker: AnyBroker) -> Iterator[AnyBroker]:
+    try:
+        yield broker
+    finally:
+        broker.stop()
+
+
+class Impostor:
+    """Listens, greets, answers to whatever it hears, and writes that down."""
+
+    def __init__(self, greeting: bytes = b"", *answers: bytes) -> None:
+        self._greeting = greeting
+        self._answers = answers
+        self.heard = b""
+        self.connections = 0
+
+    async def __aenter__(self) -> "Impostor":
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            writer.write(self._greeting)
+            for answer in self._answers:
+                self.heard += await reader.read(65_536)
+                writer.write(answer)
+                await writer.drain()
+            while block := await reader.read(65_536):
+                self.heard += block
+        except ConnectionError:
+            pass
+        finally:
+            writer.transport.abort()
+
+
+class Relay:
+    """Passes bytes on to a port of this machine, as long as it is told to."""
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+        self._ends: list[asyncio.StreamWriter] = []
+        self._speaks = asyncio.Event()
+        self._speaks.set()
+        self.connections = 0
+
+    async def __aenter__(self) -> "Relay":
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        self.cut()
+        await self._server.wait_closed()
+
+    def fall_silent(self) -> None:
+        """Connections stay, and new ones are taken; nothing comes back on any."""
+        self._speaks.clear()
+
+    def speak(self) -> None:
+        self._speaks.set()
+
+    def cut(self) -> None:
+        for end in self._ends:
+            end.transport.abort()
+        self._ends.clear()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        back, forth = await asyncio.open_connection("127.0.0.1", self._target)
+        self._ends += [writer, forth]
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._pass(reader, forth, is_answer=False))
+                group.create_task(self._pass(back, writer, is_answer=True))
+        except* OSError:
+            pass
+        finally:
+            writer.transport.abort()
+            forth.transport.abort()
+
+    async def _pass(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, is_answer: bool
+    ) -> None:
+        while block := await reader.read(65_536):
+            if is_answer:
+                await self._speaks.wait()
+            writer.write(block)
+            await writer.drain()
+        raise ConnectionResetError
+
+
+def a_message(**changes: object) -> Message:
+    plain = {
+        "id": "msg_1",
+        "kind": "data",
+        "group_id": "group_1",
+        "device_id": "device_1",
+        "device_type": "thermometer",
+        "body": b'{"data":"21.5"}',
+        "content_type": "application/json",
+    }
+    return Message(**plain | changes)
+
+
+def a_parcel(**changes: object) -> Parcel:
+    message = a_message(**changes)
+    return Parcel(id=message.id, messages=[message])
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def self_signed(folder: Path, host: str = "localhost") -> tuple[Path, Path]:
+    """A certificate for a host, and its key, as files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "longwire test")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    certificate_file, key_file = folder / "certificate.pem", folder / "key.pem"
+    certificate_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    key_file.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+    )
+    return certificate_file, key_file

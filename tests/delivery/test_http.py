@@ -1,0 +1,771 @@
+"""Webhooks, against a receiver that does what real ones do on their bad days."""
+
+import asyncio
+import base64
+import json
+import ssl
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import aiohttp.connector
+import msgspec
+import pytest
+import uvloop
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from longwire import __version__
+from longwire.clock import SECOND, Moment
+from longwire.delivery.destinations import http
+from longwire.delivery.destinations.base import (
+    MASK,
+    Delivered,
+    Message,
+    Outcome,
+    Parcel,
+    Refused,
+    Unreachable,
+)
+from longwire.delivery.destinations.http import Basic, Http, HttpParams, wait_s
+from longwire.delivery.egress import Egress
+from tests.delivery.receiver import HANG, HANG_UP, Answer, Received, Receiver, redirect, self_signed
+
+LOOPBACK = Egress(["127.0.0.0/8"])
+NOON: Moment = 1_700_000_000 * SECOND
+SIGNING = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+
+def run(work: Coroutine[Any, Any, Any]) -> Any:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(work)
+
+
+def parcel(*bodies: bytes, id: str = "msg_1", content_type: str = "application/json") -> Parcel:
+    messages = [
+        Message(
+            id=f"{id}_{number}",
+            kind="data",
+            group_id="g1",
+            device_id="d1",
+            device_type="thermometer",
+            body=body,
+            content_type=content_type,
+            element=json.dumps({"id": f"{id}_{number}", "data": body.decode("latin-1")}).encode(),
+        )
+        for number, body in enumerate(bodies or (b'{"data":"21.5"}',))
+    ]
+    return Parcel(id=id, messages=messages, at=NOON)
+
+
+def send(
+    params: HttpParams, *parcels: Parcel, egress: Egress = LOOPBACK, at_once: bool = False
+) -> list[Outcome]:
+    """Send one parcel after the other, or all at once, through one destination."""
+
+    async def story() -> list[Outcome]:
+        webhook = Http(params, egress)
+        try:
+            if at_once:
+                return await asyncio.gather(*(webhook.send(each) for each in parcels))
+            return [await webhook.send(each) for each in parcels]
+        finally:
+            await webhook.close()
+
+    return run(story())
+
+
+def sent_to(receiver: Receiver, *parcels: Parcel, **params: Any) -> Outcome:
+    (outcome,) = send(HttpParams(url=receiver.url, **params), *(parcels or (parcel(),)))
+    return outcome
+
+
+# --- what arrives ---
+
+
+def test_a_message_arrives_as_it_is() -> None:
+    with Receiver() as receiver:
+        outcome = sent_to(receiver, parcel(b"21.5 \xc2\xb0C \x00\xff", content_type="text/plain"))
+        (request,) = receiver.requests
+    assert outcome == Delivered()
+    assert (request.method, request.path) == ("POST", "/hook")
+    assert request.body == b"21.5 \xc2\xb0C \x00\xff"
+    assert request.headers["content-type"] == "text/plain"
+    assert request.headers["webhook-id"] == request.headers["idempotency-key"] == "msg_1"
+    assert request.headers["webhook-timestamp"] == str(NOON // SECOND)
+    assert request.headers["user-agent"] == f"longwire/{__version__}"
+    assert not {"webhook-signature", "authorization", "cookie", "accept-encoding"} & set(
+        request.headers
+    )
+
+
+def test_an_empty_body_is_an_empty_body() -> None:
+    with Receiver() as receiver:
+        assert sent_to(receiver, parcel(b"")) == Delivered()
+        (request,) = receiver.requests
+    assert (request.body, request.headers["content-length"]) == (b"", "0")
+
+
+@pytest.mark.parametrize("size", [1_048_576, 1_048_577, 8_000_000])
+def test_a_large_body_arrives_whole(size: int) -> None:
+    with Receiver() as receiver:
+        assert sent_to(receiver, parcel(b"x" * size), secret=SIGNING) == Delivered()
+        (request,) = receiver.requests
+    assert request.body == b"x" * size
+    assert request.headers["content-length"] == str(size)
+
+
+def test_the_query_and_the_method_are_kept() -> None:
+    with Receiver() as receiver:
+        url = receiver.url.replace("/hook", "/a%2Fb/%C3%A4?token=x%26y&z=1+1")
+        assert send(HttpParams(url=url, method="PUT"), parcel()) == [Delivered()]
+        (request,) = receiver.requests
+    assert (request.method, request.path) == ("PUT", "/a%2Fb/%C3%A4?token=x%26y&z=1+1")
+
+
+@pytest.mark.parametrize(
+    "params, header, value",
+    [
+        ({"bearer": "abc.def"}, "authorization", "Bearer abc.def"),
+        (
+            {"basic": Basic(username="me", password="p:ä")},
+            "authorization",
+            "Basic " + base64.b64encode("me:p:ä".encode()).decode(),
+        ),
+        ({"headers": {"X-Key": "k 1"}}, "x-key", "k 1"),
+        ({"headers": {"authorization": "Key 1"}}, "authorization", "Key 1"),
+        ({"headers": {"content-type": "text/csv"}}, "content-type", "text/csv"),
+        ({"headers": {"USER-AGENT": "me"}}, "user-agent", "me"),
+        ({"headers": {"Cookie": "a=b"}}, "cookie", "a=b"),
+    ],
+)
+def test_headers_and_credentials_are_sent_along(
+    params: dict[str, Any], header: str, value: str
+) -> None:
+    with Receiver() as receiver:
+        assert sent_to(receiver, **params) == Delivered()
+        assert receiver.requests[0].headers[header] == value
+
+
+def test_a_batch_is_one_request_with_all_messages() -> None:
+    with Receiver() as receiver:
+        outcome = sent_to(receiver, parcel(b"1", b"2", b"3", id="batch_7"), batch=100)
+        (request,) = receiver.requests
+    assert outcome == Delivered()
+    assert request.id == "batch_7"
+    assert request.headers["content-type"] == "application/json"
+    assert request.json == [
+        {"id": "batch_7_0", "data": "1"},
+        {"id": "batch_7_1", "data": "2"},
+        {"id": "batch_7_2", "data": "3"},
+    ]
+
+
+def test_a_batch_of_one_is_an_array_too() -> None:
+    with Receiver() as receiver:
+        sent_to(receiver, parcel(b"1"), batch=2)
+        assert receiver.requests[0].json == [{"id": "msg_1_0", "data": "1"}]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 1_000])
+def test_the_connector_says_how_many_share_a_parcel(batch: int) -> None:
+    assert Http(HttpParams(url="https://example.com", batch=batch), LOOPBACK).batch_max == batch
+
+
+# --- signatures, checked by somebody else's code ---
+
+
+def signed_request(secret: str, *, batch: int = 1) -> Received:
+    now = int(time.time() * SECOND)
+    with Receiver() as receiver:
+        original = parcel(b'{"data":"\xc3\xa4"}')
+        outcome = sent_to(
+            receiver, msgspec.structs.replace(original, at=now), secret=secret, batch=batch
+        )
+        assert outcome == Delivered()
+        return receiver.requests[0]
+
+
+@pytest.mark.parametrize(
+    "secret, as_the_library_wants_it",
+    [
+        (SIGNING, SIGNING),
+        ("plain text, taken as it is", base64.b64encode(b"plain text, taken as it is").decode()),
+        # Looks like base64, but nobody said so.
+        ("MfKQ9r8GKYqrTwjU", base64.b64encode(b"MfKQ9r8GKYqrTwjU").decode()),
+        ("schlüssel", base64.b64encode("schlüssel".encode()).decode()),
+    ],
+)
+def test_a_signature_is_accepted_by_the_library(secret: str, as_the_library_wants_it: str) -> None:
+    request = signed_request(secret)
+    verified = Webhook(as_the_library_wants_it).verify(request.body, dict(request.headers))
+    assert verified == {"data": "ä"}
+
+
+def test_a_batch_is_signed_as_a_whole() -> None:
+    request = signed_request(SIGNING, batch=5)
+    assert isinstance(Webhook(SIGNING).verify(request.body, dict(request.headers)), list)
+
+
+@pytest.mark.parametrize("changed", ["webhook-id", "webhook-timestamp", "body"])
+def test_a_signature_covers_the_id_the_time_and_the_body(changed: str) -> None:
+    request = signed_request(SIGNING)
+    headers, body = dict(request.headers), request.body
+    if changed == "body":
+        body += b" "
+    else:
+        headers[changed] = f"1{headers[changed][1:-1]}1"
+    with pytest.raises(WebhookVerificationError):
+        Webhook(SIGNING).verify(body, headers)
+
+
+# --- what the other side answers ---
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 204, 206, 226, 299])
+def test_any_2xx_is_a_confirmation(status: int) -> None:
+    with Receiver(Answer(status=status, body=b"thanks")) as receiver:
+        assert sent_to(receiver) == Delivered()
+
+
+@pytest.mark.parametrize(
+    "status, refused",
+    [
+        (301, Refused("answered with a redirect (301), which is not followed")),
+        (302, Refused("answered with a redirect (302), which is not followed")),
+        (304, Refused("answered with a redirect (304), which is not followed")),
+        (308, Refused("answered with a redirect (308), which is not followed")),
+        (400, Refused("answered with status 400")),
+        (401, Refused("answered with status 401")),
+        (404, Refused("answered with status 404")),
+        (408, Refused("answered with status 408")),
+        (410, Refused("answered with status 410, gone", is_final=True, disables=True)),
+        (413, Refused("answered with status 413")),
+        (425, Refused("answered with status 425")),
+        (429, Refused("answered with status 429")),
+        (500, Refused("answered with status 500")),
+        (503, Refused("answered with status 503")),
+        (599, Refused("answered with status 599")),
+        (999, Refused("answered with status 999")),
+    ],
+)
+def test_anything_else_is_a_refusal_in_our_own_words(status: int, refused: Refused) -> None:
+    with Receiver(Answer(status=status, body=b"my secret text")) as receiver:
+        assert sent_to(receiver) == refused
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(status: int) -> None:
+    with Receiver() as elsewhere, Receiver(redirect(elsewhere.url, status)) as receiver:
+        outcome = sent_to(receiver)
+        assert elsewhere.connections == 0
+    assert isinstance(outcome, Refused) and not outcome.is_final
+
+
+@pytest.mark.parametrize("status", [302, 400, 429, 500, 503])
+def test_the_other_side_may_ask_for_time(status: int) -> None:
+    with Receiver(Answer(status=status, headers={"Retry-After": "7"})) as receiver:
+        outcome = sent_to(receiver)
+    assert isinstance(outcome, Refused) and outcome.retry_after_s == 7
+
+
+@pytest.mark.parametrize(
+    "text, seconds",
+    [
+        (None, None),
+        ("0", 0),
+        ("120", 120),
+        ("3600", 3_600),
+        ("3601", 3_600),
+        ("315360000", 3_600),  # ten years
+        ("9" * 60, 3_600),
+        ("9" * 65, None),
+        ("-1", None),
+        ("+5", None),
+        ("1.5", None),
+        ("1_000", None),
+        ("\u0661", None),  # a digit elsewhere
+        ("", None),
+        ("soon", None),
+        ("Tue, 14 Nov 2023 22:14:20 GMT", 60),
+        ("Tuesday, 14-Nov-23 22:14:20 GMT", 60),  # as in RFC 850
+        ("Tue Nov 14 22:14:20 2023", 60),  # as asctime writes it
+        ("Tue, 14 Nov 2023 23:14:20 +0100", 60),
+        ("Tue, 14 Nov 2023 22:13:19 GMT", 0),  # a second ago
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
+        ("Wed, 14 Nov 2033 22:13:20 GMT", 3_600),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 3_600),
+        ("Mon, 01 Jan 0001 00:00:00 +2359", None),
+        ("Tue, 99 Nov 2023 99:99:99 GMT", None),
+        ("Tue, 14 Nov 99999999999999 22:14:20 GMT", None),
+    ],
+)
+def test_how_long_to_wait(text: str | None, seconds: int | None) -> None:
+    assert wait_s(text, NOON) == seconds
+
+
+# --- what the other side does to the connection ---
+
+SLOW = Answer(body=b"ok", drip_s=0.05)
+
+
+@pytest.mark.parametrize(
+    "answer, reason",
+    [
+        (HANG, "did not answer in time"),
+        (SLOW, "did not answer in time"),
+        (Answer(headers={"Content-Length": "9"}, body=b"ok"), "did not answer in time"),
+        (HANG_UP, "the connection was closed before the answer was complete"),
+        (Answer(raw=b"", reset_at=0), "the connection was closed before the answer was complete"),
+        (Answer(raw=b"SSH-2.0-OpenSSH_9.6\r\n"), "answered with something that is not HTTP"),
+        (Answer(raw=b"220 smtp ESMTP\r\n"), "answered with something that is not HTTP"),
+        (Answer(raw=b"\x15\x03\x01\x00\x02"), "answered with something that is not HTTP"),
+        (Answer(headers={"X": "y" * 100_000}), "answered with something that is not HTTP"),
+        (
+            Answer(headers={f"X-{number}": "y" for number in range(10_000)}),
+            "answered with something that is not HTTP",
+        ),
+        (
+            Answer(raw=b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"),
+            "answered with something that is not HTTP",
+        ),
+        (Answer(raw=b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000), "did not answer in time"),
+    ],
+    ids=range(12),
+)
+def test_no_answer_is_not_a_confirmation(
+    answer: Answer, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "TOTAL_TIMEOUT_S", 0.3)
+    with Receiver(answer) as receiver:
+        params = HttpParams(url=f"{receiver.url}?token=hunter2", bearer="hunter3")
+        assert send(params, parcel()) == [Unreachable(reason)]
+
+
+def test_a_broken_chunk_is_not_a_confirmation() -> None:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with Receiver(Answer(raw=head + b"zz\r\nno number\r\n")) as receiver:
+        assert isinstance(sent_to(receiver), Unreachable)
+
+
+def test_an_answer_that_is_cut_anywhere_is_not_a_confirmation() -> None:
+    whole = Answer(body=b"thank you")
+    cuts = [Answer(body=whole.body, reset_at=at) for at in range(len(whole.encoded()))]
+    with Receiver(*cuts) as receiver:
+        outcomes = send(HttpParams(url=receiver.url), *[parcel()] * len(cuts))
+        assert len(receiver.requests) == len(cuts)
+    assert {type(outcome) for outcome in outcomes} == {Unreachable}
+
+
+def test_a_slow_answer_counts_when_it_is_complete() -> None:
+    with Receiver(Answer(body=b"ok", drip_s=0.001)) as receiver:
+        assert sent_to(receiver) == Delivered()
+
+
+def test_an_answer_that_does_not_end_is_not_listened_to() -> None:
+    with Receiver(Answer(endless=True)) as receiver:
+        before = time.monotonic()
+        outcomes = send(HttpParams(url=receiver.url), parcel(), parcel())
+        assert time.monotonic() - before < 5
+        # The first connection was given up, with all that was still to come on it.
+        assert [request.connection for request in receiver.requests] == [1, 2]
+    assert outcomes == [Delivered(), Delivered()]
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_536, 65_537, 1_000_000])
+def test_the_size_of_an_answer_changes_nothing(size: int) -> None:
+    with Receiver(Answer(body=b"x" * size)) as receiver:
+        assert send(HttpParams(url=receiver.url), *[parcel()] * 3) == [Delivered()] * 3
+
+
+def test_an_answer_is_not_unpacked() -> None:
+    gzipped = Answer(headers={"Content-Encoding": "gzip"}, body=b"not gzip at all")
+    with Receiver(gzipped) as receiver:
+        assert sent_to(receiver) == Delivered()
+
+
+def test_a_put_is_not_repeated_behind_our_back() -> None:
+    with Receiver(200, HANG_UP, 200) as receiver:
+        outcomes = send(HttpParams(url=receiver.url, method="PUT"), parcel(), parcel(), parcel())
+        assert len(receiver.requests) == 3
+    assert [type(outcome) for outcome in outcomes] == [Delivered, Unreachable, Delivered]
+
+
+def test_a_receiver_that_is_down_refuses_and_one_that_is_back_is_found() -> None:
+    async def story(receiver: Receiver) -> list[Outcome]:
+        webhook = Http(HttpParams(url=receiver.url), LOOPBACK)
+        outcomes = [await webhook.send(parcel())]
+        receiver.down()
+        outcomes.append(await webhook.send(parcel()))
+        receiver.up()
+        outcomes.append(await webhook.send(parcel()))
+        await webhook.close()
+        return outcomes
+
+    with Receiver() as receiver:
+        outcomes = run(story(receiver))
+    assert outcomes == [Delivered(), Unreachable("the connection was refused"), Delivered()]
+
+
+def test_a_name_that_does_not_resolve() -> None:
+    (outcome,) = send(HttpParams(url="http://nowhere.invalid/"), parcel())
+    assert outcome == Unreachable("the name of the host does not resolve")
+
+
+# --- the engine gives up ---
+
+
+def test_whoever_gives_up_is_heard_and_the_next_parcel_goes_out() -> None:
+    async def story(receiver: Receiver) -> Outcome:
+        webhook = Http(HttpParams(url=receiver.url), LOOPBACK)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await webhook.send(parcel())
+        outcome = await webhook.send(parcel())
+        await webhook.close()
+        return outcome
+
+    with Receiver(HANG, 200) as receiver:
+        assert run(story(receiver)) == Delivered()
+        assert [request.connection for request in receiver.requests] == [1, 2]
+
+
+def test_a_destination_that_was_closed_opens_again_when_needed() -> None:
+    async def story(receiver: Receiver) -> list[Outcome]:
+        webhook = Http(HttpParams(url=receiver.url), LOOPBACK)
+        await webhook.close()
+        outcomes = []
+        for _ in range(2):
+            outcomes.append(await webhook.send(parcel()))
+            await webhook.close()
+        return outcomes
+
+    with Receiver() as receiver:
+        assert run(story(receiver)) == [Delivered()] * 2
+
+
+# --- connections ---
+
+
+def test_one_connection_serves_many_parcels() -> None:
+    with Receiver(200, 500, Answer(body=b"thanks")) as receiver:
+        send(HttpParams(url=receiver.url), *[parcel()] * 50)
+        assert len(receiver.requests) == 50
+        assert receiver.connections == 1
+
+
+def test_sixty_four_parcels_can_be_on_their_way() -> None:
+    with Receiver(Answer(delay_s=0.3)) as receiver:
+        outcomes = send(HttpParams(url=receiver.url), *[parcel()] * 64, at_once=True)
+        assert receiver.connections == 64
+    assert outcomes == [Delivered()] * 64
+
+
+def test_cookies_are_not_kept() -> None:
+    with Receiver(Answer(headers={"Set-Cookie": "session=1; Path=/"})) as receiver:
+        send(HttpParams(url=receiver.url), parcel(), parcel())
+        assert "cookie" not in receiver.requests[1].headers
+
+
+def test_proxies_and_passwords_of_the_environment_are_not_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password hunter2\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    with Receiver() as proxy, Receiver() as receiver:
+        for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        assert sent_to(receiver) == Delivered()
+        assert proxy.connections == 0
+        assert "authorization" not in receiver.requests[0].headers
+
+
+# --- where it may go ---
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]"])
+def test_a_denied_destination_is_final_and_nobody_notices_there(host: str) -> None:
+    with Receiver() as receiver:
+        params = HttpParams(url=f"http://{host}:{receiver.port}/?token=hunter2")
+        (outcome,) = send(params, parcel(), egress=Egress())
+        assert receiver.connections == 0
+    assert isinstance(outcome, Unreachable) and outcome.is_final
+    assert "may not be reached" in outcome.reason and "hunter2" not in outcome.reason
+
+
+# --- TLS ---
+
+
+def trust(monkeypatch: pytest.MonkeyPatch, certificate: bytes) -> None:
+    """What the operating system would do for a certificate it knows."""
+    context = ssl.create_default_context(cadata=certificate.decode())
+    monkeypatch.setattr(aiohttp.connector, "_SSL_CONTEXT_VERIFIED", context)
+
+
+def test_a_certificate_that_nobody_knows_is_not_accepted() -> None:
+    with Receiver(tls=True) as receiver:
+        assert sent_to(receiver) == Unreachable("the certificate was not accepted")
+        assert receiver.requests == []
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost"])
+def test_a_certificate_that_is_known_is_accepted(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Receiver(tls=True, name=name) as receiver:
+        trust(monkeypatch, receiver.certificate)
+        assert sent_to(receiver) == Delivered()
+
+
+def test_a_certificate_for_somebody_else_is_not_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Receiver(tls=True, name="localhost") as receiver:
+        trust(monkeypatch, receiver.certificate)
+        receiver.name = "127.0.0.1"
+        assert sent_to(receiver) == Unreachable("the certificate was not accepted")
+
+
+def test_a_certificate_of_yesterday_is_not_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    receiver = Receiver(tls=True)
+    receiver.tls, receiver.certificate = self_signed("127.0.0.1", days=-1)
+    with receiver:
+        trust(monkeypatch, receiver.certificate)
+        assert sent_to(receiver) == Unreachable("the certificate was not accepted")
+
+
+def test_there_is_no_falling_back_to_plain_text() -> None:
+    with Receiver() as receiver:
+        params = HttpParams(url=receiver.url.replace("http:", "https:"))
+        assert send(params, parcel()) == [Unreachable("a secure connection could not be made")]
+        assert receiver.requests == []
+
+
+# --- what cannot be said in HTTP ---
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"headers": {"X-A": "a\r\nX-Evil: 1"}},
+        {"headers": {"X-A\r\nX-Evil": "1"}},
+        {"headers": {"Content-Length": "0"}},
+        {"bearer": "a\r\nX-Evil: 1"},
+        {"secret": "whsec_???"},
+        {"url": "http://[::1/"},
+    ],
+)
+def test_parameters_from_before_a_rule_was_made_are_refused_for_good(
+    params: dict[str, Any],
+) -> None:
+    with Receiver() as receiver:
+        (outcome,) = send(HttpParams(**{"url": receiver.url} | params), parcel())
+        assert receiver.connections == 0
+    assert isinstance(outcome, Refused) and outcome.is_final
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        parcel(id="a\r\nX-Evil: 1"),
+        parcel(id=""),
+        parcel(id="ä"),
+        parcel(content_type="text/plain\r\nX-Evil: 1"),
+        parcel(content_type="text/plain\0"),
+    ],
+)
+def test_a_message_that_would_break_out_of_its_header_is_refused_for_good(odd: Parcel) -> None:
+    with Receiver() as receiver:
+        outcome = sent_to(receiver, odd)
+        assert receiver.connections == 0
+    assert outcome == Refused("the request cannot be expressed in HTTP", is_final=True)
+
+
+def test_an_address_in_an_odd_spelling_is_refused_for_good() -> None:
+    (outcome,) = send(HttpParams(url="http://2130706433:1/"), parcel())
+    assert isinstance(outcome, Refused) and outcome.is_final
+
+
+# --- at save ---
+
+
+def problems(**params: Any) -> list[tuple[str, str]]:
+    return HttpParams(**{"url": "https://example.com/hook"} | params).problems(Egress())
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"url": "http://example.com"},
+        {"url": "https://example.com:8443/a/b?c=d&e=%20"},
+        {"url": "https://bücher.example/ä"},
+        {"url": "https://8.8.8.8/"},
+        {"url": "https://[2606:4700::1]:8443/"},
+        {"url": "https://example.com/@me"},
+        {"url": "https://example.com?who=a@b"},
+        {"bearer": "abc"},
+        {"basic": Basic(username="me", password="a:b")},
+        {"headers": {"X-Api-Key": "1", "content-type": "text/csv", "Authorization": "Key 1"}},
+        {"secret": SIGNING},
+        {"secret": "anything"},
+        {"method": "PUT", "batch": 1_000},
+    ],
+)
+def test_good_parameters_have_no_problems(params: dict[str, Any]) -> None:
+    assert problems(**params) == []
+
+
+ODD = "must not contain spaces, backslashes or control characters"
+
+
+@pytest.mark.parametrize(
+    "url, why",
+    [
+        ("ftp://example.com", "must be a whole URL with http or https and a host"),
+        ("file:///etc/passwd", "must be a whole URL with http or https and a host"),
+        ("example.com/hook", "must be a whole URL with http or https and a host"),
+        ("//example.com/hook", "must be a whole URL with http or https and a host"),
+        ("http:///hook", "must be a whole URL with http or https and a host"),
+        ("https:example.com", "must be a whole URL with http or https and a host"),
+        ("https://[::1/", "is not a URL"),
+        ("https://example.com:99999/", "is not a URL"),
+        ("https://example.com:0/", "must not have the port 0"),
+        ("https://me:pw@example.com/", "must not contain a user name or password"),
+        ("https://me@example.com/", "must not contain a user name or password"),
+        ("https://@example.com/", "must not contain a user name or password"),
+        ("https://example.com/#top", "must not have a fragment"),
+        ("https://example.com/#", "must not have a fragment"),
+        ("https://exam ple.com/", ODD),
+        ("https://example.com/\r\nX: y", ODD),
+        ("https://example.com\\@10.0.0.1/", ODD),
+        ("http://127.0.0.1/", "127.0.0.1 is not a public address and may not be reached"),
+        ("http://127.1/", "127.0.0.1 is not a public address and may not be reached"),
+        ("http://2130706433/", "127.0.0.1 is not a public address and may not be reached"),
+        ("http://①②⑦.0.0.1/", "127.0.0.1 is not a public address and may not be reached"),
+        ("http://[::1]/", "::1 is not a public address and may not be reached"),
+        ("http://[fe80::1%25lo]/", "an address with a zone may not be reached"),
+        ("http://134744072/", "must have the address spelled 8.8.8.8"),
+        ("http://a..b/", "this is not the name of a host"),
+    ],
+)
+def test_a_url_that_cannot_be_taken(url: str, why: str) -> None:
+    assert problems(url=url) == [("url", why)]
+
+
+@pytest.mark.parametrize(
+    "headers, why",
+    [
+        ({name: "x"}, f"{name} cannot be set")
+        for name in (
+            *("Host", "content-length", "Transfer-Encoding", "CONNECTION", "Idempotency-Key"),
+            *("webhook-id", "Webhook-Signature", "webhook-anything", "Expect", "Upgrade", "TE"),
+        )
+    ]
+    + [
+        ({name: "x"}, "a name has characters that are not allowed in the name of a header")
+        for name in ("", "X A", "X:A", "X\r\nA", "X\n", "Ä", "X\0", "x" * 129)
+    ]
+    + [
+        ({"X-A": value}, "X-A must be plain text on one line")
+        for value in ("a\r\nb", "a\n", "\0", "ä", "\x7f")
+    ],
+)
+def test_headers_that_cannot_be_set(headers: dict[str, str], why: str) -> None:
+    assert problems(headers=headers) == [("headers", why)]
+
+
+def test_a_header_can_be_there_only_once() -> None:
+    assert ("headers", "x-a is there twice") in problems(headers={"X-A": "1", "x-a": "2"})
+
+
+@pytest.mark.parametrize(
+    "params, field",
+    [
+        ({"bearer": "a", "basic": Basic(username="me", password="pw")}, "basic"),
+        ({"bearer": "a", "headers": {"AUTHORIZATION": "b"}}, "headers"),
+        ({"bearer": "a\nb"}, "bearer"),
+        ({"basic": Basic(username="a:b", password="pw")}, "basic"),
+        ({"secret": "whsec_"}, "secret"),
+        ({"secret": "whsec_not base64"}, "secret"),
+        ({"secret": "whsec_abc"}, "secret"),
+    ],
+)
+def test_credentials_that_cannot_be_used(params: dict[str, Any], field: str) -> None:
+    assert [where for where, _ in problems(**params)] == [field]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        '{"url": ""}',
+        '{"url": "https://example.com", "method": "GET"}',
+        '{"url": "https://example.com", "batch": 0}',
+        '{"url": "https://example.com", "batch": 1001}',
+        '{"url": "https://example.com", "bearer": ""}',
+        '{"url": "https://example.com", "uri": ""}',
+        '{"url": "https://example.com", "basic": {"username": "me"}}',
+        '{"url": "https://example.com", "headers": {"X-A": 1}}',
+        json.dumps({"url": "https://example.com/" + "x" * 2_048}),
+        json.dumps({"url": "https://example.com", "headers": {f"X-{n}": "1" for n in range(51)}}),
+    ],
+)
+def test_parameters_that_do_not_fit_the_schema(text: str) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(text, type=HttpParams)
+
+
+def test_the_schema_tells_what_is_secret() -> None:
+    (schema,), parts = msgspec.json.schema_components([HttpParams], ref_template="{name}")
+    fields = parts[schema["$ref"]]["properties"]
+    assert fields["headers"]["additionalProperties"]["writeOnly"]
+    assert fields["bearer"]["anyOf"][0]["writeOnly"]
+    assert fields["secret"]["anyOf"][0]["writeOnly"]
+    assert parts["Basic"]["properties"]["password"]["writeOnly"]
+    assert all("description" in fields[name] for name in ("url", "method", "headers", "batch"))
+
+
+# --- a look without sending ---
+
+
+def test_what_would_be_sent_is_shown_without_its_secrets() -> None:
+    params = HttpParams(
+        url="https://example.com/hook",
+        method="PUT",
+        headers={"X-Key": "hunter2"},
+        bearer="hunter3",
+        secret="hunter4",
+    )
+    request = Http(params, LOOPBACK).describe(parcel(b"21.5", content_type="text/plain"))
+    assert msgspec.to_builtins(request) == {
+        "method": "PUT",
+        "url": "https://example.com/hook",
+        "headers": {
+            "User-Agent": f"longwire/{__version__}",
+            "X-Key": MASK,
+            "Authorization": f"Bearer {MASK}",
+            "webhook-id": "msg_1",
+            "webhook-timestamp": str(NOON // SECOND),
+            "webhook-signature": f"v1,{MASK}",
+            "Idempotency-Key": "msg_1",
+            "Content-Type": "text/plain",
+        },
+        "body": "21.5",
+    }
+
+
+def test_a_password_is_not_shown_either_and_a_body_need_not_be_text() -> None:
+    params = HttpParams(url="https://example.com", basic=Basic(username="me", password="hunter2"))
+    request = Http(params, LOOPBACK).describe(parcel(b"\xff"))
+    assert request.headers["Authorization"] == f"Basic {MASK}"
+    assert request.body == "\ufffd"
+
+
+def test_what_is_shown_is_what_is_sent() -> None:
+    params: Callable[[str], HttpParams] = lambda url: HttpParams(url=url, batch=3)  # noqa: E731
+    with Receiver() as receiver:
+        send(params(receiver.url), parcel(b"1", b"2"))
+        (request,) = receiver.requests
+        shown = Http(params(receiver.url), LOOPBACK).describe(parcel(b"1", b"2"))
+    assert shown.body.encode() == request.body
+    assert (
+        shown.headers.items()
+        == {name: request.headers[name.lower()] for name in shown.headers}.items()
+    )

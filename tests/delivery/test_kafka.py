@@ -1,0 +1,573 @@
+"""Kafka: what a cluster gets, when it counts as delivered, and what is said when it is not.
+
+There is a stand-in instead of a cluster, which speaks the protocol and keeps count as brokers do.
+"""
+
+import asyncio
+import gc
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from aiokafka import errors
+
+from longwire.delivery.destinations.base import Delivered, Outcome, Refused, Unreachable
+from longwire.delivery.destinations.kafka import (
+    BATCH_BYTES_MAX,
+    PATIENCE_S,
+    Kafka,
+    KafkaParams,
+    fit_for_topic,
+)
+from longwire.delivery.destinations.lines import trusting
+from longwire.delivery.egress import Egress
+from tests.delivery.brokers import Relay, a_message, a_parcel, free_port, self_signed
+from tests.delivery.kafka_standin import KafkaStandin
+
+HERE = ("127.0.0.1/32", "::1/128")
+LOST = Unreachable("the connection was lost")
+DENIED = "127.0.0.2 is not a public address and may not be reached"
+
+
+def a_destination(port: int, allowed: Sequence[str] = HERE, **params: Any) -> Kafka:
+    told = {"brokers": f"127.0.0.1:{port}", "topic": "readings"} | params
+    return Kafka(msgspec.convert(told, KafkaParams), Egress(allowed))
+
+
+def story(tell: Callable[[], Awaitable[None]]) -> None:
+    """Run it, and see that nothing is left over and nothing was complained about."""
+    complaints: list[dict[str, Any]] = []
+
+    async def told() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, what: complaints.append(what))
+        await tell()
+        deadline = time.monotonic() + 2
+        while len(asyncio.all_tasks()) > 1 and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        gc.collect()
+
+    asyncio.run(told())
+    assert complaints == []
+
+
+async def sent_once(destination: Kafka, **changes: Any) -> Outcome:
+    try:
+        return await destination.send(a_parcel(**changes))
+    finally:
+        await destination.close()
+
+
+# --- what arrives ---
+
+
+def test_a_message_arrives_once_with_its_device_as_the_key_and_its_id() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            assert await sent_once(a_destination(broker.port)) == Delivered()
+        (record,) = broker.stored
+        assert (record.topic, record.key, record.value) == (
+            "readings",
+            b"device_1",
+            b'{"data":"21.5"}',
+        )
+        assert record.headers == {"id": b"msg_1", "content-type": b"application/json"}
+
+    story(tell)
+
+
+def test_an_empty_body_arrives_as_an_empty_body() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            assert await sent_once(a_destination(broker.port), body=b"") == Delivered()
+        assert [record.value for record in broker.stored] == [b""]
+
+    story(tell)
+
+
+def test_a_hundred_messages_at_once_share_a_producer_and_all_arrive_once() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            destination = a_destination(broker.port)
+            parcels = [a_parcel(id=f"msg_{n}", device_id=f"device_{n % 7}") for n in range(100)]
+            outcomes = await asyncio.gather(*map(destination.send, parcels))
+            await destination.close()
+        assert outcomes == [Delivered()] * 100
+        assert sorted(record.headers["id"] for record in broker.stored) == sorted(
+            f"msg_{n}".encode() for n in range(100)
+        )
+        assert broker.producers == 1
+        # What one device says stays in one partition, where it has an order.
+        assert len({(record.key, record.partition) for record in broker.stored}) == 7
+
+    story(tell)
+
+
+def test_the_topic_is_made_of_what_the_message_says() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            broker.topics = {"data.thermo_meter_2"}
+            destination = a_destination(broker.port, topic="{kind}.{deviceType}")
+            assert await sent_once(destination, device_type="thermo/meter 2") == Delivered()
+
+    story(tell)
+
+
+def test_a_login_in_clear_and_one_by_proof_are_both_made() -> None:
+    async def tell() -> None:
+        for mechanism in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
+            async with KafkaStandin() as broker:
+                broker.login = (mechanism, "alice", "s3cret")
+                destination = a_destination(
+                    broker.port, mechanism=mechanism, username="alice", password="s3cret"
+                )
+                assert await sent_once(destination) == Delivered(), mechanism
+
+    story(tell)
+
+
+@pytest.mark.parametrize(
+    ("named", "outcome"),
+    [
+        ("localhost", Delivered()),
+        ("elsewhere.example", Unreachable("the certificate was not accepted")),
+    ],
+)
+def test_a_certificate_must_be_trusted_and_be_the_host_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, outcome: Outcome
+) -> None:
+    certificate, key = self_signed(tmp_path, named)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    trusting.cache_clear()
+
+    async def tell() -> None:
+        async with KafkaStandin(tls=server_side(certificate, key)) as broker:
+            broker.advertised = ("localhost", broker.port)
+            destination = a_destination(0, brokers=f"localhost:{broker.port}", tls=True)
+            assert await sent_once(destination) == outcome
+
+    try:
+        story(tell)
+    finally:
+        trusting.cache_clear()
+
+
+def server_side(certificate: Path, key: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+# --- what does not arrive, and why ---
+
+
+def test_a_certificate_that_nobody_vouches_for_is_not_accepted(tmp_path: Path) -> None:
+    async def tell() -> None:
+        async with KafkaStandin(tls=server_side(*self_signed(tmp_path))) as broker:
+            outcome = await sent_once(a_destination(broker.port, tls=True))
+        assert outcome == Unreachable("the certificate was not accepted")
+
+    story(tell)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "outcome"),
+    [
+        (
+            errors.TopicAuthorizationFailedError,
+            Refused("the broker does not let this login write to the topic"),
+        ),
+        (errors.PolicyViolationError, Refused("the broker did not take the message")),
+        (errors.InvalidRequiredAcksError, Refused("the broker did not take the message")),
+        # Small as it is, it may have shared a batch with others.
+        (
+            errors.MessageSizeTooLargeError,
+            Refused("the message is larger than the broker takes"),
+        ),
+    ],
+)
+def test_what_the_broker_refuses_is_said_in_our_words(
+    refusal: type[Exception], outcome: Outcome
+) -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            broker.refuses = refusal
+            assert await sent_once(a_destination(broker.port)) == outcome
+
+    story(tell)
+
+
+def test_a_large_message_that_the_broker_does_not_take_is_not_tried_again() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            broker.refuses = errors.MessageSizeTooLargeError
+            destination = a_destination(broker.port)
+            outcome = await sent_once(destination, body=b"x" * (BATCH_BYTES_MAX + 1))
+        assert outcome == Refused("the message is larger than the broker takes", is_final=True)
+
+    story(tell)
+
+
+def test_a_message_beyond_what_any_broker_takes_does_not_even_leave() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            outcome = await sent_once(a_destination(broker.port), body=b"x" * 2_000_000)
+        assert outcome == Refused("the message is larger than the broker takes", is_final=True)
+        assert broker.stored == []
+
+    story(tell)
+
+
+def test_what_passes_by_itself_is_waited_out_for_a_while_and_then_said() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            broker.refuses = errors.NotEnoughReplicasError
+            destination = a_destination(broker.port)
+            began = time.monotonic()
+            outcome = await destination.send(a_parcel())
+            assert outcome == Refused("too few replicas of the topic are in step")
+            assert PATIENCE_S <= time.monotonic() - began < PATIENCE_S + 2
+
+            broker.refuses = None
+            assert await sent_once(destination, id="msg_2") == Delivered()
+        assert [record.headers["id"] for record in broker.stored] == [b"msg_2"]
+
+    story(tell)
+
+
+def test_a_refused_message_does_not_spoil_the_count_for_the_next() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            destination = a_destination(broker.port)
+            broker.refuses = errors.PolicyViolationError
+            await destination.send(a_parcel())
+            broker.refuses = None
+            assert await sent_once(destination, id="msg_2") == Delivered()
+
+    story(tell)
+
+
+def test_a_broker_that_has_lost_count_gets_a_new_producer_at_once() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            destination = a_destination(broker.port)
+            await destination.send(a_parcel())
+            broker._counts.clear()
+            assert await sent_once(destination, id="msg_2") == Delivered()
+        assert [record.headers["id"] for record in broker.stored] == [b"msg_1", b"msg_2"]
+        assert broker.producers == 2
+
+    story(tell)
+
+
+def test_a_topic_that_does_not_exist_is_named_as_the_reason() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            broker.topics = set()
+            destination = a_destination(broker.port)
+            assert await sent_once(destination) == Refused("there is no such topic")
+
+    story(tell)
+
+
+def test_a_topic_that_is_hidden_from_the_login_is_named_as_the_reason() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            broker.refuses_topics = errors.TopicAuthorizationFailedError
+            outcome = await sent_once(a_destination(broker.port))
+        assert outcome == Refused("the broker does not let this login write to the topic")
+
+    story(tell)
+
+
+@pytest.mark.parametrize(
+    ("login", "reason"),
+    [
+        (("PLAIN", "alice", "other"), "the broker did not accept the login"),
+        (("SCRAM-SHA-256", "alice", "other"), "the broker does not take logins of this mechanism"),
+    ],
+)
+def test_a_login_that_is_not_accepted_is_said_without_the_brokers_words(
+    login: tuple[str, str, str], reason: str
+) -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            broker.login = login
+            destination = a_destination(broker.port, username="alice", password="s3cret")
+            assert await sent_once(destination) == Refused(reason)
+
+    story(tell)
+
+
+def test_a_broker_that_wants_to_keep_us_busy_with_a_login_is_left() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            broker.login = ("SCRAM-SHA-256", "alice", "s3cret")
+            broker.iterations = 2_000_000_000
+            destination = a_destination(
+                broker.port, mechanism="SCRAM-SHA-256", username="alice", password="s3cret"
+            )
+            outcome = await asyncio.wait_for(sent_once(destination), 2)
+        assert outcome == Unreachable("the other side gave an answer that was not understood")
+
+    story(tell)
+
+
+def test_what_answers_and_is_no_kafka_is_not_believed() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(10)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        await reader.read()
+        writer.close()
+
+    async def tell() -> None:
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            assert await sent_once(a_destination(port)) == LOST
+
+    story(tell)
+
+
+# --- the guard ---
+
+
+def test_a_broker_may_not_lead_to_an_address_that_we_may_not_reach() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as inside, KafkaStandin() as broker:
+            broker.advertised = ("127.0.0.2", inside.port)
+            outcome = await sent_once(a_destination(broker.port))
+        assert outcome == Unreachable(DENIED, is_final=True)
+        assert inside.connections == 0
+
+    story(tell)
+
+
+def test_a_broker_may_lead_to_an_address_that_is_allowed() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as other, KafkaStandin() as broker:
+            broker.advertised = ("127.0.0.1", other.port)
+            assert await sent_once(a_destination(broker.port)) == Delivered()
+        assert len(other.stored) == 1
+
+    story(tell)
+
+
+def test_a_broker_that_moves_later_is_still_followed_only_where_allowed() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            destination = a_destination(broker.port)
+            assert await destination.send(a_parcel()) == Delivered()
+            broker.advertised = ("127.0.0.2", broker.port)
+            broker.forgotten_answers = 2  # the first makes the producer look where it is now
+            outcome = await sent_once(destination, id="msg_2")
+        assert outcome == Unreachable(DENIED, is_final=True)
+
+    story(tell)
+
+
+def test_an_address_that_may_not_be_reached_is_not_even_tried() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            outcome = await sent_once(a_destination(broker.port, allowed=["10.0.0.0/8"]))
+        assert outcome == Unreachable(
+            "127.0.0.1 is not a public address and may not be reached", is_final=True
+        )
+        assert broker.connections == 0
+
+    story(tell)
+
+
+def test_one_broker_that_may_be_reached_is_enough() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            brokers = ["127.0.0.2:9", f"127.0.0.1:{free_port()}", f"127.0.0.1:{broker.port}"]
+            assert await sent_once(a_destination(broker.port, brokers=brokers)) == Delivered()
+
+    story(tell)
+
+
+# --- trouble on the way ---
+
+
+def test_a_broker_that_is_away_is_said_to_be_and_gets_the_message_when_it_is_back() -> None:
+    async def tell() -> None:
+        port = free_port()
+        destination = a_destination(port)
+        assert await destination.send(a_parcel()) == Unreachable("connection refused")
+        async with KafkaStandin(port) as broker:
+            assert await destination.send(a_parcel()) == Delivered()
+        assert isinstance(await destination.send(a_parcel(id="msg_2")), Unreachable)
+        async with KafkaStandin(port) as again:
+            assert await sent_once(destination, id="msg_2") == Delivered()
+        assert [len(broker.stored), len(again.stored)] == [1, 1]
+
+    story(tell)
+
+
+def test_a_message_whose_confirmation_got_lost_is_stored_once() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            broker.forgotten_answers = 1
+            assert await sent_once(a_destination(broker.port)) == Delivered()
+        assert len(broker.stored) == 1
+
+    story(tell)
+
+
+def test_a_broker_that_falls_silent_costs_nothing_after_it_speaks_again() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            destination = a_destination(broker.port)
+            await destination.send(a_parcel())
+            broker.is_silent = True
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(destination.send(a_parcel(id="msg_2")), 0.2)
+            broker.is_silent = False
+            assert await destination.send(a_parcel(id="msg_2")) == Delivered()
+            assert await sent_once(destination, id="msg_3") == Delivered()
+        # The second may be there twice: both times under the same id.
+        assert {record.headers["id"] for record in broker.stored} == {b"msg_1", b"msg_2", b"msg_3"}
+
+    story(tell)
+
+
+def test_giving_up_on_a_broker_that_never_answered_leaves_nothing_behind() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            broker.is_silent = True
+            destination = a_destination(broker.port)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(destination.send(a_parcel()), 0.2)
+            broker.is_silent = False
+            assert await sent_once(destination) == Delivered()
+
+    story(tell)
+
+
+def test_one_who_gives_up_takes_the_producer_from_nobody_else() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker, Relay(broker.port) as relay:
+            broker.advertised = ("127.0.0.1", relay.port)
+            destination = a_destination(relay.port)
+            relay.fall_silent()
+            patient = asyncio.create_task(destination.send(a_parcel(id="patient")))
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(destination.send(a_parcel(id="hasty")), 0.1)
+            relay.speak()
+            assert await patient == Delivered()
+            await destination.close()
+
+    story(tell)
+
+
+def test_closing_in_the_middle_of_a_send_ends_it() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            destination = a_destination(broker.port)
+            await destination.send(a_parcel())
+            broker.is_silent = True
+            sending = asyncio.create_task(destination.send(a_parcel(id="msg_2")))
+            await asyncio.sleep(0.05)
+            await destination.close()
+            assert await sending == LOST
+
+    story(tell)
+
+
+def test_closing_while_the_connection_is_being_made_ends_it() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            broker.is_silent = True
+            destination = a_destination(broker.port)
+            sending = asyncio.create_task(destination.send(a_parcel()))
+            await asyncio.sleep(0.05)
+            await destination.close()
+            assert await sending == LOST
+
+    story(tell)
+
+
+# --- what can be told ---
+
+
+@pytest.mark.parametrize(
+    ("params", "wrong"),
+    [
+        ({}, []),
+        ({"brokers": "kafka.example.com"}, []),
+        ({"brokers": ["a.example.com:9092", "[2606:4700::1]:9093"]}, []),
+        ({"brokers": "a.example.com:9092, b.example.com:9092"}, []),
+        ({"topic": "{groupId}.{kind}-x_1"}, []),
+        ({"username": "alice", "password": "s3cret", "mechanism": "SCRAM-SHA-512"}, []),
+        ({"brokers": "a.example.com:9092,"}, ["brokers"]),
+        ({"brokers": "a.example.com:0"}, ["brokers"]),
+        ({"brokers": "user:secret@a.example.com:9092"}, ["brokers"]),
+        ({"brokers": "a.example.com:9092/x"}, ["brokers"]),
+        ({"brokers": "a.example.com\r\n:9092"}, ["brokers"]),
+        ({"brokers": ",".join(["a.example.com"] * 21)}, ["brokers"]),
+        ({"brokers": "a.example.com:9092,10.0.0.1:9092"}, ["brokers"]),
+        ({"brokers": "2130706433:9092"}, ["brokers"]),
+        ({"brokers": ["[::1]:9092"]}, ["brokers"]),
+        ({"topic": "{deviceName}"}, ["topic"]),
+        ({"topic": "a{kind"}, ["topic"]),
+        ({"topic": "a/b"}, ["topic"]),
+        ({"topic": "a\0b"}, ["topic"]),
+        ({"topic": ".."}, ["topic"]),
+        ({"username": "alice"}, ["username"]),
+        ({"password": "s3cret"}, ["password"]),
+        ({"username": "alice", "password": "a\0b"}, ["username"]),
+    ],
+)
+def test_what_is_wrong_with_parameters(params: dict[str, Any], wrong: list[str]) -> None:
+    told = {"brokers": "a.example.com:9092", "topic": "readings"} | params
+    problems = msgspec.convert(told, KafkaParams).problems(Egress())
+    assert [name for name, _ in problems] == wrong
+    assert "secret" not in str(problems)
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"brokers": []},
+        {"brokers": ""},
+        {"topic": ""},
+        {"mechanism": "GSSAPI"},
+        {"acks": "0"},
+    ],
+)
+def test_what_is_no_parameter_at_all(params: dict[str, Any]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(
+            {"brokers": "a.example.com:9092", "topic": "readings"} | params, KafkaParams
+        )
+
+
+@pytest.mark.parametrize(
+    ("value", "fit"), [("abc-1.2_3", "abc-1.2_3"), ("a/b c", "a_b_c"), ("é\n", "__"), ("", "_")]
+)
+def test_fit_for_topic(value: str, fit: str) -> None:
+    assert fit_for_topic(value) == fit
+
+
+def test_a_topic_that_gets_too_long_is_refused_for_good() -> None:
+    async def tell() -> None:
+        destination = a_destination(9, topic="{deviceId}.{deviceId}")
+        outcome = await sent_once(destination, device_id="x" * 200)
+        assert outcome == Refused("the name of the topic is too long", is_final=True)
+
+    story(tell)
+
+
+def test_what_would_be_sent_can_be_looked_at_without_the_password() -> None:
+    destination = a_destination(9092, topic="{kind}", username="alice", password="s3cret")
+    request = destination.describe(a_parcel())
+    assert msgspec.to_builtins(request) == {
+        "method": "PRODUCE",
+        "url": "kafka://127.0.0.1:9092/data",
+        "headers": {"key": "device_1", "id": "msg_1", "content-type": "application/json"},
+        "body": a_message().body.decode(),
+    }

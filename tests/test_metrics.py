@@ -33,6 +33,14 @@ from tests.reports import (
 )
 from tests.world import Person, TurnableClock, World, ok, refused
 
+DELIVERY_TOTALS = [
+    f"totalConnector{noun}{end}"
+    for noun, ends in (
+        ("Message", ("Started", "Processing", "Processed", "Error")),
+        ("RetryMessage", ("Started", "Processed", "Error")),
+    )
+    for end in ends
+]
 NONE = dict.fromkeys(KINDS, 0)
 EIGHT: Moment = 1_800_000_000 * SECOND + 8 * HOUR - 1_800_000_000 * SECOND % DAY
 
@@ -103,7 +111,8 @@ class Ledger:
     def totals(self, begin: Moment, end: Moment) -> Body:
         kinds = Counter(kind for _, kind, _ in self.within(begin, end))
         totals = {TOTALS[kind]: kinds[kind] for kind in KINDS}
-        return {**totals, "totalDeviceMessage": sum(kinds.values())}
+        nothing = dict.fromkeys(DELIVERY_TOTALS, 0)  # there is no connector
+        return {**totals, **nothing, "totalDeviceMessage": sum(kinds.values())}
 
     def active(self, begin: Moment, end: Moment) -> set[str]:
         return {sensor for _, _, sensor in self.within(begin, end)}
@@ -115,6 +124,8 @@ class Ledger:
             "groupId": group,
             "beginDate": date_text(begin),
             "endDate": date_text(end),
+            "activeConnectors": [],
+            "numberActiveConnectors": 0,
             **self.totals(begin, end),
             "items": [
                 {

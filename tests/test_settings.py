@@ -24,6 +24,7 @@ COUNTED = {
     "characters",
     "records",
     "days",
+    "flight",
 }
 
 
@@ -51,7 +52,7 @@ def test_every_setting_has_a_reason_and_every_number_a_unit(each: Any) -> None:
     assert len(each.reason) > 10, "why is it so?"
     assert each.flag == "--" + each.name.replace("_", "-")
     assert each.variable == "LONGWIRE_" + each.name.upper()
-    if isinstance(each.default, int | float):
+    if isinstance(each.default, int | float) and not isinstance(each.default, bool):
         words = each.name.split("_")
         assert words[-1] == "s" or COUNTED & set(words), "of what?"
 

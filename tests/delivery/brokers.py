@@ -12,19 +12,22 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Self, TypeVar
 
+import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from longwire.delivery.destinations.base import Message, Parcel
+from longwire.delivery.destinations.lines import trusting
 
 START_TIMEOUT_S = 10.0
+STORY_TIMEOUT_S = 20.0
 
 NATS_SERVER = Path(sys.executable).parent / "nats-server"
 MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
@@ -96,59 +99,80 @@ def running(broker: AnyBroker) -> Iterator[AnyBroker]:
         broker.stop()
 
 
-class Impostor:
-    """Listens, greets, answers to whatever it hears, and writes that down."""
+class Listener:
+    """Takes connections on a port of its own, and counts them."""
 
-    def __init__(self, greeting: bytes = b"", *answers: bytes) -> None:
-        self._greeting = greeting
-        self._answers = answers
-        self.heard = b""
+    def __init__(self) -> None:
         self.connections = 0
-
-    async def __aenter__(self) -> "Impostor":
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._server.close()
-        await self._server.wait_closed()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        try:
-            writer.write(self._greeting)
-            for answer in self._answers:
-                self.heard += await reader.read(65_536)
-                writer.write(answer)
-                await writer.drain()
-            while block := await reader.read(65_536):
-                self.heard += block
-        except ConnectionError:
-            pass
-        finally:
-            writer.transport.abort()
-
-
-class Relay:
-    """Passes bytes on to a port of this machine, as long as it is told to."""
-
-    def __init__(self, target: int) -> None:
-        self._target = target
         self._ends: list[asyncio.StreamWriter] = []
-        self._speaks = asyncio.Event()
-        self._speaks.set()
-        self.connections = 0
+        self._serving: set[asyncio.Task[Any]] = set()
 
-    async def __aenter__(self) -> "Relay":
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._take, "127.0.0.1", 0)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
         self.cut()
-        await self._server.wait_closed()
+        if self._serving:
+            await asyncio.wait(self._serving)
+
+    def cut(self) -> None:
+        """End all connections there are."""
+        for end in self._ends:
+            end.transport.abort()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """What a connection is for; it ends with it."""
+
+    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self._ends.append(writer)
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        try:
+            await self.serve(reader, writer)
+        except* OSError:
+            pass
+        finally:
+            writer.transport.abort()
+            self._serving.discard(task)
+
+
+class Impostor(Listener):
+    """Greets, answers to whatever it hears, and writes that down."""
+
+    def __init__(self, greeting: bytes = b"", *answers: bytes, hangs_up: bool = False) -> None:
+        super().__init__()
+        self._greeting = greeting
+        self._answers = answers
+        self._hangs_up = hangs_up
+        self.heard = b""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(self._greeting)
+        for answer in self._answers:
+            self.heard += await reader.read(65_536)
+            writer.write(answer)
+            await writer.drain()
+        while not self._hangs_up and (block := await reader.read(65_536)):
+            self.heard += block
+
+
+class Relay(Listener):
+    """Passes bytes on to another port of this machine, as long as it is told to."""
+
+    def __init__(self, target: int) -> None:
+        super().__init__()
+        self._target = target
+        self._speaks = asyncio.Event()
+        self._speaks.set()
+
+    async def __aexit__(self, *_: object) -> None:
+        self.speak()
+        await super().__aexit__()
 
     def fall_silent(self) -> None:
         """Connections stay, and new ones are taken; nothing comes back on any."""
@@ -157,34 +181,28 @@ class Relay:
     def speak(self) -> None:
         self._speaks.set()
 
-    def cut(self) -> None:
-        for end in self._ends:
-            end.transport.abort()
-        self._ends.clear()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         back, forth = await asyncio.open_connection("127.0.0.1", self._target)
-        self._ends += [writer, forth]
+        self._ends.append(forth)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._pass(reader, forth))
+            group.create_task(self._pass(back, writer, self._speaks))
+
+    @staticmethod
+    async def _pass(
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        gate: asyncio.Event | None = None,
+    ) -> None:
         try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._pass(reader, forth, is_answer=False))
-                group.create_task(self._pass(back, writer, is_answer=True))
-        except* OSError:
-            pass
+            while block := await reader.read(65_536):
+                if gate is not None:
+                    await gate.wait()
+                writer.write(block)
+                await writer.drain()
         finally:
             writer.transport.abort()
-            forth.transport.abort()
-
-    async def _pass(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, is_answer: bool
-    ) -> None:
-        while block := await reader.read(65_536):
-            if is_answer:
-                await self._speaks.wait()
-            writer.write(block)
-            await writer.drain()
-        raise ConnectionResetError
+        raise ConnectionResetError  # which ends the other direction
 
 
 def a_message(**changes: object) -> Message:
@@ -203,6 +221,26 @@ def a_message(**changes: object) -> Message:
 def a_parcel(**changes: object) -> Parcel:
     message = a_message(**changes)
     return Parcel(id=message.id, messages=[message])
+
+
+def told(story: Coroutine[Any, Any, Any]) -> Any:
+    """How a story ends; it does end."""
+
+    async def bounded() -> Any:
+        async with asyncio.timeout(STORY_TIMEOUT_S):
+            return await story
+
+    return asyncio.run(bounded())
+
+
+@contextmanager
+def trusted(certificate: Path) -> Iterator[None]:
+    """This process trusts a certificate, for a while."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(certificate))
+        trusting.cache_clear()
+        yield
+    trusting.cache_clear()
 
 
 def free_port() -> int:

@@ -130,7 +130,7 @@ class _Conversation:
 
     def answer(self, request: io.BytesIO) -> bytes | None:
         header = RequestHeader_v1.SCHEMA.decode(request)
-        kind = next(each for each in SPOKEN if each.API_KEY == header[0])
+        kind = next(each for each in SPOKEN if header[0] == each.API_KEY)
         asked = kind.decode(request)
         before_login = (admin.ApiVersionRequest_v0, *SPOKEN[1:3])
         if not self._is_let_in and kind not in before_login:

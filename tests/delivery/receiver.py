@@ -171,8 +171,23 @@ class Receiver:
 
     async def _down(self) -> None:
         if self._server is not None:
+            # A connection that was just accepted trips over a server that is closed by now.
+            for listening in self._server.sockets:
+                self._loop.remove_reader(listening.fileno())
+            await asyncio.sleep(0)
             self._server.close()
             self._server = None
+        await self._drop_all()
+        # Those that were still shaking hands.
+        accepting = asyncio.all_tasks() - {asyncio.current_task()}
+        if accepting:
+            _, stuck = await asyncio.wait(accepting, timeout=1)
+            for task in stuck:
+                task.cancel()
+        await self._drop_all()
+
+    async def _drop_all(self) -> None:
+        await asyncio.sleep(0)
         for connection in list(self._open):
             connection.transport.abort()
             await connection.gone.wait()
@@ -227,7 +242,8 @@ class _Connection(asyncio.Protocol):
         except httptools.HttpParserCallbackError:
             raise  # a mistake in the test
         except httptools.HttpParserError:
-            self.transport.abort()
+            self.transport.write(Answer(status=400).encoded())
+            self.transport.close()
 
     def on_message_begin(self) -> None:
         self._path, self._headers, self._body = "", {}, []

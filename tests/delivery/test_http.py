@@ -213,7 +213,8 @@ def test_a_signature_covers_the_id_the_time_and_the_body(changed: str) -> None:
     if changed == "body":
         body += b" "
     else:
-        headers[changed] = f"1{headers[changed][1:-1]}1"
+        # An earlier second, or another id.
+        headers[changed] = str(int(headers[changed]) - 1) if "time" in changed else "msg_2"
     with pytest.raises(WebhookVerificationError):
         Webhook(SIGNING).verify(body, headers)
 
@@ -294,7 +295,7 @@ def test_the_other_side_may_ask_for_time(status: int) -> None:
         ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
         ("Wed, 14 Nov 2033 22:13:20 GMT", 3_600),
         ("Fri, 31 Dec 9999 23:59:59 GMT", 3_600),
-        ("Mon, 01 Jan 0001 00:00:00 +2359", None),
+        ("Mon, 01 Jan 0001 00:00:00 +2359", 0),
         ("Tue, 99 Nov 2023 99:99:99 GMT", None),
         ("Tue, 14 Nov 99999999999999 22:14:20 GMT", None),
     ],
@@ -401,7 +402,8 @@ def test_a_receiver_that_is_down_refuses_and_one_that_is_back_is_found() -> None
         await webhook.close()
         return outcomes
 
-    with Receiver() as receiver:
+    # It closes every connection by itself, so that going down shows in the next one only.
+    with Receiver(Answer(headers={"Connection": "close"})) as receiver:
         outcomes = run(story(receiver))
     assert outcomes == [Delivered(), Unreachable("the connection was refused"), Delivered()]
 

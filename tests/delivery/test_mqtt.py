@@ -7,7 +7,7 @@ has to be installed on the machine; without it those tests are skipped.
 import asyncio
 import queue
 import subprocess
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,19 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from longwire.delivery.destinations import connections
 from longwire.delivery.destinations.base import Delivered, Outcome, Refused, Unreachable
-from longwire.delivery.destinations.lines import trusting
 from longwire.delivery.destinations.mqtt import Mqtt, MqttParams, fit_for_topic
 from longwire.delivery.egress import Egress
 from tests.delivery import brokers
-from tests.delivery.brokers import Impostor, Mosquitto, Relay, a_parcel, running, self_signed
+from tests.delivery.brokers import (
+    Impostor,
+    Mosquitto,
+    Relay,
+    a_parcel,
+    running,
+    self_signed,
+    told,
+    trusted,
+)
 
 LOCAL = Egress(["127.0.0.0/8", "::1/128"])
 LOST = Unreachable("the connection was lost before the confirmation came")
@@ -61,14 +69,6 @@ def way(request: pytest.FixtureRequest) -> dict[str, Any]:
 def destination(port: int, egress: Egress = LOCAL, **params: Any) -> Mqtt:
     params = {"url": f"mqtt://127.0.0.1:{port}", "topic": "t/{deviceId}"} | params
     return Mqtt(MqttParams(**params), egress)
-
-
-def told(story: Coroutine[Any, Any, Any]) -> Any:
-    async def bounded() -> Any:
-        async with asyncio.timeout(20):
-            return await story
-
-    return asyncio.run(bounded())
 
 
 def sent(port: int, *messages: dict[str, Any], **params: Any) -> list[Outcome]:
@@ -277,18 +277,6 @@ def test_a_forbidden_topic_leaves_the_others_alone(tmp_path: Path) -> None:
 # --- encryption ---
 
 
-@pytest.fixture
-def trusted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]:
-    """Makes this process trust a certificate, for as long as the test runs."""
-
-    def trust(certificate: Path) -> None:
-        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        trusting.cache_clear()
-
-    yield trust
-    trusting.cache_clear()
-
-
 def encrypted_server(folder: Path, certificate: Path, key: Path) -> brokers.Nats:
     tls = f'tls {{ cert_file: "{certificate}", key_file: "{key}" }}'
     return brokers.Nats(folder, mqtt_extra=tls)
@@ -308,12 +296,11 @@ def test_a_certificate_that_nobody_vouches_for_is_not_accepted(tmp_path: Path) -
     ],
 )
 def test_a_certificate_must_be_trusted_and_be_the_host_s(
-    tmp_path: Path, trusted: Callable[[Path], None], named: str, outcome: Outcome
+    tmp_path: Path, named: str, outcome: Outcome
 ) -> None:
     certificate, key = self_signed(tmp_path, named)
-    trusted(certificate)
     messages = [{"id": str(number), "body": b"x" * 10_000} for number in range(100)]
-    with running(encrypted_server(tmp_path, certificate, key)) as server:
+    with trusted(certificate), running(encrypted_server(tmp_path, certificate, key)) as server:
         url = f"mqtts://localhost:{server.mqtt_port}"
         assert sent(0, *messages, url=url, version="3.1.1") == [outcome] * 100
 
@@ -464,7 +451,6 @@ def test_nothing_runs_on_after_closing(way: dict[str, Any]) -> None:
             await asyncio.sleep(0)
             await there.close()
             outcome = await sending
-        await asyncio.sleep(0.05)  # for the relay's own ends
         return outcome, asyncio.all_tasks() - {asyncio.current_task()}
 
     assert told(story()) == (LOST, set())

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,13 @@ import pytest
 
 from longwire.delivery.destinations import connections
 from longwire.delivery.destinations.base import Delivered, Outcome, Refused, Unreachable
-from longwire.delivery.destinations.lines import trusting
 from longwire.delivery.destinations.nats import Nats, NatsParams, fit_for_subject
 from longwire.delivery.egress import Egress
 from tests.delivery import brokers
-from tests.delivery.brokers import Impostor, Relay, a_parcel, running, self_signed
+from tests.delivery.brokers import Impostor, Relay, a_parcel, running, self_signed, told, trusted
 
 LOCAL = Egress(["127.0.0.0/8", "::1/128"])
+LOST = Unreachable("the connection was lost before the confirmation came")
 GREETING = {"server_id": "x", "version": "2.10.0", "headers": True, "max_payload": 1_048_576}
 
 
@@ -56,14 +56,6 @@ def stored(server: brokers.Nats, stream: str) -> int:
 def destination(port: int, subject: str, egress: Egress = LOCAL, **params: Any) -> Nats:
     params = {"url": f"nats://127.0.0.1:{port}", "subject": subject} | params
     return Nats(NatsParams(**params), egress)
-
-
-def told(story: Coroutine[Any, Any, Any]) -> Any:
-    async def bounded() -> Any:
-        async with asyncio.timeout(20):
-            return await story
-
-    return asyncio.run(bounded())
 
 
 def sent(port: int, subject: str, **params: Any) -> Outcome:
@@ -134,7 +126,7 @@ def test_a_message_whose_confirmation_was_lost_is_stored_once(
 
     assert outcomes == [
         Delivered(),
-        Unreachable("the connection was lost before the confirmation came"),
+        LOST,
         Delivered(),
     ]
     assert stored(server, subject) == 2
@@ -294,18 +286,6 @@ def test_a_token_is_a_login(tmp_path: Path) -> None:
 # --- encryption ---
 
 
-@pytest.fixture
-def trusted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Makes this process trust a certificate, for as long as the test runs."""
-
-    def trust(certificate: Path) -> None:
-        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-        trusting.cache_clear()
-
-    yield trust
-    trusting.cache_clear()
-
-
 def tls(certificate: Path, key: Path) -> str:
     return f'tls {{ cert_file: "{certificate}", key_file: "{key}" }}'
 
@@ -325,11 +305,10 @@ def test_a_certificate_that_nobody_vouches_for_is_not_accepted(tmp_path: Path, s
     ],
 )
 def test_a_certificate_must_be_trusted_and_be_the_host_s(
-    tmp_path: Path, trusted: Any, named: str, outcome: Outcome
+    tmp_path: Path, named: str, outcome: Outcome
 ) -> None:
     certificate, key = self_signed(tmp_path, named)
-    trusted(certificate)
-    with running(brokers.Nats(tmp_path, tls(certificate, key))) as server:
+    with trusted(certificate), running(brokers.Nats(tmp_path, tls(certificate, key))) as server:
         assert sent(server.port, "x", url=f"tls://localhost:{server.port}") == outcome
 
 
@@ -391,6 +370,34 @@ def test_something_that_is_no_nats_server_is_not_understood() -> None:
             return outcome
 
     assert told(story()) == Unreachable("the other side gave an answer that was not understood")
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"",  # hangs up
+        b"SURPRISE\r\n",
+        b"-ERR\r\n",
+        b"INFO {\r\n",
+        b"INFO " + b"[" * 60_000 + b"\r\n",
+        b"MSG x 1 1000000000\r\n" + b"x" * 200_000,
+        b"HMSG x 1 9 5\r\nNATS/1.0\r\n\r\n",
+        b"x" * 200_000,  # a line without end
+    ],
+)
+def test_a_server_that_talks_nonsense_is_left(nonsense: bytes) -> None:
+    async def story() -> tuple[Outcome, bytes]:
+        greeting = b"INFO " + json.dumps(GREETING).encode() + b"\r\n"
+        async with Impostor(greeting, b"PONG\r\n", nonsense, hangs_up=not nonsense) as impostor:
+            there = destination(impostor.port, "x")
+            outcome = await there.send(a_parcel())
+            await there.close()
+            return outcome, impostor.heard
+
+    outcome, heard = told(story())
+
+    assert outcome in (LOST, Unreachable("the connection was lost"))
+    assert b"CONNECT" in heard
 
 
 def test_a_silent_server_has_had_its_time_and_may_speak_the_next_time(
@@ -483,12 +490,11 @@ def test_nothing_runs_on_after_closing(server: brokers.Nats, subject: str) -> No
             await asyncio.sleep(0)
             await there.close()
             outcome = await sending
-        await asyncio.sleep(0.05)  # for the relay's own ends
         return outcome, asyncio.all_tasks() - {asyncio.current_task()}
 
     outcome, left = told(story())
 
-    assert outcome == Unreachable("the connection was lost before the confirmation came")
+    assert outcome == LOST
     assert not left
 
 

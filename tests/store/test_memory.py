@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 
+import httpx
 import pytest
 import sqlalchemy as sa
 from structlog.testing import capture_logs
@@ -186,30 +187,43 @@ def test_a_reader_that_began_before_a_change_leaves_nothing_old_behind(world: Wo
     assert world.read(role_name) == "Onlooker"
 
 
+@pytest.mark.parametrize("what", ["a group", "records"])
 def test_a_removed_member_is_refused_at_once_here_and_within_seconds_by_another_process(
-    make_world: Callable[..., World], engine: str
+    make_world: Callable[..., World], engine: str, what: str
 ) -> None:
     here = make_world()
     ada, bob = here.person("ada"), here.person("bob")
     group = ada.group()
+    device = ada.device(group)
+    ada.reports(device)
     ada.invite(bob, group, "viewer")
-    ok(bob.get("/group", groupId=group))
+    path, params, no = {
+        "a group": ("/group", {"groupId": group}, 400),
+        "records": ("/device/data", {"deviceId": device}, 404),
+    }[what]
+
+    def look(world: World) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {bob.token}"}
+        return world.http.get(path, params=params, headers=headers)
+
+    ok(look(here))
+    assert ok(look(here)), "by now it is remembered"
     assert upkeep.RIGHTS_WATCH_S <= 1, "two seconds are promised"
     if engine == "postgresql":
         there = World(here.settings, TurnableClock())
         try:
-            ok(there.http.get("/group", params={"groupId": group}, headers=bearer(bob.token)))
+            ok(look(there))
             ok(ada.delete("/group/user", groupId=group, userId=bob.id))
-            refused(bob.get("/group", groupId=group), 400, "groupId")
-            wait_for(lambda: is_refused(there, group, bob.token))
+            refused(look(here), no, *params)
+            wait_for(lambda: look(there).status_code == no)
         finally:
             there.stop()
         return
     # Beside the one process that serves the embedded database there are the operator's commands.
     ok(ada.delete("/group/user", groupId=group, userId=bob.id))
-    refused(bob.get("/group", groupId=group), 400, "groupId")
+    refused(look(here), no, *params)
     ada.invite(bob, group, "viewer")
-    ok(bob.get("/group", groupId=group))
+    ok(look(here))
     guest, _ = app.open_database(here.settings, TurnableClock(), is_guest=True)
 
     def remove(tx: Tx) -> None:
@@ -218,16 +232,7 @@ def test_a_removed_member_is_refused_at_once_here_and_within_seconds_by_another_
 
     guest.upgrade(remove)
     guest.close()
-    wait_for(lambda: is_refused(here, group, bob.token))
-
-
-def bearer(token: str | None) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token}"}
-
-
-def is_refused(world: World, group: str, token: str | None) -> bool:
-    answer = world.http.get("/group", params={"groupId": group}, headers=bearer(token))
-    return answer.status_code == 400
+    wait_for(lambda: look(here).status_code == no)
 
 
 def test_while_the_epoch_cannot_be_read_nothing_remembered_is_believed(

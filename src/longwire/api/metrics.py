@@ -13,13 +13,20 @@ from longwire.api.wire import Count, DateQuery, DateText, GroupId, Query, Reply
 
 
 class Totals(Reply):
-    """What happened: records stored, and their sum."""
+    """What happened: records stored, their sum, and what became of deliveries."""
 
     total_device_data: Count | None = None
     total_device_event: Count | None = None
     total_device_geoloc: Count | None = None
     total_device_telemetry: Count | None = None
     total_device_message: Count | None = None
+    total_connector_message_started: Count | None = None
+    total_connector_message_processing: Count | None = None
+    total_connector_message_processed: Count | None = None
+    total_connector_message_error: Count | None = None
+    total_connector_retry_message_started: Count | None = None
+    total_connector_retry_message_processed: Count | None = None
+    total_connector_retry_message_error: Count | None = None
 
 
 class GroupMetric(Totals):
@@ -38,6 +45,8 @@ class GroupMetrics(Totals):
     items: list[GroupMetric] | None = None
     active_devices: list[str] | None = None
     number_active_devices: Count | None = None
+    active_connectors: list[str] | None = None
+    number_active_connectors: Count | None = None
 
 
 class MetricsQuery(Query):
@@ -81,6 +90,8 @@ def show_metrics(call: Call, query: MetricsQuery) -> GroupMetrics:
         ],
         active_devices=report.active_devices,
         number_active_devices=report.active_device_count,
+        active_connectors=report.active_connectors,
+        number_active_connectors=len(report.active_connectors),
         **_totals(report.totals),
     )
 
@@ -88,6 +99,7 @@ def show_metrics(call: Call, query: MetricsQuery) -> GroupMetrics:
 def _totals(counted: Mapping[str, int]) -> dict[str, int]:
     """Every counter under its name on the wire, and the sum over the kinds of records."""
     totals = {f"total_{name}": counted.get(name, 0) for name in metrics.NAMES}
+    totals[f"total_{metrics.PROCESSING}"] = counted.get(metrics.PROCESSING, 0)
     totals["total_device_message"] = sum(counted.get(name, 0) for name in metrics.RECORD_NAMES)
     return totals
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import inf
 from typing import Any, NamedTuple
 
 import cel
@@ -23,6 +24,8 @@ import msgspec
 EXPRESSION_CHARACTERS_MAX = 4_096
 EXPRESSION_TOKENS_MAX = 1_000
 NESTING_LEVELS_MAX = 32
+# The package recurses on the stack of the thread, of which there may be little.
+DATA_LEVELS_MAX = 64
 # What all patterns of an expression together may amount to, in states of an automaton: they are
 # built anew for every message, and 1,000 states take about a millisecond.
 PATTERN_STATES_MAX = 1_000
@@ -531,25 +534,29 @@ def _spelled(path: Sequence[str | int]) -> str:
     )
 
 
-def _weight(value: Any) -> tuple[int, float]:
+def _weight(value: Any) -> tuple[float, float]:
     """What it costs to hand over a list or an object: its parts, and its text in KiB."""
     units = characters = 0
-    waiting = [value]
-    while waiting and units <= WORK_MAX:
-        part = waiting.pop()
-        if part is None or isinstance(part, int):
-            continue
-        units += WORK_PER_PART
-        if isinstance(part, str):
-            characters += len(part)
-        elif isinstance(part, dict):
-            units += WORK_PER_KEY * len(part)
-            characters += sum(map(len, part))
-            waiting.extend(part.values())
-        elif isinstance(part, list):
-            units += WORK_PER_ITEM * len(part)
-            waiting.extend(part)
-    return units, characters / 1_024
+    level = [value]
+    for _ in range(DATA_LEVELS_MAX):
+        below: list[Any] = []
+        for part in level:
+            if part is None or isinstance(part, int):
+                continue
+            units += WORK_PER_PART
+            if isinstance(part, str):
+                characters += len(part)
+            elif isinstance(part, dict):
+                units += WORK_PER_KEY * len(part)
+                characters += sum(map(len, part))
+                below.extend(part.values())
+            elif isinstance(part, list):
+                units += WORK_PER_ITEM * len(part)
+                below.extend(part)
+        if not below or units > WORK_MAX:
+            return units, characters / 1_024
+        level = below
+    return inf, 0
 
 
 # Patterns, in the syntax of RE2. The engine knows more: in some of it hides a lot of work, in some

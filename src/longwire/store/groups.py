@@ -1,7 +1,7 @@
 """Groups, the tree they form, and their members."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -245,7 +245,7 @@ def _changeable(group: Group) -> dict[str, Any]:
     }
 
 
-def _group(row: sa.Row[Any]) -> Group:
+def _group(row: Sequence[Any]) -> Group:
     values: list[Any] = list(row)
     values[_TAGS] = _tags(values[_TAGS])
     return Group(*values)
@@ -256,8 +256,7 @@ def _group_of_driver(row: tuple[Any, ...]) -> Group:
     for place in _GROUP_IDS:
         if values[place] is not None:
             values[place] = str(values[place])
-    values[_TAGS] = _tags(values[_TAGS])
-    return Group(*values)
+    return _group(values)
 
 
 def _tags(text: str) -> tuple[str, ...]:

@@ -253,6 +253,8 @@ class Amqp:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 await connection.connect()
+                if not connection.publisher_confirms:
+                    raise _CannotConfirm
                 channel = await connection.channel(publisher_confirms=True, on_return_raises=True)
         except BaseException:
             wire.cut()
@@ -273,6 +275,8 @@ def outcome_of(error: Exception) -> Outcome:
             return Refused("the broker does not let this login into the virtual host")
         case ProtocolSyntaxError() | IncompatibleProtocolError():
             return Unreachable("what answers there does not speak AMQP 0-9-1")
+        case _CannotConfirm():
+            return Refused("the broker cannot confirm that it has a message")
         case ChannelNotFoundEntity():
             return Refused("there is no such exchange")
         case ChannelAccessRefused():
@@ -282,6 +286,10 @@ def outcome_of(error: Exception) -> Outcome:
         case OSError():
             return Unreachable(why(error))
     return CONNECTION_LOST
+
+
+class _CannotConfirm(Exception):
+    """Whatever it did with a message, we would not know."""
 
 
 class _Wire(TransportFactory):

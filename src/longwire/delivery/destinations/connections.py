@@ -133,7 +133,7 @@ class Confirmations(Generic[T]):
         try:
             yield confirmation
         except asyncio.CancelledError:
-            is_silent = self._confirmed_at < since
+            is_silent = self._confirmed_at <= since
             if is_silent and self._loop.time() - since >= SILENCE_MAX_S:
                 self._on_silence()
             raise

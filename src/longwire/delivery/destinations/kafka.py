@@ -470,17 +470,18 @@ class _Client(AIOKafkaClient):  # type: ignore[misc]
     async def _wait_on_metadata(self, topic: str) -> set[int]:
         """The topic's partitions, for which some patience is needed while it is being made."""
         deadline = self._loop.time() + PATIENCE_S
+        self._topics.add(topic)
         while (partitions := self.cluster.partitions_for_topic(topic)) is None:
+            is_late = self._loop.time() > deadline
+            is_answered = await self.force_metadata_update()
             if topic in self.cluster.unauthorized_topics:
                 raise errors.TopicAuthorizationFailedError()
-            is_late = self._loop.time() > deadline
-            self._topics.add(topic)
-            is_answered = await self.force_metadata_update()
-            if not is_answered and is_late:
-                raise _worst(self._failures.values())
-            if is_late and self.cluster.partitions_for_topic(topic) is None:
-                raise errors.UnknownTopicOrPartitionError()
-            await asyncio.sleep(PAUSE_S)
+            if self.cluster.partitions_for_topic(topic) is None:
+                if is_late and is_answered:
+                    raise errors.UnknownTopicOrPartitionError()
+                if is_late:
+                    raise _worst(self._failures.values())
+                await asyncio.sleep(PAUSE_S)
         found: set[int] = partitions
         return found
 

@@ -52,7 +52,7 @@ from longwire.delivery.egress import Egress
 DEFAULT_PORTS = {"mqtt": 1883, "mqtts": 8883}
 AT_LEAST_ONCE = 1  # MQTT's quality of service 1
 KEEPALIVE_S = 20
-KEEPALIVE_CHECK_S = 5.0
+KEEPALIVE_CHECK_S = 2.0
 IN_FLIGHT_MAX = 20  # as many as common brokers take by default
 TOPIC_BYTES_MAX = 65_535  # the protocol's
 PUBLISH_OVERHEAD_BYTES = 64  # around topic, properties and body, generously

@@ -14,8 +14,8 @@ from msgspec import Meta
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.transport import TcpTransport
-from nats.errors import Error
-from nats.protocol.parser import PERMISSIONS_ERR
+from nats.errors import Error, ProtocolError
+from nats.protocol.parser import PERMISSIONS_ERR, Parser
 
 from longwire.delivery.destinations.addresses import (
     URL_CHARACTERS_MAX,
@@ -49,7 +49,9 @@ from longwire.delivery.egress import Egress
 DEFAULT_PORTS = {"nats": 4222, "tls": 4222}
 PING_S = 10
 PINGS_UNANSWERED_MAX = 2
+# Only confirmations come, and news of the server.
 LINE_BYTES_MAX = 64 * 1024
+UNREAD_BYTES_MAX = 128 * 1024
 # A server hangs up on lines of more than 4 KiB by default; ours also has the place for the answer.
 SUBJECT_BYTES_MAX = 2_048
 
@@ -258,11 +260,28 @@ class _Wire(TcpTransport):
         await asyncio.sleep(0)
 
 
+class _Parser(Parser):
+    """Gives up on a server that fills our memory or makes no sense.
+
+    The library waits for the end of whatever was announced. On what it does not understand it stops
+    listening, and takes the connection for open.
+    """
+
+    async def parse(self, data: bytes = b"") -> None:
+        if len(self.buf) + len(data) > UNREAD_BYTES_MAX:
+            raise ProtocolError
+        try:
+            await super().parse(data)
+        except Exception:
+            raise ProtocolError from None
+
+
 class _Session(Client):
     """One connection, from the login to its loss."""
 
     def __init__(self, wire: _Wire, *, is_encrypted: bool) -> None:
         super().__init__()
+        self._ps = _Parser(self)
         self._wire = wire
         self._is_encrypted = is_encrypted
         self._confirmations = Confirmations[Outcome](on_silence=self._drop)

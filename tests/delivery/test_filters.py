@@ -1,0 +1,533 @@
+"""Expressions: what they may say, what they see, and that none of them can do harm."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import cel
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from longwire.delivery import filters
+from longwire.delivery.filters import (
+    NO_MATCH,
+    TOO_LARGE,
+    BadExpression,
+    EvaluationError,
+    Expression,
+    message_of,
+)
+
+# Far above the promise, so that a busy machine does not fail the test; the harm it guards against
+# is a hundred times larger.
+EVALUATION_S_MAX = 0.5
+RECORD_CHARACTERS = 262_144
+
+CONTEXT = {"deviceName": "Cold room 7", "deviceType": "temperature", "tags": ["cellar", "north"]}
+RECORD = {
+    "deviceId": "dev_1",
+    "timestamp": "2026-03-01T06:30:00.000Z",
+    "groupId": "42",
+    "data": '{"temp":21.5,"exact":21.0,"whole":21,"door":{"open":true},"last":[3,4.5,"x"]}',
+    "__raw": "0a1b",
+    "reason": "periodic",
+}
+
+
+def body(**changed: Any) -> str:
+    return msgspec.json.encode(RECORD | changed).decode()
+
+
+MESSAGE = message_of("data", body(), CONTEXT)
+
+
+# What an expression sees.
+
+
+def test_a_message_has_the_record_its_kind_and_its_device() -> None:
+    assert MESSAGE == {
+        **RECORD,
+        "kind": "data",
+        "deviceName": "Cold room 7",
+        "deviceType": "temperature",
+        "tags": ["cellar", "north"],
+        "data": {
+            "temp": 21.5,
+            "exact": 21.0,
+            "whole": 21,
+            "door": {"open": True},
+            "last": [3, 4.5, "x"],
+        },
+    }
+
+
+def test_what_the_record_says_about_its_device_wins() -> None:
+    message = message_of("data", body(deviceType="probe", deviceName="As sent"), CONTEXT)
+    assert (message["deviceType"], message["deviceName"]) == ("probe", "As sent")
+
+
+@pytest.mark.parametrize(
+    "data, seen",
+    [
+        ("21.5", 21.5),
+        ('"text"', "text"),
+        ("null", None),
+        ("[1, 2]", [1, 2]),
+        ("", ""),
+        ("21,5", "21,5"),
+        ("{broken", "{broken"),
+        ("NaN", "NaN"),
+        ("1e999", "1e999"),
+        ("[" * 100_000, "[" * 100_000),
+    ],
+)
+def test_data_is_parsed_when_it_is_json_and_text_otherwise(data: str, seen: Any) -> None:
+    assert message_of("data", body(data=data), CONTEXT)["data"] == seen
+
+
+def test_a_record_without_data_has_none_to_look_at() -> None:
+    message = message_of("event", '{"deviceId":"dev_1","type":"doorOpened"}', CONTEXT)
+    assert Expression('message.type == "doorOpened"').matches(message) == (True, "")
+    assert Expression("message.data == 1").matches(message) == (False, "there is no message.data")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "true",
+        "message.data.temp > 20",
+        "message.data.temp > 20 && message.data.temp < 21.6",
+        "message.data.exact == 21",
+        "message.data.whole == 21.0",
+        "message.data.whole in [1.0, 21.0]",
+        "message.data.whole <= 21.5 && message.data.exact >= 21",
+        "double(message.data.whole) * 1.8 + 32.0 > 69.7",
+        'message.kind == "data"',
+        'message["kind"] == "data"',
+        "message . kind // whose kind\n == 'data'",
+        'message.deviceType in ["temperature", "humidity"]',
+        '"north" in message.tags',
+        "message.tags[1] == r'north'",
+        "message.tags[message.tags.size() - 1] == 'north'",
+        "message.data.last[0] + 1 == 4",
+        "message.data[message.reason == 'periodic' ? 'temp' : 'nothing'] == 21.5",
+        "has(message.data.door.open) && message.data.door.open",
+        "has(message.data.window) || message.data.temp > 20",
+        "!has(message.data.window)",
+        "message.data.window == 1 || true",
+        "has(message.data[message.kind == 'data' ? 'door' : 'x'].open)",
+        'message.deviceName.startsWith("Cold") && message.deviceName.endsWith("7")',
+        'message.__raw.contains("1b")',
+        r'message.deviceName.matches("^Cold\\s\\w+ [0-9]$")',
+        r"message.deviceName.matches(r'\broom\b')",
+        "timestamp(message.timestamp).getHours() < 7",
+        "timestamp(message.timestamp) - timestamp('2026-03-01T06:00:00Z') == duration('30m')",
+        "type(message.data) == map && type(message.data.temp) == double",
+        "size(message.data) == 5",
+        "message.data.door == {'open': true}",
+    ],
+)
+def test_the_message_matches(source: str) -> None:
+    assert Expression(source).matches(MESSAGE) == (True, "")
+
+
+@pytest.mark.parametrize(
+    "source, reason",
+    [
+        ("message.data.temp > 22", NO_MATCH),
+        ("has(message.data.window)", NO_MATCH),
+        (r"'é'.matches(r'\w')", NO_MATCH),  # as in RE2, letters are those of ASCII
+        ("message.data.window > 1", "there is no message.data.window"),
+        ("has(message.door.open)", "there is no message.door"),
+        ("message.data['a b'].c", "there is no message.data['a b']"),
+        ("message.tags[2] == 'x'", "there is no message.tags[2]"),
+        ("message.kind.x", "there is no message.kind.x: message.kind is a text"),
+        ("message.data[0]", "there is no message.data[0]: message.data is an object"),
+        ("message.kind[0] == 'd'", "there is no message.kind[0]: message.kind is a text"),
+        ("has(message.kind.x)", "there is no message.kind.x: message.kind is a text"),
+        ("message.data[message.kind]", "there is no such key"),
+        ("[1][message.data.whole] == 1", "there is no such element"),
+        ("message.data.temp", "the filter gives a number, not true or false"),
+        ("message.tags", "the filter gives a list, not true or false"),
+        ("message.data", "the filter gives an object, not true or false"),
+        ("null", "the filter gives null, not true or false"),
+        ("b'x'", "the filter gives bytes, not true or false"),
+        ("timestamp(message.timestamp)", "the filter gives a timestamp, not true or false"),
+        ("message.data.temp + 1 > 2", "double + int is not defined; " + filters.CONVERT),
+        ("message.kind + 1 == ''", "string + int is not defined; " + filters.CONVERT),
+        ("message.kind > 1", "values of these kinds do not go together; " + filters.CONVERT),
+        ("!message.kind", "values of these kinds do not go together; " + filters.CONVERT),
+        ("1 / 0 == 1", "it divides by zero"),
+        ("9223372036854775807 + message.data.whole > 1", "a number is out of range"),
+        ("int(message.kind) == 1", "int() cannot take this value"),
+        ("timestamp(message.kind) == timestamp('')", "timestamp() cannot take this value"),
+    ],
+)
+def test_the_message_does_not_match_and_one_is_told_why(source: str, reason: str) -> None:
+    assert Expression(source).matches(MESSAGE) == (False, reason)
+
+
+def test_a_reason_never_repeats_what_a_device_said() -> None:
+    message = message_of("data", body(data='"canary"'), CONTEXT)
+    told = [
+        Expression(source).matches(message)[1]
+        for source in (
+            "int(message.data) > 1",
+            "duration(message.data) > duration('1s')",
+            "message.data + 1",
+            "message[message.data]",
+            "{'a': 1}[message.data] == 1",
+            "message.data",
+        )
+    ]
+    assert all(told)
+    assert not any("canary" in reason for reason in told)
+
+
+# What is refused when it is saved.
+
+
+@pytest.mark.parametrize(
+    "source, line, column, words",
+    [
+        ("", 1, 1, "an expression is needed"),
+        ("  // nothing", 1, 1, "an expression is needed"),
+        ("message.data.temp >", 1, 20, "the expression ends too early"),
+        ("message.kind ==\n  ) 1", 2, 3, "unexpected )"),
+        ("(message.kind", 1, 14, "')' is missing"),
+        ("message.kind 'x'", 1, 14, "unexpected 'x'"),
+        ("message.kind = 'x'", 1, 14, "unexpected character"),
+        ("'é😀' @", 1, 6, "unexpected character"),
+        ("message.kind == 'x", 1, 17, "this text has no end"),
+        ("'ERROR: <input>:9:9: x' +", 1, 26, "the expression ends too early"),
+        ("9223372036854775808 > 1", 1, 1, "this is no valid int"),
+        ("1e999 > 1", 1, 1, "this is no valid double"),
+        ("'\\ud800'", 1, 1, "this is no valid string"),
+        ("'\ud800'", 1, 1, "this is not understood"),
+        ("data.temp > 1", 1, 1, "there is no 'data'"),
+        ("message.kind == data", 1, 17, "there is no 'data'"),
+        ("message.kind == 'x' and true", 1, 21, "there is no 'and'"),
+        (".message.kind", 1, 1, "unexpected '.'"),
+        ("1 + .message.kind", 1, 5, "unexpected '.'"),
+        ("message{kind: 1}", 1, 8, "unexpected '{'"),
+        ("message.kind.lower() == 'x'", 1, 14, "there is no method lower()"),
+        ("lower(message.kind) == 'x'", 1, 1, "there is no function lower()"),
+        ("matches('a', 'b')", 1, 1, "there is no function matches()"),
+        ("message.int()", 1, 9, "there is no method int()"),
+        ("optional.of(1)", 1, 1, "there is no 'optional'"),
+        ("size()", 1, 1, "size() takes 1 argument, not 0"),
+        ("size(1, 2)", 1, 1, "size() takes 1 argument, not 2"),
+        ("message.kind.size(')')", 1, 14, "size() takes no argument, not 1"),
+        ("timestamp('').getHours('UTC')", 1, 15, "getHours() takes no argument, not 1"),
+        ("has(message)", 1, 5, "has() takes a field"),
+        ("has(message['kind'])", 1, 12, "has() takes a field"),
+        ("has((message.kind))", 1, 1, "has() takes a field"),
+        ("message.kind.matches('(')", 1, 22, "not a pattern: unclosed group"),
+        ("message.kind.matches(')')", 1, 22, "not a pattern: unopened group"),
+        ("message.kind.matches('*a')", 1, 22, "not a pattern: repetition operator missing"),
+        ("message.kind.matches('[a')", 1, 22, "not a pattern"),
+        ("message.kind.matches('a{2')", 1, 22, "not a pattern"),
+        ("message.kind.matches('(?x)a')", 1, 22, "not a pattern"),
+        ("message.kind.matches('(?=a)')", 1, 22, "not a pattern"),
+        (r"message.kind.matches(r'(a)\1')", 1, 22, "not a pattern"),
+        ("message.kind.matches(message.data)", 1, 22, "a pattern is a text in quotes"),
+        ("message.kind.matches('a' + 'b')", 1, 22, "a pattern is a text in quotes"),
+        ("message.kind.matches('((a{30}){30}){30}')", 1, 14, "the patterns of this expression"),
+    ],
+)
+def test_a_bad_expression_is_refused_with_its_place(
+    source: str, line: int, column: int, words: str
+) -> None:
+    with pytest.raises(BadExpression) as refused:
+        Expression(source)
+    assert (refused.value.line, refused.value.column) == (line, column)
+    assert str(refused.value).startswith(f"line {line}, column {column}: {words}")
+
+
+@pytest.mark.parametrize("name", ["all", "exists", "exists_one", "existsOne", "map", "filter"])
+def test_expressions_cannot_loop(name: str) -> None:
+    with pytest.raises(BadExpression, match=rf"column 14: {name}\(\) is not available"):
+        Expression(f"message.tags.{name}(x, true)")
+
+
+def test_a_field_may_be_called_like_a_loop() -> None:
+    assert Expression("message.map.all == 1").matches({"map": {"all": 1}}) == (True, "")
+
+
+def test_an_expression_has_4096_characters_and_no_more() -> None:
+    longest = "'" + "x" * 4_087 + "' == ''"
+    assert len(longest) == 4_095
+    assert Expression(longest + " ").matches({}) == (False, NO_MATCH)
+    with pytest.raises(BadExpression, match="at most 4,096 characters"):
+        Expression(longest + "  ")
+
+
+def test_no_expression_ends_the_process_even_on_a_small_stack() -> None:
+    sources = [
+        "(" * 10_000 + "1" + ")" * 10_000,
+        "(" * 2_000 + "1" + ")" * 2_000,
+        "(" * 32 + "1" + ")" * 32,
+        "[" * 4_096,
+        "{" * 4_096,
+        "!" * 4_096,
+        "!" * 900 + "true",
+        "-" * 4_096,
+        "-" * 900 + "1",
+        "-(" * 300 + "1" + ")" * 300,
+        "message" + ".a" * 499,
+        "message" + "[0]" * 333,
+        "message" + ".size()" * 240,
+        "1" + "+1" * 499,
+        "1" + "==1" * 499,
+        "true?1:" * 90 + "1",
+        "true?1:" * 200 + "1",
+        "[" + "1," * 498 + "1]",
+        "true" + "&&true" * 499,
+        "message == message",
+        "message.deep == message.deep",
+    ]
+    code = """
+import json, sys, threading
+from longwire.delivery.filters import BadExpression, Expression
+
+def run():
+    deep = 1
+    for _ in range(900):
+        deep = [deep]
+    for source in json.load(sys.stdin):
+        try:
+            Expression(source).matches({"a": 1, "deep": deep})
+        except BadExpression:
+            pass
+        print("survived", source[:20])
+
+threading.stack_size(1 << 20)
+thread = threading.Thread(target=run)
+thread.start()
+thread.join()
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        input=json.dumps(sources),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.stdout.splitlines() == [f"survived {source[:20]}" for source in sources]
+    assert ended.returncode == 0
+
+
+FRAGMENTS = st.sampled_from(
+    [
+        *("message", ".data", ".temp", "1", "2.5", "1u", "0xf", "true", "null", "int", " in "),
+        *("'x'", "r'\\'", "b''", '"""', "'('", "'[^a]{3}'", "//", "==", "!=", ">=", "&&", "||"),
+        *("has(", "size(", ".size()", ".matches(", ".all(x,"),
+        *"()[]{}+-*/%!<?:,.@`\\é\n",
+    ]
+)
+
+
+@hypothesis_settings(max_examples=200, deadline=None)
+@given(st.lists(FRAGMENTS, max_size=20) | st.lists(st.text(max_size=3), max_size=20))
+def test_any_text_is_an_expression_or_a_bad_one(fragments: list[str]) -> None:
+    source = "".join(fragments)
+    try:
+        expression = Expression(source)
+    except BadExpression as refused:
+        assert 1 <= refused.line <= source.count("\n") + 1
+        assert 1 <= refused.column <= len(source) + 1
+    else:
+        matches, reason = expression.matches(MESSAGE)
+        assert matches is (reason == "")
+
+
+# The package is handed another text than the one that was written; it must mean the same.
+
+PATHS = st.sampled_from(
+    [
+        "message.data",
+        "message.data.temp",
+        "message.data.whole",
+        "message.data.door.open",
+        "message.kind",
+        "message.tags",
+        "message.tags[0]",
+        "message.tags[7]",
+        "message.data.last",
+        "message['kind']",
+        "message.nope",
+        "message.data.nope",
+        "message.kind.nope",
+        "has(message.kind)",
+        "has(message.nope)",
+        "has(message.nope.x)",
+        "has(message.data.door.open)",
+        "message.data['temp']",
+        "message.data.last[1]",
+    ]
+)
+LITERALS = st.sampled_from(
+    ["1", "2.5", "21", "21.0", "'data'", "'x'", "true", "false", "null", "[1,2.0]", "{'open':true}"]
+)
+OPERATORS = st.sampled_from(
+    ["+", "-", "*", "/", "%", "==", "!=", "<", "<=", ">", ">=", "&&", "||", "in"]
+)
+
+
+def combined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.one_of(
+        st.tuples(inner, OPERATORS, inner).map(" ".join),
+        st.tuples(inner, OPERATORS, inner).map(lambda parts: f"({' '.join(parts)})"),
+        inner.map(lambda part: f"!({part})"),
+        inner.map(lambda part: f"-({part})"),
+        inner.map(lambda part: f"size({part})"),
+        inner.map(lambda part: f"({part}).size()"),
+        inner.map(lambda part: f"string({part})"),
+        st.tuples(inner, inner).map(lambda parts: f"({parts[0]})[{parts[1]}]"),
+        st.tuples(inner, inner).map(lambda parts: f"[{parts[0]}, {parts[1]}]"),
+        st.tuples(inner, inner, inner).map(lambda parts: "({} ? {} : {})".format(*parts)),
+    )
+
+
+def outcome(evaluate: Any, *arguments: Any) -> bytes | None:
+    """As JSON, in which objects have an order and what is not a number equals itself."""
+    try:
+        return msgspec.json.encode(evaluate(*arguments), order="deterministic")
+    except Exception:
+        return None
+
+
+@hypothesis_settings(max_examples=200, deadline=None)
+@given(st.recursive(PATHS | LITERALS, combined, max_leaves=8))
+def test_an_expression_means_what_it_means_in_plain_cel(source: str) -> None:
+    plain = outcome(cel.evaluate, source, {"message": MESSAGE})
+    assert outcome(Expression(source).evaluate, MESSAGE) == plain
+
+
+PATTERN_PARTS = st.sampled_from(
+    [
+        *"abé.^$|-",
+        *(r"\d", r"\w", r"\s", r"\D", r"\W", r"\S", r"\b", r"\.", r"\\", r"\x61"),
+        *("[a-c]", "[^a]", r"[\d_]", r"[^\s]", r"[\Wa]", "[]]", "[[:alpha:]]"),
+        *("(?:a|b)", "(a*)", "(?i)A", "a+", "b?", "a{2}", ".{1,3}?", r"\w{2,}"),
+    ]
+)
+
+
+@hypothesis_settings(max_examples=200, deadline=None)
+@given(
+    st.lists(PATTERN_PARTS, max_size=6).filter(lambda parts: "(?i)A" not in parts[1:]),
+    st.text("abcABé1_ -.\\]", max_size=8),
+)
+def test_a_pattern_finds_what_others_find(parts: list[str], text: str) -> None:
+    pattern = "".join(parts)
+    expected = re.search(pattern.replace("[[:alpha:]]", "[A-Za-z]"), text, re.ASCII) is not None
+    found = Expression(f"message.text.matches(r'''{pattern}''')").evaluate({"text": text})
+    assert found is expected
+
+
+# What it costs.
+
+
+def texts_of_a_and_b(characters: int) -> str:
+    """Without a period that an automaton could settle on."""
+    state, out = 1, []
+    for _ in range(characters):
+        state = state * 48_271 % 2_147_483_647
+        out.append("ab"[state >> 16 & 1])
+    return "".join(out)
+
+
+LARGEST: dict[str, Any] = {
+    "text": "x" * RECORD_CHARACTERS,
+    "random": texts_of_a_and_b(RECORD_CHARACTERS),
+    "page": texts_of_a_and_b(9 * 1_024),
+    "spans": "1h" * (RECORD_CHARACTERS // 2),
+    "digits": "9" * RECORD_CHARACTERS,
+    "numbers": [1] * (RECORD_CHARACTERS // 2),
+    "decimals": [0.5] * (RECORD_CHARACTERS // 4),
+    "words": ["a"] * (RECORD_CHARACTERS // 4),
+    "lists": [[] for _ in range(RECORD_CHARACTERS // 3)],
+    "object": {str(number): number for number in range(RECORD_CHARACTERS // 10)},
+    "fitting": [1] * 30_000,
+}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        " + ".join(["message.text"] * 240) + " == ''",
+        "(" + " + ".join(["message.fitting"] * 200) + ").size() > 1",
+        "[" + ", ".join(["message.text"] * 240) + "] == []",
+        " && ".join(["message.numbers == message.numbers"] * 100),
+        " || ".join(["0.5 in message.numbers"] * 150),
+        " || ".join(["message.object[message.kind] == 2"] * 90),
+        " || ".join(["double(message.digits) == 1.0"] * 99),
+        " || ".join(["duration(message.spans) == duration('1s')"] * 70),
+        "message.decimals.size() > 1",
+        "message.words.size() > 1",
+        "message.lists.size() > 1",
+        "message.object.size() > 1",
+        "message",
+        "message.random.matches('(a|b)*a(a|b){20}c')",
+        "message.random.matches('(?:[ab]{0,9}a){9}c')",
+        "message.page.matches('(?:[ab]{0,9}a){9}c')",
+        "(message.random + '').matches('[ab]*a[ab]{60}c')",
+        "message.text.matches('x{900}')",
+        "message.text.matches('(x+x+)+y')",
+        r"message.page.matches(r'\pL\pL')",
+        "message.page.matches('.{90}')",
+        " || ".join(f"message.page.matches('[ab]*a[ab]{{9}}c{number}')" for number in range(50)),
+        "'" + "ab" * 1_900 + "'.matches('[ab]*a[ab]{900}c')",
+    ],
+)
+def test_no_expression_takes_long_whatever_the_record(source: str) -> None:
+    expression = Expression(source)
+    begun = time.perf_counter()
+    expression.matches(LARGEST)
+    assert time.perf_counter() - begun < EVALUATION_S_MAX
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "message.text.contains('y')",
+        "message.text == message.text",
+        "message.text.size() > 1000 && message.text.startsWith('x')",
+        "message.text.matches('^x')",
+        "message.fitting.size() == 30000",
+        "message.object['7'] == 7",
+        "message.numbers[100000] == 1",
+    ],
+)
+def test_the_largest_record_can_be_looked_at(source: str) -> None:
+    assert Expression(source).matches(LARGEST)[1] in ("", NO_MATCH)
+
+
+def test_a_record_that_is_too_large_for_an_expression_does_not_match_and_says_so() -> None:
+    assert Expression("1 in message.numbers").matches(LARGEST) == (False, TOO_LARGE)
+    deep = msgspec.json.decode("[" * 65 + "]" * 65)
+    assert Expression("message.deep == 1").matches({"deep": deep}) == (False, TOO_LARGE)
+    assert Expression("message.deep == 1").matches({"deep": deep[0]}) == (False, NO_MATCH)
+    with pytest.raises(EvaluationError, match=TOO_LARGE):
+        Expression("message.random.matches('(a|b)*a(a|b){20}c')").evaluate(LARGEST)
+
+
+def test_one_expression_serves_many_threads() -> None:
+    expression = Expression("message.n % 2 == 0 && message.name.matches('^n[0-9]+$')")
+    with ThreadPoolExecutor(8) as threads:
+        found = list(
+            threads.map(
+                lambda n: expression.matches({"n": n, "name": f"n{n}"})[0],
+                range(2_000),
+            )
+        )
+    assert found == [n % 2 == 0 for n in range(2_000)]

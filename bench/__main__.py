@@ -6,10 +6,15 @@ Name suites to run only those (`make bench ARGS="identity --seconds 2"`).
 import argparse
 import sys
 
-from bench import identity, ingest, large
+from bench import delivery, identity, ingest, large
 from bench.table import Findings
 
-SUITES = {"identity": identity.measure, "ingest": ingest.measure, "large": large.measure}
+SUITES = {
+    "identity": identity.measure,
+    "ingest": ingest.measure,
+    "delivery": delivery.measure,
+    "large": large.measure,
+}
 ON_REQUEST = {"large"}
 
 

@@ -9,6 +9,7 @@ import datetime
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -102,20 +103,26 @@ def running(broker: AnyBroker) -> Iterator[AnyBroker]:
 class Listener:
     """Takes connections on a port of its own, and counts them."""
 
-    def __init__(self) -> None:
+    def __init__(self, encryption: ssl.SSLContext | None = None) -> None:
+        self._encryption = encryption
         self.connections = 0
+        self.has_taken_one = asyncio.Event()
         self._ends: list[asyncio.StreamWriter] = []
         self._serving: set[asyncio.Task[Any]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._take, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._take, "127.0.0.1", 0, ssl=self._encryption)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
         self.cut()
-        if self._serving:
+        await self.all_gone()
+
+    async def all_gone(self) -> None:
+        """Until the other side has ended all its connections."""
+        while self._serving:
             await asyncio.wait(self._serving)
 
     def cut(self) -> None:
@@ -128,6 +135,7 @@ class Listener:
 
     async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.has_taken_one.set()
         self._ends.append(writer)
         task = asyncio.current_task()
         assert task is not None
@@ -144,8 +152,14 @@ class Listener:
 class Impostor(Listener):
     """Greets, answers to whatever it hears, and writes that down."""
 
-    def __init__(self, greeting: bytes = b"", *answers: bytes, hangs_up: bool = False) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        greeting: bytes = b"",
+        *answers: bytes,
+        hangs_up: bool = False,
+        encryption: ssl.SSLContext | None = None,
+    ) -> None:
+        super().__init__(encryption)
         self._greeting = greeting
         self._answers = answers
         self._hangs_up = hangs_up

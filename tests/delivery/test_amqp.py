@@ -323,6 +323,25 @@ def test_a_broker_that_falls_silent_costs_nothing_after_it_speaks_again(
     story(tell)
 
 
+def test_no_answer_for_too_long_is_said_and_does_not_last(
+    rabbitmq: RabbitMq, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(amqp, "ANSWER_TIMEOUT_S", 0.3)
+
+    async def tell() -> None:
+        async with Queue(rabbitmq.port), Relay(rabbitmq.port) as relay:
+            destination = a_destination(relay.port)
+            await destination.send(a_parcel())
+            relay.fall_silent()
+            parcels = [a_parcel(id=f"msg_{number}") for number in range(8)]
+            outcomes = await asyncio.gather(*map(destination.send, parcels))
+            assert outcomes == [Unreachable("did not answer in time")] * 8
+            relay.speak()
+            assert await sent_once(destination, id="last") == Delivered()
+
+    story(tell)
+
+
 def test_one_who_gives_up_takes_the_connection_from_nobody_else(rabbitmq: RabbitMq) -> None:
     async def tell() -> None:
         async with Queue(rabbitmq.port), Relay(rabbitmq.port) as relay:

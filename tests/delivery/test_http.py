@@ -3,13 +3,16 @@
 import asyncio
 import base64
 import json
+import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import aiohttp.connector
 import msgspec
+import psutil
 import pytest
 import uvloop
 from standardwebhooks import Webhook, WebhookVerificationError
@@ -429,6 +432,42 @@ def test_whoever_gives_up_is_heard_and_the_next_parcel_goes_out() -> None:
     with Receiver(HANG, 200) as receiver:
         assert run(story(receiver)) == Delivered()
         assert [request.connection for request in receiver.requests] == [1, 2]
+
+
+def test_a_receiver_that_does_not_read_keeps_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "TOTAL_TIMEOUT_S", 0.2)
+    this_process = psutil.Process()
+
+    async def story(deaf: socket.socket) -> tuple[Outcome, int]:
+        webhook = Http(HttpParams(url=f"http://127.0.0.1:{deaf.getsockname()[1]}/"), LOOPBACK)
+        before = this_process.num_fds()
+        outcome = await webhook.send(parcel(b"x" * 20_000_000))
+        await asyncio.sleep(0.01)  # the loop closes in its next round
+        more = this_process.num_fds() - before
+        await webhook.close()
+        return outcome, more
+
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        assert run(story(deaf)) == (Unreachable("did not answer in time"), 0)
+
+
+def test_an_answer_before_the_request_was_read_counts() -> None:
+    def answer_at_once(hasty: socket.socket) -> None:
+        connection, _ = hasty.accept()
+        with connection:
+            connection.recv(1_000)
+            connection.sendall(Answer(status=413).encoded())
+            over.wait(5)
+
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as hasty:
+        thread = threading.Thread(target=answer_at_once, args=[hasty])
+        thread.start()
+        params = HttpParams(url=f"http://127.0.0.1:{hasty.getsockname()[1]}/")
+        outcomes = send(params, parcel(b"x" * 20_000_000))
+        over.set()
+        thread.join()
+    assert outcomes == [Refused("answered with status 413")]
 
 
 def test_a_destination_that_was_closed_opens_again_when_needed() -> None:

@@ -408,6 +408,33 @@ def test_a_message_whose_confirmation_got_lost_is_stored_once() -> None:
     story(tell)
 
 
+def test_a_broker_that_leads_to_where_nobody_is_is_said_to_be_away() -> None:
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            broker.advertised = ("127.0.0.1", free_port())
+            outcome = await sent_once(a_destination(broker.port))
+        assert outcome == Unreachable("connection refused")
+
+    story(tell)
+
+
+def test_no_answer_for_too_long_is_said_and_does_not_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka, "ANSWER_TIMEOUT_S", 0.3)
+
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            destination = a_destination(broker.port)
+            await destination.send(a_parcel())
+            broker.is_silent = True
+            parcels = [a_parcel(id=f"msg_{number}") for number in range(8)]
+            outcomes = await asyncio.gather(*map(destination.send, parcels))
+            assert outcomes == [Unreachable("did not answer in time")] * 8
+            broker.is_silent = False
+            assert await sent_once(destination, id="last") == Delivered()
+
+    story(tell)
+
+
 def test_a_broker_that_falls_silent_costs_nothing_after_it_speaks_again() -> None:
     async def tell() -> None:
         async with KafkaStandin() as broker:

@@ -23,13 +23,12 @@ from longwire.api.wire import (
     Tags,
     Text,
     decode_text,
-    moment,
     up_to,
 )
 from longwire.delivery import connectors, policy, replays
 from longwire.delivery.destinations import catalogue
 from longwire.delivery.destinations.base import Params
-from longwire.errors import missing, wrong
+from longwire.errors import missing
 from longwire.ids import delivery_id
 from longwire.model import Page
 from longwire.model import Replay as ReplayValue
@@ -635,10 +634,8 @@ def begin_replay(call: Call, body: ReplayInput) -> ReplayStarted:
     had before goes out again under its old id. `queued` is how many are in the queue by now; a long
     range is worked through in the background, and `GET /connector/replay` tells how far it is.
     """
-    begin = moment("begin_date", body.begin_date)
-    end = moment("end_date", body.end_date)
-    if begin > end:
-        raise wrong("begin_date", "lies after endDate")
+    begin, end = period(body.begin_date, body.end_date)
+    assert begin is not None and end is not None  # both are required
     replay = replays.begin(
         call.tx, call.actor, body.group_id, body.connector_id, begin, end, call.writer
     )

@@ -59,10 +59,11 @@ def moment_of(value: str | float) -> Moment:
     )
 
 
-def end_of(value: str) -> Moment:
+def end_of(value: str | float) -> Moment:
     """The end of a range: a date alone means to the end of that day."""
     end = moment_of(value)
-    is_date_alone = len(value) == _DATE_CHARACTERS and value[4] == "-"
+    text = str(value)
+    is_date_alone = len(text) == _DATE_CHARACTERS and text[4] == "-"
     return end + DAY if is_date_alone else end
 
 

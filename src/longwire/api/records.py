@@ -252,7 +252,9 @@ KINDS = (
 )
 
 
-def period(begin: str | None, end: str | None) -> tuple[Moment | None, Moment | None]:
+def period(
+    begin: str | float | None, end: str | float | None
+) -> tuple[Moment | None, Moment | None]:
     """A range of dates: its begin is part of it, its end is not."""
     found: dict[str, Moment] = {}
     faults: list[Fault] = []

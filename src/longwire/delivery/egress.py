@@ -8,6 +8,7 @@ one of those inside) only when the operator has allowed its network.
 
 import asyncio
 import contextlib
+import functools
 import queue
 import re
 import socket
@@ -27,6 +28,8 @@ from typing import Any
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
 
 RESOLVE_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 5.0
@@ -192,7 +195,7 @@ class Egress:
         For a URL with an address instead of a name aiohttp asks no resolver; the socket factory
         sees it nevertheless.
         """
-        return aiohttp.TCPConnector(
+        return _Connector(
             resolver=_Resolver(self),
             socket_factory=self.open_socket,
             ttl_dns_cache=REMEMBER_ADDRESSES_S,
@@ -322,3 +325,28 @@ class _Resolver(AbstractResolver):
 
     async def close(self) -> None:
         """There is nothing to let go of."""
+
+
+class _Connector(aiohttp.TCPConnector):
+    """aiohttp's connections, without those that somebody keeps open by not reading.
+
+    Closing one waits until everything written has been taken, which may be never; all the while the
+    connection and what was to be sent stay in memory.
+    """
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's name
+    ) -> Connection:
+        connection = await super().connect(req, traces, timeout)
+        transport = connection.transport
+        if transport is not None:
+            connection.add_callback(functools.partial(_drop_unless_written, transport))
+        return connection
+
+
+def _drop_unless_written(transport: asyncio.Transport) -> None:
+    if False and transport.get_write_buffer_size():
+        transport.abort()

@@ -111,7 +111,7 @@ class Expression:
             self._program = cel.compile(written.text)
         except Exception:
             # The one thing that a name in place of `message.a` cannot stand for: has((message.a)).
-            place = next(token.at for token in tokens if token.text == "has")
+            place = next((token.at for token in tokens if token.text == "has"), 0)
             raise _bad(source, place, WHAT_HAS_TAKES) from None
 
     def evaluate(self, message: Mapping[str, Any]) -> Any:
@@ -579,6 +579,8 @@ PATTERN_TOKEN = re.compile(
 ASCII_SETS = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\n\f\r\x20"}
 STATES_OF_ANY = 10
 STATES_OF_SCRIPT = 400
+# Not so much states as time: every character of a wide range is looked up in its other case.
+STATES_OF_CASES = 800
 
 
 class _BadPattern(Exception):
@@ -590,6 +592,7 @@ def _read_pattern(pattern: str) -> tuple[str, int]:
     out: list[str] = []
     # For every group that is open: the states before its last part, and those of its last part.
     groups = [[0, 0]]
+    ignores_case = re.search(r"\(\?[msU]*i", pattern) is not None
     at = 0
     while at < len(pattern):
         found = PATTERN_TOKEN.match(pattern, at)
@@ -611,25 +614,31 @@ def _read_pattern(pattern: str) -> tuple[str, int]:
                 groups[-1][0] += groups[-1][1]
                 groups[-1][1] = sum(group) + 1
             case kind:
-                text, states = _part(kind or "", text)
+                text, states = _part(kind or "", text, ignores_case)
                 group[0] += group[1]
                 group[1] = states
         out.append(text)
     return "".join(out), sum(map(sum, groups))
 
 
-def _part(kind: str, text: str) -> tuple[str, int]:
+def _part(kind: str, text: str, ignores_case: bool) -> tuple[str, int]:
     if kind == "escape":
         return _escape(text)
     if kind == "set":
-        translated = re.sub(r"\\.", lambda found: _escape_in_set(found[0]), text, flags=re.DOTALL)
-        if re.search(r"\\[pP]", text):
-            return translated, STATES_OF_SCRIPT
-        is_small = text.isascii() and text[1] != "^" and not re.search(r"\\[DWSx]|\[:\^", text)
-        return translated, 1 if is_small else STATES_OF_ANY
+        return _set(text, ignores_case)
     if kind == "any":
         return text, STATES_OF_ANY
     return text, len(text.encode())
+
+
+def _set(text: str, ignores_case: bool) -> tuple[str, int]:
+    translated = re.sub(r"\\.", lambda found: _escape_in_set(found[0]), text, flags=re.DOTALL)
+    spans = [ord(last) - ord(first) for first, last in re.findall(r"(.)-(.)", text, re.DOTALL)]
+    if re.search(r"\\[pP]", text):
+        return translated, STATES_OF_SCRIPT
+    if re.search(r"\\[DWSxuU]|\[:\^", text) or max(spans, default=0) > 255:
+        return translated, STATES_OF_CASES if ignores_case else STATES_OF_ANY
+    return translated, 1 if text.isascii() and text[1] != "^" else STATES_OF_ANY
 
 
 def _escape(text: str) -> tuple[str, int]:

@@ -27,10 +27,10 @@ class Connection(Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether it makes sense to send on it."""
+        """Whether it makes sense to send on it. If not, it has let go of everything by itself."""
 
     async def close(self) -> None:
-        """Let go of it; also a second time, and when it was lost."""
+        """Let go of it; also when it was lost before."""
 
 
 ConnectionT = TypeVar("ConnectionT", bound=Connection)
@@ -56,7 +56,7 @@ class Standing(Generic[ConnectionT]):
     async def get(self) -> ConnectionT:
         """The open connection, or NoConnection."""
         if self._attempt is None or self._is_over(self._attempt):
-            self._attempt = asyncio.create_task(self._attempted(self._attempt))
+            self._attempt = asyncio.create_task(self._attempted())
         opened = await self._result_of(self._attempt)
         if isinstance(opened, NoConnection):
             raise opened
@@ -90,12 +90,7 @@ class Standing(Generic[ConnectionT]):
                 attempt.cancel()
                 self._attempt = None
 
-    async def _attempted(
-        self, previous: "asyncio.Task[ConnectionT | NoConnection] | None"
-    ) -> ConnectionT | NoConnection:
-        lost = self._opened_by(previous) if previous is not None else None
-        if lost is not None:
-            await lost.close()
+    async def _attempted(self) -> ConnectionT | NoConnection:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 return await self._open()

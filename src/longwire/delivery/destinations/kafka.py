@@ -69,7 +69,7 @@ ANSWER_TIMEOUT_S = 12
 # How long what passes by itself, such as the choice of a new leader, is waited out.
 PATIENCE_S = 2
 PAUSE_S = 0.1
-IDLE_MAX_S = 240
+END_TIMEOUT_S = 1
 BATCH_BYTES_MAX = 16_384
 # Four thousand are usual. A broker that asks for millions wants to keep us busy.
 SCRAM_ITERATIONS_MAX = 100_000
@@ -467,6 +467,10 @@ class _Client(AIOKafkaClient):  # type: ignore[misc]
             await connection.connect()
         return connection
 
+    async def _metadata_update(self, cluster_metadata: Any, topics: set[str]) -> bool:
+        # Asked for none it would ask for all, of which a cluster can have many.
+        return bool(topics) and await super()._metadata_update(cluster_metadata, topics)
+
     async def _wait_on_metadata(self, topic: str) -> set[int]:
         """The topic's partitions, for which some patience is needed while it is being made."""
         deadline = self._loop.time() + PATIENCE_S
@@ -526,7 +530,6 @@ class _Producer(AIOKafkaProducer):  # type: ignore[misc]
         settings |= {
             "request_timeout_ms": REQUEST_TIMEOUT_S * 1_000,
             "retry_backoff_ms": int(PAUSE_S * 1_000),
-            "connections_max_idle_ms": IDLE_MAX_S * 1_000,
             "client_id": "longwire",
         }
         super().__init__(
@@ -553,8 +556,11 @@ class _Producer(AIOKafkaProducer):  # type: ignore[misc]
         self.client.cut()
         sending = self._sender.sender_task
         if sending is not None:
+            # The first time it ends what it has under way, which has just lost its connections.
             sending.cancel()
-            await asyncio.wait([sending])
+            if not (await asyncio.wait([sending], timeout=END_TIMEOUT_S))[0]:
+                sending.cancel()
+                await asyncio.wait([sending], timeout=END_TIMEOUT_S)
         for batches in self._message_accumulator._batches.values():
             for batch in batches:
                 # Otherwise its failure is also put where nobody looks, and asyncio complains.

@@ -173,11 +173,10 @@ class Mqtt:
 
     async def send(self, parcel: Parcel) -> Outcome:
         message = parcel.only
-        topic = self._topic(message)
         try:
             session = await self._session.get()
             return await session.publish(
-                topic, message.body, self._params.retain, self._properties(message)
+                self._topic(message), message.body, self._params.retain, self._properties(message)
             )
         except NoConnection as error:
             return error.outcome
@@ -240,15 +239,17 @@ class _Session:
         self._protocol.on_socket_close = self._on_socket_close
         self._protocol.on_socket_register_write = self._on_socket_register_write
         self._protocol.on_socket_unregister_write = self._on_socket_unregister_write
-        self._answer: asyncio.Future[tuple[int, Properties | None] | None] = (
-            self._loop.create_future()
-        )
+        self._answer: asyncio.Future[_Welcome | None] = self._loop.create_future()
         self._confirmations = Confirmations[int](on_silence=self.drop)
         self._slots = asyncio.Semaphore(IN_FLIGHT_MAX)
         self._packet_bytes_max: int | None = None
         self._is_retain_refused = False
         self._keepalive: asyncio.TimerHandle | None = None
-        self.is_open = False
+        self._is_lost = False
+
+    @property
+    def is_open(self) -> bool:
+        return not self._is_lost
 
     async def log_in(self) -> None:
         self._protocol.start()
@@ -265,8 +266,7 @@ class _Session:
         self._slots = asyncio.Semaphore(max(1, min(IN_FLIGHT_MAX, receive_maximum)))
         self._packet_bytes_max = getattr(properties, "MaximumPacketSize", None)
         self._is_retain_refused = getattr(properties, "RetainAvailable", 1) == 0
-        self._keepalive = self._loop.call_later(KEEPALIVE_CHECK_S, self._keep_alive)
-        self.is_open = True
+        self._keep_alive()
 
     async def publish(
         self, topic: str, body: bytes, retain: bool, properties: Properties | None
@@ -289,6 +289,7 @@ class _Session:
     ) -> Outcome:
         sent = self._protocol.publish(topic, body, AT_LEAST_ONCE, retain, properties)
         if sent.rc != MQTTErrorCode.MQTT_ERR_SUCCESS:
+            self.drop()
             return CONNECTION_LOST
         with self._confirmations.expected(sent.mid) as confirmation:
             reason = await confirmation
@@ -311,7 +312,7 @@ class _Session:
         self._lost()
 
     def _lost(self) -> None:
-        self.is_open = False
+        self._is_lost = True
         if self._keepalive is not None:
             self._keepalive.cancel()
         if not self._answer.done():

@@ -1,0 +1,248 @@
+"""Messages out: forwarding, batches, a backlog, and what connectors cost the rest."""
+
+import asyncio
+import json
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import aiohttp
+
+from bench.ingest import CONNECTIONS, Records, fleet
+from bench.load import run
+from bench.receiver import HANGING, Receiver, receiving
+from bench.service import Service, running
+from bench.table import Findings, Row, rss_mb
+
+LOOPBACK = ("--egress-allow", "127.0.0.0/8")
+MESSAGES = 10_000
+BACKLOG = 200_000
+BATCH = 100
+FILL = 1_000
+IN_FLIGHT = 16
+STEADY_PER_S = 200
+HEALTHY = 9
+MEMORY_MB_MAX = 300.0
+
+
+def measure(findings: Findings, seconds: float) -> None:
+    with receiving() as receiver:
+        bare = _bare_client(findings, receiver, seconds)
+        plain = _drained(findings, receiver, "forwarding a backlog", MESSAGES, {})
+        findings.add(_held("forwarding against the bare client", plain / bare, 0.5))
+        batched = _drained(
+            findings, receiver, f"the same in batches of {BATCH}", 4 * MESSAGES, {"batch": BATCH}
+        )
+        findings.add(_held("batches against single messages", batched / plain, 5.0))
+        _latency(findings, receiver, seconds)
+        _cost_to_ingest(findings, receiver, seconds)
+        _neighbours(findings, receiver, seconds)
+        _large_backlog(findings, receiver)
+
+
+def _held(name: str, ratio: float, ratio_min: float) -> Row:
+    return Row(name, ratio=ratio, aim=f"ratio ≥ {ratio_min:.2f}", met=ratio >= ratio_min)
+
+
+def _bare_client(findings: Findings, receiver: Receiver, seconds: float) -> float:
+    """Posts a second of an aiohttp client that does nothing else."""
+    text = json.dumps(_record("dev_" + "x" * 24, 0)).encode()
+    headers = {"Content-Type": "application/json", "webhook-id": "msg_1_198131450c60a401"}
+
+    async def post(session: aiohttp.ClientSession, until: float) -> int:
+        sent = 0
+        while time.monotonic() < until:
+            async with session.post(receiver.url(), data=text, headers=headers) as answer:
+                await answer.read()
+            sent += 1
+        return sent
+
+    async def work() -> float:
+        connector = aiohttp.TCPConnector(limit=IN_FLIGHT)
+        async with aiohttp.ClientSession(connector=connector) as session:
+            began = time.monotonic()
+            until = began + seconds
+            sent = await asyncio.gather(*(post(session, until) for _ in range(IN_FLIGHT)))
+            return sum(sent) / (time.monotonic() - began)
+
+    rate = asyncio.run(work())
+    findings.add(Row("ceiling: bare aiohttp client", rate=rate))
+    receiver.forget()
+    return rate
+
+
+def _record(device: str, number: int) -> dict[str, object]:
+    return {
+        "deviceId": device,
+        "timestamp": 1_700_000_000_000 + number,
+        "data": json.dumps(
+            {"temperature": 21.5, "humidity": 48, "n": number}, separators=(",", ":")
+        ),
+        "configuration": "{}",
+        "__raw": "0a1b2c3d4e5f",
+        "deviceType": "tracker",
+    }
+
+
+def _connect(service: Service, group: str, url: str, params: dict[str, object]) -> None:
+    text = json.dumps({"url": url, **params})
+    service.call("POST", "/connector", {"groupId": group, "type": "http", "params": text})
+
+
+def _group_of(service: Service, device: str) -> str:
+    return str(service.call("GET", "/device", deviceId=device)["groupId"])
+
+
+def _fill(service: Service, devices: list[str], number: int) -> None:
+    for start in range(0, number, FILL):
+        items = [_record(devices[each % len(devices)], each) for each in range(start, start + FILL)]
+        service.call("POST", "/device/data/batch", {"items": items})
+
+
+def _filled(receiver: Receiver, data: Path, number: int, params: dict[str, object]) -> None:
+    """A folder with so many messages in the queue, and nothing sent yet."""
+    with running(*LOOPBACK, "--delivery", "false", data=data) as service:
+        devices = fleet(service)
+        _connect(service, _group_of(service, devices[0]), receiver.url(), params)
+        _fill(service, devices, number)
+
+
+def _drained(
+    findings: Findings, receiver: Receiver, name: str, number: int, params: dict[str, object]
+) -> float:
+    receiver.forget()
+    with tempfile.TemporaryDirectory(prefix="longwire-bench-") as folder:
+        data = Path(folder) / "data"
+        _filled(receiver, data, number, params)
+        with running(*LOOPBACK, data=data):
+            rate = number / receiver.wait_for(number, 300)
+    findings.add(Row(name, rate=rate, note=f"{number:,} messages"))
+    return rate
+
+
+def _latency(findings: Findings, receiver: Receiver, seconds: float) -> None:
+    """From the answer to whoever sent the record to the arrival at the receiver."""
+    receiver.forget()
+    with running(*LOOPBACK) as service:
+        devices = fleet(service, 100)
+        _connect(service, _group_of(service, devices[0]), receiver.url(), {})
+        accepted: dict[int, float] = {}
+        began = time.monotonic()
+        for number in range(int(STEADY_PER_S * max(seconds, 2.0))):
+            delay = began + number / STEADY_PER_S - time.monotonic()
+            if delay > 0:
+                time.sleep(delay)
+            service.call("POST", "/device/data", _record(devices[number % 100], number))
+            accepted[number] = time.monotonic()
+        receiver.wait_for(len(accepted), 30)
+        seen = receiver.seen()
+    late = sorted(max(0.0, seen[each] - accepted[each]) * 1_000 for each in accepted)
+    p50, p99 = statistics.median(late), late[int(len(late) * 0.99)]
+    findings.add(
+        Row(
+            f"accepted to received at {STEADY_PER_S}/s",
+            p50_ms=p50,
+            p99_ms=p99,
+            aim="p50 ≤ 20 ms, p99 ≤ 150 ms",
+            met=p50 <= 20 and p99 <= 150,
+        )
+    )
+
+
+def _cost_to_ingest(findings: Findings, receiver: Receiver, seconds: float) -> None:
+    rates = []
+    for is_connected in (False, True):
+        with running(*LOOPBACK) as service:
+            devices = fleet(service)
+            if is_connected:
+                _connect(service, _group_of(service, devices[0]), receiver.url(), {})
+            result = run(
+                service.host,
+                service.port,
+                Records(service, devices),
+                connections=CONNECTIONS,
+                seconds=seconds,
+            )
+            rates.append(result.rate)
+            name = "with one connector" if is_connected else "without connectors"
+            findings.add(
+                Row(
+                    f"POST /device/data {name}",
+                    rate=result.rate,
+                    p50_ms=result.p50_ms,
+                    p99_ms=result.p99_ms,
+                )
+            )
+    findings.add(_held("ingest with a connector against without", rates[1] / rates[0], 0.6))
+
+
+def _neighbours(findings: Findings, receiver: Receiver, seconds: float) -> None:
+    """Nine receivers that answer, and then one more that hangs."""
+    found = []
+    for has_hanging in (False, True):
+        receiver.forget()
+        with running(*LOOPBACK) as service:
+            devices = fleet(service, 100)
+            group = _group_of(service, devices[0])
+            for each in range(HEALTHY):
+                _connect(service, group, receiver.url(f"/{each}"), {})
+            _connect(service, group, receiver.url(HANGING if has_hanging else "/9"), {})
+            accepted: dict[int, float] = {}
+            took = []
+            began = time.monotonic()
+            for number in range(int(20 * max(seconds, 5.0))):
+                delay = began + number / 20 - time.monotonic()
+                if delay > 0:
+                    time.sleep(delay)
+                sent = time.monotonic()
+                service.call("POST", "/device/data", _record(devices[number % 100], number))
+                accepted[number] = time.monotonic()
+                took.append((accepted[number] - sent) * 1_000)
+            receiver.wait_for(len(accepted) * HEALTHY, 30)
+            seen = receiver.seen()
+        late = sorted(max(0.0, seen[each] - accepted[each]) * 1_000 for each in accepted)
+        took.sort()
+        found.append((took[int(len(took) * 0.99)], late[int(len(late) * 0.99)]))
+        name = "nine receivers and one that hangs" if has_hanging else "ten receivers"
+        findings.add(
+            Row(
+                f"{name}: ingest, then arrival",
+                p50_ms=statistics.median(took),
+                p99_ms=found[-1][0],
+                note=f"arrival p50 {statistics.median(late):.1f} ms, p99 {found[-1][1]:.1f} ms",
+            )
+        )
+    (ingest, arrival), (ingest_then, arrival_then) = found
+    findings.add(
+        Row(
+            "what the one that hangs costs the others",
+            note=f"ingest p99 × {ingest_then / ingest:.2f}, arrival p99 × {arrival_then / arrival:.2f}",
+            aim="both ≤ 1.10",
+            met=ingest_then <= 1.1 * ingest and arrival_then <= 1.1 * arrival,
+        )
+    )
+
+
+def _large_backlog(findings: Findings, receiver: Receiver) -> None:
+    receiver.forget()
+    with tempfile.TemporaryDirectory(prefix="longwire-bench-") as folder:
+        data = Path(folder) / "data"
+        _filled(receiver, data, BACKLOG, {"batch": BATCH})
+        most = 0.0
+        with running(*LOOPBACK, data=data) as service:
+            began = time.monotonic()
+            while receiver.count() < BACKLOG:
+                most = max(most, rss_mb(service.pid))
+                if time.monotonic() - began > 600:
+                    raise RuntimeError("the backlog does not drain")
+                time.sleep(0.2)
+    findings.add(
+        Row(
+            f"a backlog of {BACKLOG:,} drains",
+            rate=BACKLOG / (time.monotonic() - began),
+            note=f"{most:.0f} MB at most",
+            aim=f"< {MEMORY_MB_MAX:.0f} MB",
+            met=most < MEMORY_MB_MAX,
+        )
+    )

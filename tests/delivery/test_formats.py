@@ -1,0 +1,262 @@
+"""Formats: what a record looks like on its way out, alone and in a batch."""
+
+import base64
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from longwire.api.records import KINDS, Kind
+from longwire.delivery.filters import Expression
+from longwire.delivery.formats import FORMATS, CannotShape, Shaped, shape
+
+CONTEXT = {"deviceName": 'The "big" gate', "deviceType": "button", "tags": ["north", "ü"]}
+EVENT = (
+    '{"deviceId":"dev_1","timestamp":"2026-03-01T06:30:00.000Z","groupId":"42",'
+    '"type":"opened","message":"says \\"deviceName\\": none","data":"{\\"by\\": \\"key\\"}"}'
+)
+EVENT_IN_CONTEXT = (
+    '"kind":"event","deviceId":"dev_1","timestamp":"2026-03-01T06:30:00.000Z","groupId":"42",'
+    '"type":"opened","message":"says \\"deviceName\\": none","data":"{\\"by\\": \\"key\\"}",'
+    '"deviceName":"The \\"big\\" gate","deviceType":"button","tags":["north","ü"]'
+)
+
+
+def shaped(format: str, body: str = EVENT, template: str | None = None) -> Shaped:
+    expression = None if template is None else Expression(template)
+    return shape(format, expression, "msg_1", "event", body, CONTEXT)
+
+
+def record(**fields: Any) -> str:
+    known = {"deviceId": "dev_1", "timestamp": "2026-03-01T06:30:00.000Z", "groupId": "42"}
+    return msgspec.json.encode(known | fields).decode()
+
+
+def test_json_is_the_record_in_its_context_with_the_id_first() -> None:
+    made = shaped("json")
+    assert made.body.decode() == '{"id":"msg_1",' + EVENT_IN_CONTEXT + "}"
+    assert made.content_type == "application/json"
+    assert made.element == made.body
+
+
+def test_json_keeps_what_the_record_says_about_its_device() -> None:
+    made = json.loads(shaped("json", record(deviceName="As sent", deviceType="probe")).body)
+    assert (made["deviceName"], made["deviceType"]) == ("As sent", "probe")
+    assert made["tags"] == ["north", "ü"]
+
+
+def test_no_member_is_there_twice() -> None:
+    body = record(deviceName="x", data='{"deviceType":1}', message='"deviceType":')
+    pairs = json.loads(shaped("json", body).body, object_pairs_hook=list)
+    names = [name for name, _ in pairs]
+    assert sorted(names) == sorted(set(names))
+    assert ("deviceType", "button") in [tuple(pair) for pair in pairs if pair[0] != "tags"]
+
+
+def test_cloudevents_wraps_the_record_and_its_context() -> None:
+    made = shaped("cloudevents")
+    assert made.body.decode() == (
+        '{"specversion":"1.0","id":"msg_1","source":"/longwire/groups/42/devices/dev_1",'
+        '"type":"longwire.device.event","subject":"dev_1","time":"2026-03-01T06:30:00.000Z",'
+        '"datacontenttype":"application/json","data":{' + EVENT_IN_CONTEXT + "}}"
+    )
+    assert made.content_type == "application/cloudevents+json"
+    assert made.element == made.body
+
+
+def test_the_source_of_a_cloudevent_is_a_uri_whatever_the_device_is_called() -> None:
+    made = json.loads(shaped("cloudevents", record(deviceId='a/b ?#"é')).body)
+    assert made["source"] == "/longwire/groups/42/devices/a%2Fb%20%3F%23%22%C3%A9"
+    assert made["subject"] == 'a/b ?#"é'
+
+
+TEXT = "text/plain; charset=utf-8"
+JSON = "application/json"
+
+
+@pytest.mark.parametrize(
+    "data, content_type, member",
+    [
+        ('{"temp": 21.50}', JSON, '{"temp": 21.50}'),
+        (" [1, 2]\n", JSON, " [1, 2]\n"),
+        ("21", JSON, "21"),
+        ("null", JSON, "null"),
+        ('"quoted"', JSON, '"quoted"'),
+        ("1e999", JSON, "1e999"),
+        ("", TEXT, '""'),
+        ("21,5", TEXT, '"21,5"'),
+        ("NaN", TEXT, '"NaN"'),
+        ("{'temp': 1}", TEXT, "\"{'temp': 1}\""),
+        ('say "é"\n', TEXT, '"say \\"é\\"\\n"'),
+        ('{"a":1} {"b":2}', TEXT, '"{\\"a\\":1} {\\"b\\":2}"'),
+        ("[" * 5_000 + "]" * 5_000, TEXT, '"' + "[" * 5_000 + "]" * 5_000 + '"'),
+    ],
+)
+def test_raw_is_the_data_to_the_letter(data: str, content_type: str, member: str) -> None:
+    made = shaped("raw", record(data=data))
+    assert made.body.decode() == data
+    assert made.content_type == content_type
+    assert made.element.decode() == '{"id":"msg_1","data":' + member + "}"
+
+
+def test_raw_of_a_record_without_data_is_empty() -> None:
+    made = shaped("raw", record(type="opened"))
+    assert made == Shaped(b"", TEXT, b'{"id":"msg_1","data":null}')
+
+
+@pytest.mark.parametrize(
+    "template, body, content_type, member",
+    [
+        ("'gate ' + message.deviceId", "gate dev_1", TEXT, '"gate dev_1"'),
+        ("'{\"a\": 1}'", '{"a": 1}', JSON, '{"a": 1}'),
+        ("''", "", TEXT, '""'),
+        ("message.data.by", "key", TEXT, '"key"'),
+        ("{'z': message.data.by, 'a': [1, 2.5, null]}", '{"a":[1,2.5,null],"z":"key"}', JSON, ...),
+        ("message.data", '{"by":"key"}', JSON, ...),
+        ("size(message.tags)", "2", JSON, ...),
+        ("message.kind == 'event'", "true", JSON, ...),
+        ("null", "null", JSON, ...),
+        ("1.0 / 0.0", "null", JSON, ...),  # JSON has no word for it
+        ("{7: 'a', true: 'b'}", '{"7":"a","true":"b"}', JSON, ...),
+        ("b'hi'", f'"{base64.b64encode(b"hi").decode()}"', JSON, ...),
+        ("timestamp(message.timestamp)", '"2026-03-01T06:30:00Z"', JSON, ...),
+        ("[duration('90s'), duration('1500ms')]", '["90s","1.5s"]', JSON, ...),
+    ],
+)
+def test_custom_is_what_the_template_gives(
+    template: str, body: str, content_type: str, member: Any
+) -> None:
+    made = shaped("custom", template=template)
+    assert made.body.decode() == body
+    assert made.content_type == content_type
+    expected = body if member is ... else member
+    assert made.element.decode() == '{"id":"msg_1","data":' + expected + "}"
+
+
+def test_custom_gives_the_same_bytes_on_every_try() -> None:
+    entries = ", ".join(f"'k{number}': {number}" for number in range(30))
+    template = Expression(f"{{{entries}}}")
+    bodies = {shape("custom", template, "msg_1", "event", EVENT, CONTEXT).body for _ in range(20)}
+    assert len(bodies) == 1
+
+
+@pytest.mark.parametrize(
+    "template, reason",
+    [
+        (None, "there is no template"),
+        ("message.data.nope", "there is no message.data.nope"),
+        ("message.kind + 1", "string \\+ int is not defined"),
+        ("message.long + message.long", "larger than 256 KiB"),
+        ("[message.long, message.long]", "larger than 256 KiB"),
+    ],
+)
+def test_a_template_without_a_result_says_why(template: str | None, reason: str) -> None:
+    with pytest.raises(CannotShape, match=reason):
+        shaped("custom", record(data="{}", long="x" * 200_000), template)
+
+
+def test_a_custom_body_can_be_as_large_as_a_record() -> None:
+    made = shaped("custom", record(long="x" * 262_144), "message.long")
+    assert len(made.body) == 262_144
+
+
+def test_there_are_four_formats_and_no_other() -> None:
+    assert FORMATS == ("json", "cloudevents", "raw", "custom")
+    with pytest.raises(ValueError, match="no such format"):
+        shaped("xml")
+
+
+# Whatever the wire takes.
+
+CHARACTERS = st.characters(blacklist_categories=("Cs",), blacklist_characters="\0")
+TEXTS = st.text(CHARACTERS, max_size=20) | st.sampled_from(
+    ['"deviceName":', '","deviceType":"', "\\", '{"a":[1,null]}', "21.5", "\u2028", "9" * 5_000]
+)
+NUMBERS = st.integers(min_value=-(2**63), max_value=2**63 - 1)
+FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
+    "data": dict.fromkeys(["mode", "reason", "deviceName"], TEXTS),
+    "event": dict.fromkeys(["deviceType", "message", "data", "severity"], TEXTS),
+    "geoloc": {
+        **dict.fromkeys(["location", "data", "__raw"], TEXTS),
+        **dict.fromkeys(["status", "source", "radius"], NUMBERS),
+        "lat": st.floats(-90, 90),
+        "lng": st.floats(-180, 180),
+    },
+    "telemetry": {
+        "data": TEXTS,
+        "duplicates": st.lists(TEXTS, max_size=3),
+        **dict.fromkeys(["score", "nbBs", "rc"], NUMBERS),
+    },
+}
+REQUIRED = {
+    "data": dict.fromkeys(["data", "configuration", "__raw", "deviceType"], TEXTS),
+    "event": {"type": TEXTS.map(lambda text: text[:200] + "!")},
+    "geoloc": {},
+    "telemetry": {"deviceType": TEXTS},
+}
+SHORT = ("deviceType", "mode", "reason", "deviceName", "severity")
+
+
+@st.composite
+def stored_records(draw: st.DrawFn) -> tuple[Kind, str]:
+    """A kind, and a record of it as it is kept and answered."""
+    kind = draw(st.sampled_from(KINDS))
+    sent = draw(st.fixed_dictionaries(REQUIRED[kind.name], optional=FIELDS[kind.name]))
+    for name in SHORT:
+        if name in sent:
+            sent[name] = sent[name][:64]
+    sent |= {"deviceId": "dev_" + draw(TEXTS)[:100], "timestamp": "2026-03-01T06:30:00Z"}
+    draft = msgspec.json.decode(msgspec.json.encode(sent), type=kind.input)
+    item = draft.item(kind.number)
+    return kind, item.draft.finished("42", "Named when it was stored")
+
+
+TEMPLATES = [
+    Expression("message"),
+    Expression("message.data"),
+    Expression("message.deviceName + ' ' + string(message.data)"),
+]
+
+
+@hypothesis_settings(max_examples=200, deadline=None)
+@given(
+    stored_records(),
+    st.fixed_dictionaries(
+        {"deviceName": TEXTS, "deviceType": TEXTS, "tags": st.lists(TEXTS, max_size=3)}
+    ),
+    TEXTS,
+)
+def test_whatever_the_wire_takes_can_be_shaped(
+    stored: tuple[Kind, str], context: dict[str, Any], id: str
+) -> None:
+    kind, body = stored
+    answered = json.loads(body)
+
+    flat = json.loads(shape("json", None, id, kind.name, body, context).body)
+    assert flat == {**context, **answered, "id": id, "kind": kind.name}
+
+    event = json.loads(shape("cloudevents", None, id, kind.name, body, context).body)
+    assert event["id"] == id
+    assert event["data"] == {**context, **answered, "kind": kind.name}
+    assert event["source"].isascii()
+
+    raw = shape("raw", None, id, kind.name, body, context)
+    assert raw.body.decode() == answered.get("data", "")
+    member = json.loads(raw.element, parse_int=str)
+    assert member["id"] == id
+    if raw.content_type == JSON:
+        assert member["data"] == json.loads(raw.body, parse_int=str)
+    else:
+        assert member["data"] == answered.get("data")
+
+    for template in TEMPLATES:
+        try:
+            custom = shape("custom", template, id, kind.name, body, context)
+        except CannotShape as error:
+            assert str(error)
+        else:
+            assert json.loads(custom.element, parse_int=str)["id"] == id

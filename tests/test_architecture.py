@@ -171,7 +171,7 @@ STATUSES = {200, 201, 204, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429
 SPEAKS_TO_THE_OPERATOR = {"cli", "app"}
 # Talks to a running service from outside, as a customer's program would.
 SPEAKS_AS_A_CALLER = {"simulate"}
-# Judges the answers of other people's services.
+# Writes to other people's services as the interface does, and judges their answers.
 SPEAKS_TO_DESTINATIONS = {"delivery"}
 
 
@@ -183,7 +183,7 @@ def the_wire_stays_in_api(name: str, tree: ast.Module) -> Iterator[str]:
             yield f"line {line}: imports {target}"
     if room(name) in SPEAKS_AS_A_CALLER:
         return
-    if room(name) not in SPEAKS_TO_THE_OPERATOR:
+    if room(name) not in SPEAKS_TO_THE_OPERATOR | SPEAKS_TO_DESTINATIONS:
         for text in texts(tree):
             if CAMEL.fullmatch(text.value):
                 yield f"line {text.lineno}: the interface's spelling {text.value!r}"

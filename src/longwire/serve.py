@@ -19,11 +19,10 @@ from pathlib import Path
 from types import FrameType
 
 import structlog
-import uvloop
 
 from longwire import app
 from longwire.api.errors import wire_refusal
-from longwire.api.server import build_server
+from longwire.api.server import build_server, run_until_done
 from longwire.clock import Clock
 from longwire.settings import PREFIX, Settings
 
@@ -109,7 +108,7 @@ def deliver(settings: Settings, announce: Callable[[Settings], None]) -> int:
         database.start()
         try:
             announce(settings)
-            uvloop.run(_deliver(app.Deliverer(settings, database)))
+            run_until_done(_deliver(app.Deliverer(settings, database)))
         finally:
             database.close()
     log.info("stopped")

@@ -303,6 +303,21 @@ def test_a_connection_that_is_cut_while_many_wait_is_said_to_be_lost(rabbitmq: R
     story(tell)
 
 
+def test_a_connection_that_was_lost_while_nobody_used_it_costs_no_message(
+    rabbitmq: RabbitMq,
+) -> None:
+    async def tell() -> None:
+        async with Queue(rabbitmq.port) as queue, Relay(rabbitmq.port) as relay:
+            destination = a_destination(relay.port)
+            await destination.send(a_parcel(id="msg_1"))
+            relay.cut()
+            await asyncio.sleep(0.1)
+            assert await sent_once(destination, id="msg_2") == Delivered()
+            assert await queue.ids() == ["msg_1", "msg_2"]
+
+    story(tell)
+
+
 def test_a_broker_that_falls_silent_costs_nothing_after_it_speaks_again(
     rabbitmq: RabbitMq,
 ) -> None:

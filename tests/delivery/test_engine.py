@@ -1,9 +1,7 @@
 """The engine, seen from outside: what arrives at receivers that behave and at those that do not."""
 
-import asyncio
 import email.utils
 import json
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,12 +11,12 @@ from typing import Any
 import pytest
 
 from longwire.clock import SECOND
-from longwire.delivery import connectors, engine, policy
+from longwire.delivery import engine, policy
 from longwire.ids import delivery_key
 from longwire.store import deliveries as store
-from tests.delivery.receiver import HANG, HANG_UP, Answer, Received, Receiver, redirect
+from tests.delivery.receiver import HANG, HANG_UP, Answer, Receiver, redirect
 from tests.process import wait_for
-from tests.world import NOON, Person, World, ok, record_of
+from tests.world import Person, World, ok, record_of
 
 CANARY = "the receiver's own words"
 ONCE = {"retryDelay": 1, "maxRetry": 0}

@@ -487,10 +487,12 @@ def test_closing_in_the_middle_of_a_send_ends_it() -> None:
             destination = a_destination(broker.port)
             await destination.send(a_parcel())
             broker.is_silent = True
-            sending = asyncio.create_task(destination.send(a_parcel(id="msg_2")))
+            under_way = asyncio.create_task(destination.send(a_parcel(id="msg_2")))
+            await asyncio.sleep(0.05)
+            waiting_behind = asyncio.create_task(destination.send(a_parcel(id="msg_3")))
             await asyncio.sleep(0.05)
             await destination.close()
-            assert await sending == LOST
+            assert await asyncio.gather(under_way, waiting_behind) == [LOST, LOST]
 
     story(tell)
 

@@ -636,7 +636,7 @@ def begin_replay(call: Call, body: ReplayInput) -> ReplayStarted:
     """
     begin, end = period(body.begin_date, body.end_date)
     assert begin is not None and end is not None  # both are required
-    replay = replays.begin(
+    replay = replays.start(
         call.tx, call.actor, body.group_id, body.connector_id, begin, end, call.writer
     )
     going = "The rest follows." if replay.state == "running" else "That is all."

@@ -11,7 +11,7 @@ import os
 import socket
 import ssl
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import httptools
 import uvicorn
+import uvloop
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
@@ -54,6 +55,11 @@ class WireLimits:
     # every client has the same address.
     connections_max: int = 10_000
     connections_per_address_max: int = 0
+
+
+def run_until_done(work: Coroutine[Any, Any, None]) -> None:
+    """Run something on the event loop that the service runs on, without serving."""
+    uvloop.run(work)
 
 
 def build_server(

@@ -348,5 +348,5 @@ class _Connector(aiohttp.TCPConnector):
 
 
 def _drop_unless_written(transport: asyncio.Transport) -> None:
-    if False and transport.get_write_buffer_size():
+    if transport.get_write_buffer_size():
         transport.abort()

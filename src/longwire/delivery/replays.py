@@ -29,7 +29,7 @@ BEFORE_ANY_GROUP = "0"
 BEFORE_ANY_ARRIVAL = -(2**63)
 
 
-def begin(
+def start(
     tx: Tx,
     actor: Actor,
     group_id: str,

@@ -5,14 +5,19 @@ Tables are read off the Markdown by the names of their columns. Of the commands,
 what they print, where `…` stands for anything.
 """
 
+import contextlib
+import json
+import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import msgspec
@@ -23,10 +28,15 @@ from longwire.api import errors, server, tokens
 from longwire.api.instruments import Instruments
 from longwire.api.routes import PlainRoute, Route
 from longwire.clock import Clock
+from longwire.delivery.destinations import catalogue as destinations
+from longwire.delivery.destinations.base import Params
+from longwire.delivery.filters import NO_MATCH, Expression, message_of
+from longwire.delivery.formats import FORMATS
 from longwire.fleet import catalogue
 from longwire.identity import founding
 from longwire.settings import Settings
 from longwire.store.database import Database
+from longwire.store.deliveries import Backlog
 from tests.process import Service, environment
 from tests.world import ok
 
@@ -62,14 +72,14 @@ def test_the_interface_lists_everything_served_beside_the_operations(tmp_path):
 
 
 def test_the_interface_says_where_a_missing_thing_is_a_wrong_parameter(tmp_path):
-    """`GET /group` and the three `/role` operations, says the section on refusals."""
-    exceptions = {
-        (route.method, route.path)
-        for route in served(tmp_path)
-        if isinstance(route, Route) and route.missing_is_bad
-    }
+    """`GET /group`, the three `/role` and all `/connector` operations, says the section."""
+    operations = [route for route in served(tmp_path) if isinstance(route, Route)]
+    exceptions = {(route.method, route.path) for route in operations if route.missing_is_bad}
     roles = {(method, "/role") for method in ("POST", "PUT", "DELETE")}
-    assert exceptions == {("GET", "/group"), *roles}
+    connectors = {
+        (route.method, route.path) for route in operations if route.path.startswith("/connector")
+    }
+    assert exceptions == {("GET", "/group"), *roles, *connectors}
 
 
 def test_the_interface_lists_every_device_type_that_is_built_in():
@@ -118,7 +128,10 @@ def test_the_operator_finds_every_metric_with_its_labels(tmp_path):
     }
     instruments = Instruments()
     instruments.answered("/group", "GET", 200, 0.1)
-    instruments.text(open_database(tmp_path), records_waiting=0, is_ready=True)
+    instruments.tried("http", "delivered", 0.1)
+    instruments.text(
+        open_database(tmp_path), records_waiting=0, is_ready=True, backlog=Backlog(0, 0, 0, 0, None)
+    )
     assert listed == {
         f"{each.name}_total" if each.type == "counter" else each.name: (
             each.type,
@@ -126,6 +139,41 @@ def test_the_operator_finds_every_metric_with_its_labels(tmp_path):
         )
         for each in instruments.registry.collect()
     }
+
+
+@pytest.mark.parametrize("name", ["every type", *destinations.TYPES])
+def test_the_page_on_connectors_lists_every_parameter_of(name):
+    listed = [
+        (bare(row["Parameter"]), bare(row["Default"]), row["What it is"].startswith("*Secret.*"))
+        for row in parameter_tables()[name]
+    ]
+    said = {
+        bare(row["Parameter"]): row["What it is"].removeprefix("*Secret.* ")
+        for row in parameter_tables()[name]
+    }
+    there = list(parameters_of(name))
+    assert listed == [(each.name, each.default, each.is_secret) for each in there]
+    assert all(said[each.name] == each.description for each in there if each.description)
+    assert all(said.values())
+
+
+def test_the_page_on_connectors_lists_every_type_and_every_format():
+    types = [bare(row["Type"]) for row in tables("docs/connectors.md", "Type", "Delivered when")]
+    assert types == list(destinations.TYPES)
+    formats = re.findall(r"^\*\*`(\w+)`\*\*", section("docs/connectors.md", "Formats"), re.M)
+    assert tuple(formats) == FORMATS
+
+
+def test_the_filters_that_are_shown_are_filters():
+    shown = [bare(row["Filter"]) for row in tables("docs/connectors.md", "Filter")]
+    assert shown
+    message = message_of(
+        "data",
+        '{"deviceId":"dev_1","timestamp":"2026-11-15T18:30:00.000Z","data":"{\\"celsius\\":9}"}',
+        {"deviceName": "Cold room 7", "deviceType": "temperature", "tags": ["dairy"]},
+    )
+    verdicts = [Expression(each).matches(message) for each in shown]
+    assert {reason for _, reason in verdicts} == {"", NO_MATCH}
 
 
 def test_the_operator_finds_the_exit_code_of_a_broken_database():
@@ -190,7 +238,7 @@ def test_the_tree_in_the_architecture_is_the_tree():
 def service(tmp_path: Path) -> Iterator[Service]:
     """What `make run` starts, in a folder that looks like a fresh checkout."""
     (tmp_path / ".venv").symlink_to(sys.prefix)
-    running = Service(tmp_path / "longwire-data")
+    running = Service(tmp_path / "longwire-data", "--egress-allow", "127.0.0.0/8,::1/128")
     try:
         yield running.started()
     finally:
@@ -198,11 +246,12 @@ def service(tmp_path: Path) -> Iterator[Service]:
 
 
 def test_the_tour_of_the_readme_works_as_printed(service, tmp_path):
-    steps = commands("README.md", "A tour in five minutes")
-    address = "http://127.0.0.1:8080"
-    assert address in steps[0][0]
-    steps = [(step.replace(address, service.url), printed) for step, printed in steps]
-    follow(steps, tmp_path)
+    follow(moved(commands("README.md", "A tour in five minutes"), service), tmp_path)
+
+
+def test_the_page_on_connectors_works_as_printed(service, tmp_path):
+    first = commands("README.md", "A tour in five minutes")[:1]
+    follow(moved(first + commands("docs/connectors.md"), service), tmp_path)
 
 
 def test_a_backup_made_beside_the_service_restores_what_was_there(service, tmp_path):
@@ -246,7 +295,7 @@ def test_every_link_leads_somewhere(document):
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_file_that_is_mentioned_exists(document):
     mentioned = re.findall(
-        r"`((?:src|tests|docs|bench|requirements|api|identity|store|fleet)/[\w./-]*|\w+\.py)`",
+        r"`((?:src|tests|docs|bench|requirements|api|identity|store|fleet|delivery)/[\w./-]*|\w+\.py)`",
         without_blocks(document.read_text()),
     )
     for name in mentioned:
@@ -280,9 +329,13 @@ def test_every_page_is_within_reach_of_the_readme():
 
 
 def tables(document: str, *columns: str) -> Iterator[dict[str, str]]:
-    """The rows of every table that has all these columns."""
+    """The rows of every table of a document that has all these columns."""
+    return rows_in((ROOT / document).read_text(), *columns)
+
+
+def rows_in(text: str, *columns: str) -> Iterator[dict[str, str]]:
     header: list[str] | None = None
-    for line in (ROOT / document).read_text().splitlines():
+    for line in text.splitlines():
         if not line.startswith("|"):
             header = None
             continue
@@ -304,9 +357,10 @@ def section(document: str, heading: str) -> str:
     return found[1]
 
 
-def commands(document: str, heading: str) -> list[tuple[str, str]]:
-    """Each block of commands in a section, with what is printed below it."""
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", section(document, heading), re.M | re.S)
+def commands(document: str, heading: str | None = None) -> list[tuple[str, str]]:
+    """Each block of commands in a section or a document, with what is printed below it."""
+    text = section(document, heading) if heading else (ROOT / document).read_text()
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S)
     steps: list[tuple[str, str]] = []
     for kind, text in blocks:
         if kind == "sh":
@@ -398,9 +452,73 @@ def own_options(command: click.Command) -> set[str]:
     return options - flags - {"--config"}
 
 
+class Parameter(NamedTuple):
+    name: str
+    default: str
+    is_secret: bool
+    description: str
+
+
+def parameter_tables() -> dict[str, list[dict[str, str]]]:
+    """The tables of the page on connectors: of every type first, then one for each."""
+    text = section("docs/connectors.md", "Types and their parameters")
+    parts = re.split(r"^### (\w+)$", text, flags=re.M)
+    named = dict(zip(["every type", *parts[1::2]], parts[::2], strict=True))
+    return {name: list(rows_in(part, "Parameter")) for name, part in named.items()}
+
+
+def parameters_of(name: str) -> Iterator[Parameter]:
+    """What the JSON Schema of a type says, without what every type has; or that."""
+    schema = json.loads(destinations.expected_parameters("http" if name == "every type" else name))
+    shared = {each.encode_name for each in msgspec.structs.fields(Params)}
+    for each in spelled_out(schema, schema.get("$defs", {})):
+        if (each.name in shared) == (name == "every type"):
+            yield each
+
+
+def spelled_out(schema: Any, parts: Any, above: str = "") -> Iterator[Parameter]:
+    for name, each in schema["properties"].items():
+        choices = [one for one in each.get("anyOf", [each]) if one.get("type") != "null"]
+        refers = next((one["$ref"] for one in choices if "$ref" in one), None)
+        part = parts[refers.rpartition("/")[2]] if refers else {}
+        held = each.get("additionalProperties", {})
+        default = "required" if name in schema["required"] else each["default"] or "none"
+        yield Parameter(
+            above + name,
+            str(default if each.get("default") is not False else "false"),
+            any(one.get("writeOnly", False) for one in [*choices, held]),
+            next(
+                (one["description"] for one in [each, *choices, part] if "description" in one), ""
+            ),
+        )
+        if part:
+            yield from spelled_out(part, parts, f"{above}{name}.")
+
+
 # --- running commands ---
 
 BETWEEN = "=== the next block ==="
+SERVICE, RECEIVER = "127.0.0.1:8080", 8090
+
+
+def moved(steps: list[tuple[str, str]], service: Service) -> list[tuple[str, str]]:
+    """The blocks with the addresses at which service and receiver are here."""
+    assert SERVICE in steps[0][0]
+    there = service.url.removeprefix("http://")
+    port = str(free_port())
+    return [
+        (
+            step.replace(SERVICE, there).replace(str(RECEIVER), port),
+            printed.replace(str(RECEIVER), port),
+        )
+        for step, printed in steps
+    ]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 def follow(steps: list[tuple[str, str]], folder: Path) -> None:
@@ -409,18 +527,23 @@ def follow(steps: list[tuple[str, str]], folder: Path) -> None:
     path = f"{folder / 'bin'}:{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
     if shutil.which("curl") is None:
         stand_in_for_curl(folder / "bin")
-    done = subprocess.run(
+    shell = subprocess.Popen(
         ["sh", "-eu"],
-        input=script,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         cwd=folder,
         env={**environment(), "PATH": path},
-        capture_output=True,
         text=True,
-        timeout=120,
-        check=False,
+        start_new_session=True,
     )
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
-    outputs = done.stdout.split(f"{BETWEEN}\n")[:-1]
+    try:
+        out, err = shell.communicate(script, timeout=120)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(shell.pid, signal.SIGKILL)  # also what it left behind
+    assert (shell.returncode, err) == (0, ""), out + err
+    outputs = out.split(f"{BETWEEN}\n")[:-1]
     for (step, printed), output in zip(steps, outputs, strict=True):
         pattern = ".*".join(re.escape(part) for part in printed.split("…"))
         # Without DOTALL: what is left out is left out of a line.

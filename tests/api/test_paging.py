@@ -10,8 +10,12 @@ import pytest
 
 from longwire.app import OPERATIONS
 from longwire.fleet import catalogue
+from longwire.ids import delivery_key
 from longwire.model import SYSTEM, DeviceType
+from tests.process import wait_for
 from tests.world import KINDS, Person, World, ok, refused, walk
+
+NOWHERE = "http://127.0.0.1:9/"  # nobody listens there
 
 
 @dataclass
@@ -23,9 +27,21 @@ class PagedList:
     add: Callable[[str], str]  # makes an item of this name; its id
     remove: Callable[[str], Any]
     key: str = "id"
+    items: str = "items"  # what the list is called
 
     def ids(self, page: dict[str, Any]) -> list[str]:
-        return [item[self.key] for item in page["items"]]
+        return [item[self.key] for item in page[self.items]]
+
+    def everything(self, person: Person) -> list[str]:
+        """The ids of the whole list, page by page."""
+        params: dict[str, Any] = {**self.params, "limit": 3}
+        ids: list[str] = []
+        while True:
+            page = ok(person.get(self.path, **params))
+            ids += self.ids(page)
+            if "nextToken" not in page:
+                return ids
+            params["nextToken"] = page["nextToken"]
 
 
 def paged_lists(world: World, ada: Person) -> list[PagedList]:
@@ -88,6 +104,14 @@ def paged_lists(world: World, ada: Person) -> list[PagedList]:
             key="name",
         ),
         *(records_of(operator, home, kind) for kind in KINDS),
+        PagedList(
+            "/connector/connectors",
+            {"groupId": home},
+            lambda name: operator.connector(home, NOWHERE, name=name),
+            lambda id_: ok(operator.delete("/connector", connectorId=id_, groupId=home)),
+            items="test",
+        ),
+        events_of(world, operator, operator.group("forwarding", parent=home)),
     ]
 
 
@@ -112,9 +136,56 @@ def records_of(person: Person, group: str, kind: str) -> PagedList:
     )
 
 
+def events_of(world: World, person: Person, group: str) -> PagedList:
+    """What became of messages to somebody who is not there: each fails at once, and for good."""
+    device = person.device(group)
+    policy = {"retryDelay": 1, "maxRetry": 0}
+    connector = person.connector(group, NOWHERE, retryPolicy=policy)
+    begin, end = str(world.clock.now() // 1_000), str(world.clock.now() // 1_000 + 600_000)
+    params = {"connectorId": connector, "groupId": group, "beginDate": begin, "endDate": end}
+    known: set[str] = set()
+
+    def failed() -> set[str]:
+        events = ok(person.get("/connector/connectorEvent", **params))["items"]
+        return {event["id"] for event in events if event["status"] == "failed"} - known
+
+    def add(name: str) -> str:
+        person.reports(device, data=name)
+        wait_for(lambda: len(failed()) == 1)
+        made = failed().pop()
+        known.add(made)
+        return made
+
+    def remove(id_: str) -> None:
+        key = delivery_key(id_)
+        assert key is not None
+        world.write(
+            lambda tx: tx.hot(
+                "delete from delivery where connector_number = :connector and seq = :seq"
+                " returning seq",
+                {"connector": key[0], "seq": key[1]},
+            )
+        )
+
+    return PagedList("/connector/connectorEvent", params, add, remove)
+
+
+# Nothing is ever added to these.
+FIXED = [PagedList("/connector/connectorTypes", {}, str, str, key="type")]
+
+
 def test_these_are_all_the_paged_lists_there_are(world: World) -> None:
     paged = {route.path for route in OPERATIONS if "nextToken" in route.places}
-    assert {each.path for each in paged_lists(world, world.person("ada"))} == paged
+    lists = [*paged_lists(world, world.person("ada")), *FIXED]
+    assert {each.path for each in lists} == paged
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_list_that_never_changes_is_the_same_in_pages_of_any_size(world: World) -> None:
+    for each in FIXED:
+        whole = each.ids(ok(world.operator.get(each.path, **each.params)))
+        assert len(whole) == len(set(whole)) > 3
+        assert each.everything(world.operator) == whole
 
 
 def test_pages_neither_skip_nor_repeat_while_others_write(world: World) -> None:
@@ -124,14 +195,14 @@ def test_pages_neither_skip_nor_repeat_while_others_write(world: World) -> None:
         for number in range(4):
             goes.append(each.add(f"b{number}"))
             stays.append(each.add(f"c{number}"))
-        there = {item[each.key] for item in walk(partial(operator.get, each.path), **each.params)}
+        there = set(each.everything(operator))
         seen: list[str] = []
         gone: list[str] = []
         params: dict[str, Any] = {**each.params, "limit": 1}
         turn = 0
         while True:
             page = ok(operator.get(each.path, **params))
-            assert len(page["items"]) <= params["limit"], each.path
+            assert len(each.ids(page)) <= params["limit"], each.path
             seen += each.ids(page)
             if "nextToken" not in page:
                 break
@@ -197,6 +268,8 @@ def test_a_token_opens_only_the_list_it_came_from(world: World) -> None:
         ("the device types'", ada, "/device/types", {}),
         ("the roles'", ada, "/group/roles", {}),
         ("the permissions'", ada, "/permission", {}),
+        ("the connectors'", ada, "/connector/connectors", {"groupId": first}),
+        ("the connector types'", ada, "/connector/connectorTypes", {}),
     ):
         response = caller.get(path, **params, nextToken=mine)
         assert response.status_code == 400, why

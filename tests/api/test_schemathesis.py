@@ -4,7 +4,9 @@ Whatever comes in, the answer is one that the document describes, in status, typ
 what breaks the document's rules is refused.
 """
 
+import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import schemathesis
@@ -21,7 +23,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from longwire.app import OPERATIONS
-from tests.world import KINDS, NOON, World, ok, record_of
+from tests.world import KINDS, NOON, Person, World, ok, record_of
 
 CHECKS: list[CheckFunction] = [
     not_a_server_error,
@@ -33,10 +35,29 @@ CHECKS: list[CheckFunction] = [
 EXAMPLES = {"sqlite": 20, "postgresql": 5}
 WRONG_BEFORE_IT_IS_READ = {413, 431}  # made-up texts can be too long for a body or a head
 DEVICES = 60  # enough for all that are moved and deleted on the way
+CONNECTORS = 30
+NOWHERE = "http://127.0.0.1:9/"  # nobody listens there
 
 
-def inhabited(world: World) -> dict[str, list[Any]]:
-    """Fill a world; values that mean something in it, by the names of parameters and fields."""
+@dataclass
+class Known:
+    """What means something in a world, by the names of parameters and fields."""
+
+    values: dict[str, list[Any]]
+    together: dict[str, list[dict[str, Any]]]  # with this one go others
+
+    def put_into(self, sent: Any, draw: Callable[..., Any]) -> Any:
+        if not isinstance(sent, dict):
+            return sent
+        known = {name: draw(st.sampled_from(self.values[name])) for name in self.values}
+        for name, sets in self.together.items():
+            if name in sent:
+                known |= draw(st.sampled_from(sets))
+        return {**sent, **{name: known[name] for name in sent if name in known}}
+
+
+def inhabited(world: World) -> Known:
+    """Fill a world."""
     operator = world.operator
     ada, bob = world.person("ada"), world.person("bob")
     home = operator.group("home")
@@ -59,7 +80,13 @@ def inhabited(world: World) -> dict[str, list[Any]]:
         said = [record_of(device, kind) for device in devices]
         ok(operator.post(f"/device/{kind}/batch", {"items": said}))
     told = {"id": "7", "deviceTypeId": "5d8c", "deviceName": "buoy", "pac": "77"}
-    return {
+    connectors = [
+        {"connectorId": operator.connector(home, NOWHERE, enabled=False), "groupId": home}
+        for _ in range(CONNECTORS)
+    ]
+    replays = [{**each, "replayId": replay_of(operator, each)} for each in connectors]
+    params = json.dumps({"url": NOWHERE, "template": "message.kind"})
+    values = {
         "deviceId": devices,
         "deviceIds": [devices[number : number + 2] for number in range(0, DEVICES, 2)],
         "toGroupId": [below],
@@ -86,19 +113,26 @@ def inhabited(world: World) -> dict[str, list[Any]]:
         "appClientId": [client.id for client in clients],
         "name": [*[home] * 6, *(f"client {number}" for number in range(6))],
         "token": tokens,
+        "messageFilter": ["message.kind == 'data'", ""],
+        "format": ["json", "custom"],
+        "deviceTypes": [["generic"], []],
     }
+    return Known(
+        values,
+        {
+            "connectorId": connectors,
+            "replayId": replays,
+            "params": [{"params": params, "type": "http", "groupId": home, "deviceIds": []}],
+        },
+    )
 
 
-def with_known(values: Any, known: dict[str, list[Any]], draw: Callable[..., Any]) -> Any:
-    if not isinstance(values, dict):
-        return values
-    names = [name for name in values if name in known]
-    return {**values, **{name: draw(st.sampled_from(known[name])) for name in names}}
+def replay_of(person: Person, connector: dict[str, Any]) -> str:
+    body = {**connector, "beginDate": "2026-03-01", "endDate": "2026-03-01"}
+    return str(ok(person.post("/connector/replay", body))["replayId"])
 
 
-def try_out(
-    world: World, operation: APIOperation, mode: GenerationMode, known: dict[str, list[Any]]
-) -> set[int]:
+def try_out(world: World, operation: APIOperation, mode: GenerationMode, known: Known) -> set[int]:
     """Call an operation with made-up requests; the statuses it answered with."""
     statuses = set()
 
@@ -113,8 +147,8 @@ def try_out(
     @given(operation.as_strategy(generation_mode=mode), st.data())
     def call(case: Case, data: st.DataObject) -> None:
         if mode.is_positive and data.draw(st.integers(0, 3)):
-            case.query = with_known(case.query, known, data.draw)
-            case.body = with_known(case.body, known, data.draw)
+            case.query = known.put_into(case.query, data.draw)
+            case.body = known.put_into(case.body, data.draw)
         response = case.call(
             base_url=world.url, headers={"Authorization": f"Bearer {world.operator.token}"}
         )

@@ -1,7 +1,9 @@
 """The engine, seen from outside: what arrives at receivers that behave and at those that do not."""
 
+import asyncio
 import email.utils
 import json
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -10,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from longwire.clock import SECOND
-from longwire.delivery import engine, policy
+from longwire.api.dates import date_text
+from longwire.clock import MILLISECOND, SECOND
+from longwire.delivery import connectors, engine, policy
 from longwire.ids import delivery_key
 from longwire.store import deliveries as store
 from tests.delivery.receiver import HANG, HANG_UP, Answer, Receiver, redirect
 from tests.process import wait_for
-from tests.world import Person, World, ok, record_of
+from tests.world import KINDS, Person, World, ok, record_of
 
 CANARY = "the receiver's own words"
 ONCE = {"retryDelay": 1, "maxRetry": 0}
@@ -44,14 +47,19 @@ class Line:
 
     def reports(self, number: int = 1, **fields: Any) -> None:
         """So many records, each with a moment of its own."""
-        numbers = self.person.world.numbers
-        items = [
-            record_of(self.device, timestamp=str(1_700_000_000_000 + next(numbers)), **fields)
-            for _ in range(number)
-        ]
         for start in range(0, number, 500):
-            batch = {"items": items[start : start + 500]}
-            ok(self.person.post("/device/data/batch", batch))
+            self._report([fields] * min(500, number - start))
+
+    def says(self, *texts: str) -> None:
+        """Records with these data, in this order, at once."""
+        self._report([{"data": text} for text in texts])
+
+    def _report(self, contents: list[dict[str, Any]]) -> None:
+        items = [record_of(self.device, timestamp=self._moment(), **each) for each in contents]
+        ok(self.person.post("/device/data/batch", {"items": items}))
+
+    def _moment(self) -> str:
+        return date_text((1_700_000_000_000 + next(self.person.world.numbers)) * MILLISECOND)
 
     def change(self, **fields: Any) -> None:
         ok(self.person.put("/connector", {**self.name, **fields}))
@@ -116,9 +124,7 @@ class Line:
         """The group's counters of messages, without those that are 0."""
         now = self.person.world.clock.now() // 1_000
         period = {"beginDate": str(now - 30 * 86_400_000), "endDate": str(now + 60_000)}
-        found = ok(
-            self.person.get("/group/metrics", groupId=self.group, timeSpan=10**9, **period)
-        )
+        found = ok(self.person.get("/group/metrics", groupId=self.group, timeSpan=10**9, **period))
         return {
             name.removeprefix("totalConnector"): value
             for name, value in found.items()
@@ -139,16 +145,13 @@ def test_every_record_arrives_once_and_is_told_of_under_the_id_it_had(world: Wor
     ada = world.person("ada")
     with Receiver() as receiver:
         line = Line(ada, receiver.url)
-        for kind in ("data", "event", "geoloc", "telemetry"):
+        for kind in KINDS:
             ada.reports(line.device, kind)
         line.settles(succeed=4)
         events = line.events()
-        assert [event["kind"] for event in events] != []
         assert sorted(receiver.ids) == sorted(event["id"] for event in events)
         assert {event["attempts"] for event in events} == {1}
-        assert {request.json["kind"] for request in receiver.requests} == set(
-            ("data", "event", "geoloc", "telemetry")
-        )
+        assert {request.json["kind"] for request in receiver.requests} == set(KINDS)
         assert line.totals() == {"MessageStarted": 4, "MessageProcessed": 4}
         assert line.error is None
         ada.reports(line.device)  # the same record again is no second message
@@ -196,8 +199,8 @@ def test_large_messages_and_a_long_backlog_all_arrive(world: World) -> None:
         large = Line(ada, other.url)
         line.reports(5_000)
         line.settles(processing=5_000)
-        for number in range(30):
-            ada.reports(large.device, data="x" * 200_000, timestamp=str(1_700_000_000_000 + number))
+        for _ in range(30):
+            large.reports(data="x" * 200_000)
         large.settles(succeed=30)
         assert {len(request.json["data"]) for request in other.requests} == {200_000}
         receiver.up()
@@ -331,9 +334,7 @@ def test_a_try_again_later_is_honoured_within_bounds(world: World) -> None:
         for text in asked:
             answer = Answer(status=429, headers={"Retry-After": text}, body=CANARY.encode())
             receiver = stack.enter_context(Receiver(answer))
-            lines.append(
-                Line(ada, receiver.url, retryPolicy={"retryDelay": 10, "maxRetry": 5})
-            )
+            lines.append(Line(ada, receiver.url, retryPolicy={"retryDelay": 10, "maxRetry": 5}))
             lines[-1].reports()
         for line, (text, (least, most)) in zip(lines, asked.items(), strict=True):
             line.tried(1)
@@ -350,6 +351,7 @@ def test_every_kind_of_failure_is_told_in_our_own_words(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "SEND_TIMEOUT_S", 1.0)
+    ada = world.person("ada")
     cut = "the connection was closed before the answer was complete"
     words = CANARY.encode()
     badly: list[tuple[Any, str]] = [
@@ -369,11 +371,11 @@ def test_every_kind_of_failure_is_told_in_our_own_words(
     ]
     with ExitStack() as stack:
         receivers = [stack.enter_context(Receiver(answer)) for answer, _ in badly]
-        lines = [Line(ada, each.url, retryPolicy=ONCE) for each in receivers for ada in _persons(world, 1)]
+        lines = [Line(ada, each.url, retryPolicy=ONCE) for each in receivers]
         secure = stack.enter_context(Receiver(tls=True))
-        lines.append(Line(lines[0].person, secure.url, retryPolicy=ONCE))
+        lines.append(Line(ada, secure.url, retryPolicy=ONCE))
         badly.append((None, "the certificate was not accepted"))
-        lines.append(Line(lines[0].person, "http://nobody.invalid/", retryPolicy=ONCE))
+        lines.append(Line(ada, "http://nobody.invalid/", retryPolicy=ONCE))
         badly.append((None, "the name of the host does not resolve"))
         for line in lines:
             line.reports()
@@ -387,5 +389,429 @@ def test_every_kind_of_failure_is_told_in_our_own_words(
         assert secure.requests == []
 
 
-def _persons(world: World, number: int) -> list[Person]:
-    return [world.person(f"person{next(world.numbers)}") for _ in range(number)]
+def test_a_success_with_a_huge_or_endless_answer_is_a_success(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "SEND_TIMEOUT_S", 5.0)
+    ada = world.person("ada")
+    with Receiver(Answer(body=b"x" * 8_000_000), Answer(endless=True)) as receiver:
+        line = Line(ada, receiver.url, retryPolicy=ONCE)
+        for number in range(1, 3):
+            line.reports()
+            line.settles(succeed=number)
+
+
+def test_a_receiver_that_hangs_is_given_up_on_after_fifteen_seconds(world: World) -> None:
+    ada = world.person("ada")
+    with Receiver(HANG) as receiver:
+        line = Line(ada, receiver.url, retryPolicy=ONCE)
+        began = time.monotonic()
+        line.reports()
+        line.settles(failed=1, seconds=25)
+        assert 14 < time.monotonic() - began < 20
+        assert line.error == "did not answer within 15 s"
+
+
+def test_gone_disables_the_connector_and_what_waits_goes_on_waiting(world: World) -> None:
+    ada = world.person("ada")
+    with Receiver(500, 410) as receiver:
+        line = Line(ada, receiver.url, retryPolicy=RESENT_LATER)
+        line.reports()
+        line.tried(1)
+        line.reports()
+        line.settles(processing=1, failed=1)
+        assert line.shown()["enabled"] is False
+        assert line.error == "answered with status 410, gone"
+        assert ("system", "connector.disable", line.connector) in world.audit()
+        line.reports(3)  # nobody wants them
+        world.clock.let_pass(days=2)
+        assert ok(ada.get("/health/ready")) == {"status": "ok"}
+        assert line.stats() == (1, 0, 1)
+        receiver.answer(200)
+        line.change(enabled=True)
+        line.settles(succeed=1, failed=1)
+        line.resend()
+        line.settles(succeed=2)
+        assert len(receiver.requests) == 4
+
+
+def test_gone_from_an_address_that_was_changed_meanwhile_disables_nothing(world: World) -> None:
+    ada = world.person("ada")
+    with Receiver(Answer(status=410, delay_s=2)) as old, Receiver() as new:
+        line = Line(ada, old.url)
+        line.reports()
+        old.wait_for(1)
+        line.send_to(new.url)
+        line.settles(failed=1)
+        assert line.shown()["enabled"] is True
+        line.reports()
+        line.settles(succeed=1, failed=1)
+        assert len(new.requests) == 1
+
+
+# --- messages that cannot be sent ---
+
+
+def test_a_message_without_a_shape_fails_for_good_and_the_others_flow(world: World) -> None:
+    ada = world.person("ada")
+    with Receiver() as receiver:
+        line = Line(
+            ada,
+            receiver.url,
+            params={"template": "message.data.value * 2"},
+            format="custom",
+        )
+        for number in range(10):
+            line.reports(data=json.dumps({"value": number} if number % 5 else {"other": 1}))
+        line.settles(succeed=8, failed=2)
+        assert sorted(int(body) for body in receiver.bodies) == [2, 4, 6, 8, 12, 14, 16, 18]
+        failed = [event for event in line.events() if event["status"] == "failed"]
+        assert {event["attempts"] for event in failed} == {1}
+        assert all(
+            event["message"].startswith("could not be put into its format: ") for event in failed
+        )
+
+
+def test_a_mistake_of_ours_while_shaping_costs_one_message_and_not_the_connector(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = connectors.Shaper.message
+
+    def stumbling(self: connectors.Shaper, *about: Any) -> Any:
+        if "stumble" in about[3]:
+            raise ZeroDivisionError("a mistake")
+        return plain(self, *about)
+
+    monkeypatch.setattr(connectors.Shaper, "message", stumbling)
+    ada = world.person("ada")
+    with Receiver() as receiver:
+        line = Line(ada, receiver.url)
+        line.reports(40, data="stumble")
+        line.reports(40)
+        line.settles(succeed=40, failed=40)
+        assert len(receiver.requests) == 40
+        assert line.error == "could not be put into its format because of a mistake in longwire"
+
+
+def test_messages_without_a_shape_cost_those_behind_them_no_tries(world: World) -> None:
+    """A destination that was found dead is probed with one message, which must be a real one."""
+    ada = world.person("ada")
+    with Receiver(HANG_UP) as receiver:
+        line = Line(
+            ada,
+            receiver.url,
+            params={"template": "message.data.value"},
+            format="custom",
+            retryPolicy={"retryDelay": 60, "maxRetry": 2},
+        )
+        line.says(*['{"value": 1}'] * 20)
+        line.tried(1)
+        for _ in range(5):
+            line.says("{}", *['{"value": 2}'] * 9)
+        wait_for(lambda: {row.state for row in line.rows()} <= {store.QUEUED, store.FAILED})
+        assert {row.attempts for row in line.rows()} == {1}
+        receiver.answer(200)
+        world.clock.let_pass(seconds=80)
+        line.settles(succeed=65, failed=5)
+
+
+# --- one among others ---
+
+
+def test_a_receiver_that_hangs_does_not_hold_up_the_others(world: World) -> None:
+    ada = world.person("ada")
+    with Receiver(HANG) as hanging, many(9) as healthy:
+        stuck = Line(ada, hanging.url)
+        lines = [Line(ada, each.url) for each in healthy]
+        stuck.reports(100)
+        hanging.wait_for(16)
+        for line in lines:
+            line.reports(50)
+        for line in lines:
+            line.settles(succeed=50, seconds=12)
+        assert stuck.stats() == (100, 0, 0)
+        # It has its own limit, too.
+        assert len(hanging.requests) == 16
+
+
+def test_retries_are_made_also_while_another_connector_is_busy_all_the_time(world: World) -> None:
+    ada = world.person("ada")
+    with Receiver() as receiver, Receiver() as other:
+        receiver.down()
+        line = Line(ada, receiver.url)
+        line.reports()
+        line.tried(1)
+        busy = Line(ada, other.url)
+        with busily(busy):
+            other.wait_for(10)
+            receiver.up()
+            world.clock.let_pass(seconds=40)
+            receiver.wait_for(1, timeout_s=5)
+        line.settles(succeed=1)
+
+
+@contextmanager
+def busily(line: Line) -> Iterator[None]:
+    """Report all the time, so that the engine is never idle."""
+    over = threading.Event()
+
+    def report() -> None:
+        while not over.is_set():
+            line.reports()
+            time.sleep(0.02)
+
+    thread = threading.Thread(target=report)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_a_dead_destination_costs_few_connections_and_its_messages_their_tries(
+    world: World,
+) -> None:
+    ada = world.person("ada")
+    with Receiver(HANG_UP) as receiver:
+        line = Line(ada, receiver.url, retryPolicy={"retryDelay": 60, "maxRetry": 2})
+        line.reports(200)
+        line.tried(1)
+        assert receiver.connections < 50
+        for number in (2, 3):
+            world.clock.let_pass(seconds=75)
+            line.tried(number)
+        line.settles(failed=200)
+        assert receiver.connections < 90
+        assert line.totals() == {
+            "MessageStarted": 200,
+            "MessageError": 200,
+            "RetryMessageStarted": 400,
+            "RetryMessageError": 400,
+        }
+        # Someone is there again: what comes next arrives at once, and so does what is sent again.
+        receiver.answer(200)
+        line.reports(5)
+        line.settles(succeed=5, failed=200)
+        line.resend()
+        line.settles(succeed=205)
+
+
+# --- changed under way ---
+
+
+def test_what_was_not_begun_goes_to_the_new_address(world: World) -> None:
+    ada = world.person("ada")
+    with Receiver(Answer(delay_s=1.5)) as old, Receiver() as new:
+        line = Line(ada, old.url)
+        line.reports(100)
+        old.wait_for(16)
+        line.send_to(new.url)
+        line.settles(succeed=100)
+        assert len(old.requests) == 16
+        assert len(new.requests) == 84
+        assert len({*old.ids, *new.ids}) == 100
+        assert {event["attempts"] for event in line.events()} == {1}
+
+
+def test_a_connector_that_is_disabled_under_way_sends_nothing_more_until_it_is_enabled(
+    world: World,
+) -> None:
+    ada = world.person("ada")
+    with Receiver(Answer(delay_s=1.5)) as receiver:
+        line = Line(ada, receiver.url)
+        line.reports(100)
+        receiver.wait_for(16)
+        line.change(enabled=False)
+        line.settles(processing=84, succeed=16)
+        wait_for(lambda: {row.attempts for row in line.rows() if row.state == store.QUEUED} == {0})
+        assert len(receiver.requests) == 16
+        receiver.answer(200)
+        line.change(enabled=True)
+        line.settles(succeed=100)
+        assert len(receiver.requests) == len(set(receiver.ids)) == 100
+
+
+def test_a_connector_that_is_deleted_under_way_sends_nothing_more(world: World) -> None:
+    ada = world.person("ada")
+    with Receiver(Answer(delay_s=1.5)) as receiver, Receiver() as other:
+        line = Line(ada, receiver.url)
+        line.reports(100)
+        receiver.wait_for(16)
+        ok(ada.delete("/connector", **line.name))
+        second = Line(ada, other.url)
+        second.reports(5)
+        second.settles(succeed=5)
+        wait_for(lambda: world.read(store.backlog).leased == 0)
+        assert len(receiver.requests) == 16
+        # Nothing is counted as failed, and nothing new is begun.
+        assert line.totals() == {"MessageStarted": 100, "MessageProcessed": 16}
+
+
+def test_connections_of_a_connector_that_is_gone_are_closed(world: World) -> None:
+    ada = world.person("ada")
+    with many(3) as receivers:
+        kept, disabled, deleted = lines = [Line(ada, each.url) for each in receivers]
+        for line in lines:
+            line.reports()
+            line.settles(succeed=1)
+        disabled.change(enabled=False)
+        ok(ada.delete("/connector", **deleted.name))
+        wait_for(lambda: set(world.app.engine._outlets) == {number_of(kept)})
+
+
+def number_of(line: Line) -> int:
+    return line.rows()[0].connector_number
+
+
+# --- once more ---
+
+
+def test_twenty_people_who_resend_at_once_send_everything_again_once(world: World) -> None:
+    ada = world.person("ada")
+    with Receiver(500) as receiver:
+        line = Line(ada, receiver.url, retryPolicy=ONCE)
+        line.reports(250)
+        line.settles(failed=250)
+        receiver.forget()
+        shown: list[dict[str, Any]] = []
+        threads = [threading.Thread(target=lambda: shown.append(line.resend())) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(shown) == 20
+        wait_for(lambda: line.kept["resending"] is False)
+        assert sorted(receiver.ids) == sorted(event["id"] for event in line.events())
+        assert line.stats() == (0, 0, 250)
+        assert {event["attempts"] for event in line.events()} == {1}
+        assert [action for _, action, _ in world.audit()].count("connector.resend") == 1
+        assert line.totals() == {
+            "MessageStarted": 250,
+            "MessageError": 250,
+            "RetryMessageStarted": 250,
+            "RetryMessageError": 250,
+        }
+        receiver.answer(200)
+        assert line.resend()["dataFailurePolicy"]["resending"] is True
+        line.settles(succeed=250)
+        wait_for(lambda: line.kept == {**line.kept, "resending": False, "hasData": False})
+        assert "startTime" not in line.kept
+        assert line.resend()["dataFailurePolicy"]["resending"] is False
+
+
+def test_what_is_kept_too_long_is_not_sent_again(world: World) -> None:
+    ada = world.person("ada")
+    with Receiver(500) as receiver:
+        keep = {"storingDuration": 3_600}
+        line = Line(ada, receiver.url, retryPolicy=ONCE, dataFailurePolicy=keep)
+        line.reports()
+        line.settles(failed=1)
+        world.clock.let_pass(seconds=3_000)
+        line.reports()
+        line.settles(failed=2)
+        world.clock.let_pass(seconds=1_000)
+        assert line.kept["hasData"] is True
+        assert line.kept["startTime"] == ada.records(line.device)[-1]["timestamp"]
+        receiver.forget()
+        receiver.answer(200)
+        line.resend()
+        line.settles(succeed=1, failed=1)
+        wait_for(lambda: line.kept["resending"] is False)
+        assert len(receiver.requests) == 1
+        assert line.kept["hasData"] is False
+
+
+def test_nothing_is_kept_when_nothing_is_to_be_kept(world: World) -> None:
+    ada = world.person("ada")
+    with Receiver(500) as receiver:
+        keep = {"storingDuration": 0}
+        line = Line(ada, receiver.url, retryPolicy=ONCE, dataFailurePolicy=keep)
+        line.reports(3)
+        line.settles(failed=3)
+        assert line.kept["hasData"] is False
+        assert line.resend()["dataFailurePolicy"]["resending"] is False
+        bodies = [row[0] for row in world.read(lambda tx: tx.hot("select body from delivery", {}))]
+        assert bodies == [None] * 3
+
+
+# --- what the operator sees ---
+
+
+def test_an_engine_that_gets_nowhere_makes_the_service_unready(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person("ada")
+    plain = engine.settle
+
+    def stumbling(*about: Any) -> None:
+        raise ZeroDivisionError("a mistake")
+
+    with Receiver() as receiver:
+        line = Line(ada, receiver.url)
+        monkeypatch.setattr(engine, "STALLED_S", 4)
+        assert ok(ada.get("/health/ready")) == {"status": "ok"}
+        monkeypatch.setattr(engine, "settle", stumbling)
+        line.reports(3)
+        wait_for(lambda: ada.get("/health/ready").status_code == 503)
+        reason = ada.get("/health/ready").json()["reason"]
+        assert reason == "the delivery engine makes no progress"
+        assert ok(ada.get("/health/live")) == {"status": "ok"}
+        monkeypatch.setattr(engine, "settle", plain)
+        wait_for(lambda: ada.get("/health/ready").status_code == 200)
+        line.settles(succeed=3)
+        assert len(receiver.requests) == 3
+
+
+def test_an_engine_that_hangs_makes_the_service_unready(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person("ada")
+    hangs = True
+
+    async def hanging(*about: Any) -> None:
+        while hangs:
+            await asyncio.sleep(0.05)
+
+    with Receiver() as receiver, monkeypatch.context() as during:
+        line = Line(ada, receiver.url)
+        during.setattr(engine, "STALLED_S", 1.5)
+        during.setattr(engine.Engine, "_turn", hanging)
+        wait_for(lambda: ada.get("/health/ready").status_code == 503)
+        line.reports()
+        assert line.stats() == (1, 0, 0)
+        during.undo()
+        hangs = False
+        line.settles(succeed=1)
+        assert ok(ada.get("/health/ready")) == {"status": "ok"}
+
+
+def test_the_metrics_tell_what_waits_what_failed_and_how_tries_ended(world: World) -> None:
+    ada = world.person("ada")
+    with Receiver() as receiver, Receiver(500) as failing, Receiver(HANG) as hanging:
+        good, bad = Line(ada, receiver.url), Line(ada, failing.url, retryPolicy=ONCE)
+        later = Line(ada, failing.url)
+        stuck = Line(ada, hanging.url)
+        for line in (good, bad, later):
+            line.reports(4)
+        stuck.reports(2)
+        good.settles(succeed=4)
+        bad.settles(failed=4)
+        later.tried(1)
+        hanging.wait_for(2)
+        world.clock.let_pass(seconds=20)
+        found = numbers_of(world)
+        assert found['longwire_deliveries{state="queued"}'] == 4
+        assert found['longwire_deliveries{state="sending"}'] == 2
+        assert found['longwire_deliveries{state="failed"}'] == 4
+        assert 20 <= found["longwire_delivery_oldest_seconds"] < 50
+        tries = 'longwire_delivery_try_seconds_count{outcome="%s",type="http"}'
+        assert found[tries % "delivered"] == 4
+        assert found[tries % "refused"] == 8
+
+
+def numbers_of(world: World) -> dict[str, float]:
+    """Every number of /metrics under its name and labels."""
+    lines = world.nobody.get("/metrics").text.splitlines()
+    pairs = [line.rsplit(" ", 1) for line in lines if not line.startswith("#")]
+    return {name: float(value) for name, value in pairs}

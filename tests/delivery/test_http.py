@@ -454,6 +454,22 @@ def test_a_receiver_that_does_not_read_keeps_no_connection(monkeypatch: pytest.M
     assert after_one == after_two
 
 
+def test_closing_does_not_wait_for_a_receiver_that_does_not_read() -> None:
+    async def story(deaf: socket.socket) -> Outcome:
+        webhook = Http(HttpParams(url=f"http://127.0.0.1:{deaf.getsockname()[1]}/"), LOOPBACK)
+        sending = asyncio.create_task(webhook.send(parcel(b"x" * 20_000_000)))
+        connection, _ = await asyncio.to_thread(deaf.accept)
+        with connection:
+            await asyncio.to_thread(connection.recv, 1)
+            async with asyncio.timeout(2):
+                await webhook.close()
+                return await sending
+
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        outcome = run(story(deaf))
+    assert outcome == Unreachable("the connection was closed before the answer was complete")
+
+
 def test_an_answer_before_the_request_was_read_counts() -> None:
     def answer_at_once(hasty: socket.socket) -> None:
         connection, _ = hasty.accept()

@@ -40,6 +40,7 @@ _TAGS = {
     "Devices": "What is out there, and in which group.",
     "Device types": "The catalogue that the operator keeps.",
     "Records": "What devices said: data, events, geolocations and telemetry.",
+    "Connectors": "Where what devices say is forwarded to, and what became of it.",
     "Metrics": "Counters of a group.",
     "Service": "How the service is doing.",
 }
@@ -326,6 +327,8 @@ _NAMED = {
     "gender": "female",
     "newName": "quay-reader-2",
     "deviceName": "Ada's phone",
+    "connectorId": "con_vzpeqxr5mxjrq2uy6ct3mlgw",
+    "deviceTypes": ["tracker"],
     "expiration": 1_893_456_000,
 }
 

@@ -331,8 +331,12 @@ class _Connector(aiohttp.TCPConnector):
     """aiohttp's connections, without those that somebody keeps open by not reading.
 
     Closing one waits until everything written has been taken, which may be never; all the while the
-    connection and what was to be sent stay in memory.
+    connection and what was to be sent stay in memory. So what is not written by then is dropped.
     """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._lent: set[asyncio.Transport] = set()
 
     async def connect(
         self,
@@ -343,10 +347,16 @@ class _Connector(aiohttp.TCPConnector):
         connection = await super().connect(req, traces, timeout)
         transport = connection.transport
         if transport is not None:
-            connection.add_callback(functools.partial(_drop_unless_written, transport))
+            self._lent.add(transport)
+            connection.add_callback(functools.partial(self._take_back, transport))
         return connection
 
+    def _take_back(self, transport: asyncio.Transport) -> None:
+        self._lent.discard(transport)
+        if transport.get_write_buffer_size():
+            transport.abort()
 
-def _drop_unless_written(transport: asyncio.Transport) -> None:
-    if transport.get_write_buffer_size():
-        transport.abort()
+    async def close(self, *, abort_ssl: bool = False) -> None:
+        while self._lent:
+            self._lent.pop().abort()
+        await super().close(abort_ssl=abort_ssl)

@@ -55,6 +55,11 @@ STALLED_S = 30.0
 AFTER_TROUBLE_S = 0.5
 STOP_WAIT_S = 10.0
 
+# What was tried is settled together with the next claim, or after so much, or so soon.
+SETTLE_AT = 256
+SETTLE_WITHIN_S = 0.05
+BUSY_IN_FLIGHT = 2
+
 CONNECTORS_PER_LOOK_MAX = 500
 CLAIMS_PER_TURN_MAX = 1_000
 WINDOW_MIN = 16
@@ -70,6 +75,9 @@ OURS = {ORPHANED, STOPPED}
 TOO_SLOW = f"did not answer within {SEND_TIMEOUT_S:.0f} s"
 
 log = structlog.get_logger()
+
+# Its own, so that nobody who counts on the common one is surprised.
+_chance = random.Random()
 
 Observe = Callable[[str, str, float], None]
 
@@ -123,8 +131,12 @@ class Outlet:
         return max(0, self.window - len(self.waiting) - self.running)
 
     @property
+    def is_full(self) -> bool:
+        return self.room * 2 < self.window
+
+    @property
     def is_hungry(self) -> bool:
-        return self.has_more and self.room * 2 >= self.window
+        return self.has_more and not self.is_full
 
     def learn(self, outcome: Outcome) -> None:
         """Take more at a time while all goes well, and little when it does not."""
@@ -166,6 +178,7 @@ class Engine:
         in_flight_max: int = 16,
         resend_per_s: int = 100,
         observe: Observe = lambda kind, outcome, seconds: None,
+        is_busy: Callable[[], bool] = lambda: False,
     ) -> None:
         self._database = database
         self._writer = writer
@@ -173,15 +186,18 @@ class Engine:
         self._in_flight_max = in_flight_max
         self._resend_per_s = resend_per_s
         self._observe = observe
+        self._is_busy = is_busy
         self._outlets: dict[int, Outlet] = {}
         self._tried: list[Tried] = []
         self._wanted: set[int] = set()
         self._looked_after = 0
+        self._looked_at = time.monotonic()
         self._awake = asyncio.Event()
         self._sending: set[asyncio.Task[None]] = set()
         self._closing: set[asyncio.Task[None]] = set()
         self._is_stopping = False
         self._last_step = time.monotonic()
+        self._last_turn = 0.0
 
     # --- what others see ---
 
@@ -201,26 +217,57 @@ class Engine:
             # Nobody else can hold a lease on an embedded database: whoever did is gone.
             await self._in_any_case(lambda: self._recover(until=FOR_EVER))
         chores = asyncio.create_task(self._chores())
+        rounds = asyncio.create_task(self._rounds())
         try:
-            while True:
-                await self._round()
+            # A turn is not left in the middle: it would still be committed, and what it had claimed
+            # would be leased to nobody.
+            await asyncio.shield(rounds)
         finally:
+            self._is_stopping = True
+            self._awake.set()
             chores.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await chores
+            await asyncio.wait({chores, rounds}, timeout=STOP_WAIT_S)
+            rounds.cancel()  # should it hang
             await self._stop()
 
     # --- rounds ---
 
+    async def _rounds(self) -> None:
+        while not self._is_stopping:
+            await self._round()
+
     async def _round(self) -> None:
-        try:
-            async with asyncio.timeout(LOOK_EVERY_S):
+        """Wait until there is something to do, and do it."""
+        patience_s = self._looked_at + LOOK_EVERY_S - time.monotonic()
+        if self._tried:
+            patience_s = min(patience_s, SETTLE_WITHIN_S)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience_s):
                 await self._awake.wait()
-        except TimeoutError:
+        # However busy it is: others have retries that nobody tells of.
+        if time.monotonic() - self._looked_at >= LOOK_EVERY_S:
             if not await self._in_any_case(self._look):
                 return
+            self._looked_at = time.monotonic()
         self._awake.clear()
-        await self._in_any_case(self._turn)
+        if not self._is_worth_a_turn() or await self._in_any_case(self._turn):
+            self._last_step = time.monotonic()
+
+    def _is_worth_a_turn(self) -> bool:
+        """Whether anything can be claimed, or enough has been tried, or long enough ago.
+
+        A turn costs about the same for one message as for a hundred, and takes from ingest.
+        """
+        for number in list(self._wanted):
+            outlet = self._outlets.get(number)
+            if outlet is not None and outlet.is_full:
+                outlet.has_more = True
+                self._wanted.discard(number)
+        if self._wanted or len(self._tried) >= SETTLE_AT:
+            return True
+        if any(outlet.is_hungry for outlet in self._outlets.values()):
+            return True
+        return bool(self._tried) and time.monotonic() - self._last_turn >= SETTLE_WITHIN_S
 
     async def _in_any_case(self, step: Callable[[], Awaitable[None]]) -> bool:
         """Run a step; trouble with the database is waited out, anything else is logged."""
@@ -233,19 +280,25 @@ class Engine:
             log.exception("the delivery engine stumbled")
             await asyncio.sleep(AFTER_TROUBLE_S)
             return False
-        self._last_step = time.monotonic()
         return True
 
     async def _look(self) -> None:
-        """Which connectors have something due: retries, what others left, what nobody told of."""
-        after = self._looked_after
-        found = await self._database.read(
-            lambda tx: store.due_connectors(tx, CONNECTORS_PER_LOOK_MAX, after)
+        """Which connectors have something due, and which are not what they were."""
+        after, open_ones = self._looked_after, list(self._outlets)
+        found, versions = await self._database.read(
+            lambda tx: (
+                store.due_connectors(tx, CONNECTORS_PER_LOOK_MAX, after),
+                store_connectors.versions(tx, open_ones),
+            )
         )
+        for number in open_ones:
+            if versions.get(number) != self._outlets[number].connector.version:
+                self._let_go(number)
         self._wanted.update(found)
         self._looked_after = found[-1] if len(found) == CONNECTORS_PER_LOOK_MAX else 0
 
     async def _turn(self) -> None:
+        self._last_turn = time.monotonic()
         tried, self._tried = self._tried, []
         wanted = self._wanted | {
             number for number, outlet in self._outlets.items() if outlet.is_hungry
@@ -337,6 +390,7 @@ class Engine:
             return
         outlet.is_stale = True
         self._give_back(outlet)
+        self._wanted.add(number)
         if not outlet.running:
             self._close(outlet)
 
@@ -354,7 +408,8 @@ class Engine:
 
     def _pump(self, outlet: Outlet) -> None:
         """Begin what may begin now."""
-        while outlet.waiting and outlet.running < (1 if outlet.is_probing else self._in_flight_max):
+        in_flight_max = self._in_flight_now(outlet)
+        while outlet.waiting and outlet.running < in_flight_max and not self._is_stopping:
             size = min(outlet.destination.batch_max, len(outlet.waiting))
             parcel = [outlet.waiting.popleft() for _ in range(size)]
             if parcel[0].until - time.monotonic() < LEASE_LEFT_MIN_S:
@@ -367,16 +422,19 @@ class Engine:
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
 
+    def _in_flight_now(self, outlet: Outlet) -> int:
+        if outlet.is_probing:
+            return 1
+        # What devices say comes first; it goes out when there is time.
+        return BUSY_IN_FLIGHT if self._is_busy() else self._in_flight_max
+
     async def _send(self, outlet: Outlet, parcel: list[Held]) -> None:
         began = time.monotonic()
         was_probe = outlet.is_probing
         good: list[Held] = []
         messages: list[Message] = []
         for held in parcel:
-            claimed = held.claimed
-            shaped = outlet.shaper.message(
-                claimed.seq, claimed.kind, claimed.device_id, claimed.body, claimed.context
-            )
+            shaped = _shaped(outlet.shaper, held.claimed)
             if isinstance(shaped, Refused):
                 self._tried.append(Tried(held, shaped))
             else:
@@ -396,14 +454,14 @@ class Engine:
             self._tried += [Tried(held, outcome) for held in good]
             outlet.running -= 1
             self._awake.set()
-        if was_probe and outlet.is_probing:
+        if messages and was_probe and outlet.is_probing:
             # One look was enough: nobody is there for the others either.
             self._tried += [Tried(held, outcome) for held in outlet.waiting]
             outlet.waiting.clear()
         if outlet.is_stale:
             if not outlet.running:
                 self._close(outlet)
-        elif not self._is_stopping:
+        else:
             self._pump(outlet)
 
     async def _outcome(self, outlet: Outlet, messages: Sequence[Message]) -> Outcome:
@@ -421,7 +479,6 @@ class Engine:
 
     async def _stop(self) -> None:
         """Finish what was begun, for a while; give back the rest."""
-        self._is_stopping = True
         for outlet in self._outlets.values():
             self._give_back(outlet)
         if self._sending:
@@ -460,6 +517,18 @@ class Engine:
                 self.wake(woken)
 
 
+def _shaped(shaper: connectors.Shaper, claimed: Claimed) -> Message | Refused:
+    try:
+        return shaper.message(
+            claimed.seq, claimed.kind, claimed.device_id, claimed.body, claimed.context
+        )
+    except Exception:
+        log.exception("a message cannot be shaped", connector=shaper.connector.id)
+        return Refused(
+            "could not be put into its format because of a mistake in longwire", is_final=True
+        )
+
+
 # --- on an open transaction ---
 
 
@@ -475,21 +544,24 @@ def settle(tx: Tx, writer: int, tried: Sequence[Tried]) -> None:
             held = {each.held.claimed.seq: each.held.claimed for each in done}
             for seq in store.succeed(tx, number, token, list(held)):
                 _count(counted, connector, held[seq], "processed")
-            succeeded.add(number)
+                succeeded.add(number)
         freed = [each.held.claimed.seq for each in group if isinstance(each.outcome, Released)]
         if freed:
             store.release(tx, number, token, freed)
         for each in group:
             outcome = each.outcome
-            if isinstance(outcome, Refused | Unreachable):
-                _give_up_or_wait(tx, each.held, token, outcome, counted)
+            if isinstance(outcome, Refused | Unreachable) and _give_up_or_wait(
+                tx, each.held, token, outcome, counted
+            ):
                 failures[number] = (failures.get(number, (0, ""))[0] + 1, outcome.reason)
                 if isinstance(outcome, Refused) and outcome.disables:
                     _disable(tx, connector, outcome.reason)
-    for number in succeeded:
-        store_connectors.note_success(tx, number)
-    for number, (times, reason) in failures.items():
-        store_connectors.note_failure(tx, number, reason, times)
+    for number in sorted({*succeeded, *failures}):  # everybody in the same order: no deadlocks
+        if number in succeeded:
+            store_connectors.note_success(tx, number)
+        if number in failures:
+            times, reason = failures[number]
+            store_connectors.note_failure(tx, number, reason, times)
     metrics.count_deliveries(tx, writer, counted)
 
 
@@ -506,20 +578,24 @@ def _give_up_or_wait(
     token: int,
     outcome: Refused | Unreachable,
     counted: Counter[tuple[int, str]],
-) -> None:
+) -> bool:
+    """After a failure; whether the lease was still ours."""
     connector, claimed = held.connector, held.claimed
     number, seqs = connector.number, [claimed.seq]
     if outcome.is_final or claimed.attempts >= policy.tries_max(connector.retries_max):
         stored = tx.now + connector.storing_s * SECOND if connector.storing_s else None
-        if store.fail(tx, number, token, seqs, stored, outcome.reason):
+        is_ours = bool(store.fail(tx, number, token, seqs, stored, outcome.reason))
+        if is_ours:
             _count(counted, connector, claimed, "error")
-        return
+        return is_ours
     asked = outcome.retry_after_s if isinstance(outcome, Refused) else None
-    delay = policy.wait(claimed.attempts, connector.retry_delay_s, random.random(), asked)
+    delay = policy.wait(claimed.attempts, connector.retry_delay_s, _chance.random(), asked)
     if outcome.reason in OURS:
         delay = 0
-    if store.retry(tx, number, token, seqs, tx.now + delay, outcome.reason):
+    is_ours = bool(store.retry(tx, number, token, seqs, tx.now + delay, outcome.reason))
+    if is_ours:
         _count(counted, connector, claimed, "tried")
+    return is_ours
 
 
 def _count(
@@ -537,7 +613,7 @@ def _count(
 
 def _disable(tx: Tx, connector: Connector, reason: str) -> None:
     rights.change(tx)  # nobody matches anything with it any more
-    if store_connectors.disable(tx, connector.number):
+    if store_connectors.disable(tx, connector):
         audit.note(
             tx,
             SYSTEM,

@@ -161,12 +161,16 @@ def note_success(tx: Tx, number: int) -> None:
     )
 
 
-def disable(tx: Tx, number: int) -> bool:
-    """The other side wants nothing more; whether it was enabled so far."""
+def disable(tx: Tx, connector: Connector) -> bool:
+    """The other side wants nothing more; whether it was enabled so far, and the same other side."""
     return bool(
         tx.change(
             sa.update(_table)
-            .where(_table.c.number == number, _table.c.is_enabled)
+            .where(
+                _table.c.number == connector.number,
+                _table.c.version == connector.version,
+                _table.c.is_enabled,
+            )
             .values(is_enabled=False, version=_table.c.version + 1)
         )
     )

@@ -268,7 +268,8 @@ def resend(tx: Tx, number: int, before: Moment, most: int) -> int:
         " changed_at = :now, stored_until = null, resent_before = :before"
         " where connector_number = :connector and seq in (select seq from delivery"
         " where connector_number = :connector and state = 3 and changed_at <= :before"
-        f" and body is not null order by seq limit :most{skip}) and state = 3 returning seq",
+        " and body is not null and stored_until > :now"
+        f" order by seq limit :most{skip}) and state = 3 returning seq",
         {"connector": number, "before": before, "now": tx.now, "most": most},
     )
     return len(rows)
@@ -482,7 +483,7 @@ def retry_now(tx: Tx, number: int, seq: int) -> bool:
     failed = tx.hot(
         "update delivery set state = 0, generation = generation + 1, attempts = 0, due_at = :now,"
         " changed_at = :now, stored_until = null where connector_number = :connector"
-        " and seq = :seq and state = 3 and body is not null returning seq",
+        " and seq = :seq and state = 3 and body is not null and stored_until > :now returning seq",
         values,
     )
     return bool(waiting or failed)

@@ -63,6 +63,8 @@ OPERATIONS: tuple[Route, ...] = (
     *metrics.ROUTES,
 )
 
+# With more records than this waiting to be stored, deliveries stand back.
+BUSY_RECORDS = 8
 HOW_TO_FILL = "Start `longwire serve` once, or run `longwire migrate`."
 
 log = structlog.get_logger()
@@ -225,7 +227,14 @@ class App:
         instruments = Instruments(shares_counters="PROMETHEUS_MULTIPROC_DIR" in os.environ)
         egress = _egress(settings)
         writer = writer_number(database)
-        self.engine = _engine(settings, database, writer, egress, instruments.tried)
+        self.engine = _engine(
+            settings,
+            database,
+            writer,
+            egress,
+            instruments.tried,
+            lambda: ingest.waiting > BUSY_RECORDS,
+        )
         self._delivers = settings.delivery
         self._delivery_keep_days = settings.delivery_keep_days
         ingest = Ingest(
@@ -325,7 +334,12 @@ def _egress(settings: Settings) -> Egress:
 
 
 def _engine(
-    settings: Settings, database: Database, writer: int, egress: Egress, observe: Observe
+    settings: Settings,
+    database: Database,
+    writer: int,
+    egress: Egress,
+    observe: Observe,
+    is_busy: Callable[[], bool] = lambda: False,
 ) -> Engine:
     return Engine(
         database,
@@ -334,6 +348,7 @@ def _engine(
         in_flight_max=settings.delivery_in_flight_max,
         resend_per_s=settings.resend_per_s,
         observe=observe,
+        is_busy=is_busy,
     )
 
 

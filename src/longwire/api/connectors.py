@@ -557,7 +557,7 @@ def list_events(call: Call, query: EventsQuery) -> ConnectorEventConnection:
     begin, end = period(query.begin_date, query.end_date)
     assert begin is not None and end is not None  # both are required
     if query.limit is None:
-        query.limit = EVENTS_DEFAULT
+        query.limit = min(EVENTS_DEFAULT, call.limits.page_items_max)
     history = connectors.history(
         call.tx,
         call.actor,

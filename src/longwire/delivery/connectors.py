@@ -113,6 +113,7 @@ def create(
     wished_id: str | None = None,
 ) -> View:
     access.enter(tx, actor, "connector.write", group_id)
+    rights.change(tx)  # one after the other: of two who wish for the same id, one gets it
     connector = Connector(
         number=0,
         id=new_id("con") if wished_id is None else wished_id,
@@ -140,7 +141,6 @@ def create(
     taken = wished_id is not None and store.is_taken(tx, wished_id)
     faults = [Fault("id", "is taken; leave it out to get a new one")] if taken else []
     connector = _changed(tx, connector, wish, None, read_params, egress, faults)
-    rights.change(tx)
     connector = store.insert(tx, connector)
     audit.note(
         tx, actor, "connector.create", connector.id, group_id=group_id, detail=connector.type
@@ -248,12 +248,14 @@ def _params(
     egress: Egress,
 ) -> tuple[str, Params]:
     """The parameters as text and as a value; whatever is wrong with them is raised."""
-    params_type = catalogue.TYPES[type_name].params_type
-    text = wished if wished is not None else kept
-    if text is None:
-        raise wrong("params", "is required")
-    params = read_params(params_type, text)
-    if wished is not None and kept is not None and type_name == type_so_far:
+    if wished is None:
+        if kept is None:
+            raise wrong("params", "is required")
+        # Judged when they were saved; by today's rules one could not even disable the connector.
+        return kept, catalogue.params_of(type_name, kept)
+    text = wished
+    params = read_params(catalogue.TYPES[type_name].params_type, text)
+    if kept is not None and type_name == type_so_far:
         text = catalogue.unmasked(type_name, text, kept)
         params = catalogue.params_of(type_name, text)
     faults = [

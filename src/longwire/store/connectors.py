@@ -156,8 +156,9 @@ def note_filter_error(tx: Tx, number: int, message: str) -> None:
 
 def note_success(tx: Tx, number: int) -> None:
     """The last try went well."""
-    tx.change(
-        sa.update(_table).where(_table.c.number == number, _table.c.failures > 0).values(failures=0)
+    tx.driver.execute(
+        tx.spelled("update connector set failures = 0 where number = :number and failures > 0"),
+        {"number": number},
     )
 
 

@@ -28,6 +28,7 @@ from longwire.store.database import Database, Tx
 from longwire.store.devices import Reporting
 from longwire.store.records import WRITER_BITS, Row
 
+_NEVER: Moment = -(2**63)
 _SEES_DEVICES = {"device.read", "record.read"}
 
 
@@ -40,7 +41,7 @@ class Draft(Protocol):
         """The record as it is stored and answered."""
 
 
-class Item(msgspec.Struct, frozen=True):
+class Item(msgspec.Struct, frozen=True, gc=False):
     kind: int
     ts: Moment
     digest: bytes
@@ -48,7 +49,7 @@ class Item(msgspec.Struct, frozen=True):
     claimed_group: str | None = None  # where the sender believes the device to be
 
 
-class Unit(msgspec.Struct, frozen=True):
+class Unit(msgspec.Struct, frozen=True, gc=False):
     """What one request brings: all of it is stored, or none."""
 
     actor: Actor
@@ -56,7 +57,7 @@ class Unit(msgspec.Struct, frozen=True):
     is_batch: bool
 
 
-class Stored(msgspec.Struct, frozen=True):
+class Stored(msgspec.Struct, frozen=True, gc=False):
     """The records as they are answered, and how many of them were there before."""
 
     bodies: list[str]
@@ -159,8 +160,9 @@ def store_units(
     seqs = iter(sequencer.take(tx.now, sum(len(unit.items) for unit in units)))
     outcomes: list[Stored | LongwireError] = []
     wanted: list[list[Row]] = []
+    standings = _Standings(tx)
     for unit in units:
-        refusal = _refusal(tx, unit, devices)
+        refusal = _refusal(unit, devices, standings)
         if refusal is not None:
             outcomes.append(refusal)
             wanted.append([])
@@ -174,6 +176,8 @@ def store_units(
         _touch(tx, fresh)
         metrics.count_arrivals(tx, sequencer.writer, fresh)
         woken = _queue(tx, sequencer.writer, fresh, devices.values())
+    if len(fresh) == sum(map(len, wanted)):
+        return outcomes, woken
     new = {row.seq for row in fresh}
     return [
         Stored(outcome.bodies, sum(row.seq not in new for row in rows))
@@ -183,13 +187,30 @@ def store_units(
     ], woken
 
 
-def _refusal(tx: Tx, unit: Unit, devices: dict[str, Reporting]) -> LongwireError | None:
+class _Standings:
+    """Who may do what, looked up once for each sender and group of a commit."""
+
+    def __init__(self, tx: Tx) -> None:
+        self._tx = tx
+        self._known: dict[tuple[int, str], frozenset[str]] = {}
+
+    def of(self, actor: Actor, group_id: str) -> frozenset[str]:
+        key = (id(actor), group_id)  # the units hold on to their actors meanwhile
+        held = self._known.get(key)
+        if held is None:
+            held = self._known[key] = access.permissions_in(self._tx, actor, group_id)
+        return held
+
+
+def _refusal(
+    unit: Unit, devices: dict[str, Reporting], standings: _Standings
+) -> LongwireError | None:
     """Why nothing of a request is stored, naming every item that is in the way."""
     missing: list[Fault] = []
     wrong: list[Fault] = []
     for index, item in enumerate(unit.items):
         device = devices.get(item.draft.device_id)
-        held = access.permissions_in(tx, unit.actor, device.group_id) if device else frozenset()
+        held = standings.of(unit.actor, device.group_id) if device else frozenset()
         if device is not None and "record.create" in held:
             if item.claimed_group is not None and item.claimed_group != device.group_id:
                 wrong.append(Fault(_place(unit, index, "group_id"), "is not the device's group"))
@@ -237,7 +258,9 @@ def _touch(tx: Tx, fresh: Sequence[Row]) -> None:
     """A device was seen when its newest record says so, but never in the future."""
     newest: dict[int, Moment] = {}
     for row in fresh:
-        newest[row.device_number] = max(newest.get(row.device_number, row.ts), row.ts)
+        number, ts = row.device_number, row.ts
+        if ts > newest.get(number, _NEVER):
+            newest[number] = ts
     store_devices.touch(tx, [(number, min(ts, tx.now)) for number, ts in newest.items()])
 
 

@@ -20,6 +20,7 @@ from longwire.store import groups as store_groups
 from longwire.store import records as store_records
 from longwire.store.database import Tx
 
+HOUR_S = HOUR // SECOND
 ITEMS_MAX = 10_000
 SPAN_DEFAULT_S = 3_600
 ACTIVE_LISTED_MAX = 10_000
@@ -62,9 +63,9 @@ def count_arrivals(tx: Tx, writer: int, fresh: Iterable[store_records.Row]) -> N
     found: Counter[tuple[int, int, int]] = Counter()
     active: set[tuple[int, int, int]] = set()
     for row in fresh:
-        at = store_records.arrival_moment(row.seq)
-        found[(row.group_number, at // SECOND, row.kind)] += 1
-        active.add((row.group_number, at // HOUR, row.device_number))
+        second = store_records.arrival_moment(row.seq) // SECOND
+        found[(row.group_number, second, row.kind)] += 1
+        active.add((row.group_number, second // HOUR_S, row.device_number))
     store.add(tx, writer, found)
     store.note_activity(tx, active)
 

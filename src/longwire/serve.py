@@ -2,6 +2,7 @@
 
 import asyncio
 import fcntl
+import gc
 import math
 import os
 import signal
@@ -29,6 +30,7 @@ from longwire.settings import PREFIX, Settings
 EXIT_BROKEN = 70
 BACKLOG = 2_048
 RESTART_AFTER_S = 1.0
+GC_AFTER_OBJECTS = 20_000
 INHERITED = "WORKER_OF_LONGWIRE_INHERITS"  # outside of the settings' prefix
 
 log = structlog.get_logger()
@@ -93,11 +95,23 @@ def _work(settings: Settings, listener: socket.socket, announce: Announce) -> in
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda number, frame: stop())
         announce(settings, prepared)
+        _settle_memory()
         server.run(sockets=[listener])
     finally:
         database.close()
     log.info("stopped")
     return EXIT_BROKEN if database.broken else 0
+
+
+def _settle_memory() -> None:
+    """What is there by now stays for good, so the collector of cycles need not look at it again.
+
+    Requests make many objects that live briefly, and hardly ever cycles: looking for those after
+    every 700 new objects, as is the default, would take a tenth of the time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GC_AFTER_OBJECTS, 20, 50)
 
 
 def deliver(settings: Settings, announce: Callable[[Settings], None]) -> int:
@@ -108,6 +122,7 @@ def deliver(settings: Settings, announce: Callable[[Settings], None]) -> int:
         database.start()
         try:
             announce(settings)
+            _settle_memory()
             run_until_done(_deliver(app.Deliverer(settings, database)))
         finally:
             database.close()

@@ -49,11 +49,12 @@ class Known:
     def put_into(self, sent: Any, draw: Callable[..., Any]) -> Any:
         if not isinstance(sent, dict):
             return sent
-        known = {name: draw(st.sampled_from(self.values[name])) for name in self.values}
+        names = [name for name in sent if name in self.values]
+        known = {name: draw(st.sampled_from(self.values[name])) for name in names}
         for name, sets in self.together.items():
             if name in sent:
                 known |= draw(st.sampled_from(sets))
-        return {**sent, **{name: known[name] for name in sent if name in known}}
+        return {name: known.get(name, value) for name, value in sent.items()}
 
 
 def inhabited(world: World) -> Known:

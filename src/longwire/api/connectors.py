@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from longwire.api.dates import date_text, optional_date_text
+from longwire.api.dates import LATEST, date_text, optional_date_text
 from longwire.api.groups import GroupPage
 from longwire.api.records import DeviceId, period
 from longwire.api.routes import ANY_TOKEN, Call, Route
@@ -45,7 +45,7 @@ ConnectorId = Annotated[
     Meta(
         min_length=1,
         max_length=128,
-        pattern=r"^[A-Za-z0-9._~-]+$",
+        pattern=r"^[A-Za-z0-9._~-]+$(?!\n)",  # Python's $ would let a line break through
         examples=["con_vzpeqxr5mxjrq2uy6ct3mlgw"],
     ),
 ]
@@ -423,7 +423,7 @@ def _replay_wire(query: ReplayQuery, replay: ReplayValue) -> Replay:
         looked_at=replay.looked_at,
         queued=replay.queued,
         begin_date=date_text(replay.begin_at),
-        end_date=date_text(replay.end_at),
+        end_date=date_text(min(replay.end_at, LATEST)),
         created_at=date_text(replay.created_at),
         updated_at=date_text(replay.updated_at),
         created_by=replay.created_by,

@@ -48,7 +48,7 @@ Raw = Annotated[LongText, Meta(examples=["0a1b2c3d"])]
 Json = Annotated[LongText, Meta(examples=['{"temperature":21.5}'])]
 
 
-class RecordInput(Body, kw_only=True, omit_defaults=True):
+class RecordInput(Body, kw_only=True, omit_defaults=True, gc=False):
     """A record as it is sent; completed, it is also the record as it is stored and answered."""
 
     device_id: DeviceId
@@ -70,7 +70,7 @@ class RecordInput(Body, kw_only=True, omit_defaults=True):
         return hashlib.blake2b(msgspec.json.encode(self), digest_size=DIGEST_BYTES).digest()
 
 
-class DeviceDataInput(RecordInput, kw_only=True, omit_defaults=True):
+class DeviceDataInput(RecordInput, kw_only=True, omit_defaults=True, gc=False):
     """A data record to store."""
 
     data: Json
@@ -94,7 +94,7 @@ class DeviceDataInput(RecordInput, kw_only=True, omit_defaults=True):
         return digest
 
 
-class DeviceEventInput(RecordInput, kw_only=True, omit_defaults=True):
+class DeviceEventInput(RecordInput, kw_only=True, omit_defaults=True, gc=False):
     """An event to store."""
 
     type: Annotated[str, Meta(min_length=1, max_length=256, examples=["doorOpened"])]
@@ -104,7 +104,7 @@ class DeviceEventInput(RecordInput, kw_only=True, omit_defaults=True):
     severity: Word | None = None
 
 
-class DeviceGeolocInput(RecordInput, kw_only=True, omit_defaults=True):
+class DeviceGeolocInput(RecordInput, kw_only=True, omit_defaults=True, gc=False):
     """A geolocation to store."""
 
     status: Int64 | None = None
@@ -117,7 +117,7 @@ class DeviceGeolocInput(RecordInput, kw_only=True, omit_defaults=True):
     raw: Raw | None = field(default=None, name="__raw")
 
 
-class DeviceTelemetryInput(RecordInput, kw_only=True, omit_defaults=True):
+class DeviceTelemetryInput(RecordInput, kw_only=True, omit_defaults=True, gc=False):
     """A telemetry record to store."""
 
     device_type: Word

@@ -157,23 +157,28 @@ def change(
     read_params: ReadParams,
     egress: Egress,
 ) -> View:
-    connector = find(tx, actor, "connector.write", group_id, connector_id)
+    connector = _find_to_change(tx, actor, group_id, connector_id)
     kept = _unsealed(tx, connector)
     changed = _changed(tx, connector, wish, kept, read_params, egress, [])
-    rights.change(tx)
     store.save(tx, replace(changed, updated_at=tx.now, updated_by=actor.id))
     audit.note(tx, actor, "connector.update", connector.id, group_id=group_id)
-    return show(tx, actor, group_id, connector_id)
+    return show_after(tx, actor, connector)
 
 
 def delete(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> View:
     """Delete a connector; what it had not delivered is not delivered any more."""
-    connector = find(tx, actor, "connector.write", group_id, connector_id)
+    connector = _find_to_change(tx, actor, group_id, connector_id)
     seen = view(tx, actor, connector)
-    rights.change(tx)
     store.remove(tx, connector)
     audit.note(tx, actor, "connector.delete", connector.id, group_id=group_id)
     return seen
+
+
+def _find_to_change(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> Connector:
+    """As it is once everybody who is changing it now has done so."""
+    access.enter(tx, actor, "connector.write", group_id)
+    rights.change(tx)
+    return find(tx, actor, "connector.write", group_id, connector_id)
 
 
 def _changed(
@@ -405,10 +410,10 @@ def resend(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> View:
     if connector.resend_before is None and has_any:
         store.begin_resend(tx, connector)
         audit.note(tx, actor, "connector.resend", connector.id, group_id=group_id)
-    return show_after(tx, actor, group_id, connector)
+    return show_after(tx, actor, connector)
 
 
-def show_after(tx: Tx, actor: Actor, group_id: str, connector: Connector) -> View:
+def show_after(tx: Tx, actor: Actor, connector: Connector) -> View:
     """How a connector is now, for somebody who may act on it."""
     return view(tx, actor, store.by_number(tx, [connector.number])[connector.number])
 

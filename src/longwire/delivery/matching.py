@@ -1,7 +1,7 @@
 """Which connectors take a record. Decided while it is stored, in the same transaction."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -83,14 +83,17 @@ def fresh_of(matcher: Matcher, row: Row, device: Reporting) -> Fresh:
     return Fresh(matcher.number, row.seq, device.id, row.kind, row.ts, row.body, context_of(device))
 
 
-def match(tx: Tx, fresh: Sequence[Row], devices: Iterable[Reporting]) -> Matched:
+def match(tx: Tx, fresh: Sequence[Row], devices: Collection[Reporting]) -> Matched:
     """Everything that some records are to cause."""
     matched = Matched([], Counter(), {})
     by_number = {device.number: device for device in devices}
+    takers = {group: matchers_for(tx, group) for group in {each.group_id for each in devices}}
+    if not any(takers.values()):
+        return matched
     contexts: dict[int, str] = {}
     for row in fresh:
         device = by_number[row.device_number]
-        matchers = matchers_for(tx, device.group_id)
+        matchers = takers[device.group_id]
         if not matchers:
             continue
         context = contexts.get(row.device_number)

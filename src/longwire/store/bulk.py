@@ -5,6 +5,7 @@ back and forth for every row while the event loop wants it too.
 """
 
 import functools
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,8 @@ from sqlalchemy.dialects import postgresql
 from longwire.store.database import Tx
 
 # A few sizes, so that a few prepared statements serve every number of rows.
-_CHUNKS = (256, 128, 64, 32, 16, 8, 4, 2, 1)
+_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+_SIZE_MAX = _SIZES[-1]
 
 
 def insert_many(
@@ -23,8 +25,15 @@ def insert_many(
     columns: tuple[str, ...],
     rows: Sequence[tuple[Any, ...]],
     then: str = "",
+    *,
+    is_repeatable: bool = False,
 ) -> int:
-    """Insert rows of plain values (no type is converted); how many were inserted or changed."""
+    """Insert rows of plain values (no type is converted); how many were inserted or changed.
+
+    Where the same row once more changes nothing, because of what `then` says, `is_repeatable` lets
+    a statement be filled up with it: one statement that is a little too long for its rows costs
+    less than several that fit.
+    """
     if not rows:
         return 0
     if tx.is_postgres:
@@ -32,11 +41,18 @@ def insert_many(
         return tx.driver.execute(_unnested(table, columns, then), values).rowcount  # type: ignore[no-any-return]
     changed = 0
     start = 0
-    for size in _CHUNKS:
-        while len(rows) - start >= size:
-            flat = [value for row in rows[start : start + size] for value in row]
-            changed += tx.driver.execute(_listed(table, columns, size, then), flat).rowcount
-            start += size
+    while start < len(rows):
+        left = len(rows) - start
+        if is_repeatable:
+            size = _SIZE_MAX if left >= _SIZE_MAX else _SIZES[bisect_left(_SIZES, left)]
+        else:
+            size = _SIZES[bisect_right(_SIZES, left) - 1]
+        some = rows[start : start + size]
+        flat = [value for row in some for value in row]
+        if len(some) < size:
+            flat += list(some[-1]) * (size - len(some))
+        changed += tx.driver.execute(_listed(table, columns, size, then), flat).rowcount
+        start += size
     return changed
 
 

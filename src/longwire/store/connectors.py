@@ -51,8 +51,10 @@ def insert(tx: Tx, connector: Connector) -> Connector:
 
 
 def save(tx: Tx, connector: Connector) -> None:
-    """Keep a changed connector, under a new version."""
+    """Keep a changed connector, under a new version. How it goes is not for people to change."""
     values = _row(connector) | {"version": _table.c.version + 1}
+    for name in ("error_at", "error_message", "failures", "resend_before"):
+        del values[name]
     tx.change(sa.update(_table).where(_table.c.number == connector.number).values(values))
 
 

@@ -46,6 +46,7 @@ def note_activity(tx: Tx, active: Iterable[tuple[int, int, int]]) -> None:
         ("group_id", "hour", "device_number"),
         sorted(active),
         "on conflict do nothing",
+        is_repeatable=True,
     )
 
 

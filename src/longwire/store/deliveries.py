@@ -70,7 +70,8 @@ _NEW = (
 
 
 def insert(tx: Tx, fresh: Sequence[Fresh]) -> None:
-    insert_many(tx, _table, _NEW, [_new(tx, each) for each in fresh])
+    rows = [_new(tx, each) for each in fresh]
+    insert_many(tx, _table, _NEW, rows, "on conflict do nothing", is_repeatable=True)
 
 
 def _new(tx: Tx, fresh: Fresh) -> tuple[Any, ...]:
@@ -97,7 +98,12 @@ def put_again(tx: Tx, fresh: Sequence[Fresh]) -> tuple[int, int]:
     What is in the queue or on its way already stays as it is.
     """
     made = insert_many(
-        tx, _table, _NEW, [_new(tx, each) for each in fresh], "on conflict do nothing"
+        tx,
+        _table,
+        _NEW,
+        [_new(tx, each) for each in fresh],
+        "on conflict do nothing",
+        is_repeatable=True,
     )
     if made == len(fresh):
         return made, 0

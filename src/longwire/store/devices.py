@@ -242,6 +242,7 @@ def touch(tx: Tx, seen: Sequence[tuple[int, Moment]]) -> None:
         sorted(seen),
         "on conflict (device_number) do update set seen_at = excluded.seen_at"
         " where device_state.seen_at is null or device_state.seen_at < excluded.seen_at",
+        is_repeatable=True,
     )
 
 

@@ -67,6 +67,8 @@ def insert(tx: Tx, rows: Sequence[Row]) -> list[Row]:
         schema.arrival,
         ("group_id", "seq", "kind", "device_number", "ts"),
         [(row.group_number, row.seq, row.kind, row.device_number, row.ts) for row in fresh],
+        "on conflict do nothing",  # nobody else has this number; it lets one be said twice
+        is_repeatable=True,
     )
     return fresh
 
@@ -81,7 +83,9 @@ def _insert(tx: Tx, rows: Sequence[Row]) -> list[Row]:
         values = [
             (row.device_number, row.stay, row.ts, row.digest, row.seq, row.body) for row in mine
         ]
-        stored = insert_many(tx, table, _COLUMNS, values, "on conflict do nothing")
+        stored = insert_many(
+            tx, table, _COLUMNS, values, "on conflict do nothing", is_repeatable=True
+        )
         fresh += mine if stored == len(mine) else [row for row in mine if _is_fresh(tx, row)]
     return fresh
 

@@ -31,9 +31,9 @@ def params_of(name: str, text: str) -> Params:
 
 def masked(name: str, text: str) -> str:
     """The parameters without their secrets."""
-    value = json.loads(text)
+    value, is_plain = _loaded(text)
     hidden = _with_secrets(value, _schema(name), lambda path, secret: MASK)
-    return text if hidden == value else json.dumps(hidden, ensure_ascii=False)
+    return text if hidden == value and is_plain else json.dumps(hidden, ensure_ascii=False)
 
 
 def unmasked(name: str, text: str, kept: str) -> str:
@@ -92,6 +92,19 @@ def _with_secrets(
         return value
 
     return walk(value, schema, ())
+
+
+def _loaded(text: str) -> tuple[Any, bool]:
+    """What a text says, and whether it says nothing twice; the last time counts."""
+    is_plain = True
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal is_plain
+        made = dict(pairs)
+        is_plain = is_plain and len(made) == len(pairs)
+        return made
+
+    return json.loads(text, object_pairs_hook=members), is_plain
 
 
 def _at(value: Any, path: tuple[str, ...], otherwise: Any) -> Any:

@@ -108,7 +108,7 @@ class NatsParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=Tru
         Annotated[
             str,
             Meta(
-                pattern=r"^[^\s.*>/\\]{1,255}$",
+                pattern=r"^[^\s.*>/\\]{1,255}$(?!\n)",
                 description="Refuse unless the stream behind the subject has this name.",
             ),
         ]

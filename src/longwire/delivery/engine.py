@@ -142,7 +142,8 @@ class Outlet:
         """Take more at a time while all goes well, and little when it does not."""
         if isinstance(outcome, Unreachable):
             self.unreachable += 1
-            self.window = WINDOW_MIN
+            # A probe decides for all that wait with it, so let there be many.
+            self.window = WINDOW_MAX if self.is_probing else WINDOW_MIN
         else:
             self.unreachable = 0
             self.window = min(self.window * 2, WINDOW_MAX)

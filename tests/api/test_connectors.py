@@ -589,7 +589,7 @@ _LOGIN = {"username": "u", "password": SECRETS["password"]}
 BROKERS = [
     Safe("mqtt", {"url": "mqtts://127.0.0.1:9", "topic": "a", **_LOGIN}),
     Safe("nats", {"url": "tls://127.0.0.1:9", "subject": "a", "token": SECRETS["key"]}),
-    Safe("amqp", {"url": "amqps://127.0.0.1:9", **_LOGIN}),
+    Safe("amqp", {"url": "amqps://127.0.0.1:9", "exchange": "a", **_LOGIN}),
     Safe(
         "kafka",
         {

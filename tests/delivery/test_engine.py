@@ -770,15 +770,15 @@ def test_an_engine_that_hangs_makes_the_service_unready(
     hangs = True
 
     async def hanging(*about: Any) -> None:
-        while hangs:
+        while hangs:  # noqa: ASYNC110 (set by another thread)
             await asyncio.sleep(0.05)
 
     with Receiver() as receiver, monkeypatch.context() as during:
         line = Line(ada, receiver.url)
         during.setattr(engine, "STALLED_S", 1.5)
         during.setattr(engine.Engine, "_turn", hanging)
-        wait_for(lambda: ada.get("/health/ready").status_code == 503)
         line.reports()
+        wait_for(lambda: ada.get("/health/ready").status_code == 503)
         assert line.stats() == (1, 0, 0)
         during.undo()
         hangs = False

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import httptools
 import uvicorn
 import uvloop
-from uvicorn._types import ASGI3Application
+from uvicorn._types import ASGI3Application, ASGISendEvent
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
     HttpToolsProtocol,
@@ -32,6 +32,7 @@ Refusal = Callable[[int, str, str], bytes]
 
 
 SHUTDOWN_S = 2.0
+_FRAMING = {b"connection", b"transfer-encoding"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +163,55 @@ class _Reading(Enum):
 
 # As module names because they are compared several times in every request.
 _NOTHING, _HEAD, _BODY = _Reading
+
+
+class _Cycle(RequestResponseCycle):
+    """Writes head and body of an answer together, where uvicorn makes a system call for each."""
+
+    _head: ASGISendEvent | None = None
+
+    async def send(self, message: ASGISendEvent) -> None:
+        if message["type"] == "http.response.start" and not self.response_started:
+            self._head = message  # until the body is there
+            return
+        if self._head is None:
+            await super().send(message)
+            return
+        head, self._head = self._head, None
+        if self.flow.write_paused and not self.disconnected:
+            await self.flow.drain()
+        if self.disconnected:
+            return
+        whole = self._whole(head, message)
+        if whole is None:
+            await super().send(head)
+            await super().send(message)
+            return
+        self.response_started = self.response_complete = True
+        self.waiting_for_100_continue = False
+        self.transport.write(whole)
+        self.message_event.set()
+        if not self.keep_alive:
+            self.transport.close()
+        self.on_response()
+
+    def _whole(self, head: Any, message: Any) -> bytes | None:
+        """The bytes of an answer that is complete and of a known length; None for any other."""
+        if message["type"] != "http.response.body" or message.get("more_body"):
+            return None
+        body: bytes = message.get("body", b"")
+        fields = [*self.default_headers, *head.get("headers", ())]
+        names = {name for name, _ in fields}
+        if (b"content-length", b"%d" % len(body)) not in fields or names & _FRAMING:
+            return None
+        if not self.keep_alive:
+            fields.append((b"connection", b"close"))
+        lines = b"".join([b"%s: %s\r\n" % field for field in fields])
+        if lines.count(b"\n") != len(fields) or lines.count(b"\r") != len(fields):
+            raise RuntimeError("A header of the answer holds a line break.")
+        if self.scope["method"] == "HEAD":
+            body = b""
+        return b"%s%s\r\n%s" % (STATUS_LINE[head["status"]], lines, body)
 
 
 class _GuardedProtocol(HttpToolsProtocol):
@@ -331,6 +381,7 @@ class _GuardedProtocol(HttpToolsProtocol):
     def _answer(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self._admitted = None
         self._answering = cycle
+        cycle.__class__ = _Cycle  # uvicorn makes it without asking which
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:

@@ -407,8 +407,7 @@ def resend(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> View:
     """Send again what failed for good; while that goes on, asking again changes nothing."""
     connector = find(tx, actor, "connector.resend", group_id, connector_id)
     has_any = store_deliveries.kept_since(tx, connector.number) is not None
-    if connector.resend_before is None and has_any:
-        store.begin_resend(tx, connector)
+    if has_any and store.begin_resend(tx, connector):
         audit.note(tx, actor, "connector.resend", connector.id, group_id=group_id)
     return show_after(tx, actor, connector)
 

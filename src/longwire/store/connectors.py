@@ -83,11 +83,14 @@ def count(tx: Tx, group_id: str, difference: int) -> None:
     )
 
 
-def begin_resend(tx: Tx, connector: Connector) -> None:
-    tx.change(
-        sa.update(_table)
-        .where(_table.c.number == connector.number, _table.c.resend_before.is_(None))
-        .values(resend_before=tx.now)
+def begin_resend(tx: Tx, connector: Connector) -> bool:
+    """Begin a resend; whether none was under way."""
+    return bool(
+        tx.change(
+            sa.update(_table)
+            .where(_table.c.number == connector.number, _table.c.resend_before.is_(None))
+            .values(resend_before=tx.now)
+        )
     )
 
 

@@ -148,16 +148,27 @@ _CLAIMED = "connector_number, seq, device_id, kind, generation, attempts, create
 
 def claim(tx: Tx, number: int, most: int, token: int, until: Moment) -> list[Claimed]:
     """Take a lease on what is due for a connector, the oldest first. The try counts from here."""
-    skip = " for update skip locked" if tx.is_postgres else ""
+    due = (
+        "select seq from delivery where connector_number = :connector and state = 0"
+        " and due_at <= :now order by due_at, seq limit :most"
+    )
     rows = tx.hot(
         "update delivery set state = 1, attempts = attempts + 1, lease_token = :token,"
         " lease_until = :until, changed_at = :now"
-        " where connector_number = :connector and seq in (select seq from delivery"
-        " where connector_number = :connector and state = 0 and due_at <= :now"
-        f" order by due_at, seq limit :most{skip}) and state = 0 returning {_CLAIMED}",
+        f" where connector_number = :connector and seq {_among(tx, due)} and state = 0"
+        f" returning {_CLAIMED}",
         {"connector": number, "most": most, "token": token, "until": until, "now": tx.now},
     )
     return sorted((Claimed(*row) for row in rows), key=lambda claimed: claimed.seq)
+
+
+def _among(tx: Tx, some: str) -> str:
+    """A condition: one of those that a query with a limit finds, and nobody else holds.
+
+    As an array, because PostgreSQL may ask a query behind `in` once for every row, and gets others
+    each time when those it had are locked.
+    """
+    return f"= any(array({some} for update skip locked))" if tx.is_postgres else f"in ({some})"
 
 
 # --- settle ---
@@ -268,14 +279,16 @@ def orphans(tx: Tx, until: Moment, most: int) -> list[Orphan]:
 
 def resend(tx: Tx, number: int, before: Moment, most: int) -> int:
     """Put back what had failed for good by then, the oldest first; how many that were."""
-    skip = " for update skip locked" if tx.is_postgres else ""
+    kept = (
+        "select seq from delivery where connector_number = :connector and state = 3"
+        " and changed_at <= :before and body is not null and stored_until > :now"
+        " order by seq limit :most"
+    )
     rows = tx.hot(
         "update delivery set state = 0, generation = generation + 1, attempts = 0, due_at = :now,"
         " changed_at = :now, stored_until = null, resent_before = :before"
-        " where connector_number = :connector and seq in (select seq from delivery"
-        " where connector_number = :connector and state = 3 and changed_at <= :before"
-        " and body is not null and stored_until > :now"
-        f" order by seq limit :most{skip}) and state = 3 returning seq",
+        f" where connector_number = :connector and seq {_among(tx, kept)} and state = 3"
+        " returning seq",
         {"connector": number, "before": before, "now": tx.now, "most": most},
     )
     return len(rows)

@@ -1,0 +1,715 @@
+"""Any history of deliveries: whatever is done in whatever order, the rows are what a model says.
+
+No network and no event loop of the engine's: what it does on an open transaction is called here as
+it calls it, on a real database, with a clock that moves only when it is told to. Beside it runs a
+model, which is a dictionary and the rules in their plainest form.
+"""
+
+import asyncio
+import itertools
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, TypeVar
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from longwire import metrics
+from longwire.app import open_database, prepare
+from longwire.clock import DAY, SECOND, Clock, Moment
+from longwire.delivery import engine, operate, policy
+from longwire.delivery.destinations.base import Delivered, Refused, Unreachable
+from longwire.delivery.engine import RELEASED, Held, Released, Tried
+from longwire.errors import Conflict, NotFound
+from longwire.identity import groups, tokens
+from longwire.ids import delivery_id
+from longwire.model import SYSTEM, Actor, Connector
+from longwire.settings import Settings
+from longwire.store import connectors as store_connectors
+from longwire.store import deliveries as store
+from longwire.store import schema
+from longwire.store.database import Database, Tx
+from longwire.store.deliveries import CANCELLED, EXPIRED, FAILED, LEASED, QUEUED, SUCCEEDED
+
+T = TypeVar("T")
+
+WRITER = 7
+KEEP = 3 * DAY
+OUTCOMES: tuple[Any, ...] = (
+    Delivered(),
+    Refused("answered with status 500"),
+    Refused("answered with status 429", retry_after_s=100),
+    Refused("cannot be put into its format", is_final=True),
+    Refused("answered with status 410, gone", is_final=True, disables=True),
+    Unreachable("the connection was refused"),
+    Unreachable("not allowed there", is_final=True),
+    RELEASED,
+)
+# (delay in seconds, retries, kept for so many seconds)
+POLICIES = ((10, 1, 3_600), (None, None, 0), (60, 0, 2 * 86_400))
+
+
+class StandingClock(Clock):
+    """Shows what it was set to."""
+
+    at: Moment = 1_800_000_000 * SECOND
+
+    def now(self) -> Moment:
+        return self.at
+
+    def follow(self, authority: Moment) -> None:
+        """The test decides what time it is."""
+
+
+@dataclass(slots=True)
+class Expected:
+    """A delivery, as it must be."""
+
+    connector: int
+    seq: int
+    created_at: Moment
+    due_at: tuple[Moment, Moment]  # between
+    changed_at: Moment
+    state: int = QUEUED
+    generation: int = 0
+    attempts: int = 0
+    first_end: int | None = None
+    token: int | None = None
+    lease_until: Moment = 0
+    has_body: bool = True
+    stored_until: Moment | None = None
+    resent_before: Moment | None = None
+
+    def end(self, state: int, at: Moment, *, has_body: bool = False) -> None:
+        self.state, self.changed_at, self.has_body, self.token = state, at, has_body, None
+        if self.first_end is None:
+            self.first_end = state
+
+    def again(self, at: Moment) -> None:
+        """Into the queue once more, in a new generation."""
+        assert self.state >= SUCCEEDED
+        self.state, self.attempts, self.stored_until = QUEUED, 0, None
+        self.generation += 1
+        self.due_at, self.changed_at = (at, at), at
+
+    def is_kept(self, now: Moment) -> bool:
+        until = self.stored_until
+        return self.state == FAILED and self.has_body and until is not None and until > now
+
+
+@dataclass(slots=True)
+class ExpectedConnector:
+    connector: Connector
+    failures: int = 0
+    error: str | None = None
+    resend_before: Moment | None = None
+    is_deleted: bool = False
+
+    @property
+    def is_active(self) -> bool:
+        return self.connector.is_enabled and not self.is_deleted
+
+
+@dataclass(slots=True)
+class Model:
+    connectors: dict[int, ExpectedConnector] = field(default_factory=dict)
+    deliveries: dict[tuple[int, int], Expected] = field(default_factory=dict)
+    counted: Counter[str] = field(default_factory=Counter)
+
+    def of(self, number: int) -> list[Expected]:
+        return [each for each in self.deliveries.values() if each.connector == number]
+
+    def count(self, expected: Expected, end: str) -> None:
+        if expected.generation == 0 and end != "tried":
+            self.counted[f"connector_message_{end}"] += 1
+        if expected.generation > 0 or expected.attempts > 1:
+            self.counted["connector_retry_message_started"] += 1
+            well = "processed" if end == "processed" else "error"
+            self.counted[f"connector_retry_message_{well}"] += 1
+
+    def settle(self, connector: Connector, expected: Expected, outcome: Any, now: Moment) -> None:
+        """What becomes of a delivery whose lease is shown, after a try."""
+        about = self.connectors[expected.connector]
+        if isinstance(outcome, Released):
+            expected.state, expected.token, expected.changed_at = QUEUED, None, now
+            expected.attempts -= 1
+            return
+        if isinstance(outcome, Delivered):
+            self.count(expected, "processed")
+            expected.end(SUCCEEDED, now)
+            return
+        about.failures += 1
+        about.error = outcome.reason
+        tries_max = policy.tries_max(connector.retries_max)
+        if outcome.is_final or expected.attempts >= tries_max:
+            self.count(expected, "error")
+            expected.end(FAILED, now, has_body=connector.storing_s > 0)
+            expected.stored_until = now + connector.storing_s * SECOND
+            return
+        self.count(expected, "tried")
+        expected.state, expected.token, expected.changed_at = QUEUED, None, now
+        if outcome.reason in engine.OURS:
+            expected.due_at = (now, now)
+            return
+        delay_s = connector.retry_delay_s
+        if delay_s is None:
+            delay_s = policy.DEFAULT_WAITS_S[expected.attempts - 1]
+        asked_s = getattr(outcome, "retry_after_s", None) or 0
+        least, most = max(delay_s, asked_s), max(1.2 * delay_s, asked_s)
+        expected.due_at = (now + least * SECOND, now + int(most * SECOND) + 1)
+
+
+class Deliveries(RuleBasedStateMachine):
+    """Everything that can happen to deliveries, in any order."""
+
+    database: ClassVar[Database]
+    clock: ClassVar[StandingClock]
+    runner: ClassVar[asyncio.Runner]
+    group: ClassVar[str]
+    seqs: ClassVar[Iterator[int]] = itertools.count(1)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = Model()
+        self.held: list[Held] = []
+        self.records: dict[int, list[int]] = {}  # what ever came for a connector
+
+    def teardown(self) -> None:
+        def work(tx: Tx) -> None:
+            for table in (schema.delivery, schema.connector, schema.counter):
+                tx.change(sa.delete(table))
+
+        self.write(work)
+
+    # --- doing ---
+
+    @property
+    def now(self) -> Moment:
+        return self.clock.at
+
+    def write(self, work: Callable[[Tx], T]) -> T:
+        """Each work has a moment of its own."""
+        self.clock.at += 1
+        return self.runner.run(self.database.write(work))
+
+    def read(self, work: Callable[[Tx], T]) -> T:
+        return self.runner.run(self.database.read(work))
+
+    @initialize()
+    def make_connectors(self) -> None:
+        for delay_s, retries_max, storing_s in POLICIES:
+            self.make_connector(delay_s, retries_max, storing_s)
+
+    def make_connector(self, delay_s: int | None, retries_max: int | None, storing_s: int) -> None:
+        wish = Connector(
+            number=0,
+            id=f"con_{secrets.token_hex(8)}",
+            group_id=self.group,
+            version=1,
+            name=None,
+            description=None,
+            type="http",
+            sealed_params="",
+            subgroups=False,
+            device_types=(),
+            device_ids=(),
+            message_filter=None,
+            format="json",
+            storing_s=storing_s,
+            retry_delay_s=delay_s,
+            retries_max=retries_max,
+            tags=(),
+            is_enabled=True,
+            created_at=self.now,
+            updated_at=self.now,
+            created_by="",
+            updated_by="",
+        )
+        made = self.write(lambda tx: store_connectors.insert(tx, wish))
+        self.model.connectors[made.number] = ExpectedConnector(made)
+        self.records[made.number] = []
+
+    def chosen(self, data: st.DataObject, *, is_alive: bool = True) -> ExpectedConnector | None:
+        among = [
+            each for each in self.model.connectors.values() if not is_alive or not each.is_deleted
+        ]
+        return data.draw(st.sampled_from(among), label="connector") if among else None
+
+    # --- records come in ---
+
+    @rule(data=st.data(), number=st.integers(1, 4))
+    def records_arrive(self, data: st.DataObject, number: int) -> None:
+        about = self.chosen(data)
+        if about is None or not about.is_active:
+            return
+        seqs = [next(self.seqs) for _ in range(number)]
+        self.records[about.connector.number] += seqs
+
+        def work(tx: Tx) -> None:
+            store.insert(tx, [fresh(about.connector.number, seq) for seq in seqs])
+            started = {(int(self.group), "connector_message_started"): number}
+            metrics.count_deliveries(tx, WRITER, started)
+
+        self.write(work)
+        self.model.counted["connector_message_started"] += number
+        for seq in seqs:
+            self.enter(about.connector.number, seq)
+
+    def enter(self, number: int, seq: int) -> None:
+        at = (self.now, self.now)
+        self.model.deliveries[number, seq] = Expected(number, seq, self.now, at, self.now)
+
+    @rule(data=st.data(), number=st.integers(1, 5))
+    def records_are_replayed(self, data: st.DataObject, number: int) -> None:
+        about = self.chosen(data)
+        if about is None:
+            return
+        key = about.connector.number
+        known = st.lists(st.sampled_from(self.records[key] or [next(self.seqs)]), unique=True)
+        seqs = data.draw(known.filter(bool), label="records")[:number]
+        self.records[key] = sorted({*self.records[key], *seqs})
+        expected = [self.model.deliveries.get((key, seq)) for seq in seqs]
+        made = sum(each is None for each in expected)
+        again = [each for each in expected if each is not None and each.state >= SUCCEEDED]
+
+        def work(tx: Tx) -> tuple[int, int]:
+            put = store.put_again(tx, [fresh(key, seq) for seq in seqs])
+            if put[0]:
+                started = {(int(self.group), "connector_message_started"): put[0]}
+                metrics.count_deliveries(tx, WRITER, started)
+            return put
+
+        assert self.write(work) == (made, len(again))
+        self.model.counted["connector_message_started"] += made
+        for each in again:
+            each.again(self.now)
+            each.has_body = True
+        for seq, each in zip(seqs, expected, strict=True):
+            if each is None:
+                self.enter(key, seq)
+
+    # --- tries ---
+
+    @rule(data=st.data(), most=st.integers(1, 5))
+    def some_are_claimed(self, data: st.DataObject, most: int) -> None:
+        about = self.chosen(data)
+        if about is None or not about.is_active:
+            return
+        number, token = about.connector.number, secrets.randbits(62)
+        until = engine.LEASE_S * SECOND
+
+        def work(tx: Tx) -> tuple[Connector, list[store.Claimed]]:
+            connector = store_connectors.by_number(tx, [number])[number]
+            return connector, store.claim(tx, number, most, token, tx.now + until)
+
+        connector, claimed = self.write(work)
+        waiting = [each for each in self.model.of(number) if each.state == QUEUED]
+        surely = [each for each in waiting if each.due_at[1] <= self.now]
+        perhaps = {each.seq for each in waiting if each.due_at[0] <= self.now}
+        assert [each.seq for each in claimed] == sorted({each.seq for each in claimed} & perhaps)
+        assert min(most, len(surely)) <= len(claimed) <= most
+        for each in claimed:
+            expected = self.model.deliveries[number, each.seq]
+            expected.state, expected.token, expected.changed_at = LEASED, token, self.now
+            expected.lease_until = self.now + until
+            expected.attempts += 1
+            assert (each.attempts, each.generation) == (expected.attempts, expected.generation)
+            assert each.body == body_of(each.seq)
+            assert expected.attempts <= policy.tries_max(connector.retries_max)
+        self.held += [Held(connector, each, token, 0.0) for each in claimed]
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data())
+    def some_are_settled(self, data: st.DataObject) -> None:
+        """Also by those whose lease is somebody else's by now."""
+        indexes = st.lists(st.integers(0, len(self.held) - 1), unique=True, min_size=1, max_size=6)
+        taken = data.draw(indexes, label="held")
+        tried = [
+            Tried(self.held[index], data.draw(st.sampled_from(OUTCOMES), label="outcome"))
+            for index in taken
+        ]
+        self.held = [each for index, each in enumerate(self.held) if index not in taken]
+        self.settle(tried)
+        if data.draw(st.booleans(), label="told twice"):
+            self.write(lambda tx: engine.settle(tx, WRITER, tried))
+
+    def settle(self, tried: Sequence[Tried]) -> None:
+        self.write(lambda tx: engine.settle(tx, WRITER, tried))
+        fenced = [each for each in tried if self.is_ours(each.held)]
+        # A success tells that it works; what failed beside it counts from there.
+        for each in fenced:
+            if isinstance(each.outcome, Delivered):
+                self.model.connectors[each.held.connector.number].failures = 0
+        for each in fenced:
+            expected = self.expected(each.held)
+            assert expected is not None
+            self.model.settle(each.held.connector, expected, each.outcome, self.now)
+            if isinstance(each.outcome, Refused) and each.outcome.disables:
+                self.gone(each.held.connector)
+        # The reason that is shown is that of the last one, in the order of the leases.
+        for each in by_lease(fenced):
+            if isinstance(each.outcome, Refused | Unreachable):
+                self.model.connectors[each.held.connector.number].error = each.outcome.reason
+
+    def gone(self, connector: Connector) -> None:
+        about = self.model.connectors[connector.number]
+        if about.is_active and about.connector.version == connector.version:
+            self.changed(about, is_enabled=False)
+
+    def expected(self, held: Held) -> Expected | None:
+        return self.model.deliveries.get((held.connector.number, held.claimed.seq))
+
+    def is_ours(self, held: Held) -> bool:
+        expected = self.expected(held)
+        return expected is not None and expected.token == held.token
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data())
+    def a_process_dies(self, data: st.DataObject) -> None:
+        tokens_held = sorted({each.token for each in self.held})
+        dead = data.draw(st.sampled_from(tokens_held), label="whose")
+        self.held = [each for each in self.held if each.token != dead]
+
+    @rule(seconds=st.sampled_from([1, 9, 11, 31, 70, 1_900, 6_500, 90_000, 300_000]))
+    def time_passes(self, seconds: int) -> None:
+        self.clock.at += seconds * SECOND
+
+    @rule(is_alone=st.booleans())
+    def what_nobody_holds_is_recovered(self, is_alone: bool) -> None:
+        """At the start of the only process there is, no lease can be anybody's."""
+        until = engine.FOR_EVER if is_alone else None
+        found = self.write(lambda tx: engine.recover(tx, WRITER, until))
+        orphans = [
+            each
+            for each in self.model.deliveries.values()
+            if each.state == LEASED and (is_alone or each.lease_until < self.now)
+        ]
+        assert found == len(orphans)
+        for each in orphans:
+            about = self.model.connectors[each.connector]
+            outcome = RELEASED if about.is_deleted else Unreachable(engine.ORPHANED)
+            self.model.settle(about.connector, each, outcome, self.now)
+
+    # --- once more ---
+
+    @rule(data=st.data())
+    def somebody_resends(self, data: st.DataObject) -> None:
+        about = self.chosen(data)
+        if about is None:
+            return
+        number = about.connector.number
+
+        def work(tx: Tx) -> bool:
+            has_any = store.kept_since(tx, number) is not None
+            return has_any and store_connectors.begin_resend(tx, about.connector)
+
+        began = self.write(work)
+        has_any = any(each.is_kept(self.now) for each in self.model.of(number))
+        assert began == (has_any and about.resend_before is None)
+        if began:
+            about.resend_before = self.now
+
+    @rule(most=st.integers(1, 3))
+    def resends_go_on(self, most: int) -> None:
+        woken = self.write(lambda tx: engine.resend(tx, most))
+        expected_woken = set()
+        for number, about in self.model.connectors.items():
+            before = about.resend_before
+            if before is None or about.is_deleted:
+                continue
+            kept = sorted(
+                (
+                    each
+                    for each in self.model.of(number)
+                    if each.is_kept(self.now) and each.changed_at <= before
+                ),
+                key=lambda each: each.seq,
+            )
+            for each in kept[:most]:
+                each.again(self.now)
+                each.resent_before = before
+                expected_woken.add(number)
+            if not kept and not any(
+                each.state < SUCCEEDED and each.resent_before == before
+                for each in self.model.of(number)
+            ):
+                about.resend_before = None
+        assert woken == expected_woken
+
+    # --- connectors change ---
+
+    @rule(data=st.data(), is_enabled=st.booleans())
+    def a_connector_is_changed(self, data: st.DataObject, is_enabled: bool) -> None:
+        about = self.chosen(data)
+        if about is not None:
+            number = about.connector.number
+
+            def work(tx: Tx) -> None:
+                connector = store_connectors.by_number(tx, [number])[number]
+                store_connectors.save(tx, replace(connector, is_enabled=is_enabled))
+
+            self.write(work)
+            self.changed(about, is_enabled=is_enabled)
+
+    def changed(self, about: ExpectedConnector, *, is_enabled: bool) -> None:
+        version = about.connector.version + 1
+        about.connector = replace(about.connector, is_enabled=is_enabled, version=version)
+
+    @rule(data=st.data())
+    def a_connector_is_deleted(self, data: st.DataObject) -> None:
+        about = self.chosen(data)
+        alive = [each for each in self.model.connectors.values() if not each.is_deleted]
+        if about is not None and len(alive) > 1:
+            self.write(lambda tx: store_connectors.remove(tx, about.connector))
+            about.is_deleted = True
+            about.resend_before = None
+
+    @rule()
+    def what_deleted_connectors_left_is_removed(self) -> None:
+        gone = [number for number, each in self.model.connectors.items() if each.is_deleted]
+        assert sorted(self.read(store_connectors.deleted)) == sorted(gone)
+        for number in gone:
+            while self.write(lambda tx, number=number: store.remove_of(tx, number, 2)):
+                pass
+            self.write(lambda tx, number=number: store_connectors.forget(tx, number))
+            del self.model.connectors[number]
+            for expected in self.model.of(number):
+                del self.model.deliveries[number, expected.seq]
+
+    # --- by hand ---
+
+    @precondition(lambda self: self.model.deliveries)
+    @rule(data=st.data(), verb=st.sampled_from(["retry", "cancel"]))
+    def the_operator_steps_in(self, data: st.DataObject, verb: str) -> None:
+        key = data.draw(st.sampled_from(sorted(self.model.deliveries)), label="message")
+        expected = self.model.deliveries[key]
+        name = delivery_id(*key)
+        if self.model.connectors[expected.connector].is_deleted:
+            with pytest.raises(NotFound):
+                self.write(lambda tx: getattr(operate, verb)(tx, name))
+            return
+        may = expected.state == QUEUED or (verb == "retry" and expected.is_kept(self.now + 1))
+        if not may:
+            with pytest.raises(Conflict):
+                self.write(lambda tx: getattr(operate, verb)(tx, name))
+            return
+        self.write(lambda tx: getattr(operate, verb)(tx, name))
+        if verb == "cancel":
+            if expected.generation == 0:
+                self.model.counted["connector_message_error"] += 1
+            expected.end(CANCELLED, self.now)
+        elif expected.state == QUEUED:
+            expected.due_at, expected.changed_at = (self.now, self.now), self.now
+        else:
+            expected.again(self.now)
+
+    @rule(key=st.tuples(st.integers(2**40, 2**41), st.integers(1, 9)))
+    def the_operator_names_a_message_that_is_none(self, key: tuple[int, int]) -> None:
+        for name in (delivery_id(*key), "msg_", "msg_1", f"{delivery_id(*key)}x"):
+            with pytest.raises(NotFound):
+                self.write(lambda tx, name=name: operate.retry(tx, name))
+
+    # --- the end ---
+
+    @rule(most=st.integers(1, 3))
+    def what_is_past_its_time_expires(self, most: int) -> None:
+        done = self.write(lambda tx: store.expire(tx, most))
+        over = [
+            each
+            for each in self.model.deliveries.values()
+            if each.state == FAILED
+            and each.stored_until is not None
+            and each.stored_until < self.now
+        ]
+        assert done == min(most, len(over))
+        states = self.states()
+        expired = [each for each in over if states[each.connector, each.seq] == EXPIRED]
+        assert len(expired) == done
+        for each in expired:
+            each.end(EXPIRED, self.now)
+
+    @rule(most=st.integers(1, 3))
+    def what_ended_long_ago_is_removed(self, most: int) -> None:
+        before = self.now - KEEP
+        done = self.write(lambda tx: store.prune(tx, before, most))
+        over = [
+            each
+            for each in self.model.deliveries.values()
+            if each.state in (SUCCEEDED, EXPIRED, CANCELLED) and each.changed_at < before
+        ]
+        assert done == min(most, len(over))
+        states = self.states()
+        removed = [each for each in over if (each.connector, each.seq) not in states]
+        assert len(removed) == done
+        for each in removed:
+            del self.model.deliveries[each.connector, each.seq]
+
+    def states(self) -> dict[tuple[int, int], int]:
+        sql = "select connector_number, seq, state from delivery"
+        return {(row[0], row[1]): row[2] for row in self.read(lambda tx: tx.hot(sql, {}))}
+
+    # --- what must be so ---
+
+    @invariant()
+    def every_delivery_is_what_the_model_says(self) -> None:
+        rows = self.read(lambda tx: tx.rows(sa.select(schema.delivery)))
+        assert {(row.connector_number, row.seq) for row in rows} == set(self.model.deliveries)
+        for row in rows:
+            expected = self.model.deliveries[row.connector_number, row.seq]
+            found = (row.state, row.generation, row.attempts, row.first_end, row.lease_token)
+            assert found == (
+                expected.state,
+                expected.generation,
+                expected.attempts,
+                expected.first_end,
+                expected.token,
+            )
+            assert (row.lease_until is not None) == (row.state == LEASED)
+            assert (row.body is not None) == (row.context is not None) == expected.has_body
+            assert row.changed_at == expected.changed_at
+            assert row.created_at == expected.created_at
+            if row.state == QUEUED:
+                assert expected.due_at[0] <= row.due_at <= expected.due_at[1]
+                assert row.body is not None
+                expected.due_at = (row.due_at, row.due_at)
+            if row.state == FAILED:
+                assert row.stored_until == expected.stored_until
+
+    @invariant()
+    def every_connector_is_what_the_model_says(self) -> None:
+        alive = {key: each for key, each in self.model.connectors.items() if not each.is_deleted}
+
+        def work(tx: Tx) -> tuple[Any, ...]:
+            return (
+                store_connectors.by_number(tx, list(alive)),
+                {number: store.kept_since(tx, number) for number in alive},
+                store_connectors.versions(tx, list(self.model.connectors)),
+                store.due_connectors(tx, 100, 0),
+                {number: store.counts(tx, number, 0, 2**62) for number in alive},
+                store.backlogs(tx),
+            )
+
+        rows, kept, versions, due, counts, backlogs = self.read(work)
+        assert set(rows) == set(alive)
+        for number, about in alive.items():
+            row, mine = rows[number], self.model.of(number)
+            assert (row.failures, row.error_message) == (about.failures, about.error)
+            assert (row.version, row.resend_before) == (
+                about.connector.version,
+                about.resend_before,
+            )
+            first = min((each.seq for each in mine if each.is_kept(self.now)), default=None)
+            assert kept[number] == (None if first is None else ts_of(first))
+            assert counts[number] == dict(Counter(each.state for each in mine))
+        for number in self.model.connectors:
+            states = Counter(each.state for each in self.model.of(number))
+            found = backlogs.get(number)
+            if found is None:
+                assert not states[QUEUED] + states[LEASED] + states[FAILED]
+            else:
+                assert (found.queued, found.leased, found.failed) == (
+                    states[QUEUED],
+                    states[LEASED],
+                    states[FAILED],
+                )
+        assert versions == {
+            key: each.connector.version for key, each in alive.items() if each.is_active
+        }
+        assert due == [
+            key
+            for key, each in sorted(alive.items())
+            if each.is_active
+            and any(
+                mine.state == QUEUED and mine.due_at[0] <= self.now for mine in self.model.of(key)
+            )
+        ]
+
+    @invariant()
+    def the_counters_equal_a_recount(self) -> None:
+        sql = "select name, sum(value) from counter group by name"
+        found = {metrics.NAMES[row[0]]: row[1] for row in self.read(lambda tx: tx.hot(sql, {}))}
+        assert found == {name: value for name, value in self.model.counted.items() if value}
+
+
+def body_of(seq: int) -> str:
+    return f'{{"deviceId":"dev","n":{seq}}}'
+
+
+def ts_of(seq: int) -> Moment:
+    return seq * 1_000
+
+
+def fresh(number: int, seq: int) -> store.Fresh:
+    return store.Fresh(number, seq, "dev", 0, ts_of(seq), body_of(seq), "{}")
+
+
+def by_lease(tried: Sequence[Tried]) -> list[Tried]:
+    """In the order in which they are settled: lease by lease."""
+    leases = list(dict.fromkeys((each.held.connector.number, each.held.token) for each in tried))
+    return sorted(
+        tried, key=lambda each: leases.index((each.held.connector.number, each.held.token))
+    )
+
+
+@pytest.mark.parametrize(
+    "engine, examples, steps", [("sqlite", 60, 60), ("postgresql", 15, 40)], indirect=["engine"]
+)
+def test_whatever_happens_every_delivery_is_where_it_must_be(
+    settings: Settings, examples: int, steps: int
+) -> None:
+    run(settings, examples, steps)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(
+    "engine, examples, steps",
+    [("sqlite", 1_500, 120), ("postgresql", 300, 80)],
+    indirect=["engine"],
+)
+def test_whatever_happens_for_long_every_delivery_is_where_it_must_be(
+    settings: Settings, examples: int, steps: int
+) -> None:
+    run(settings, examples, steps)
+
+
+def run(settings: Settings, examples: int, steps: int) -> None:
+    clock = StandingClock()
+    database, keep_key = open_database(settings, clock)
+    prepare(database, settings, keep_key)
+    database.start()
+    with asyncio.Runner() as runner:
+        home = runner.run(database.write(found_a_group))
+        machine = type(
+            "OnThisDatabase",
+            (Deliveries,),
+            {"database": database, "clock": clock, "runner": runner, "group": home},
+        )
+        run_state_machine_as_test(
+            machine,
+            settings=hypothesis_settings(
+                max_examples=examples,
+                stateful_step_count=steps,
+                deadline=None,
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
+    database.close()
+
+
+def found_a_group(tx: Tx) -> str:
+    owner = tokens.issue_credential(tx, SYSTEM, "ada@example.com", is_operator=True)
+    actor = Actor("user", owner.credential.user_id, is_operator=True)
+    return str(groups.create(tx, actor, None, name="group", description=None, tags=[]).group.id)

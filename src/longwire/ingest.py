@@ -171,11 +171,16 @@ def store_units(
         wanted.append(rows)
         outcomes.append(Stored([row.body for row in rows], 0))
     fresh = _insert(tx, [row for rows in wanted for row in rows])
-    woken: set[int] = set()
+    matched = matching.match(tx, fresh, devices.values())
     if fresh:
-        _touch(tx, fresh)
-        metrics.count_arrivals(tx, sequencer.writer, fresh)
-        woken = _queue(tx, sequencer.writer, fresh, devices.values())
+        with tx.together():
+            store.enter(tx, fresh)
+            _touch(tx, fresh)
+            metrics.count_arrivals(tx, sequencer.writer, fresh)
+            _queue(tx, sequencer.writer, matched)
+    for number, reason in matched.errors.items():
+        store_connectors.note_filter_error(tx, number, reason)
+    woken = {delivery.connector_number for delivery in matched.deliveries}
     if len(fresh) == sum(map(len, wanted)):
         return outcomes, woken
     new = {row.seq for row in fresh}
@@ -264,19 +269,14 @@ def _touch(tx: Tx, fresh: Sequence[Row]) -> None:
     store_devices.touch(tx, [(number, min(ts, tx.now)) for number, ts in newest.items()])
 
 
-def _queue(tx: Tx, writer: int, fresh: Sequence[Row], devices: Collection[Reporting]) -> set[int]:
-    """Queue what connectors take of it; whose queues that are."""
-    matched = matching.match(tx, fresh, devices)
-    for number, reason in matched.errors.items():
-        store_connectors.note_filter_error(tx, number, reason)
-    if not matched.deliveries:
-        return set()
-    store_deliveries.insert(tx, matched.deliveries)
-    started = {
-        (group, "connector_message_started"): number for group, number in matched.groups.items()
-    }
-    metrics.count_deliveries(tx, writer, started)
-    return {delivery.connector_number for delivery in matched.deliveries}
+def _queue(tx: Tx, writer: int, matched: matching.Matched) -> None:
+    """Queue what connectors take of it."""
+    if matched.deliveries:
+        store_deliveries.insert(tx, matched.deliveries)
+        started = {
+            (group, "connector_message_started"): number for group, number in matched.groups.items()
+        }
+        metrics.count_deliveries(tx, writer, started)
 
 
 def _settle(future: "asyncio.Future[Stored]", outcome: Stored | Exception) -> None:

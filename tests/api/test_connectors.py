@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
@@ -430,21 +430,17 @@ def test_an_address_of_ones_own_network_is_refused_when_it_is_saved(
 
 @on_sqlite
 def test_what_was_allowed_when_it_was_saved_can_still_be_disabled_and_deleted(
-    make_world: Callable[..., World],
+    world: World,
 ) -> None:
-    world = make_world()
     ada = world.person("ada")
     group = ada.group()
-    connector = ada.connector(group, NOWHERE)
-    which = named(group, connector)
-    world.stop()
-    stricter = make_world(egress_allow=())
-    ada.world = stricter
+    which = named(group, ada.connector(group, NOWHERE))
+    world.settings = replace(world.settings, egress_allow=())
+    world.restart()
     disabled = ok(ada.put("/connector", {**which, "enabled": False, "name": "old"}))
     assert (disabled["enabled"], disabled["name"]) == (False, "old")
     refused(ada.put("/connector", {**which, "params": PARAMS}), 400, "params.url")
     ok(ada.delete("/connector", **which))
-    world.start()  # it is stopped once more in the end
 
 
 # --- missing, invisible, forbidden ---

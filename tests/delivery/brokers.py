@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from longwire.delivery.destinations.base import Message, Parcel
-from longwire.delivery.destinations.lines import trusting
+from longwire.delivery.destinations.connections import trusting
 
 START_TIMEOUT_S = 10.0
 STORY_TIMEOUT_S = 20.0

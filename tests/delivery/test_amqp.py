@@ -23,10 +23,10 @@ import pytest
 from pamqp import commands
 from pamqp.body import ContentBody
 
-from longwire.delivery.destinations import amqp
+from longwire.delivery.destinations import amqp, connections
 from longwire.delivery.destinations.amqp import Amqp, AmqpParams, fit_for_key
 from longwire.delivery.destinations.base import Delivered, Outcome, Refused, Unreachable
-from longwire.delivery.destinations.lines import ANSWER_BYTES_MAX, trusting
+from longwire.delivery.destinations.connections import ANSWER_BYTES_MAX, trusting
 from longwire.delivery.egress import Egress
 from tests.delivery.brokers import Relay, a_message, a_parcel, free_port, is_listening, self_signed
 from tests.delivery.stories import story
@@ -547,7 +547,7 @@ def test_a_login_reaches_the_broker_letter_by_letter() -> None:
 
 
 def test_a_broker_that_never_answers_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(amqp, "CONNECT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(connections, "CONNECT_TIMEOUT_S", 0.2)
 
     async def tell() -> None:
         async with answering(says_nothing) as port:

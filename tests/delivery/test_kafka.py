@@ -16,13 +16,13 @@ from aiokafka import errors
 
 from longwire.delivery.destinations import kafka
 from longwire.delivery.destinations.base import Delivered, Outcome, Refused, Unreachable
+from longwire.delivery.destinations.connections import trusting
 from longwire.delivery.destinations.kafka import (
     BATCH_BYTES_MAX,
     Kafka,
     KafkaParams,
     fit_for_topic,
 )
-from longwire.delivery.destinations.lines import trusting
 from longwire.delivery.egress import Egress
 from tests.delivery.brokers import Relay, a_message, a_parcel, free_port, self_signed
 from tests.delivery.kafka_standin import KafkaStandin

@@ -8,6 +8,7 @@ and in the two engines beside. A write has been stored durably when its call ret
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -100,6 +101,13 @@ class Tx:
     def hot(self, sql: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """The rows of a query with `:name` for its values, as plain tuples."""
         return self.driver.execute(self.spelled(sql), values).fetchall()  # type: ignore[no-any-return]
+
+    def together(self) -> AbstractContextManager[Any]:
+        """What is changed in here, without asking for anything back, goes in one round trip."""
+        pipeline: AbstractContextManager[Any] = (
+            self.driver.pipeline() if self.is_postgres else nullcontext()
+        )
+        return pipeline
 
     def recall(self, shelf: str, key: str | bytes, load: Callable[[], T]) -> T:
         """Something that decides who may do what, from memory when it is there.

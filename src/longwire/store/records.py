@@ -62,6 +62,11 @@ def insert(tx: Tx, rows: Sequence[Row]) -> list[Row]:
     """Store records; those that were not there before."""
     fresh = _copy_in(tx, rows) if tx.is_postgres else _insert(tx, rows)
     tx.touched_devices.update(row.device_number for row in fresh)
+    return fresh
+
+
+def enter(tx: Tx, fresh: Sequence[Row]) -> None:
+    """Enter what was new in the ledger of arrivals."""
     insert_many(
         tx,
         schema.arrival,
@@ -70,7 +75,6 @@ def insert(tx: Tx, rows: Sequence[Row]) -> list[Row]:
         "on conflict do nothing",  # nobody else has this number; it lets one be said twice
         is_repeatable=True,
     )
-    return fresh
 
 
 def _insert(tx: Tx, rows: Sequence[Row]) -> list[Row]:

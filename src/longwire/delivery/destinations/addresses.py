@@ -1,4 +1,4 @@
-"""Where a broker is, and how a message's topic is made: what the brokers have in common.
+"""Where a broker is, who logs in, and how a message's topic is made: what brokers have in common.
 
 An address is `scheme://host:port` and nothing else. A name in it may be anything that resolves;
 whether it may be reached is for `Egress` to say. A topic is a text with placeholders, which take
@@ -21,6 +21,8 @@ PLACEHOLDERS: Mapping[str, Callable[[Message], str]] = {
     "kind": lambda message: message.kind,
     "id": lambda message: message.id,
 }
+MAY_HOLD = "May hold {groupId}, {deviceId}, {deviceType}, {kind} and {id}."
+NOT_PRINTABLE = "has a character that does not print"
 
 _ADDRESS = re.compile(
     r"(?P<scheme>[a-z][a-z0-9+.-]*)://"
@@ -69,9 +71,30 @@ def address_problem(url: str, default_ports: Mapping[str, int], egress: Egress) 
     return egress.refuse_literal(address.host)
 
 
+def login_problems(
+    username: str | None, password: str | None, *, may_have_nul: bool = True
+) -> dict[str, str | None]:
+    """Why nobody can log in with these two, by field. Where one text takes both, NUL parts them."""
+    of_username = "needs a password" if username and not password else None
+    if not may_have_nul and "\0" in (username or "") + (password or ""):
+        of_username = of_username or "must not have a NUL, and neither must the password"
+    return {
+        "username": of_username,
+        "password": "needs a username" if password and not username else None,
+    }
+
+
 def filled(template: str, message: Message, clean: Callable[[str], str]) -> str:
     """The template with the message's values in it, each made fit by `clean` first."""
     return _PLACEHOLDER.sub(lambda found: clean(PLACEHOLDERS[found[1]](message)), template)
+
+
+def fit(value: str, special: str) -> str:
+    """A value as one part of a topic, which it can neither leave nor make special."""
+    return "".join(
+        "_" if character in special or not character.isprintable() else character
+        for character in value or "_"
+    )
 
 
 def placeholder_problem(template: str) -> str | None:

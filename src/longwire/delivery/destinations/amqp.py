@@ -30,10 +30,14 @@ from pamqp.commands import Basic
 from yarl import URL
 
 from longwire.delivery.destinations.addresses import (
+    MAY_HOLD,
+    NOT_PRINTABLE,
     URL_CHARACTERS_MAX,
     Address,
     BadAddress,
     filled,
+    fit,
+    login_problems,
     parsed,
     placeholder_problem,
 )
@@ -47,12 +51,20 @@ from longwire.delivery.destinations.base import (
     Request,
     Secret,
     Unreachable,
+    only_problems,
 )
-from longwire.delivery.destinations.lines import BoundedReader, Shared, guarded, is_called_off, why
+from longwire.delivery.destinations.connections import (
+    LOST,
+    BoundedReader,
+    NoConnection,
+    SharedConnection,
+    failure,
+    guarded,
+)
 from longwire.delivery.egress import Egress, EgressDenied
+from longwire.delivery.formats import FORMATS
 
 DEFAULT_PORTS = {"amqp": 5672, "amqps": 5671}
-CONNECT_TIMEOUT_S = 5
 # Less than whoever calls allows: then the reason is ours to give.
 ANSWER_TIMEOUT_S = 12
 HEARTBEAT_S = 20
@@ -62,8 +74,6 @@ NAME_BYTES_MAX = 255
 
 _URL = re.compile(r"(?P<broker>[^/]*//[^/]*)(?:/(?P<virtual_host>[A-Za-z0-9._~!$'()*,;:@%-]*))?")
 
-NOT_PRINTABLE = "has a character that does not print"
-CONNECTION_LOST = Unreachable("the connection was lost")
 NOT_TAKEN = Refused("the broker did not take the message")
 
 # What it has to say about a broker is in the attempt; said again here it would fill the log.
@@ -93,23 +103,21 @@ class AmqpParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=Tru
         Meta(
             max_length=255,
             description=(
-                "May hold {groupId}, {deviceId}, {deviceType}, {kind} and {id}. Characters of a"
-                " value that have a meaning in a key, dots among them, become an underscore."
+                f"{MAY_HOLD} Characters of a value that have a meaning in a key, dots among them,"
+                " become an underscore."
             ),
         ),
     ] = ""
 
     def problems(self, egress: Egress) -> list[tuple[str, str]]:
-        found = {
-            "url": url_problem(self.url, egress),
-            "username": login_problem(self.username, self.password),
-            "password": "needs a username" if self.password and not self.username else None,
-            "exchange": None if self.exchange.isprintable() else NOT_PRINTABLE,
-            "routingKey": key_problem(self.routing_key, self.exchange),
-        }
-        return super().problems(egress) + [
-            (name, reason) for name, reason in found.items() if reason
-        ]
+        return super().problems(egress) + only_problems(
+            {
+                "url": url_problem(self.url, egress),
+                **login_problems(self.username, self.password, may_have_nul=False),
+                "exchange": None if self.exchange.isprintable() else NOT_PRINTABLE,
+                "routingKey": key_problem(self.routing_key, self.exchange),
+            }
+        )
 
 
 def split(url: str) -> tuple[Address, str]:
@@ -137,15 +145,6 @@ def url_problem(url: str, egress: Egress) -> str | None:
     return egress.refuse_literal(address.host)
 
 
-def login_problem(username: str | None, password: str | None) -> str | None:
-    """Why nobody can log in with these. The two travel in one text, with a NUL in between."""
-    if username and not password:
-        return "needs a password"
-    if "\0" in (username or "") + (password or ""):
-        return "must not have a NUL, and neither must the password"
-    return None
-
-
 def key_problem(template: str, exchange: str) -> str | None:
     """Why nothing can be published under the keys that this makes."""
     if not template and not exchange:
@@ -157,10 +156,7 @@ def key_problem(template: str, exchange: str) -> str | None:
 
 def fit_for_key(value: str) -> str:
     """A message's value as one word of a routing key."""
-    fit = "".join(
-        "_" if character == "." or not character.isprintable() else character for character in value
-    )
-    return fit or "_"
+    return fit(value, special=".")
 
 
 class Amqp:
@@ -169,17 +165,15 @@ class Amqp:
     type: ClassVar[str] = "amqp"
     title: ClassVar[str] = "AMQP 0-9-1 (RabbitMQ)"
     params_type: ClassVar[builtins.type[Params]] = AmqpParams
-    formats: ClassVar[tuple[str, ...]] = ("json", "cloudevents", "raw", "custom")
+    formats: ClassVar[tuple[str, ...]] = FORMATS
+    batch_max: ClassVar[int] = 1
 
     def __init__(self, params: AmqpParams, egress: Egress) -> None:
         self._params = params
         self._egress = egress
         self._address, self._virtual_host = split(params.url)
-        self._shared = Shared(self._open, _Line.close, lambda line: line.is_open)
-
-    @property
-    def batch_max(self) -> int:
-        return 1
+        # Only a sender that waits in vain notices a broker that has fallen silent.
+        self._shared = SharedConnection(self._open, survives_cancelling=False)
 
     async def send(self, parcel: Parcel) -> Outcome:
         message = parcel.only
@@ -187,13 +181,8 @@ class Amqp:
         if len(key.encode()) > NAME_BYTES_MAX:
             return Refused("the routing key is too long", is_final=True)
         try:
-            async with asyncio.timeout(ANSWER_TIMEOUT_S), self._shared.line() as line:
+            async with asyncio.timeout(ANSWER_TIMEOUT_S), self._shared.borrowed() as line:
                 return await self._published(line.channel, key, message)
-        except asyncio.CancelledError:
-            # The library also cancels those who wait for a connection that it has given up.
-            if is_called_off():
-                raise
-            return CONNECTION_LOST
         except Exception as error:
             return outcome_of(error)
 
@@ -251,11 +240,10 @@ class Amqp:
         )
         connection.vhost = self._virtual_host
         try:
-            async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                await connection.connect()
-                if not connection.publisher_confirms:
-                    raise _CannotConfirm
-                channel = await connection.channel(publisher_confirms=True, on_return_raises=True)
+            await connection.connect()
+            if not connection.publisher_confirms:
+                raise NoConnection(Refused("the broker cannot confirm that it has a message"))
+            channel = await connection.channel(publisher_confirms=True, on_return_raises=True)
         except BaseException:
             wire.cut()
             await connection.close()
@@ -266,8 +254,6 @@ class Amqp:
 def outcome_of(error: Exception) -> Outcome:
     """What an error of the library, or on the way, means for the message."""
     match error:
-        case EgressDenied():
-            return Unreachable(str(error), is_final=True)
         case ProbableAuthenticationError() | AuthenticationError():
             return Refused("the broker did not accept the login")
         case ProtocolSyntaxError() if "Connection.OpenOk" in str(error):
@@ -275,21 +261,15 @@ def outcome_of(error: Exception) -> Outcome:
             return Refused("the broker does not let this login into the virtual host")
         case ProtocolSyntaxError() | IncompatibleProtocolError():
             return Unreachable("what answers there does not speak AMQP 0-9-1")
-        case _CannotConfirm():
-            return Refused("the broker cannot confirm that it has a message")
         case ChannelNotFoundEntity():
             return Refused("there is no such exchange")
         case ChannelAccessRefused():
             return Refused("the broker does not let this login publish there")
         case ChannelPreconditionFailed():
             return NOT_TAKEN
-        case OSError():
-            return Unreachable(why(error))
-    return CONNECTION_LOST
-
-
-class _CannotConfirm(Exception):
-    """Whatever it did with a message, we would not know."""
+        case NoConnection() | EgressDenied() | OSError():
+            return failure(error)
+    return LOST
 
 
 class _Wire(TransportFactory):
@@ -298,27 +278,25 @@ class _Wire(TransportFactory):
     def __init__(self, egress: Egress, address: Address) -> None:
         self._egress = egress
         self._address = address
-        self._transport: asyncio.Transport | None = None
+        self._writer: asyncio.StreamWriter | None = None
 
     async def create(
         self, url: URL, **kwargs: Any
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        loop = asyncio.get_running_loop()
-        reader = BoundedReader(loop=loop)
-        protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
-        self._transport = await guarded(
+        reader = BoundedReader()
+        self._writer = await guarded(
             self._egress,
             self._address.host,
             self._address.port,
-            self._address.scheme == "amqps",
-            protocol,
+            reader,
+            tls=self._address.scheme == "amqps",
         )
-        return reader, asyncio.StreamWriter(self._transport, protocol, reader, loop)
+        return reader, self._writer
 
     def cut(self) -> None:
         """Hang up at once; a farewell could wait for a peer that does not read."""
-        if self._transport is not None:
-            self._transport.abort()
+        if self._writer is not None:
+            self._writer.transport.abort()
 
 
 class _Line:

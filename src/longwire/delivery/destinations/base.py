@@ -106,6 +106,11 @@ class Params(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only
         return []
 
 
+def only_problems(looked_at: Mapping[str, str | None]) -> list[tuple[str, str]]:
+    """Of the fields that were looked at, those that something is wrong with, and what."""
+    return [(field, why) for field, why in looked_at.items() if why]
+
+
 ParamsType = type[Params]
 
 

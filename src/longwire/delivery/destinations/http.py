@@ -35,6 +35,7 @@ from longwire.delivery.destinations.base import (
     Unreachable,
 )
 from longwire.delivery.egress import CONNECT_TIMEOUT_S, Egress, EgressDenied, numeric
+from longwire.delivery.formats import FORMATS
 
 TOTAL_TIMEOUT_S = 15.0
 # Shorter than the five seconds after which many servers hang up: a request that crosses with their
@@ -237,7 +238,7 @@ class Http:
     type: ClassVar[str] = "http"
     title: ClassVar[str] = "HTTP webhook"
     params_type = HttpParams
-    formats: ClassVar[tuple[str, ...]] = ("json", "cloudevents", "raw", "custom")
+    formats: ClassVar[tuple[str, ...]] = FORMATS
 
     def __init__(self, params: HttpParams, egress: Egress) -> None:
         self._params = params

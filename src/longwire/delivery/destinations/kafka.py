@@ -32,10 +32,12 @@ from aiokafka.protocol.metadata import MetadataRequest  # type: ignore[import-un
 from msgspec import Meta
 
 from longwire.delivery.destinations.addresses import (
+    MAY_HOLD,
     URL_CHARACTERS_MAX,
     Address,
     BadAddress,
     filled,
+    login_problems,
     parsed,
     placeholder_problem,
 )
@@ -49,20 +51,21 @@ from longwire.delivery.destinations.base import (
     Request,
     Secret,
     Unreachable,
+    only_problems,
 )
-from longwire.delivery.destinations.lines import (
+from longwire.delivery.destinations.connections import (
+    CONNECT_TIMEOUT_S,
     BoundedReader,
-    Shared,
+    SharedConnection,
+    failure,
     guarded,
-    is_called_off,
     trusting,
-    why,
 )
 from longwire.delivery.egress import Egress, EgressDenied
+from longwire.delivery.formats import FORMATS
 
 DEFAULT_PORTS = {"kafka": 9092}
 BROKERS_MAX = 20
-CONNECT_TIMEOUT_S = 5
 REQUEST_TIMEOUT_S = 8
 # Less than whoever calls allows: then the reason is ours to give.
 ANSWER_TIMEOUT_S = 12
@@ -139,8 +142,7 @@ class KafkaParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=Tr
             min_length=1,
             max_length=TOPIC_CHARACTERS_MAX,
             description=(
-                "May hold {groupId}, {deviceId}, {deviceType}, {kind} and {id}. Characters of a"
-                " value that a topic cannot have become an underscore."
+                f"{MAY_HOLD} Characters of a value that a topic cannot have become an underscore."
             ),
         ),
     ]
@@ -153,15 +155,13 @@ class KafkaParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=Tr
     password: Secret | None = None
 
     def problems(self, egress: Egress) -> list[tuple[str, str]]:
-        found = {
-            "brokers": brokers_problem(self.brokers, egress),
-            "topic": topic_problem(self.topic),
-            "username": login_problem(self.username, self.password),
-            "password": "needs a username" if self.password and not self.username else None,
-        }
-        return super().problems(egress) + [
-            (name, reason) for name, reason in found.items() if reason
-        ]
+        return super().problems(egress) + only_problems(
+            {
+                "brokers": brokers_problem(self.brokers, egress),
+                "topic": topic_problem(self.topic),
+                **login_problems(self.username, self.password, may_have_nul=False),
+            }
+        )
 
 
 def parsed_brokers(brokers: str | list[str]) -> list[Address]:
@@ -192,15 +192,6 @@ def topic_problem(template: str) -> str | None:
     return problem or ("cannot be called that" if template in (".", "..") else None)
 
 
-def login_problem(username: str | None, password: str | None) -> str | None:
-    """Why nobody can log in with these. The two may travel in one text, with a NUL in between."""
-    if username and not password:
-        return "needs a password"
-    if "\0" in (username or "") + (password or ""):
-        return "must not have a NUL, and neither must the password"
-    return None
-
-
 def fit_for_topic(value: str) -> str:
     """A message's value as a part of a topic's name."""
     return _NOT_IN_TOPIC.sub("_", value) or "_"
@@ -212,17 +203,17 @@ class Kafka:
     type: ClassVar[str] = "kafka"
     title: ClassVar[str] = "Apache Kafka"
     params_type: ClassVar[builtins.type[Params]] = KafkaParams
-    formats: ClassVar[tuple[str, ...]] = ("json", "cloudevents", "raw", "custom")
+    formats: ClassVar[tuple[str, ...]] = FORMATS
+    batch_max: ClassVar[int] = 1
 
     def __init__(self, params: KafkaParams, egress: Egress) -> None:
         self._params = params
         self._egress = egress
         self._brokers = parsed_brokers(params.brokers)
-        self._shared = Shared(self._open, _Producer.abandon, lambda producer: True)
-
-    @property
-    def batch_max(self) -> int:
-        return 1
+        # A message that is given up leaves a gap in the producer's count.
+        self._shared = SharedConnection(
+            self._open, survives_cancelling=False, open_timeout_s=ANSWER_TIMEOUT_S
+        )
 
     async def send(self, parcel: Parcel) -> Outcome:
         message = parcel.only
@@ -235,11 +226,6 @@ class Kafka:
                     await self._produce(topic, message)
                 except OUT_OF_COUNT:
                     await self._produce(topic, message)
-        except asyncio.CancelledError:
-            # Also those are cancelled who wait for a producer that is being closed.
-            if is_called_off():
-                raise
-            return Unreachable("the connection was lost")
         except Exception as error:
             return outcome_of(error, message)
         return Delivered()
@@ -261,7 +247,7 @@ class Kafka:
         return filled(self._params.topic, message, fit_for_topic)
 
     async def _produce(self, topic: str, message: Message) -> None:
-        async with self._shared.line() as producer:
+        async with self._shared.borrowed() as producer:
             await producer.send_and_wait(
                 topic,
                 message.body,
@@ -280,10 +266,9 @@ class Kafka:
             sasl_plain_password=self._params.password,
         )
         try:
-            async with asyncio.timeout(ANSWER_TIMEOUT_S):
-                await producer.start()
+            await producer.start()
         except BaseException:
-            await producer.abandon()
+            await producer.close()
             raise
         return producer
 
@@ -300,10 +285,6 @@ def outcome_of(error: BaseException, message: Message) -> Outcome:
     """What an error of the library, or on the way, means for the message."""
     if isinstance(error, _Away):
         return outcome_of(error.reason, message)
-    if isinstance(error, EgressDenied):
-        return Unreachable(str(error), is_final=True)
-    if isinstance(error, OSError | EOFError):
-        return Unreachable(why(error))
     for kind in type(error).__mro__:
         if kind in DOUBTS:
             return Unreachable(DOUBTS[kind])
@@ -313,7 +294,7 @@ def outcome_of(error: BaseException, message: Message) -> Outcome:
             return Refused(REFUSALS[kind], is_final=REFUSALS[kind] == TOO_LARGE and is_alone)
     if isinstance(error, errors.BrokerResponseError):
         return Refused("the broker did not take the message")
-    return Unreachable("the other side gave an answer that was not understood")
+    return failure(error)
 
 
 class _Away(errors.NodeNotReadyError):  # type: ignore[misc]
@@ -345,9 +326,10 @@ class _Connection(AIOKafkaConnection):  # type: ignore[misc]
         reader = BoundedReader(loop=loop)
         protocol = AIOKafkaProtocol(self._closed_fut, reader, loop=loop)
         is_encrypted = self._ssl_context is not None
-        transport = await guarded(self._egress, self.host, self.port, is_encrypted, protocol)
+        self._writer = await guarded(
+            self._egress, self.host, self.port, reader, tls=is_encrypted, protocol=protocol
+        )
         self._reader, self._protocol = reader, protocol
-        self._writer = asyncio.StreamWriter(transport, protocol, reader, loop)
         self._read_task = self._create_reader_task()
         self._idle_handle = loop.call_soon(self._idle_check, weakref.ref(self))
         try:
@@ -548,7 +530,12 @@ class _Producer(AIOKafkaProducer):  # type: ignore[misc]
             request_timeout_ms=settings["request_timeout_ms"],
         )
 
-    async def abandon(self) -> None:
+    @property
+    def is_open(self) -> bool:
+        # It connects by itself whenever it has to.
+        return not self._closed
+
+    async def close(self) -> None:
         """Stop at once. The library's own `stop` waits until everything has been sent."""
         self._closed = True
         self._message_accumulator._closed = True

@@ -23,9 +23,12 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
 from longwire.delivery.destinations.addresses import (
+    MAY_HOLD,
+    NOT_PRINTABLE,
     URL_CHARACTERS_MAX,
     address_problem,
     filled,
+    fit,
     parsed,
     placeholder_problem,
 )
@@ -38,16 +41,18 @@ from longwire.delivery.destinations.base import (
     Refused,
     Request,
     Secret,
+    only_problems,
 )
 from longwire.delivery.destinations.connections import (
-    CONNECTION_LOST,
+    UNCONFIRMED,
     Confirmations,
     NoConnection,
-    Standing,
-    unreachable,
+    SharedConnection,
+    failure,
+    trusting,
 )
-from longwire.delivery.destinations.lines import trusting
 from longwire.delivery.egress import Egress
+from longwire.delivery.formats import FORMATS
 
 DEFAULT_PORTS = {"mqtt": 1883, "mqtts": 8883}
 AT_LEAST_ONCE = 1  # MQTT's quality of service 1
@@ -97,8 +102,8 @@ class MqttParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=Tru
             min_length=1,
             max_length=512,
             description=(
-                "May hold {groupId}, {deviceId}, {deviceType}, {kind} and {id}. Characters of a"
-                " value that have a meaning in a topic become an underscore."
+                f"{MAY_HOLD} Characters of a value that have a meaning in a topic become an"
+                " underscore."
             ),
         ),
     ]
@@ -124,15 +129,14 @@ class MqttParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=Tru
     ] = False
 
     def problems(self, egress: Egress) -> list[tuple[str, str]]:
-        found = {
-            "url": address_problem(self.url, DEFAULT_PORTS, egress),
-            "topic": topic_problem(self.topic),
-            "clientId": None
-            if self.client_id is None or self.client_id.isprintable()
-            else "has a character that does not print",
-            "password": "needs a username" if self.password and not self.username else None,
-        }
-        return super().problems(egress) + [(name, why) for name, why in found.items() if why]
+        return super().problems(egress) + only_problems(
+            {
+                "url": address_problem(self.url, DEFAULT_PORTS, egress),
+                "topic": topic_problem(self.topic),
+                "clientId": None if (self.client_id or "").isprintable() else NOT_PRINTABLE,
+                "password": "needs a username" if self.password and not self.username else None,
+            }
+        )
 
 
 def topic_problem(template: str) -> str | None:
@@ -140,17 +144,13 @@ def topic_problem(template: str) -> str | None:
     if "+" in template or "#" in template:
         return "must not have the wildcards + and #"
     if not template.isprintable():
-        return "has a character that does not print"
+        return NOT_PRINTABLE
     return placeholder_problem(template)
 
 
 def fit_for_topic(value: str) -> str:
     """A message's value as one level of a topic, which it can neither leave nor make special."""
-    fit = "".join(
-        "_" if character in "+#/$" or not character.isprintable() else character
-        for character in value
-    )
-    return fit or "_"
+    return fit(value, special="+#/$")
 
 
 class Mqtt:
@@ -159,29 +159,30 @@ class Mqtt:
     type: ClassVar[str] = "mqtt"
     title: ClassVar[str] = "MQTT"
     params_type: ClassVar[builtins.type[Params]] = MqttParams
-    formats: ClassVar[tuple[str, ...]] = ("json", "cloudevents", "raw", "custom")
+    formats: ClassVar[tuple[str, ...]] = FORMATS
+    batch_max: ClassVar[int] = 1
 
     def __init__(self, params: MqttParams, egress: Egress) -> None:
         self._params = params
         self._egress = egress
         self._address = parsed(params.url, DEFAULT_PORTS)
-        self._session = Standing(self._open)
-
-    @property
-    def batch_max(self) -> int:
-        return 1
+        # An acknowledgement has its message's number, and the session notices silence.
+        self._shared = SharedConnection(self._open, survives_cancelling=True)
 
     async def send(self, parcel: Parcel) -> Outcome:
         message = parcel.only
         try:
-            session = await self._session.get()
-            return await session.publish(
-                self._topic(message), message.body, self._params.retain, self._properties(message)
-            )
-        except NoConnection as error:
-            return error.outcome
+            async with self._shared.borrowed() as session:
+                return await session.publish(
+                    self._topic(message),
+                    message.body,
+                    self._params.retain,
+                    self._properties(message),
+                )
+        except ConnectionAbortedError:
+            return UNCONFIRMED  # closed under way
         except Exception as error:
-            return unreachable(error)
+            return failure(error)
 
     def describe(self, parcel: Parcel) -> Request:
         message = parcel.only
@@ -196,7 +197,7 @@ class Mqtt:
         )
 
     async def close(self) -> None:
-        await self._session.close()
+        await self._shared.close()
 
     def _topic(self, message: Message) -> str:
         return filled(self._params.topic, message, fit_for_topic)
@@ -290,11 +291,11 @@ class _Session:
         sent = self._protocol.publish(topic, body, AT_LEAST_ONCE, retain, properties)
         if sent.rc != MQTTErrorCode.MQTT_ERR_SUCCESS:
             self.drop()
-            return CONNECTION_LOST
+            return UNCONFIRMED
         with self._confirmations.expected(sent.mid) as confirmation:
             reason = await confirmation
         if reason is None:
-            return CONNECTION_LOST
+            return UNCONFIRMED
         if reason >= 0x80:
             words = NOT_TAKEN.get(reason, f"the broker did not take the message (code {reason})")
             return Refused(words)

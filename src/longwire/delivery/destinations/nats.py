@@ -18,9 +18,12 @@ from nats.errors import Error, ProtocolError
 from nats.protocol.parser import PERMISSIONS_ERR, Parser
 
 from longwire.delivery.destinations.addresses import (
+    MAY_HOLD,
     URL_CHARACTERS_MAX,
     address_problem,
     filled,
+    fit,
+    login_problems,
     parsed,
     placeholder_problem,
 )
@@ -34,17 +37,20 @@ from longwire.delivery.destinations.base import (
     Request,
     Secret,
     Unreachable,
+    only_problems,
 )
 from longwire.delivery.destinations.connections import (
     CONNECT_TIMEOUT_S,
-    CONNECTION_LOST,
+    UNCONFIRMED,
     Confirmations,
     NoConnection,
-    Standing,
-    unreachable,
+    SharedConnection,
+    failure,
+    guarded,
+    trusting,
 )
-from longwire.delivery.destinations.lines import trusting
 from longwire.delivery.egress import Egress
+from longwire.delivery.formats import FORMATS
 
 DEFAULT_PORTS = {"nats": 4222, "tls": 4222}
 PING_S = 10
@@ -95,9 +101,8 @@ class NatsParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=Tru
             min_length=1,
             max_length=512,
             description=(
-                "Of a JetStream stream. May hold {groupId}, {deviceId}, {deviceType}, {kind} and"
-                " {id}. Characters of a value that have a meaning in a subject, dots among them,"
-                " become an underscore."
+                f"Of a JetStream stream. {MAY_HOLD} Characters of a value that have a meaning in a"
+                " subject, dots among them, become an underscore."
             ),
         ),
     ]
@@ -116,14 +121,14 @@ class NatsParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=Tru
     ) = None
 
     def problems(self, egress: Egress) -> list[tuple[str, str]]:
-        found = {
-            "url": address_problem(self.url, DEFAULT_PORTS, egress),
-            "subject": subject_problem(self.subject),
-            "username": "needs a password" if self.username and not self.password else None,
-            "password": "needs a username" if self.password and not self.username else None,
-            "token": "comes instead of a username" if self.token and self.username else None,
-        }
-        return super().problems(egress) + [(name, why) for name, why in found.items() if why]
+        return super().problems(egress) + only_problems(
+            {
+                "url": address_problem(self.url, DEFAULT_PORTS, egress),
+                "subject": subject_problem(self.subject),
+                **login_problems(self.username, self.password),
+                "token": "comes instead of a username" if self.token and self.username else None,
+            }
+        )
 
 
 def subject_problem(template: str) -> str | None:
@@ -139,11 +144,7 @@ def subject_problem(template: str) -> str | None:
 
 def fit_for_subject(value: str) -> str:
     """A message's value as one token of a subject, which it can neither leave nor make special."""
-    fit = "".join(
-        "_" if character in "*>.$ " or not character.isprintable() else character
-        for character in value
-    )
-    return fit or "_"
+    return fit(value, special="*>.$ ")
 
 
 class Nats:
@@ -152,27 +153,27 @@ class Nats:
     type: ClassVar[str] = "nats"
     title: ClassVar[str] = "NATS JetStream"
     params_type: ClassVar[builtins.type[Params]] = NatsParams
-    formats: ClassVar[tuple[str, ...]] = ("json", "cloudevents", "raw", "custom")
+    formats: ClassVar[tuple[str, ...]] = FORMATS
+    batch_max: ClassVar[int] = 1
 
     def __init__(self, params: NatsParams, egress: Egress) -> None:
         self._params = params
         self._egress = egress
         self._address = parsed(params.url, DEFAULT_PORTS)
-        self._session = Standing(self._open)
-
-    @property
-    def batch_max(self) -> int:
-        return 1
+        # A confirmation has its message's number, and the session notices silence.
+        self._shared = SharedConnection(self._open, survives_cancelling=True)
 
     async def send(self, parcel: Parcel) -> Outcome:
         message = parcel.only
         try:
-            session = await self._session.get()
-            return await session.store(self._subject(message), message.body, self._headers(message))
-        except NoConnection as error:
-            return error.outcome
+            async with self._shared.borrowed() as session:
+                return await session.store(
+                    self._subject(message), message.body, self._headers(message)
+                )
+        except ConnectionAbortedError:
+            return UNCONFIRMED  # closed under way
         except Exception as error:
-            return unreachable(error)
+            return failure(error)
 
     def describe(self, parcel: Parcel) -> Request:
         message = parcel.only
@@ -184,7 +185,7 @@ class Nats:
         )
 
     async def close(self) -> None:
-        await self._session.close()
+        await self._shared.close()
 
     def _subject(self, message: Message) -> str:
         return filled(self._params.subject, message, fit_for_subject)
@@ -196,12 +197,9 @@ class Nats:
         return headers
 
     async def _open(self) -> "_Session":
-        wire = await self._egress.connect(self._address.host, self._address.port)
-        try:
-            reader, writer = await asyncio.open_connection(sock=wire, limit=LINE_BYTES_MAX)
-        except BaseException:
-            wire.close()
-            raise
+        reader = asyncio.StreamReader(limit=LINE_BYTES_MAX)
+        # Encrypted later if at all: in this protocol the server speaks first.
+        writer = await guarded(self._egress, self._address.host, self._address.port, reader)
         session = _Session(_Wire(reader, writer), is_encrypted=self._address.scheme == "tls")
         try:
             await session.connect(
@@ -313,9 +311,9 @@ class _Session(Client):
         try:
             with self._confirmations.expected(answer_to) as confirmation:
                 await self.publish(subject, body, reply=answer_to, headers=headers)
-                return await confirmation or CONNECTION_LOST
+                return await confirmation or UNCONFIRMED
         except Error:
-            return CONNECTION_LOST
+            return UNCONFIRMED
         finally:
             del self._subjects[answer_to]
 
@@ -366,7 +364,7 @@ def _not_let_in(error: Error) -> Refused | Unreachable:
     for fragment, words in NOT_LET_IN.items():
         if fragment in said:
             return Refused(words)
-    return unreachable(error)
+    return failure(error)
 
 
 def _outcome(message: Msg) -> Outcome:

@@ -1,0 +1,259 @@
+"""A connection with many senders: who opens it, who may stay on it, and when it is closed."""
+
+import asyncio
+import errno
+import socket
+import ssl
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from longwire.delivery.destinations import connections
+from longwire.delivery.destinations.base import Outcome, Refused, Unreachable
+from longwire.delivery.destinations.connections import (
+    LOST,
+    NoConnection,
+    SharedConnection,
+    failure,
+)
+from longwire.delivery.egress import EgressDenied
+
+
+class Plain:
+    """A connection that keeps still."""
+
+    def __init__(self) -> None:
+        self.is_open = True
+        self.times_closed = 0
+
+    async def close(self) -> None:
+        self.is_open = False
+        self.times_closed += 1
+
+
+class Place:
+    """Where connections are opened, when `is_there` lets them."""
+
+    def __init__(self, *, survives_cancelling: bool = False) -> None:
+        self.is_there = asyncio.Event()
+        self.is_there.set()
+        self.attempts = 0
+        self.opened: list[Plain] = []
+        self.shared = SharedConnection(self._open, survives_cancelling=survives_cancelling)
+
+    async def _open(self) -> Plain:
+        self.attempts += 1
+        await self.is_there.wait()
+        self.opened.append(Plain())
+        return self.opened[-1]
+
+    async def stay(self, end: asyncio.Event, error: Exception | None = None) -> Plain:
+        async with self.shared.borrowed() as connection:
+            await end.wait()
+            if error is not None:
+                raise error
+            return connection
+
+    async def visit(self) -> Plain:
+        async with self.shared.borrowed() as connection:
+            return connection
+
+    @property
+    def closed(self) -> list[int]:
+        return [each.times_closed for each in self.opened]
+
+
+def told(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def whole() -> None:
+        async with asyncio.timeout(10):
+            await story()
+        assert asyncio.all_tasks() == {asyncio.current_task()}, "something runs on"
+
+    asyncio.run(whole())
+
+
+async def steps() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def called_off(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def test_many_share_one_and_it_stays_open_until_it_is_closed() -> None:
+    async def story() -> None:
+        place = Place()
+        first = await asyncio.gather(*(place.visit() for _ in range(5)))
+        assert set(first) == {await place.visit()}
+        assert (place.attempts, place.closed) == (1, [0])
+        await place.shared.close()
+        assert place.closed == [1]
+        assert await place.visit() not in first
+        await place.shared.close()
+        assert place.closed == [1, 1]
+
+    told(story)
+
+
+@pytest.mark.parametrize("survives_cancelling", [False, True])
+def test_trouble_sends_the_next_to_another_one_and_lets_those_finish_who_are_on_it(
+    survives_cancelling: bool,
+) -> None:
+    async def story() -> None:
+        place = Place(survives_cancelling=survives_cancelling)
+        trouble, end = asyncio.Event(), asyncio.Event()
+        unlucky = asyncio.create_task(place.stay(trouble, OSError()))
+        patient = asyncio.create_task(place.stay(end))
+        await steps()
+        trouble.set()
+        with pytest.raises(OSError):
+            await unlucky
+        assert await place.visit() is place.opened[1]
+        assert place.closed == [0, 0]
+        end.set()
+        assert await patient is place.opened[0]
+        await steps()
+        assert place.closed == [1, 0]
+        await place.shared.close()
+
+    told(story)
+
+
+@pytest.mark.parametrize(("survives_cancelling", "opened"), [(True, 1), (False, 2)])
+def test_a_sender_that_is_called_off_is_trouble_only_where_it_was_said(
+    survives_cancelling: bool, opened: int
+) -> None:
+    async def story() -> None:
+        place = Place(survives_cancelling=survives_cancelling)
+        hasty = asyncio.create_task(place.stay(asyncio.Event()))
+        await steps()
+        await called_off(hasty)
+        await place.visit()
+        await steps()
+        assert len(place.opened) == opened
+        assert place.closed == ([0] if survives_cancelling else [1, 0])
+        await place.shared.close()
+
+    told(story)
+
+
+@pytest.mark.parametrize("survives_cancelling", [False, True])
+def test_who_gives_up_waiting_leaves_the_attempt_to_the_others_and_the_last_one_ends_it(
+    survives_cancelling: bool,
+) -> None:
+    async def story() -> None:
+        place = Place(survives_cancelling=survives_cancelling)
+        place.is_there.clear()
+        hasty, patient = (asyncio.create_task(place.visit()) for _ in range(2))
+        await steps()
+        await called_off(hasty)
+        place.is_there.set()
+        assert await patient is place.opened[0]
+        await place.shared.close()
+
+        place.is_there.clear()
+        alone = asyncio.create_task(place.visit())
+        await steps()
+        await called_off(alone)
+        await steps()
+        place.is_there.set()
+        await place.visit()
+        assert (place.attempts, len(place.opened)) == (3, 2)
+        await place.shared.close()
+
+    told(story)
+
+
+def test_one_that_was_lost_is_replaced_and_closed() -> None:
+    async def story() -> None:
+        place = Place()
+        (await place.visit()).is_open = False
+        assert await place.visit() is place.opened[1]
+        await steps()
+        assert place.closed == [1, 0]
+        await place.shared.close()
+
+    told(story)
+
+
+def test_closing_reaches_all_that_are_in_use_and_those_who_wait() -> None:
+    async def story() -> None:
+        place = Place()
+        trouble, end = asyncio.Event(), asyncio.Event()
+        unlucky = asyncio.create_task(place.stay(trouble, OSError()))
+        staying = asyncio.create_task(place.stay(end))
+        await steps()
+        trouble.set()
+        await asyncio.wait([unlucky])
+        assert isinstance(unlucky.exception(), OSError)
+        place.is_there.clear()
+        waiting = asyncio.create_task(place.visit())
+        await steps()
+        await place.shared.close()
+        assert place.closed == [1]
+        with pytest.raises(ConnectionAbortedError):
+            await waiting
+        end.set()
+        await staying
+        assert place.closed == [1]
+
+    told(story)
+
+
+def test_what_a_library_cancels_by_itself_is_a_lost_connection() -> None:
+    async def story() -> None:
+        place = Place(survives_cancelling=True)
+        given_up = asyncio.get_running_loop().create_future()
+        given_up.cancel()
+        with pytest.raises(ConnectionAbortedError):
+            async with place.shared.borrowed():
+                await given_up
+        assert await place.visit() is place.opened[1]
+        await place.shared.close()
+
+    told(story)
+
+
+def test_opening_takes_no_longer_than_allowed_and_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "CONNECT_TIMEOUT_S", 0.05)
+
+    async def story() -> None:
+        place = Place()
+        place.is_there.clear()
+        late = await asyncio.gather(*(place.visit() for _ in range(3)), return_exceptions=True)
+        assert [failure(each) for each in late] == [Unreachable("did not answer in time")] * 3
+        place.is_there.set()
+        await place.visit()
+        assert place.attempts == 2
+        await place.shared.close()
+
+    told(story)
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (NoConnection(Refused("the broker is full")), Refused("the broker is full")),
+        (EgressDenied("not there"), Unreachable("not there", is_final=True)),
+        (ssl.SSLCertVerificationError(), Unreachable("the certificate was not accepted")),
+        (ssl.SSLError(), Unreachable("no secure connection could be made")),
+        (socket.gaierror(), Unreachable("the name of the host does not resolve")),
+        (ConnectionRefusedError(), Unreachable("connection refused")),
+        (TimeoutError(), Unreachable("did not answer in time")),
+        (OSError(errno.EHOSTUNREACH, ""), Unreachable("there is no way to the host")),
+        (ConnectionResetError("secret"), LOST),
+        (asyncio.IncompleteReadError(b"secret", 9), LOST),
+        (
+            KeyError("secret"),
+            Unreachable("the other side gave an answer that was not understood"),
+        ),
+    ],
+)
+def test_an_error_on_the_way_is_said_in_our_words(error: Exception, outcome: Outcome) -> None:
+    assert failure(error) == outcome

@@ -1,0 +1,55 @@
+"""What an adapter answers: which device was heard, and what was said. Or that it made no sense."""
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from longwire.clock import Moment
+from longwire.errors import BadInput
+
+Kind = Literal["data", "event", "geoloc", "telemetry"]
+Count = Literal["vendor_uplink", "vendor_data", "vendor_data_advanced", "vendor_downlink"]
+DownlinkState = Literal["sent", "acknowledged", "failed", "expired"]
+
+# What the data of a message is called in its record, whichever network it came through.
+SEQUENCE = "seqNumber"
+PORT = "port"
+DECODED = "decoded"
+
+
+class Nonsense(BadInput):
+    """The message of the network is not understood."""
+
+
+class Reading(Struct, frozen=True):
+    """One record in the making. The same message always makes equal ones.
+
+    The fields are called like those of the record and fit them; what is not known is not there.
+    `data` is an object that is yet to be written as JSON, `duplicates` is a list of JSON texts.
+    """
+
+    kind: Kind
+    ts: Moment | None  # None: the network did not say; then it is the moment of arrival
+    fields: dict[str, Any]
+
+
+class DownlinkNews(Struct, frozen=True):
+    """What became of a message to the device."""
+
+    id: str | None  # the one it was queued under at the network, where the network repeats it
+    state: DownlinkState
+    detail: str
+
+
+class Heard(Struct, frozen=True, kw_only=True):
+    """All that a message says."""
+
+    original_id: str
+    readings: tuple[Reading, ...] = ()
+    sequence: int | None = None
+    payload: bytes | None = None  # what the decoder of the device type gets
+    port: int | None = None
+    battery: str | None = None  # percent, or with the unit V
+    counts: tuple[Count, ...] = ()
+    wants_downlink: bool = False
+    downlink: DownlinkNews | None = None

@@ -28,6 +28,7 @@ from longwire.api import (
 )
 from longwire.api.door import Door, DoorSettings, Receive, Scope, Send
 from longwire.api.instruments import Instruments
+from longwire.api.networks import NetworkEndpoints
 from longwire.api.routes import PlainRoute, Route
 from longwire.api.server import WireLimits
 from longwire.api.service import ServicePages
@@ -251,6 +252,7 @@ class App:
         self.routes: list[Route | PlainRoute] = [
             *_token_routes(settings, database),
             *OPERATIONS,
+            *NetworkEndpoints(database, ingest, instruments).routes(),
             *pages.routes(),
         ]
         pages.describe(openapi.document(self.routes, limits, __version__))

@@ -6,7 +6,7 @@ waiting is bounded. An answer is given only after the commit.
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Protocol
@@ -49,12 +49,22 @@ class Item(msgspec.Struct, frozen=True, gc=False):
     claimed_group: str | None = None  # where the sender believes the device to be
 
 
+class Aside(msgspec.Struct, frozen=True, gc=False):
+    """What a network tells beside its records; it counts if any of them is new."""
+
+    device_id: str
+    counts: tuple[str, ...] = ()
+    battery: str | None = None
+    at: Moment | None = None
+
+
 class Unit(msgspec.Struct, frozen=True, gc=False):
     """What one request brings: all of it is stored, or none."""
 
     actor: Actor
     items: Sequence[Item]
     is_batch: bool
+    aside: Aside | None = None
 
 
 class Stored(msgspec.Struct, frozen=True, gc=False):
@@ -178,6 +188,7 @@ def store_units(
             _touch(tx, fresh)
             metrics.count_arrivals(tx, sequencer.writer, fresh)
             _queue(tx, sequencer.writer, matched)
+    _note_asides(tx, sequencer.writer, units, wanted, fresh, devices)
     for number, reason in matched.errors.items():
         store_connectors.note_filter_error(tx, number, reason)
     woken = {delivery.connector_number for delivery in matched.deliveries}
@@ -269,6 +280,32 @@ def _touch(tx: Tx, fresh: Sequence[Row]) -> None:
     store_devices.touch(tx, [(number, min(ts, tx.now)) for number, ts in newest.items()])
 
 
+def _note_asides(
+    tx: Tx,
+    writer: int,
+    units: Sequence[Unit],
+    wanted: Sequence[Sequence[Row]],
+    fresh: Sequence[Row],
+    devices: dict[str, Reporting],
+) -> None:
+    """Count what networks say, and keep the newest battery, of messages that were not known."""
+    if all(unit.aside is None for unit in units):
+        return
+    new = {row.seq for row in fresh}
+    counted: Counter[tuple[int, str]] = Counter()
+    for unit, rows in zip(units, wanted, strict=True):
+        aside = unit.aside
+        if aside is None or not any(row.seq in new for row in rows):
+            continue
+        device = devices[aside.device_id]
+        for name in aside.counts:
+            counted[(device.group_number, name)] += 1
+        if aside.battery is not None:
+            at = tx.now if aside.at is None else min(aside.at, tx.now)
+            store_devices.set_battery(tx, device.number, aside.battery, at)
+    metrics.count(tx, writer, counted)
+
+
 def _queue(tx: Tx, writer: int, matched: matching.Matched) -> None:
     """Queue what connectors take of it."""
     if matched.deliveries:
@@ -276,7 +313,7 @@ def _queue(tx: Tx, writer: int, matched: matching.Matched) -> None:
         started = {
             (group, "connector_message_started"): number for group, number in matched.groups.items()
         }
-        metrics.count_deliveries(tx, writer, started)
+        metrics.count(tx, writer, started)
 
 
 def _settle(future: "asyncio.Future[Stored]", outcome: Stored | Exception) -> None:

@@ -32,7 +32,13 @@ DELIVERY_NAMES = tuple(
     for noun in ("message", "retry_message")
     for end in ("started", "processed", "error")
 )
-NAMES = (*RECORD_NAMES, *DELIVERY_NAMES)
+NETWORK_NAMES = (
+    "device_vendor_uplink",
+    "device_vendor_downlink",
+    "vendor_data_message",
+    "vendor_data_advanced_message",
+)
+NAMES = (*RECORD_NAMES, *DELIVERY_NAMES, *NETWORK_NAMES)
 _NUMBERS = {name: number for number, name in enumerate(NAMES)}
 PROCESSING = "connector_message_processing"
 
@@ -70,8 +76,8 @@ def count_arrivals(tx: Tx, writer: int, fresh: Iterable[store_records.Row]) -> N
     store.note_activity(tx, active)
 
 
-def count_deliveries(tx: Tx, writer: int, found: Mapping[tuple[int, str], int]) -> None:
-    """Count what became of deliveries just now: (group, name)."""
+def count(tx: Tx, writer: int, found: Mapping[tuple[int, str], int]) -> None:
+    """Count what happened just now: (group, name)."""
     if found:
         second = tx.now // SECOND
         store.add(

@@ -14,12 +14,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Whoever acts: a person, or a group's app client. Chosen by the token, by nothing else."""
+    """Whoever acts: a person, a group's app client, or a network that speaks for its devices.
 
-    kind: Literal["user", "client", "system"]
+    Chosen by the token, by nothing else.
+    """
+
+    kind: Literal["user", "client", "network", "system"]
     id: str
     is_operator: bool = False
-    group_id: str | None = None  # the home of an app client
+    group_id: str | None = None  # the home of an app client, or of a network's token
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """What the service counts about itself, in the form that Prometheus reads."""
 
-from prometheus_client import CollectorRegistry, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
@@ -67,6 +67,12 @@ class Instruments:
             registry=self.registry,
             multiprocess_mode="livemostrecent",
         )
+        self._nonsense = Counter(
+            "longwire_network_nonsense",
+            "Messages of networks that were refused because they made no sense",
+            ["network"],
+            registry=self.registry,
+        )
         # Looking a label up costs more than counting, so what was looked up is kept.
         self._known: dict[tuple[str, str, int], Histogram] = {}
 
@@ -76,6 +82,10 @@ class Instruments:
             known = self._requests.labels(method, path, str(status))
             self._known[(path, method, status)] = known
         known.observe(seconds)
+
+    def nonsense(self, network: str) -> None:
+        """A message of a network was not understood."""
+        self._nonsense.labels(network).inc()
 
     def tried(self, kind: str, outcome: str, seconds: float) -> None:
         self._tries.labels(kind, outcome).observe(seconds)

@@ -13,7 +13,7 @@ from longwire.api.wire import Count, DateQuery, DateText, GroupId, Query, Reply
 
 
 class Totals(Reply):
-    """What happened: records stored, their sum, and what became of deliveries."""
+    """What happened: records stored, what became of deliveries, and what networks said."""
 
     total_device_data: Count | None = None
     total_device_event: Count | None = None
@@ -27,6 +27,10 @@ class Totals(Reply):
     total_connector_retry_message_started: Count | None = None
     total_connector_retry_message_processed: Count | None = None
     total_connector_retry_message_error: Count | None = None
+    total_device_vendor_uplink: Count | None = None
+    total_device_vendor_downlink: Count | None = None
+    total_vendor_data_message: Count | None = None
+    total_vendor_data_advanced_message: Count | None = None
 
 
 class GroupMetric(Totals):

@@ -163,6 +163,41 @@ def plain_document(summary: str, media_type: str, *, statuses: Mapping[int, str]
     }
 
 
+def network_document(summary: str) -> Json:
+    """The entry of what a network calls: any body it sends, with the token of a group."""
+    anything: Json = {"schema": {"type": "object"}}
+    return {
+        "summary": summary,
+        "description": "Send the token of the group as bearer, or as `?token=`. The device is found"
+        " by the network's own id, in that group or below it. The answer comes when what the"
+        " message says is on the disk; the same message sent again is stored once.",
+        "security": [{"bearer": []}],
+        "parameters": [
+            {
+                "name": "token",
+                "in": "query",
+                "required": False,
+                "description": "The token of the group, where no header can be sent.",
+                "schema": {"type": "string"},
+            }
+        ],
+        "requestBody": {
+            "required": False,
+            "content": {
+                "application/json": anything,
+                "application/x-www-form-urlencoded": anything,
+            },
+        },
+        "responses": {
+            "200": {
+                "description": "Stored; or what to send to the device.",
+                "content": {"application/json": {"schema": {"type": "object"}}},
+            }
+        }
+        | _problems([400, 401, 404, 408, 413, 431, 503]),
+    }
+
+
 def _operation(route: Route, schemas: Mapping[str, Json]) -> Json:
     entry: Json = {
         "operationId": route.operation_id,

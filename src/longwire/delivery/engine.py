@@ -563,7 +563,7 @@ def settle(tx: Tx, writer: int, tried: Sequence[Tried]) -> None:
         if number in failures:
             times, reason = failures[number]
             store_connectors.note_failure(tx, number, reason, times)
-    metrics.count_deliveries(tx, writer, counted)
+    metrics.count(tx, writer, counted)
 
 
 def _by_lease(tried: Sequence[Tried]) -> dict[tuple[int, int], list[Tried]]:

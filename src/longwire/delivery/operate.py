@@ -31,7 +31,7 @@ def cancel(tx: Tx, message_id: str) -> None:
         raise Conflict(f"{message_id} does not wait; only what waits can be cancelled.")
     if event.generation == 0:
         ended = (int(connector.group_id), "connector_message_error")
-        metrics.count_deliveries(tx, COMMAND_WRITER, Counter({ended: 1}))
+        metrics.count(tx, COMMAND_WRITER, Counter({ended: 1}))
     audit.note(tx, SYSTEM, "delivery.cancel", message_id, group_id=connector.group_id)
 
 

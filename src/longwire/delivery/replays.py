@@ -152,5 +152,5 @@ def _advance(tx: Tx, connector: Connector, replay: Replay, writer: int) -> Repla
     store.save(tx, replay)
     if made:
         started = (int(connector.group_id), "connector_message_started")
-        metrics.count_deliveries(tx, writer, Counter({started: made}))
+        metrics.count(tx, writer, Counter({started: made}))
     return replay

@@ -12,6 +12,7 @@ from longwire.model import Actor, Device, DeviceType, Page, PageRequest, Scope
 from longwire.store import audit
 from longwire.store import devices as store
 from longwire.store.database import Tx
+from longwire.store.devices import Found
 
 VENDOR = "vendor"
 VENDOR_NOT_CONFIGURED = "the service has no vendor API configured yet"
@@ -66,6 +67,15 @@ def show(tx: Tx, actor: Actor, device_id: str, group_id: str | None) -> Device:
 def in_group(tx: Tx, actor: Actor, group_id: str, request: PageRequest) -> Page[Device]:
     scope = access.enter(tx, actor, "device.read", group_id)
     return store.in_group(tx, scope, group_id, request)
+
+
+def heard(tx: Tx, actor: Actor, network: str, original_id: str) -> Found:
+    """The device that a network speaks of, by the network's own id."""
+    assert actor.group_id is not None
+    device = store.heard(tx, actor.group_id, network, original_key(network, original_id))
+    if device is None:
+        raise missing("device", f"device of the network {network}")
+    return device
 
 
 # --- coming into being ---

@@ -20,6 +20,9 @@ from longwire.store import permissions as store_permissions
 from longwire.store import roles as store_roles
 from longwire.store.database import Tx
 
+# All that the token of a group lets a network do, in that group and below.
+NETWORK = frozenset(["record.create"])
+
 Holdings = dict[str, str]  # group id -> id of the role held there
 
 
@@ -110,6 +113,8 @@ def standing(tx: Tx, actor: Actor, group_id: str) -> Standing:
 
 def _standing(tx: Tx, actor: Actor, group_id: str) -> Standing:
     path = path_up(tx, group_id)
+    if actor.kind == "network":
+        return Standing(NETWORK if actor.group_id in path else frozenset(), None)
     holdings = holdings_of(tx, actor)
     held = [holdings[each] for each in path if each in holdings]
     if actor.is_operator:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from longwire.errors import Conflict, Fault, NotAllowed, missing, wrong
+from longwire.errors import Conflict, Fault, NotAllowed, NotAuthenticated, missing, wrong
 from longwire.identity import access, roles, users
 from longwire.identity.founding import ADMINISTRATOR, MEMBER
 from longwire.ids import new_group_id, new_secret
@@ -231,6 +231,14 @@ def _member(tx: Tx, scope: Scope, group_id: str, user_id: str) -> Membership:
     if member is None:
         raise missing("user_id", "member of this group")
     return member
+
+
+def network_of(tx: Tx, digest: bytes) -> Actor:
+    """Who speaks with the network token of this digest: a network, for the devices of a group."""
+    group_id = tx.recall("network tokens", digest, lambda: store.by_token(tx, digest))
+    if group_id is None:
+        raise NotAuthenticated("The token of the group is unknown; GET /group shows it.")
+    return Actor("network", group_id, group_id=group_id)
 
 
 def _token_for(tx: Tx, actor: Actor, group: Group) -> str | None:

@@ -68,10 +68,10 @@ _FORM_TYPES = {"", "text/plain", "application/x-www-form-urlencoded"}
 
 
 def _form(raw: bytes) -> dict[str, Any]:
-    pairs = [pair for pair in raw.split(b"&", FORM_FIELDS_MAX) if b"=" in pair]
+    pairs = raw.split(b"&", FORM_FIELDS_MAX)
     if len(pairs) > FORM_FIELDS_MAX:
         raise Nonsense(f"The form may have at most {FORM_FIELDS_MAX} fields.")
-    named = [pair.partition(b"=") for pair in pairs]
+    named = [pair.partition(b"=") for pair in pairs if b"=" in pair]
     return _each_once((_unquote(name), _unquoted(_unquote(value))) for name, _, value in named)
 
 
@@ -259,7 +259,7 @@ def _inside(value: Any) -> Any:
 
 def bytes_of_hex(value: Any) -> bytes:
     """Bytes written as hex digits; ValueError when they are not."""
-    # A template without quotes makes a number of digits. It has lost nothing as long as it is whole.
+    # Without quotes in the template, digits have become a number. A whole one has lost nothing.
     text = str(value) if type(value) is int else value
     if not isinstance(text, str) or not _HEX.fullmatch(text.strip()):
         raise ValueError("must be hex digits, two for each byte")
@@ -270,7 +270,7 @@ _HEX = re.compile(r"(?:[0-9a-fA-F]{2})*+")
 
 
 def bytes_of_base64(value: Any) -> bytes:
-    """Bytes written in base64, with either alphabet, padded or not; ValueError when they are not."""
+    """Bytes written in base64, of either alphabet, padded or not; ValueError if they are not."""
     if not isinstance(value, str):
         raise ValueError("must be base64")
     text = value.strip().rstrip("=").translate(_URL_ALPHABET)
@@ -305,7 +305,8 @@ def moment_of(value: Any) -> Moment:
             "is no date; write it as seconds or milliseconds since 1970, or like "
             "2026-11-15T08:30:00Z"
         )
-    return _in_range(round(number * (MILLISECOND if number >= _MILLISECONDS_FROM else SECOND)))
+    unit = MILLISECOND if number >= _MILLISECONDS_FROM else SECOND
+    return _in_range(round(min(number, _LAST) * unit))  # the largest numbers have no product
 
 
 def _of_date(text: str) -> Moment:
@@ -357,7 +358,9 @@ class Needs:
         if found is None:
             return self._wrong(field, "must be a string", "")
         if len(found) > DEVICE_ID_CHARACTERS_MAX:
-            return self._wrong(field, f"must have at most {DEVICE_ID_CHARACTERS_MAX} characters", "")
+            return self._wrong(
+                field, f"must have at most {DEVICE_ID_CHARACTERS_MAX} characters", ""
+            )
         return found
 
     def moment(self, field: str, value: Any) -> Moment:

@@ -98,9 +98,7 @@ def telemetry(
 
 def rest(values: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
     """What nobody has asked for yet, to be kept as it was sent."""
-    return {
-        name: value for name, value in values.items() if name not in used and value is not None
-    }
+    return {name: value for name, value in values.items() if name not in used and value is not None}
 
 
 def known(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,9 +111,7 @@ def fitting(said: Mapping[str, Any]) -> dict[str, Any]:
     if len(msgspec.json.encode(said)) <= TEXT_CHARACTERS_MAX:
         return dict(said)
     # Name and value, two quotes, a colon and a comma.
-    sizes = {
-        name: len(msgspec.json.encode((name, value))) + 4 for name, value in said.items()
-    }
+    sizes = {name: len(msgspec.json.encode((name, value))) + 4 for name, value in said.items()}
     room = TEXT_CHARACTERS_MAX - _ROOM_FOR_LEFT_OUT
     kept = set()
     for name in sorted(sizes, key=sizes.__getitem__):

@@ -1,13 +1,14 @@
 """The vendor's callbacks, and the answer that carries a downlink.
 
 A callback is a template that its owner has written, so names vary, numbers may be in quotes, and
-anything can have been added. Names are brought to one spelling, values to what they are, and what is
-not known here is kept: in a data message it was decoded out of the payload by the vendor.
+anything can have been added. Names are brought to one spelling, values to what they are, and what
+is not known here is kept: in a data message it was decoded out of the payload by the vendor.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from longwire.clock import Moment
 from longwire.errors import Fault
 from longwire.networks import readings
 from longwire.networks.base import (
@@ -37,8 +38,8 @@ DOWNLINK_BYTES = 8
 def read(kind: str, values: Mapping[str, Any]) -> Heard:
     """What a callback of this kind says."""
     if kind not in _READERS:
-        raise Nonsense(f"The vendor has no callback {kind!r}; there are {', '.join(_READERS)}.")
-    return _READERS[kind](_tidy(_in_one_spelling(values)))
+        raise Nonsense(f"The vendor has no such callback; there are {', '.join(_READERS)}.")
+    return _READERS[kind](_typed(_in_one_spelling(values)))
 
 
 def answer(original_id: str, downlink: str | None) -> dict[str, dict[str, Any]]:
@@ -59,8 +60,22 @@ def answer(original_id: str, downlink: str | None) -> dict[str, dict[str, Any]]:
 
 _ALIASES = {"deviceId": "device", "seq": SEQUENCE, "avgSignal": "avgSnr"}
 
+
+def _in_one_spelling(values: Mapping[str, Any]) -> dict[str, Any]:
+    said = dict(values)
+    for alias, name in _ALIASES.items():
+        if said.get(name) is None and said.get(alias) is not None:
+            said[name] = said.pop(alias)
+    return said
+
+
+def _location_of(value: Any) -> dict[str, Any] | None:
+    """The computed location; some tell a list of them, the best one first."""
+    return mapping_of(value) or next(iter(mappings_in(value)), None)
+
+
 _TYPES: Mapping[str, Callable[[Any], Any]] = {
-    SEQUENCE: whole_of,
+    SEQUENCE: lambda value: whole_of(value, least=0),
     "ack": boolean_of,
     "longPolling": boolean_of,
     "duplicate": boolean_of,
@@ -74,10 +89,220 @@ _TYPES: Mapping[str, Callable[[Any], Any]] = {
     "fixedLat": number_of,
     "fixedLng": number_of,
     "duplicates": list_of,
-    "computedLocation": _first_mapping if False else mapping_of,
+    "computedLocation": _location_of,
     "temp": number_of,
     "batt": number_of,
     "infoCode": whole_of,
     "downlinkAck": boolean_of,
     "downlinkOverusage": boolean_of,
+}
+
+
+def _typed(said: dict[str, Any]) -> dict[str, Any]:
+    """Every value as what it is; one that is something else stays as it was sent."""
+    for name in said.keys() & _TYPES.keys():
+        found = _TYPES[name](said[name])
+        if found is not None:
+            said[name] = found
+    return said
+
+
+def _who_and_when(needs: Needs, said: Mapping[str, Any]) -> tuple[str, Moment]:
+    # The time is what repetitions of a callback are known by, so there is no doing without it.
+    return needs.device("device", said.get("device")), needs.moment("time", said.get("time"))
+
+
+def _sequence(said: Mapping[str, Any]) -> int | None:
+    return whole_of(said.get(SEQUENCE), least=0)
+
+
+# --- data ---
+
+_FRAME = ("device", "time", "data")
+_UPLINK = (
+    *(SEQUENCE, "deviceTypeId", "ack", "longPolling", "duplicate"),
+    *("rssi", "snr", "avgSnr", "station", "lat", "lng", "radius", "geolocSource", "type"),
+)
+
+
+def _data(said: Mapping[str, Any]) -> Heard:
+    needs = Needs()
+    device, ts = _who_and_when(needs, said)
+    position = _old_position(ts, said)
+    if "data" not in said and position is not None:
+        needs.settle()
+        return Heard(original_id=device, readings=(position,), sequence=_sequence(said))
+    needs.require("data" in said, "data")
+    payload = needs.payload("data", said.get("data"), bytes_of_hex, readings.PAYLOAD_BYTES_MAX)
+    needs.settle()
+    return Heard(
+        original_id=device,
+        readings=(
+            readings.data(ts, payload, _told_with_data(said)),
+            *([position] if position else ()),
+        ),
+        sequence=_sequence(said),
+        payload=payload,
+        counts=("vendor_uplink", "vendor_data"),
+        wants_downlink=said.get("ack") is True or said.get("longPolling") is True,
+    )
+
+
+def _told_with_data(said: Mapping[str, Any]) -> dict[str, Any]:
+    decoded = readings.rest(said, used=_FRAME + _UPLINK)
+    return readings.known({name: said.get(name) for name in _UPLINK} | {DECODED: decoded or None})
+
+
+def _old_position(ts: Moment, said: Mapping[str, Any]) -> Reading | None:
+    """The position of the old geolocation callback, which may still be sent to where data goes.
+
+    With data, `lat` and `lng` alone are where the station is; a radius belongs to the device.
+    """
+    if said.get("radius") is None and said.get("geolocSource") is None:
+        return None
+    return readings.geoloc(
+        ts,
+        said.get("lat"),
+        said.get("lng"),
+        readings.rest(said, used=(*_FRAME, "lat", "lng", "radius")),
+        radius=said.get("radius"),
+        source=said.get("geolocSource"),
+    )
+
+
+# --- advanced data ---
+
+# How well it was heard, from worst to best; the vendor's number for it is the place in this list.
+_LINK_QUALITIES = ("LIMIT", "AVERAGE", "GOOD", "EXCELLENT")
+
+
+def _data_advanced(said: Mapping[str, Any]) -> Heard:
+    needs = Needs()
+    device, ts = _who_and_when(needs, said)
+    needs.settle()
+    location = _computed_location(ts, said)
+    duplicates = said.get("duplicates")
+    heard_by = duplicates if isinstance(duplicates, list) else None
+    used = {"device", "time", "rc"}
+    used |= {"duplicates"} if heard_by is not None else set()
+    used |= {"computedLocation"} if location is not None else set()
+    link = readings.telemetry(
+        ts,
+        readings.rest(said, used),
+        duplicates=heard_by,
+        stations=None if heard_by is None else len(heard_by),
+        score=_score(said),
+        rc=whole_of(said.get("rc")),
+    )
+    return Heard(
+        original_id=device,
+        readings=(link, *([location] if location else ())),
+        sequence=_sequence(said),
+        counts=("vendor_data_advanced",),
+    )
+
+
+def _computed_location(ts: Moment, said: Mapping[str, Any]) -> Reading | None:
+    location = said.get("computedLocation")
+    if not isinstance(location, dict):
+        return None
+    beside = readings.rest(location, used=("lat", "lng", "radius", "source", "status"))
+    return readings.geoloc(
+        ts,
+        location.get("lat"),
+        location.get("lng"),
+        readings.known({SEQUENCE: _sequence(said)} | beside),
+        radius=location.get("radius"),
+        source=location.get("source"),
+        status=location.get("status"),
+    )
+
+
+def _score(said: Mapping[str, Any]) -> int | None:
+    """From 0, hardly heard, to 3; the number and the word say the same."""
+    number = whole_of(said.get("linkQuality"), 0, len(_LINK_QUALITIES))
+    if number is not None:
+        return number if number < len(_LINK_QUALITIES) else None
+    word = (text_of(said.get("lqi"), readings.WORD_CHARACTERS_MAX) or "").upper()
+    return _LINK_QUALITIES.index(word) if word in _LINK_QUALITIES else None
+
+
+# --- status, acknowledgement, error ---
+
+
+def _status(said: Mapping[str, Any]) -> Heard:
+    needs = Needs()
+    device, ts = _who_and_when(needs, said)
+    needs.settle()
+    volts = number_of(said.get("batt"))
+    return Heard(
+        original_id=device,
+        readings=(readings.event(ts, "status", readings.rest(said, used=("device", "time"))),),
+        sequence=_sequence(said),
+        battery=None if volts is None or volts < 0 else f"{volts:g} V",
+        counts=("vendor_uplink",),
+    )
+
+
+_INFO_CODES: tuple[tuple[str, DownlinkState | None], ...] = (
+    ("ACKED", "acknowledged"),
+    ("NO_ANSWER", "failed"),
+    ("INVALID_PAYLOAD", "failed"),
+    ("OVERRUN_ERROR", "failed"),
+    ("NETWORK_ERROR", "failed"),
+    ("PENDING", None),
+    ("NO_DOWNLINK_CONTRACT", "failed"),
+    ("TOO_MANY_REQUESTS", "failed"),
+    ("INVALID_CONFIGURATION", "failed"),
+)
+
+
+def _acknowledge(said: Mapping[str, Any]) -> Heard:
+    needs = Needs()
+    device, ts = _who_and_when(needs, said)
+    needs.settle()
+    name, state = _outcome(said)
+    message = text_of(said.get("infoMessage"), readings.TEXT_CHARACTERS_MAX) or name
+    told = readings.known({"infoName": name}) | readings.rest(
+        said, used=("device", "time", "infoMessage")
+    )
+    return Heard(
+        original_id=device,
+        readings=(readings.event(ts, "acknowledge", told, message=message),),
+        sequence=_sequence(said),
+        downlink=DownlinkNews(None, state, message or "") if state else None,
+    )
+
+
+def _outcome(said: Mapping[str, Any]) -> tuple[str | None, DownlinkState | None]:
+    """The name of the code, and what it means for the downlink."""
+    reached = boolean_of(said.get("downlinkAck"))
+    code = whole_of(said.get("infoCode"), 0, len(_INFO_CODES) - 1)
+    if code is None:
+        return None, None if reached is None else "acknowledged" if reached else "failed"
+    name, state = _INFO_CODES[code]
+    # The network is done with it, and the device has not confirmed.
+    return name, "sent" if state == "acknowledged" and reached is False else state
+
+
+def _error(said: Mapping[str, Any]) -> Heard:
+    needs = Needs()
+    device, ts = _who_and_when(needs, said)
+    needs.settle()
+    reported = readings.event(
+        ts,
+        "error",
+        readings.rest(said, used=("device", "time", "info", "severity")),
+        message=said.get("info"),
+        severity=said.get("severity"),
+    )
+    return Heard(original_id=device, readings=(reported,), sequence=_sequence(said))
+
+
+_READERS: Mapping[str, Callable[[Mapping[str, Any]], Heard]] = {
+    "data": _data,
+    "dataAdvanced": _data_advanced,
+    "status": _status,
+    "acknowledge": _acknowledge,
+    "error": _error,
 }

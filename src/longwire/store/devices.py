@@ -246,6 +246,39 @@ def touch(tx: Tx, seen: Sequence[tuple[int, Moment]]) -> None:
     )
 
 
+def set_battery(tx: Tx, number: int, battery: str, at: Moment) -> None:
+    """Keep what a status message said of the battery, unless a newer one was heard before."""
+    tx.driver.execute(
+        tx.spelled(
+            "insert into device_state (device_number, battery, battery_at)"
+            " values (:number, :battery, :at) on conflict (device_number) do update"
+            " set battery = excluded.battery, battery_at = excluded.battery_at"
+            " where device_state.battery_at is null"
+            " or device_state.battery_at <= excluded.battery_at"
+        ),
+        {"number": number, "battery": battery, "at": at},
+    )
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A device that a network speaks of."""
+
+    id: str
+    type: str
+    configuration: str
+
+
+def heard(tx: Tx, group_id: str, network: str, original_key: str) -> Found | None:
+    """The device of a network's id, in a group or below it."""
+    rows = tx.hot(
+        "select d.id, d.type, d.configuration from device d join group_path p"
+        " on p.group_id = d.group_id and p.ancestor_id = :home"
+        " where d.network = :network and d.original_key = :original",
+        {"home": schema.group_number(group_id), "network": network, "original": original_key},
+    )
+    return Found(*rows[0]) if rows else None
+
+
 def count(tx: Tx, group_id: str, difference: int) -> None:
     group = schema.group
     tx.change(

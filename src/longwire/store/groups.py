@@ -124,6 +124,12 @@ def path_up(tx: Tx, group_id: str) -> tuple[str, ...]:
     return tuple(tx.connection.scalars(_PATH_UP, {"group_id": group_id}))
 
 
+def by_token(tx: Tx, digest: bytes) -> str | None:
+    """The group whose network token has this digest."""
+    row = tx.row(sa.select(_table.c.id).where(_table.c.token_digest == digest))
+    return str(row[0]) if row else None
+
+
 def subtree(tx: Tx, group_id: str) -> list[str]:
     """The group and all below it."""
     statement = sa.select(_path.c.group_id).where(_path.c.ancestor_id == group_id)

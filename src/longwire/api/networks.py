@@ -1,0 +1,183 @@
+"""What networks call: their messages become records, by the same way as every other record.
+
+Whoever calls shows the token of a group, and speaks for the devices of that group and below. What
+a message means is the business of `networks`; here it becomes a unit for `ingest`.
+"""
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from longwire.api.dates import date_text
+from longwire.api.instruments import Instruments
+from longwire.api.openapi import network_document
+from longwire.api.records import DIGEST_BYTES, KINDS, Kind
+from longwire.api.routes import PlainRoute, Request, Response
+from longwire.clock import Moment
+from longwire.errors import BadInput, NotAuthenticated
+from longwire.fleet import devices
+from longwire.identity import groups
+from longwire.ingest import Aside, Ingest, Item, Unit
+from longwire.model import Actor
+from longwire.networks import chirpstack, ttn, vendor
+from longwire.networks.base import Heard, Nonsense, Reading
+from longwire.networks.bodies import values_of
+from longwire.store.database import Database
+from longwire.store.devices import Found
+
+GROUP_TOKEN = "the token of a group"
+VENDOR_KINDS = ("data", "dataAdvanced", "status", "acknowledge", "error")
+STORED = b'{"message":"stored"}'
+
+_RULE = "for devices of the group and below"
+_BY_NAME: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}
+_COUNTERS = {
+    "vendor_uplink": "device_vendor_uplink",
+    "vendor_downlink": "device_vendor_downlink",
+    "vendor_data": "vendor_data_message",
+    "vendor_data_advanced": "vendor_data_advanced_message",
+}
+
+Read = Callable[[Request, Mapping[str, Any]], Heard]
+
+
+class NetworkEndpoints:
+    """Takes the messages of networks."""
+
+    def __init__(self, database: Database, ingest: Ingest, instruments: Instruments) -> None:
+        self._database = database
+        self._ingest = ingest
+        self._instruments = instruments
+
+    async def take(self, network: str, read: Read, request: Request, body: bytes) -> Response:
+        actor = await self._actor(request)
+        try:
+            media_type = request.headers.get(b"content-type", b"").decode("latin-1")
+            heard = read(request, values_of(media_type, body, request.query_string))
+        except Nonsense:
+            self._instruments.nonsense(network)
+            raise
+        found = await self._database.read(
+            lambda tx: devices.heard(tx, actor, network, heard.original_id)
+        )
+        unit = _unit(actor, heard, found, self._database.tools.clock.now())
+        if unit.items:
+            await self._ingest.put(unit)
+        if heard.wants_downlink:
+            return Response(200, msgspec.json.encode(vendor.answer(heard.original_id, None)))
+        return Response(200, STORED)
+
+    async def _actor(self, request: Request) -> Actor:
+        """The network that speaks for a group, by the token of the group alone."""
+        token = _token(request)
+        tools = self._database.tools
+        known: Actor | None = tools.memory.known("networks", token)
+        if known is None:
+            generation = tools.memory.generation
+            digest = tools.keyring.digest(token)
+            known = await self._database.read(lambda tx: groups.network_of(tx, digest))
+            tools.memory.keep("networks", token, known, since=generation)
+        return known
+
+    def routes(self) -> list[PlainRoute]:
+        def route(path: str, network: str, read: Read, summary: str) -> PlainRoute:
+            handler: Callable[[Request, bytes], Awaitable[Response]] = partial(
+                self.take, network, read
+            )
+            return PlainRoute(
+                method="POST",
+                path=path,
+                handler=handler,
+                needs=GROUP_TOKEN,
+                rule=_RULE,
+                tag="Networks",
+                document=network_document(summary),
+            )
+
+        return [
+            *(
+                route(
+                    f"/network/vendor/{kind}",
+                    "vendor",
+                    partial(_read_vendor, kind),
+                    f"Take a message of the vendor's network: {kind}",
+                )
+                for kind in VENDOR_KINDS
+            ),
+            route(
+                "/network/chirpstack",
+                "chirpstack",
+                _read_chirpstack,
+                "Take an event of ChirpStack's HTTP integration",
+            ),
+            route(
+                "/network/ttn",
+                "ttn",
+                _read_ttn,
+                "Take a message of a webhook of The Things Stack",
+            ),
+        ]
+
+
+def _read_vendor(kind: str, request: Request, values: Mapping[str, Any]) -> Heard:
+    return vendor.read(kind, values)
+
+
+def _read_chirpstack(request: Request, values: Mapping[str, Any]) -> Heard:
+    event = dict(parse_qsl(request.query_string.decode("latin-1"))).get("event", "")
+    return chirpstack.read(event, values)
+
+
+def _read_ttn(request: Request, values: Mapping[str, Any]) -> Heard:
+    return ttn.read(values)
+
+
+def _token(request: Request) -> str:
+    """From the header, as everywhere; or from the query, where a network can send no header."""
+    if b"authorization" in request.repeated_headers:
+        raise BadInput("The header Authorization is given more than once.")
+    value = request.headers.get(b"authorization", b"").strip()
+    scheme, _, rest = value.partition(b" ")
+    if scheme.lower() == b"bearer" and rest:
+        value = rest.strip()
+    if not value:
+        asked = parse_qsl(request.query_string.decode("latin-1"))
+        given = [text for name, text in asked if name == "token"]
+        value = given[0].encode("latin-1", "replace") if len(given) == 1 else b""
+    if not value or b" " in value or not value.isascii():
+        raise NotAuthenticated("Send the token of the group as bearer, or as ?token=.")
+    return value.decode()
+
+
+def _unit(actor: Actor, heard: Heard, found: Found, now: Moment) -> Unit:
+    items = [_item(reading, found, now) for reading in heard.readings]
+    aside = Aside(
+        found.id,
+        tuple(_COUNTERS[name] for name in heard.counts),
+        heard.battery,
+        max((reading.ts for reading in heard.readings if reading.ts is not None), default=None),
+    )
+    return Unit(actor, items, is_batch=False, aside=aside)
+
+
+def _item(reading: Reading, found: Found, now: Moment) -> Item:
+    """A record of the kind, recognised again by what the network said and by nothing else."""
+    kind = _BY_NAME[reading.kind]
+    fields = dict(reading.fields)
+    data = fields.pop("data", None)
+    if data is not None or reading.kind == "data":
+        fields["data"] = msgspec.json.encode(data or {}).decode()
+    names = kind.input.__struct_fields__
+    if "configuration" in names:
+        fields["configuration"] = found.configuration
+    if "device_type" in names:
+        fields["device_type"] = found.type
+    ts = now if reading.ts is None else reading.ts
+    draft = kind.input(device_id=found.id, timestamp=date_text(ts), **fields)
+    said = msgspec.json.encode([reading.kind, reading.fields], order="deterministic")
+    digest = hashlib.blake2b(said, digest_size=DIGEST_BYTES).digest()
+    return Item(kind.number, ts, digest, draft)

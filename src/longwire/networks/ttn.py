@@ -1,0 +1,273 @@
+"""The Things Stack 3, its webhooks with JSON: what a message is, is told by the key it has."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from longwire.clock import Moment
+from longwire.errors import Fault
+from longwire.networks import lorawan, readings
+from longwire.networks.base import (
+    DECODED,
+    PORT,
+    SEQUENCE,
+    DownlinkNews,
+    DownlinkState,
+    Heard,
+    Nonsense,
+    Reading,
+)
+from longwire.networks.bodies import (
+    Needs,
+    boolean_of,
+    bytes_of_base64,
+    first,
+    list_of,
+    mapping_of,
+    mappings_in,
+    number_of,
+    text_of,
+    whole_of,
+)
+
+# A downlink that is queued with a correlation id of this beginning is known by what follows it.
+CORRELATION = "longwire:"
+
+Message = Mapping[str, Any]
+
+
+def read(values: Message) -> Heard:
+    """What a webhook says."""
+    present = [key for key in _READERS if key in values]
+    if not present:
+        raise Nonsense(f"The message has none of {', '.join(_READERS)}.")
+    key = present[0]
+    # An empty message is left empty by some senders and null by others.
+    message = {} if values[key] is None else mapping_of(values[key])
+    if message is None:
+        raise Nonsense(faults=[Fault(key, "must be an object")])
+    return _READERS[key](key, values, message)
+
+
+def _who_and_when(needs: Needs, values: Message, message: Message) -> tuple[str, Moment | None]:
+    """The device, and when the network heard it rather than when it was passed on."""
+    device = mapping_of(values.get("end_device_ids")) or {}
+    inner = first(message, "received_at")
+    field = "received_at" if inner is None else f"{_key_of(values)}.received_at"
+    return (
+        needs.device("end_device_ids.dev_eui", device.get("dev_eui")),
+        needs.moment_if_given(field, inner or values.get("received_at")),
+    )
+
+
+def _key_of(values: Message) -> str:
+    return next(key for key in _READERS if key in values)
+
+
+def _simulated(values: Message) -> dict[str, Any]:
+    """Somebody tries out the console; what comes of it must be told from what was measured."""
+    return {"simulated": True} if boolean_of(values.get("simulated")) else {}
+
+
+# --- uplinks ---
+
+_UPLINK = (
+    *("f_cnt", "f_port", "frm_payload", "decoded_payload", "normalized_payload"),
+    *("rx_metadata", "settings", "received_at"),
+)
+# Only the gateway's server can read them.
+_OPAQUE = ("uplink_token", "downlink_path_constraint")
+
+
+def _uplink(key: str, values: Message, message: Message) -> Heard:
+    needs = Needs()
+    device, ts = _who_and_when(needs, values, message)
+    payload = needs.payload(
+        f"{key}.frm_payload",
+        message.get("frm_payload"),
+        bytes_of_base64,
+        readings.PAYLOAD_BYTES_MAX,
+    )
+    needs.settle()
+    sequence = whole_of(message.get("f_cnt", 0), least=0)
+    port = lorawan.port(message.get("f_port"))
+    told = {
+        SEQUENCE: sequence,
+        PORT: port,
+        DECODED: message.get("decoded_payload"),
+        "normalized": message.get("normalized_payload"),
+        **_simulated(values),
+    }
+    told |= readings.rest(message, used=(*_UPLINK, *told))
+    about = {SEQUENCE: sequence, **_simulated(values)}
+    return Heard(
+        original_id=device,
+        readings=(
+            readings.data(ts, payload, readings.known(told)),
+            *_heard_by(ts, message, about),
+            *_best_place(ts, message, about),
+        ),
+        sequence=sequence,
+        payload=payload,
+        port=port,
+        battery=_battery(message),
+    )
+
+
+def _heard_by(ts: Moment | None, message: Message, about: Message) -> tuple[Reading, ...]:
+    radio = _radio(mapping_of(message.get("settings")) or {})
+    receptions = mappings_in(message.get("rx_metadata"))
+    gateways = [
+        lorawan.gateway(
+            _gateway_id(each), first(each, "rssi", "channel_rssi"), each.get("snr"), radio
+        )
+        for each in receptions
+    ]
+    heard_by = [readings.rest(each, used=_OPAQUE) for each in receptions]
+    return lorawan.telemetry(ts, gateways, heard_by, radio, about)
+
+
+def _gateway_id(reception: Message) -> str | None:
+    ids = mapping_of(reception.get("gateway_ids")) or {}
+    return text_of(first(ids, "gateway_id", "eui"), readings.WORD_CHARACTERS_MAX)
+
+
+def _radio(settings: Message) -> lorawan.Radio:
+    data_rate = mapping_of(settings.get("data_rate")) or {}
+    lora = mapping_of(data_rate.get("lora")) or {}
+    code_rate = first(lora, "coding_rate") or first(settings, "coding_rate")
+    return lorawan.Radio(
+        frequency=whole_of(settings.get("frequency")),
+        bandwidth=whole_of(lora.get("bandwidth")),
+        spreading_factor=whole_of(lora.get("spreading_factor")),
+        code_rate=text_of(code_rate, readings.WORD_CHARACTERS_MAX),
+    )
+
+
+def _battery(message: Message) -> str | None:
+    """The device's last answer to the network's question, which is repeated with every uplink."""
+    told = mapping_of(message.get("last_battery_percentage"))
+    return None if told is None else lorawan.battery(told.get("value", 0))
+
+
+# --- places ---
+
+# The vendor's numbers for where a position comes from: 1 GPS, 2 network, 6 Wi-Fi, 7 proximity.
+# What somebody has entered has none.
+_SOURCES = {
+    "SOURCE_GPS": 1,
+    "SOURCE_LORA_RSSI_GEOLOCATION": 2,
+    "SOURCE_LORA_TDOA_GEOLOCATION": 2,
+    "SOURCE_COMBINED_GEOLOCATION": 2,
+    "SOURCE_WIFI_RSSI_GEOLOCATION": 6,
+    "SOURCE_BT_RSSI_GEOLOCATION": 7,
+}
+_ENTERED = "SOURCE_REGISTRY"
+
+
+def _best_place(ts: Moment | None, message: Message, about: Message) -> Iterable[Reading]:
+    """One of the places that come with an uplink: measured before entered, then the most exact."""
+    named = mapping_of(message.get("locations")) or {}
+    places = sorted(
+        (location.get("source") == _ENTERED, _inaccuracy(location), name)
+        for name, location in named.items()
+        if isinstance(location, dict)
+    )
+    for _, _, name in places:
+        place = lorawan.geoloc(ts, named[name], _SOURCES, {**about, "service": name})
+        if place is not None:
+            return (place,)
+    return ()
+
+
+def _inaccuracy(location: Message) -> float:
+    accuracy = number_of(location.get("accuracy"))
+    return float("inf") if accuracy is None else accuracy
+
+
+def _location_solved(key: str, values: Message, message: Message) -> Heard:
+    needs = Needs()
+    device, ts = _who_and_when(needs, values, message)
+    location = mapping_of(message.get("location")) or {}
+    told = readings.rest(message, used=("location", "received_at")) | _simulated(values)
+    place = lorawan.geoloc(ts, location, _SOURCES, told)
+    needs.require(
+        place is not None, f"{key}.location", "must be a place, with latitude and longitude"
+    )
+    needs.settle()
+    return Heard(original_id=device, readings=(place,) if place else ())
+
+
+# --- events ---
+
+
+def _event(
+    key: str,
+    values: Message,
+    message: Message,
+    *,
+    severity: str | None = None,
+    downlink: DownlinkNews | None = None,
+) -> Heard:
+    needs = Needs()
+    device, ts = _who_and_when(needs, values, message)
+    needs.settle()
+    told = readings.rest(message, used=("received_at", "correlation_ids")) | _simulated(values)
+    text = downlink.detail if downlink else None
+    return Heard(
+        original_id=device,
+        readings=(readings.event(ts, key, told, message=text, severity=severity),),
+        downlink=downlink,
+    )
+
+
+def _downlink(state: DownlinkState, detail: str) -> Callable[[str, Message, Message], Heard]:
+    def read_downlink(key: str, values: Message, message: Message) -> Heard:
+        news = DownlinkNews(_queued_as(message), state, detail)
+        return _event(key, values, message, downlink=news)
+
+    return read_downlink
+
+
+def _downlink_failed(key: str, values: Message, message: Message) -> Heard:
+    error = mapping_of(message.get("error")) or {}
+    name = text_of(error.get("name"), readings.WORD_CHARACTERS_MAX) or ""
+    reason = text_of(error.get("message_format"), readings.TEXT_CHARACTERS_MAX) or name
+    news = DownlinkNews(
+        _queued_as(mapping_of(message.get("downlink")) or {}),
+        "expired" if "expired" in name else "failed",
+        reason or "the network could not send it",
+    )
+    return _event(key, values, message, severity="error", downlink=news)
+
+
+def _queue_invalidated(key: str, values: Message, message: Message) -> Heard:
+    queued = mappings_in(message.get("downlinks"))
+    news = DownlinkNews(
+        _queued_as(queued[0]) if queued else None,
+        "failed",
+        "the session has changed, and what was queued in the old one is not sent",
+    )
+    return _event(key, values, message, downlink=news)
+
+
+def _queued_as(downlink: Message) -> str | None:
+    """Our own name for it, or the one the network gave it."""
+    ids = [each for each in list_of(downlink.get("correlation_ids")) or () if isinstance(each, str)]
+    ours = [each.removeprefix(CORRELATION) for each in ids if each.startswith(CORRELATION)]
+    theirs = [each for each in ids if each.startswith("as:downlink:")]
+    return text_of(next(iter(ours + theirs), None), readings.WORD_CHARACTERS_MAX)
+
+
+_READERS: Mapping[str, Callable[[str, Message, Message], Heard]] = {
+    "uplink_message": _uplink,
+    "uplink_normalized": _uplink,
+    "join_accept": _event,
+    "downlink_ack": _downlink("acknowledged", "the device has confirmed it"),
+    "downlink_nack": _downlink("failed", "the device has not confirmed it"),
+    "downlink_sent": _downlink("sent", "a gateway sends it"),
+    "downlink_failed": _downlink_failed,
+    "downlink_queued": _event,
+    "downlink_queue_invalidated": _queue_invalidated,
+    "location_solved": _location_solved,
+    "service_data": _event,
+}

@@ -13,8 +13,8 @@ from bench.identity import guarded
 from bench.load import Result, Template, head, run
 from bench.service import Service, postgres, running
 from bench.table import Findings, Row, measured, rss_mb
-from longwire.app import open_database, prepare
 from longwire.clock import Clock
+from longwire.opening import open_database, prepare
 from longwire.settings import Settings
 
 CONNECTIONS = 64

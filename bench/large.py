@@ -15,10 +15,10 @@ from bench.load import Result, run
 from bench.service import Service, running
 from bench.table import Findings, Row, measured, rss_mb
 from longwire.api.records import DeviceDataInput
-from longwire.app import open_database
 from longwire.clock import Clock
 from longwire.ingest import Sequencer, Unit, store_units
 from longwire.model import SYSTEM
+from longwire.opening import open_database
 from longwire.settings import Settings
 
 RECORDS = 10_000_000

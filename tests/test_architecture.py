@@ -47,6 +47,7 @@ FLOORS = (
     {"cli"},
     {"serve"},
     {"app"},
+    {"opening"},
     {"simulate", "upkeep", "settings", "logs"},
     {"api"},
     {"ingest"},
@@ -168,7 +169,7 @@ WEB_LIBRARIES = {
 CAMEL = re.compile(r"[a-z]+[0-9]*(?:[A-Z][a-z0-9]*)+")
 STATUSES = {200, 201, 204, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 431, 500, 503}
 # What the operator reads is written like the interface: operator.json, and --json of the commands.
-SPEAKS_TO_THE_OPERATOR = {"cli", "app"}
+SPEAKS_TO_THE_OPERATOR = {"cli", "opening"}
 # Talks to a running service from outside, as a customer's program would.
 SPEAKS_AS_A_CALLER = {"simulate"}
 # Writes to other people's services as the interface does, and judges their answers.
@@ -365,7 +366,7 @@ def test_the_rule_finds_what_breaks_it(rule: Rule, name: str, source: str) -> No
         (a_caller_stays_outside, "simulate", "import json\nfrom longwire.clock import Clock"),
         (a_caller_stays_outside, "upkeep", "from longwire.store import rights"),
         (the_wire_stays_in_api, "api.groups", "import uvicorn\nfault = ('groupId', 404)"),
-        (the_wire_stays_in_api, "app", "content = {'baseUrl': url}"),
+        (the_wire_stays_in_api, "opening", "content = {'baseUrl': url}"),
         (the_wire_stays_in_api, "identity.founding", "held = 'appClient.write'\nRETRY_S = 400"),
         (only_access_makes_a_scope, "identity.access", "from longwire.model import Scope\nScope()"),
         (only_access_makes_a_scope, "api.door", "Scope = dict\nscope = Scope()"),

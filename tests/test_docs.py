@@ -23,7 +23,7 @@ import click
 import msgspec
 import pytest
 
-from longwire import app, cli, serve, settings
+from longwire import app, cli, opening, serve, settings
 from longwire.api import errors, server, tokens
 from longwire.api.instruments import Instruments
 from longwire.api.routes import PlainRoute, Route
@@ -406,7 +406,7 @@ def names_below(folder: Path, paths: set[Path]) -> list[str]:
 
 
 def open_database(folder: Path) -> Database:
-    return app.open_database(Settings(data=folder), Clock())[0]
+    return opening.open_database(Settings(data=folder), Clock())[0]
 
 
 def served(folder: Path) -> list[Route | PlainRoute]:

@@ -22,10 +22,11 @@ import uvloop
 
 from longwire.api.errors import wire_refusal
 from longwire.api.server import build_server
-from longwire.app import App, open_database, prepare, wire_limits
+from longwire.app import App, wire_limits
 from longwire.clock import Clock, Moment
 from longwire.identity import tokens
 from longwire.model import SYSTEM
+from longwire.opening import open_database, prepare
 from longwire.settings import Settings
 from longwire.store.database import Database, Tx
 from longwire.store.schema import metadata

@@ -5,6 +5,7 @@ that print take `--json`.
 """
 
 import asyncio
+import importlib
 import json
 import os
 import random
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar
 
 import click
@@ -20,7 +22,7 @@ from rich.progress import Progress
 from rich.table import Column, Table
 from rich.text import Text
 
-from longwire import __version__, app, logs, settings, simulate
+from longwire import __version__, logs, opening, settings, simulate
 from longwire.api.dates import date_text, optional_date_text
 from longwire.clock import DAY, Clock
 from longwire.delivery import operate
@@ -29,7 +31,6 @@ from longwire.fleet import catalogue
 from longwire.identity import tokens
 from longwire.ids import delivery_id
 from longwire.model import SYSTEM, DeviceType
-from longwire.serve import INHERITED, deliver, serve, serve_as_worker
 from longwire.settings import Settings, WrongSettings
 from longwire.store import audit as store_audit
 from longwire.store import connectors as store_connectors
@@ -44,7 +45,7 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 FINDS_DATABASE = ("data", "database", "secret_key")
-MENDABLE = (WrongSettings, app.CannotStart, UnsafeServer, FromTheFuture, LongwireError, OSError)
+MENDABLE = (WrongSettings, opening.CannotStart, UnsafeServer, FromTheFuture, LongwireError, OSError)
 PIPED_COLUMNS = 2_000
 
 
@@ -102,20 +103,26 @@ def _load(config: Path | None, flags: dict[str, Any]) -> Settings:
 # --- serving ---
 
 
+def _service() -> ModuleType:
+    """The service itself, which takes long to load: only those wait for it who run it."""
+    return importlib.import_module("longwire.serve")
+
+
 @commands.command("serve")
 @_flags()
 def serve_command(config: Path | None, **flags: Any) -> None:
     """Serve until told to stop."""
     chosen = _load(config, flags)
     logs.set_up(chosen.log_level, chosen.log_format)
-    inherited = os.environ.pop(INHERITED, None)
+    service = _service()
+    inherited = os.environ.pop(service.INHERITED, None)
     if inherited is not None:
-        sys.exit(serve_as_worker(chosen, inherited))
-    sys.exit(serve(chosen, _announce))
+        sys.exit(service.serve_as_worker(chosen, inherited))
+    sys.exit(service.serve(chosen, _announce))
 
 
-def _announce(chosen: Settings, prepared: app.Prepared) -> None:
-    url = app.base_url(chosen)
+def _announce(chosen: Settings, prepared: opening.Prepared) -> None:
+    url = opening.base_url(chosen)
     kept = settings.without_password(chosen.database) if chosen.database else str(chosen.data)
     click.echo(f"longwire {__version__} serves {url} ({url}/docs), database: {kept}")
     if chosen.egress_allow:
@@ -142,9 +149,9 @@ def _announce(chosen: Settings, prepared: app.Prepared) -> None:
 def migrate_command(config: Path | None, as_json: bool, **flags: Any) -> None:
     """Bring the database to this version's schema, and fill it when it is empty."""
     chosen = _load(config, flags)
-    database, keep_key = app.open_database(chosen, Clock(), is_guest=True)
+    database, keep_key = opening.open_database(chosen, Clock(), is_guest=True)
     with closing(database):
-        prepared = app.prepare(database, chosen, keep_key)
+        prepared = opening.prepare(database, chosen, keep_key)
     _print(
         {"steps": prepared.steps, "founded": prepared.founded is not None},
         as_json,
@@ -385,7 +392,7 @@ def deliver_command(config: Path | None, **flags: Any) -> None:
         click.echo(f"longwire {__version__} delivers, database: {kept}")
         sys.stdout.flush()
 
-    sys.exit(deliver(chosen, announce))
+    sys.exit(_service().deliver(chosen, announce))
 
 
 @commands.command("connectors")
@@ -479,7 +486,7 @@ def deliveries_list(
         if connector_id is not None:
             number = next((key for key, name in names.items() if name == connector_id), None)
             if number is None:
-                raise app.CannotStart(f"There is no connector {connector_id}.")
+                raise opening.CannotStart(f"There is no connector {connector_id}.")
         wanted = [STATES[state] for state in states]
         return [
             _delivery_row(each, names)
@@ -619,7 +626,7 @@ def simulate_command(
         with Progress(console=Console(stderr=True), disable=not watched) as progress:
             result = asyncio.run(run(progress))
     except simulate.SimulationFailed as error:
-        raise app.CannotStart(str(error)) from error
+        raise opening.CannotStart(str(error)) from error
     _print(
         {
             "sent": result.sent,
@@ -646,11 +653,11 @@ def _operator(chosen: Settings) -> dict[str, str]:
 def _visiting(chosen: Settings) -> Iterator[Database]:
     """The database, when it has been filled; a command never makes one by accident."""
     if not chosen.database and not (chosen.data / "longwire.db").exists():
-        raise app.CannotStart(f"There is no database in {chosen.data}. {app.HOW_TO_FILL}")
+        raise opening.CannotStart(f"There is no database in {chosen.data}. {opening.HOW_TO_FILL}")
     logs.set_up("error", "auto")
-    database, keep_key = app.open_database(chosen, Clock(), is_guest=True)
+    database, keep_key = opening.open_database(chosen, Clock(), is_guest=True)
     with closing(database):
-        app.prepare(database, chosen, keep_key, is_visit=True)
+        opening.prepare(database, chosen, keep_key, is_visit=True)
         database.start()
         yield database
 

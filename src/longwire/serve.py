@@ -21,7 +21,7 @@ from types import FrameType
 
 import structlog
 
-from longwire import app
+from longwire import app, opening
 from longwire.api.errors import wire_refusal
 from longwire.api.server import build_server, run_until_done
 from longwire.clock import Clock
@@ -36,7 +36,7 @@ INHERITED = "WORKER_OF_LONGWIRE_INHERITS"  # outside of the settings' prefix
 log = structlog.get_logger()
 
 # Tells the operator that the service is up, and what a first start made.
-Announce = Callable[[Settings, app.Prepared], None]
+Announce = Callable[[Settings, opening.Prepared], None]
 
 
 def serve(settings: Settings, announce: Announce) -> int:
@@ -65,13 +65,13 @@ def _end_with(lifeline: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _say_nothing(settings: Settings, prepared: app.Prepared) -> None:
+def _say_nothing(settings: Settings, prepared: opening.Prepared) -> None:
     return None
 
 
 def _work(settings: Settings, listener: socket.socket, announce: Announce) -> int:
-    database, keep_key = app.open_database(settings, Clock())
-    prepared = app.prepare(database, settings, keep_key)
+    database, keep_key = opening.open_database(settings, Clock())
+    prepared = opening.prepare(database, settings, keep_key)
     database.start()
     try:
         application = app.App(settings, database)
@@ -117,8 +117,8 @@ def _settle_memory() -> None:
 def deliver(settings: Settings, announce: Callable[[Settings], None]) -> int:
     """Deliver without serving, until told to stop; the exit code."""
     with _alone(settings):
-        database, keep_key = app.open_database(settings, Clock())
-        app.prepare(database, settings, keep_key)
+        database, keep_key = opening.open_database(settings, Clock())
+        opening.prepare(database, settings, keep_key)
         database.start()
         try:
             announce(settings)
@@ -146,7 +146,7 @@ def _require_certificate(settings: Settings) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(settings.tls_cert, settings.tls_key, password="")
     except OSError as error:
-        raise app.CannotStart(
+        raise opening.CannotStart(
             f"The certificate {settings.tls_cert} with the key {settings.tls_key} cannot be used: "
             f"{error.strerror or error}."
         ) from error
@@ -165,7 +165,7 @@ def _listening(settings: Settings) -> Iterator[socket.socket]:
         try:
             listener.bind((settings.host, settings.port))
         except OSError as error:
-            raise app.CannotStart(
+            raise opening.CannotStart(
                 f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}. "
                 "Choose another port with --port."
             ) from error
@@ -186,7 +186,7 @@ def _alone(settings: Settings) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise app.CannotStart(
+            raise opening.CannotStart(
                 f"Another longwire serves {settings.data} already; stop it, or use another --data."
             ) from error
         yield
@@ -197,8 +197,8 @@ def _alone(settings: Settings) -> Iterator[None]:
 
 def _supervise(settings: Settings, listener: socket.socket, announce: Announce) -> int:
     """Keep so many workers alive on one socket, until told to stop."""
-    database, keep_key = app.open_database(settings, Clock())
-    prepared = app.prepare(database, settings, keep_key)
+    database, keep_key = opening.open_database(settings, Clock())
+    prepared = opening.prepare(database, settings, keep_key)
     database.close()
     stopping = threading.Event()
 

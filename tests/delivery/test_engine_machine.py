@@ -264,7 +264,7 @@ class Deliveries(RuleBasedStateMachine):
         def work(tx: Tx) -> None:
             store.insert(tx, [fresh(about.connector.number, seq) for seq in seqs])
             started = {(int(self.group), "connector_message_started"): number}
-            metrics.count_deliveries(tx, WRITER, started)
+            metrics.count(tx, WRITER, started)
 
         self.write(work)
         self.model.counted["connector_message_started"] += number
@@ -292,7 +292,7 @@ class Deliveries(RuleBasedStateMachine):
             put = store.put_again(tx, [fresh(key, seq) for seq in seqs])
             if put[0]:
                 started = {(int(self.group), "connector_message_started"): put[0]}
-                metrics.count_deliveries(tx, WRITER, started)
+                metrics.count(tx, WRITER, started)
             return put
 
         assert self.write(work) == (made, len(again))
@@ -309,8 +309,25 @@ class Deliveries(RuleBasedStateMachine):
     @rule(data=st.data(), most=st.integers(1, 5))
     def some_are_claimed(self, data: st.DataObject, most: int) -> None:
         about = self.chosen(data)
-        if about is None or not about.is_active:
-            return
+        if about is not None and about.is_active:
+            self.held += self.claim(about, most)
+
+    @rule(data=st.data(), outcome=st.sampled_from(OUTCOMES))
+    def all_that_is_due_ends_alike(self, data: st.DataObject, outcome: Any) -> None:
+        about = self.chosen(data)
+        if about is not None and about.is_active:
+            self.settle([Tried(each, outcome) for each in self.claim(about, 10)])
+
+    @rule(data=st.data())
+    def somebody_else_takes_over(self, data: st.DataObject) -> None:
+        """Whoever held something before comes back later, and shows a lease that is over."""
+        about = self.chosen(data)
+        if about is not None and about.is_active:
+            self.time_passes(engine.LEASE_S + 1)
+            self.what_nobody_holds_is_recovered(False)
+            self.held += self.claim(about, 10)
+
+    def claim(self, about: ExpectedConnector, most: int) -> list[Held]:
         number, token = about.connector.number, next(self.tokens)
         until = engine.LEASE_S * SECOND
 
@@ -332,7 +349,7 @@ class Deliveries(RuleBasedStateMachine):
             assert (each.attempts, each.generation) == (expected.attempts, expected.generation)
             assert each.body == body_of(each.seq)
             assert expected.attempts <= policy.tries_max(connector.retries_max)
-        self.held += [Held(connector, each, token, 0.0) for each in claimed]
+        return [Held(connector, each, token, 0.0) for each in claimed]
 
     @precondition(lambda self: self.held)
     @rule(data=st.data())
@@ -518,12 +535,6 @@ class Deliveries(RuleBasedStateMachine):
             expected.due_at, expected.changed_at = (self.now, self.now), self.now
         else:
             expected.again(self.now)
-
-    @rule(key=st.tuples(st.integers(2**40, 2**41), st.integers(1, 9)))
-    def the_operator_names_a_message_that_is_none(self, key: tuple[int, int]) -> None:
-        for name in (delivery_id(*key), "msg_", "msg_1", f"{delivery_id(*key)}x"):
-            with pytest.raises(NotFound):
-                self.write(lambda tx, name=name: operate.retry(tx, name))
 
     # --- the end ---
 

@@ -21,10 +21,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from longwire.app import OPERATIONS, App, open_database
+from longwire.app import OPERATIONS, App
 from longwire.clock import SECOND, Clock
 from longwire.identity import groups, tokens
 from longwire.model import SYSTEM
+from longwire.opening import open_database
 from longwire.settings import Settings
 from longwire.store.database import Tx
 from longwire.store.schema import metadata

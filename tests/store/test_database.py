@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import pytest
 import sqlalchemy as sa
 
-from longwire.app import open_database
 from longwire.clock import Clock
 from longwire.errors import Conflict, LongwireError, NotFound, Unavailable
+from longwire.opening import open_database
 from longwire.settings import Settings
 from longwire.store import instance, rights
 from longwire.store.database import Database, Tx

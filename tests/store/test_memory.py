@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from structlog.testing import capture_logs
 
-from longwire import app, upkeep
+from longwire import opening, upkeep
 from longwire.errors import Conflict
 from longwire.store import memory as memory_module
 from longwire.store import rights, schema
@@ -224,7 +224,7 @@ def test_a_removed_member_is_refused_at_once_here_and_within_seconds_by_another_
     refused(look(here), no, *params)
     ada.invite(bob, group, "viewer")
     ok(look(here))
-    guest, _ = app.open_database(here.settings, TurnableClock(), is_guest=True)
+    guest, _ = opening.open_database(here.settings, TurnableClock(), is_guest=True)
 
     def remove(tx: Tx) -> None:
         rights.change(tx)

@@ -15,7 +15,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 
-from longwire import app
+from longwire import opening
 from longwire.clock import Clock
 from longwire.settings import Settings
 from longwire.store import migrations, schema, upgrade
@@ -46,7 +46,7 @@ def opened() -> Iterator[Opened]:
     databases: list[Database] = []
 
     def open_one(settings: Settings) -> Database:
-        databases.append(app.open_database(settings, Clock())[0])
+        databases.append(opening.open_database(settings, Clock())[0])
         return databases[-1]
 
     yield open_one
@@ -95,10 +95,10 @@ def latest_step() -> str:
     return max(step.name[1:5] for step in steps.glob("v*.py"))
 
 
-def prepare(settings: Settings) -> app.Prepared:
-    database, keep_key = app.open_database(settings, Clock())
+def prepare(settings: Settings) -> opening.Prepared:
+    database, keep_key = opening.open_database(settings, Clock())
     try:
-        return app.prepare(database, settings, keep_key)
+        return opening.prepare(database, settings, keep_key)
     finally:
         database.close()
 

@@ -16,7 +16,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from longwire import app
+from longwire import opening
 from longwire.clock import Clock
 from longwire.settings import Settings
 from longwire.store import instance, sqlite
@@ -43,7 +43,7 @@ def data(settings: Settings) -> Path:
 @pytest.fixture
 def database(settings: Settings) -> Iterator[SQLite]:
     """The engine at work, without a service in front of it."""
-    made, _ = app.open_database(settings, Clock())
+    made, _ = opening.open_database(settings, Clock())
     made.start()
     assert isinstance(made, SQLite)
     yield made
@@ -429,7 +429,7 @@ def test_a_visitor_writes_beside_the_service_and_leaves_the_log_to_it(data: Path
     """The service's connection is only held open here, so that nobody else tidies up."""
     serving = sqlite3.connect(data / "longwire.db")
     serving.execute("select count(*) from instance").fetchone()
-    visitor, _ = app.open_database(Settings(data=data), Clock(), is_guest=True)
+    visitor, _ = opening.open_database(Settings(data=data), Clock(), is_guest=True)
     assert isinstance(visitor, SQLite)
     before = (data / "longwire.db").stat().st_size
     visitor.start()

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from longwire.app import open_database
 from longwire.clock import Clock
 from longwire.identity.founding import ADMINISTRATOR, MEMBER
 from longwire.model import Group, User
+from longwire.opening import open_database
 from longwire.settings import Settings
 from longwire.store import groups, schema, users
 from longwire.store.database import Database, Tx

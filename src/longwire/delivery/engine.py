@@ -114,6 +114,7 @@ class Outlet:
     waiting: deque[Held] = field(default_factory=deque)
     running: int = 0
     window: int = WINDOW_MIN
+    window_max: int = WINDOW_MAX
     unreachable: int = 0  # parcels in a row
     has_more: bool = False
     is_stale: bool = False
@@ -143,10 +144,11 @@ class Outlet:
         if isinstance(outcome, Unreachable):
             self.unreachable += 1
             # A probe decides for all that wait with it, so let there be many.
-            self.window = WINDOW_MAX if self.is_probing else WINDOW_MIN
+            self.window = self.window_max if self.is_probing else WINDOW_MIN
         else:
             self.unreachable = 0
-            self.window = min(self.window * 2, WINDOW_MAX)
+            self.window = self.window * 2
+        self.window = min(self.window, self.window_max)
 
     def hold(self, held: Sequence[Held], asked: int) -> None:
         self.has_more = len(held) >= asked
@@ -154,7 +156,8 @@ class Outlet:
         if held:
             # Large messages are taken in small numbers, so that memory has a bound.
             average = sum(len(each.claimed.body) for each in held) // len(held) + 1
-            self.window = max(1, min(self.window, WINDOW_CHARACTERS_MAX // average))
+            self.window_max = max(1, min(WINDOW_MAX, WINDOW_CHARACTERS_MAX // average))
+            self.window = min(self.window, self.window_max)
 
 
 @dataclass(slots=True)

@@ -306,7 +306,8 @@ def moment_of(value: Any) -> Moment:
             "2026-11-15T08:30:00Z"
         )
     unit = MILLISECOND if number >= _MILLISECONDS_FROM else SECOND
-    return _in_range(round(min(number, _LAST) * unit))  # the largest numbers have no product
+    # The largest numbers have no product.
+    return _in_range(round(number * unit) if abs(number) < _LAST else _LAST)
 
 
 def _of_date(text: str) -> Moment:

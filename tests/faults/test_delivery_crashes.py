@@ -1,0 +1,468 @@
+"""Sudden and gentle ends in the middle of delivering: what was acknowledged arrives all the same.
+
+The service runs in processes of its own here, so real time passes. Where a lease would have to be
+waited out, it is ended in the database instead, which is the same to whoever looks at it.
+"""
+
+import contextlib
+import json
+import os
+import random
+import signal
+import socket
+import sqlite3
+import subprocess
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from longwire.clock import Clock
+from longwire.delivery.engine import ORPHANED
+from longwire.metrics import NAMES
+from longwire.settings import Settings
+from tests.delivery.receiver import Answer, Received, Receiver
+from tests.faults.ledger import Ledger, Operator, Start, operator_of, wait_for_more
+from tests.process import COMMAND, START_S, STOP_S, Service, environment, longwire, wait_for
+from tests.reports import device, metrics, report
+from tests.world import ok
+
+LOOPBACK = ("--egress-allow", "127.0.0.0/8")
+NOT_DELIVERING = (*LOOPBACK, "--delivery", "false")
+DAYS = 2 * 86_400
+DATA, STARTED, PROCESSED = map(
+    NAMES.index, ("device_data", "connector_message_started", "connector_message_processed")
+)
+
+
+@pytest.fixture
+def rows(settings: Settings) -> Callable[[str], list[tuple[Any, ...]]]:
+    """Looks into the database, or changes it, behind everybody's back."""
+
+    def run(sql: str) -> list[tuple[Any, ...]]:
+        if settings.database:
+            with psycopg.connect(settings.database) as connection:
+                cursor = connection.execute(sql)  # type: ignore[call-overload]
+                return list(cursor.fetchall()) if cursor.description else []
+        with contextlib.closing(sqlite3.connect(settings.data / "longwire.db")) as embedded:
+            found = embedded.execute(sql).fetchall()
+            embedded.commit()
+            return found
+
+    return run
+
+
+Rows = Callable[[str], list[tuple[Any, ...]]]
+
+
+def end_leases(rows: Rows) -> None:
+    """As if half a minute had passed for whoever holds a lease."""
+    rows("update delivery set lease_until = 1 where state = 1")
+
+
+def states(rows: Rows) -> dict[int, int]:
+    return dict(rows("select state, count(*) from delivery group by state"))
+
+
+class Line:
+    """A group with a device and a connector at a service, which outlives its processes."""
+
+    def __init__(self, service: Service, url: str, **fields: Any) -> None:
+        self.token = service.token
+        with operator_of(service) as operator:
+            self.group = str(ok(operator.post("/group", {"name": "line"}))["id"])
+            self.device = device(operator, self.group)
+            self.connector = connect(operator, self.group, url, **fields)
+
+    def reports(self, service: Service, number: int = 1) -> None:
+        with operator_of(service, self.token) as operator:
+            now = Clock().now()
+            items = [report("data", self.device, now + each, f"{each}") for each in range(number)]
+            for start in range(0, number, 500):
+                batch = {"items": items[start : start + 500]}
+                ok(operator.post("/device/data/batch", batch))
+
+    def events(self, service: Service) -> list[dict[str, Any]]:
+        with operator_of(service, self.token) as operator:
+            return list(events_of(operator, self.group, self.connector)["items"])
+
+    def statuses(self, service: Service) -> dict[str, int]:
+        return dict(Counter(event["status"] for event in self.events(service)))
+
+
+def connect(operator: Operator, group: str, url: str, **fields: Any) -> str:
+    body = {"groupId": group, "type": "http", "params": json.dumps({"url": url}), **fields}
+    return str(ok(operator.post("/connector", body))["id"])
+
+
+def events_of(operator: Operator, group: str, connector: str) -> dict[str, Any]:
+    now_s = Clock().now() // 1_000_000
+    period = {"beginDate": str(now_s - DAYS), "endDate": str(now_s + DAYS), "limit": "1000"}
+    named = {"groupId": group, "connectorId": connector}
+    return dict(ok(operator.get("/connector/connectorEvent", **named, **period)))
+
+
+class Delivering:
+    """`longwire deliver` in a process of its own."""
+
+    def __init__(self, settings: Settings, *flags: str) -> None:
+        self._out = settings.data.parent / f"deliver.{time.monotonic_ns()}.out"
+        place = ["--database", settings.database] if settings.database else []
+        with self._out.open("wb") as out:
+            self.process = subprocess.Popen(
+                [*COMMAND, "deliver", "--data", str(settings.data), *place, *LOOPBACK, *flags],
+                cwd=settings.data.parent,
+                env=environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            )
+        wait_for(lambda: " delivers, " in self._out.read_text() or self.is_over, START_S)
+        assert not self.is_over, self._out.read_text()
+
+    @property
+    def is_over(self) -> bool:
+        return self.process.poll() is not None
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self.process.pid, number)
+
+    def stop(self) -> int:
+        self.signal(signal.SIGTERM)
+        return self.process.wait(timeout=STOP_S)
+
+    def clean_up(self) -> None:
+        if not self.is_over:
+            self.process.kill()
+            self.process.wait(timeout=STOP_S)
+
+
+StartDelivering = Callable[..., Delivering]
+
+
+@pytest.fixture
+def deliver(settings: Settings) -> Iterator[StartDelivering]:
+    """Starts `longwire deliver` beside; what still runs is killed afterwards."""
+    started: list[Delivering] = []
+
+    def start(*flags: str) -> Delivering:
+        started.append(Delivering(settings, *flags))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.clean_up()
+
+
+# --- killed at one moment ---
+
+
+def test_a_death_before_anything_was_sent_costs_a_try_and_no_message(
+    serve: Start, rows: Rows
+) -> None:
+    service = serve(*LOOPBACK)
+    with socket.create_server(("127.0.0.1", 0)) as trap:
+        port = trap.getsockname()[1]
+        line = Line(service, f"http://127.0.0.1:{port}/hook")
+        line.reports(service)
+        trap.accept()[0].close()  # it came, and had no time to say anything
+        service.kill()
+    end_leases(rows)
+    with contextlib.ExitStack() as stack:
+        receiver = Receiver()
+        receiver.port = port
+        stack.enter_context(receiver)
+        service = serve(*LOOPBACK)
+        receiver.wait_for(1, timeout_s=15)
+        wait_for(lambda: line.statuses(service) == {"succeed": 1})
+        assert len(receiver.requests) == 1
+        assert line.events(service)[0]["attempts"] == 2
+
+
+def test_a_death_after_the_message_was_sent_sends_it_again_under_the_same_id(
+    serve: Start, rows: Rows
+) -> None:
+    service = serve(*LOOPBACK)
+
+    def kill(request: Received) -> int:
+        os.kill(service.pid, signal.SIGKILL)
+        return 200  # nobody is there to hear it
+
+    with Receiver(kill, 200) as receiver:
+        line = Line(service, receiver.url)
+        line.reports(service)
+        service.ended()
+        end_leases(rows)
+        service = serve(*LOOPBACK)
+        first, second = receiver.wait_for(2, timeout_s=15)
+        assert (first.id, first.body) == (second.id, second.body)
+        wait_for(lambda: line.statuses(service) == {"succeed": 1})
+        [event] = line.events(service)
+        assert (event["id"], event["attempts"]) == (first.id, 2)
+
+
+def test_a_death_after_it_was_settled_sends_nothing_again(serve: Start, rows: Rows) -> None:
+    service = serve(*LOOPBACK)
+    with Receiver() as receiver:
+        line = Line(service, receiver.url)
+        line.reports(service, 5)
+        wait_for(lambda: line.statuses(service) == {"succeed": 5})
+        service.kill()
+        service = serve(*LOOPBACK)
+        line.reports(service, 1)
+        wait_for(lambda: line.statuses(service) == {"succeed": 6})
+        assert len(receiver.requests) == len(set(receiver.ids)) == 6
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_a_message_that_kills_the_process_is_not_tried_for_ever_and_the_others_flow(
+    serve: Start, rows: Rows
+) -> None:
+    service = serve(*LOOPBACK)
+    deaths: list[str] = []
+
+    def poisoned(request: Received) -> int:
+        if "poison" in request.json["data"]:
+            deaths.append(request.id)
+            os.kill(service.pid, signal.SIGKILL)
+        return 200
+
+    with Receiver(poisoned) as receiver:
+        line = Line(service, receiver.url, retryPolicy={"retryDelay": 1, "maxRetry": 2})
+        with operator_of(service) as operator:
+            now = Clock().now()
+            ok(operator.post("/device/data", report("data", line.device, now, "poison")))
+        for number in range(1, 4):
+            service.ended()
+            assert len(deaths) == number
+            service = serve(*LOOPBACK)
+        wait_for(lambda: line.statuses(service) == {"failed": 1})
+        line.reports(service, 3)
+        wait_for(lambda: line.statuses(service) == {"failed": 1, "succeed": 3})
+        [poison] = [event for event in line.events(service) if event["status"] == "failed"]
+        assert (poison["attempts"], poison["message"]) == (3, ORPHANED)
+        assert deaths == [poison["id"]] * 3
+
+
+# --- killed at any moment ---
+
+
+def live_through(
+    serve: Start, rows: Rows, deaths: int, end: Callable[[Service], None]
+) -> Counter[str]:
+    """Let senders work, end the service again and again; all that was acknowledged must arrive.
+
+    How often each message came.
+    """
+    seed = random.randrange(1_000_000)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    service = serve(*LOOPBACK)
+    ledger = Ledger.of(service)
+    with Receiver(Answer(delay_s=0.01)) as receiver:
+        with operator_of(service) as operator:
+            connector = connect(operator, ledger.group, receiver.url)
+        for _ in range(deaths):
+            with ledger.senders(service):
+                wait_for_more(ledger, 1)
+                time.sleep(chance.uniform(0.1, 0.6))
+                end(service)
+            end_leases(rows)
+            service = serve(*LOOPBACK)
+        ledger.tell_the_doubtful_again(service)
+        wait_for(lambda: set(states(rows)) == {2}, 60)
+        ledger.assert_kept_by(service)
+        heard = assert_all_arrived(ledger, receiver)
+        with operator_of(service, ledger.token) as operator:
+            assert_counted(operator, ledger.group, connector, len(ledger.lines))
+    assert service.stop() == 0
+    return heard
+
+
+def assert_all_arrived(ledger: Ledger, receiver: Receiver) -> Counter[str]:
+    """Every record that was acknowledged, and none that was not sent; one id for each."""
+    bodies: defaultdict[str, set[bytes]] = defaultdict(set)
+    words: defaultdict[str, set[str]] = defaultdict(set)
+    for request in receiver.requests:
+        bodies[request.id].add(request.body)
+        words[request.json["data"]].add(request.id)
+    lost = [
+        each for each, line in ledger.lines.items() if line.is_acknowledged and each not in words
+    ]
+    assert not lost, f"{len(lost)} of {ledger.acknowledged} never arrived: {lost[:3]}"
+    assert set(words) <= set(ledger.lines)
+    assert all(len(ids) == 1 for ids in words.values()), (
+        "a record has one id, however often it comes"
+    )
+    assert all(len(each) == 1 for each in bodies.values()), "and it is always the same"
+    heard = Counter(request.id for request in receiver.requests)
+    print(f"{ledger.acknowledged} acknowledged, {sum(heard.values()) - len(heard)} came again")
+    return heard
+
+
+def assert_counted(operator: Operator, group: str, connector: str, number: int) -> None:
+    """The counters and the totals of events are what a recount gives."""
+    now_s = Clock().now() // 1_000_000
+    found = metrics(operator, group, str(now_s - DAYS), str(now_s + DAYS), timeSpan=10**9)
+    assert found["totalConnectorMessageStarted"] == number
+    assert found["totalConnectorMessageProcessed"] == number
+    assert found["totalConnectorMessageError"] == found["totalConnectorMessageProcessing"] == 0
+    assert events_of(operator, group, connector)["stats"] == {
+        "totalStillProcessing": 0,
+        "totalSucceed": number,
+        "totalFailed": 0,
+    }
+
+
+def test_every_acknowledged_record_arrives_though_the_service_is_killed_again_and_again(
+    serve: Start, rows: Rows
+) -> None:
+    live_through(serve, rows, 3, Service.kill)
+
+
+@pytest.mark.soak
+def test_every_acknowledged_record_arrives_after_forty_deaths(serve: Start, rows: Rows) -> None:
+    live_through(serve, rows, 40, Service.kill)
+
+
+# --- stopped ---
+
+
+def test_a_service_that_is_stopped_under_load_gives_back_what_it_holds_and_sends_nothing_twice(
+    serve: Start, rows: Rows
+) -> None:
+    left: list[dict[int, int]] = []
+
+    def stop(service: Service) -> None:
+        assert service.stop() == 0
+        left.append(states(rows))
+
+    heard = live_through(serve, rows, 3, stop)
+    assert all(1 not in each for each in left), f"leases that nobody holds: {left}"
+    assert set(heard.values()) == {1}
+
+
+def test_a_service_that_is_stopped_while_a_receiver_hangs_stops_and_its_messages_go_out_later(
+    serve: Start, rows: Rows
+) -> None:
+    service = serve(*LOOPBACK)
+    with Receiver(Answer(delay_s=60)) as receiver:
+        line = Line(service, receiver.url)
+        line.reports(service, 100)
+        receiver.wait_for(16)
+        began = time.monotonic()
+        assert service.stop() == 0
+        assert time.monotonic() - began < 20
+        assert states(rows) == {0: 100}
+        attempts = dict(rows("select attempts, count(*) from delivery group by attempts"))
+        assert attempts == {0: 84, 1: 16}
+        receiver.answer(200)
+        service = serve(*LOOPBACK)
+        wait_for(lambda: line.statuses(service) == {"succeed": 100}, 15)
+
+
+# --- several ---
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
+@pytest.mark.parametrize("number", [2, 4])
+def test_several_that_deliver_from_one_database_send_each_message_once(
+    serve: Start, deliver: StartDelivering, rows: Rows, number: int
+) -> None:
+    service = serve(*NOT_DELIVERING)
+    with Receiver(Answer(delay_s=0.02)) as receiver:
+        line = Line(service, receiver.url)
+        line.reports(service, 2_000)
+        assert states(rows) == {0: 2_000}
+        all_of_them = [deliver("--database-connections", "2") for _ in range(number)]
+        wait_for(lambda: states(rows) == {2: 2_000}, 60)
+        assert len(receiver.requests) == len(set(receiver.ids)) == 2_000
+        # It was not one of them alone.
+        assert rows(f"select count(distinct writer) from counter where name = {PROCESSED}") > [(1,)]
+        assert [each.stop() for each in all_of_them] == [0] * number
+        assert rows(f"select sum(value) from counter where name = {PROCESSED}") == [(2_000,)]
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_one_that_was_frozen_past_its_lease_changes_nothing_when_it_thaws(
+    serve: Start, deliver: StartDelivering, rows: Rows
+) -> None:
+    thaw_after(serve, deliver, rows, lambda: end_leases(rows))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_one_that_was_frozen_for_a_while_changes_nothing_when_it_thaws(
+    serve: Start, deliver: StartDelivering, rows: Rows
+) -> None:
+    thaw_after(serve, deliver, rows, lambda: time.sleep(40))
+
+
+def thaw_after(
+    serve: Start, deliver: StartDelivering, rows: Rows, leases_end: Callable[[], None]
+) -> None:
+    service = serve(*NOT_DELIVERING)
+    may_answer = threading.Event()
+
+    def answer(request: Received) -> Answer:
+        return Answer(delay_s=0.0 if may_answer.is_set() else 2.0)
+
+    with Receiver(answer) as receiver:
+        line = Line(service, receiver.url)
+        frozen = deliver()
+        line.reports(service, 40)
+        receiver.wait_for(16)
+        frozen.signal(signal.SIGSTOP)
+        leases_end()
+        may_answer.set()
+        other = deliver()
+        wait_for(lambda: states(rows) == {2: 40}, 30)
+        assert other.stop() == 0
+        settled = rows("select seq, state, attempts, changed_at from delivery order by seq")
+        connector = rows("select failures, error_at, is_enabled, version from connector")
+        counters = dict(rows("select name, sum(value) from counter group by name"))
+        frozen.signal(signal.SIGCONT)
+        # Whatever it held is settled before, or together with, what it sends next.
+        before = len(receiver.requests)
+        line.reports(service, 1)
+        wait_for(lambda: states(rows) == {2: 41}, 30)
+        assert len(receiver.requests) == before + 1
+        last = max(row[0] for row in rows("select seq from delivery"))
+        assert settled == rows(
+            f"select seq, state, attempts, changed_at from delivery where seq < {last} order by seq"
+        )
+        assert connector == rows("select failures, error_at, is_enabled, version from connector")
+        # One record, one message, and nothing else.
+        one_more = {name: counters[name] + 1 for name in (DATA, STARTED, PROCESSED)}
+        counted = dict(rows("select name, sum(value) from counter group by name"))
+        assert counted == {**counters, **one_more}
+        assert frozen.stop() == 0
+        assert len(set(receiver.ids)) == 41
+        assert max(Counter(receiver.ids).values()) <= 2
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_nobody_delivers_beside_a_service_with_an_embedded_database(
+    serve: Start, deliver: StartDelivering, settings: Settings, tmp_path: Path
+) -> None:
+    service = serve(*NOT_DELIVERING)
+    with Receiver() as receiver:
+        line = Line(service, receiver.url)
+        line.reports(service, 50)
+        told = longwire("deliver", "--data", str(settings.data), cwd=tmp_path)
+        assert (told.returncode, told.stdout) == (2, "")
+        assert told.stderr.startswith("longwire: Another longwire serves ")
+        assert receiver.requests == []
+        assert service.stop() == 0
+        # Alone it may.
+        alone = deliver()
+        receiver.wait_for(50, timeout_s=15)
+        assert alone.stop() == 0
+        service = serve(*NOT_DELIVERING)
+        assert line.statuses(service) == {"succeed": 50}
+        assert len(receiver.requests) == 50

@@ -1,0 +1,283 @@
+"""The Things Stack's webhooks: real bodies, what they leave out, and any other."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longwire.clock import SECOND
+from longwire.networks import ttn
+from longwire.networks.base import DownlinkNews, Nonsense, Reading
+from longwire.networks.bodies import values_of
+from tests.networks.messages import messages
+from tests.networks.stored import fits
+
+PASSED_ON = "2020-02-12T15:15:46.000000000Z"
+RECEIVED = "2020-02-12T15:15:45.787Z"
+TS = 1_581_520_545 * SECOND + 787_000
+PASSED_ON_TS = 1_581_520_546 * SECOND
+ENVELOPE = {
+    "end_device_ids": {
+        **{"device_id": "dev1", "application_ids": {"application_id": "app1"}},
+        **{"dev_eui": "0004A30B001C0530", "join_eui": "800000000000000C", "dev_addr": "00BCB929"},
+    },
+    "correlation_ids": ["as:up:01E0WZGT6Y7657CPFPE5WEYDSQ"],
+    "received_at": PASSED_ON,
+}
+UPLINK = {
+    **{"session_key_id": "AXA50tHUSIFY", "f_port": 15, "f_cnt": 2, "frm_payload": "PHg="},
+    **{"decoded_payload": {"temperature": 21.5}, "received_at": RECEIVED},
+    "rx_metadata": [
+        {
+            **{"gateway_ids": {"gateway_id": "gtw1", "eui": "B827EBFFFE9A4B5D"}, "rssi": -35},
+            **{"channel_rssi": -35, "snr": 5.2, "uplink_token": "ChIKEA"},
+        },
+        {"gateway_ids": {"eui": "B827EBFFFE9A4B5E"}, "channel_rssi": -90, "snr": -3},
+    ],
+    "settings": {
+        "data_rate": {"lora": {"bandwidth": 125_000, "spreading_factor": 7}},
+        **{"coding_rate": "4/6", "frequency": "868300000"},
+    },
+    "consumed_airtime": "0.056576s",
+}
+
+
+def heard(key, message, **envelope):
+    body = {**ENVELOPE, **envelope, key: message}
+    found = ttn.read(values_of("application/json", json.dumps(body).encode(), b""))
+    fits(found)
+    return found
+
+
+def fields(found, kind):
+    return next(each.fields for each in found.readings if each.kind == kind)
+
+
+# --- uplinks ---
+
+
+def test_an_uplink_becomes_data_and_telemetry():
+    found = heard("uplink_message", UPLINK)
+    assert (found.original_id, found.sequence, found.port) == ("0004A30B001C0530", 2, 15)
+    assert found.payload == b"\x3c\x78"
+    assert (found.counts, found.wants_downlink, found.downlink) == ((), False, None)
+    assert found.readings == (
+        Reading(
+            "data",
+            TS,
+            {
+                "raw": "3c78",
+                "data": {
+                    **{"seqNumber": 2, "port": 15, "decoded": {"temperature": 21.5}},
+                    **{"session_key_id": "AXA50tHUSIFY", "consumed_airtime": "0.056576s"},
+                },
+            },
+        ),
+        Reading(
+            "telemetry",
+            TS,
+            {
+                "duplicates": [
+                    '{"gateway_ids":{"gateway_id":"gtw1","eui":"B827EBFFFE9A4B5D"},"rssi":-35,'
+                    '"channel_rssi":-35,"snr":5.2}',
+                    '{"gateway_ids":{"eui":"B827EBFFFE9A4B5E"},"channel_rssi":-90,"snr":-3}',
+                ],
+                **{"stations": 2, "score": 2},
+                "data": {
+                    **{"seqNumber": 2, "station": "gtw1", "rssi": -35, "snr": 5.2},
+                    **{"frequency": 868_300_000, "bandwidth": 125_000, "spreadingFactor": 7},
+                    "codeRate": "4/6",
+                },
+            },
+        ),
+    )
+
+
+@pytest.mark.parametrize("empty", [{}, None])
+def test_what_is_zero_is_left_out_and_still_known(empty):
+    found = heard("uplink_message", empty)
+    assert (found.sequence, found.port, found.payload) == (0, None, b"")
+    assert found.readings == (Reading("data", PASSED_ON_TS, {"data": {"seqNumber": 0}, "raw": ""}),)
+
+
+def test_without_any_time_it_is_when_it_arrives():
+    assert heard("uplink_message", {}, received_at=None).readings[0].ts is None
+
+
+def test_a_simulated_message_says_so_in_every_record():
+    located = UPLINK | {"locations": {"user": {"latitude": 1, "longitude": 2}}}
+    found = heard("uplink_message", located, simulated=True)
+    assert [each.kind for each in found.readings] == ["data", "telemetry", "geoloc"]
+    assert all(each.fields["data"]["simulated"] is True for each in found.readings)
+    assert heard("join_accept", {}, simulated=True).readings[0].fields["data"] == {
+        "simulated": True
+    }
+
+
+def test_a_normalised_uplink_is_told_from_the_raw_one_and_heard_alike():
+    measured = {"air": {"temperature": 21.5}}
+    normalised = {name: value for name, value in UPLINK.items() if name != "decoded_payload"} | {
+        "normalized_payload": measured
+    }
+    found = heard("uplink_normalized", normalised)
+    assert fields(found, "data")["data"]["normalized"] == measured
+    assert "decoded" not in fields(found, "data")["data"]
+    # The same record as that of the raw uplink, so it is stored once.
+    assert found.readings[1] == heard("uplink_message", UPLINK).readings[1]
+
+
+@pytest.mark.parametrize(
+    "told, battery",
+    [
+        ({"f_cnt": 1, "value": 63.77953}, "63.78"),
+        ({"value": 255}, None),
+        ({"f_cnt": 1}, "0"),
+        ("x", None),
+    ],
+)
+def test_an_uplink_may_tell_the_battery(told, battery):
+    assert heard("uplink_message", {"last_battery_percentage": told}).battery == battery
+
+
+MEASURED = {"latitude": 52.1, "longitude": 5.5, "source": "SOURCE_GPS"}
+ENTERED = {"latitude": 37.9, "longitude": -122.2, "altitude": 2, "source": "SOURCE_REGISTRY"}
+SOLVED = {"latitude": 52, "longitude": 5, "accuracy": 80, "source": "SOURCE_LORA_TDOA_GEOLOCATION"}
+
+
+@pytest.mark.parametrize(
+    "locations, service",
+    [
+        ({"user": ENTERED}, "user"),
+        ({"user": ENTERED, "frm-payload": MEASURED}, "frm-payload"),
+        ({"frm-payload": MEASURED, "lora": SOLVED}, "lora"),
+        ({"b": MEASURED, "a": MEASURED}, "a"),
+        ({"a": {}, "b": 5, "c": {"latitude": 100}, "user": ENTERED}, "user"),
+        ({"a": {}}, None),
+        ([], None),
+    ],
+)
+def test_the_best_place_of_an_uplink_is_kept(locations, service):
+    found = heard("uplink_message", {"locations": locations, "f_cnt": 4})
+    places = [each.fields for each in found.readings if each.kind == "geoloc"]
+    assert [place["data"]["service"] for place in places] == ([service] if service else [])
+    assert all(place["data"]["seqNumber"] == 4 for place in places)
+    assert fields(found, "data")["data"]["locations"] == locations
+
+
+# --- the others ---
+
+
+def test_a_solved_location_becomes_a_place():
+    found = heard("location_solved", {"service": "lora-cloud", "location": SOLVED})
+    told = {"service": "lora-cloud", "source": "SOURCE_LORA_TDOA_GEOLOCATION"}
+    place = {"lat": 52.0, "lng": 5.0, "radius": 80, "source": 2, "data": told}
+    assert found.readings == (Reading("geoloc", PASSED_ON_TS, place),)
+
+
+def test_a_join_becomes_an_event():
+    found = heard("join_accept", {"session_key_id": "AXBSH1Pk", "received_at": RECEIVED})
+    told = {"type": "join_accept", "data": {"session_key_id": "AXBSH1Pk"}}
+    assert found.readings == (Reading("event", TS, told),)
+
+
+QUEUED = {
+    **{"f_port": 15, "f_cnt": 11, "frm_payload": "vu8=", "confirmed": True},
+    "correlation_ids": ["as:downlink:01E0", "longwire:dl_1", "my-own"],
+}
+
+
+TOO_LONG = {"name": "too_long", "message_format": "payload is too long"}
+CONFIRMED, NOT_CONFIRMED = "the device has confirmed it", "the device has not confirmed it"
+SENT, NOT_SENT = "a gateway sends it", "the network could not send it"
+OTHER_SESSION = "the session has changed, and what was queued in the old one is not sent"
+
+
+@pytest.mark.parametrize(
+    "key, message, news",
+    [
+        ("downlink_ack", QUEUED, ("dl_1", "acknowledged", CONFIRMED)),
+        ("downlink_nack", QUEUED, ("dl_1", "failed", NOT_CONFIRMED)),
+        ("downlink_sent", QUEUED, ("dl_1", "sent", SENT)),
+        (
+            "downlink_sent",
+            {"correlation_ids": ["a", "as:downlink:1"]},
+            ("as:downlink:1", "sent", SENT),
+        ),
+        ("downlink_sent", {"correlation_ids": [5]}, (None, "sent", SENT)),
+        ("downlink_queued", QUEUED, None),
+        (
+            "downlink_failed",
+            {"downlink": QUEUED, "error": TOO_LONG},
+            ("dl_1", "failed", "payload is too long"),
+        ),
+        (
+            "downlink_failed",
+            {"downlink": QUEUED, "error": {"name": "downlink_expired"}},
+            ("dl_1", "expired", "downlink_expired"),
+        ),
+        ("downlink_failed", {}, (None, "failed", NOT_SENT)),
+        (
+            "downlink_queue_invalidated",
+            {"downlinks": [QUEUED, {}], "last_f_cnt_down": 3},
+            ("dl_1", "failed", OTHER_SESSION),
+        ),
+        ("downlink_queue_invalidated", {}, (None, "failed", OTHER_SESSION)),
+        ("service_data", {"service": "alcsync", "data": {"a": 1}}, None),
+    ],
+)
+def test_what_happens_to_downlinks_and_services_becomes_an_event(key, message, news):
+    found = heard(key, message)
+    assert found.downlink == (DownlinkNews(*news) if news else None)
+    assert fields(found, "event")["type"] == key
+    assert fields(found, "event").get("message") == (news[2] if news else None)
+    assert found.readings[0].ts == PASSED_ON_TS
+
+
+@pytest.mark.parametrize(
+    "body, faults",
+    [
+        ({"uplink_message": {}}, ["end_device_ids.dev_eui"]),
+        (
+            {"uplink_message": {"frm_payload": "?", "received_at": "soon"}, "end_device_ids": 5},
+            ["end_device_ids.dev_eui", "uplink_message.received_at", "uplink_message.frm_payload"],
+        ),
+        ({**ENVELOPE, "received_at": "soon", "join_accept": {}}, ["received_at"]),
+        ({**ENVELOPE, "location_solved": {"location": {}}}, ["location_solved.location"]),
+        ({**ENVELOPE, "uplink_message": 5}, ["uplink_message"]),
+        (ENVELOPE, []),
+        ({}, []),
+    ],
+)
+def test_what_makes_the_message_has_to_be_there(body, faults):
+    with pytest.raises(Nonsense) as caught:
+        ttn.read(values_of("application/json", json.dumps(body).encode(), b""))
+    assert [fault.field for fault in caught.value.faults] == faults
+    assert caught.value.message
+
+
+# --- anything ---
+
+KEYS = [
+    *("uplink_message", "uplink_normalized", "join_accept", "downlink_ack", "downlink_nack"),
+    *("downlink_sent", "downlink_failed", "downlink_queued", "downlink_queue_invalidated"),
+    *("location_solved", "service_data"),
+]
+NAMES = [
+    *("end_device_ids", "dev_eui", "received_at", "f_cnt", "f_port", "frm_payload", "simulated"),
+    *("decoded_payload", "rx_metadata", "gateway_ids", "gateway_id", "rssi", "snr", "settings"),
+    *("data_rate", "lora", "spreading_factor", "frequency", "locations", "location", "latitude"),
+    *("longitude", "accuracy", "source", "last_battery_percentage", "value", "downlink", "error"),
+    *("name", "message_format", "downlinks", "correlation_ids", "service"),
+]
+SOUND = {"end_device_ids": {"dev_eui": "0004A30B001C0530"}, "received_at": RECEIVED}
+
+
+@given(st.sampled_from(KEYS), messages(NAMES, SOUND), messages(NAMES, {}))
+def test_no_message_breaks_it(key, values, message):
+    try:
+        found = ttn.read({**values, key: message})
+    except Nonsense as error:
+        assert error.message
+    else:
+        fits(found)

@@ -1,0 +1,359 @@
+"""The vendor's callbacks: real bodies, the ways in which templates spell them, and any other."""
+
+import json
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longwire.clock import SECOND
+from longwire.networks import vendor
+from longwire.networks.base import DownlinkNews, Nonsense, Reading
+from longwire.networks.bodies import values_of
+from tests.networks.messages import messages
+from tests.networks.stored import fits
+
+TIME = 1_653_666_733
+TS = TIME * SECOND
+
+ADVANCED = (
+    b'{"device":"1FD48BE","time":1653666733,"data":"00","seqNumber":16,"lqi":"Limit",'
+    b'"linkQuality":"0","fixedLat":"0.0","fixedLng":"0.0",'
+    b'"operatorName":"VENDOR_Netherlands","countryCode":"528",'
+    b'"deviceTypeId":"628fd74fb3cabb6565ae81bb","computedLocation":{"lat":52.003292529645705,'
+    b'"lng":5.569001982230841,"radius":7800,"source":2,"status":1}}'
+)
+
+
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+
+
+def heard(kind, body, media_type=JSON, query=b""):
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    found = vendor.read(kind, values_of(media_type, raw, query))
+    fits(found)
+    return found
+
+
+# --- data ---
+
+
+AS_JSON = b'{"device":"1FD48BE","time":1653666733,"data":"0aff","seqNumber":16}'
+AS_FORM = b"device=1FD48BE&time=1653666733&data=0aff&seqNumber=16"
+
+
+@pytest.mark.parametrize(
+    "media_type, body, query",
+    [
+        (JSON, AS_JSON, b""),
+        (FORM, AS_JSON, b""),
+        (FORM, AS_FORM, b""),
+        ("text/plain", AS_FORM + b"&rssi=&snr=N/A", b""),
+        (None, b"", b"token=secret&" + AS_FORM),
+        (JSON, AS_JSON.replace(b"aff", b"AfF"), b""),
+        (JSON, AS_JSON.replace(b"1653666733", b"1653666733000"), b""),
+        (JSON, AS_JSON.replace(b"1653666733", b'"1653666733"').replace(b"16}", b'"16"}'), b""),
+        (JSON, AS_JSON.replace(b"device", b"deviceId").replace(b"seqNumber", b"seq"), b""),
+        (JSON, AS_JSON.replace(b"}", b',"rssi":"null","station":"N/A","deviceId":null}'), b""),
+    ],
+)
+def test_one_message_in_many_spellings_makes_the_same_reading(media_type, body, query):
+    found = heard("data", body, media_type, query)
+    assert found == vendor.Heard(
+        original_id="1FD48BE",
+        readings=(Reading("data", TS, {"data": {"seqNumber": 16}, "raw": "0aff"}),),
+        sequence=16,
+        payload=b"\x0a\xff",
+        counts=("vendor_uplink", "vendor_data"),
+    )
+
+
+def test_data_keeps_how_it_was_heard_and_what_the_template_adds():
+    body = {
+        **{"device": "00FF", "time": TIME, "data": "01", "seqNumber": 0, "deviceTypeId": "628f"},
+        **{"rssi": "-113.00", "snr": "N/A", "avgSignal": 12.5, "station": "14E9", "lat": "52"},
+        **{"duplicate": "false", "ack": "false", "temperature": 21.5, "version": "0010"},
+    }
+    found = heard("data", body)
+    assert found.original_id == "00FF"
+    assert found.sequence == 0
+    assert found.readings[0].fields["data"] == {
+        **{"seqNumber": 0, "deviceTypeId": "628f", "ack": False, "duplicate": False},
+        **{"rssi": -113.0, "avgSnr": 12.5, "station": "14E9", "lat": 52},
+        "decoded": {"temperature": 21.5, "version": "0010"},
+    }
+    # The coordinates of the station are no place of the device.
+    assert len(found.readings) == 1
+
+
+def test_what_is_no_number_is_kept_as_it_was_sent():
+    body = {"device": "1", "time": TIME, "data": "", "seqNumber": "many", "rssi": "weak"}
+    found = heard("data", body)
+    assert found.sequence is None
+    assert found.readings[0].fields["data"] == {"seqNumber": "many", "rssi": "weak"}
+
+
+@pytest.mark.parametrize("nothing", ["", None, "null"])
+def test_an_empty_payload_is_a_message(nothing):
+    found = heard("data", {"device": "1", "time": TIME, "data": nothing})
+    assert found.payload == b""
+    assert found.readings == (Reading("data", TS, {"data": {}, "raw": ""}),)
+
+
+@pytest.mark.parametrize(
+    "asked, wants",
+    [
+        ({"ack": True}, True),
+        ({"ack": "true"}, True),
+        ({"ack": "1"}, True),
+        ({"longPolling": "true", "ack": "false"}, True),
+        ({"ack": False, "longPolling": False}, False),
+        ({"ack": "null"}, False),
+        ({"ack": "perhaps"}, False),
+        ({}, False),
+    ],
+)
+def test_a_device_that_waits_for_a_downlink_is_noticed(asked, wants):
+    body = {"device": "1", "time": TIME, "data": "00", **asked}
+    assert heard("data", body).wants_downlink is wants
+
+
+def test_the_old_geolocation_is_taken_where_data_goes():
+    body = {"device": "1", "time": TIME, "seqNumber": 3, "lat": "52.1", "lng": "5.5"}
+    found = heard("data", body | {"radius": "7800", "geolocSource": "2"})
+    place = {"lat": 52.1, "lng": 5.5, "radius": 7800, "source": 2}
+    assert [each.kind for each in found.readings] == ["geoloc"]
+    assert place.items() <= found.readings[0].fields.items()
+    assert (found.sequence, found.payload, found.counts) == (3, None, ())
+    both = heard("data", body | {"radius": 7800, "data": "01"})
+    assert [each.kind for each in both.readings] == ["data", "geoloc"]
+    assert both.counts == ("vendor_uplink", "vendor_data")
+
+
+@pytest.mark.parametrize(
+    "kind, body, faults",
+    [
+        ("data", {}, ["device is required", "time is required", "data is required"]),
+        ("data", {"device": "1", "time": TIME}, ["data is required"]),
+        (
+            "data",
+            {"device": "N/A", "time": TIME, "data": "0"},
+            ["device is required", "data must be"],
+        ),
+        (
+            "data",
+            {"device": "1", "time": "soon", "data": "xy"},
+            ["time is no date", "data must be"],
+        ),
+        ("data", {"device": "1", "lat": 1, "lng": 2, "radius": 3}, ["time is required"]),
+        ("dataAdvanced", {"seqNumber": 1}, ["device is required", "time is required"]),
+        ("status", {"batt": 3}, ["device is required", "time is required"]),
+        ("acknowledge", {"time": TIME}, ["device is required"]),
+        ("error", {"device": []}, ["device must be a string", "time is required"]),
+    ],
+)
+def test_what_makes_the_message_has_to_be_there(kind, body, faults):
+    with pytest.raises(Nonsense) as caught:
+        heard(kind, body)
+    said = [f"{fault.field} {fault.message}" for fault in caught.value.faults]
+    assert len(said) == len(faults)
+    assert all(one.startswith(other) for one, other in zip(said, faults, strict=True))
+
+
+def test_there_are_five_callbacks():
+    with pytest.raises(Nonsense, match="data, dataAdvanced, status, acknowledge, error"):
+        vendor.read("geoloc", {})
+
+
+# --- advanced data ---
+
+
+def test_advanced_data_becomes_telemetry_and_a_place():
+    found = heard("dataAdvanced", ADVANCED)
+    assert found.counts == ("vendor_data_advanced",)
+    assert (found.sequence, found.payload) == (16, None)
+    assert found.readings == (
+        Reading(
+            "telemetry",
+            TS,
+            {
+                "score": 0,
+                "data": {
+                    **{"data": "00", "seqNumber": 16, "lqi": "Limit", "linkQuality": 0},
+                    **{"fixedLat": 0.0, "fixedLng": 0.0, "operatorName": "VENDOR_Netherlands"},
+                    **{"countryCode": "528", "deviceTypeId": "628fd74fb3cabb6565ae81bb"},
+                },
+            },
+        ),
+        Reading(
+            "geoloc",
+            TS,
+            {
+                **{"lat": 52.003292529645705, "lng": 5.569001982230841, "radius": 7800},
+                **{"source": 2, "status": 1, "data": {"seqNumber": 16}},
+            },
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    "quality, score",
+    [
+        ({"linkQuality": 3}, 3),
+        ({"linkQuality": "2", "lqi": "LIMIT"}, 2),
+        ({"linkQuality": 4}, None),
+        ({"linkQuality": 5}, None),
+        ({"lqi": "Excellent"}, 3),
+        ({"lqi": "AVERAGE"}, 1),
+        ({"lqi": "NA"}, None),
+        ({"lqi": 1}, None),
+        ({}, None),
+    ],
+)
+def test_the_link_quality_is_the_score(quality, score):
+    found = heard("dataAdvanced", {"device": "1", "time": TIME, **quality})
+    assert found.readings[0].fields.get("score") == score
+
+
+STATIONS = [{"bsId": "14E9", "rssi": -113.0, "snr": 20.1, "nbRep": 3}, {"bsId": "2A1B"}]
+
+
+@pytest.mark.parametrize("spelled", [STATIONS, json.dumps(STATIONS)])
+def test_stations_are_counted_and_kept_each_as_json(spelled):
+    found = heard("dataAdvanced", {"device": "1", "time": TIME, "duplicates": spelled, "rc": "1"})
+    assert found.readings[0].fields == {
+        "duplicates": [
+            '{"bsId":"14E9","rssi":-113.0,"snr":20.1,"nbRep":3}',
+            '{"bsId":"2A1B"}',
+        ],
+        "stations": 2,
+        "rc": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    "location, is_place",
+    [
+        ({"lat": 52.1, "lng": 5.5}, True),
+        ('{"lat":"52.1","lng":"5.5","radius":"10"}', True),
+        ([{"lat": 52.1, "lng": 5.5}], True),
+        ({"lat": 0.0, "lng": 0.0, "radius": 0}, False),
+        ({"lat": 520.1, "lng": 5.5}, False),
+        ({}, False),
+        ("null", False),
+        ("{computedLocation}", False),
+    ],
+)
+def test_a_computed_location_is_a_place_or_stays_in_the_data(location, is_place):
+    body = {"device": "1", "time": TIME, "computedLocation": location}
+    found = heard("dataAdvanced", body)
+    assert [each.kind for each in found.readings[1:]] == (["geoloc"] if is_place else [])
+    kept = "computedLocation" in found.readings[0].fields.get("data", {})
+    assert kept is (not is_place and location != "null")
+
+
+# --- status, acknowledgement, error ---
+
+
+@pytest.mark.parametrize(
+    "battery, text",
+    [("3.25", "3.25 V"), (3, "3 V"), (0, "0 V"), (-1, None), ("full", None), ("N/A", None)],
+)
+def test_a_status_tells_the_battery_and_becomes_an_event(battery, text):
+    body = {"device": "1", "time": TIME, "temp": "21.0", "batt": battery, "seqNumber": 9}
+    found = heard("status", body)
+    assert found.battery == text
+    assert found.counts == ("vendor_uplink",)
+    fields = found.readings[0].fields
+    assert fields["type"] == "status"
+    assert {"temp": 21.0, "seqNumber": 9}.items() <= fields["data"].items()
+
+
+@pytest.mark.parametrize(
+    "said, name, state",
+    [
+        ({"infoCode": 0, "downlinkAck": True}, "ACKED", "acknowledged"),
+        ({"infoCode": "0", "downlinkAck": "true"}, "ACKED", "acknowledged"),
+        ({"infoCode": 0}, "ACKED", "acknowledged"),
+        ({"infoCode": 0, "downlinkAck": "false"}, "ACKED", "sent"),
+        ({"infoCode": 1, "downlinkAck": False}, "NO_ANSWER", "failed"),
+        ({"infoCode": 2}, "INVALID_PAYLOAD", "failed"),
+        ({"infoCode": 5}, "PENDING", None),
+        ({"infoCode": 6}, "NO_DOWNLINK_CONTRACT", "failed"),
+        ({"infoCode": 8}, "INVALID_CONFIGURATION", "failed"),
+        ({"infoCode": 9}, None, None),
+        ({"infoCode": "?", "downlinkAck": True}, None, "acknowledged"),
+        ({"downlinkAck": "0"}, None, "failed"),
+        ({}, None, None),
+    ],
+)
+def test_an_acknowledgement_says_what_became_of_the_downlink(said, name, state):
+    found = heard("acknowledge", {"device": "1", "time": TIME, **said})
+    assert found.downlink == (None if state is None else DownlinkNews(None, state, name or ""))
+    fields = found.readings[0].fields
+    assert fields["type"] == "acknowledge"
+    assert fields.get("message") == name
+    assert fields.get("data", {}).get("infoName") == name
+    assert found.counts == ()
+
+
+def test_an_acknowledgement_is_told_in_the_words_of_the_network():
+    body = {"device": "1", "time": TIME, "infoCode": 1, "infoMessage": "No answer from callback"}
+    found = heard("acknowledge", body)
+    assert found.readings[0].fields["message"] == "No answer from callback"
+    assert found.downlink == DownlinkNews(None, "failed", "No answer from callback")
+
+
+def test_an_error_becomes_an_event():
+    body = {"device": "1", "time": TIME, "severity": "WARN", "info": "No message received since x"}
+    found = heard("error", body | {"deviceTypeId": "628f"})
+    assert found.readings == (
+        Reading(
+            "event",
+            TS,
+            {
+                **{"type": "error", "message": "No message received since x"},
+                **{"severity": "warning", "data": {"deviceTypeId": "628f"}},
+            },
+        ),
+    )
+
+
+# --- downlinks ---
+
+
+def test_a_downlink_is_answered_with_eight_bytes():
+    assert vendor.answer("1FD48BE", "DEADbeefcafebabe") == {
+        "1FD48BE": {"downlinkData": "deadbeefcafebabe"}
+    }
+    assert vendor.answer("1FD48BE", None) == {"1FD48BE": {"noData": True}}
+
+
+@pytest.mark.parametrize("wrong", ["", "00", "deadbeefcafebabe00", "deadbeefcafebabg"])
+def test_no_other_number_of_bytes_is_answered(wrong):
+    with pytest.raises(Nonsense, match="16 hex digits"):
+        vendor.answer("1FD48BE", wrong)
+
+
+# --- anything ---
+
+KINDS = ["data", "dataAdvanced", "status", "acknowledge", "error"]
+NAMES = [
+    *("device", "deviceId", "time", "data", "seqNumber", "seq", "ack", "longPolling", "lat", "lng"),
+    *("radius", "geolocSource", "linkQuality", "lqi", "duplicates", "computedLocation", "source"),
+    *("status", "batt", "infoCode", "infoMessage", "downlinkAck", "info", "severity", "rc"),
+]
+
+
+@given(st.sampled_from(KINDS), messages(NAMES, {"device": "1FD48BE", "time": TIME, "data": "00"}))
+def test_no_message_breaks_it(kind, values):
+    again = msgspec.json.decode(msgspec.json.encode(values))
+    try:
+        found = vendor.read(kind, values)
+    except Nonsense as error:
+        assert error.faults
+    else:
+        fits(found)
+        assert vendor.read(kind, again) == found

@@ -52,6 +52,7 @@ FLOORS = (
     {"api"},
     {"ingest"},
     {"fleet"},
+    {"networks", "decoders"},
     {"delivery"},
     {"metrics"},
     {"identity"},
@@ -172,8 +173,8 @@ STATUSES = {200, 201, 204, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429
 SPEAKS_TO_THE_OPERATOR = {"cli", "opening"}
 # Talks to a running service from outside, as a customer's program would.
 SPEAKS_AS_A_CALLER = {"simulate"}
-# Writes to other people's services as the interface does, and judges their answers.
-SPEAKS_TO_DESTINATIONS = {"delivery"}
+# Reads and writes what other systems say, in their spelling, and judges their answers.
+SPEAKS_WITH_OTHERS = {"delivery", "networks", "decoders"}
 
 
 def the_wire_stays_in_api(name: str, tree: ast.Module) -> Iterator[str]:
@@ -184,11 +185,11 @@ def the_wire_stays_in_api(name: str, tree: ast.Module) -> Iterator[str]:
             yield f"line {line}: imports {target}"
     if room(name) in SPEAKS_AS_A_CALLER:
         return
-    if room(name) not in SPEAKS_TO_THE_OPERATOR | SPEAKS_TO_DESTINATIONS:
+    if room(name) not in SPEAKS_TO_THE_OPERATOR | SPEAKS_WITH_OTHERS:
         for text in texts(tree):
             if CAMEL.fullmatch(text.value):
                 yield f"line {text.lineno}: the interface's spelling {text.value!r}"
-    if room(name) not in SPEAKS_TO_DESTINATIONS:
+    if room(name) not in SPEAKS_WITH_OTHERS:
         yield from statuses_in(tree)
 
 

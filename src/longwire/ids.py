@@ -52,4 +52,6 @@ def delivery_id(connector_number: int, seq: int) -> str:
 def delivery_key(delivery_id: str) -> tuple[int, int] | None:
     """Connector number and `seq` out of such a name."""
     found = _DELIVERY_ID.fullmatch(delivery_id)
-    return (int(found[1], 16), int(found[2], 16)) if found else None
+    key = (int(found[1], 16), int(found[2], 16)) if found else None
+    # What no database could keep is the name of nothing.
+    return key if key and max(key) < 2**63 else None

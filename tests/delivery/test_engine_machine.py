@@ -27,7 +27,6 @@ from hypothesis.stateful import (
 )
 
 from longwire import metrics
-from longwire.app import open_database, prepare
 from longwire.clock import DAY, SECOND, Clock, Moment
 from longwire.delivery import engine, operate, policy
 from longwire.delivery.destinations.base import Delivered, Refused, Unreachable
@@ -36,6 +35,7 @@ from longwire.errors import Conflict, NotFound
 from longwire.identity import groups, tokens
 from longwire.ids import delivery_id
 from longwire.model import SYSTEM, Actor, Connector
+from longwire.opening import open_database, prepare
 from longwire.settings import Settings
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store

@@ -1,0 +1,207 @@
+"""The program inside a sandbox process: runs codecs, and answers with what they returned.
+
+It is started by its path, with the limits as arguments, and knows nothing of the rest of the
+service; its standard input is the socket to whoever started it. A request is a source and a call,
+an answer is one JSON object:
+
+    {"value": …}                     what the codec returned
+    {"thrown": text, "stack": text}  what it threw instead, when it was loaded or when it was called
+    {"stopped": "time" | "size"}     why it was not allowed to finish
+
+Every call gets an engine that has run nothing but the source, and that is thrown away afterwards: no
+call can leave anything behind for another one. The engine for the next call of the same source is
+made as soon as the answer is out.
+
+The engine keeps its time limit while it runs JavaScript, but not everywhere: a few of its built-in
+loops never look at the clock, and the text of an exception is made after the limit was lifted. So
+the kernel watches, too. When the processor time of a request is used up for good, a signal that
+nobody handles ends this process.
+"""
+
+import json
+import resource
+import signal
+import socket
+import struct
+import sys
+from collections import OrderedDict
+from typing import Any, Final, Protocol
+
+import quickjs  # type: ignore[import-untyped]
+
+LENGTHS: Final = struct.Struct("!II")
+LENGTH: Final = struct.Struct("!I")
+READY: Final = b"."
+
+SPARES_MAX: Final = 32
+STACK_BYTES_MAX: Final = 512 * 1024
+# All engines together, and the interpreter itself, which takes about 100 MiB of addresses.
+ADDRESSES_BYTES_MAX: Final = 1024 * 1024 * 1024
+OPEN_FILES_MAX: Final = 16
+# What the kernel grants beyond the engine's own limit, for loading, calling, and telling of it.
+PROCESSOR_TIME_FACTOR: Final = 3
+
+# Runs before the codec does, so what it takes from the language is as it should be. It answers with
+# text only, and `__proto__: null` keeps what a codec adds to all objects out of that text.
+RUNNER: Final = """
+(function () {
+  "use strict";
+  const { stringify, parse } = JSON;
+  const DateOf = Date, TextOf = String, ErrorOf = Error;
+  const isView = ArrayBuffer.isView, listOf = Array.from;
+  const silence = () => {};
+  globalThis.console = {
+    log: silence, info: silence, warn: silence, error: silence, debug: silence, trace: silence,
+  };
+
+  const decode = ({ bytes, port, at }) => {
+    if (typeof decodeUplink === "function")
+      return decodeUplink({ bytes, fPort: port, recvTime: new DateOf(at), variables: {} });
+    if (typeof Decode === "function") return { data: Decode(port, bytes, {}) };
+    return { data: Decoder(bytes, port) };
+  };
+  const sent = (bytes) => (isView(bytes) ? listOf(bytes) : bytes);
+  const encode = ({ data, port }) => {
+    if (typeof encodeDownlink === "function") {
+      const { bytes, fPort, errors } = encodeDownlink({ data, fPort: port, variables: {} });
+      return { __proto__: null, bytes: sent(bytes), port: fPort, errors };
+    }
+    if (typeof Encode === "function") return { bytes: sent(Encode(port, data, {})) };
+    return { bytes: sent(Encoder(data, port)) };
+  };
+  const check = () => ({
+    __proto__: null,
+    decodes: typeof decodeUplink === "function" || typeof Decode === "function"
+      || typeof Decoder === "function",
+    encodes: typeof encodeDownlink === "function" || typeof Encode === "function"
+      || typeof Encoder === "function",
+  });
+  const verbs = { __proto__: null, decode, encode, check };
+
+  const textOf = (error) => {
+    try {
+      return error instanceof ErrorOf ? `${error.name}: ${error.message}` : TextOf(error);
+    } catch {
+      return "something that cannot be read";
+    }
+  };
+  const stackOf = (error) => {
+    try {
+      return error instanceof ErrorOf ? TextOf(error.stack) : "";
+    } catch {
+      return "";
+    }
+  };
+
+  return (text) => {
+    try {
+      const call = parse(text);
+      return stringify({ __proto__: null, value: verbs[call.verb](call) });
+    } catch (error) {
+      return stringify({ __proto__: null, thrown: textOf(error), stack: stackOf(error) });
+    }
+  };
+})()
+"""
+
+
+class Engine(Protocol):
+    """The part of `quickjs.Context` that is used here. It belongs to the thread that made it."""
+
+    def eval(self, code: str) -> Any: ...
+    def set_time_limit(self, limit: float) -> None: ...
+    def set_memory_limit(self, limit: int) -> None: ...
+    def set_max_stack_size(self, limit: int) -> None: ...
+
+
+class World:
+    """An engine that has loaded a codec and was not asked anything yet."""
+
+    def __init__(self, source: str, time_s_max: float, memory_bytes_max: int) -> None:
+        engine: Engine = quickjs.Context()
+        engine.set_memory_limit(memory_bytes_max)
+        engine.set_max_stack_size(STACK_BYTES_MAX)
+        self._run = engine.eval(RUNNER)
+        engine.set_time_limit(time_s_max)
+        self._fault: str | None = None
+        try:
+            # The value of a script is that of its last statement, and not every value can be had.
+            engine.eval(f"{source}\nvoid 0;")
+        except quickjs.JSException as error:
+            self._fault = _fault(error)
+
+    def answer(self, call: str) -> str:
+        if self._fault is not None:
+            return self._fault
+        try:
+            answer: str = self._run(call)
+        except quickjs.JSException as error:
+            return _fault(error)
+        except TypeError:
+            return json.dumps({"thrown": "a value that cannot be read", "stack": ""})
+        return answer
+
+
+def _fault(error: Exception) -> str:
+    """What got past the runner: faults of loading, and those that no script can catch."""
+    text, _, stack = str(error).partition("\n")
+    if text == "InternalError: interrupted":
+        return json.dumps({"stopped": "time"})
+    return json.dumps({"thrown": text, "stack": stack})
+
+
+def main() -> None:
+    time_s_max, memory_bytes_max = float(sys.argv[1]), int(sys.argv[2])
+    result_bytes_max = int(sys.argv[3])
+    _confine()
+    spares: OrderedDict[bytes, World] = OrderedDict()
+    line = socket.socket(fileno=0)
+    line.sendall(READY)
+    while (head := _read(line, LENGTHS.size)) is not None:
+        source_length, call_length = LENGTHS.unpack(head)
+        source, call = _read(line, source_length), _read(line, call_length)
+        if source is None or call is None:
+            return
+        _watch(time_s_max * PROCESSOR_TIME_FACTOR)
+        text = source.decode()
+        world = spares.pop(source, None) or World(text, time_s_max, memory_bytes_max)
+        answer = world.answer(call.decode()).encode(errors="replace")
+        if len(answer) > result_bytes_max:
+            answer = b'{"stopped":"size"}'
+        line.sendall(LENGTH.pack(len(answer)) + answer)
+        del world
+        _watch(time_s_max * PROCESSOR_TIME_FACTOR)
+        spares[source] = World(text, time_s_max, memory_bytes_max)
+        if len(spares) > SPARES_MAX:
+            spares.popitem(last=False)
+        _watch(0)
+
+
+def _confine() -> None:
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for limit, number in (
+        (resource.RLIMIT_AS, ADDRESSES_BYTES_MAX),
+        (resource.RLIMIT_NOFILE, OPEN_FILES_MAX),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(limit, (number, number))
+
+
+def _watch(processor_s: float) -> None:
+    signal.setitimer(signal.ITIMER_PROF, processor_s)
+
+
+def _read(line: socket.socket, length: int) -> bytes | None:
+    content = bytearray()
+    while len(content) < length:
+        piece = line.recv(length - len(content))
+        if not piece:
+            return None
+        content += piece
+    return bytes(content)
+
+
+if __name__ == "__main__":
+    main()

@@ -129,6 +129,7 @@ def test_the_operator_finds_every_metric_with_its_labels(tmp_path):
     instruments = Instruments()
     instruments.answered("/group", "GET", 200, 0.1)
     instruments.tried("http", "delivered", 0.1)
+    instruments.nonsense("vendor")
     instruments.text(
         open_database(tmp_path), records_waiting=0, is_ready=True, backlog=Backlog(0, 0, 0, 0, None)
     )

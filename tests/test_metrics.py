@@ -41,6 +41,10 @@ DELIVERY_TOTALS = [
     )
     for end in ends
 ]
+NETWORK_TOTALS = [
+    *("totalDeviceVendorUplink", "totalDeviceVendorDownlink"),
+    *("totalVendorDataMessage", "totalVendorDataAdvancedMessage"),
+]
 NONE = dict.fromkeys(KINDS, 0)
 EIGHT: Moment = 1_800_000_000 * SECOND + 8 * HOUR - 1_800_000_000 * SECOND % DAY
 
@@ -111,7 +115,8 @@ class Ledger:
     def totals(self, begin: Moment, end: Moment) -> Body:
         kinds = Counter(kind for _, kind, _ in self.within(begin, end))
         totals = {TOTALS[kind]: kinds[kind] for kind in KINDS}
-        nothing = dict.fromkeys(DELIVERY_TOTALS, 0)  # there is no connector
+        # There is no connector, and no network calls.
+        nothing = dict.fromkeys([*DELIVERY_TOTALS, *NETWORK_TOTALS], 0)
         return {**totals, **nothing, "totalDeviceMessage": sum(kinds.values())}
 
     def active(self, begin: Moment, end: Moment) -> set[str]:

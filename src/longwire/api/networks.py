@@ -5,7 +5,7 @@ a message means is the business of `networks`; here it becomes a unit for `inges
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
@@ -30,10 +30,35 @@ from longwire.store.database import Database
 from longwire.store.devices import Found
 
 GROUP_TOKEN = "the token of a group"
-VENDOR_KINDS = ("data", "dataAdvanced", "status", "acknowledge", "error")
 STORED = b'{"message":"stored"}'
 
 _RULE = "for devices of the group and below"
+_HEARD: Mapping[str, Any] = {"device": "1FD48BE", "time": 1_794_731_400}
+_VENDOR: Mapping[str, Mapping[str, Any]] = {
+    "data": {**_HEARD, "data": "0a1b2c3d", "seqNumber": 16, "ack": False},
+    "dataAdvanced": {
+        **_HEARD,
+        "seqNumber": 16,
+        "linkQuality": 2,
+        "computedLocation": {"lat": 51.95, "lng": 4.14, "radius": 7_800, "source": 2, "status": 1},
+    },
+    "status": {**_HEARD, "seqNumber": 17, "batt": 3.1, "temp": 21.5},
+    "acknowledge": {**_HEARD, "infoCode": 0, "infoMessage": "Acked", "downlinkAck": True},
+    "error": {**_HEARD, "severity": "WARN", "info": "No message received since yesterday"},
+}
+_CHIRPSTACK: Mapping[str, Any] = {
+    "deviceInfo": {"devEui": "0101010101010101"},
+    "time": "2026-11-15T08:30:00.123456789+00:00",
+    "fCnt": 16,
+    "fPort": 2,
+    "data": "ChssPQ==",
+    "rxInfo": [{"gatewayId": "0016c001f153a14c", "rssi": -57, "snr": 10.5}],
+}
+_TTN: Mapping[str, Any] = {
+    "end_device_ids": {"device_id": "crane", "dev_eui": "0202020202020202"},
+    "received_at": "2026-11-15T08:30:00.123456789Z",
+    "uplink_message": {"f_port": 2, "f_cnt": 16, "frm_payload": "ChssPQ=="},
+}
 _BY_NAME: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}
 _COUNTERS = {
     "vendor_uplink": "device_vendor_uplink",
@@ -84,7 +109,14 @@ class NetworkEndpoints:
         return known
 
     def routes(self) -> list[PlainRoute]:
-        def route(path: str, network: str, read: Read, summary: str) -> PlainRoute:
+        def route(
+            path: str,
+            network: str,
+            read: Read,
+            summary: str,
+            example: Mapping[str, Any],
+            parameters: Sequence[dict[str, Any]] = (),
+        ) -> PlainRoute:
             handler: Callable[[Request, bytes], Awaitable[Response]] = partial(
                 self.take, network, read
             )
@@ -95,7 +127,7 @@ class NetworkEndpoints:
                 needs=GROUP_TOKEN,
                 rule=_RULE,
                 tag="Networks",
-                document=network_document(summary),
+                document=network_document(summary, example, parameters),
             )
 
         return [
@@ -105,20 +137,33 @@ class NetworkEndpoints:
                     "vendor",
                     partial(_read_vendor, kind),
                     f"Take a message of the vendor's network: {kind}",
+                    example,
                 )
-                for kind in VENDOR_KINDS
+                for kind, example in _VENDOR.items()
             ),
             route(
                 "/network/chirpstack",
                 "chirpstack",
                 _read_chirpstack,
                 "Take an event of ChirpStack's HTTP integration",
+                _CHIRPSTACK,
+                [
+                    {
+                        "name": "event",
+                        "in": "query",
+                        "required": True,
+                        "description": "What the message is; ChirpStack adds it.",
+                        "schema": {"type": "string", "enum": list(chirpstack.EVENTS)},
+                        "example": "up",
+                    }
+                ],
             ),
             route(
                 "/network/ttn",
                 "ttn",
                 _read_ttn,
                 "Take a message of a webhook of The Things Stack",
+                _TTN,
             ),
         ]
 

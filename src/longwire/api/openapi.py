@@ -42,6 +42,7 @@ _TAGS = {
     "Records": "What devices said: data, events, geolocations and telemetry.",
     "Connectors": "Where what devices say is forwarded to, and what became of it.",
     "Metrics": "Counters of a group.",
+    "Networks": "What networks call when they have heard a device, with the token of a group.",
     "Service": "How the service is doing.",
 }
 
@@ -106,6 +107,17 @@ def document(routes: Sequence[Route | PlainRoute], limits: InputLimits, version:
                     "scheme": "basic",
                     "description": "Client id and secret, for the token endpoint only.",
                 },
+                "groupToken": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "`Authorization: Bearer <token of a group>`, for networks only.",
+                },
+                "groupTokenInQuery": {
+                    "type": "apiKey",
+                    "in": "query",
+                    "name": "token",
+                    "description": "The token of a group, where a network can send no header.",
+                },
             },
         },
     }
@@ -163,24 +175,21 @@ def plain_document(summary: str, media_type: str, *, statuses: Mapping[int, str]
     }
 
 
-def network_document(summary: str) -> Json:
+def network_document(
+    summary: str, example: Mapping[str, Any], parameters: Sequence[Json] = ()
+) -> Json:
     """The entry of what a network calls: any body it sends, with the token of a group."""
-    anything: Json = {"schema": {"type": "object"}}
+    anything: Json = {
+        "schema": {"type": "object", "properties": {name: {} for name in example}},
+        "example": example,
+    }
     return {
         "summary": summary,
-        "description": "Send the token of the group as bearer, or as `?token=`. The device is found"
-        " by the network's own id, in that group or below it. The answer comes when what the"
-        " message says is on the disk; the same message sent again is stored once.",
-        "security": [{"bearer": []}],
-        "parameters": [
-            {
-                "name": "token",
-                "in": "query",
-                "required": False,
-                "description": "The token of the group, where no header can be sent.",
-                "schema": {"type": "string"},
-            }
-        ],
+        "description": "The device is found by the network's own id, in the group of the token or"
+        " below it. The answer comes when what the message says is on the disk; the same message"
+        " sent again is stored once. A message without a body is read from the query.",
+        "security": [{"groupToken": []}, {"groupTokenInQuery": []}],
+        **({"parameters": list(parameters)} if parameters else {}),
         "requestBody": {
             "required": False,
             "content": {
@@ -189,12 +198,9 @@ def network_document(summary: str) -> Json:
             },
         },
         "responses": {
-            "200": {
-                "description": "Stored; or what to send to the device.",
-                "content": {"application/json": {"schema": {"type": "object"}}},
-            }
-        }
-        | _problems([400, 401, 404, 408, 413, 431, 503]),
+            "200": _json_response("Stored; or what to send to the device.", {"type": "object"}),
+            **_problems([400, 401, 404, 408, 413, 431, 503]),
+        },
     }
 
 

@@ -12,7 +12,7 @@ PAYLOAD_BYTES_MAX = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What a payload says. The values are JSON: no NaN, no number beyond 64 bits, no deep nesting."""
+    """What a payload says. The values are JSON, without large numbers or deep nesting."""
 
     values: dict[str, Any]
     warnings: tuple[str, ...] = ()

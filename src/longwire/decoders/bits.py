@@ -10,8 +10,8 @@
     order      = "big-endian" | "little-endian"; big-endian when left out, or left empty
     bit offset = 0 to 7, where reading begins in the first byte; 7, its highest bit, when left out
 
-Bits are numbered from 7, the highest of a byte, down to 0. A field without a byte index stands where
-the field before it leads:
+Bits are numbered from 7, the highest of a byte, down to 0. A field without a byte index stands
+where the field before it leads:
 
 - the first field at byte 0;
 - a `bool` in the last byte that the field before it touched, so that flags share a byte;

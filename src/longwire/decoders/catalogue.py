@@ -22,8 +22,8 @@ KINDS: dict[str, Callable[[str], Decoder]] = {
 def decoder_of(kind: str, source: str) -> Decoder:
     """The decoder of that kind and source, or `BadDecoder`. Safe in any thread.
 
-    A new JavaScript source is tried in a sandbox, which takes a few milliseconds; `Unavailable` when
-    no sandbox can be had.
+    A new JavaScript source is tried in a sandbox, which takes a few milliseconds; `Unavailable`
+    when no sandbox can be had.
     """
     make = KINDS.get(kind)
     if make is None:

@@ -63,10 +63,11 @@ class _Answer(msgspec.Struct):
 class _Failure(Exception):
     """The codec has not done what it was asked; why, and where if that is known."""
 
-    def __init__(self, reason: str, line: int = 1, column: int = 1) -> None:
-        super().__init__(reason)
-        self.line = line
-        self.column = column
+    def __init__(self, reason: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(reason if line is None else f"{reason} (line {line})")
+        self.reason = reason
+        self.line = line or 1
+        self.column = column or 1
 
 
 class JavaScriptDecoder:
@@ -81,7 +82,7 @@ class JavaScriptDecoder:
         except NoSandbox as error:
             raise Unavailable(f"The codec cannot be tried now: {error}.") from error
         except _Failure as failure:
-            raise BadDecoder(str(failure), failure.line, failure.column) from None
+            raise BadDecoder(failure.reason, failure.line, failure.column) from None
         if not isinstance(found, dict) or not found.get("decodes"):
             raise BadDecoder("the codec defines no function decodeUplink, Decode or Decoder")
         self.encodes = bool(found.get("encodes"))
@@ -112,14 +113,13 @@ class JavaScriptDecoder:
         rest_s = self._rests_until_s - time.monotonic()
         if rest_s > 0:
             raise _Failure(f"the codec ran out of time lately, and rests for {rest_s:.1f} s more")
-        begun = time.monotonic()
         try:
             answer = _read(self._sandboxes.ask(self._source, _written(call)))
         except SandboxDied as died:
             self._rest(died.spent_s)
             raise _Failure("the codec ran out of time or memory, and was ended") from None
         if answer.stopped == "time":
-            self._rest(time.monotonic() - begun)
+            self._rest(self._sandboxes.limits.processor_s_max)
             raise _Failure("the codec ran out of time")
         if answer.stopped is not None:
             raise _Failure("the codec returned too much")
@@ -135,8 +135,8 @@ def _source_bytes(source: str) -> bytes:
     # The engine takes a zero for the end of the text.
     before_zero, zero, _ = source.partition("\0")
     if zero:
-        line = before_zero.count("\n") + 1
-        raise BadDecoder("the codec has a zero character", line, len(before_zero) % 1_000 + 1)
+        line, column = before_zero.count("\n") + 1, len(before_zero.rpartition("\n")[2]) + 1
+        raise BadDecoder("the codec has a zero character", line, column)
     try:
         content = source.encode()
     except UnicodeEncodeError:
@@ -188,9 +188,8 @@ def _thrown(text: str, stack: str) -> _Failure:
         # When there is no memory left for an error, the engine throws null.
         return _Failure("the codec threw null, or ran out of memory")
     place = PLACE.search(stack)
-    line, column = (int(place[1]), int(place[2])) if place else (1, 1)
-    where = f" in line {line}" if place else ""
-    return _Failure(f"the codec failed{where}: {_cut(text)}", line, column)
+    line, column = (int(place[1]), int(place[2])) if place else (None, None)
+    return _Failure(f"the codec failed: {_cut(text)}", line, column)
 
 
 def _decoded(returned: Any) -> Decoded:

@@ -30,6 +30,7 @@ START_S_MAX = 20.0
 # other things must not make a codec fail.
 ANSWER_S_MAX = 5.0
 PLACE_WAIT_S_MAX = 5.0
+PIECE_BYTES_MAX = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class Sandbox:
                         str(limits.memory_bytes_max),
                         str(limits.result_bytes_max),
                     ],
-                    stdin=theirs,
+                    stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                     env={},
@@ -84,7 +85,7 @@ class Sandbox:
                 self._line.close()
                 raise NoSandbox(f"no sandbox can be started: {error.strerror}") from error
         try:
-            self._read(len(READY))
+            self._more(b"", len(READY))
         except OSError as error:
             self.stop()
             raise NoSandbox("the sandbox does not start") from error
@@ -95,10 +96,7 @@ class Sandbox:
         begun = time.monotonic()
         try:
             self._line.sendall(LENGTHS.pack(len(source), len(call)) + source + call)
-            (length,) = LENGTH.unpack(self._read(LENGTH.size))
-            if length > self._answer_bytes_max:
-                raise OSError("an answer that no sandbox gives")
-            return self._read(length)
+            return self._answer()
         except OSError as error:
             raise SandboxDied(time.monotonic() - begun) from error
 
@@ -107,10 +105,17 @@ class Sandbox:
         self._process.kill()
         self._process.wait()
 
-    def _read(self, length: int) -> bytes:
-        content = self._line.recv(length)
+    def _answer(self) -> bytes:
+        content = self._more(b"", LENGTH.size)
+        (length,) = LENGTH.unpack_from(content)
+        if length > self._answer_bytes_max:
+            raise OSError("an answer that no sandbox gives")
+        return self._more(content, LENGTH.size + length)[LENGTH.size :]
+
+    def _more(self, content: bytes, length: int) -> bytes:
+        """At least so much. Nothing is read too far: after an answer, the process waits."""
         while len(content) < length:
-            piece = self._line.recv(length - len(content))
+            piece = self._line.recv(PIECE_BYTES_MAX)
             if not piece:
                 raise ConnectionResetError
             content += piece
@@ -121,7 +126,7 @@ class Sandboxes:
     """Answers any thread. Starts its processes when they are needed."""
 
     def __init__(self, limits: Limits | None = None, count: int = PROCESSES_MAX) -> None:
-        self._limits = limits or Limits()
+        self.limits = limits or Limits()
         # First in, first out: the place that rested longest has the next engine ready.
         self._places: queue.SimpleQueue[Sandbox | None] = queue.SimpleQueue()
         self._count = count
@@ -144,7 +149,7 @@ class Sandboxes:
                     return answer
                 sandbox.stop()
                 sandbox = None
-            sandbox = Sandbox(self._limits)
+            sandbox = Sandbox(self.limits)
             answer = sandbox.ask(source, call)
             return answer
         finally:

@@ -8,9 +8,9 @@ an answer is one JSON object:
     {"thrown": text, "stack": text}  what it threw instead, when it was loaded or when it was called
     {"stopped": "time" | "size"}     why it was not allowed to finish
 
-Every call gets an engine that has run nothing but the source, and that is thrown away afterwards: no
-call can leave anything behind for another one. The engine for the next call of the same source is
-made as soon as the answer is out.
+Every call gets an engine that has run nothing but the source, and that is thrown away afterwards:
+no call can leave anything behind for another one. The engine for the next call of the same source
+is made as soon as the answer is out.
 
 The engine keeps its time limit while it runs JavaScript, but not everywhere: a few of its built-in
 loops never look at the clock, and the text of an exception is made after the limit was lifted. So
@@ -34,6 +34,7 @@ LENGTH: Final = struct.Struct("!I")
 READY: Final = b"."
 
 SPARES_MAX: Final = 32
+PIECE_BYTES_MAX: Final = 64 * 1024
 STACK_BYTES_MAX: Final = 512 * 1024
 # All engines together, and the interpreter itself, which takes about 100 MiB of addresses.
 ADDRESSES_BYTES_MAX: Final = 1024 * 1024 * 1024
@@ -157,11 +158,8 @@ def main() -> None:
     spares: OrderedDict[bytes, World] = OrderedDict()
     line = socket.socket(fileno=0)
     line.sendall(READY)
-    while (head := _read(line, LENGTHS.size)) is not None:
-        source_length, call_length = LENGTHS.unpack(head)
-        source, call = _read(line, source_length), _read(line, call_length)
-        if source is None or call is None:
-            return
+    while (request := _request(line)) is not None:
+        source, call = request
         _watch(time_s_max * PROCESSOR_TIME_FACTOR)
         text = source.decode()
         world = spares.pop(source, None) or World(text, time_s_max, memory_bytes_max)
@@ -193,14 +191,19 @@ def _watch(processor_s: float) -> None:
     signal.setitimer(signal.ITIMER_PROF, processor_s)
 
 
-def _read(line: socket.socket, length: int) -> bytes | None:
-    content = bytearray()
+def _request(line: socket.socket) -> tuple[bytes, bytes] | None:
+    """Source and call, or nothing when there is nobody left to ask."""
+    content = b""
+    length = LENGTHS.size
     while len(content) < length:
-        piece = line.recv(length - len(content))
+        piece = line.recv(PIECE_BYTES_MAX)
         if not piece:
             return None
         content += piece
-    return bytes(content)
+        if length == LENGTHS.size and len(content) >= length:
+            length += sum(LENGTHS.unpack_from(content))
+    call_at = LENGTHS.size + LENGTHS.unpack_from(content)[0]
+    return content[LENGTHS.size : call_at], content[call_at:]
 
 
 if __name__ == "__main__":

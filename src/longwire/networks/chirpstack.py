@@ -224,3 +224,4 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Heard]] = {
     "log": _log,
     "integration": _integration,
 }
+EVENTS = tuple(_READERS)

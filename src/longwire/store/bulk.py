@@ -15,7 +15,7 @@ from sqlalchemy.dialects import postgresql
 from longwire.store.database import Tx
 
 # A few sizes, so that a few prepared statements serve every number of rows.
-_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 _SIZE_MAX = _SIZES[-1]
 
 

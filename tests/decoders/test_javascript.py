@@ -1,0 +1,410 @@
+"""Codecs of customers: what they may say, that none can do harm, and that none remembers."""
+
+import json
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from longwire.decoders import processes
+from longwire.decoders.base import BadDecoder, CannotDecode, CannotEncode, Decoded, Encoded
+from longwire.decoders.javascript import JavaScriptDecoder
+from longwire.decoders.processes import Limits, NoSandbox, Sandboxes
+from longwire.errors import Unavailable
+from tests.decoders.codecs import PULSE_METER, PULSE_METER_TURNED, ROOM_SENSOR, SOIL_PROBE
+
+NOON = 1_767_268_800_000_000
+# Far above the promise, so that a busy machine does not fail the test.
+CALL_S_MAX = 10.0
+
+
+def codec(body, **options):
+    return JavaScriptDecoder(f"function decodeUplink(input) {{ {body} }}", **options)
+
+
+def decoded(source, payload="", port=1):
+    return JavaScriptDecoder(source).decode(bytes.fromhex(payload), port, NOON)
+
+
+# What codecs say.
+
+
+@pytest.mark.parametrize(
+    "source, payload, port, values",
+    [
+        (
+            SOIL_PROBE,
+            "8cf3ff38012c0064",
+            2,
+            {
+                "battery": 3.315,
+                "soil_temperature": -2.0,
+                "soil_moisture": 30,
+                "conductivity": 100,
+                "alarm": True,
+                "received": "2026-01-01T12:00:00.000Z",
+            },
+        ),
+        (
+            ROOM_SENSOR,
+            "01ff380237",
+            5,
+            {"temperature": -20, "humidity": 55} | {"seen": 1, "rounds": 2},
+        ),
+        (ROOM_SENSOR, "05013e6162", 5, {"motion": 1, "label": "AB", "seen": 1, "rounds": 2}),
+        (PULSE_METER, "ffffffff", 7, {"port": 7, "pulses": 4294967295}),
+        (PULSE_METER_TURNED, "09", 7, {"port": 7, "first": 9}),
+        (PULSE_METER_TURNED, "09", None, {"port": None, "first": 9}),
+    ],
+)
+def test_a_codec_runs_as_it_is(source, payload, port, values):
+    found = decoded(source, payload, port)
+    assert found == Decoded(values, ())
+
+
+def test_warnings_are_passed_on():
+    found = decoded(SOIL_PROBE, "0aef00c8012c0064", 2)
+    assert found.warnings == ("battery is low",)
+
+
+@pytest.mark.parametrize(
+    "source, payload, port, reason",
+    [
+        (SOIL_PROBE, "00", 2, "the codec says: 8 bytes expected, got 1"),
+        (SOIL_PROBE, "00", 9, "the codec says: unknown port 9"),
+        (ROOM_SENSOR, "ff", 1, "the codec failed: Error: unknown type 0xff at 0 (line 27)"),
+    ],
+)
+def test_a_codec_may_refuse_a_payload(source, payload, port, reason):
+    with pytest.raises(CannotDecode) as caught:
+        decoded(source, payload, port)
+    assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize(
+    "source, values, port, encoded",
+    [
+        (SOIL_PROBE, {"interval": 600}, None, Encoded(b"\x01\x02\x58", 3)),
+        (PULSE_METER, {"reset": True}, 5, Encoded(b"\x01", 5)),
+        (PULSE_METER_TURNED, {"value": 8}, 5, Encoded(b"\x05\x08", 5)),
+    ],
+)
+def test_a_codec_encodes(source, values, port, encoded):
+    assert JavaScriptDecoder(source).encode(values, port) == encoded
+
+
+DECODES = "function decodeUplink() { return {data: {}} }\n"
+
+
+@pytest.mark.parametrize(
+    "source, values, reason",
+    [
+        (SOIL_PROBE, {"interval": 0}, "the codec says: interval must be"),
+        (SOIL_PROBE, {"interval": object()}, "not JSON"),
+        (SOIL_PROBE, {"interval": "x" * 70_000}, "more than"),
+        (ROOM_SENSOR, {}, "defines no function encodeDownlink"),
+        (DECODES + "function encodeDownlink() {}", {}, "the codec failed"),
+        (DECODES + "function encodeDownlink() { return {} }", {}, "no bytes"),
+        (DECODES + "function encodeDownlink() { return {bytes: [256]} }", {}, "no bytes"),
+        (DECODES + "function encodeDownlink() { return {bytes: [1.5]} }", {}, "no bytes"),
+        (DECODES + "function encodeDownlink() { return {bytes: [true]} }", {}, "no bytes"),
+        (DECODES + "function encodeDownlink() { return {bytes: [1], fPort: 999} }", {}, "a port"),
+        (DECODES + "function Encode() { return Array(5000).fill(1) }", {}, "more than 4096 bytes"),
+        (DECODES + "function Encoder() { while (true); }", {}, "out of time"),
+    ],
+)
+def test_what_cannot_be_sent_is_refused(source, values, reason):
+    with pytest.raises(CannotEncode, match=reason):
+        JavaScriptDecoder(source).encode(values, 1)
+
+
+# What is checked when a codec is saved.
+
+
+@pytest.mark.parametrize(
+    "source, reason, line, column",
+    [
+        ("", "defines no function", 1, 1),
+        ("function decodeDownlink() {}", "defines no function", 1, 1),
+        ("var decodeUplink = 1;", "defines no function", 1, 1),
+        ("function decodeUplink() {\n  let a = ;\n}", "SyntaxError: unexpected token", 2, 11),
+        ("\nmissing.call();", "ReferenceError: missing", 2, 1),
+        ("function decodeUplink() {}\nthrow new Error('no');", "Error: no", 2, 11),
+        ("import x from 'y';", "SyntaxError", 1, 8),
+        ("while (true);", "out of time", 1, 1),
+        ("var a = []; while (true) a.push('x'.repeat(1000) + a.length);", "memory|time", 1, 1),
+        ("(function f() { f(); })();", "stack", 1, None),
+        ("throw null", "threw null", 1, 1),
+        ("throw {toString() { while (true); }}", "ended", 1, 1),
+        ("var a;\n b\0", "zero character", 2, 3),
+        ("'\ud800'", "not Unicode", 1, 1),
+        ("/*" + "x" * 200_000, "more than", 1, 1),
+    ],
+)
+def test_a_codec_that_cannot_be_used_is_refused_with_its_place(source, reason, line, column):
+    with pytest.raises(BadDecoder, match=reason) as caught:
+        JavaScriptDecoder(source)
+    assert caught.value.line == line
+    assert column is None or caught.value.column == column
+
+
+# What a codec returns that is not what it ought to be.
+
+
+@pytest.mark.parametrize(
+    "body, values",
+    [
+        ("return {data: {a: NaN, b: -Infinity, c: undefined, d: () => 1}}", {"a": None, "b": None}),
+        ("return {data: {a: [undefined, -0, 1e21, 1e20]}}", {"a": [None, 0, 1e21, 1e20]}),
+        ("return {data: {a: new Date(0)}}", {"a": "1970-01-01T00:00:00.000Z"}),
+        ("return {data: {get a() { return 1 }, toJSON() { return {b: 2} }}}", {"b": 2}),
+        ("return {data: new Proxy({a: 1}, {})}", {"a": 1}),
+        ("return new Proxy({}, {get: (_, name) => name === 'data' ? {a: 1} : undefined})", None),
+        ("return {data: {'\\u0000': '\\u0000\\ud83d\\ude00'}}", {"\0": "\0\N{GRINNING FACE}"}),
+        ("return {data: {__proto__: null, a: 1}}", {"a": 1}),
+        ("return {data: JSON.parse('{\"__proto__\": 1}')}", {"__proto__": 1}),
+        ("Object.prototype.toJSON = () => ({data: {a: 1}}); return 1", None),
+        ("JSON.stringify = () => '{}'; Date = null; return {data: {a: 1}}", {"a": 1}),
+        ("globalThis.decodeUplink = null; return {data: {a: typeof this}}", {"a": "object"}),
+        (
+            "return {data: {a: [typeof require, typeof process, typeof std, typeof os, "
+            "typeof fetch, typeof setTimeout, typeof Worker].join()}}",
+            {"a": ",".join(["undefined"] * 7)},
+        ),
+    ],
+)
+def test_what_is_odd_becomes_json(body, values):
+    decoder = codec(body)
+    if values is None:
+        with pytest.raises(CannotDecode):
+            decoder.decode(b"", 1, NOON)
+    else:
+        found = decoder.decode(b"", 1, NOON)
+        assert found.values == values
+        json.dumps(found.values, allow_nan=False).encode()
+
+
+@pytest.mark.parametrize("said", ["'low'", "['low']", "['low', 1, null, {a: 1}]", "{a: 'low'}"])
+def test_warnings_are_texts_whatever_they_were(said):
+    found = codec(f"return {{data: {{}}, warnings: {said}}}").decode(b"", 1, NOON)
+    assert "low" in found.warnings[0]
+    assert all(isinstance(each, str) for each in found.warnings)
+
+
+def test_of_what_a_codec_says_only_the_beginning_is_repeated():
+    long = codec("return {data: {}, warnings: Array(100).fill('x\\n'.repeat(500))}")
+    found = long.decode(b"", 1, NOON)
+    assert len(found.warnings) == 16
+    assert {len(each) for each in found.warnings} == {200}
+
+
+HOSTILE = {
+    "nothing": "",
+    "null": "return null",
+    "number": "return 1",
+    "list as data": "return {data: [1]}",
+    "text as data": "return {data: 'x'}",
+    "a promise": "return (async () => ({data: {}}))()",
+    "big integer": "return {data: {a: 1n}}",
+    "cycle": "const a = {}; a.a = a; return {data: a}",
+    "half a character": "return {data: {a: '\\ud800'}}",
+    "other half": "return {data: {a: '\\udc00x'}}",
+    "half a character as a name": "return {data: {'\\udfff': 1}}",
+    "thirty-three levels": "let a = {}; for (let i = 0; i < 33; i++) a = {a}; return {data: a}",
+    "thousands of levels": "let a = []; for (let i = 0; i < 5000; i++) a = [a]; return {data: {a}}",
+    "long list": "return {data: {a: Array(300000).fill(1)}}",
+    "endless list": "return {data: {a: Array(4294967295)}}",
+    "long text": "return {data: {a: 'x'.repeat(300000)}}",
+    "long wide text": "return {data: {a: '\\u20ac'.repeat(100000)}}",
+    "very long text": "return {data: {a: 'x'.repeat(2 ** 29)}}",
+    "throw": "throw new TypeError('no')",
+    "throw null": "throw null",
+    "throw undefined": "throw undefined",
+    "throw a symbol": "throw Symbol('x')",
+    "throw what has no text": "throw {toString() { throw 1 }}",
+    "throw a trap": "throw new Proxy({}, {get() { throw 1 }, getPrototypeOf() { throw 2 }})",
+    "throw a long text": "throw 'x'.repeat(1000000)",
+    "throw half a character": "throw '\\ud800'",
+    "throw what never ends": "throw {toString() { while (true); }}",
+    "loop": "while (true);",
+    "loop behind a guard": "while (true) { try { while (true); } catch {} finally { continue } }",
+    "loop in a getter": "return {get data() { while (true); }}",
+    "loop in toJSON": "return {data: {toJSON() { while (true); }}}",
+    "loop in a proxy": "return {data: new Proxy({}, {ownKeys() { while (true); }})}",
+    "loop in a regular expression": "return {data: {a: /^(a+)+$/.test('a'.repeat(40) + '!')}}",
+    "loop in the engine": "[].join.call({length: 2 ** 53 - 1})",
+    "loop over nothing": "[].indexOf.call({length: 2 ** 53 - 1}, 1)",
+    "loop in the text of the loop's end": (
+        "Error.prototype.toString = () => { while (true); }; while (true);"
+    ),
+    "large numbers": "let a = 3n; while (true) a = a * a;",
+    "recursion": "return decodeUplink(input)",
+    "recursion in a sort": "const f = () => [2, 1].sort(f); f()",
+    "memory": "const a = []; while (true) a.push(new Uint8Array(100000));",
+    "memory, caught": "const a = []; while (true) try { a.push(a.slice(), 1) } catch {}",
+    "large buffer": "new ArrayBuffer(2 ** 31)",
+    "generator": "return {data: {a: [...(function* () { while (true) yield 1 })()]}}",
+    "wait": "Atomics.wait(new Int32Array(new SharedArrayBuffer(8)), 0, 0)",
+    "import": "return import('os')",
+    "eval": "return eval('while (true);')",
+    "errors that are a trap": "return {data: {}, errors: {length: 1e9}}",
+}
+
+
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_codec_ends_with_a_reason(body):
+    decoder = codec(body)
+    begun = time.monotonic()
+    with pytest.raises(CannotDecode) as caught:
+        decoder.decode(b"\x01", 1, NOON)
+    assert time.monotonic() - begun < CALL_S_MAX
+    assert 0 < len(caught.value.reason) < 300
+    caught.value.reason.encode()
+    # Whoever comes next notices nothing.
+    assert decoded(PULSE_METER_TURNED, "09", 7).values == {"port": 7, "first": 9}
+
+
+# What one call leaves behind for the next: nothing.
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "var n = 0; function decodeUplink() { return {data: {n: ++n}} }",
+        "let n = 0; const decodeUplink = () => ({data: {n: ++n}})",
+        "const all = []; function decodeUplink() { all.push(1); return {data: {n: all.length}} }",
+        "function decodeUplink() { globalThis.n = (globalThis.n || 0) + 1; return {data: {n}} }",
+        "function decodeUplink() { Array.prototype.n = ([].n || 0) + 1; return {data: {n: [].n}} }",
+        "function decodeUplink(i) { i.constructor.n = (Object.n || 0) + 1; "
+        "return {data: {n: Object.n}} }",
+        "function decodeUplink(i) { decodeUplink.n = (decodeUplink.n || 0) + 1; "
+        "return {data: {n: decodeUplink.n}} }",
+        "function decodeUplink() { const old = Math.max; Math.max = () => old() + 1; "
+        "return {data: {n: old === Math.max ? 2 : 1}} }",
+        "function decodeUplink() { JSON.stringify = JSON.parse = Object.freeze = null; "
+        "return {data: {n: 1}} }",
+        "function decodeUplink() { Promise.resolve().then(() => { globalThis.n = 2 }); "
+        "return {data: {n: globalThis.n || 1}} }",
+    ],
+)
+def test_a_call_knows_nothing_of_the_one_before(source):
+    first, second = JavaScriptDecoder(source), JavaScriptDecoder(source)
+    for decoder in (first, first, first, second, first, second):
+        assert decoder.decode(b"", 1, NOON).values == {"n": 1}
+
+
+@hypothesis_settings(max_examples=60, deadline=None)
+@given(st.sampled_from([SOIL_PROBE, ROOM_SENSOR, PULSE_METER]), st.binary(max_size=32))
+def test_any_payload_is_decoded_or_refused(source, payload):
+    try:
+        found = JavaScriptDecoder(source).decode(payload, 2, NOON)
+    except CannotDecode:
+        return
+    json.dumps(found.values, allow_nan=False).encode()
+
+
+@hypothesis_settings(max_examples=40, deadline=None)
+@given(st.text(max_size=60))
+def test_any_text_is_a_codec_or_refused(source):
+    with pytest.raises(BadDecoder):
+        JavaScriptDecoder(source)
+
+
+# Many threads, few processes.
+
+
+def test_many_threads_share_a_codec_and_get_their_own_answers():
+    echo = codec("return {data: {bytes: input.bytes, port: input.fPort}}")
+    ill = codec("if (input.bytes[0] % 2) throw null; [].join.call({length: 2 ** 53 - 1})")
+
+    def ask(number):
+        if number % 25 == 0:
+            with pytest.raises(CannotDecode):
+                ill.decode(bytes([number]), 1, NOON)
+        payload = bytes([number, 255 - number])
+        found = echo.decode(payload, number, NOON)
+        assert found.values == {"bytes": list(payload), "port": number}
+
+    with ThreadPoolExecutor(8) as pool:
+        for asked in [pool.submit(ask, number) for number in range(200)]:
+            asked.result()
+
+
+def test_a_process_that_died_is_replaced():
+    sandboxes = Sandboxes(count=1)
+    try:
+        decoder = codec("return {data: {a: 1}}", sandboxes=sandboxes)
+        sandbox = sandboxes._places.get()
+        os.kill(sandbox._process.pid, 9)
+        sandboxes._places.put(sandbox)
+        assert decoder.decode(b"", 1, NOON).values == {"a": 1}
+    finally:
+        sandboxes.stop()
+
+
+def test_processes_end_when_they_are_stopped():
+    sandboxes = Sandboxes(count=1)
+    codec("return 1", sandboxes=sandboxes)
+    sandbox = sandboxes._places.get()
+    sandboxes._places.put(sandbox)
+    sandboxes.stop()
+    assert sandbox._process.returncode is not None
+
+
+def test_a_process_ends_by_itself_when_the_service_is_gone():
+    sandbox = processes.Sandbox(Limits())
+    try:
+        sandbox._line.close()
+        assert sandbox._process.wait(CALL_S_MAX) == 0
+    finally:
+        sandbox.stop()
+
+
+def test_a_process_has_no_secrets_of_the_service(monkeypatch):
+    monkeypatch.setenv("LONGWIRE_TOKEN_SECRET", "hush")
+    sandbox = processes.Sandbox(Limits())
+    try:
+        with open(f"/proc/{sandbox._process.pid}/environ", "rb") as environment:
+            assert b"hush" not in environment.read()
+    finally:
+        sandbox.stop()
+
+
+def test_a_codec_that_ran_out_of_time_rests():
+    sandboxes = Sandboxes(Limits(processor_s_max=0.02), count=1)
+    try:
+        decoder = codec("while (input.bytes.length); return {data: {}}", sandboxes=sandboxes)
+        with pytest.raises(CannotDecode, match="ran out of time"):
+            decoder.decode(b"\x01", 1, NOON)
+        with pytest.raises(CannotDecode, match="rests"):
+            decoder.decode(b"", 1, NOON)
+        decoder._rests_until_s = time.monotonic()
+        assert decoder.decode(b"", 1, NOON) == Decoded({}, ())
+    finally:
+        sandboxes.stop()
+
+
+def test_without_a_sandbox_nothing_is_blamed_on_the_codec(monkeypatch, tmp_path):
+    sandboxes = Sandboxes(count=1)
+    decoder = codec("return {data: {}}", sandboxes=sandboxes)
+    sandboxes.stop()
+    monkeypatch.setattr(processes, "PROGRAM", tmp_path / "missing.py")
+    with pytest.raises(CannotDecode, match="does not start"):
+        decoder.decode(b"", 1, NOON)
+    with pytest.raises(Unavailable):
+        codec("return {data: {}}", sandboxes=sandboxes)
+    monkeypatch.setattr(processes.sys, "executable", str(tmp_path / "missing"))
+    with pytest.raises(NoSandbox, match="no sandbox can be started"):
+        sandboxes.ask(b"", b"{}")
+
+
+def test_when_all_sandboxes_are_busy_a_call_does_not_wait_for_ever(monkeypatch):
+    monkeypatch.setattr(processes, "PLACE_WAIT_S_MAX", 0.01)
+    sandboxes = Sandboxes(count=1)
+    sandboxes._places.get()
+    with pytest.raises(Unavailable, match="busy"):
+        codec("return {data: {}}", sandboxes=sandboxes)

@@ -163,6 +163,7 @@ class World:
             port=self.port,
             limits=wire_limits(self.settings),
             refusal=wire_refusal,
+            lane=self.app.lane,
             tls_cert=self.settings.tls_cert or None,
             tls_key=self.settings.tls_key or None,
         )

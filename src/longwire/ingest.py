@@ -12,6 +12,7 @@ from functools import partial
 from typing import Protocol
 
 import msgspec
+import structlog
 
 from longwire import metrics
 from longwire.clock import Moment
@@ -27,6 +28,8 @@ from longwire.store import rights
 from longwire.store.database import Database, Tx
 from longwire.store.devices import Reporting
 from longwire.store.records import WRITER_BITS, Row
+
+log = structlog.get_logger()
 
 _NEVER: Moment = -(2**63)
 _SEES_DEVICES = {"device.read", "record.read"}
@@ -74,6 +77,10 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
     duplicates: int
 
 
+# Hears what became of a request's records, once that is certain.
+Tell = Callable[[Stored | Exception], None]
+
+
 class Sequencer:
     """Numbers arrivals: the moment above, the process below, never twice and never backwards."""
 
@@ -106,7 +113,7 @@ class Ingest:
         self._waiting_records_max = waiting_records_max
         self._records_per_commit_max = records_per_commit_max
         self._wake = wake
-        self._queue: deque[tuple[Unit, asyncio.Future[Stored]]] = deque()
+        self._queue: deque[tuple[Unit, Tell]] = deque()
         self._waiting = 0
         self._flushing: asyncio.Task[None] | None = None
 
@@ -117,14 +124,20 @@ class Ingest:
 
     async def put(self, unit: Unit) -> Stored:
         """Store what one request brought; returns after the commit."""
-        if self._waiting + len(unit.items) > self._waiting_records_max:
-            raise Unavailable("Too many records are waiting to be stored; nothing was changed.")
         future: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
-        self._queue.append((unit, future))
+        if not self.offer(unit, partial(_settle, future)):
+            raise Unavailable("Too many records are waiting to be stored; nothing was changed.")
+        return await future
+
+    def offer(self, unit: Unit, tell: Tell) -> bool:
+        """The same without waiting: `tell` is called after the commit. False when it is full."""
+        if self._waiting + len(unit.items) > self._waiting_records_max:
+            return False
+        self._queue.append((unit, tell))
         self._waiting += len(unit.items)
         if self._flushing is None:
             self._flushing = asyncio.create_task(self._flush())
-        return await future
+        return True
 
     async def _flush(self) -> None:
         try:
@@ -141,12 +154,15 @@ class Ingest:
                 except Exception as error:
                     outcomes = [error] * len(bite)
                 self._waiting -= sum(len(unit.items) for unit in units)
-                for (_, future), outcome in zip(bite, outcomes, strict=True):
-                    _settle(future, outcome)
+                for (_, tell), outcome in zip(bite, outcomes, strict=True):
+                    try:
+                        tell(outcome)
+                    except Exception:  # one who cannot listen must not keep it from the others
+                        log.exception("nobody could be told what became of a record")
         finally:
             self._flushing = None
 
-    def _bite(self) -> list[tuple[Unit, "asyncio.Future[Stored]"]]:
+    def _bite(self) -> list[tuple[Unit, Tell]]:
         """What goes into one commit: at least one request, and not many more records than that."""
         bite = [self._queue.popleft()]
         size = len(bite[0][0].items)

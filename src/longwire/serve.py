@@ -81,6 +81,7 @@ def _work(settings: Settings, listener: socket.socket, announce: Announce) -> in
             port=settings.port,
             limits=app.wire_limits(settings),
             refusal=wire_refusal,
+            lane=application.lane,
             tls_cert=settings.tls_cert or None,
             tls_key=settings.tls_key or None,
             graceful_s=math.ceil(settings.stop_timeout_s),

@@ -19,6 +19,7 @@ import msgspec
 import pytest
 
 from longwire import model
+from longwire.api.networks import GROUP_TOKEN
 from longwire.api.routes import Route
 from longwire.app import OPERATIONS
 from longwire.identity import tokens
@@ -489,6 +490,60 @@ def test_what_is_asked_without_an_id_answers_with_nothing_foreign(
                 assert_silent(response, foreign, asked, f"{route.method} {route.path} by {name}")
                 shown += own.canary in response.text
     assert shown > 10, "one's own things are shown"
+
+
+# --- networks, which speak for a group ---
+
+
+def messages(canary: str) -> dict[str, tuple[Values, Values]]:
+    """What each network says of a device, by path: query and body."""
+    said = {"device": f"{canary} vendor", "time": 1_772_366_400, "data": "00", "batt": 3}
+    vendor = ("data", "dataAdvanced", "status", "acknowledge", "error")
+    return {
+        **{f"/network/vendor/{kind}": ({}, said) for kind in vendor},
+        "/network/chirpstack": (
+            {"event": "up"},
+            {"deviceInfo": {"devEui": f"{canary} chirpstack"}},
+        ),
+        "/network/ttn": (
+            {},
+            {"end_device_ids": {"dev_eui": f"{canary} ttn"}, "uplink_message": {}},
+        ),
+    }
+
+
+def test_a_network_that_speaks_for_one_tenant_reaches_nothing_of_the_other(
+    world: World, tenants: tuple[Tenant, Tenant]
+) -> None:
+    own, foreign = tenants
+    for tenant in tenants:
+        for network in ("vendor", "chirpstack", "ttn"):
+            fields = {"network": network, "originalId": f"{tenant.canary} {network}"}
+            tenant.people["admin"].device(tenant.things["@home"], **fields)
+    (shown,) = ok(own.people["admin"].get("/group", groupId=own.things["@home"]))
+    network = Person(world, shown["token"], "", ("", ""))
+    called = {route.path for route in world.app.routes if route.needs == GROUP_TOKEN}
+    assert messages("").keys() == called
+
+    before = world.everything()
+    unknown = {}
+    for path, (query, body) in messages("nobody").items():
+        unknown[path] = network.post(path, body, **query)
+    for path, (query, body) in messages(foreign.canary).items():
+        response = network.post(path, body, **query)
+        assert response.status_code == 404, path
+        assert_silent(response, foreign, Sent(query, body), path)
+        nothing = {**response.json(), "requestId": ""}
+        assert nothing == {**unknown[path].json(), "requestId": ""}, "as if it did not exist"
+    for path, (query, body) in messages(own.canary).items():
+        for person in (own.people["admin"], world.operator, world.nobody):
+            assert person.post(path, body, **query).status_code == 401, path
+    for route, right in in_order():  # and it is no access token
+        assert send(network, route, filled(right, own, own, frozenset())).status_code == 401
+    assert world.everything() == before
+
+    for path, (query, body) in messages(own.canary).items():
+        ok(network.post(path, body, **query))
 
 
 # --- the right requests work, and nothing the server owns can be sent along ---

@@ -224,7 +224,7 @@ def test_each_message_of_the_vendor_becomes_its_records_once_in_whatever_spellin
     assert sum(item[COUNTERS["uplink"]] for item in totals["items"]) == 2
     assert totals["activeDevices"] == [site.device]
     shown = site.shown()
-    assert (shown["battery"], shown["seenAt"]) == ("3.1 V", str(TIME * 1_000))
+    assert (shown["battery"], shown["seenAt"]) == ("3.1 V", TIME * 1_000)
 
 
 def test_a_repetition_is_stored_and_counted_once_also_when_ten_come_at_once(site: Site) -> None:
@@ -299,8 +299,7 @@ def test_a_device_is_found_in_the_group_of_the_token_and_below_and_nowhere_else(
             refused(says(sibling), 404, "device"),  # beside
             refused(says(deep, DEVICE), 404, "device"),  # above
             refused(says(home, "BADCAFE"), 404, "device"),  # nowhere
-            refused(network_of(ada, ada.group("root")).says("vendor/data", {}), 400),
-        ][:3]
+        ]
     assert len({json.dumps({**each, "requestId": ""}) for each in refusals}) == 1, "no hint"
     # Another network may call another device the same.
     ada.device(home, network="chirpstack", originalId="BADCAFE")
@@ -563,7 +562,7 @@ def test_no_message_whatever_it_is_makes_the_service_stumble(site: Site) -> None
 
     call()
     assert all({200, 400} <= seen for seen in statuses.values()), statuses
-    for kind in KINDS:
+    for kind in ("data", "event", "telemetry"):
         assert site.records(kind), "what was stored can be read"
 
 

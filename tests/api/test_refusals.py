@@ -19,7 +19,8 @@ import httpx
 import msgspec
 import pytest
 
-from longwire.api.routes import Route
+from longwire.api.networks import GROUP_TOKEN
+from longwire.api.routes import PlainRoute, Route
 from longwire.api.wire import InputLimits
 from longwire.app import OPERATIONS
 from tests.world import Person, World, ok, refused
@@ -93,7 +94,7 @@ class Wrong:
     method: str | None = None
 
 
-def wrong_callers(route: Route) -> Iterator[Wrong]:
+def wrong_callers(route: Route | PlainRoute) -> Iterator[Wrong]:
     for why, value in {
         "no token": "",
         "an unknown token": "Bearer 00000000-0000-0000-0000-000000000000",
@@ -106,17 +107,21 @@ def wrong_callers(route: Route) -> Iterator[Wrong]:
         yield Wrong(why, 401, headers={"Authorization": value})
 
 
-def wrong_paths(route: Route) -> Iterator[Wrong]:
+def wrong_paths(route: Route | PlainRoute) -> Iterator[Wrong]:
     yield Wrong("a slash at the end", 404, path=route.path + "/")
     yield Wrong("capitals", 404, path=route.path.upper())
     yield Wrong("NUL at the end", 404, path=route.path + "%00")
 
 
-def wrong_methods(route: Route) -> Iterator[Wrong]:
-    taken = {each.method for each in OPERATIONS if each.path == route.path}
-    taken |= {"HEAD"} if "GET" in taken else set()
-    for method in set(METHODS) - taken:
+def wrong_methods(route: Route | PlainRoute) -> Iterator[Wrong]:
+    for method in set(METHODS) - taken_at(route):
         yield Wrong(f"the method {method}", 405, method=method)
+
+
+def taken_at(route: Route | PlainRoute) -> set[str]:
+    """The methods that the path of a route takes; what networks call takes POST alone."""
+    taken = {each.method for each in OPERATIONS if each.path == route.path} or {"POST"}
+    return taken | ({"HEAD"} if "GET" in taken else set())
 
 
 def wrong_queries(route: Route) -> Iterator[Wrong]:
@@ -228,7 +233,7 @@ def test_whatever_is_wrong_is_refused_and_changes_nothing(small_world: World) ->
             assert world.everything() == before, f"{route.method} {route.path} changed something"
 
 
-def assert_refused(route: Route, wrong: Wrong, response: httpx.Response) -> None:
+def assert_refused(route: Route | PlainRoute, wrong: Wrong, response: httpx.Response) -> None:
     case = f"{route.method} {route.path} with {wrong.why}"
     assert response.status_code == wrong.status, f"{case}: {response.text[:300]}"
     if wrong.status == 401:
@@ -240,10 +245,8 @@ def assert_refused(route: Route, wrong: Wrong, response: httpx.Response) -> None
         assert {each["in"] for each in problem["errors"]} <= {wrong.place}, case
 
 
-def assert_allows(response: httpx.Response, route: Route) -> None:
-    taken = {each.method for each in OPERATIONS if each.path == route.path}
-    taken |= {"HEAD"} if "GET" in taken else set()
-    assert response.headers["allow"] == ", ".join(sorted(taken))
+def assert_allows(response: httpx.Response, route: Route | PlainRoute) -> None:
+    assert response.headers["allow"] == ", ".join(sorted(taken_at(route)))
 
 
 def test_the_table_of_wrong_requests_is_as_long_as_it_should_be() -> None:
@@ -258,6 +261,61 @@ def test_the_table_of_wrong_requests_is_as_long_as_it_should_be() -> None:
     assert {"'2026-02-3' as timestamp", "timestamp of a wrong type"} <= whys
     whys = {wrong.why for wrong in by_route["GET", "/device/event"]}
     assert {"beginDate=soon", "endDate=soon", "limit=1001", "deviceId twice"} <= whys
+
+
+# --- what networks call ---
+
+
+def wrong_messages() -> Iterator[Wrong]:
+    """Bodies in which no network could have said anything, whatever type they are sent under."""
+    too_much = json.dumps({"x": "x" * BODY_BYTES_MAX}).encode()
+    for why, content in {
+        "nothing": b"",
+        "half an object": b'{"device": ',
+        "no object": b"[{}]",
+        "two objects": b"{}{}",
+        "no UTF-8": b'{"x": "\xff"}',
+        "no form": b"device",
+        "depth": b'{"x": ' + b"[" * DEPTH_MAX + b"]" * DEPTH_MAX + b"}",
+        "endless depth": b'{"x":' + b"[" * (BODY_BYTES_MAX // 2),
+    }.items():
+        for media_type in ("application/json", "application/x-www-form-urlencoded", "", "x"):
+            headers = {"Content-Type": media_type}
+            yield Wrong(f"{why} as {media_type}", 400, content=content, headers=headers)
+    yield Wrong("too many bytes", 413, content=too_much)
+    yield Wrong("too many bytes in pieces", 413, content=lambda: iter([too_much[:9], too_much[9:]]))
+
+
+def test_networks_are_refused_in_the_same_ways(small_world: World) -> None:
+    world = small_world
+    group = world.operator.group()
+    token = ok(world.operator.get("/group", groupId=group))[0]["token"]
+    network = Person(world, token, "", ("", ""))
+    called = [route for route in world.app.routes if route.needs == GROUP_TOKEN]
+    assert len(called) == 7
+    before = world.everything()
+    for route in called:
+        assert isinstance(route, PlainRoute)
+        for wrong in (
+            *wrong_callers(route),
+            *wrong_paths(route),
+            *wrong_methods(route),
+            *wrong_messages(),
+        ):
+            content = wrong.content() if callable(wrong.content) else wrong.content
+            response = network.request(
+                wrong.method or route.method,
+                wrong.path or route.path,
+                content=b"{}" if content is None else content,
+                headers=dict(wrong.headers),
+            )
+            case = f"{route.path} with {wrong.why}"
+            if wrong.status == 400:  # what is wrong with the body is not all there is to say
+                refused(response, 400)
+            else:
+                assert_refused(route, wrong, response)
+            assert token not in response.text, case
+        assert world.everything() == before, f"{route.path} changed something"
 
 
 # --- the header Authorization, and the id of a request ---

@@ -452,8 +452,9 @@ class Deliveries(RuleBasedStateMachine):
         if began:
             about.resend_before = self.now
 
-    @rule(most=st.integers(1, 3))
-    def resends_go_on(self, most: int) -> None:
+    @rule(most=st.integers(1, 3), after=st.sampled_from([0, 0, 4_000 * SECOND, DAY]))
+    def resends_go_on(self, most: int, after: Moment) -> None:
+        self.clock.at += after
         woken = self.write(lambda tx: engine.resend(tx, most))
         expected_woken = set()
         for number, about in self.model.connectors.items():
@@ -548,8 +549,9 @@ class Deliveries(RuleBasedStateMachine):
 
     # --- the end ---
 
-    @rule(most=st.integers(1, 3))
-    def what_is_past_its_time_expires(self, most: int) -> None:
+    @rule(most=st.integers(1, 3), after=st.sampled_from([0, 3_600 * SECOND]))
+    def what_is_past_its_time_expires(self, most: int, after: Moment) -> None:
+        self.clock.at += after
         done = self.write(lambda tx: store.expire(tx, most))
         over = [
             each
@@ -565,8 +567,9 @@ class Deliveries(RuleBasedStateMachine):
         for each in expired:
             each.end(EXPIRED, self.now)
 
-    @rule(most=st.integers(1, 3))
-    def what_ended_long_ago_is_removed(self, most: int) -> None:
+    @rule(most=st.integers(1, 3), after=st.sampled_from([0, KEEP]))
+    def what_ended_long_ago_is_removed(self, most: int, after: Moment) -> None:
+        self.clock.at += after
         before = self.now - KEEP
         done = self.write(lambda tx: store.prune(tx, before, most))
         over = [
@@ -689,7 +692,7 @@ def by_lease(tried: Sequence[Tried]) -> list[Tried]:
 
 
 @pytest.mark.parametrize(
-    "engine, examples, steps", [("sqlite", 60, 60), ("postgresql", 15, 40)], indirect=["engine"]
+    "engine, examples, steps", [("sqlite", 80, 60), ("postgresql", 20, 40)], indirect=["engine"]
 )
 def test_whatever_happens_every_delivery_is_where_it_must_be(
     settings: Settings, examples: int, steps: int

@@ -121,7 +121,7 @@ def refusal(
     if missing_is_bad and isinstance(error, NotFound):
         # Where the interface knows no 404, what names nothing is a wrong parameter.
         status, code = STATUS[BadInput]
-    faults = [_wrong_field(fault.field, fault.message, places or {}) for fault in error.faults]
+    faults = [_wrong_field(fault.field, fault.message, places) for fault in error.faults]
     detail = _detail(faults) if faults and error.message == error.sentence() else error.message
     problem = Problem(
         type=f"urn:longwire:error:{code}",
@@ -172,8 +172,10 @@ def _headers(error: LongwireError) -> tuple[tuple[bytes, bytes], ...]:
 _FIRST = re.compile(r"([^.\[]+)(.*)", re.DOTALL)
 
 
-def _wrong_field(field: str, message: str, places: Places) -> WrongField:
+def _wrong_field(field: str, message: str, places: Places | None) -> WrongField:
     """Where the caller wrote it, in the caller's spelling."""
+    if places is None:  # a network wrote it, in a spelling of its own
+        return WrongField(place="body", field=field, message=message)
     match = _FIRST.fullmatch(field)
     head, rest = (match[1], match[2]) if match else (field, "")
     place, name = places.get(head, ("body", _camel(head)))

@@ -11,11 +11,11 @@ import os
 import socket
 import ssl
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, MutableMapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import httptools
 import uvicorn
@@ -29,6 +29,12 @@ from uvicorn.protocols.http.httptools_impl import (
 
 # (status, code, detail) to the body of an error response.
 Refusal = Callable[[int, str, str], bytes]
+
+# Sends status, header fields and body of an answer.
+Reply = Callable[[int, list[tuple[bytes, bytes]], bytes], None]
+# Takes a request that has arrived whole, and replies when it can; or leaves it to the application,
+# which costs a task, a few messages and twice the time.
+Lane = Callable[[MutableMapping[str, Any], bytearray, Reply], bool]
 
 
 SHUTDOWN_S = 2.0
@@ -70,6 +76,7 @@ def build_server(
     port: int,
     limits: WireLimits,
     refusal: Refusal,
+    lane: Lane | None = None,
     tls_cert: str | os.PathLike[str] | None = None,
     tls_key: str | os.PathLike[str] | None = None,
     graceful_s: int = 30,
@@ -80,7 +87,7 @@ def build_server(
         host=host,
         port=port,
         loop="uvloop",
-        http=guarded_protocol(limits, refusal),
+        http=guarded_protocol(limits, refusal, lane),
         ws="none",
         interface="asgi3",
         lifespan="on",
@@ -99,7 +106,9 @@ def build_server(
     return _Server(config, limits)
 
 
-def guarded_protocol(limits: WireLimits, refusal: Refusal) -> type[HttpToolsProtocol]:
+def guarded_protocol(
+    limits: WireLimits, refusal: Refusal, lane: Lane | None = None
+) -> type[HttpToolsProtocol]:
     """Make uvicorn's HTTP protocol with these limits; one class serves one server."""
 
     class Guarded(_GuardedProtocol):
@@ -113,6 +122,7 @@ def guarded_protocol(limits: WireLimits, refusal: Refusal) -> type[HttpToolsProt
                 limits.keep_alive_s,
             ),
             connections_by_address=Counter(),
+            lane=lane,
         )
 
     return Guarded
@@ -125,6 +135,7 @@ class _Shared:
     refusal: Refusal
     shortest_limit_s: float
     connections_by_address: Counter[str]
+    lane: Lane | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +179,7 @@ _NOTHING, _HEAD, _BODY = _Reading
 class _Cycle(RequestResponseCycle):
     """Writes head and body of an answer together, where uvicorn makes a system call for each."""
 
-    _head: ASGISendEvent | None = None
+    _head: Any = None
 
     async def send(self, message: ASGISendEvent) -> None:
         if message["type"] == "http.response.start" and not self.response_started:
@@ -182,28 +193,30 @@ class _Cycle(RequestResponseCycle):
             await self.flow.drain()
         if self.disconnected:
             return
-        whole = self._whole(head, message)
-        if whole is None:
+        is_last = message["type"] == "http.response.body" and not message.get("more_body")
+        fields = list(head.get("headers", ()))
+        body: Any = message.get("body", b"")
+        length = (b"content-length", b"%d" % len(body))
+        if not is_last or length not in fields or _FRAMING & {name for name, _ in fields}:
             await super().send(head)
             await super().send(message)
             return
+        self.reply(head["status"], fields, body)
+
+    def reply(self, status: int, fields: list[tuple[bytes, bytes]], body: bytes) -> None:
+        """Answer, with all there is; its length is among the header fields."""
+        if self.disconnected:
+            return
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = False
-        self.transport.write(whole)
+        self.transport.write(self._whole(status, fields, body))
         self.message_event.set()
         if not self.keep_alive:
             self.transport.close()
         self.on_response()
 
-    def _whole(self, head: Any, message: Any) -> bytes | None:
-        """The bytes of an answer that is complete and of a known length; None for any other."""
-        if message["type"] != "http.response.body" or message.get("more_body"):
-            return None
-        body: bytes = message.get("body", b"")
-        fields = [*self.default_headers, *head.get("headers", ())]
-        names = {name for name, _ in fields}
-        if (b"content-length", b"%d" % len(body)) not in fields or names & _FRAMING:
-            return None
+    def _whole(self, status: int, fields: list[tuple[bytes, bytes]], body: bytes) -> bytes:
+        fields = [*self.default_headers, *fields]
         if not self.keep_alive:
             fields.append((b"connection", b"close"))
         lines = b"".join([b"%s: %s\r\n" % field for field in fields])
@@ -211,7 +224,7 @@ class _Cycle(RequestResponseCycle):
             raise RuntimeError("A header of the answer holds a line break.")
         if self.scope["method"] == "HEAD":
             body = b""
-        return b"%s%s\r\n%s" % (STATUS_LINE[head["status"]], lines, body)
+        return b"%s%s\r\n%s" % (STATUS_LINE[status], lines, body)
 
 
 class _GuardedProtocol(HttpToolsProtocol):
@@ -382,6 +395,10 @@ class _GuardedProtocol(HttpToolsProtocol):
         self._admitted = None
         self._answering = cycle
         cycle.__class__ = _Cycle  # uvicorn makes it without asking which
+        assert isinstance(cycle, _Cycle)
+        lane, scope = self._shared.lane, cast(MutableMapping[str, Any], cycle.scope)
+        if lane is not None and not cycle.more_body and lane(scope, cycle.body, cycle.reply):
+            return
         super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:

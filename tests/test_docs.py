@@ -255,6 +255,11 @@ def test_the_page_on_connectors_works_as_printed(service, tmp_path):
     follow(moved(first + commands("docs/connectors.md"), service), tmp_path)
 
 
+def test_the_page_on_networks_works_as_printed(service, tmp_path):
+    first = commands("README.md", "A tour in five minutes")[:1]
+    follow(moved(first + commands("docs/networks.md"), service), tmp_path)
+
+
 def test_a_backup_made_beside_the_service_restores_what_was_there(service, tmp_path):
     backing_up, restoring = commands("docs/operations.md", "Backups")
     ok(service.post_group("before"))
@@ -296,7 +301,7 @@ def test_every_link_leads_somewhere(document):
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_file_that_is_mentioned_exists(document):
     mentioned = re.findall(
-        r"`((?:src|tests|docs|bench|requirements|api|identity|store|fleet|delivery)/[\w./-]*|\w+\.py)`",
+        r"`((?:src|tests|docs|bench|requirements|api|identity|store|fleet|delivery|networks)/[\w./-]*|\w+\.py)`",
         without_blocks(document.read_text()),
     )
     for name in mentioned:

@@ -310,12 +310,16 @@ function article(operation) {
 function rules(operation) {
     const objectRule = wordsOf(operation.spec["x-object-rule"]);
     const authorization = { bearer: "access token", basic: "client id and secret", none: "none" };
+    const isOfGroup = (operation.spec.security ?? []).some((each) => "groupToken" in each);
     return element(
         "dl",
         { class: "rules" },
         ...definition("Permission", code(operation.permission) ?? "none"),
         ...(objectRule ? definition("Object rule", ...inline(objectRule)) : []),
-        ...definition("Authorization", authorization[schemeOf(operation)]),
+        ...definition(
+            "Authorization",
+            isOfGroup ? "token of a group" : authorization[schemeOf(operation)],
+        ),
     );
 }
 

@@ -139,8 +139,11 @@ class Person:
 class World:
     """One running service."""
 
-    def __init__(self, settings: Settings, clock: TurnableClock) -> None:
+    def __init__(
+        self, settings: Settings, clock: TurnableClock, *, has_short_way: bool = True
+    ) -> None:
         self.settings = settings
+        self._has_short_way = has_short_way
         self.clock = clock
         self._emails: dict[str, str] = {}
         self.numbers = itertools.count(1)  # for things that must not be called alike
@@ -163,7 +166,7 @@ class World:
             port=self.port,
             limits=wire_limits(self.settings),
             refusal=wire_refusal,
-            lane=self.app.lane,
+            lane=self.app.lane if self._has_short_way else None,
             tls_cert=self.settings.tls_cert or None,
             tls_key=self.settings.tls_key or None,
         )

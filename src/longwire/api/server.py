@@ -38,6 +38,8 @@ Lane = Callable[[MutableMapping[str, Any], bytearray, Reply], bool]
 
 
 SHUTDOWN_S = 2.0
+# uvicorn stops reading when more than twice this has arrived and nobody takes it.
+_WHOLE_BYTES_MAX = 32 * 1024
 _FRAMING = {b"connection", b"transfer-encoding"}
 
 
@@ -304,11 +306,24 @@ class _GuardedProtocol(HttpToolsProtocol):
         except httptools.HttpParserError:
             self.send_400_response(_MALFORMED.detail)
             return
-        if self._admitted is not None:
+        if self._admitted is not None and not self._awaits_rest(self._admitted[0]):
             self._answer(*self._admitted)
         if self._undigested_bytes > self._limits.head_bytes_max and self._reading is not _NOTHING:
             # A head, a chunk's extension or a trailer that grows and never ends.
             self._refuse_request(_HEAD_TOO_LARGE)
+
+    def _awaits_rest(self, cycle: RequestResponseCycle) -> bool:
+        """Whether it is worth waiting for the rest of a small request: it may take the lane then.
+
+        Many clients send head and body one after the other. Not if the client waits for a word of
+        ours before it sends the body.
+        """
+        if self._shared.lane is None or not cycle.more_body or cycle.waiting_for_100_continue:
+            return False
+        for name, value in cycle.scope["headers"]:
+            if name == b"content-length":
+                return int(value) <= _WHOLE_BYTES_MAX
+        return False
 
     def send_400_response(self, msg: str) -> None:
         # A fault found inside the parser's callbacks surfaces as a parser error, too.

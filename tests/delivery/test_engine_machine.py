@@ -692,7 +692,7 @@ def by_lease(tried: Sequence[Tried]) -> list[Tried]:
 
 
 @pytest.mark.parametrize(
-    "engine, examples, steps", [("sqlite", 80, 60), ("postgresql", 20, 40)], indirect=["engine"]
+    "engine, examples, steps", [("sqlite", 30, 50), ("postgresql", 12, 40)], indirect=["engine"]
 )
 def test_whatever_happens_every_delivery_is_where_it_must_be(
     settings: Settings, examples: int, steps: int
@@ -703,7 +703,7 @@ def test_whatever_happens_every_delivery_is_where_it_must_be(
 @pytest.mark.soak
 @pytest.mark.parametrize(
     "engine, examples, steps",
-    [("sqlite", 999, 120), ("postgresql", 300, 80)],
+    [("sqlite", 400, 120), ("postgresql", 100, 80)],
     indirect=["engine"],
 )
 def test_whatever_happens_for_long_every_delivery_is_where_it_must_be(

@@ -209,6 +209,8 @@ def stored_records(draw: st.DrawFn) -> tuple[Kind, str]:
     for name in SHORT:
         if name in sent:
             sent[name] = sent[name][:64]
+    if "deviceName" in sent:
+        sent["deviceName"] = sent["deviceName"] or "?"  # a name is not empty
     sent |= {"deviceId": "dev_" + draw(TEXTS)[:100], "timestamp": "2026-03-01T06:30:00Z"}
     draft = msgspec.json.decode(msgspec.json.encode(sent), type=kind.input)
     item = draft.item(kind.number)

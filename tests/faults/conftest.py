@@ -10,6 +10,29 @@ from tests.faults.ledger import Start
 from tests.process import Service
 
 
+# Stories that take long, and differ little between the engines: one engine is told in the ordinary
+# suite, the other by `make soak`.
+TOLD_ONCE = {
+    "test_every_acknowledged_record_arrives_though_the_service_is_killed_again_and_again": "sqlite",
+    "test_a_service_that_is_stopped_while_a_receiver_hangs_stops_and_its_messages_go_out_later": (
+        "sqlite"
+    ),
+    "test_a_service_that_is_stopped_under_load_gives_back_what_it_holds_and_sends_nothing_twice": (
+        "postgresql"
+    ),
+    "test_a_death_before_anything_was_sent_costs_a_try_and_no_message": "sqlite",
+    "test_a_death_after_it_was_settled_sends_nothing_again": "sqlite",
+    "test_several_that_deliver_from_one_database_send_each_message_once": "2-postgresql",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        name, _, told = item.name.partition("[")
+        if told and TOLD_ONCE.get(name, told.rstrip("]")) != told.rstrip("]"):
+            item.add_marker("soak")
+
+
 @pytest.fixture
 def serve(settings: Settings) -> Iterator[Start]:
     """Starts `longwire serve` on the prepared database; what still runs is killed afterwards."""

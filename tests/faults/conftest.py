@@ -9,7 +9,6 @@ from longwire.settings import Settings
 from tests.faults.ledger import Start
 from tests.process import Service
 
-
 # Stories that take long, and differ little between the engines: one engine is told in the ordinary
 # suite, the other by `make soak`.
 TOLD_ONCE = {

@@ -17,6 +17,17 @@ from tests.world import TurnableClock, World, copied_folder, prepared_folder
 
 # Receivers of the tests are on this machine.
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+# What these tell is told above the engines, or takes long: the ordinary suite tells it on the
+# embedded one, `make soak` on PostgreSQL as well.
+TOLD_ON_SQLITE = {
+    "test_schemathesis.py",
+    "test_records_wire.py",
+    "test_paging.py",
+    "test_kill.py",
+    "test_clients.py",
+    "test_permissions.py",
+    "test_roles.py",
+}
 ENGINES = ("sqlite", "postgresql")
 
 
@@ -66,6 +77,12 @@ def postgres_template(
     name = postgres.create()
     prepared_folder(folder, postgres.url(name))
     return folder, name
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.name in TOLD_ON_SQLITE and "postgresql" in item.name:
+            item.add_marker("soak")
 
 
 @pytest.fixture(params=ENGINES)

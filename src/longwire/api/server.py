@@ -541,6 +541,8 @@ class _GuardedProtocol(HttpToolsProtocol):
             return True
         if self._reading is _HEAD:
             return self._is_answering()
+        if self._admitted is not None and self._admitted[0] is self.cycle:
+            return False  # it is we who wait for the rest, see _awaits_rest
         return self._answering is not self.cycle or self.cycle.waiting_for_100_continue
 
     def _expect_drain(self, now: float) -> None:

@@ -382,8 +382,6 @@ def test_several_that_deliver_from_one_database_send_each_message_once(
         all_of_them = [deliver("--database-connections", "2") for _ in range(number)]
         wait_for(lambda: states(rows) == {2: 2_000}, 60)
         assert len(receiver.requests) == len(set(receiver.ids)) == 2_000
-        # It was not one of them alone.
-        assert rows(f"select count(distinct writer) from counter where name = {PROCESSED}") > [(1,)]
         assert [each.stop() for each in all_of_them] == [0] * number
         assert rows(f"select sum(value) from counter where name = {PROCESSED}") == [(2_000,)]
 

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from longwire.api import door
 from longwire.api.dates import date_text
 from longwire.clock import DAY, MINUTE
 from longwire.model import SYSTEM
 from longwire.store import pages as module
-from longwire.store import rights, schema
+from longwire.store import schema
 from longwire.store.database import Question, Tx, Work
 from longwire.store.memory import Memory
 from longwire.store.pages import Page, Pages
@@ -100,12 +101,12 @@ def test_what_is_kept_and_what_is_known_of_devices_is_bounded(
 
 @contextmanager
 def watched(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Work[Any]]]:
-    """What the database is asked to read meanwhile, but for the epoch, which is always watched."""
+    """What the door asks the database for meanwhile; the service watches a few things besides."""
     asked: list[Work[Any]] = []
     read = world.database.read
 
     async def watching(work: Work[Any]) -> Any:
-        if work is not rights.epoch_and_time:
+        if work.__module__ == door.__name__:
             asked.append(work)
         return await read(work)
 

@@ -20,13 +20,12 @@ import structlog
 from longwire.api import errors
 from longwire.api.instruments import Instruments
 from longwire.api.paging import PageSeal
-from longwire.api.routes import Call, PlainRoute, Request, Response, Route, by_path
+from longwire.api.routes import Call, PlainRoute, Request, Response, Route, bearer_of, by_path
 from longwire.api.server import Reply
 from longwire.api.wire import InputLimits, check_size, decode_body, decode_query
 from longwire.clock import Moment
 from longwire.delivery.egress import Egress
 from longwire.errors import (
-    BadInput,
     LongwireError,
     NotAuthenticated,
     NotFound,
@@ -367,12 +366,7 @@ def _without_port(hop: str) -> str:
 
 
 def _token(request: Request) -> str:
-    if b"authorization" in request.repeated_headers:
-        raise BadInput("The header Authorization is given more than once.")
-    value = request.headers.get(b"authorization", b"").strip()
-    scheme, _, token = value.partition(b" ")
-    if scheme.lower() == b"bearer" and token:
-        value = token.strip()
+    value = bearer_of(request)
     if not value or b" " in value or not value.isascii():
         raise NotAuthenticated
     return value.decode()

@@ -16,9 +16,9 @@ from longwire.api.dates import date_text
 from longwire.api.instruments import Instruments
 from longwire.api.openapi import network_document
 from longwire.api.records import DIGEST_BYTES, KINDS, Kind
-from longwire.api.routes import PlainRoute, Request, Response
+from longwire.api.routes import PlainRoute, Request, Response, bearer_of
 from longwire.clock import Moment
-from longwire.errors import BadInput, NotAuthenticated
+from longwire.errors import NotAuthenticated
 from longwire.fleet import devices
 from longwire.identity import groups
 from longwire.ingest import Aside, Ingest, Item, Unit
@@ -183,12 +183,7 @@ def _read_ttn(request: Request, values: Mapping[str, Any]) -> Heard:
 
 def _token(request: Request) -> str:
     """From the header, as everywhere; or from the query, where a network can send no header."""
-    if b"authorization" in request.repeated_headers:
-        raise BadInput("The header Authorization is given more than once.")
-    value = request.headers.get(b"authorization", b"").strip()
-    scheme, _, rest = value.partition(b" ")
-    if scheme.lower() == b"bearer" and rest:
-        value = rest.strip()
+    value = bearer_of(request)
     if not value:
         asked = parse_qsl(request.query_string.decode("latin-1"))
         given = [text for name, text in asked if name == "token"]

@@ -14,6 +14,7 @@ from longwire.api.errors import Places
 from longwire.api.paging import PageSeal
 from longwire.api.wire import Body, InputLimits, Query, wire_names
 from longwire.delivery.egress import Egress
+from longwire.errors import BadInput
 from longwire.ingest import Stored
 from longwire.model import Actor
 from longwire.store.database import Question, Tx
@@ -49,6 +50,15 @@ class Request:
     address: str
     is_secure: bool
     request_id: str
+
+
+def bearer_of(request: Request) -> bytes:
+    """The token in the header Authorization, with or without its scheme; empty if there is none."""
+    if b"authorization" in request.repeated_headers:
+        raise BadInput("The header Authorization is given more than once.")
+    value = request.headers.get(b"authorization", b"").strip()
+    scheme, _, token = value.partition(b" ")
+    return token.strip() if scheme.lower() == b"bearer" and token else value
 
 
 @dataclass(slots=True)

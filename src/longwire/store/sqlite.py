@@ -249,8 +249,9 @@ class SQLite:
     def _tidy(self, driver: sqlite3.Connection) -> None:
         """Move the log into the file when enough has changed, or when nothing is going on.
 
-        Often and little at a time, because whoever writes meanwhile waits for it. The size of the
-        log alone would not tell: it is written over from its beginning without getting smaller.
+        Seldom, because whoever writes meanwhile waits for it, and one request in a hundred should
+        not. The size of the log alone would not tell: it is written over from its beginning
+        without getting smaller.
         """
         changes = driver.total_changes - self._changes_in_file
         if not changes:

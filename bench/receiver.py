@@ -35,9 +35,9 @@ class Receiver:
         """How many messages have come, since the last `forget`."""
         return int(self._ask("count"))
 
-    def seen(self) -> dict[int, float]:
-        """When each numbered message came first, on the monotonic clock."""
-        found: dict[int, float] = self._ask("seen")
+    def arrivals(self) -> list[tuple[int, float]]:
+        """Every numbered message, and when it came, on the monotonic clock."""
+        found: list[tuple[int, float]] = self._ask("arrivals")
         return found
 
     def forget(self) -> None:
@@ -77,7 +77,7 @@ class _Log:
     def forget(self) -> None:
         self.count = 0
         self.first = self.last = 0.0
-        self.seen: dict[int, float] = {}
+        self.arrivals: list[tuple[int, float]] = []
 
     def note(self, body: bytes) -> None:
         now = time.monotonic()
@@ -85,8 +85,7 @@ class _Log:
         self.last = now
         numbers = [int(each) for each in _NUMBER.findall(body)]
         self.count += len(numbers) or 1
-        for number in numbers:
-            self.seen.setdefault(number, now)
+        self.arrivals += [(number, now) for number in numbers]
 
 
 class _Peer(asyncio.Protocol):
@@ -125,8 +124,8 @@ def _serve(pipe: Connection) -> None:
         match pipe.recv():
             case "count":
                 pipe.send(log.count)
-            case "seen":
-                pipe.send(log.seen)
+            case "arrivals":
+                pipe.send(log.arrivals)
             case "span":
                 pipe.send((log.first, log.last))
             case _:

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import httpx
 
-from longwire.api.dates import date_text
 from longwire.clock import Moment
+from longwire.dates import date_text
 from tests.world import ok, walk
 
 KINDS = ("data", "event", "geoloc", "telemetry")

@@ -57,7 +57,7 @@ FLOORS = (
     {"metrics"},
     {"identity"},
     {"store"},
-    {"model", "ids"},
+    {"model", "ids", "dates"},
     {"errors", "clock", "seal"},
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
@@ -327,10 +327,10 @@ RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
     time_comes_from_the_clock: (
         ("identity.tokens", "import time\nnow = time.time()"),
         ("store.sqlite", "import time\nnow = time.time_ns"),
-        ("api.dates", "from datetime import UTC, datetime\nnow = datetime.now(UTC)"),
-        ("api.dates", "import datetime\nnow = datetime.datetime.utcnow()"),
-        ("api.dates", "from datetime import date\nday = date.today()"),
-        ("api.dates", "from time import time\nnow = time()"),
+        ("dates", "from datetime import UTC, datetime\nnow = datetime.now(UTC)"),
+        ("dates", "import datetime\nnow = datetime.datetime.utcnow()"),
+        ("dates", "from datetime import date\nday = date.today()"),
+        ("dates", "from time import time\nnow = time()"),
     ),
 }
 

@@ -16,8 +16,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from longwire import metrics as metrics_module
-from longwire.api.dates import date_text
 from longwire.clock import DAY, HOUR, MINUTE, SECOND, Moment
+from longwire.dates import date_text
 from longwire.settings import Settings
 from tests.reports import (
     KINDS,

@@ -7,8 +7,8 @@ import pytest
 import sqlalchemy as sa
 
 from longwire import upkeep
-from longwire.api.dates import date_text
 from longwire.clock import DAY, HOUR, MINUTE, Moment
+from longwire.dates import date_text
 from longwire.store import records as store_records
 from longwire.store.database import Tx
 from tests.process import wait_for

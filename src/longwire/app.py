@@ -36,7 +36,7 @@ from longwire.delivery.egress import Egress
 from longwire.delivery.engine import Engine, Observe
 from longwire.fleet.records import KINDS
 from longwire.identity.throttle import Throttle
-from longwire.ingest import Ingest
+from longwire.ingest import Ingest, Sequencer
 from longwire.settings import Settings
 from longwire.store.database import Database
 from longwire.store.instance import writer_number
@@ -80,7 +80,7 @@ class App:
         self._delivery_keep_days = settings.delivery_keep_days
         ingest = Ingest(
             database,
-            writer,
+            Sequencer(writer),
             waiting_records_max=settings.ingest_waiting_records_max,
             records_per_commit_max=settings.ingest_commit_records_max,
             wake=self.engine.wake if settings.delivery else lambda connectors: None,

@@ -23,8 +23,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from longwire import __version__, logs, opening, settings, simulate
-from longwire.api.dates import date_text, optional_date_text
 from longwire.clock import DAY, Clock
+from longwire.dates import date_text, optional_date_text
 from longwire.delivery import operate
 from longwire.errors import LongwireError
 from longwire.fleet import catalogue

@@ -6,20 +6,23 @@ waiting is bounded. An answer is given only after the commit.
 """
 
 import asyncio
+import hashlib
+import threading
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 import structlog
 
 from longwire import metrics
 from longwire.clock import Moment
+from longwire.dates import date_text
 from longwire.delivery import matching
 from longwire.errors import BadInput, Fault, LongwireError, NotAllowed, NotFound, Unavailable
 from longwire.identity import access
-from longwire.model import Actor
+from longwire.model import SYSTEM, Actor
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store_deliveries
 from longwire.store import devices as store_devices
@@ -77,6 +80,17 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
     duplicates: int
 
 
+class Told(msgspec.Struct, frozen=True, gc=False):
+    """An event of a device that nobody but the service itself can tell."""
+
+    device_id: str
+    type: str
+    ts: Moment
+    message: str | None = None
+    severity: str | None = None
+    data: Mapping[str, Any] | None = None
+
+
 # Hears what became of a request's records, once that is certain.
 Tell = Callable[[Stored | Exception], None]
 
@@ -87,10 +101,12 @@ class Sequencer:
     def __init__(self, writer: int) -> None:
         self.writer = writer
         self._last: Moment = 0
+        self._lock = threading.Lock()  # not everything that arrives comes through one queue
 
     def take(self, now: Moment, count: int) -> range:
-        first = max(now, self._last + 1)
-        self._last = first + count - 1
+        with self._lock:
+            first = max(now, self._last + 1)
+            self._last = first + count - 1
         step = 1 << WRITER_BITS
         start = (first << WRITER_BITS) | self.writer
         return range(start, start + count * step, step)
@@ -102,14 +118,14 @@ class Ingest:
     def __init__(
         self,
         database: Database,
-        writer: int,
+        sequencer: Sequencer,
         *,
         waiting_records_max: int = 20_000,
         records_per_commit_max: int = 1_000,
         wake: Callable[[Collection[int]], None] = lambda connectors: None,
     ) -> None:
         self._database = database
-        self._sequencer = Sequencer(writer)
+        self._sequencer = sequencer
         self._waiting_records_max = waiting_records_max
         self._records_per_commit_max = records_per_commit_max
         self._wake = wake
@@ -217,6 +233,44 @@ def store_units(
         else outcome
         for outcome, rows in zip(outcomes, wanted, strict=True)
     ], woken
+
+
+def tell(tx: Tx, sequencer: Sequencer, told: Sequence[Told]) -> set[int]:
+    """Store events of the service itself by the way of all records; connectors that are to wake.
+
+    An event that was told before with the same words and moment is not told again.
+    """
+    units = [Unit(SYSTEM, [_event_item(each)], is_batch=False) for each in told]
+    return store_units(tx, units, sequencer)[1] if units else set()
+
+
+class _EventDraft(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
+    """An event in the words of the interface."""
+
+    device_id: str
+    timestamp: str
+    group_id: str | None = None
+    type: str
+    message: str | None = None
+    data: str | None = None
+    severity: str | None = None
+
+    def finished(self, group_id: str, device_name: str) -> str:
+        self.group_id = group_id
+        return msgspec.json.encode(self).decode()
+
+
+def _event_item(told: Told) -> Item:
+    draft = _EventDraft(
+        device_id=told.device_id,
+        timestamp=date_text(told.ts),
+        type=told.type,
+        message=told.message,
+        severity=told.severity,
+        data=None if told.data is None else msgspec.json.encode(told.data).decode(),
+    )
+    digest = hashlib.blake2b(msgspec.json.encode(draft), digest_size=store.DIGEST_BYTES).digest()
+    return Item(store.KINDS.index("event"), told.ts, digest, draft)
 
 
 class _Standings:

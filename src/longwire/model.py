@@ -169,6 +169,8 @@ class DeviceType:
     battery: str | None = None
     firmware_version: str | None = None
     is_built_in: bool = False
+    decoder: str | None = None  # the kind of its decoder
+    decoder_source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +234,7 @@ class Connector:
     error_message: str | None = None
     failures: int = 0
     resend_before: Moment | None = None
+    purpose: str = "connector"  # what goes out through it; people see only their connectors
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from longwire import upkeep
-from longwire.api.dates import date_text
 from longwire.clock import SECOND
+from longwire.dates import date_text
 from longwire.delivery import replays
 from longwire.delivery.destinations.base import MASK
 from tests.delivery.receiver import Answer, Received, Receiver

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from longwire.api.dates import date_text
 from longwire.clock import MILLISECOND, SECOND
+from longwire.dates import date_text
 from longwire.delivery import connectors, engine, policy
 from longwire.ids import delivery_key
 from longwire.store import deliveries as store

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from longwire.api.dates import date_text
 from longwire.clock import DAY, HOUR, MILLISECOND, SECOND, Moment
+from longwire.dates import date_text
 from longwire.settings import Settings
 from longwire.store.records import remove_erased
 from tests.world import (

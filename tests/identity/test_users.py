@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from longwire.api.dates import date_text
+from longwire.dates import date_text
 from longwire.store.schema import metadata
 from tests.world import World, ok, refused, walk
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from longwire.api.dates import date_text
 from longwire.api.records import KINDS, RecordInput
 from longwire.api.wire import wire_names
+from longwire.dates import date_text
 from longwire.networks.base import Heard, Reading
 
 INPUTS = {kind.name: kind.input for kind in KINDS}

@@ -11,8 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 from longwire.api import door
-from longwire.api.dates import date_text
 from longwire.clock import DAY, MINUTE
+from longwire.dates import date_text
 from longwire.model import SYSTEM
 from longwire.store import pages as module
 from longwire.store import schema

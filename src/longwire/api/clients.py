@@ -4,11 +4,11 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from longwire.api.dates import epoch_seconds
 from longwire.api.routes import Call, Route
 from longwire.api.users import GenericReturnBoolean
 from longwire.api.wire import Body, GroupId, Id, Name, Query, Reply, Text
 from longwire.clock import SECOND
+from longwire.dates import epoch_seconds
 from longwire.identity import clients
 
 EpochSeconds = Annotated[int, Meta(ge=0, le=2**40, description="Seconds since 1970.")]

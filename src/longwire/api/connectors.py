@@ -4,7 +4,6 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from longwire.api.dates import LATEST, date_text, optional_date_text
 from longwire.api.groups import GroupPage
 from longwire.api.records import DeviceId, period
 from longwire.api.routes import ANY_TOKEN, Call, Route
@@ -25,6 +24,7 @@ from longwire.api.wire import (
     decode_text,
     up_to,
 )
+from longwire.dates import LATEST, date_text, optional_date_text
 from longwire.delivery import connectors, policy, replays
 from longwire.delivery.destinations import catalogue
 from longwire.delivery.destinations.base import Params

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from longwire.api.dates import date_text
 from longwire.api.groups import GroupPage
 from longwire.api.records import DeviceId
 from longwire.api.routes import ANY_TOKEN, Call, Route
@@ -20,6 +19,7 @@ from longwire.api.wire import (
     up_to,
 )
 from longwire.clock import MILLISECOND
+from longwire.dates import date_text
 from longwire.fleet import catalogue, devices
 from longwire.model import Device as DeviceValue
 from longwire.model import DeviceType as DeviceTypeValue

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from longwire.api.dates import date_text
 from longwire.api.roles import Role, role_wire
 from longwire.api.routes import OWN, Call, Route
 from longwire.api.users import UserConnection, public_user_wire
@@ -22,6 +21,7 @@ from longwire.api.wire import (
     Tags,
     Text,
 )
+from longwire.dates import date_text
 from longwire.identity import groups
 from longwire.identity.groups import GroupView, Relation
 

@@ -6,10 +6,10 @@ from typing import Annotated
 from msgspec import Meta
 
 from longwire import metrics
-from longwire.api.dates import LATEST, date_text
 from longwire.api.records import period
 from longwire.api.routes import Call, Route
 from longwire.api.wire import Count, DateQuery, DateText, GroupId, Query, Reply
+from longwire.dates import LATEST, date_text
 
 
 class Totals(Reply):

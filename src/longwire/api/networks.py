@@ -12,14 +12,15 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from longwire.api.dates import date_text
 from longwire.api.instruments import Instruments
 from longwire.api.openapi import network_document
-from longwire.api.records import DIGEST_BYTES, KINDS, Kind
+from longwire.api.records import KINDS, Kind
 from longwire.api.routes import PlainRoute, Request, Response, bearer_of
 from longwire.clock import Moment
+from longwire.dates import date_text
 from longwire.errors import NotAuthenticated
 from longwire.fleet import devices
+from longwire.fleet.records import DIGEST_BYTES
 from longwire.identity import groups
 from longwire.ingest import Aside, Ingest, Item, Unit
 from longwire.model import Actor

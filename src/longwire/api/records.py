@@ -14,7 +14,6 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, field
 
-from longwire.api.dates import date_text, end_of, moment_of
 from longwire.api.routes import Call, Route
 from longwire.api.users import GenericReturn, GenericReturnBoolean
 from longwire.api.wire import (
@@ -32,12 +31,11 @@ from longwire.api.wire import (
     up_to,
 )
 from longwire.clock import Moment
+from longwire.dates import date_text, end_of, moment_of
 from longwire.errors import BadInput, Fault, wrong
 from longwire.fleet import records
 from longwire.ingest import Item, Stored, Unit
 from longwire.model import Actor
-
-DIGEST_BYTES = 16
 
 DeviceId = Annotated[
     str, Meta(min_length=1, max_length=128, examples=["dev_vzpeqxr5mxjrq2uy6ct3mlgw"])
@@ -67,7 +65,7 @@ class RecordInput(Body, kw_only=True, omit_defaults=True, gc=False):
         return msgspec.json.encode(self).decode()
 
     def _digest(self) -> bytes:
-        return hashlib.blake2b(msgspec.json.encode(self), digest_size=DIGEST_BYTES).digest()
+        return hashlib.blake2b(msgspec.json.encode(self), digest_size=records.DIGEST_BYTES).digest()
 
 
 class DeviceDataInput(RecordInput, kw_only=True, omit_defaults=True, gc=False):

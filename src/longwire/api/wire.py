@@ -21,8 +21,8 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 from msgspec import Meta
 
-from longwire.api.dates import moment_of
 from longwire.clock import Moment
+from longwire.dates import moment_of
 from longwire.errors import BadInput, Fault, TooLarge
 
 S = TypeVar("S", bound=msgspec.Struct)

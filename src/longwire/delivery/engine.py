@@ -15,15 +15,14 @@ import contextlib
 import random
 import secrets
 import time
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
 
-from longwire import metrics
 from longwire.clock import SECOND
-from longwire.delivery import connectors, policy, replays
+from longwire.delivery import policy, replays
 from longwire.delivery.destinations.base import (
     Delivered,
     Destination,
@@ -34,6 +33,7 @@ from longwire.delivery.destinations.base import (
     Unreachable,
 )
 from longwire.delivery.egress import Egress
+from longwire.delivery.purposes import FORWARDING, Ending, Forwarding, Purpose, Shape
 from longwire.errors import LongwireError
 from longwire.ids import new_id
 from longwire.model import SYSTEM, Connector
@@ -80,6 +80,9 @@ log = structlog.get_logger()
 _chance = random.Random()
 
 Observe = Callable[[str, str, float], None]
+Purposes = Mapping[str, Purpose]
+
+PURPOSES: Purposes = {FORWARDING: Forwarding()}
 
 
 class Released:
@@ -109,7 +112,8 @@ class Tried:
 class Outlet:
     """One connector's way out, in this process."""
 
-    shaper: connectors.Shaper
+    connector: Connector
+    shape: Shape
     destination: Destination
     waiting: deque[Held] = field(default_factory=deque)
     running: int = 0
@@ -118,10 +122,6 @@ class Outlet:
     unreachable: int = 0  # parcels in a row
     has_more: bool = False
     is_stale: bool = False
-
-    @property
-    def connector(self) -> Connector:
-        return self.shaper.connector
 
     @property
     def is_probing(self) -> bool:
@@ -179,6 +179,7 @@ class Engine:
         writer: int,
         egress: Egress,
         *,
+        purposes: Purposes = PURPOSES,
         in_flight_max: int = 16,
         resend_per_s: int = 100,
         observe: Observe = lambda kind, outcome, seconds: None,
@@ -187,6 +188,7 @@ class Engine:
         self._database = database
         self._writer = writer
         self._egress = egress
+        self._purposes = purposes
         self._in_flight_max = in_flight_max
         self._resend_per_s = resend_per_s
         self._observe = observe
@@ -336,7 +338,7 @@ class Engine:
         token: int,
     ) -> Turn:
         """The whole of a turn on an open transaction; changes nothing in this process."""
-        settle(tx, self._writer, tried)
+        settle(tx, self._writer, tried, self._purposes)
         turn = Turn()
         versions = store_connectors.versions(tx, {*wanted, *known})
         turn.gone = {
@@ -371,11 +373,8 @@ class Engine:
         return turn
 
     def _open(self, tx: Tx, connector: Connector) -> Outlet:
-        params = connectors.open_params(tx, connector)
-        return Outlet(
-            connectors.Shaper.of(connector, params),
-            connectors.destination_of(connector, params, self._egress),
-        )
+        shape, destination = self._purposes[connector.purpose].open(tx, connector, self._egress)
+        return Outlet(connector, shape, destination)
 
     def _apply(self, turn: Turn, token: int, until: float) -> None:
         for number in turn.gone:
@@ -438,7 +437,7 @@ class Engine:
         good: list[Held] = []
         messages: list[Message] = []
         for held in parcel:
-            shaped = _shaped(outlet.shaper, held.claimed)
+            shaped = _shaped(outlet, held.claimed)
             if isinstance(shaped, Refused):
                 self._tried.append(Tried(held, shaped))
             else:
@@ -512,7 +511,9 @@ class Engine:
         """Take over what somebody claimed and never settled."""
         found = ORPHANS_PER_STEP_MAX
         while found == ORPHANS_PER_STEP_MAX:
-            found = await self._database.write(lambda tx: recover(tx, self._writer, until))
+            found = await self._database.write(
+                lambda tx: recover(tx, self._writer, until, self._purposes)
+            )
 
     async def _resend(self) -> None:
         if await self._database.read(store_connectors.is_any_resending):
@@ -521,13 +522,11 @@ class Engine:
                 self.wake(woken)
 
 
-def _shaped(shaper: connectors.Shaper, claimed: Claimed) -> Message | Refused:
+def _shaped(outlet: Outlet, claimed: Claimed) -> Message | Refused:
     try:
-        return shaper.message(
-            claimed.seq, claimed.kind, claimed.device_id, claimed.body, claimed.context
-        )
+        return outlet.shape(claimed)
     except Exception:
-        log.exception("a message cannot be shaped", connector=shaper.connector.id)
+        log.exception("a message cannot be shaped", connector=outlet.connector.id)
         return Refused(
             "could not be put into its format because of a mistake in longwire", is_final=True
         )
@@ -536,37 +535,41 @@ def _shaped(shaper: connectors.Shaper, claimed: Claimed) -> Message | Refused:
 # --- on an open transaction ---
 
 
-def settle(tx: Tx, writer: int, tried: Sequence[Tried]) -> None:
+def settle(tx: Tx, writer: int, tried: Sequence[Tried], purposes: Purposes = PURPOSES) -> None:
     """Write down what became of some tries, as far as their leases are still ours."""
-    counted: Counter[tuple[int, str]] = Counter()
-    failures: dict[int, tuple[int, str]] = {}
-    succeeded: set[int] = set()
+    endings: dict[int, list[Ending]] = defaultdict(list)
+    owners: dict[int, Connector] = {}
     for (number, token), group in _by_lease(tried).items():
-        connector = group[0].held.connector
-        done = [each for each in group if isinstance(each.outcome, Delivered)]
+        connector = owners[number] = group[0].held.connector
+        done = {
+            each.held.claimed.seq: (each.held.claimed, each.outcome.answer)
+            for each in group
+            if isinstance(each.outcome, Delivered)
+        }
         if done:
-            held = {each.held.claimed.seq: each.held.claimed for each in done}
-            for seq in store.succeed(tx, number, token, list(held)):
-                _count(counted, connector, held[seq], "processed")
-                succeeded.add(number)
+            for seq in store.succeed(tx, number, token, list(done)):
+                claimed, answer = done[seq]
+                endings[number].append(Ending(claimed, "delivered", answer=answer))
         freed = [each.held.claimed.seq for each in group if isinstance(each.outcome, Released)]
         if freed:
             store.release(tx, number, token, freed)
         for each in group:
             outcome = each.outcome
-            if isinstance(outcome, Refused | Unreachable) and _give_up_or_wait(
-                tx, each.held, token, outcome, counted
-            ):
-                failures[number] = (failures.get(number, (0, ""))[0] + 1, outcome.reason)
+            if isinstance(outcome, Refused | Unreachable):
+                ending = _give_up_or_wait(tx, each.held, token, outcome)
+                if ending is None:
+                    continue
+                endings[number].append(ending)
                 if isinstance(outcome, Refused) and outcome.disables:
                     _disable(tx, connector, outcome.reason)
-    for number in sorted({*succeeded, *failures}):  # everybody in the same order: no deadlocks
-        if number in succeeded:
+    for number in sorted(endings):  # everybody in the same order: no deadlocks
+        ended = endings[number]
+        failed = [each for each in ended if each.end != "delivered"]
+        if len(failed) < len(ended):
             store_connectors.note_success(tx, number)
-        if number in failures:
-            times, reason = failures[number]
-            store_connectors.note_failure(tx, number, reason, times)
-    metrics.count(tx, writer, counted)
+        if failed:
+            store_connectors.note_failure(tx, number, failed[-1].reason, len(failed))
+        purposes[owners[number].purpose].ended(tx, writer, owners[number], ended)
 
 
 def _by_lease(tried: Sequence[Tried]) -> dict[tuple[int, int], list[Tried]]:
@@ -577,42 +580,21 @@ def _by_lease(tried: Sequence[Tried]) -> dict[tuple[int, int], list[Tried]]:
 
 
 def _give_up_or_wait(
-    tx: Tx,
-    held: Held,
-    token: int,
-    outcome: Refused | Unreachable,
-    counted: Counter[tuple[int, str]],
-) -> bool:
-    """After a failure; whether the lease was still ours."""
-    connector, claimed = held.connector, held.claimed
+    tx: Tx, held: Held, token: int, outcome: Refused | Unreachable
+) -> Ending | None:
+    """After a failure; None when the lease was not ours any more."""
+    connector, claimed, reason = held.connector, held.claimed, outcome.reason
     number, seqs = connector.number, [claimed.seq]
     if outcome.is_final or claimed.attempts >= policy.tries_max(connector.retries_max):
         stored = tx.now + connector.storing_s * SECOND if connector.storing_s else None
-        is_ours = bool(store.fail(tx, number, token, seqs, stored, outcome.reason))
-        if is_ours:
-            _count(counted, connector, claimed, "error")
-        return is_ours
+        is_ours = bool(store.fail(tx, number, token, seqs, stored, reason))
+        return Ending(claimed, "failed", reason) if is_ours else None
     asked = outcome.retry_after_s if isinstance(outcome, Refused) else None
     delay = policy.wait(claimed.attempts, connector.retry_delay_s, _chance.random(), asked)
-    if outcome.reason in OURS:
+    if reason in OURS:
         delay = 0
-    is_ours = bool(store.retry(tx, number, token, seqs, tx.now + delay, outcome.reason))
-    if is_ours:
-        _count(counted, connector, claimed, "tried")
-    return is_ours
-
-
-def _count(
-    counted: Counter[tuple[int, str]], connector: Connector, claimed: Claimed, end: str
-) -> None:
-    """How a try ended: for the delivery the first time it ends, for the retries each time."""
-    group = int(connector.group_id)
-    if claimed.generation == 0 and end != "tried":
-        counted[(group, f"connector_message_{end}")] += 1
-    if claimed.attempts > 1 or claimed.generation > 0:
-        counted[(group, "connector_retry_message_started")] += 1
-        well = "processed" if end == "processed" else "error"
-        counted[(group, f"connector_retry_message_{well}")] += 1
+    is_ours = bool(store.retry(tx, number, token, seqs, tx.now + delay, reason))
+    return Ending(claimed, "waiting", reason) if is_ours else None
 
 
 def _disable(tx: Tx, connector: Connector, reason: str) -> None:
@@ -628,7 +610,7 @@ def _disable(tx: Tx, connector: Connector, reason: str) -> None:
         )
 
 
-def recover(tx: Tx, writer: int, until: int | None = None) -> int:
+def recover(tx: Tx, writer: int, until: int | None = None, purposes: Purposes = PURPOSES) -> int:
     """Put back what nobody holds any more, or give it up; how many that were."""
     found = store.orphans(tx, tx.now if until is None else until, ORPHANS_PER_STEP_MAX)
     owners = store_connectors.by_number(tx, {each.connector_number for each in found})
@@ -651,7 +633,7 @@ def recover(tx: Tx, writer: int, until: int | None = None) -> int:
             "",
         )
         tried.append(Tried(Held(connector, claimed, orphan.token, 0.0), Unreachable(ORPHANED)))
-    settle(tx, writer, tried)
+    settle(tx, writer, tried, purposes)
     return len(found)
 
 

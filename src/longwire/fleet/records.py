@@ -16,6 +16,7 @@ from longwire.store.devices import Reporting
 from longwire.store.records import Bodies
 
 KINDS = store.KINDS
+DIGEST_BYTES = store.DIGEST_BYTES
 FOREVER: Moment = 2**63 - 1
 
 

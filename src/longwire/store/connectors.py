@@ -16,6 +16,7 @@ from longwire.store.scopes import within
 
 _table = schema.connector
 _IS_THERE = _table.c.deleted_at.is_(None)
+_FORWARDS = _table.c.purpose == "connector"
 
 
 # --- for people ---
@@ -24,7 +25,7 @@ _IS_THERE = _table.c.deleted_at.is_(None)
 def get(tx: Tx, scope: Scope, connector_id: str) -> Connector | None:
     row = tx.row(
         sa.select(_table).where(
-            _table.c.id == connector_id, _IS_THERE, within(_table.c.group_id, scope)
+            _table.c.id == connector_id, _FORWARDS, _IS_THERE, within(_table.c.group_id, scope)
         )
     )
     return _connector(row) if row else None
@@ -32,7 +33,7 @@ def get(tx: Tx, scope: Scope, connector_id: str) -> Connector | None:
 
 def in_group(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page[Connector]:
     statement = sa.select(_table).where(
-        _table.c.group_id == group_id, _IS_THERE, within(_table.c.group_id, scope)
+        _table.c.group_id == group_id, _FORWARDS, _IS_THERE, within(_table.c.group_id, scope)
     )
     return page(tx, statement, [_table.c.number], request, _connector)
 
@@ -45,7 +46,8 @@ def is_taken(tx: Tx, connector_id: str) -> bool:
 def insert(tx: Tx, connector: Connector) -> Connector:
     """Add a connector; the same with the number it got."""
     tx.change(sa.insert(_table), _row(connector))
-    count(tx, connector.group_id, 1)
+    if connector.purpose == "connector":
+        count(tx, connector.group_id, 1)
     row = tx.rows(sa.select(_table).where(_table.c.id == connector.id))[0]
     return _connector(row)
 
@@ -71,7 +73,8 @@ def remove(tx: Tx, connector: Connector) -> None:
             resend_before=None,
         )
     )
-    count(tx, connector.group_id, -1)
+    if connector.purpose == "connector":
+        count(tx, connector.group_id, -1)
 
 
 def count(tx: Tx, group_id: str, difference: int) -> None:
@@ -97,7 +100,7 @@ def begin_resend(tx: Tx, connector: Connector) -> bool:
 def numbers_in(tx: Tx, groups: Sequence[str]) -> dict[int, str]:
     """Number and id of the connectors of some groups."""
     statement = sa.select(_table.c.number, _table.c.id).where(
-        _table.c.group_id.in_(groups), _IS_THERE
+        _table.c.group_id.in_(groups), _FORWARDS, _IS_THERE
     )
     return {row.number: row.id for row in tx.rows(statement.order_by(_table.c.number))}
 
@@ -111,6 +114,7 @@ def reaching(tx: Tx, group_id: str) -> list[Connector]:
     above = sa.select(path.c.ancestor_id).where(path.c.group_id == group_id)
     statement = sa.select(_table).where(
         _table.c.is_enabled,
+        _FORWARDS,
         _IS_THERE,
         sa.or_(
             _table.c.group_id == group_id,
@@ -118,6 +122,17 @@ def reaching(tx: Tx, group_id: str) -> list[Connector]:
         ),
     )
     return [_connector(row) for row in tx.rows(statement.order_by(_table.c.number))]
+
+
+# --- for other purposes than forwarding ---
+
+
+def of_purpose(tx: Tx, purpose: str, connector_id: str) -> Connector | None:
+    """The way out that serves another purpose, by the id it was given."""
+    row = tx.row(
+        sa.select(_table).where(_table.c.id == connector_id, _table.c.purpose == purpose, _IS_THERE)
+    )
+    return _connector(row) if row else None
 
 
 # --- for the engine ---

@@ -33,6 +33,8 @@ def put(tx: Tx, device_type: DeviceType) -> None:
         "battery": device_type.battery,
         "firmware_version": device_type.firmware_version,
         "is_built_in": device_type.is_built_in,
+        "decoder": device_type.decoder,
+        "decoder_source": device_type.decoder_source,
         "updated_at": tx.now,
     }
     statement = sa.update(_table).where(_table.c.name == device_type.name).values(values)
@@ -52,4 +54,6 @@ def _device_type(row: sa.Row[Any]) -> DeviceType:
         battery=row.battery,
         firmware_version=row.firmware_version,
         is_built_in=row.is_built_in,
+        decoder=row.decoder,
+        decoder_source=row.decoder_source,
     )

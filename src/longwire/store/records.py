@@ -18,6 +18,7 @@ from longwire.store.database import Tx
 from longwire.store.devices import Reporting
 
 KINDS = schema.RECORD_KINDS
+DIGEST_BYTES = 16
 WRITER_BITS = 10
 PRUNE_ROWS_MAX = 1_000
 # A record can be nearly as large as a request. A page of more than a hundred is weighed before it

@@ -219,6 +219,9 @@ device_type = sa.Table(
     sa.Column("battery", sa.Text),
     sa.Column("firmware_version", sa.Text),
     sa.Column("is_built_in", sa.Boolean, nullable=False),
+    # What its payloads say: the kind of decoder, and its source where it has one.
+    sa.Column("decoder", sa.Text),
+    sa.Column("decoder_source", sa.Text),
     _moment("created_at"),
     _moment("updated_at"),
 )
@@ -318,6 +321,57 @@ registration = sa.Table(
     sa.Column("sealed_pac", sa.Text, nullable=False),
     sa.Column("request", sa.Text, nullable=False),
     sa.Column("state", sa.Text, nullable=False),
+    # What the network said to it, in our own words.
+    sa.Column("answer", sa.Text),
+    _moment("updated_at"),
+    # Answers: which devices does the network not know yet?
+    sa.Index("ix_registration_state", "state"),
+)
+
+device_watch = sa.Table(
+    "device_watch",
+    metadata,
+    # What is expected of a device: the number of its next message, and to hear of it in time.
+    sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("sequence", sa.BigInteger),  # of the newest message of its network
+    _moment("sequence_at", required=False),
+    _moment("silent_at", required=False),  # since when it is silent; null while it is not
+    # Answers: whom should we have heard of by now? When it is looked at next, not when it is late.
+    _moment("due_at", required=False),
+    sa.Index("ix_device_watch_due_at", "due_at"),
+)
+
+downlink = sa.Table(
+    "downlink",
+    metadata,
+    # A message to a device, from when it was asked for until it is known what became of it.
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("device_number", sa.BigInteger, nullable=False),
+    sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), nullable=False),
+    sa.Column("payload", sa.Text, nullable=False),  # hex
+    sa.Column("port", sa.Integer),
+    sa.Column("is_confirmed", sa.Boolean, nullable=False),
+    # queued, sent, acknowledged, failed, expired
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("detail", sa.Text),
+    sa.Column("reference", sa.Text),  # what the network calls it
+    sa.Column("seq", sa.BigInteger),  # of its delivery, where the engine takes it to the network
+    _moment("created_at"),
+    _moment("updated_at"),
+    _moment("expires_at"),
+    sa.Column("created_by", sa.Text, nullable=False),
+    # Answers: what waits for this device? what was it sent last? whose time is over?
+    sa.Index("ix_downlink_device_number_created_at", "device_number", "created_at"),
+    sa.Index("ix_downlink_state_expires_at", "state", "expires_at"),
+)
+
+network_link = sa.Table(
+    "network_link",
+    metadata,
+    # Where a network takes messages to a device, as the network itself has told.
+    sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("sealed_key", sa.Text, nullable=False),
     _moment("updated_at"),
 )
 
@@ -425,6 +479,8 @@ connector = sa.Table(
     _moment("resend_before", required=False),
     # Nobody sees it any more; its deliveries go in small steps, and then it goes.
     _moment("deleted_at", required=False),
+    # What goes out through it. Only connectors are shown as such; other rows serve other needs.
+    sa.Column("purpose", sa.Text, nullable=False, server_default="connector"),
     # Answers: the connectors of a group, in the order they came.
     sa.Index("ix_connector_group_id_number", "group_id", "number"),
     sqlite_autoincrement=True,

@@ -54,6 +54,8 @@ class Parcel(msgspec.Struct, frozen=True):
 class Delivered(msgspec.Struct, frozen=True):
     """The other side has confirmed it."""
 
+    answer: str = ""  # what it said with that, for the few purposes that want to know
+
 
 class Refused(msgspec.Struct, frozen=True):
     """The other side answered, and did not take it."""

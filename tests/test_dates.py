@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longwire.api.dates import date_text, end_of, epoch_seconds, moment_of, optional_date_text
 from longwire.clock import DAY, MILLISECOND, SECOND
+from longwire.dates import date_text, end_of, epoch_seconds, moment_of, optional_date_text
 
 HALF_PAST_EIGHT = 1_794_731_400 * SECOND  # 2026-11-15T08:30:00Z
 MIDNIGHT = 1_794_700_800 * SECOND  # 2026-11-15T00:00:00Z

@@ -6,13 +6,15 @@ Name suites to run only those (`make bench ARGS="identity --seconds 2"`).
 import argparse
 import sys
 
-from bench import delivery, identity, ingest, large
+from bench import delivery, identity, ingest, large, networks, notifications
 from bench.table import Findings
 
 SUITES = {
     "identity": identity.measure,
     "ingest": ingest.measure,
+    "networks": networks.measure,
     "delivery": delivery.measure,
+    "notifications": notifications.measure,
     "large": large.measure,
 }
 ON_REQUEST = {"large"}

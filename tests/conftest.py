@@ -27,6 +27,7 @@ TOLD_ON_SQLITE = {
     "test_clients.py",
     "test_permissions.py",
     "test_roles.py",
+    "test_notifications.py",
 }
 ENGINES = ("sqlite", "postgresql")
 

@@ -48,11 +48,11 @@ FLOORS = (
     {"serve"},
     {"app"},
     {"opening"},
-    {"simulate", "upkeep", "settings", "logs"},
+    {"simulate", "upkeep", "listen", "settings", "logs"},
     {"api"},
     {"ingest"},
     {"fleet"},
-    {"networks", "decoders"},
+    {"networks", "decoders", "notifications"},
     {"delivery"},
     {"metrics"},
     {"identity"},
@@ -174,7 +174,7 @@ SPEAKS_TO_THE_OPERATOR = {"cli", "opening"}
 # Talks to a running service from outside, as a customer's program would.
 SPEAKS_AS_A_CALLER = {"simulate"}
 # Reads and writes what other systems say, in their spelling, and judges their answers.
-SPEAKS_WITH_OTHERS = {"delivery", "networks", "decoders"}
+SPEAKS_WITH_OTHERS = {"delivery", "networks", "decoders", "notifications"}
 
 
 def the_wire_stays_in_api(name: str, tree: ast.Module) -> Iterator[str]:

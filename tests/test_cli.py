@@ -15,6 +15,7 @@ import structlog
 
 from longwire import __version__, cli, opening
 from longwire.clock import Clock
+from longwire.notifications.webpush import Vapid
 from longwire.settings import Settings, explained
 from longwire.store import schema
 from tests.conftest import PostgresServer
@@ -112,6 +113,7 @@ def test_config_prints_every_setting_with_its_value_its_default_and_its_reason(
 def test_config_shows_no_secret(command: Command, form: list[str]) -> None:
     told = command(
         *("config", *form, "--database", "postgresql://ada:hunter2@db/lw?sslpassword=hunter3"),
+        *("--mqtt-url", "mqtts://ada:hunter4@broker"),
         LONGWIRE_SECRET_KEY="c0ffee" * 10,
     )
     assert told.code == 0
@@ -124,6 +126,16 @@ def test_config_shows_no_secret(command: Command, form: list[str]) -> None:
 def test_config_of_a_setting_that_was_not_given_masks_nothing(command: Command) -> None:
     row = {each["name"]: each for each in command("config", "--json").json}
     assert row["secret_key"]["value"] == ""
+
+
+def test_keys_for_web_push_are_made_as_the_settings_take_them(command: Command) -> None:
+    made = command("vapid-key", "--json").json
+    assert made != command("vapid-key", "--json").json
+    flags = ("--vapid-key", made["vapidKey"], "--vapid-contact", "mailto:ops@example.com")
+    assert command("config", *flags).code == 0
+    assert made["applicationServerKey"] == Vapid(made["vapidKey"], "").public_key
+    shown = command("vapid-key").out
+    assert "vapid_key:" in shown and "applicationServerKey:" in shown
 
 
 # --- credentials ---
@@ -197,6 +209,46 @@ def test_an_address_that_is_none_is_refused(command: Command, settings: Settings
         assert command("credentials", "issue", "--email", email, *where(settings)).sentence, email
 
 
+# --- groups ---
+
+
+def test_the_token_of_a_group_is_exchanged_beside_the_service(
+    command: Command, world: World
+) -> None:
+    at = where(world.settings)
+    ada = world.person("ada")
+    group = ada.group("home")
+    below = ada.group("below", parent=group)
+    device = ada.device(below, network="vendor", originalId="AB")
+
+    def token_of(group: str) -> str:
+        return str(ok(ada.get("/group", groupId=group))[0]["token"])
+
+    def status(token: str, time: int) -> int:
+        said = {"device": "AB", "time": time, "data": "01"}
+        bearer = {"Authorization": f"Bearer {token}"}
+        answer = world.http.post("/network/vendor/data", json=said, headers=bearer)
+        return answer.status_code
+
+    old, others = token_of(group), token_of(below)
+    assert status(old, 1_700_000_000) == 200
+    told = command("group", "rotate-token", group, "--json", *at)
+    new = told.json["token"]
+    assert told.json == {"groupId": group, "token": new}
+    # The process that serves has the old one in its memory, and hears of it.
+    wait_for(lambda: status(old, 1_700_000_001) == 401)
+    assert token_of(group) == new != old
+    assert status(new, 1_700_000_002) == 200
+    assert (token_of(below), status(others, 1_700_000_003)) == (others, 200)
+    assert ("system", "group.rotateToken", group) in world.audit()
+    assert new not in command("audit", *at).out
+    # Once more; what was new is old.
+    assert command("group", "rotate-token", group, *at).out.startswith("lwg_")
+    wait_for(lambda: status(new, 1_700_000_004) == 401)
+    assert len(ada.records(device)) >= 3
+    assert "names no group" in command("group", "rotate-token", "4711", *at).sentence
+
+
 # --- device types ---
 
 
@@ -227,6 +279,8 @@ def test_device_types_are_added_changed_listed_and_removed(
         "battery": "D cell",
         "firmwareVersion": "2.1",
         "builtIn": False,
+        "decoder": None,
+        "decoderSource": None,
     }
     assert "[/red] Buoy" in command("device-type", "list", *at).out, "shown as it is"
 
@@ -286,6 +340,91 @@ def test_a_device_type_is_given_by_name_or_by_file(command: Command, settings: S
 
 
 # --- the audit trail ---
+
+
+def test_a_decoder_is_set_shown_used_and_removed_beside_the_service(
+    command: Command, world: World, tmp_path: Path
+) -> None:
+    at = where(world.settings)
+    ada = world.person("ada")
+    group = ada.group("home")
+    device = ada.device(group, type="tracker", network="vendor", originalId="AB")
+    token = ok(ada.get("/group", groupId=group))[0]["token"]
+    times = iter(range(1_700_000_000, 1_700_001_000))
+
+    def hears(payload: str = "0102") -> dict[str, Any]:
+        said = {"device": "AB", "time": next(times), "data": payload}
+        bearer = {"Authorization": f"Bearer {token}"}
+        ok(world.http.post("/network/vendor/data", json=said, headers=bearer))
+        return dict(json.loads(ada.records(device)[-1]["data"]))
+
+    def tracker() -> dict[str, Any]:
+        listed = command("device-type", "list", "--json", *at).json
+        return next(each for each in listed if each["name"] == "tracker")
+
+    before = tracker()
+    assert hears() == {}
+    bits = ("device-type", "set-decoder", "tracker", "--decoder", "bits", "--decoder-source")
+    told = command(*bits, "high::uint:8", "--json", *at)
+    assert told.json == {"name": "tracker", "decoder": "bits"}
+    assert tracker() == {**before, "decoder": "bits", "decoderSource": "high::uint:8"}
+    assert "bits" in command("device-type", "list", *at).out
+    wait_for(lambda: hears() == {"high": 1})  # the process that serves hears of it
+
+    # What cannot be used is refused with its place, and changes nothing.
+    wrong = command(*bits, "high::uint:8\n  low::uint:0", *at).sentence
+    assert wrong == "decoder: line 2, column 3: the number of bits must be a number from 1 to 64"
+    codec = tmp_path / "codec.js"
+    javascript = ("device-type", "set-decoder", "tracker", "--decoder", "javascript")
+    for source, reason in (
+        (b"function decodeUplink(input) {\n  return 1 +;\n}", "decoder: line 2, column "),
+        (b"\xff", "not UTF-8 at byte 0"),
+    ):
+        codec.write_bytes(source)
+        assert reason in command(*javascript, "--decoder-file", codec, *at).err
+    missing = command("device-type", "remove-decoder", "sonar", *at).sentence
+    assert "names no device type" in missing
+    assert tracker()["decoderSource"] == "high::uint:8"
+    assert hears() == {"high": 1}
+
+    # Changing the rest of a type leaves its decoder alone; a file may bring one.
+    command("device-type", "add", "tracker", "--display-name", "T", *at)
+    assert (tracker()["displayName"], tracker()["decoder"]) == ("T", "bits")
+    types = tmp_path / "types.json"
+    described = {"name": "tracker", "decoder": "bits", "decoderSource": "low:1:uint:8"}
+    types.write_text(json.dumps([{**described, "decoderSource": "x"}]))
+    assert "decoder: line 1" in command("device-type", "add", "--file", types, *at).sentence
+    types.write_text(json.dumps([described]))
+    command("device-type", "add", "--file", types, *at)
+    wait_for(lambda: hears() == {"low": 2})
+
+    # What was said before is read again, also while the service runs.
+    first = {"deviceId": device, "limit": 1}
+    assert json.loads(ok(ada.get("/device/data", **first))["items"][0]["data"]) == {}
+    told = command("redecode", "--device", device, "--end", "1700000002", "--json", *at)
+    assert told.json == {
+        **{"lookedAt": 2, "changed": 2, "skipped": 0, "failed": 0},
+        "failure": None,
+    }
+    wait_for(lambda: ok(ada.get("/device/data", **first))["items"][0]["data"] == '{"low":2}')
+    codec.write_text("function decodeUplink({bytes}) { return {data: {sum: bytes[0] + bytes[1]}} }")
+    command(*javascript, "--decoder-file", codec, *at)
+    text = command("redecode", "--group", group, "--device-type", "tracker", *at).out
+    number = len(ada.records(device))
+    assert text.startswith(f"{number} records looked at: {number} changed, 0 without")
+    assert ("system", "record.redecode", device) in world.audit()
+
+    command("device-type", "remove-decoder", "tracker", *at)
+    assert tracker()["decoder"] is None
+    assert "has no decoder" in command("redecode", "--device", device, *at).sentence
+    for wrong_use in (
+        (),
+        ("--device", device, "--group", "4711"),
+        ("--device", device, "--device-type", "sonar"),
+        ("--device", device, "--begin", "soon"),
+    ):
+        assert command("redecode", *wrong_use, *at).code == 2
+    wait_for(lambda: hears() == {})
 
 
 def test_the_audit_trail_shows_the_newest_first(command: Command, world: World) -> None:

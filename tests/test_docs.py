@@ -34,6 +34,8 @@ from longwire.delivery.filters import NO_MATCH, Expression, message_of
 from longwire.delivery.formats import FORMATS
 from longwire.fleet import catalogue
 from longwire.identity import founding
+from longwire.notifications.types import catalogue as notification_types
+from longwire.notifications.types.base import Params as NotificationParams
 from longwire.settings import Settings
 from longwire.store.database import Database
 from longwire.store.deliveries import Backlog
@@ -130,6 +132,8 @@ def test_the_operator_finds_every_metric_with_its_labels(tmp_path):
     instruments.answered("/group", "GET", 200, 0.1)
     instruments.tried("http", "delivered", 0.1)
     instruments.nonsense("vendor")
+    instruments.undecoded("tracker")
+    instruments.published("stored")
     instruments.text(
         open_database(tmp_path), records_waiting=0, is_ready=True, backlog=Backlog(0, 0, 0, 0, None)
     )
@@ -142,17 +146,28 @@ def test_the_operator_finds_every_metric_with_its_labels(tmp_path):
     }
 
 
-@pytest.mark.parametrize("name", ["every type", *destinations.TYPES])
-def test_the_page_on_connectors_lists_every_parameter_of(name):
+TYPED_PAGES = {
+    "docs/connectors.md": (destinations, Params),
+    "docs/notifications.md": (notification_types, NotificationParams),
+}
+
+
+@pytest.mark.parametrize(
+    "page, name",
+    [
+        (page, name)
+        for page, (types, _) in TYPED_PAGES.items()
+        for name in ("every type", *types.TYPES)
+    ],
+)
+def test_the_page_on_types_lists_every_parameter_of(page, name):
+    rows = parameter_tables(page)[name]
     listed = [
         (bare(row["Parameter"]), bare(row["Default"]), row["What it is"].startswith("*Secret.*"))
-        for row in parameter_tables()[name]
+        for row in rows
     ]
-    said = {
-        bare(row["Parameter"]): row["What it is"].removeprefix("*Secret.* ")
-        for row in parameter_tables()[name]
-    }
-    there = list(parameters_of(name))
+    said = {bare(row["Parameter"]): row["What it is"].removeprefix("*Secret.* ") for row in rows}
+    there = list(parameters_of(page, name))
     assert listed == [(each.name, each.default, each.is_secret) for each in there]
     assert all(said[each.name] == each.description for each in there if each.description)
     assert all(said.values())
@@ -465,20 +480,22 @@ class Parameter(NamedTuple):
     description: str
 
 
-def parameter_tables() -> dict[str, list[dict[str, str]]]:
-    """The tables of the page on connectors: of every type first, then one for each."""
-    text = section("docs/connectors.md", "Types and their parameters")
+def parameter_tables(page: str) -> dict[str, list[dict[str, str]]]:
+    """The tables of a page on types: of every type first, then one for each."""
+    text = section(page, "Types and their parameters")
     parts = re.split(r"^### (\w+)$", text, flags=re.M)
     named = dict(zip(["every type", *parts[1::2]], parts[::2], strict=True))
     return {name: list(rows_in(part, "Parameter")) for name, part in named.items()}
 
 
-def parameters_of(name: str) -> Iterator[Parameter]:
+def parameters_of(page: str, name: str) -> Iterator[Parameter]:
     """What the JSON Schema of a type says, without what every type has; or that."""
-    schema = json.loads(destinations.expected_parameters("http" if name == "every type" else name))
-    shared = {each.encode_name for each in msgspec.structs.fields(Params)}
+    types, common = TYPED_PAGES[page]
+    some_type = next(iter(types.TYPES)) if name == "every type" else name
+    schema = json.loads(types.expected_parameters(some_type))
+    shared = {each.encode_name for each in msgspec.structs.fields(common)}
     for each in spelled_out(schema, schema.get("$defs", {})):
-        if (each.name in shared) == (name == "every type"):
+        if (each.name.partition(".")[0] in shared) == (name == "every type"):
             yield each
 
 

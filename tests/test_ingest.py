@@ -60,17 +60,24 @@ class Commits:
         self.sizes: list[int] = []
         self.ingest: Ingest = world.app._door._ingest
         self._gate: Gate | None = None
-        write = world.database.write
+        submit = world.database.submit
 
         def watched(work: Callable[[Tx], Any]) -> Any:
-            units = getattr(work, "keywords", {}).get("units")
-            if units is None:
-                return write(work)
-            self.sizes.append(sum(len(unit.items) for unit in units))
-            gate, self._gate = self._gate, None
-            return write(work if gate is None else lambda tx: gate.hold(work(tx)))
+            if getattr(work, "func", None) != self.ingest._store:
+                return submit(work)
+            (bite,) = work.args  # type: ignore[attr-defined]
 
-        world.database.write = watched  # type: ignore[method-assign]
+            def seen(tx: Tx) -> Any:
+                result = work(tx)
+                if not bite:
+                    return result
+                self.sizes.append(sum(len(unit.items) for unit, _ in bite))
+                gate, self._gate = self._gate, None
+                return result if gate is None else gate.hold(result)
+
+            return submit(seen)
+
+        world.database.submit = watched  # type: ignore[method-assign]
 
     @contextmanager
     def held(self, crowd: "Crowd", first: Callable[[], httpx.Response]) -> Iterator[Future[Any]]:

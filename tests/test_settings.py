@@ -1,5 +1,6 @@
 """Settings: where they come from, which one wins, and how a wrong one is told."""
 
+import json
 from dataclasses import fields
 from ipaddress import ip_network
 from pathlib import Path
@@ -61,8 +62,14 @@ def test_the_defaults_do_not_contradict_each_other() -> None:
     assert load({}, {}) == Settings()
 
 
-def test_only_the_key_is_a_secret_that_is_never_shown() -> None:
-    assert [each.name for each in explained() if each.is_secret] == ["secret_key"]
+def test_what_opens_something_is_never_shown() -> None:
+    assert [each.name for each in explained() if each.is_secret] == [
+        "secret_key",
+        "vendor_api_password",
+        "chirpstack_api_key",
+        "smtp_password",
+        "vapid_key",
+    ]
 
 
 # --- where they come from ---
@@ -150,6 +157,40 @@ def test_the_file_may_use_the_types_of_toml(tmp_path: Path) -> None:
         ("tls_cert", "cert.pem"),
         ("tls_key", "key.pem"),
         ("workers", "2"),
+        ("metrics_port", "65536"),
+        ("mqtt_url", "broker"),
+        ("mqtt_url", "http://broker"),
+        ("mqtt_url", "mqtt://"),
+        ("mqtt_url", "mqtt://broker/topic"),
+        ("mqtt_url", "mqtt://ada:p@ss@broker"),
+        ("mqtt_prefix", ""),
+        ("mqtt_prefix", "in/"),
+        ("mqtt_prefix", "in/+"),
+        ("mqtt_prefix", "$share/in"),
+        ("mqtt_version", "4"),
+        ("mqtt_client_id", "\n"),
+        ("mqtt_in_flight_max", "0"),
+        ("mqtt_in_flight_max", "65536"),
+        ("vendor_api_url", "https://api.example.com/v2"),
+        ("vendor_api_url", "api.example.com"),
+        ("vendor_api_login", "user:name"),
+        ("chirpstack_api_url", "https://chirpstack.example.com"),
+        ("chirpstack_api_url", "https://me:you@chirpstack.example.com"),
+        ("chirpstack_api_key", "a\nb"),
+        ("smtp_host", "mail.example.com"),
+        ("smtp_from", "longwire@example.com"),
+        ("smtp_from", "longwire"),
+        ("smtp_port", "0"),
+        ("smtp_port", "65536"),
+        ("smtp_security", "yes"),
+        ("smtp_user", "longwire"),
+        ("smtp_password", "secret"),
+        ("vapid_key", "A" * 43),
+        ("vapid_key", "short"),
+        ("vapid_key", "€" * 43),
+        ("vapid_contact", "ops@example.com"),
+        ("fcm_account", "there-is-no-such-file.json"),
+        ("fcm_url", "fcm.googleapis.com"),
     ],
 )
 def test_a_value_that_cannot_be_used_is_refused_by_name(name: str, text: str) -> None:
@@ -180,6 +221,15 @@ def test_a_value_of_the_wrong_type_in_the_file_is_refused_by_name(
 ) -> None:
     (complaint,) = complaints(config=from_file(tmp_path, line))
     assert complaint.startswith(line.partition(" ")[0] + ": ")
+
+
+def test_the_file_of_an_account_is_looked_into(tmp_path: Path) -> None:
+    path = tmp_path / "account.json"
+    account = {"project_id": "p", "client_email": "a@b.example", "private_key": "no key"}
+    for content in ("", "[]", "{}", json.dumps(account)):
+        path.write_text(content)
+        (complaint,) = complaints({"fcm_account": str(path)})
+        assert complaint.startswith("fcm_account: ")
 
 
 def test_an_unknown_name_is_refused_with_a_hint_wherever_it_stands(tmp_path: Path) -> None:
@@ -216,6 +266,10 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | No
 def test_a_complaint_never_repeats_the_key(tmp_path: Path) -> None:
     told = complaints(config=from_file(tmp_path, "secret_key = 424242424242"))
     assert "424242424242" not in "".join(told)
+
+
+def test_a_complaint_never_repeats_the_password_of_a_broker() -> None:
+    assert "hunter" not in "".join(complaints({"mqtt_url": "mqtt://ada:hunter2@broker/topic"}))
 
 
 @pytest.mark.parametrize("url", ["postgresql://localhost/db", "postgres://localhost/db"])

@@ -26,6 +26,7 @@ from longwire.app import App, wire_limits
 from longwire.clock import Clock, Moment
 from longwire.identity import tokens
 from longwire.model import SYSTEM
+from longwire.notifications import watching
 from longwire.opening import open_database, prepare
 from longwire.settings import Settings
 from longwire.store.database import Database, Tx
@@ -126,6 +127,14 @@ class Person:
         asked = {"beginDate": str(now - 86_400_000), "endDate": str(now + 60_000)} | params
         named = {"connectorId": connector, "groupId": group}
         return dict(ok(self.get("/connector/connectorEvent", **named, **asked)))
+
+    def notification(
+        self, group: str, url: str, *, params: dict[str, Any] | None = None, **fields: Any
+    ) -> str:
+        """Create a notification to an HTTP receiver; its id."""
+        text = json.dumps({"url": url, **(params or {})})
+        body = {"groupId": group, "type": "webhook", "name": "alarm", "params": text, **fields}
+        return str(ok(self.post("/notification", body))["id"])
 
     def reports(self, device: str, kind: str = "data", **fields: Any) -> dict[str, Any]:
         """Store a record; the record as it is answered."""
@@ -241,6 +250,11 @@ class World:
 
     def write(self, work: Callable[[Tx], T]) -> T:
         return self._run(self.database.write(work))
+
+    def watch_once(self) -> None:
+        """Let notifications look once at what nobody reports, instead of waiting for it."""
+        numbers, wake = self.app._dispatch.number, self.app.engine.wake
+        self._run(watching.look_around(self.database, numbers, wake))
 
     def _run(self, waiting: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(waiting, self._loop).result(timeout=30)

@@ -6,8 +6,10 @@ plain values.
 
 import asyncio
 import os
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import structlog
 
@@ -16,8 +18,10 @@ from longwire.api import (
     clients,
     connectors,
     devices,
+    downlinks,
     groups,
     metrics,
+    notifications,
     openapi,
     records,
     roles,
@@ -25,21 +29,34 @@ from longwire.api import (
     users,
 )
 from longwire.api.door import Door, DoorSettings, Receive, Scope, Send
+from longwire.api.downlinks import Desk
 from longwire.api.instruments import Instruments
 from longwire.api.networks import NetworkEndpoints
+from longwire.api.publications import Publications
 from longwire.api.routes import PlainRoute, Route
 from longwire.api.server import Reply, WireLimits
 from longwire.api.service import ServicePages
 from longwire.api.tokens import TokenEndpoint
+from longwire.api.watched import WatchedPages
 from longwire.api.wire import InputLimits
+from longwire.delivery.destinations.mqtt_link import Standing
 from longwire.delivery.egress import Egress
-from longwire.delivery.engine import Engine, Observe
+from longwire.delivery.engine import PURPOSES, Engine, Observe, Purposes
+from longwire.delivery.outlets import Dispatch
+from longwire.fleet import errands
+from longwire.fleet.errands import Remote, Remotes
 from longwire.fleet.records import KINDS
 from longwire.identity.throttle import Throttle
-from longwire.ingest import Ingest, Sequencer
+from longwire.ingest import Ingest, Sequencer, tell
+from longwire.listen import Listener, broker_at, client_id_of
+from longwire.notifications import watching
+from longwire.notifications.mails import MAILING, Mailing
+from longwire.notifications.sending import Notifying
+from longwire.notifications.types.base import Office
 from longwire.settings import Settings
 from longwire.store.database import Database
 from longwire.store.instance import writer_number
+from longwire.store.notifications import PURPOSE as NOTIFYING
 
 OPERATIONS: tuple[Route, ...] = (
     *groups.ROUTES,
@@ -47,13 +64,12 @@ OPERATIONS: tuple[Route, ...] = (
     *users.ROUTES,
     *clients.ROUTES,
     *devices.ROUTES,
+    *downlinks.ROUTES,
     *records.ROUTES,
     *connectors.ROUTES,
+    *notifications.ROUTES,
     *metrics.ROUTES,
 )
-
-# With more records than this waiting to be stored, deliveries stand back.
-BUSY_RECORDS = 8
 
 log = structlog.get_logger()
 
@@ -68,31 +84,44 @@ class App:
         instruments = Instruments(shares_counters="PROMETHEUS_MULTIPROC_DIR" in os.environ)
         egress = _egress(settings)
         writer = writer_number(database)
+        self._sequencer = Sequencer(writer)
+        remotes = _remotes(settings)
+        self._dispatch = _dispatch(self._sequencer, remotes)
         self.engine = _engine(
             settings,
             database,
             writer,
             egress,
+            errands.purposes(database, self._dispatch, remotes),
             instruments.tried,
-            lambda: ingest.waiting > BUSY_RECORDS,
+            lambda: ingest.is_busy,
         )
         self._delivers = settings.delivery
         self._delivery_keep_days = settings.delivery_keep_days
         ingest = Ingest(
             database,
-            Sequencer(writer),
+            self._sequencer,
             waiting_records_max=settings.ingest_waiting_records_max,
             records_per_commit_max=settings.ingest_commit_records_max,
             wake=self.engine.wake if settings.delivery else lambda connectors: None,
         )
-        pages = ServicePages(
-            database, ingest, self.engine if settings.delivery else None, instruments
-        )
         limits = _input_limits(settings)
+        throttle = _caller_throttle(settings, database)
+        desk = Desk(database, self._dispatch, egress)
+        networks = NetworkEndpoints(database, ingest, instruments, desk, throttle)
+        publications = Publications(database, ingest, networks, limits)
+        self.listener = _listener(settings, database, publications, instruments)
+        pages = ServicePages(
+            database,
+            ingest,
+            self.engine if settings.delivery else None,
+            instruments,
+            self.listener.told_state if self.listener is not None else None,
+        )
         self.routes: list[Route | PlainRoute] = [
             *_token_routes(settings, database),
             *OPERATIONS,
-            *NetworkEndpoints(database, ingest, instruments).routes(),
+            *networks.routes(),
             *pages.routes(),
         ]
         pages.describe(openapi.document(self.routes, limits, __version__))
@@ -105,10 +134,12 @@ class App:
                 settings.trusted_proxies,
                 bool(settings.tls_cert),
                 settings.log_level == "debug",
-                _caller_throttle(settings, database),
+                throttle,
                 self._keeps_days,
                 egress,
                 writer,
+                dispatch=self._dispatch,
+                office=_office(settings),
             ),
             instruments,
         )
@@ -119,7 +150,7 @@ class App:
         elif scope["type"] == "lifespan":
             await self._live(receive, send)
 
-    def lane(self, scope: Scope, body: bytearray, reply: Reply) -> bool:
+    def lane(self, scope: Scope, body: bytes | bytearray, reply: Reply) -> bool:
         """The short way for records; see the door."""
         return self._door.lane(scope, body, reply)
 
@@ -137,9 +168,21 @@ class App:
             asyncio.create_task(
                 upkeep.tidy(self.database, self._keeps_days, self._delivery_keep_days)
             ),
+            asyncio.create_task(
+                upkeep.watch_devices(self.database, self._sequencer, self.engine.wake)
+            ),
         ]
+        tasks.append(
+            asyncio.create_task(
+                watching.watch(self.database, self._dispatch.number, self.engine.wake)
+            )
+        )
+        tasks.append(asyncio.create_task(upkeep.watch_downlinks(self.database, self._dispatch)))
+        tasks.append(asyncio.create_task(upkeep.register_idle(self.database, self._dispatch)))
         if self._delivers:
             tasks.append(asyncio.create_task(self.engine.run()))
+        if self.listener is not None:
+            tasks.append(asyncio.create_task(self.listener.run()))
         try:
             yield
         finally:
@@ -157,26 +200,74 @@ class Deliverer:
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self._database = database
+        writer = writer_number(database)
+        remotes = _remotes(settings)
+        dispatch = _dispatch(Sequencer(writer), remotes)
+        instruments = Instruments()
         self._engine = _engine(
-            settings, database, writer_number(database), _egress(settings), _unobserved
+            settings,
+            database,
+            writer,
+            _egress(settings),
+            errands.purposes(database, dispatch, remotes),
+            instruments.tried,
         )
+        pages = ServicePages(database, None, self._engine, instruments)
+        self._watched = WatchedPages(pages.watched())
 
-    async def run(self, stopping: asyncio.Event) -> None:
-        """Deliver until told to stop, or until the database cannot be trusted."""
-        engine = asyncio.create_task(self._engine.run())
-        watch = asyncio.create_task(upkeep.watch_rights(self._database, stopping.set))
+    async def run(self, stopping: asyncio.Event, listener: socket.socket | None) -> None:
+        """Deliver until told to stop, or until the database cannot be trusted.
+
+        Whoever asks at `listener` is told how it goes.
+        """
+        tasks = [
+            asyncio.create_task(self._engine.run()),
+            asyncio.create_task(upkeep.watch_rights(self._database, stopping.set)),
+        ]
+        if listener is not None:
+            tasks.append(asyncio.create_task(self._watched.serve(listener)))
         await stopping.wait()
-        for task in (engine, watch):
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(engine, watch, return_exceptions=True)
-
-
-def _unobserved(kind: str, outcome: str, seconds: float) -> None:
-    return None
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _egress(settings: Settings) -> Egress:
     return Egress([str(network) for network in settings.egress_allow])
+
+
+def _office(settings: Settings) -> Office:
+    account = settings.fcm_account and Path(settings.fcm_account).read_text()
+    return Office(
+        smtp_host=settings.smtp_host,
+        smtp_port=settings.smtp_port,
+        smtp_user=settings.smtp_user,
+        smtp_password=settings.smtp_password,
+        smtp_from=settings.smtp_from,
+        smtp_security=settings.smtp_security,
+        vapid_key=settings.vapid_key,
+        vapid_contact=settings.vapid_contact,
+        fcm_account=account,
+        fcm_url=settings.fcm_url,
+    )
+
+
+def _remotes(settings: Settings) -> Remotes:
+    return Remotes(
+        vendor=Remote(
+            settings.vendor_api_url, settings.vendor_api_login, settings.vendor_api_password
+        ),
+        chirpstack=Remote(settings.chirpstack_api_url, secret=settings.chirpstack_api_key),
+    )
+
+
+def _dispatch(sequencer: Sequencer, remotes: Remotes) -> Dispatch:
+    return Dispatch(
+        sequencer.writer,
+        sequencer.take,
+        lambda tx, told: tell(tx, sequencer, told),
+        remotes.named,
+    )
 
 
 def _engine(
@@ -184,17 +275,42 @@ def _engine(
     database: Database,
     writer: int,
     egress: Egress,
+    purposes: Purposes,
     observe: Observe,
     is_busy: Callable[[], bool] = lambda: False,
 ) -> Engine:
+    office = _office(settings)
     return Engine(
         database,
         writer,
         egress,
+        purposes={
+            **PURPOSES,
+            **purposes,
+            NOTIFYING: Notifying(database, office),
+            MAILING: Mailing(office),
+        },
         in_flight_max=settings.delivery_in_flight_max,
         resend_per_s=settings.resend_per_s,
         observe=observe,
         is_busy=is_busy,
+    )
+
+
+def _listener(
+    settings: Settings, database: Database, publications: Publications, instruments: Instruments
+) -> Listener | None:
+    if not settings.mqtt_url:
+        return None
+    broker = broker_at(
+        settings.mqtt_url,
+        settings.mqtt_version,
+        settings.mqtt_client_id or client_id_of(database),
+        settings.mqtt_prefix,
+        Standing(settings.mqtt_in_flight_max, packet_bytes_max=2 * settings.body_bytes_max),
+    )
+    return Listener(
+        database, broker, publications.take, instruments.published, instruments.listening
     )
 
 

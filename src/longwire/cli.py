@@ -12,6 +12,7 @@ import random
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -24,18 +25,22 @@ from rich.text import Text
 
 from longwire import __version__, logs, opening, settings, simulate
 from longwire.clock import DAY, Clock
-from longwire.dates import date_text, optional_date_text
+from longwire.dates import date_text, end_of, moment_of, optional_date_text
+from longwire.decoders.catalogue import KINDS as DECODERS
 from longwire.delivery import operate
 from longwire.errors import LongwireError
-from longwire.fleet import catalogue
-from longwire.identity import tokens
+from longwire.fleet import catalogue, redecoding
+from longwire.fleet.redecoding import Wanted
+from longwire.identity import groups, tokens
 from longwire.ids import delivery_id
-from longwire.model import SYSTEM, DeviceType
+from longwire.model import SYSTEM, Connector, DeviceType, PageRequest
+from longwire.notifications import webpush
 from longwire.settings import Settings, WrongSettings
 from longwire.store import audit as store_audit
 from longwire.store import connectors as store_connectors
 from longwire.store import credentials as store_credentials
 from longwire.store import deliveries as store_deliveries
+from longwire.store import rights
 from longwire.store.database import Database, Tx
 from longwire.store.postgres import UnsafeServer
 from longwire.store.records import KINDS
@@ -47,6 +52,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 FINDS_DATABASE = ("data", "database", "secret_key")
 MENDABLE = (WrongSettings, opening.CannotStart, UnsafeServer, FromTheFuture, LongwireError, OSError)
 PIPED_COLUMNS = 2_000
+REREAD_PER_STEP = 500
 
 
 def main() -> None:
@@ -125,6 +131,9 @@ def _announce(chosen: Settings, prepared: opening.Prepared) -> None:
     url = opening.base_url(chosen)
     kept = settings.without_password(chosen.database) if chosen.database else str(chosen.data)
     click.echo(f"longwire {__version__} serves {url} ({url}/docs), database: {kept}")
+    if chosen.mqtt_url:
+        broker = settings.without_password(chosen.mqtt_url)
+        click.echo(f"it listens to {broker}, under {chosen.mqtt_prefix}/")
     if chosen.egress_allow:
         allowed = ", ".join(str(network) for network in chosen.egress_allow)
         click.echo(f"outgoing connections may also reach {allowed}")
@@ -170,6 +179,19 @@ def config_command(config: Path | None, as_json: bool, **flags: Any) -> None:
     _print_table(rows, ("name", "value", "default", "reason"), as_json)
 
 
+@commands.command("vapid-key")
+@_as_json
+def vapid_key_command(as_json: bool) -> None:
+    """Make a pair of keys for Web Push: one for the settings, one for the applications."""
+    key = webpush.new_vapid_key()
+    public_key = webpush.Vapid(key, "").public_key
+    _print(
+        {"vapidKey": key, "applicationServerKey": public_key},
+        as_json,
+        f"vapid_key:             {key}\napplicationServerKey:  {public_key}",
+    )
+
+
 def _setting_row(chosen: Settings, each: settings.Explained) -> dict[str, Any]:
     value = getattr(chosen, each.name)
     return {
@@ -183,7 +205,7 @@ def _setting_row(chosen: Settings, each: settings.Explained) -> dict[str, Any]:
 
 
 def _plain(name: str, value: object) -> object:
-    if name == "database":
+    if name in ("database", "mqtt_url"):
         return settings.without_password(str(value))
     if isinstance(value, tuple):
         return [str(part) for part in value]
@@ -267,6 +289,24 @@ def credentials_revoke(client_id: str, config: Path | None, as_json: bool, **fla
     _print({"revoked": client_id}, as_json, f"{client_id} is revoked")
 
 
+# --- groups ---
+
+
+@commands.group("group")
+def group_group() -> None:
+    """What the operator does to groups."""
+
+
+@group_group.command("rotate-token")
+@click.argument("group_id")
+@_flags(*FINDS_DATABASE)
+@_as_json
+def group_rotate_token(group_id: str, config: Path | None, as_json: bool, **flags: Any) -> None:
+    """Give a group another token for its networks; the old one stops within two seconds."""
+    token = _write(_load(config, flags), lambda tx: groups.rotate_token(tx, SYSTEM, group_id))
+    _print({"groupId": group_id, "token": token}, as_json, token)
+
+
 # --- device types ---
 
 
@@ -329,11 +369,20 @@ def _types_in(text: str) -> list[DeviceType]:
                 default_configuration=_text(each.get("defaultConfiguration", "{}")),
                 battery=_optional_text(each.get("battery")),
                 firmware_version=_optional_text(each.get("firmwareVersion")),
+                decoder=_optional_text(each.get("decoder")),
+                decoder_source=_optional_text(each.get("decoderSource")),
             )
             for each in (listed if isinstance(listed, list) else [listed])
         ]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise click.UsageError(f"the file is not a JSON list of device types: {error}") from error
+
+
+def _text_in(file: Any) -> str:
+    try:
+        return str(file.read(), "utf-8")
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"{file.name} is not UTF-8 at byte {error.start}") from error
 
 
 def _text(value: object) -> str:
@@ -361,10 +410,13 @@ def device_type_list(config: Path | None, as_json: bool, **flags: Any) -> None:
             "battery": each.battery,
             "firmwareVersion": each.firmware_version,
             "builtIn": each.is_built_in,
+            "decoder": each.decoder,
+            "decoderSource": each.decoder_source,
         }
         for each in _read(_load(config, flags), catalogue.every)
     ]
-    _print_table(rows, ("name", "displayName", "defaultConfiguration", "builtIn"), as_json)
+    shown = ("name", "displayName", "defaultConfiguration", "builtIn", "decoder")
+    _print_table(rows, shown, as_json)
 
 
 @device_type_group.command("remove")
@@ -375,6 +427,112 @@ def device_type_remove(name: str, config: Path | None, as_json: bool, **flags: A
     """Remove a device type that is not built in."""
     _write(_load(config, flags), lambda tx: catalogue.remove(tx, SYSTEM, name))
     _print({"removed": name}, as_json, f"removed {name}")
+
+
+@device_type_group.command("set-decoder")
+@click.argument("name")
+@click.option(
+    "--decoder",
+    "kind",
+    type=click.Choice(list(DECODERS)),
+    required=True,
+    help="a bit format, Cayenne LPP, or a codec in JavaScript",
+)
+@click.option("--decoder-source", default=None, help="the bit format, or the codec")
+@click.option("--decoder-file", type=click.File("rb"), default=None, help="a file with the same")
+@_flags(*FINDS_DATABASE)
+@_as_json
+def device_type_set_decoder(
+    name: str,
+    kind: str,
+    decoder_source: str | None,
+    decoder_file: Any,
+    config: Path | None,
+    as_json: bool,
+    **flags: Any,
+) -> None:
+    """Say how the payloads of a device type are read."""
+    if decoder_source is not None and decoder_file is not None:
+        raise click.UsageError("give --decoder-source or --decoder-file, not both")
+    source = (decoder_source or "") if decoder_file is None else _text_in(decoder_file)
+    catalogue.require_readable(kind, source)  # before the database has to wait for it
+    _write(_load(config, flags), lambda tx: catalogue.set_decoder(tx, SYSTEM, name, kind, source))
+    _print({"name": name, "decoder": kind}, as_json, f"{name} is read by {kind}")
+
+
+@device_type_group.command("remove-decoder")
+@click.argument("name")
+@_flags(*FINDS_DATABASE)
+@_as_json
+def device_type_remove_decoder(name: str, config: Path | None, as_json: bool, **flags: Any) -> None:
+    """Leave the payloads of a device type as they are."""
+    _write(_load(config, flags), lambda tx: catalogue.set_decoder(tx, SYSTEM, name, None, ""))
+    _print({"name": name, "decoder": None}, as_json, f"{name} has no decoder")
+
+
+@commands.command("redecode")
+@click.option("--device", "device_id", default=None, help="the payloads of this device")
+@click.option("--group", "group_id", default=None, help="those of all devices of this group")
+@click.option("--device-type", default=None, help="only devices that are of this type now")
+@click.option("--begin", default=None, help="from this date on; from the first record by default")
+@click.option("--end", default=None, help="before this date; a date alone is that day as well")
+@_flags(*FINDS_DATABASE)
+@_as_json
+def redecode_command(
+    device_id: str | None,
+    group_id: str | None,
+    device_type: str | None,
+    begin: str | None,
+    end: str | None,
+    config: Path | None,
+    as_json: bool,
+    **flags: Any,
+) -> None:
+    """Decode stored payloads again, by the decoder that the device type has now."""
+    if device_id is None and group_id is None:
+        raise click.UsageError("give --device or --group")
+    try:
+        since = None if begin is None else moment_of(begin)
+        until = None if end is None else end_of(end)
+    except ValueError as error:
+        raise click.UsageError(f"--begin or --end {error}") from error
+    wanted = Wanted(device_id, group_id, device_type, since, until)
+    with _visiting(_load(config, flags)) as database:
+        totals = asyncio.run(_redecode(database, wanted))
+    text = "{lookedAt} records looked at: {changed} changed, {skipped} without a payload to decode"
+    text = text.format(**totals) + f", {totals['failed']} left alone because decoding failed"
+    _print(totals, as_json, text + (f"\n{totals['failure']}" if totals["failure"] else ""))
+
+
+async def _redecode(database: Database, wanted: Wanted) -> dict[str, Any]:
+    totals: dict[str, Any] = {
+        **{"lookedAt": 0, "changed": 0, "skipped": 0, "failed": 0},
+        "failure": None,
+    }
+    after: tuple[int | str, ...] | None = None
+    while True:
+        request = PageRequest(REREAD_PER_STEP, after)
+        piece = await database.read(partial(_to_redecode, wanted=wanted, request=request))
+        reread = redecoding.read_again(piece)
+        if reread.bodies:
+            totals["changed"] += await database.write(partial(_keep_redecoded, reread=reread))
+        totals["lookedAt"] += reread.looked_at
+        totals["skipped"] += reread.skipped
+        totals["failed"] += reread.failed
+        totals["failure"] = totals["failure"] or reread.failure
+        after = reread.last_key
+        if after is None:
+            return totals
+
+
+def _to_redecode(tx: Tx, wanted: Wanted, request: PageRequest) -> redecoding.Piece:
+    return redecoding.find(tx, SYSTEM, wanted, request)
+
+
+def _keep_redecoded(tx: Tx, reread: redecoding.Reread) -> int:
+    # A service beside this command remembers lists that it answered; this makes it forget them.
+    rights.change(tx)
+    return redecoding.keep(tx, SYSTEM, reread)
 
 
 # --- messages out ---
@@ -390,6 +548,9 @@ def deliver_command(config: Path | None, **flags: Any) -> None:
     def announce(chosen: Settings) -> None:
         kept = settings.without_password(chosen.database) if chosen.database else str(chosen.data)
         click.echo(f"longwire {__version__} delivers, database: {kept}")
+        if chosen.metrics_port:
+            host = f"[{chosen.metrics_host}]" if ":" in chosen.metrics_host else chosen.metrics_host
+            click.echo(f"its metrics are at http://{host}:{chosen.metrics_port}/metrics")
         sys.stdout.flush()
 
     sys.exit(_service().deliver(chosen, announce))
@@ -411,6 +572,7 @@ def connectors_command(config: Path | None, as_json: bool, **flags: Any) -> None
                     "id": each.id,
                     "group": each.group_id,
                     "name": each.name,
+                    "purpose": each.purpose,
                     "type": each.type,
                     "enabled": each.is_enabled,
                     "queued": backlog.queued if backlog else 0,
@@ -428,6 +590,7 @@ def connectors_command(config: Path | None, as_json: bool, **flags: Any) -> None
     shown = (
         "id",
         "group",
+        "purpose",
         "type",
         "enabled",
         "queued",
@@ -481,15 +644,15 @@ def deliveries_list(
     """List messages, those that changed last first."""
 
     def work(tx: Tx) -> list[dict[str, Any]]:
-        names = {each.number: each.id for each in store_connectors.every(tx)}
+        ways = {each.number: each for each in store_connectors.every(tx)}
         number = None
         if connector_id is not None:
-            number = next((key for key, name in names.items() if name == connector_id), None)
+            number = next((key for key, each in ways.items() if each.id == connector_id), None)
             if number is None:
                 raise opening.CannotStart(f"There is no connector {connector_id}.")
         wanted = [STATES[state] for state in states]
         return [
-            _delivery_row(each, names)
+            _delivery_row(each, ways.get(each.connector_number))
             for each in store_deliveries.latest(tx, wanted, limit, number)
         ]
 
@@ -497,6 +660,7 @@ def deliveries_list(
     shown = (
         "id",
         "connector",
+        "purpose",
         "device",
         "kind",
         "state",
@@ -509,11 +673,12 @@ def deliveries_list(
     _print_table(rows, shown, as_json)
 
 
-def _delivery_row(each: store_deliveries.Event, names: dict[int, str]) -> dict[str, Any]:
+def _delivery_row(each: store_deliveries.Event, way: Connector | None) -> dict[str, Any]:
     is_waiting = each.state == store_deliveries.QUEUED
     return {
         "id": delivery_id(each.connector_number, each.seq),
-        "connector": names.get(each.connector_number, "(deleted)"),
+        "connector": way.id if way else "(deleted)",
+        "purpose": way.purpose if way else None,
         "device": each.device_id,
         "kind": KINDS[each.kind],
         "state": next(name for name, state in STATES.items() if state == each.state),

@@ -8,8 +8,9 @@ waiting is bounded. An answer is given only after the commit.
 import asyncio
 import hashlib
 import threading
+import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -20,9 +21,22 @@ from longwire import metrics
 from longwire.clock import Moment
 from longwire.dates import date_text
 from longwire.delivery import matching
-from longwire.errors import BadInput, Fault, LongwireError, NotAllowed, NotFound, Unavailable
+from longwire.errors import (
+    BadInput,
+    Fault,
+    LongwireError,
+    NotAllowed,
+    NotFound,
+    OutcomeUnknown,
+    Unavailable,
+)
+from longwire.fleet import watching
 from longwire.identity import access
 from longwire.model import SYSTEM, Actor
+from longwire.model import Told as Told  # what `tell` takes
+from longwire.networks.expectations import Numbered
+from longwire.notifications import matching as notifying
+from longwire.notifications.matching import Battery
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store_deliveries
 from longwire.store import devices as store_devices
@@ -31,6 +45,14 @@ from longwire.store import rights
 from longwire.store.database import Database, Tx
 from longwire.store.devices import Reporting
 from longwire.store.records import WRITER_BITS, Row
+
+# One commit at work, and one that begins the moment it is done. Where commits do not stand in line
+# by themselves they go one at a time, or the small ones would be many.
+UNDER_WAY_MAX = {"sqlite": 2, "postgresql": 1}
+
+# So many requests that share a commit came faster than they could be stored; true for a while.
+BUSY_REQUESTS = 8
+BUSY_FOR_S = 0.1
 
 log = structlog.get_logger()
 
@@ -62,6 +84,12 @@ class Aside(msgspec.Struct, frozen=True, gc=False):
     counts: tuple[str, ...] = ()
     battery: str | None = None
     at: Moment | None = None
+    # When the device was changed last, as far as the sender knew.
+    as_of: Moment | None = None
+    # The number of the message, and where such numbers begin anew; or that they begin anew now.
+    sequence: int | None = None
+    modulus: int = 0
+    restarts: bool = False
 
 
 class Unit(msgspec.Struct, frozen=True, gc=False):
@@ -80,15 +108,8 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
     duplicates: int
 
 
-class Told(msgspec.Struct, frozen=True, gc=False):
-    """An event of a device that nobody but the service itself can tell."""
-
-    device_id: str
-    type: str
-    ts: Moment
-    message: str | None = None
-    severity: str | None = None
-    data: Mapping[str, Any] | None = None
+class Outdated(Unavailable):
+    """The device was changed while it was speaking; nothing was stored. Try again at once."""
 
 
 # Hears what became of a request's records, once that is certain.
@@ -130,8 +151,16 @@ class Ingest:
         self._records_per_commit_max = records_per_commit_max
         self._wake = wake
         self._queue: deque[tuple[Unit, Tell]] = deque()
+        self._lock = threading.Lock()  # those who store take from the queue, not only the loop
         self._waiting = 0
-        self._flushing: asyncio.Task[None] | None = None
+        self._under_way = 0
+        self._under_way_max = UNDER_WAY_MAX[database.engine_name]
+        self._was_crowded = 0.0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether records come in faster than one at a time can be stored."""
+        return time.monotonic() - self._was_crowded < BUSY_FOR_S
 
     @property
     def waiting(self) -> int:
@@ -151,40 +180,73 @@ class Ingest:
             return False
         self._queue.append((unit, tell))
         self._waiting += len(unit.items)
-        if self._flushing is None:
-            self._flushing = asyncio.create_task(self._flush())
+        if self._under_way < self._under_way_max:
+            self._begin()
         return True
 
-    async def _flush(self) -> None:
+    def _begin(self) -> None:
+        """Have the next commit ready behind the one under way, so that the disk need not wait.
+
+        What goes into it is decided when it begins, not now: everything that is there by then.
+        """
+        bite: list[tuple[Unit, Tell]] = []
         try:
-            while self._queue:
-                bite = self._bite()
-                units = [unit for unit, _ in bite]
-                outcomes: Sequence[Stored | Exception]
-                try:
-                    outcomes, woken = await self._database.write(
-                        partial(store_units, units=units, sequencer=self._sequencer)
-                    )
-                    if woken:
-                        self._wake(woken)
-                except Exception as error:
-                    outcomes = [error] * len(bite)
-                self._waiting -= sum(len(unit.items) for unit in units)
-                for (_, tell), outcome in zip(bite, outcomes, strict=True):
-                    try:
-                        tell(outcome)
-                    except Exception:  # one who cannot listen must not keep it from the others
-                        log.exception("nobody could be told what became of a record")
-        finally:
-            self._flushing = None
+            commit = self._database.submit(partial(self._store, bite))
+        except LongwireError as error:
+            self._told(self._bite(), error)
+            return
+        self._under_way += 1
+        commit.add_done_callback(partial(self._committed, bite))
+
+    def _store(
+        self, bite: list[tuple[Unit, Tell]], tx: Tx
+    ) -> tuple[list[Stored | LongwireError], set[int]]:
+        if not bite:  # else this is another try with the same
+            bite += self._bite()
+        return store_units(tx, [unit for unit, _ in bite], self._sequencer)
+
+    def _committed(self, bite: list[tuple[Unit, Tell]], commit: "asyncio.Future[Any]") -> None:
+        self._under_way -= 1
+        error = asyncio.CancelledError() if commit.cancelled() else commit.exception()
+        if error is not None and not bite:
+            bite = self._bite()  # it failed before it had begun, and so would the next
+        if self._queue and self._under_way < self._under_way_max:
+            self._begin()  # before the answers: the disk is slower than we are
+        if error is not None:
+            self._told(bite, error)
+            return
+        outcomes, woken = commit.result()
+        if woken:
+            self._wake(woken)
+        self._told(bite, outcomes)
+
+    def _told(
+        self,
+        bite: Sequence[tuple[Unit, Tell]],
+        outcomes: Sequence[Stored | Exception] | BaseException,
+    ) -> None:
+        if isinstance(outcomes, BaseException):
+            failure = outcomes if isinstance(outcomes, Exception) else OutcomeUnknown()
+            outcomes = [failure] * len(bite)
+        self._waiting -= sum(len(unit.items) for unit, _ in bite)
+        for (_, tell), outcome in zip(bite, outcomes, strict=True):
+            try:
+                tell(outcome)
+            except Exception:  # one who cannot listen must not keep it from the others
+                log.exception("nobody could be told what became of a record")
 
     def _bite(self) -> list[tuple[Unit, Tell]]:
-        """What goes into one commit: at least one request, and not many more records than that."""
-        bite = [self._queue.popleft()]
-        size = len(bite[0][0].items)
-        while self._queue and size + len(self._queue[0][0].items) <= self._records_per_commit_max:
-            bite.append(self._queue.popleft())
-            size += len(bite[-1][0].items)
+        """What goes into one commit: one request, and not many more records than that."""
+        bite: list[tuple[Unit, Tell]] = []
+        size = 0
+        with self._lock:
+            while self._queue:
+                size += len(self._queue[0][0].items)
+                if bite and size > self._records_per_commit_max:
+                    break
+                bite.append(self._queue.popleft())
+        if len(bite) > BUSY_REQUESTS:
+            self._was_crowded = time.monotonic()
         return bite
 
 
@@ -213,17 +275,20 @@ def store_units(
         wanted.append(rows)
         outcomes.append(Stored([row.body for row in rows], 0))
     fresh = _insert(tx, [row for rows in wanted for row in rows])
+    gaps = _follow(tx, units, wanted, fresh, devices)  # before counters, as whoever watches does
     matched = matching.match(tx, fresh, devices.values())
     if fresh:
         with tx.together():
             store.enter(tx, fresh)
-            _touch(tx, fresh)
+            _touch(tx, _said_by_devices(units, wanted, fresh))
             metrics.count_arrivals(tx, sequencer.writer, fresh)
             _queue(tx, sequencer.writer, matched)
-    _note_asides(tx, sequencer.writer, units, wanted, fresh, devices)
+    batteries = _note_asides(tx, sequencer.writer, units, wanted, fresh, devices)
     for number, reason in matched.errors.items():
         store_connectors.note_filter_error(tx, number, reason)
     woken = {delivery.connector_number for delivery in matched.deliveries}
+    woken |= notifying.hear(tx, sequencer.take, fresh, devices.values(), batteries)
+    woken |= tell(tx, sequencer, gaps)
     if len(fresh) == sum(map(len, wanted)):
         return outcomes, woken
     new = {row.seq for row in fresh}
@@ -292,6 +357,8 @@ def _refusal(
     unit: Unit, devices: dict[str, Reporting], standings: _Standings
 ) -> LongwireError | None:
     """Why nothing of a request is stored, naming every item that is in the way."""
+    if _is_welcome(unit, devices, standings):
+        return Outdated() if _is_outdated(unit, devices) else None
     missing: list[Fault] = []
     wrong: list[Fault] = []
     for index, item in enumerate(unit.items):
@@ -313,7 +380,32 @@ def _refusal(
             )
     if missing:
         return NotFound(faults=missing + wrong)
-    return BadInput(faults=wrong) if wrong else None
+    return BadInput(faults=wrong)
+
+
+def _is_outdated(unit: Unit, devices: dict[str, Reporting]) -> bool:
+    """Whether the sender went by what the device was before it was changed."""
+    aside = unit.aside
+    if aside is None or aside.as_of is None or not unit.items:
+        return False
+    return devices[aside.device_id].updated_at != aside.as_of
+
+
+def _is_welcome(unit: Unit, devices: dict[str, Reporting], standings: _Standings) -> bool:
+    """Whether there is nothing in the way: the quick look, which nearly always suffices."""
+    group = ""  # for which the sender was found to be allowed
+    for item in unit.items:
+        device = devices.get(item.draft.device_id)
+        if device is None:
+            return False
+        home = device.group_id
+        if home != group:
+            if "record.create" not in standings.of(unit.actor, home):
+                return False
+            group = home
+        if item.claimed_group is not None and item.claimed_group != home:
+            return False
+    return True
 
 
 def _place(unit: Unit, index: int, field: str) -> str:
@@ -340,6 +432,49 @@ def _insert(tx: Tx, rows: list[Row]) -> list[Row]:
     )
 
 
+def _follow(
+    tx: Tx,
+    units: Sequence[Unit],
+    wanted: Sequence[Sequence[Row]],
+    fresh: Sequence[Row],
+    devices: dict[str, Reporting],
+) -> list[Told]:
+    """What the numbers of new messages tell of messages that are missing, or were."""
+    if all(unit.aside is None for unit in units):
+        return []
+    new = {row.seq for row in fresh}
+    heard: list[Numbered] = []
+    restarted: dict[str, Moment] = {}
+    for unit, rows in zip(units, wanted, strict=True):
+        aside = unit.aside
+        if aside is None or not any(row.seq in new for row in rows):
+            continue
+        at = tx.now if aside.at is None else min(aside.at, tx.now)
+        if aside.restarts:
+            restarted[aside.device_id] = at
+        elif aside.sequence is not None:
+            heard.append(Numbered(aside.device_id, aside.sequence, at, aside.modulus))
+    if not heard and not restarted:
+        return []
+    numbers = {each.id: each.number for each in devices.values()}
+    return watching.follow(tx, heard, restarted, numbers)
+
+
+def _said_by_devices(
+    units: Sequence[Unit], wanted: Sequence[Sequence[Row]], fresh: Sequence[Row]
+) -> Sequence[Row]:
+    """What we tell of a device ourselves is no sign of life."""
+    if all(unit.actor is not SYSTEM for unit in units):
+        return fresh
+    own = {
+        row.seq
+        for unit, rows in zip(units, wanted, strict=True)
+        if unit.actor is SYSTEM
+        for row in rows
+    }
+    return [row for row in fresh if row.seq not in own]
+
+
 def _touch(tx: Tx, fresh: Sequence[Row]) -> None:
     """A device was seen when its newest record says so, but never in the future."""
     newest: dict[int, Moment] = {}
@@ -357,10 +492,14 @@ def _note_asides(
     wanted: Sequence[Sequence[Row]],
     fresh: Sequence[Row],
     devices: dict[str, Reporting],
-) -> None:
-    """Count what networks say, and keep the newest battery, of messages that were not known."""
+) -> list[Battery]:
+    """Count what networks say, and keep the newest battery, of messages that were not known.
+
+    What they said of batteries, for whoever is to be told.
+    """
+    batteries: list[Battery] = []
     if all(unit.aside is None for unit in units):
-        return
+        return batteries
     new = {row.seq for row in fresh}
     counted: Counter[tuple[int, str]] = Counter()
     for unit, rows in zip(units, wanted, strict=True):
@@ -373,7 +512,9 @@ def _note_asides(
         if aside.battery is not None:
             at = tx.now if aside.at is None else min(aside.at, tx.now)
             store_devices.set_battery(tx, device.number, aside.battery, at)
+            batteries.append(Battery(device, aside.battery, at, rows[0]))
     metrics.count(tx, writer, counted)
+    return batteries
 
 
 def _queue(tx: Tx, writer: int, matched: matching.Matched) -> None:

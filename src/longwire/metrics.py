@@ -68,10 +68,15 @@ def count_arrivals(tx: Tx, writer: int, fresh: Iterable[store_records.Row]) -> N
     """Count records that were stored just now."""
     found: Counter[tuple[int, int, int]] = Counter()
     active: set[tuple[int, int, int]] = set()
+    until = second = hour = -1
     for row in fresh:
-        second = store_records.arrival_moment(row.seq) // SECOND
-        found[(row.group_number, second, row.kind)] += 1
-        active.add((row.group_number, second // HOUR_S, row.device_number))
+        seq, group = row.seq, row.group_number
+        if seq >= until:  # they come in order, and most of them in the same second
+            second = store_records.arrival_moment(seq) // SECOND
+            hour = second // HOUR_S
+            until = store_records.first_seq((second + 1) * SECOND)
+        found[(group, second, row.kind)] += 1
+        active.add((group, hour, row.device_number))
     store.add(tx, writer, found)
     store.note_activity(tx, active)
 

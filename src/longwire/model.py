@@ -3,9 +3,9 @@
 Change makes a new value (`dataclasses.replace`). Moments are microseconds since 1970 (`clock`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from longwire.clock import Moment
 
@@ -197,11 +197,49 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """An event of a device that nobody but the service itself can tell."""
+
+    device_id: str
+    type: str
+    ts: Moment
+    message: str | None = None
+    severity: str | None = None
+    data: Mapping[str, Any] | None = None
+
+
+DownlinkState = Literal["queued", "sent", "acknowledged", "failed", "expired", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Downlink:
+    """A message to a device, and how far it has come."""
+
+    id: str
+    device_number: int
+    group_id: str  # the one its device was in when it was asked for
+    payload: str  # hex
+    port: int | None
+    is_confirmed: bool
+    state: DownlinkState
+    detail: str | None
+    reference: str | None  # what its network calls it
+    seq: int | None  # of its delivery, where the engine takes it to its network
+    created_at: Moment
+    updated_at: Moment
+    expires_at: Moment
+    created_by: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stay:
     """A time that a device spent in a group; its records of that time belong to that group."""
 
     number: int
     group_id: str
+
+
+FORWARDING = "connector"  # the purpose of a connector: records to the customer's own systems
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +272,35 @@ class Connector:
     error_message: str | None = None
     failures: int = 0
     resend_before: Moment | None = None
-    purpose: str = "connector"  # what goes out through it; people see only their connectors
+    purpose: str = FORWARDING  # what goes out through it; people see only their connectors
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """Who is told of what, and when."""
+
+    outlet: Connector  # how it leaves, and all that the two have in common
+    reason: str | None = None
+    schedule: str | None = None  # JSON
+    fired_at: Moment | None = None
+    sent_at: Moment | None = None
+
+    @property
+    def number(self) -> int:
+        return self.outlet.number
+
+    @property
+    def id(self) -> str:
+        return self.outlet.id
+
+    @property
+    def group_id(self) -> str:
+        return self.outlet.group_id
+
+    @property
+    def device_id(self) -> str | None:
+        """The one device that it is about, if it is about one."""
+        return self.outlet.device_ids[0] if self.outlet.device_ids else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ Announce = Callable[[Settings, opening.Prepared], None]
 def serve(settings: Settings, announce: Announce) -> int:
     """Serve until told to stop; the exit code."""
     _require_certificate(settings)
-    with _listening(settings) as listener:
+    with _listening(settings.host, settings.port, "--port") as listener:
         settings = replace(settings, port=listener.getsockname()[1])
         with _alone(settings):
             if settings.workers > 1:
@@ -117,26 +117,28 @@ def _settle_memory() -> None:
 
 def deliver(settings: Settings, announce: Callable[[Settings], None]) -> int:
     """Deliver without serving, until told to stop; the exit code."""
-    with _alone(settings):
+    with _watchable(settings) as listener, _alone(settings):
+        if listener is not None:
+            settings = replace(settings, metrics_port=listener.getsockname()[1])
         database, keep_key = opening.open_database(settings, Clock())
         opening.prepare(database, settings, keep_key)
         database.start()
         try:
             announce(settings)
             _settle_memory()
-            run_until_done(_deliver(app.Deliverer(settings, database)))
+            run_until_done(_deliver(app.Deliverer(settings, database), listener))
         finally:
             database.close()
     log.info("stopped")
     return EXIT_BROKEN if database.broken else 0
 
 
-async def _deliver(deliverer: app.Deliverer) -> None:
+async def _deliver(deliverer: app.Deliverer, listener: socket.socket | None) -> None:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
-    await deliverer.run(stopping)
+    await deliverer.run(stopping, listener)
 
 
 def _require_certificate(settings: Settings) -> None:
@@ -157,18 +159,28 @@ def _require_certificate(settings: Settings) -> None:
 
 
 @contextmanager
-def _listening(settings: Settings) -> Iterator[socket.socket]:
+def _watchable(settings: Settings) -> Iterator[socket.socket | None]:
+    """The socket of those who watch, if there is to be one."""
+    if not settings.metrics_port:
+        yield None
+        return
+    with _listening(settings.metrics_host, settings.metrics_port, "--metrics-port") as listener:
+        yield listener
+
+
+@contextmanager
+def _listening(host: str, port: int, flag: str) -> Iterator[socket.socket]:
     """The socket, bound before anything else, so that a taken port is a plain refusal."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind((settings.host, settings.port))
+            listener.bind((host, port))
         except OSError as error:
             raise opening.CannotStart(
-                f"Cannot listen on {settings.host}:{settings.port}: {error.strerror}. "
-                "Choose another port with --port."
+                f"Cannot listen on {host}:{port}: {error.strerror}. "
+                f"Choose another port with {flag}."
             ) from error
         listener.listen(BACKLOG)
         yield listener

@@ -5,18 +5,27 @@ where a setting exists; flags, variables, `longwire config` and the documents fo
 values go down from `app.py`; nothing below knows this file.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from email.utils import parseaddr
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 
+from longwire.notifications import webpush
+
 PREFIX = "LONGWIRE_"
 
 _DATA_FOLDER = Path("longwire-data")
+_BROKER = re.compile(
+    r"mqtts?://(?:[^\s/?#@]+@)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?/?"
+)
+_IN_FLIGHT_MAX = 65_535  # the protocol's
+_API = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?(?:/[^\s?#]*)?")
 
 Network = IPv4Network | IPv6Network
 
@@ -139,6 +148,51 @@ class Settings:
         30, "days that it can be seen what became of a message, once that is final"
     )
     resend_per_s: int = _setting(100, "messages a second that a resend puts back into the queue")
+    metrics_host: str = _setting(
+        "127.0.0.1", "the address at which `longwire deliver` tells its health and metrics"
+    )
+    metrics_port: int = _setting(
+        0, "the port for that; 0 for none. `serve` tells them among everything else"
+    )
+    # --- messages in ---
+    mqtt_url: str = _setting(
+        "", "mqtt(s)://user:password@host:port of a broker to listen to; empty for none"
+    )
+    mqtt_prefix: str = _setting(
+        "longwire", "what the topics of the broker begin with; token, device and kind follow"
+    )
+    mqtt_version: str = _setting("5", "the version of MQTT that the broker speaks: 5 or 3.1.1")
+    mqtt_client_id: str = _setting(
+        "", "who we are to the broker; empty for a name that follows from the secret key"
+    )
+    mqtt_in_flight_max: int = _setting(
+        100, "messages that are taken from the broker before the first of them is stored"
+    )
+    # --- networks ---
+    vendor_api_url: str = _setting(
+        "", "the API of the vendor's network, up to its version; empty to register nothing there"
+    )
+    vendor_api_login: str = _setting("", "the login of that API")
+    vendor_api_password: str = _setting("", "the password of that login", is_secret=True)
+    chirpstack_api_url: str = _setting(
+        "", "the REST API of ChirpStack, for messages to devices; empty to send none"
+    )
+    chirpstack_api_key: str = _setting("", "an API key of ChirpStack", is_secret=True)
+    # --- telling people ---
+    smtp_host: str = _setting("", "the mail server that sends notifications; empty for no mail")
+    smtp_port: int = _setting(587, "its port; 465 with smtp_security tls, 25 within a network")
+    smtp_security: str = _setting("starttls", "starttls, tls or none; none sends in the clear")
+    smtp_user: str = _setting("", "who logs in to it; empty for nobody")
+    smtp_password: str = _setting("", "with which password", is_secret=True)
+    smtp_from: str = _setting("", "whom mails come from, like Longwire <longwire@example.com>")
+    vapid_key: str = _setting(
+        "", "the private key for Web Push, in base64url; empty for no Web Push", is_secret=True
+    )
+    vapid_contact: str = _setting("", "mailto:… or https://…, for whoever runs a push service")
+    fcm_account: str = _setting(
+        "", "the JSON file of a service account for Firebase Cloud Messaging; empty for none"
+    )
+    fcm_url: str = _setting("https://fcm.googleapis.com", "where Firebase Cloud Messaging is")
     # --- stopping ---
     stop_timeout_s: float = _setting(30.0, "how long a stop waits for requests under way")
 
@@ -260,12 +314,16 @@ def _contradictions(settings: Settings) -> list[str]:
         wrong.append("log_level: must be debug, info, warning or error")
     if settings.log_format not in ("auto", "human", "json"):
         wrong.append("log_format: must be auto, human or json")
-    if settings.port > 65_535:
-        wrong.append("port: must be at most 65535")
+    for name in ("port", "metrics_port"):
+        if getattr(settings, name) > 65_535:
+            wrong.append(f"{name}: must be at most 65535")
     if settings.batch_records_max > settings.ingest_waiting_records_max:
         wrong.append("batch_records_max: must not be larger than ingest_waiting_records_max")
     if settings.page_items_default > settings.page_items_max:
         wrong.append("page_items_default: must not be larger than page_items_max")
+    wrong += _mqtt_problems(settings)
+    wrong += _api_problems(settings)
+    wrong += _telling_problems(settings)
     for name in (
         "token_lifetime_s",
         "token_failures_per_address_max",
@@ -287,3 +345,88 @@ def _contradictions(settings: Settings) -> list[str]:
         if getattr(settings, name) < 1:
             wrong.append(f"{name}: must be at least 1")
     return wrong
+
+
+def _mqtt_problems(settings: Settings) -> list[str]:
+    wrong = []
+    if settings.mqtt_url and not _BROKER.fullmatch(settings.mqtt_url):
+        # Not repeated: there may be a password in it.
+        wrong.append(
+            "mqtt_url: must be mqtt:// or mqtts:// with a host, a port if wanted, and"
+            " user:password@ in front of the host if wanted, special characters as %.."
+        )
+    prefix = settings.mqtt_prefix
+    if not all(prefix.split("/")) or not prefix.isprintable() or set(prefix) & set("+#$"):
+        wrong.append("mqtt_prefix: must be levels of a topic, without +, # and $")
+    if settings.mqtt_version not in ("5", "3.1.1"):
+        wrong.append("mqtt_version: must be 5 or 3.1.1")
+    if not settings.mqtt_client_id.isprintable():
+        wrong.append("mqtt_client_id: has a character that does not print")
+    if not 1 <= settings.mqtt_in_flight_max <= _IN_FLIGHT_MAX:
+        wrong.append(f"mqtt_in_flight_max: must be between 1 and {_IN_FLIGHT_MAX}")
+    return wrong
+
+
+def _api_problems(settings: Settings) -> list[str]:
+    wrong = []
+    for name in ("vendor_api_url", "chirpstack_api_url"):
+        url = getattr(settings, name)
+        if url and not _API.fullmatch(url):
+            wrong.append(f"{name}: must be http:// or https:// with a host, and no login in it")
+    if bool(settings.vendor_api_url) != bool(settings.vendor_api_login):
+        wrong.append("vendor_api_url, vendor_api_login: give both or neither")
+    if ":" in settings.vendor_api_login:
+        wrong.append("vendor_api_login: must not have a colon in it")
+    if settings.chirpstack_api_url and not settings.chirpstack_api_key:
+        wrong.append("chirpstack_api_key: is needed with chirpstack_api_url")
+    if not settings.chirpstack_api_key.isascii() or not settings.chirpstack_api_key.isprintable():
+        wrong.append("chirpstack_api_key: has a character that no key has")
+    return wrong
+
+
+def _telling_problems(settings: Settings) -> list[str]:
+    wrong = []
+    if bool(settings.smtp_host) != bool(settings.smtp_from):
+        wrong.append("smtp_host, smtp_from: give both or neither")
+    if settings.smtp_from and not re.fullmatch(r"[^@\s<>]+@[^@\s<>]+", _address(settings)):
+        wrong.append("smtp_from: must be an address, or a name with an address in < >")
+    if bool(settings.smtp_user) != bool(settings.smtp_password):
+        wrong.append("smtp_user, smtp_password: give both or neither")
+    if settings.smtp_security not in ("starttls", "tls", "none"):
+        wrong.append("smtp_security: must be starttls, tls or none")
+    if not 0 < settings.smtp_port < 65_536:
+        wrong.append("smtp_port: must be between 1 and 65535")
+    if bool(settings.vapid_key) != bool(settings.vapid_contact):
+        wrong.append("vapid_key, vapid_contact: give both or neither")
+    if settings.vapid_key and not _is_vapid_key(settings.vapid_key):
+        wrong.append("vapid_key: must be a key of 32 bytes in base64url")
+    if settings.vapid_contact and not settings.vapid_contact.startswith(("mailto:", "https://")):
+        wrong.append("vapid_contact: must begin with mailto: or https://")
+    if settings.fcm_account and not _is_account(Path(settings.fcm_account)):
+        wrong.append("fcm_account: must be the JSON file of a service account, with its keys")
+    if not settings.fcm_url.startswith(("https://", "http://")):
+        wrong.append("fcm_url: must begin with https://")
+    return wrong
+
+
+def _address(settings: Settings) -> str:
+    return parseaddr(settings.smtp_from)[1]
+
+
+def _is_vapid_key(text: str) -> bool:
+    try:
+        webpush.vapid_key_of(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_account(path: Path) -> bool:
+    try:
+        account = json.loads(path.read_text())
+        texts = {"token_uri": "", **account}
+        webpush.jwt_rs256(texts["private_key"], {})
+    except (OSError, ValueError, TypeError, AttributeError, KeyError):
+        return False
+    needed = ("project_id", "client_email", "token_uri")
+    return all(isinstance(texts.get(key), str) for key in needed)

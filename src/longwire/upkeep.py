@@ -2,19 +2,39 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 
 import structlog
 
 from longwire.clock import DAY
+from longwire.delivery.outlets import Dispatch
 from longwire.errors import LongwireError
+from longwire.fleet import downlinks, registrations, watching
 from longwire.fleet.records import oldest_kept
-from longwire.store import connectors, credentials, deliveries, partitions, records, rights
+from longwire.ingest import Sequencer, tell
+from longwire.store import (
+    connectors,
+    credentials,
+    deliveries,
+    notifications,
+    partitions,
+    records,
+    rights,
+    watches,
+)
+from longwire.store import downlinks as store_downlinks
 from longwire.store.database import Database, Tx
 
 RIGHTS_WATCH_S = 1.0
 RIGHTS_TRUST_S = 5.0
+DEVICES_WATCH_S = 1.0
+DEVICES_PER_STEP_MAX = 200
+# Looking at a silent device costs a microsecond or two.
+SILENT_PER_ROUND_MAX = 10_000
+DOWNLINKS_WATCH_S = 1.0
+DOWNLINKS_PER_STEP_MAX = 200
+REGISTRATIONS_PER_STEP_MAX = 200
 TIDY_EVERY_S = 30.0
 BETWEEN_STEPS_S = 0.02
 TOKENS_PER_STEP_MAX = 1_000
@@ -49,6 +69,80 @@ async def watch_rights(database: Database, failed: Callable[[], None]) -> None:
         await asyncio.sleep(RIGHTS_WATCH_S)
 
 
+async def watch_devices(
+    database: Database, sequencer: Sequencer, wake: Callable[[Collection[int]], None]
+) -> None:
+    """Tell of devices that have fallen silent, and of those that are back."""
+    after: int | None = 0
+    while True:
+        await asyncio.sleep(DEVICES_WATCH_S)
+        try:
+            after = await _look_around(database, sequencer, wake, after or 0)
+        except LongwireError:
+            pass  # the database is away for now; the next round tries again
+        except Exception:
+            log.exception("it is not known which devices are silent")
+
+
+async def _look_around(
+    database: Database,
+    sequencer: Sequencer,
+    wake: Callable[[Collection[int]], None],
+    after: int,
+) -> int | None:
+    """One round: those that are due, and some of the silent ones; where to go on with these."""
+
+    def find(tx: Tx) -> tuple[list[str], list[str], int | None]:
+        due = watches.due(tx, tx.now, DEVICES_PER_STEP_MAX)
+        return due, *watches.heard_again(tx, after, SILENT_PER_ROUND_MAX)
+
+    due, again, last = await database.read(find)
+    while due or again:
+        some, again = again[:DEVICES_PER_STEP_MAX], again[DEVICES_PER_STEP_MAX:]
+        woken = await database.write(
+            lambda tx, ids=(*due, *some): tell(tx, sequencer, watching.look(tx, ids))  # type: ignore[misc]
+        )
+        if woken:
+            wake(woken)
+        await asyncio.sleep(BETWEEN_STEPS_S)
+        due = await database.read(lambda tx: watches.due(tx, tx.now, DEVICES_PER_STEP_MAX))
+    return last
+
+
+async def watch_downlinks(database: Database, dispatch: Dispatch) -> None:
+    """Let go of messages to devices whose time is over, and tell so."""
+
+    def step(tx: Tx) -> int:
+        return downlinks.expire(tx, dispatch, DOWNLINKS_PER_STEP_MAX)
+
+    while True:
+        await asyncio.sleep(DOWNLINKS_WATCH_S)
+        try:
+            if await database.read(store_downlinks.is_any_overdue):
+                await _in_steps(database, step)
+        except LongwireError:
+            pass  # the database is away for now; the next round tries again
+        except Exception:
+            log.exception("messages to devices whose time is over could not be let go")
+
+
+async def register_idle(database: Database, dispatch: Dispatch) -> None:
+    """Once after the start: send on its way what waits for the vendor's API to be named."""
+
+    def step(tx: Tx) -> int:
+        return registrations.send_idle(tx, dispatch, REGISTRATIONS_PER_STEP_MAX)
+
+    while registrations.is_possible(dispatch):
+        try:
+            await _in_steps(database, step)
+            return
+        except LongwireError:
+            pass  # the database is away for now
+        except Exception:
+            log.exception("registrations that wait could not be sent on their way")
+        await asyncio.sleep(TIDY_EVERY_S)
+
+
 async def tidy(database: Database, keeps_days: Mapping[str, int], delivery_keep_days: int) -> None:
     """Remove what is over: tokens, erased records, records and deliveries past their time."""
     last_day = -1
@@ -77,9 +171,13 @@ async def forget_deliveries(database: Database, keep_days: int) -> None:
     before = database.tools.clock.now() - keep_days * DAY
     await _in_steps(database, lambda tx: deliveries.expire(tx, DELIVERIES_PER_STEP_MAX))
     await _in_steps(database, lambda tx: deliveries.prune(tx, before, DELIVERIES_PER_STEP_MAX))
+    await _in_steps(database, lambda tx: store_downlinks.prune(tx, before, DELIVERIES_PER_STEP_MAX))
     for number in await database.read(connectors.deleted):
         step = partial(deliveries.remove_of, number=number, most=DELIVERIES_PER_STEP_MAX)
         await _in_steps(database, step)
+        step = partial(notifications.forget_states, number=number, most=DELIVERIES_PER_STEP_MAX)
+        await _in_steps(database, step)
+        await database.write(partial(notifications.forget, number=number))
         await database.write(partial(connectors.forget, number=number))
 
 

@@ -22,6 +22,7 @@ from longwire import model
 from longwire.api.networks import GROUP_TOKEN
 from longwire.api.routes import Route
 from longwire.app import OPERATIONS
+from longwire.fleet import catalogue
 from longwire.identity import tokens
 from longwire.model import SYSTEM
 from tests.world import KINDS, Person, World, ok, record_of
@@ -39,13 +40,14 @@ class Right:
 
 
 AT = "2026-03-02T12:00:00Z"
-DEVICES = ("@device", "@moving", "@spare", "@doomed", "@doomed_too")
+DEVICES = ("@device", "@moving", "@spare", "@doomed", "@doomed_too", "@sent_to")
 NEW_DEVICE = {"groupId": "@home", "type": "generic", "network": "mqtt"}
 
 
 NOWHERE = "http://127.0.0.1:9/"  # nobody listens there
 CONNECTOR = {"connectorId": "@connector", "groupId": "@home"}
 REPLAY = {**CONNECTOR, "replayId": "@replay"}
+NOTIFICATION = {"notificationId": "@notification", "groupId": "@home"}
 LONG_AGO = {"beginDate": "2020-01-01", "endDate": "2020-01-02"}
 
 
@@ -115,6 +117,20 @@ REQUESTS: dict[tuple[str, str], Right] = {
             "vendor": {"id": "4", "deviceTypeId": "5d8c", "deviceName": "new", "pac": "77"},
         }
     ),
+    ("POST", "/devices/vendor"): Right(
+        body={
+            "groupId": "@home",
+            "type": "generic",
+            "vendor": [{"id": "5", "deviceTypeId": "5d8c", "deviceName": "new", "pac": "77"}],
+        }
+    ),
+    ("POST", "/device/downlink"): Right(
+        body={"deviceId": "@sent_to", "groupId": "@home", "payload": "00" * 8}
+    ),
+    ("GET", "/device/downlinks"): Right({"deviceId": "@sent_to", "groupId": "@home"}),
+    ("DELETE", "/device/downlink"): Right(
+        {"downlinkId": "@downlink", "deviceId": "@sent_to", "groupId": "@home"}
+    ),
     ("PUT", "/device"): Right(body={"deviceId": "@device", "groupId": "@home", "name": "changed"}),
     ("PUT", "/device/type"): Right(
         body={"deviceId": "@device", "groupId": "@home", "type": "meter"}
@@ -133,6 +149,26 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("POST", "/connector/replay"): Right(body={**CONNECTOR, **LONG_AGO}),
     ("POST", "/connector/resendData"): Right(body=CONNECTOR),
     ("DELETE", "/connector/replay"): Right(REPLAY),
+    ("GET", "/notification"): Right(NOTIFICATION),
+    ("GET", "/notification/notifications"): Right({"groupId": "@home"}),
+    ("GET", "/notification/notificationTypes"): Right(),
+    ("GET", "/notification/notificationType"): Right({"type": "webhook"}),
+    ("POST", "/notification"): Right(
+        body={
+            "groupId": "@home",
+            **to_nowhere(),
+            "type": "webhook",
+            "name": "new",
+            "deviceId": "@device",
+        }
+    ),
+    ("PUT", "/notification"): Right(
+        body={**NOTIFICATION, "name": "changed", "deviceId": "@device"}
+    ),
+    ("POST", "/notification/test"): Right(body=NOTIFICATION),
+    ("POST", "/device/redecode"): Right(
+        body={"deviceId": "@device", "groupId": "@home", **LONG_AGO}
+    ),
     **{("POST", f"/device/{kind}"): Right(body=record(kind)) for kind in KINDS},
     **{("POST", f"/device/{kind}/batch"): Right(body={"items": [record(kind)]}) for kind in KINDS},
     # What PUT does to a data record, DELETE does to the others.
@@ -155,6 +191,7 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ),
     ("DELETE", "/connector"): Right(CONNECTOR),
     # `name` carries the group here.
+    ("DELETE", "/notification"): Right({"name": "@home", "notificationId": "@notification"}),
     ("DELETE", "/appClient"): Right({"name": "@home", "appClientId": "@client"}),
     ("DELETE", "/user/vendorToken"): Right({"token": "@push"}),
     ("DELETE", "/role"): Right({"groupId": "@home", "roleId": "@spare_role", "userId": "@admin"}),
@@ -168,6 +205,7 @@ SHARED = {
     "originalDevicesIds[0]",
     "input.originalId",
     "vendor.deviceTypeId",
+    "vendor[0].deviceTypeId",
 }
 
 
@@ -209,6 +247,8 @@ class Tenant:
             "@under": under,
             **devices,
             **self._connector(home, devices["@device"]),
+            "@notification": self._notification(home, devices["@device"]),
+            "@downlink": self._downlink(devices["@sent_to"]),
             "@admin": admin.id,
             "@member": self.people["member"].id,
             "@viewer": self.people["viewer"].id,
@@ -241,6 +281,7 @@ class Tenant:
                 home,
                 name=f"{self.canary} {name}",
                 originalId=f"{self.canary} {name} original",
+                network="vendor" if name == "@sent_to" else "mqtt",
                 tags=[f"{self.canary} tag"],
             )
             for name in DEVICES
@@ -251,6 +292,11 @@ class Tenant:
         for kind in KINDS:
             admin.reports(made["@device"], kind, data=f"{self.canary} {kind}")
         return made
+
+    def _downlink(self, device: str) -> str:
+        """A message that waits for a device."""
+        body = {"deviceId": device, "payload": "77" * 8}
+        return str(ok(self.people["admin"].post("/device/downlink", body))["id"])
 
     def _connector(self, home: str, device: str) -> dict[str, str]:
         """A connector with something to hide in every field, and a replay of nothing with it."""
@@ -269,6 +315,20 @@ class Tenant:
         begun = {"connectorId": connector, "groupId": home, **LONG_AGO}
         replay = ok(admin.post("/connector/replay", begun))["replayId"]
         return {"@connector": connector, "@replay": replay}
+
+    def _notification(self, home: str, device: str) -> str:
+        """A notification with something to hide in every field."""
+        body = {
+            "groupId": home,
+            **to_nowhere(bearer=f"{self.canary} bearer", subject=f"{self.canary} subject"),
+            "type": "webhook",
+            "name": f"{self.canary} notification",
+            "description": f"{self.canary} about",
+            "tags": [f"{self.canary} tag"],
+            "reason": f"{self.canary} reason",
+            "deviceId": device,
+        }
+        return str(ok(self.people["admin"].post("/notification", body))["id"])
 
     def renew_tokens(self) -> None:
         for person in self.people.values():
@@ -395,6 +455,8 @@ def test_every_operation_is_in_the_table_with_every_id_it_takes() -> None:
 
 @pytest.fixture
 def tenants(world: World) -> tuple[Tenant, Tenant]:
+    for name in ("generic", "meter"):
+        world.write(lambda tx, each=name: catalogue.set_decoder(tx, SYSTEM, each, "cayenneLpp", ""))  # type: ignore[misc]
     return Tenant(world, "alpha"), Tenant(world, "bravo")
 
 

@@ -400,6 +400,74 @@ def test_messages_of_the_things_stack_become_records(site: Site) -> None:
     assert types == ["join_accept", "downlink_sent", "downlink_failed", "service_data"]
 
 
+def test_a_repetition_without_a_time_is_known_by_its_mark(site: Site) -> None:
+    buoy = site.ada.device(site.home, network="chirpstack", originalId=EUI)
+    float_ = site.ada.device(site.home, network="ttn", originalId=EUI)
+    known = {"deduplicationId": "3ac7e3c4-4401-4b8d-9386-a5c902f9202d"}
+    up = {"deviceInfo": {"devEui": EUI}, "fCnt": 7, "data": "qg=="}
+    uplink = {"f_cnt": 7, "frm_payload": "qg==", "session_key_id": "AX"}
+    ids = {"end_device_ids": {"dev_eui": EUI}}
+    for _ in range(3):
+        ok(site.network.says("chirpstack", {**up, **known}, event="up"))
+        ok(site.network.says("ttn", {**ids, "uplink_message": uplink}))
+        site.world.clock.let_pass(seconds=60)
+    assert [len(site.records("data", each)) for each in (buoy, float_)] == [1, 1]
+    ok(site.network.says("ttn", {**ids, "uplink_message": {**uplink, "f_cnt": 8}}))
+    for _ in range(2):  # without anything to know it by, it may be another one that says the same
+        ok(site.network.says("chirpstack", up, event="up"))
+    site.world.clock.let_pass(seconds=660)
+    ok(site.network.says("chirpstack", {**up, **known}, event="up"))  # nobody repeats so late
+    assert [len(site.records("data", each)) for each in (buoy, float_)] == [4, 2]
+
+
+# --- several at once ---
+
+
+def test_several_messages_of_the_vendor_come_in_lines(site: Site) -> None:
+    other = site.ada.device(site.home, network="vendor", originalId="ABC")
+    lines = [
+        f"{DEVICE};{TIME};01;1;false",
+        f"abc;{TIME};02;9;null",
+        "",
+        f"ABC;{TIME + 1};03;10;N/A",
+    ]
+    batch = "\r\n".join(lines)
+    for sent in (
+        {"content": urlencode({"batch": batch}), "headers": {"Content-Type": FORM}},
+        {"json": {"batch": batch}},
+        {"params": {"batch": batch}},
+    ):
+        assert ok(site.network.calls("vendor/data", **sent)) == STORED
+    assert [each["__raw"] for each in site.records("data")] == ["01"]
+    assert [as_read(each)["data"] for each in site.records("data", other)] == [
+        {"seqNumber": 9},
+        {"seqNumber": 10},
+    ]
+    assert site.counted()["data"] == 3
+    # In the columns that the callback has, and of another kind.
+    columns = {"fields": "{time};{device};{batt}"}
+    said = {"batch": f"{TIME};{DEVICE};3.1\n{TIME};ABC;2.9"}
+    assert ok(site.network.says("vendor/status", said, **columns)) == STORED
+    assert site.shown()["battery"] == "3.1 V"
+    waiting = {"batch": f"{DEVICE};{TIME + 5};01;2;true\nABC;{TIME + 5};01;11;true"}
+    answered = ok(site.network.says("vendor/data", waiting))
+    assert answered == {DEVICE: {"noData": True}, "ABC": {"noData": True}}
+    with nothing_happens(site.world):
+        for text, status, *fields in (
+            ("", 400, "batch"),
+            (f"{DEVICE};{TIME};01;1\n{DEVICE};{TIME}", 400, "batch[0]", "batch[1]"),
+            (f"{DEVICE};{TIME};04;1;\n;soon;0;1;", 400, *_in_line(1, "device", "time", "data")),
+            (f"{DEVICE};{TIME};04;1;\nBAD;{TIME};04;1;", 404, "batch[1].device"),
+            (f"{DEVICE};{TIME};04;1;\n" * 1_001, 400, "batch"),
+        ):
+            refused(site.network.says("vendor/data", {"batch": text}), status, *fields)
+        refused(site.network.says("vendor/data", {"batch": {"not": "text"}}), 400, "batch")
+
+
+def _in_line(number: int, *fields: str) -> list[str]:
+    return [f"batch[{number}].{each}" for each in fields]
+
+
 # --- the token ---
 
 
@@ -589,11 +657,11 @@ def test_what_a_network_says_is_forwarded_like_any_other_record(site: Site) -> N
 def test_a_network_is_answered_only_after_the_commit(site: Site) -> None:
     world = site.world
     reached, opened = threading.Event(), threading.Event()
-    write = world.database.write
+    submit = world.database.submit
 
     def held(work: Callable[[Tx], Any]) -> Any:
-        if "units" not in getattr(work, "keywords", {}):
-            return write(work)
+        if getattr(work, "func", None) != world.app._door._ingest._store:
+            return submit(work)
 
         def slowly(tx: Tx) -> Any:
             done = work(tx)  # all is said and done, but for the commit
@@ -601,9 +669,9 @@ def test_a_network_is_answered_only_after_the_commit(site: Site) -> None:
             assert opened.wait(30)
             return done
 
-        return write(slowly)
+        return submit(slowly)
 
-    world.database.write = held  # type: ignore[method-assign]
+    world.database.submit = held  # type: ignore[method-assign]
     with ThreadPoolExecutor(1) as caller:
         said = vendor_message(batt=3.1)
         answer = caller.submit(site.network.says, "vendor/status", said)
@@ -656,3 +724,31 @@ def test_the_token_of_a_group_never_reaches_the_logs(
         assert wrong not in written
     finally:
         service.clean_up()
+
+
+# --- limits ---
+
+
+@on_sqlite
+def test_a_network_in_a_hurry_is_asked_to_wait_like_any_other_caller(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(requests_per_caller_per_s=1.0, requests_per_caller_burst=20)
+    site = Site(world)
+    world.clock.let_pass(seconds=60)
+    other = network_of(site.ada, site.ada.group("other"))
+    world.clock.let_pass(seconds=60)
+    answers = [
+        site.network.says("vendor/data", vendor_message(data="01", time=TIME + number))
+        for number in range(30)
+    ]
+    taken = [answer for answer in answers if answer.status_code == 200]
+    assert 20 <= len(taken) < 30, "a second or more may have passed meanwhile"
+    refusal = answers[-1]
+    refused(refusal, 429)
+    assert refusal.headers["retry-after"] == "1"
+    # Each token has its own, which is filled again with time; and nothing refused was stored.
+    refused(other.says("vendor/data", vendor_message(data="01")), 404)
+    world.clock.let_pass(seconds=60)
+    ok(site.network.says("vendor/status", vendor_message(batt=3)))
+    assert len(site.records("data")) == len(taken)

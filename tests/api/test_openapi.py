@@ -21,7 +21,8 @@ from tests.world import KINDS, TurnableClock, World, copied_folder, ok
 Json = dict[str, Any]
 NULL = {"type": "null"}
 
-# What the interface says of the operations on groups, people, devices, records and connectors:
+# What the interface says of the operations on groups, people, devices, records, connectors and
+# notifications:
 # method, path, query parameters, members of the body, answer. An exclamation mark: required.
 # Where it leaves the answer open, this is what we settled on.
 INTERFACE = """
@@ -86,6 +87,13 @@ GET    /connector/connectorEvent | connectorId! groupId! beginDate! endDate! asc
 GET    /connector/connectorTypes | limit nextToken             |                            | ConnectorTypeConnection
 GET    /connector/connectorType | type!                        |                            | ConnectorType
 GET    /connector/connectors | groupId! limit nextToken        |                            | ConnectorConnection
+GET    /notification     | notificationId! groupId             |                            | Notification
+POST   /notification     |                                     | groupId! params! type! name! description deviceId reason schedule deviceTypes tags | Notification
+PUT    /notification     |                                     | notificationId! groupId! params name description type deviceId reason schedule enabled deviceTypes tags | Notification
+DELETE /notification     | name! notificationId!               |                            | Notification
+GET    /notification/notificationType | type!                  |                            | NotificationType
+GET    /notification/notificationTypes | limit nextToken       |                            | NotificationTypeConnection
+GET    /notification/notifications | groupId limit nextToken   |                            | NotificationConnection
 """  # noqa: E501
 
 ANSWERS = """
@@ -135,6 +143,11 @@ ConnectorTypeConnection items!:[ConnectorType] nextToken
 ConnectorEvent       connectorId! timestamp status
 ConnectorEventStats  totalStillProcessing totalSucceed totalFailed
 ConnectorEventConnection items!:[ConnectorEvent] stats!:ConnectorEventStats
+Notification         groupId! id! name description params! type! createdAt! updatedAt! \
+updatedBy! createdBy! deviceId deviceTypes reason schedule enabled tags
+NotificationConnection items!:[Notification] nextToken
+NotificationType     expectedParameters! type! name
+NotificationTypeConnection items!:[NotificationType] nextToken
 GroupMetric          groupId timestamp totalConnectorMessageError totalConnectorMessageProcessed \
 totalConnectorMessageProcessing totalConnectorMessageStarted totalConnectorRetryMessageError \
 totalConnectorRetryMessageProcessed totalConnectorRetryMessageStarted totalDeviceData \
@@ -158,6 +171,10 @@ VendorInput    id! deviceTypeId! deviceName! pac! activable automaticRenewal lat
 ConnectorInput groupId! params! type! id name description deviceTypes deviceIds messageFilter \
 format dataFailurePolicy:DataFailurePolicyInput retryPolicy:RetryPolicyInput
 RetryPolicyInput retryDelay! maxRetry!
+NotificationInput groupId! params! type! name! description deviceId reason schedule:Schedule \
+deviceTypes tags
+Schedule       Day! From:Time To:Time
+Time           Hours! Minutes! Secondes
 DataFailurePolicyInput storingDuration
 """
 
@@ -172,8 +189,12 @@ ADDED = {
     "ConnectorEvent": {"id", "deviceId", "kind", "attempts", "message"},
     "ConnectorEventConnection": {"nextToken"},
     "GET /connector/connectorEvent": {"limit", "nextToken"},
+    "DeviceData": {"decodedNames"},
     "POST /connector": {"enabled", "tags"},
     "ConnectorInput": {"enabled", "tags"},
+    "Notification": {"lastFiredAt", "lastSentAt", "error"},
+    "POST /notification": {"enabled"},
+    "NotificationInput": {"enabled"},
 }
 
 # What networks call.

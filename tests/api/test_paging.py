@@ -111,6 +111,12 @@ def paged_lists(world: World, ada: Person) -> list[PagedList]:
             lambda id_: ok(operator.delete("/connector", connectorId=id_, groupId=home)),
             items="test",
         ),
+        PagedList(
+            "/notification/notifications",
+            {},
+            lambda name: operator.notification(home, NOWHERE, name=name),
+            lambda id_: ok(operator.delete("/notification", notificationId=id_, name=home)),
+        ),
         events_of(world, operator, operator.group("forwarding", parent=home)),
     ]
 
@@ -171,7 +177,10 @@ def events_of(world: World, person: Person, group: str) -> PagedList:
 
 
 # Nothing is ever added to these.
-FIXED = [PagedList("/connector/connectorTypes", {}, str, str, key="type")]
+FIXED = [
+    PagedList(path, {}, str, str, key="type")
+    for path in ("/connector/connectorTypes", "/notification/notificationTypes")
+]
 
 
 def test_these_are_all_the_paged_lists_there_are(world: World) -> None:
@@ -270,6 +279,9 @@ def test_a_token_opens_only_the_list_it_came_from(world: World) -> None:
         ("the permissions'", ada, "/permission", {}),
         ("the connectors'", ada, "/connector/connectors", {"groupId": first}),
         ("the connector types'", ada, "/connector/connectorTypes", {}),
+        ("the notifications'", ada, "/notification/notifications", {"groupId": first}),
+        ("all notifications'", ada, "/notification/notifications", {}),
+        ("the notification types'", ada, "/notification/notificationTypes", {}),
     ):
         response = caller.get(path, **params, nextToken=mine)
         assert response.status_code == 400, why

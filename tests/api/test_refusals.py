@@ -58,6 +58,8 @@ def some_value(annotated: Any) -> Any:
         return some_values(kind)
     if typing.get_origin(kind) is list:
         return [some_value(typing.get_args(kind)[0])]
+    if typing.get_origin(kind) is dict:
+        return {}
     return {str: "111", int: 7, float: 1.5, bool: True}[kind]
 
 

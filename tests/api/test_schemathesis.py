@@ -37,6 +37,8 @@ EXAMPLES = {"sqlite": 20, "postgresql": 5}
 WRONG_BEFORE_IT_IS_READ = {413, 431}  # made-up texts can be too long for a body or a head
 DEVICES = 60  # enough for all that are moved and deleted on the way
 CONNECTORS = 30
+DOWNLINKS = 30
+NOTIFICATIONS = 30
 NOWHERE = "http://127.0.0.1:9/"  # nobody listens there
 EUI = "0102030405060708"
 # As much of a message as a network cannot do without, whichever it is.
@@ -90,23 +92,41 @@ def inhabited(world: World) -> Known:
         said = [record_of(device, kind) for device in devices]
         ok(operator.post(f"/device/{kind}/batch", {"items": said}))
     told = {"id": "7", "deviceTypeId": "5d8c", "deviceName": "buoy", "pac": "77"}
-    for network, original_id in (("vendor", "A7"), ("chirpstack", EUI), ("ttn", EUI)):
+    heard = [
         operator.device(home, network=network, originalId=original_id)
+        for network, original_id in (("vendor", "A7"), ("chirpstack", EUI), ("ttn", EUI))
+    ]
+    sent_to = {"deviceId": heard[0], "groupId": home}
+    message = {**sent_to, "payload": "00" * 8}
+    downlinks = [
+        {**sent_to, "downlinkId": ok(operator.post("/device/downlink", message))["id"]}
+        for _ in range(DOWNLINKS)
+    ]
     connectors = [
         {"connectorId": operator.connector(home, NOWHERE, enabled=False), "groupId": home}
         for _ in range(CONNECTORS)
     ]
     replays = [{**each, "replayId": replay_of(operator, each)} for each in connectors]
     params = json.dumps({"url": NOWHERE, "template": "message.kind"})
+    notifications = [
+        {
+            "notificationId": operator.notification(home, NOWHERE, reason="never"),
+            "groupId": home,
+            "name": home,  # which says the same where one is deleted
+        }
+        for _ in range(NOTIFICATIONS)
+    ]
+    notification = {"params": json.dumps({"url": NOWHERE}), "type": "webhook", "groupId": home}
     values = {
         "deviceId": devices,
         "deviceIds": [devices[number : number + 2] for number in range(0, DEVICES, 2)],
         "toGroupId": [below],
-        "type": ["generic", "tracker", "http"],  # of a device, or of a connector
+        # of a device, of a connector, or of a notification
+        "type": ["generic", "tracker", "http", "webhook"],
         "network": ["mqtt"],
         "originalDevicesIds": [[f"new {number}"] for number in range(99)],
         "input": [{**alike, "name": "buoy", "network": "vendor", "originalId": "7"}],
-        "vendor": [told],
+        "vendor": [told, *([{**told, "id": f"{number}"}] for number in range(50, 53))],
         # Right for every kind: what a kind does not know it does not look at.
         "items": [[{**record_of(device), "type": "opened"}] for device in devices],
         "timestamp": [NOON],
@@ -132,9 +152,13 @@ def inhabited(world: World) -> Known:
     return Known(
         values,
         {
+            "payload": [{**message, "data": None}],
+            "downlinkId": downlinks,
             "connectorId": connectors,
             "replayId": replays,
             "params": [{"params": params, "type": "http", "groupId": home, "deviceIds": []}],
+            "schedule": [{**notification, "deviceId": "", "schedule": {"Day": 1}}],
+            "notificationId": notifications,
         },
         ok(operator.get("/group", groupId=home))[0]["token"],
     )

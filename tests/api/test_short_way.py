@@ -1,6 +1,8 @@
 """A record that is as it should be takes a short way in; nobody can tell from the answer."""
 
 import json
+import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from longwire.api import server
 from longwire.settings import Settings
 from tests.world import Person, TurnableClock, World, copied_folder, ok, record_of
 
@@ -146,3 +149,133 @@ def blurred(value: Any) -> Any:
 def _is_an_id(word: str) -> bool:
     bare = word.strip(".,;:")
     return bare.startswith("dev_") or (bare.isdigit() and len(bare) > 10)
+
+
+# --- the same head again ---
+
+
+class Wire:
+    """A connection on which every byte is ours."""
+
+    def __init__(self, world: World, token: str, **headers: str) -> None:
+        url = httpx.URL(world.url)
+        self._socket = socket.create_connection((url.host, url.port or 80), timeout=20)
+        self._lines = {"Host": "x", "Authorization": f"Bearer {token}", **headers}
+
+    def whole(self, body: dict[str, Any]) -> bytes:
+        raw = json.dumps(body).encode()
+        lines = self._lines | {"Content-Length": str(len(raw))}
+        head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+        return f"POST /device/data HTTP/1.1\r\n{head}\r\n".encode() + raw
+
+    def send(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def hear(self) -> tuple[int, str, Any]:
+        """Status, request id and body of the next answer."""
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            head += self._socket.recv(1) or b"\r\n\r\n"
+        fields = dict(
+            line.lower().split(": ", 1) for line in head.decode().split("\r\n")[1:] if line
+        )
+        body = b""
+        while len(body) < int(fields["content-length"]):
+            body += self._socket.recv(int(fields["content-length"]) - len(body))
+        return int(head.split()[1]), fields["x-request-id"], json.loads(body)
+
+    def ask(self, body: dict[str, Any]) -> tuple[int, str, Any]:
+        self.send(self.whole(body))
+        return self.hear()
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def recognised(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether a head was taken for one that is known, and whether that was enough."""
+    verdicts: list[bool] = []
+    answer = server._GuardedProtocol._answer_again
+
+    def watched(self: Any, head: Any, data: bytes) -> bool:
+        verdicts.append(answer(self, head, data))
+        return verdicts[-1]
+
+    monkeypatch.setattr(server._GuardedProtocol, "_answer_again", watched)
+    return verdicts
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_a_sender_that_repeats_its_head_is_answered_as_anybody(
+    world: World, recognised: list[bool]
+) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    ok(ada.get("/group", groupId=group))  # the token is known
+    record = record_of(device, "data")
+    wire = Wire(world, str(ada.token))
+    answers = [wire.ask({**record, "timestamp": 1_000 + number}) for number in range(5)]
+    assert [status for status, _, _ in answers] == [200] * 5
+    assert recognised == [True] * 4
+    assert len({request_id for _, request_id, _ in answers}) == 5
+    assert [body["timestamp"][17:19] for _, _, body in answers] == ["40", "41", "42", "43", "44"]
+
+    # A record that is wrong, and then a right one again.
+    status, _, refusal = wire.ask({**record, "timestamp": "x" * 2})
+    assert (status, [error["field"] for error in refusal["errors"]]) == (400, ["timestamp"])
+    assert recognised[4:] == [False]
+    assert wire.ask({**record, "timestamp": 1_005})[0] == 200
+
+    # Two at once, and one that comes in two pieces.
+    wire.send(
+        wire.whole({**record, "timestamp": 1_006}) + wire.whole({**record, "timestamp": 1_007})
+    )
+    assert [wire.hear()[0] for _ in range(2)] == [200, 200]
+    torn = wire.whole({**record, "timestamp": 1_008})
+    for piece in (torn[:-20], torn[-20:]):
+        wire.send(piece)
+        time.sleep(0.05)
+    assert wire.hear()[0] == 200
+    assert len(ada.records(device, "data")) == 9
+
+    # The head says who is calling; whether they may is looked up each time.
+    assert wire.ask({**record, "timestamp": 1_009})[0] == 200
+    world.clock.let_pass(days=400)
+    assert wire.ask({**record, "timestamp": 1_010})[0] == 401
+    wire.close()
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_a_head_that_names_its_request_is_answered_with_that_name_each_time(
+    world: World, recognised: list[bool]
+) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    ok(ada.get("/group", groupId=group))
+    record = record_of(device, "data")
+    wire = Wire(world, str(ada.token), **{"X-Request-Id": "mine"})
+    names = [wire.ask({**record, "timestamp": 1_000 + number})[1] for number in range(3)]
+    assert names == ["mine"] * 3
+    assert recognised == [True, True]
+    wire.close()
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+@pytest.mark.parametrize("header", [{"Connection": "close"}, {"Expect": "100-continue"}])
+def test_a_head_that_asks_for_something_else_is_not_known_again(
+    world: World, recognised: list[bool], header: dict[str, str]
+) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    record = record_of(ada.device(group), "data")
+    ok(ada.get("/group", groupId=group))
+    for number in range(2):
+        wire = Wire(world, str(ada.token), **header)
+        wire.send(wire.whole({**record, "timestamp": 1_000 + number}))
+        wire.send(wire.whole({**record, "timestamp": 1_000 + number}))
+        assert wire.hear()[0] == 200
+        wire.close()
+    assert recognised == []

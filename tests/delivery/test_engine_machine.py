@@ -154,6 +154,8 @@ class Model:
         about.failures += 1
         about.error = outcome.reason
         tries_max = policy.tries_max(connector.retries_max)
+        if outcome.reason in engine.OURS:
+            tries_max = max(tries_max, engine.OUR_TRIES_MIN)
         if outcome.is_final or expected.attempts >= tries_max:
             self.count(expected, "error")
             expected.end(FAILED, now, has_body=connector.storing_s > 0)
@@ -359,7 +361,8 @@ class Deliveries(RuleBasedStateMachine):
             expected.attempts += 1
             assert (each.attempts, each.generation) == (expected.attempts, expected.generation)
             assert each.body == body_of(each.seq)
-            assert expected.attempts <= policy.tries_max(connector.retries_max)
+            tries_max = policy.tries_max(connector.retries_max)
+            assert expected.attempts <= max(tries_max, engine.OUR_TRIES_MIN)
         return [Held(connector, each, token, 0.0) for each in claimed]
 
     @precondition(lambda self: self.held)

@@ -23,6 +23,7 @@ ON_DEVICES = {
     "device.update",
     "device.delete",
     "device.transfer",
+    "device.downlink",
     "record.read",
     "record.create",
     "record.delete",

@@ -16,6 +16,7 @@ BUILT_IN = {
     "device.update",
     "device.delete",
     "device.transfer",
+    "device.downlink",
     "record.read",
     "record.create",
     "record.delete",

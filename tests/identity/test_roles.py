@@ -21,6 +21,7 @@ ABOUT_DEVICES = {
     "device.update",
     "device.delete",
     "device.transfer",
+    "device.downlink",
     "record.read",
     "record.create",
     "record.delete",
@@ -58,7 +59,7 @@ def test_four_roles_are_built_in_and_nobody_changes_them(world: World) -> None:
     platform_wide = {"user.create", "permission.write"}
     every = {each["id"] for each in walk(ada.get, path="/permission")}
     assert held["Administrator"] == every - platform_wide
-    assert len(held["Administrator"]) == 23
+    assert len(held["Administrator"]) == 24
 
     before = world.everything()
     for person in (ada, world.operator):

@@ -132,6 +132,15 @@ class DeviceAtVendor(Body):
     vendor: VendorInput
 
 
+class DevicesAtVendor(Body, kw_only=True):
+    """Devices to create here and to register at the vendor's network, all of one type."""
+
+    group_id: GroupId
+    type: TypeName
+    tags: Tags | None = None
+    vendor: Annotated[list[VendorInput], Meta(min_length=1), up_to("bulk_ids_max", unit="devices")]
+
+
 class DevicesInput(Body):
     """Devices to create, all alike."""
 
@@ -256,8 +265,38 @@ def create_device_at_vendor(call: Call, body: DeviceAtVendor) -> Device:
     `input.originalId` is `vendor.id`, `input.network` is `vendor`. How far the registration is
     stands in `information`: `pending`, `registered`, or `failed` and why.
     """
-    told = body.vendor
-    vendor = devices.VendorWish(
+    return device_wire(
+        devices.create_at_vendor(
+            call.tx,
+            call.actor,
+            call.dispatch,
+            body.input.group_id,
+            _wish(body.input),
+            _vendor_wish(body.vendor),
+        )
+    )
+
+
+def create_devices_at_vendor(call: Call, body: DevicesAtVendor) -> Devices:
+    """Create many devices and register them at the vendor's network.
+
+    Each is named as the network is told to name it. All are created, or none; they are registered
+    one by one, and how far each is stands in its `information`.
+    """
+    made = devices.create_many_at_vendor(
+        call.tx,
+        call.actor,
+        call.dispatch,
+        body.group_id,
+        body.type,
+        body.tags or (),
+        [_vendor_wish(each) for each in body.vendor],
+    )
+    return Devices(message=f"{len(made)} created.", items=[device_wire(each) for each in made])
+
+
+def _vendor_wish(told: VendorInput) -> devices.VendorWish:
+    return devices.VendorWish(
         id=told.id,
         device_type_id=told.device_type_id,
         device_name=told.device_name,
@@ -266,11 +305,6 @@ def create_device_at_vendor(call: Call, body: DeviceAtVendor) -> Device:
         automatic_renewal=told.automatic_renewal,
         lat=told.lat,
         lng=told.lng,
-    )
-    return device_wire(
-        devices.create_at_vendor(
-            call.tx, call.actor, body.input.group_id, _wish(body.input), vendor
-        )
     )
 
 
@@ -468,6 +502,17 @@ ROUTES = [
         tag="Devices",
         conflicts=_TAKEN,
         is_bulk=True,
+    ),
+    Route(
+        method="POST",
+        path="/devices/vendor",
+        handler=create_devices_at_vendor,
+        needs="device.create",
+        rule="in groupId",
+        tag="Devices",
+        conflicts=_TAKEN,
+        is_bulk=True,
+        is_addition=True,
     ),
     Route(
         method="POST",

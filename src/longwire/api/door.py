@@ -5,6 +5,7 @@ transaction opened around one operation, and the result or the error written out
 knows HTTP; nothing here knows a rule.
 """
 
+import asyncio
 import itertools
 import re
 import secrets
@@ -25,17 +26,18 @@ from longwire.api.server import Reply
 from longwire.api.wire import InputLimits, check_size, decode_body, decode_query
 from longwire.clock import Moment
 from longwire.delivery.egress import Egress
+from longwire.delivery.outlets import Dispatch
 from longwire.errors import (
     LongwireError,
     NotAuthenticated,
     NotFound,
-    TooManyRequests,
     WrongMediaType,
 )
 from longwire.identity import tokens
 from longwire.identity.throttle import Throttle
 from longwire.ingest import Ingest, Stored, Unit
 from longwire.model import Actor, Origin
+from longwire.notifications.types.base import Office
 from longwire.store.database import Database, Tx
 
 Scope = MutableMapping[str, Any]
@@ -55,6 +57,9 @@ _ALWAYS: tuple[Header, ...] = (
     (b"x-content-type-options", b"nosniff"),
 )
 
+# Where a scope keeps what the lane has found out about it.
+_KNOWN = "longwire.known"
+
 log = structlog.get_logger()
 
 
@@ -68,6 +73,8 @@ class DoorSettings:
     keeps_days: Mapping[str, int] = field(default_factory=dict)
     egress: Egress = field(default_factory=Egress)
     writer: int = 0
+    dispatch: Dispatch = field(kw_only=True)
+    office: Office = field(default_factory=Office)
 
 
 class Gone(Exception):
@@ -88,10 +95,10 @@ class Door:
         self._database = database
         self._ingest = ingest
         self._table = by_path(routes)
-        self._lane = {
+        self._lane: dict[str, Route | PlainRoute] = {
             route.path: route
             for route in routes
-            if isinstance(route, Route) and route.answers is not None
+            if (route.answers if isinstance(route, Route) else route.quick) is not None
         }
         self._settings = settings
         self._limits = settings.limits
@@ -99,6 +106,8 @@ class Door:
         self._always = _ALWAYS
         if settings.has_tls:
             self._always += ((b"strict-transport-security", b"max-age=31536000"),)
+
+        self._late: set[asyncio.Task[Response]] = set()
 
         # Unique among all processes by its beginning, and in this one by its end.
         process = secrets.token_hex(5)
@@ -121,27 +130,31 @@ class Door:
         self._note(request, route, response, started)
         await self._send(send, request, response)
 
-    def lane(self, scope: Scope, body: bytearray, reply: Reply) -> bool:
+    def lane(self, scope: Scope, body: bytes | bytearray, reply: Reply) -> bool:
         """The short way for a record that is as it should be, from a sender who is known.
 
         It does what `__call__` does without waiting anywhere. Whatever is out of the ordinary it
         leaves alone, so that there is one place where that is dealt with.
         """
-        route = self._lane.get(scope["path"]) if scope["method"] == "POST" else None
-        if route is None or self._settings.caller_throttle is not None:
-            return False
         started = time.perf_counter()
-        request = self._request(scope)
         try:
-            actor = self._known_actor(request)
+            known: _Known | None = scope.get(_KNOWN)
+            if known is None:
+                known = self._learn(scope)
+                if known is None:
+                    return False
+            route = known.route
+            if isinstance(route, PlainRoute):
+                return self._heard(known, route, bytes(body), reply, started)
+            actor = self._holder(known.token)
             if actor is None:
                 return False
-            _require_json(request)
             check_size(len(body), self._size_max(bulk=route.is_bulk))
             assert route.body is not None
             unit: Unit = route.handler(actor, decode_body(bytes(body), route.body, self._limits))
         except LongwireError:
             return False
+        request = self._request_like(known)
 
         def tell(outcome: Stored | Exception) -> None:
             response = self._told(request, route, outcome)
@@ -149,6 +162,59 @@ class Door:
             reply(response.status, self._fields(request, response), response.body)
 
         return self._ingest.offer(unit, tell)
+
+    def _heard(
+        self, known: "_Known", route: PlainRoute, body: bytes, reply: Reply, started: float
+    ) -> bool:
+        """The short way for a message of a network."""
+        assert route.quick is not None
+        check_size(len(body), self._size_max(bulk=False))
+        unit = route.quick(known.request, known.token, body)
+        if unit is None:
+            return False
+        request = self._request_like(known)
+
+        def answer(response: Response) -> None:
+            self._note(request, route, response, started)
+            reply(response.status, self._fields(request, response), response.body)
+
+        def tell(outcome: Stored | Exception) -> None:
+            if isinstance(outcome, Stored):
+                answer(Response(200, route.stored))
+                return
+            # What was remembered may have been wrong; the long way finds out, or says why not.
+            task = asyncio.create_task(self._answered(request, route, body))
+            self._late.add(task)
+            task.add_done_callback(self._late.discard)
+            task.add_done_callback(lambda done: answer(done.result()))
+
+        return self._ingest.offer(unit, tell)
+
+    async def _answered(self, request: Request, route: PlainRoute, body: bytes) -> Response:
+        try:
+            return await route.handler(request, body)
+        except LongwireError as error:
+            return _refused(error, request, route)
+        except Exception:
+            log.exception("unexpected error", request_id=request.request_id, path=request.path)
+            return _refused(errors.Internal(), request, route)
+
+    def _request_like(self, known: "_Known") -> Request:
+        if known.names_itself:
+            return known.request
+        return known.request.called(next(self._request_ids))
+
+    def _learn(self, scope: Scope) -> "_Known | None":
+        """What the head of a request says, if it is one for the lane; also for the next like it."""
+        route = self._lane.get(scope["path"]) if scope["method"] == "POST" else None
+        if route is None or self._settings.caller_throttle is not None:
+            return None
+        request = self._request(scope)
+        if isinstance(route, Route):
+            _require_json(request)
+        names_itself = request.headers.get(b"x-request-id") == request.request_id.encode()
+        known = scope[_KNOWN] = _Known(route, _token(request), request, names_itself)
+        return known
 
     def _told(self, request: Request, route: Route, outcome: Stored | Exception) -> Response:
         assert route.answers is not None
@@ -217,6 +283,8 @@ class Door:
             _require_json(request)
             raw = await self._body(request, receive, bulk=route.is_bulk)
             inputs.append(decode_body(raw, route.body, self._limits))
+        if route.prepares is not None:
+            inputs.append(await route.prepares(self._database, actor, *inputs))
         if route.answers is not None:
             unit: Unit = route.handler(actor, *inputs)
             return Response(200, route.answers(await self._ingest.put(unit)))
@@ -239,6 +307,8 @@ class Door:
                 self._limits,
                 self._settings.egress,
                 self._settings.writer,
+                self._settings.dispatch,
+                self._settings.office,
                 question,
             )
             return msgspec.json.encode(route.handler(call, *inputs))
@@ -257,18 +327,17 @@ class Door:
             found = await self._database.read(lambda tx: tokens.bearer(tx, digest))
             memory.keep("bearers", token, found, since=generation)
             actor = found[0]
-        throttle = self._settings.caller_throttle
-        if throttle is not None:
-            wait_s = throttle.wait_s(actor.id)
-            if wait_s:
-                raise TooManyRequests(retry_after_s=wait_s)
-            throttle.take(actor.id)
+        if self._settings.caller_throttle is not None:
+            self._settings.caller_throttle.let_in(actor.id)
         return actor
 
     def _known_actor(self, request: Request) -> Actor | None:
         """Who calls, as far as memory knows."""
+        return self._holder(_token(request))
+
+    def _holder(self, token: str) -> Actor | None:
         tools = self._database.tools
-        found: tuple[Actor, Moment] | None = tools.memory.known("bearers", _token(request))
+        found: tuple[Actor, Moment] | None = tools.memory.known("bearers", token)
         return found[0] if found is not None and found[1] > tools.clock.now() else None
 
     def _size_max(self, *, bulk: bool) -> int:
@@ -356,6 +425,16 @@ class Door:
         start = {"type": "http.response.start", "status": response.status, "headers": headers}
         await send(start)
         await send({"type": "http.response.body", "body": response.body})
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the head of a request for the lane says, whatever its body."""
+
+    route: Route | PlainRoute
+    token: str
+    request: Request
+    names_itself: bool
 
 
 def _without_port(hop: str) -> str:

@@ -24,6 +24,7 @@ from longwire.api.wire import (
 from longwire.dates import date_text
 from longwire.identity import groups
 from longwire.identity.groups import GroupView, Relation
+from longwire.notifications import mails
 
 
 class Group(Reply):
@@ -239,10 +240,19 @@ def invite_member(call: Call, body: Invitation) -> GroupUserRelation:
     """Invite somebody into a group.
 
     By e-mail address, known or not; the answer does not tell which. You can give only a role whose
-    permissions you hold yourself.
+    permissions you hold yourself. Whoever was no member before gets a mail about it, where the
+    operator has set up mail.
     """
     return relation_wire(
-        groups.invite(call.tx, call.actor, body.email, body.group_id, body.role_id)
+        mails.invite(
+            call.tx,
+            call.actor,
+            body.email,
+            body.group_id,
+            body.role_id,
+            call.dispatch,
+            call.office,
+        )
     )
 
 

@@ -73,6 +73,24 @@ class Instruments:
             ["network"],
             registry=self.registry,
         )
+        self._undecoded = Counter(
+            "longwire_network_undecoded",
+            "Messages of networks that the decoder of the device's type could not read",
+            ["type"],
+            registry=self.registry,
+        )
+        self._published = Counter(
+            "longwire_mqtt_messages",
+            "Messages of the broker, by what became of them",
+            ["outcome"],
+            registry=self.registry,
+        )
+        self._listening = Gauge(
+            "longwire_mqtt_listening",
+            "1 while a process listens to the broker",
+            registry=self.registry,
+            multiprocess_mode="livesum",
+        )
         # Looking a label up costs more than counting, so what was looked up is kept.
         self._known: dict[tuple[str, str, int], Histogram] = {}
 
@@ -86,6 +104,17 @@ class Instruments:
     def nonsense(self, network: str) -> None:
         """A message of a network was not understood."""
         self._nonsense.labels(network).inc()
+
+    def undecoded(self, device_type: str) -> None:
+        """A message was stored whose payload could not be decoded."""
+        self._undecoded.labels(device_type).inc()
+
+    def published(self, outcome: str) -> None:
+        """Something became of a message of the broker."""
+        self._published.labels(outcome).inc()
+
+    def listening(self, is_listening: bool) -> None:
+        self._listening.set(int(is_listening))
 
     def tried(self, kind: str, outcome: str, seconds: float) -> None:
         self._tries.labels(kind, outcome).observe(seconds)

@@ -4,27 +4,33 @@ Whoever calls shows the token of a group, and speaks for the devices of that gro
 a message means is the business of `networks`; here it becomes a unit for `ingest`.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
 
+from longwire.api.downlinks import Desk
 from longwire.api.instruments import Instruments
 from longwire.api.openapi import network_document
-from longwire.api.records import KINDS, Kind
+from longwire.api.records import KINDS, DecodedDataInput, Kind
 from longwire.api.routes import PlainRoute, Request, Response, bearer_of
-from longwire.clock import Moment
+from longwire.clock import SECOND, Moment
 from longwire.dates import date_text
-from longwire.errors import NotAuthenticated
-from longwire.fleet import devices
+from longwire.decoders.processes import PROCESSES_MAX
+from longwire.errors import Fault, LongwireError, NotAuthenticated, NotFound
+from longwire.fleet import decoding, devices
+from longwire.fleet.decoding import Codec, Understood
 from longwire.fleet.records import DIGEST_BYTES
 from longwire.identity import groups
-from longwire.ingest import Aside, Ingest, Item, Unit
+from longwire.identity.throttle import Throttle
+from longwire.ingest import Aside, Ingest, Item, Outdated, Unit
 from longwire.model import Actor
-from longwire.networks import chirpstack, ttn, vendor
+from longwire.networks import chirpstack, expectations, ttn, vendor
 from longwire.networks.base import Heard, Nonsense, Reading
 from longwire.networks.bodies import values_of
 from longwire.store.database import Database
@@ -32,6 +38,13 @@ from longwire.store.devices import Found
 
 GROUP_TOKEN = "the token of a group"
 STORED = b'{"message":"stored"}'
+# A device with a longer configuration is looked up every time: there may be very many devices.
+REMEMBERED_CHARACTERS_MAX = 1_024
+# Nobody repeats a message later than this.
+REPETITION_S_MAX = 600
+REPETITIONS_MAX = 10_000
+# By which The Things Stack tells where messages to a device go.
+PUSH = b"x-downlink-push"
 
 _RULE = "for devices of the group and below"
 _HEARD: Mapping[str, Any] = {"device": "1FD48BE", "time": 1_794_731_400}
@@ -71,35 +84,183 @@ _COUNTERS = {
 Read = Callable[[Request, Mapping[str, Any]], Heard]
 
 
+class Arrivals:
+    """When messages came for the first time that do not tell their time, but by what to know them.
+
+    A repetition is given the same moment, and so is the same record. It is remembered by this
+    process alone, and for a while.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], Moment] = {}
+
+    def of(self, mark: tuple[str, str], now: Moment) -> Moment:
+        known = self._known.pop(mark, None)
+        at = now if known is None or now - known > REPETITION_S_MAX * SECOND else known
+        self._known[mark] = at
+        if len(self._known) > REPETITIONS_MAX:
+            del self._known[next(iter(self._known))]
+        return at
+
+
 class NetworkEndpoints:
     """Takes the messages of networks."""
 
-    def __init__(self, database: Database, ingest: Ingest, instruments: Instruments) -> None:
+    def __init__(
+        self,
+        database: Database,
+        ingest: Ingest,
+        instruments: Instruments,
+        desk: Desk,
+        throttle: Throttle | None = None,
+    ) -> None:
         self._database = database
+        self._desk = desk
         self._ingest = ingest
         self._instruments = instruments
+        self._throttle = throttle
+        self._arrivals = Arrivals()
+        # As many as there are sandboxes to ask.
+        self._decoders = ThreadPoolExecutor(PROCESSES_MAX, thread_name_prefix="decoder")
 
     async def take(self, network: str, read: Read, request: Request, body: bytes) -> Response:
-        actor = await self._actor(request)
+        actor = await self.speaker(_token(request))
+        if self._throttle is not None:
+            self._throttle.let_in(actor.id)
         try:
             media_type = request.headers.get(b"content-type", b"").decode("latin-1")
-            heard = read(request, values_of(media_type, body, request.query_string))
+            values = values_of(media_type, body, request.query_string)
+            if network == "vendor" and vendor.BATCH in values:
+                several = _read_lines(read, request, values)
+            else:
+                several = [read(request, values)]
         except Nonsense:
             self._instruments.nonsense(network)
             raise
-        found = await self._database.read(
-            lambda tx: devices.heard(tx, actor, network, heard.original_id)
+        if len(several) == 1:
+            downlinks = await self._hear(actor, network, request, several[0])
+        else:
+            await self._require_all(actor, network, several)
+            answers = await asyncio.gather(
+                *(self._hear(actor, network, request, heard) for heard in several)
+            )
+            downlinks = {name: each for answer in answers for name, each in answer.items()}
+        return Response(200, msgspec.json.encode(downlinks) if downlinks else STORED)
+
+    async def _hear(
+        self, actor: Actor, network: str, request: Request, heard: Heard
+    ) -> Mapping[str, Any]:
+        """Store one message; what its network is told to do, if it asked."""
+        found = await self.find(actor, network, heard.original_id)
+        arrived = self._database.tools.clock.now()
+        if heard.mark is not None:
+            arrived = self._arrivals.of((found.id, heard.mark), arrived)
+        try:
+            await self.store(actor, heard, found, arrived)
+        except (NotFound, Outdated):
+            # What was remembered of the device is over: it was changed, moved, or made anew.
+            found = await self.find(actor, network, heard.original_id, anew=True)
+            await self.store(actor, heard, found, arrived)
+        await self._desk.hear(network, heard, found.id)
+        if network == "ttn":
+            await self._desk.learn(request, found.id)
+        if heard.wants_downlink:
+            downlink = await self._desk.fetch(heard, found.id)
+            return vendor.answer(heard.original_id, downlink)
+        return {}
+
+    async def _require_all(self, actor: Actor, network: str, several: Sequence[Heard]) -> None:
+        """Nothing of several messages is stored if one of their devices is not there."""
+        faults: list[Fault] = []
+        for index, heard in enumerate(several):
+            try:
+                await self.find(actor, network, heard.original_id)
+            except NotFound as error:
+                faults += _in_line(index, error)
+        if faults:
+            raise NotFound(faults=faults)
+
+    def quick(
+        self, network: str, read: Read, request: Request, token: str, body: bytes
+    ) -> Unit | None:
+        """A message of a known network about a known device, if there is nothing to wait for."""
+        memory = self._database.tools.memory
+        actor: Actor | None = memory.known("networks", token)
+        if actor is None or PUSH in request.headers:
+            return None
+        media_type = request.headers.get(b"content-type", b"").decode("latin-1")
+        values = values_of(media_type, body, request.query_string)
+        if vendor.BATCH in values:
+            return None
+        heard = read(request, values)
+        if heard.wants_downlink or heard.downlink is not None or heard.mark is not None:
+            return None
+        found: Found | None = memory.known("heard", (actor.group_id, network, heard.original_id))
+        if found is None or not heard.readings:
+            return None
+        arrived = self._database.tools.clock.now()
+        if not heard.payload:
+            return _unit(actor, heard, found, arrived)
+        codec: Codec | None = memory.known(decoding.SHELF, found.type)
+        if codec is None or codec.waits:
+            return None
+        return _unit(actor, heard, found, arrived, self._decoded(codec, heard, found, arrived))
+
+    def _decoded(
+        self, codec: Codec, heard: Heard, found: Found, arrived: Moment
+    ) -> Understood | None:
+        """What the payload says, if there are both a payload and a decoder."""
+        reading = next((each for each in heard.readings if each.kind == "data"), None)
+        if not codec.exists or reading is None or not heard.payload:
+            return None
+        at = arrived if reading.ts is None else reading.ts
+        understood = decoding.interpret(
+            codec, reading.fields["data"], heard.payload, heard.port, at
         )
-        unit = _unit(actor, heard, found, self._database.tools.clock.now())
+        if understood.failure is not None:
+            self._instruments.undecoded(found.type)
+        return understood
+
+    async def store(self, actor: Actor, heard: Heard, found: Found, arrived: Moment) -> None:
+        """All that a message says of a device, however it came; returns after the commit."""
+        understood = await self._understand(heard, found, arrived)
+        unit = _unit(actor, heard, found, arrived, understood)
         if unit.items:
             await self._ingest.put(unit)
-        if heard.wants_downlink:
-            return Response(200, msgspec.json.encode(vendor.answer(heard.original_id, None)))
-        return Response(200, STORED)
 
-    async def _actor(self, request: Request) -> Actor:
+    async def _understand(self, heard: Heard, found: Found, arrived: Moment) -> Understood | None:
+        """What the payload says by the decoder of the device's type."""
+        if not heard.payload:
+            return None
+        codec: Codec | None = self._database.tools.memory.known(decoding.SHELF, found.type)
+        if codec is None:
+            codec = await self._database.read(lambda tx: decoding.codec_of(tx, found.type))
+        work = partial(self._decoded, codec, heard, found, arrived)
+        if codec.waits:
+            return await asyncio.get_running_loop().run_in_executor(self._decoders, work)
+        return work()
+
+    async def find(
+        self, actor: Actor, network: str, original_id: str, *, anew: bool = False
+    ) -> Found:
+        """The device that a network speaks of, from memory unless it is to be looked up anew.
+
+        Storing compares what was remembered with what is, so it may be old without harm.
+        """
+        memory = self._database.tools.memory
+        key = (actor.group_id, network, original_id)
+        known: Found | None = None if anew else memory.known("heard", key)
+        if known is None:
+            generation = memory.generation
+            known = await self._database.read(
+                lambda tx: devices.heard(tx, actor, network, original_id)
+            )
+            if len(known.configuration) <= REMEMBERED_CHARACTERS_MAX:
+                memory.keep("heard", key, known, since=generation)
+        return known
+
+    async def speaker(self, token: str) -> Actor:
         """The network that speaks for a group, by the token of the group alone."""
-        token = _token(request)
         tools = self._database.tools
         known: Actor | None = tools.memory.known("networks", token)
         if known is None:
@@ -125,6 +286,8 @@ class NetworkEndpoints:
                 method="POST",
                 path=path,
                 handler=handler,
+                quick=partial(self.quick, network, read),
+                stored=STORED,
                 needs=GROUP_TOKEN,
                 rule=_RULE,
                 tag="Networks",
@@ -182,6 +345,25 @@ def _read_ttn(request: Request, values: Mapping[str, Any]) -> Heard:
     return ttn.read(values)
 
 
+def _read_lines(read: Read, request: Request, values: Mapping[str, Any]) -> list[Heard]:
+    """Several messages in one; all that is wrong with any of them is named by its line."""
+    columns = dict(parse_qsl(request.query_string.decode("latin-1"))).get("fields")
+    several: list[Heard] = []
+    faults: list[Fault] = []
+    for index, said in enumerate(vendor.lines(values, columns)):
+        try:
+            several.append(read(request, said))
+        except Nonsense as error:
+            faults += _in_line(index, error)
+    if faults:
+        raise Nonsense(faults=faults)
+    return several
+
+
+def _in_line(index: int, error: LongwireError) -> list[Fault]:
+    return [Fault(f"{vendor.BATCH}[{index}].{each.field}", each.message) for each in error.faults]
+
+
 def _token(request: Request) -> str:
     """From the header, as everywhere; or from the query, where a network can send no header."""
     value = bearer_of(request)
@@ -194,22 +376,39 @@ def _token(request: Request) -> str:
     return value.decode()
 
 
-def _unit(actor: Actor, heard: Heard, found: Found, now: Moment) -> Unit:
-    items = [_item(reading, found, now) for reading in heard.readings]
+def _unit(
+    actor: Actor, heard: Heard, found: Found, now: Moment, understood: Understood | None = None
+) -> Unit:
+    items = [_item(reading, found, now, understood) for reading in heard.readings]
     aside = Aside(
         found.id,
         tuple(_COUNTERS[name] for name in heard.counts),
         heard.battery,
         max((reading.ts for reading in heard.readings if reading.ts is not None), default=None),
+        found.updated_at,
+        heard.sequence if _is_numbered(heard) else None,
+        expectations.MODULI.get(found.network, 0),
+        heard.restarts,
     )
     return Unit(actor, items, is_batch=False, aside=aside)
 
 
-def _item(reading: Reading, found: Found, now: Moment) -> Item:
+def _is_numbered(heard: Heard) -> bool:
+    """Whether it has a number of its own, and does not only speak of another message."""
+    return bool(heard.payload is not None or "vendor_uplink" in heard.counts)
+
+
+def _item(
+    reading: Reading, found: Found, now: Moment, understood: Understood | None = None
+) -> Item:
     """A record of the kind, recognised again by what the network said and by nothing else."""
     kind = _BY_NAME[reading.kind]
+    make = kind.input
     fields = dict(reading.fields)
     data = fields.pop("data", None)
+    if reading.kind == "data" and understood is not None:
+        make = DecodedDataInput
+        data, fields["decoded_names"] = understood.data, understood.names
     if data is not None or reading.kind == "data":
         fields["data"] = msgspec.json.encode(data or {}).decode()
     names = kind.input.__struct_fields__
@@ -218,7 +417,7 @@ def _item(reading: Reading, found: Found, now: Moment) -> Item:
     if "device_type" in names:
         fields["device_type"] = found.type
     ts = now if reading.ts is None else reading.ts
-    draft = kind.input(device_id=found.id, timestamp=date_text(ts), **fields)
+    draft = make(device_id=found.id, timestamp=date_text(ts), **fields)
     said = msgspec.json.encode([reading.kind, reading.fields], order="deterministic")
     digest = hashlib.blake2b(said, digest_size=DIGEST_BYTES).digest()
     return Item(kind.number, ts, digest, draft)

@@ -41,6 +41,7 @@ _TAGS = {
     "Device types": "The catalogue that the operator keeps.",
     "Records": "What devices said: data, events, geolocations and telemetry.",
     "Connectors": "Where what devices say is forwarded to, and what became of it.",
+    "Notifications": "Who is told of what, when, and how.",
     "Metrics": "Counters of a group.",
     "Networks": "What networks call when they have heard a device, with the token of a group.",
     "Service": "How the service is doing.",
@@ -199,7 +200,7 @@ def network_document(
         },
         "responses": {
             "200": _json_response("Stored; or what to send to the device.", {"type": "object"}),
-            **_problems([400, 401, 404, 408, 413, 431, 503]),
+            **_problems([400, 401, 404, 408, 413, 429, 431, 503]),
         },
     }
 

@@ -5,17 +5,32 @@ parameters but `limit`, so it says nothing, cannot be made up and opens nobody e
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import msgspec
 
-from longwire.api.wire import Paged
 from longwire.errors import wrong
-from longwire.model import Actor, Page, PageRequest
+from longwire.model import Actor, PageRequest
 from longwire.seal import BrokenSeal, Keyring
-from longwire.store.records import Bodies
 
 _NOT_PART_OF_THE_QUESTION = {"limit", "next_token"}
+
+
+class Asked(Protocol):
+    """A question that is answered in pages: a query, or a body with the same two members."""
+
+    limit: int | None
+    next_token: str | None
+
+    @property
+    def __struct_fields__(self) -> tuple[str, ...]: ...
+
+
+class LastKey(Protocol):
+    """What was answered last, when there is more."""
+
+    @property
+    def last_key(self) -> tuple[int | str, ...] | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +40,7 @@ class PageSeal:
     operation: str
     items_default: int
 
-    def open(self, query: Paged) -> PageRequest:
+    def open(self, query: Asked) -> PageRequest:
         limit = self.items_default if query.limit is None else query.limit
         if query.next_token is None:
             return PageRequest(limit)
@@ -35,13 +50,13 @@ class PageSeal:
             raise wrong("next_token", "does not belong to this list; start without it") from None
         return PageRequest(limit, tuple(msgspec.json.decode(key, type=list[int | str])))
 
-    def close(self, query: Paged, page: Page[Any] | Bodies) -> str | None:
+    def close(self, query: Asked, page: LastKey) -> str | None:
         if page.last_key is None:
             return None
         key = msgspec.json.encode(page.last_key).decode()
         return self.keyring.seal(key, self._purpose(query))
 
-    def _purpose(self, query: Paged) -> str:
+    def _purpose(self, query: Asked) -> str:
         question = {
             name: getattr(query, name)
             for name in query.__struct_fields__

@@ -5,15 +5,17 @@ bring to `ingest`, which commits many of them together. A stored record is kept 
 answered in, so that a list is put together without looking into it.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, field
 
+from longwire.api.paging import PageSeal
 from longwire.api.routes import Call, Route
 from longwire.api.users import GenericReturn, GenericReturnBoolean
 from longwire.api.wire import (
@@ -33,9 +35,11 @@ from longwire.api.wire import (
 from longwire.clock import Moment
 from longwire.dates import date_text, end_of, moment_of
 from longwire.errors import BadInput, Fault, wrong
-from longwire.fleet import records
+from longwire.fleet import records, redecoding
+from longwire.fleet.redecoding import Reread, Wanted
 from longwire.ingest import Item, Stored, Unit
 from longwire.model import Actor
+from longwire.store.database import Database
 
 DeviceId = Annotated[
     str, Meta(min_length=1, max_length=128, examples=["dev_vzpeqxr5mxjrq2uy6ct3mlgw"])
@@ -53,9 +57,9 @@ class RecordInput(Body, kw_only=True, omit_defaults=True, gc=False):
     timestamp: DateIn
     group_id: Annotated[GroupId, Meta(description="If given, the device's group.")] | None = None
 
-    def item(self, kind: int, place: str = "") -> Item:
+    def item(self, kind: int) -> Item:
         """Ready to be stored: with one spelling of its moment, and a digest of its content."""
-        ts = moment(f"{place}timestamp", self.timestamp)
+        ts = moment("timestamp", self.timestamp)
         self.timestamp = date_text(ts)
         claimed, self.group_id = self.group_id, None
         return Item(kind, ts, self._digest(), self, claimed)
@@ -82,7 +86,8 @@ class DeviceDataInput(RecordInput, kw_only=True, omit_defaults=True, gc=False):
     def finished(self, group_id: str, device_name: str) -> str:
         if self.device_name is None:
             self.device_name = device_name
-        return RecordInput.finished(self, group_id, device_name)
+        self.group_id = group_id
+        return msgspec.json.encode(self).decode()
 
     def _digest(self) -> bytes:
         # The name may be filled in later, so it is no part of what makes two records the same.
@@ -90,6 +95,12 @@ class DeviceDataInput(RecordInput, kw_only=True, omit_defaults=True, gc=False):
         digest = RecordInput._digest(self)
         self.device_name = sent
         return digest
+
+
+class DecodedDataInput(DeviceDataInput, kw_only=True, omit_defaults=True, gc=False):
+    """A data record whose payload was decoded here, which no caller sends."""
+
+    decoded_names: list[str] | None = None
 
 
 class DeviceEventInput(RecordInput, kw_only=True, omit_defaults=True, gc=False):
@@ -127,12 +138,12 @@ class DeviceTelemetryInput(RecordInput, kw_only=True, omit_defaults=True, gc=Fal
     stations: Int64 | None = field(default=None, name="nbBS")
     rc: Int64 | None = None
 
-    def item(self, kind: int, place: str = "") -> Item:
+    def item(self, kind: int) -> Item:
         if self.stations_small is not None:
             if self.stations not in (None, self.stations_small):
-                raise wrong(f"{place}nbBs", "differs from nbBS; send one of them")
+                raise wrong("nbBs", "differs from nbBS; send one of them")
             self.stations, self.stations_small = self.stations_small, None
-        return RecordInput.item(self, kind, place)
+        return RecordInput.item(self, kind)
 
 
 class DeviceData(Reply):
@@ -148,6 +159,13 @@ class DeviceData(Reply):
     reason: str | None = None
     device_name: str | None = None
     group_id: str | None = None
+    decoded_names: (
+        Annotated[
+            list[str],
+            Meta(description="Members of `data` that come of decoding `__raw`; not sent in."),
+        ]
+        | None
+    ) = None
 
 
 class DeviceEvent(Reply):
@@ -301,11 +319,13 @@ def take_one(kind: Kind, actor: Actor, body: RecordInput) -> Unit:
 def take_batch(kind: Kind, actor: Actor, body: Any) -> Unit:
     items: list[Item] = []
     faults: list[Fault] = []
+    number = kind.number
     for index, draft in enumerate(body.items):
         try:
-            items.append(draft.item(kind.number, f"items[{index}]."))
+            items.append(draft.item(number))
         except BadInput as error:
-            faults += error.faults
+            place = f"items[{index}]."
+            faults += [replace(fault, field=place + fault.field) for fault in error.faults]
     if faults:
         raise BadInput(faults=faults)
     return Unit(actor, items, is_batch=True)
@@ -341,6 +361,89 @@ def delete_all(call: Call, body: AllRecords) -> GenericReturn:
     return GenericReturn(
         message="Deleted " + ", ".join(f"{number} {kind}" for kind, number in counts.items()) + "."
     )
+
+
+# --- reading payloads again ---
+
+REDECODE = "postDeviceRedecode"
+REDECODE_DEFAULT = 100
+
+
+class RedecodeInput(Body):
+    """Whose payloads to decode again, and of which time: of a device, or of a group's devices."""
+
+    device_id: DeviceId | None = None
+    group_id: (
+        Annotated[GroupId, Meta(description="With deviceId, the group that it is in.")] | None
+    ) = None
+    device_type: (
+        Annotated[Name, Meta(description="Only devices that are of this type now.")] | None
+    ) = None
+    begin_date: DateIn | None = None
+    end_date: DateIn | None = None
+    limit: (
+        Annotated[
+            Annotated[int, Meta(ge=1, description="Look at so many records at most.")],
+            up_to("page_items_max", unit="items"),
+        ]
+        | None
+    ) = None
+    next_token: Annotated[str, Meta(description="The nextToken of the answer before.")] | None = (
+        None
+    )
+
+
+class RedecodeReturn(Reply):
+    """What became of some records; with a nextToken there are more."""
+
+    message: str
+    looked_at: int
+    changed: int
+    skipped: Annotated[int, Meta(description="Without a payload, or with data of another form.")]
+    failed: Annotated[int, Meta(description="Not understood by the decoder, and left alone.")]
+    failure: Annotated[str, Meta(description="Why the first of these failed.")] | None = None
+    next_token: str | None = None
+
+
+async def read_again(database: Database, actor: Actor, body: RedecodeInput) -> Reread:
+    """Find some records and decode them, while no transaction waits for it."""
+    wanted = _wanted(body)
+    pages = PageSeal(database.tools.keyring, actor, REDECODE, REDECODE_DEFAULT)
+    request = pages.open(body)
+    piece = await database.read(lambda tx: redecoding.find(tx, actor, wanted, request))
+    return await asyncio.to_thread(redecoding.read_again, piece)
+
+
+def redecode(call: Call, body: RedecodeInput, reread: Reread) -> RedecodeReturn:
+    """Decode stored payloads again.
+
+    Reads `__raw` of data records by the decoder that the type of the device has now. What an
+    earlier decoding had put into `data` gives way; all else of the record stays as it is, and
+    connectors are not told. A record that the decoder cannot read is left alone. One call looks at
+    some records and answers with a `nextToken` as long as there are more.
+    """
+    changed = redecoding.keep(call.tx, call.actor, reread)
+    return RedecodeReturn(
+        message=f"{changed} of {reread.looked_at} records changed.",
+        looked_at=reread.looked_at,
+        changed=changed,
+        skipped=reread.skipped,
+        failed=reread.failed,
+        failure=reread.failure,
+        next_token=call.pages.close(body, reread),
+    )
+
+
+def _wanted(body: RedecodeInput) -> Wanted:
+    if body.device_id is None and body.group_id is None:
+        raise BadInput(
+            faults=[
+                Fault("device_id", "is required, or else groupId"),
+                Fault("group_id", "is required, or else deviceId"),
+            ]
+        )
+    begin, end = period(body.begin_date, body.end_date)
+    return Wanted(body.device_id, body.group_id, body.device_type, begin, end)
 
 
 def _connection(kind: Kind) -> type[msgspec.Struct]:
@@ -446,5 +549,16 @@ ROUTES = [route for kind in KINDS for route in routes_for(kind)] + [
         needs="record.delete",
         rule="in the groups the device was in when the records were stored",
         tag="Records",
-    )
+    ),
+    Route(
+        method="POST",
+        path="/device/redecode",
+        handler=redecode,
+        prepares=read_again,
+        needs="record.create",
+        rule="in the groups the device was in when the records were stored, or in groupId",
+        tag="Records",
+        conflicts="The device type has no decoder.",
+        is_addition=True,
+    ),
 ]

@@ -14,9 +14,11 @@ from longwire.api.errors import Places
 from longwire.api.paging import PageSeal
 from longwire.api.wire import Body, InputLimits, Query, wire_names
 from longwire.delivery.egress import Egress
+from longwire.delivery.outlets import Dispatch
 from longwire.errors import BadInput
-from longwire.ingest import Stored
+from longwire.ingest import Stored, Unit
 from longwire.model import Actor
+from longwire.notifications.types.base import Office
 from longwire.store.database import Question, Tx
 
 ANY_TOKEN = "any valid token"
@@ -35,6 +37,8 @@ class Call:
     limits: InputLimits
     egress: Egress
     writer: int  # the number of this process
+    dispatch: Dispatch
+    office: Office
     question: Question
 
 
@@ -50,6 +54,19 @@ class Request:
     address: str
     is_secure: bool
     request_id: str
+
+    def called(self, request_id: str) -> "Request":
+        """The same under another id."""
+        return Request(
+            self.method,
+            self.path,
+            self.query_string,
+            self.headers,
+            self.repeated_headers,
+            self.address,
+            self.is_secure,
+            request_id,
+        )
 
 
 def bearer_of(request: Request) -> bytes:
@@ -91,6 +108,8 @@ class Route:
     query: type[Query] | None = None
     body: type[Body] | None = None
     reply: Any = None
+    # What is to be done before the transaction, with none open; its value goes to the handler too.
+    prepares: Callable[..., Awaitable[Any]] | None = None
     # Makes the answer out of what was stored; only for routes whose handler makes a `Unit`.
     answers: Callable[[Stored], bytes] | None = None
     places: Places = field(init=False)
@@ -139,6 +158,10 @@ class PlainRoute:
     rule: str
     tag: str = "Service"
     document: Mapping[str, Any] | None = None  # its entry in the OpenAPI document
+    # For the lane: a unit for ingest at once, from a token and a body, or nothing for the long way;
+    # and what is answered once it is stored.
+    quick: Callable[[Request, str, bytes], Unit | None] | None = None
+    stored: bytes = b""
 
     @property
     def operation_id(self) -> str:

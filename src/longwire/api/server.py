@@ -34,13 +34,14 @@ Refusal = Callable[[int, str, str], bytes]
 Reply = Callable[[int, list[tuple[bytes, bytes]], bytes], None]
 # Takes a request that has arrived whole, and replies when it can; or leaves it to the application,
 # which costs a task, a few messages and twice the time.
-Lane = Callable[[MutableMapping[str, Any], bytearray, Reply], bool]
+Lane = Callable[[MutableMapping[str, Any], bytes | bytearray, Reply], bool]
 
 
 SHUTDOWN_S = 2.0
 # uvicorn stops reading when more than twice this has arrived and nobody takes it.
 _WHOLE_BYTES_MAX = 32 * 1024
 _FRAMING = {b"connection", b"transfer-encoding"}
+_END_OF_HEAD = b"\r\n\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +230,19 @@ class _Cycle(RequestResponseCycle):
         return b"%s%s\r\n%s" % (STATUS_LINE[status], lines, body)
 
 
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The head of a request that took the lane, and what was made of it."""
+
+    text: bytes
+    request_bytes: int
+    scope: MutableMapping[str, Any]
+
+    def begins(self, data: bytes) -> bool:
+        """Whether this is another whole request with the very same head."""
+        return len(data) == self.request_bytes and data.startswith(self.text)
+
+
 class _GuardedProtocol(HttpToolsProtocol):
     """One connection, with a deadline for everything its client has to do.
 
@@ -258,6 +272,9 @@ class _GuardedProtocol(HttpToolsProtocol):
     _fault: _Fault | None = None
     _is_deaf: bool = False
     _is_counted: bool = False
+    # What arrived last in one piece, while nothing else was going on; and the head to know again.
+    _piece: bytes = b""
+    _head: _Head | None = None
 
     # The connection.
 
@@ -299,6 +316,11 @@ class _GuardedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._is_deaf:
             return
+        is_at_rest = not self._undigested_bytes and not self._is_under_way()
+        head = self._head if is_at_rest else None
+        if head is not None and head.begins(data) and self._answer_again(head, data):
+            return
+        self._piece = data if is_at_rest else b""
         self._arrived_bytes = len(data)
         self._undigested_bytes += self._arrived_bytes
         try:
@@ -413,8 +435,52 @@ class _GuardedProtocol(HttpToolsProtocol):
         assert isinstance(cycle, _Cycle)
         lane, scope = self._shared.lane, cast(MutableMapping[str, Any], cycle.scope)
         if lane is not None and not cycle.more_body and lane(scope, cycle.body, cycle.reply):
+            self._head = self._head_of(cycle)
             return
         super()._start_asgi_task(cycle, app)
+
+    def _is_under_way(self) -> bool:
+        """Whether anything of a request, or of its answer, is still to come."""
+        return self._reading is _BODY or self._is_answering() or bool(self.pipeline)
+
+    def _head_of(self, cycle: RequestResponseCycle) -> _Head | None:
+        """The head of a request that arrived in one piece and by itself, to know it again.
+
+        A sender that keeps its connection repeats its head byte by byte, and parsing it takes
+        longer than to look at what it says.
+        """
+        scope, body = cast(MutableMapping[str, Any], cycle.scope), cycle.body
+        text = self._piece[: len(self._piece) - len(body)]
+        length = (b"content-length", b"%d" % len(body))
+        is_plain = length in scope["headers"] and not self.parser.should_upgrade()
+        is_alone = text.find(_END_OF_HEAD) == len(text) - len(_END_OF_HEAD) > 0
+        if not (is_plain and is_alone and body and cycle.keep_alive and not self._is_deaf):
+            return None
+        return _Head(text, len(self._piece), scope)
+
+    def _answer_again(self, head: _Head, data: bytes) -> bool:
+        """Answer a request whose head is known; False leaves everything as it was."""
+        before = self.cycle, self._answering
+        cycle = _Cycle(
+            scope=cast(Any, head.scope),
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=False,
+            keep_alive=True,
+            on_response=self.on_response_complete,
+        )
+        cycle.more_body = False
+        self.cycle = self._answering = cycle
+        lane = self._shared.lane
+        if lane is not None and lane(head.scope, data[len(head.text) :], cycle.reply):
+            return True
+        self.cycle, self._answering = before
+        return False
 
     def on_response_complete(self) -> None:
         # Stands in for uvicorn's own, which sets and cancels a keep-alive timer for each request.

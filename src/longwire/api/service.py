@@ -17,6 +17,7 @@ from longwire.store import deliveries, rights
 from longwire.store.database import Database
 
 READY_TIMEOUT_S = 2.0
+WATCHED = ("/health/live", "/health/ready", "/metrics")
 
 _ANYONE = "nothing about any group is told"
 
@@ -27,10 +28,13 @@ class ServicePages:
     def __init__(
         self,
         database: Database,
-        ingest: Ingest,
+        ingest: Ingest | None,
         engine: Engine | None,
         instruments: Instruments,
+        listening: Callable[[], str] | None = None,
     ) -> None:
+        """`listening` tells how the listener at the broker is, where there is one."""
+        self._listening = listening
         self._database = database
         self._ingest = ingest
         self._engine = engine
@@ -46,15 +50,18 @@ class ServicePages:
 
     async def ready(self, request: Request, body: bytes) -> Response:
         reason = await self._why_not_ready()
+        # A broker that is away is no reason to send callers elsewhere: everything else works.
+        beside = {"mqtt": self._listening()} if self._listening is not None else {}
         if reason is None:
-            return Response(200, b'{"status":"ok"}')
-        return Response(503, msgspec.json.encode({"status": "unavailable", "reason": reason}))
+            return Response(200, msgspec.json.encode({"status": "ok", **beside}))
+        refused = {"status": "unavailable", "reason": reason, **beside}
+        return Response(503, msgspec.json.encode(refused))
 
     async def metrics(self, request: Request, body: bytes) -> Response:
         is_ready = await self._why_not_ready() is None
         text = self._instruments.text(
             self._database,
-            records_waiting=self._ingest.waiting,
+            records_waiting=self._ingest.waiting if self._ingest is not None else 0,
             is_ready=is_ready,
             backlog=await self._backlog() if is_ready else None,
         )
@@ -81,6 +88,10 @@ class ServicePages:
             return await asyncio.wait_for(self._database.read(deliveries.backlog), READY_TIMEOUT_S)
         except (TimeoutError, LongwireError):
             return None
+
+    def watched(self) -> list[PlainRoute]:
+        """Those that say how the process is, and nothing of what is served."""
+        return [route for route in self.routes() if route.path in WATCHED]
 
     def routes(self) -> list[PlainRoute]:
         ok = {200: "It is."}

@@ -270,8 +270,10 @@ def decode_text(field: str, text: str, expected: type[S], limits: InputLimits) -
     try:
         return decode_body(text.encode(), expected, limits)
     except BadInput as error:
+        # What is no object is wrong as a whole; an object may have a member called body.
+        is_object = text.lstrip().startswith("{")
         faults = [
-            Fault(f"{field}.{each.field}" if each.field else field, each.message)
+            Fault(f"{field}.{each.field}" if is_object else field, each.message)
             for each in error.faults
         ]
         raise BadInput(

@@ -16,6 +16,12 @@ KINDS: dict[str, Callable[[str], Decoder]] = {
     "cayenneLpp": LppDecoder,
     "javascript": JavaScriptDecoder,
 }
+_WAITING = {"javascript"}
+
+
+def waits(kind: str) -> bool:
+    """Whether decoders of this kind wait for something, so that the event loop must not ask."""
+    return kind in _WAITING
 
 
 @lru_cache(maxsize=DECODERS_KEPT_MAX)

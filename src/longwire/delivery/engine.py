@@ -25,18 +25,18 @@ from longwire.clock import SECOND
 from longwire.delivery import policy, replays
 from longwire.delivery.destinations.base import (
     Delivered,
-    Destination,
     Message,
     Outcome,
     Parcel,
     Refused,
+    Sender,
     Unreachable,
 )
 from longwire.delivery.egress import Egress
-from longwire.delivery.purposes import FORWARDING, Ending, Forwarding, Purpose, Shape
+from longwire.delivery.purposes import Ending, Forwarding, Purpose, Shape
 from longwire.errors import LongwireError
 from longwire.ids import new_id
-from longwire.model import SYSTEM, Connector
+from longwire.model import FORWARDING, SYSTEM, Connector
 from longwire.store import audit, rights
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store
@@ -58,7 +58,12 @@ STOP_WAIT_S = 10.0
 # What was tried is settled together with the next claim, or after so much, or so soon.
 SETTLE_AT = 256
 SETTLE_WITHIN_S = 0.05
-BUSY_IN_FLIGHT = 2
+
+# While records come in as fast as they can be stored, deliveries stand back: so many begin in a
+# second, whatever waits, and what was held up is made up for as far as this.
+BUSY_PARCELS_PER_S = 500
+BUSY_CATCH_UP_S = 0.05
+BUSY_SETTLE_WITHIN_S = 0.25
 
 CONNECTORS_PER_LOOK_MAX = 500
 CLAIMS_PER_TURN_MAX = 1_000
@@ -72,6 +77,9 @@ FOR_EVER = 2**62
 ORPHANED = "whoever was sending it stopped before telling what became of it"
 STOPPED = "the service was stopped while sending it"
 OURS = {ORPHANED, STOPPED}
+# Many are claimed with the few that are on their way when we die: that alone gives nothing up, but
+# one that kills us each time is not tried for ever.
+OUR_TRIES_MIN = 3
 TOO_SLOW = f"did not answer within {SEND_TIMEOUT_S:.0f} s"
 
 log = structlog.get_logger()
@@ -114,7 +122,7 @@ class Outlet:
 
     connector: Connector
     shape: Shape
-    destination: Destination
+    destination: Sender
     waiting: deque[Held] = field(default_factory=deque)
     running: int = 0
     window: int = WINDOW_MIN
@@ -201,6 +209,9 @@ class Engine:
         self._awake = asyncio.Event()
         self._sending: set[asyncio.Task[None]] = set()
         self._closing: set[asyncio.Task[None]] = set()
+        self._standing_back: deque[Outlet] = deque()
+        self._next_begin = 0.0
+        self._resuming: asyncio.TimerHandle | None = None
         self._is_stopping = False
         self._last_step = time.monotonic()
         self._last_turn = 0.0
@@ -273,7 +284,8 @@ class Engine:
             return True
         if any(outlet.is_hungry for outlet in self._outlets.values()):
             return True
-        return bool(self._tried) and time.monotonic() - self._last_turn >= SETTLE_WITHIN_S
+        settle_within_s = BUSY_SETTLE_WITHIN_S if self._is_busy() else SETTLE_WITHIN_S
+        return bool(self._tried) and time.monotonic() - self._last_turn >= settle_within_s
 
     async def _in_any_case(self, step: Callable[[], Awaitable[None]]) -> bool:
         """Run a step; trouble with the database is waited out, anything else is logged."""
@@ -411,8 +423,11 @@ class Engine:
 
     def _pump(self, outlet: Outlet) -> None:
         """Begin what may begin now."""
-        in_flight_max = self._in_flight_now(outlet)
+        in_flight_max = 1 if outlet.is_probing else self._in_flight_max
         while outlet.waiting and outlet.running < in_flight_max and not self._is_stopping:
+            if not self._may_begin():
+                self._stand_back(outlet)
+                return
             size = min(outlet.destination.batch_max, len(outlet.waiting))
             parcel = [outlet.waiting.popleft() for _ in range(size)]
             if parcel[0].until - time.monotonic() < LEASE_LEFT_MIN_S:
@@ -425,11 +440,34 @@ class Engine:
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
 
-    def _in_flight_now(self, outlet: Outlet) -> int:
-        if outlet.is_probing:
-            return 1
-        # What devices say comes first; it goes out when there is time.
-        return BUSY_IN_FLIGHT if self._is_busy() else self._in_flight_max
+    def _may_begin(self) -> bool:
+        """Whether another parcel may leave now. What devices say comes first."""
+        if not self._is_busy():
+            return True
+        now = time.monotonic()
+        begin = max(self._next_begin, now - BUSY_CATCH_UP_S)
+        if begin > now:
+            return False
+        self._next_begin = begin + 1 / BUSY_PARCELS_PER_S
+        return True
+
+    def _stand_back(self, outlet: Outlet) -> None:
+        """Begin later, when it is this outlet's turn among all that stand back."""
+        if outlet not in self._standing_back:
+            self._standing_back.append(outlet)
+        if self._resuming is None:
+            self._resuming = asyncio.get_running_loop().call_later(
+                1 / BUSY_PARCELS_PER_S, self._resume
+            )
+
+    def _resume(self) -> None:
+        self._resuming = None
+        for _ in range(len(self._standing_back)):
+            outlet = self._standing_back.popleft()
+            if not outlet.is_stale:
+                self._pump(outlet)
+            if self._standing_back and self._standing_back[-1] is outlet:
+                return  # no more for now; the next one is first then
 
     async def _send(self, outlet: Outlet, parcel: list[Held]) -> None:
         began = time.monotonic()
@@ -585,7 +623,10 @@ def _give_up_or_wait(
     """After a failure; None when the lease was not ours any more."""
     connector, claimed, reason = held.connector, held.claimed, outcome.reason
     number, seqs = connector.number, [claimed.seq]
-    if outcome.is_final or claimed.attempts >= policy.tries_max(connector.retries_max):
+    tries_max = policy.tries_max(connector.retries_max)
+    if reason in OURS:
+        tries_max = max(tries_max, OUR_TRIES_MIN)
+    if outcome.is_final or claimed.attempts >= tries_max:
         stored = tx.now + connector.storing_s * SECOND if connector.storing_s else None
         is_ours = bool(store.fail(tx, number, token, seqs, stored, reason))
         return Ending(claimed, "failed", reason) if is_ours else None
@@ -603,7 +644,7 @@ def _disable(tx: Tx, connector: Connector, reason: str) -> None:
         audit.note(
             tx,
             SYSTEM,
-            "connector.disable",
+            f"{connector.purpose}.disable",
             connector.id,
             group_id=connector.group_id,
             detail=reason,

@@ -87,6 +87,7 @@ class BadExpression(Exception):
 
     def __init__(self, reason: str, line: int, column: int) -> None:
         super().__init__(f"line {line}, column {column}: {reason}")
+        self.reason = reason
         self.line = line
         self.column = column
 
@@ -114,8 +115,11 @@ class Expression:
             place = next((token.at for token in tokens if token.text == "has"), 0)
             raise _bad(source, place, WHAT_HAS_TAKES) from None
 
-    def evaluate(self, message: Mapping[str, Any]) -> Any:
-        """The value for this message, as plain Python; `EvaluationError` when there is none."""
+    def evaluate(self, message: Mapping[str, Any], *, share: float = 1.0) -> Any:
+        """The value for this message, as plain Python; `EvaluationError` when there is none.
+
+        `share` is how much of the work that one expression may cost is this one's.
+        """
         root = message if isinstance(message, dict) else dict(message)
         values: dict[str, Any] = {}
         for leaf in self._leaves:
@@ -124,7 +128,7 @@ class Expression:
             except LookupError:
                 # Nothing is wrong yet: the expression may not get there, or ask for it with has().
                 continue
-        self._weigh(values)
+        self._weigh(values, share)
         try:
             return self._program.execute(values)
         except Exception as error:
@@ -147,7 +151,7 @@ class Expression:
             return False, NO_MATCH
         return False, f"the filter gives {_kind(value)}, not true or false"
 
-    def _weigh(self, values: Mapping[str, Any]) -> None:
+    def _weigh(self, values: Mapping[str, Any], share: float) -> None:
         work = 0.0
         text_kib = len(self.source) / 1_024
         for leaf in self._leaves:
@@ -166,7 +170,8 @@ class Expression:
             value = values.get(pattern.variable or "")
             kib = len(value) / 1_024 if isinstance(value, str) else text_kib
             searched += pattern.states * kib
-        if work * (1 + self._joins / JOINS_PER_COPY) > WORK_MAX or searched > PATTERN_WORK_MAX:
+        work *= 1 + self._joins / JOINS_PER_COPY
+        if work > share * WORK_MAX or searched > share * PATTERN_WORK_MAX:
             raise EvaluationError(TOO_LARGE)
 
     def _reason(self, error: Exception, message: dict[str, Any]) -> str:

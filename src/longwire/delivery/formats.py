@@ -150,17 +150,17 @@ def _custom(template: Expression | None, id: str, message: Mapping[str, Any]) ->
 
 def _as_json(id: str, value: Any) -> Shaped:
     # Objects come out of CEL in no particular order, and every try should send the same.
-    text = msgspec.json.encode(_plain(value), order="deterministic").decode()
+    text = msgspec.json.encode(plain(value), order="deterministic").decode()
     return Shaped(text.encode(), JSON, _element(id, text))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """As CEL has it in JSON: moments and spans as text, and keys too."""
     match value:
         case dict():
-            return {_key(key): _plain(item) for key, item in value.items()}
+            return {_key(key): plain(item) for key, item in value.items()}
         case list():
-            return [_plain(item) for item in value]
+            return [plain(item) for item in value]
         case datetime():
             return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
         case timedelta():

@@ -5,7 +5,7 @@ from collections import Counter
 from longwire import metrics
 from longwire.errors import Conflict, NotFound
 from longwire.ids import delivery_key
-from longwire.model import SYSTEM, Connector
+from longwire.model import FORWARDING, SYSTEM, Connector
 from longwire.store import audit
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store
@@ -29,7 +29,7 @@ def cancel(tx: Tx, message_id: str) -> None:
     event = store.get(tx, connector.number, seq)
     if event is None or not store.cancel(tx, connector.number, seq):
         raise Conflict(f"{message_id} does not wait; only what waits can be cancelled.")
-    if event.generation == 0:
+    if event.generation == 0 and connector.purpose == FORWARDING:
         ended = (int(connector.group_id), "connector_message_error")
         metrics.count(tx, COMMAND_WRITER, Counter({ended: 1}))
     audit.note(tx, SYSTEM, "delivery.cancel", message_id, group_id=connector.group_id)

@@ -14,7 +14,7 @@ import msgspec
 
 from longwire import metrics
 from longwire.delivery import connectors
-from longwire.delivery.destinations.base import Destination, Message, Refused
+from longwire.delivery.destinations.base import Message, Refused, Sender
 from longwire.delivery.egress import Egress
 from longwire.model import Connector
 from longwire.store.database import Tx
@@ -37,7 +37,7 @@ class Ending(msgspec.Struct, frozen=True):
 class Purpose(Protocol):
     """What some deliveries are for."""
 
-    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[Shape, Destination]:
+    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[Shape, Sender]:
         """The way out, as it is set up now."""
 
     def ended(self, tx: Tx, writer: int, connector: Connector, endings: Sequence[Ending]) -> None:
@@ -47,7 +47,7 @@ class Purpose(Protocol):
 class Forwarding:
     """Connectors: records of devices to the customer's own systems."""
 
-    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[Shape, Destination]:
+    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[Shape, Sender]:
         params = connectors.open_params(tx, connector)
         shaper = connectors.Shaper.of(connector, params)
 
@@ -70,6 +70,3 @@ class Forwarding:
                 counted[(group, "connector_retry_message_started")] += 1
                 counted[(group, f"connector_retry_message_{well}")] += 1
         metrics.count(tx, writer, counted)
-
-
-FORWARDING = "connector"

@@ -3,9 +3,11 @@
 import json
 from dataclasses import replace
 
+from longwire.decoders.base import BadDecoder
+from longwire.decoders.catalogue import decoder_of
 from longwire.errors import Conflict, missing, wrong
 from longwire.model import Actor, DeviceType, Page, PageRequest
-from longwire.store import audit
+from longwire.store import audit, rights
 from longwire.store import device_types as store
 from longwire.store import devices as store_devices
 from longwire.store.database import Tx
@@ -77,15 +79,43 @@ def list_page(tx: Tx, request: PageRequest) -> Page[DeviceType]:
 
 
 def put(tx: Tx, actor: Actor, device_type: DeviceType) -> DeviceType:
-    """Add a type, or change the one of that name."""
+    """Add a type, or change the one of that name; a decoder it has stays, unless one is given."""
     name = device_type.name
     if not name or len(name) > NAME_CHARACTERS_MAX or "\x00" in name:
         raise wrong("name", f"must have 1 to {NAME_CHARACTERS_MAX} characters")
     present = store.get(tx, name)
     kept = replace(device_type, is_built_in=present is not None and present.is_built_in)
+    if kept.decoder is not None:
+        require_readable(kept.decoder, kept.decoder_source or "")
+        rights.change(tx)
+    elif present is not None:
+        kept = replace(kept, decoder=present.decoder, decoder_source=present.decoder_source)
     store.put(tx, kept)
     audit.note(tx, actor, "deviceType.put", name)
     return kept
+
+
+def set_decoder(tx: Tx, actor: Actor, name: str, kind: str | None, source: str) -> DeviceType:
+    """Say how payloads of a type are read from now on; by nobody, if there is no kind."""
+    present = store.get(tx, name)
+    if present is None:
+        raise missing("name", "device type")
+    if kind is not None:
+        require_readable(kind, source)
+    # Decoders are remembered like rights: every process sees the new one within two seconds.
+    rights.change(tx)
+    kept = replace(present, decoder=kind, decoder_source=None if kind is None else source)
+    store.put(tx, kept)
+    audit.note(tx, actor, "deviceType.decoder", name, detail=kind or "")
+    return kept
+
+
+def require_readable(kind: str, source: str) -> None:
+    """Refuse a decoder that cannot be used, and say where it is wrong."""
+    try:
+        decoder_of(kind, source)
+    except BadDecoder as error:
+        raise wrong("decoder", str(error)) from None
 
 
 def remove(tx: Tx, actor: Actor, name: str) -> DeviceType:
@@ -96,6 +126,8 @@ def remove(tx: Tx, actor: Actor, name: str) -> DeviceType:
         raise Conflict(f"The device type {name} is built in and cannot be removed.")
     if store_devices.is_type_used(tx, name):
         raise Conflict(f"There are devices of the type {name}; give them another type first.")
+    if present.decoder is not None:
+        rights.change(tx)
     store.delete(tx, name)
     audit.note(tx, actor, "deviceType.remove", name)
     return present

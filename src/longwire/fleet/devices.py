@@ -1,11 +1,11 @@
 """Devices: what they are, which group they are in, and what may be done with them."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from longwire.delivery.outlets import Dispatch
 from longwire.errors import BadInput, Conflict, Fault, NotFound, missing, wrong
-from longwire.fleet import catalogue
+from longwire.fleet import catalogue, registrations, watching
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import Actor, Device, DeviceType, Page, PageRequest, Scope
@@ -15,7 +15,7 @@ from longwire.store.database import Tx
 from longwire.store.devices import Found
 
 VENDOR = "vendor"
-VENDOR_NOT_CONFIGURED = "the service has no vendor API configured yet"
+MQTT = "mqtt"  # devices that publish by themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,16 @@ def heard(tx: Tx, actor: Actor, network: str, original_id: str) -> Found:
     return device
 
 
+def speaks(tx: Tx, actor: Actor, name: str) -> Found:
+    """The device that publishes under this name: its original id there, or the id that is ours."""
+    assert actor.group_id is not None
+    device = store.heard(tx, actor.group_id, MQTT, original_key(MQTT, name))
+    device = device or store.heard_as(tx, actor.group_id, name)
+    if device is None:
+        raise missing("device", "device of this name")
+    return device
+
+
 # --- coming into being ---
 
 
@@ -102,7 +112,9 @@ def create_many(
     return _create(tx, actor, group_id, wishes, lambda index: f"original_devices_ids[{index}]")
 
 
-def create_at_vendor(tx: Tx, actor: Actor, group_id: str, wish: Wish, vendor: VendorWish) -> Device:
+def create_at_vendor(
+    tx: Tx, actor: Actor, dispatch: Dispatch, group_id: str, wish: Wish, vendor: VendorWish
+) -> Device:
     """A device that the vendor's network is to know as well; until it does, it is pending."""
     access.enter(tx, actor, "device.create", group_id, field="input.group_id")
     faults = []
@@ -112,18 +124,48 @@ def create_at_vendor(tx: Tx, actor: Actor, group_id: str, wish: Wish, vendor: Ve
         faults.append(Fault("input.original_id", "must be the id under vendor"))
     if faults:
         raise BadInput(faults=faults)
-    device = _create(tx, actor, group_id, [wish], lambda index: "input.original_id", "input.")[0]
-    device = replace(device, information=_registration("pending", VENDOR_NOT_CONFIGURED))
-    store.save(tx, device)
-    told = {name: value for name, value in asdict(vendor).items() if value is not None}
-    del told["pac"]  # is sealed, and kept apart
-    sealed = tx.keyring.seal(vendor.pac, f"registration|{device.id}|pac")
-    store.register(tx, device, sealed, json.dumps(told), "pending")
-    return device
+    information = registrations.first_information(dispatch)
+    made = _create(
+        tx, actor, group_id, [wish], lambda index: "input.original_id", "input.", information
+    )
+    _register(tx, dispatch, group_id, made, [vendor])
+    return made[0]
 
 
-def _registration(state: str, reason: str) -> str:
-    return json.dumps({"registration": {"state": state, "reason": reason}})
+def create_many_at_vendor(
+    tx: Tx,
+    actor: Actor,
+    dispatch: Dispatch,
+    group_id: str,
+    type_name: str,
+    tags: Sequence[str],
+    vendors: Sequence[VendorWish],
+) -> list[Device]:
+    """Many of them, each called as the network is to call it; all or none."""
+    access.enter(tx, actor, "device.create", group_id)
+    wishes = [Wish(each.device_name, type_name, each.id, VENDOR, tags) for each in vendors]
+    information = registrations.first_information(dispatch)
+    made = _create(
+        tx, actor, group_id, wishes, lambda index: f"vendor[{index}].id", information=information
+    )
+    _register(tx, dispatch, group_id, made, vendors)
+    return made
+
+
+def _register(
+    tx: Tx,
+    dispatch: Dispatch,
+    group_id: str,
+    devices: Sequence[Device],
+    vendors: Sequence[VendorWish],
+) -> None:
+    """Let the vendor's network know of new devices."""
+    wishes = []
+    for device, vendor in zip(devices, vendors, strict=True):
+        told = {name: value for name, value in asdict(vendor).items() if value is not None}
+        del told["pac"]  # is sealed, and kept apart
+        wishes.append((device, told, vendor.pac))
+    registrations.note(tx, dispatch, group_id, wishes)
 
 
 def _create(
@@ -133,6 +175,7 @@ def _create(
     wishes: Sequence[Wish],
     field_of: Callable[[int], str],
     prefix: str = "",
+    information: str = "{}",
 ) -> list[Device]:
     device_type = _known_type(tx, wishes[0].type, prefix + "type")
     network = wishes[0].network
@@ -157,7 +200,7 @@ def _create(
             type=wish.type,
             network=network,
             original_id=wish.original_id,
-            information="{}",
+            information=information,
             configuration=device_type.default_configuration,
             tags=tuple(wish.tags),
             created_at=tx.now,
@@ -168,6 +211,7 @@ def _create(
         for wish in wishes
     ]
     kept = store.insert(tx, devices, keys)
+    watching.expect(tx, kept)
     for device in kept:
         audit.note(tx, actor, "device.create", device.id, group_id=group_id)
     return kept
@@ -196,6 +240,8 @@ def change(
         updated_by=actor.id,
     )
     store.save(tx, changed)
+    if changed.configuration != device.configuration:
+        watching.expect(tx, [changed])
     audit.note(tx, actor, "device.update", device_id, group_id=group_id)
     return changed
 
@@ -212,6 +258,7 @@ def set_type(tx: Tx, actor: Actor, device_id: str, group_id: str, type_name: str
         updated_by=actor.id,
     )
     store.save(tx, changed)
+    watching.expect(tx, [changed])
     audit.note(tx, actor, "device.update", device_id, group_id=group_id, detail=type_name)
     return changed
 

@@ -32,15 +32,15 @@ def page(
     ascending: bool,
 ) -> Bodies:
     """A page of what a device said, as far as the actor may read it."""
-    device = _device(tx, device_id)
-    stays = _stays_with(tx, actor, "record.read", device)
+    device = device_of(tx, device_id)
+    stays = stays_with(tx, actor, "record.read", device)
     return store.page(tx, kind, device.number, stays, begin, end, request, ascending=ascending)
 
 
 def delete_at(tx: Tx, actor: Actor, kind: str, device_id: str, ts: Moment) -> int:
     """Delete everything of one kind that a device said at one instant."""
-    device = _device(tx, device_id)
-    stays = _stays_with(tx, actor, "record.delete", device)
+    device = device_of(tx, device_id)
+    stays = stays_with(tx, actor, "record.delete", device)
     deleted = store.delete_at(tx, kind, device.number, stays, ts)
     if not deleted:
         raise missing("timestamp", "record of this device")
@@ -52,8 +52,8 @@ def delete_at(tx: Tx, actor: Actor, kind: str, device_id: str, ts: Moment) -> in
 
 def delete_all(tx: Tx, actor: Actor, device_id: str) -> dict[str, int]:
     """Delete everything a device said, as far as the actor may; how much of each kind."""
-    device = _device(tx, device_id)
-    stays = _stays_with(tx, actor, "record.delete", device)
+    device = device_of(tx, device_id)
+    stays = stays_with(tx, actor, "record.delete", device)
     counts = {kind: store.count(tx, kind, device.number, stays) for kind in KINDS}
     if device.stay in stays:
         store_devices.renew(tx, device)
@@ -62,14 +62,14 @@ def delete_all(tx: Tx, actor: Actor, device_id: str) -> dict[str, int]:
     return counts
 
 
-def _device(tx: Tx, device_id: str) -> Reporting:
+def device_of(tx: Tx, device_id: str) -> Reporting:
     device = store_devices.reporting(tx, [device_id]).get(device_id)
     if device is None:
         raise missing("device_id", "device")
     return device
 
 
-def _stays_with(tx: Tx, actor: Actor, permission: str, device: Reporting) -> list[int]:
+def stays_with(tx: Tx, actor: Actor, permission: str, device: Reporting) -> list[int]:
     """The stays of the device in groups where the actor holds the permission."""
     if device.stay == 0:
         groups = {0: device.group_id}

@@ -29,6 +29,7 @@ _IN_GROUPS = {
     "device.update": ("Change devices", "Change a device's name, tags, type and configuration"),
     "device.delete": ("Delete devices", "Delete devices with all their records"),
     "device.transfer": ("Transfer devices", "Hand devices over to another group"),
+    "device.downlink": ("Send to devices", "Send messages to devices, and take them back"),
     "record.read": ("Read records", "Read data, events, geolocations and telemetry"),
     "record.create": ("Store records", "Store data, events, geolocations and telemetry"),
     "record.delete": ("Delete records", "Delete data, events, geolocations and telemetry"),

@@ -34,6 +34,7 @@ class Relation:
     user_id: str
     role: Role
     token: str | None
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ def invite(tx: Tx, actor: Actor, email: str, group_id: str, role_id: str) -> Rel
         raise Conflict(
             faults=[Fault("email", "belongs to a member with another role; change it there")]
         )
-    return Relation(group, user.id, role, _token_for(tx, actor, group))
+    return Relation(group, user.id, role, _token_for(tx, actor, group), present is None)
 
 
 def set_role(tx: Tx, actor: Actor, user_id: str, group_id: str, role_id: str) -> Relation:
@@ -231,6 +232,18 @@ def _member(tx: Tx, scope: Scope, group_id: str, user_id: str) -> Membership:
     if member is None:
         raise missing("user_id", "member of this group")
     return member
+
+
+def rotate_token(tx: Tx, actor: Actor, group_id: str) -> str:
+    """Another token for the networks of a group. Whoever has only the old one is nobody now."""
+    rights.change(tx)
+    scope = access.enter(tx, actor, "group.update", group_id)
+    _existing(tx, scope, group_id)
+    token = new_secret("lwg")
+    sealed = tx.keyring.seal(token, _purpose(group_id))
+    store.set_token(tx, group_id, tx.keyring.digest(token), sealed)
+    audit.note(tx, actor, "group.rotateToken", group_id, group_id=group_id)
+    return token
 
 
 def network_of(tx: Tx, digest: bytes) -> Actor:

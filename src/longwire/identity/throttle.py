@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 
 from longwire.clock import SECOND, Clock, Moment
+from longwire.errors import TooManyRequests
 
 DEBT_MAX = 60.0
 
@@ -22,6 +23,13 @@ class Throttle:
         self._per_moment = per_minute / (60 * SECOND)
         self._keys_max = keys_max
         self._buckets: OrderedDict[Hashable, tuple[float, Moment]] = OrderedDict()
+
+    def let_in(self, key: Hashable) -> None:
+        """Take one, or raise TooManyRequests."""
+        wait_s = self.wait_s(key)
+        if wait_s:
+            raise TooManyRequests(retry_after_s=wait_s)
+        self.take(key)
 
     def wait_s(self, key: Hashable) -> int:
         """How many seconds until the key may take again; 0 for at once."""

@@ -130,5 +130,11 @@ def remove_push_token(tx: Tx, actor: Actor, token: str) -> None:
     audit.note(tx, actor, "pushToken.remove", user.id)
 
 
+def usable_push_token(tx: Tx, digest: bytes) -> Registered | None:
+    """A token by its digest, for whoever sends; None once it is gone or leads nowhere."""
+    push = store.push_token(tx, digest)
+    return Registered(push, tx.keyring.unseal(push.sealed_token, _purpose(push))) if push else None
+
+
 def _purpose(push: PushToken) -> str:
     return f"push_token|{push.created_by}"

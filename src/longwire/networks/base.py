@@ -15,6 +15,12 @@ DownlinkState = Literal["sent", "acknowledged", "failed", "expired"]
 SEQUENCE = "seqNumber"
 PORT = "port"
 DECODED = "decoded"
+# Why the decoder of the device's type could not read the payload, and what it had to remark.
+DECODE_ERROR = "decodeError"
+DECODE_WARNINGS = "decodeWarnings"
+# In the record itself: the payload, and which members of its data come of decoding.
+RAW = "__raw"
+DECODED_NAMES = "decodedNames"
 
 
 class Nonsense(BadInput):
@@ -52,4 +58,17 @@ class Heard(Struct, frozen=True, kw_only=True):
     battery: str | None = None  # percent, or with the unit V
     counts: tuple[Count, ...] = ()
     wants_downlink: bool = False
+    mark: str | None = None  # what a message without a time is known by when it is repeated
+    restarts: bool = False  # the device has joined the network, and counts from the beginning
     downlink: DownlinkNews | None = None
+
+
+class Downlink(Struct, frozen=True, kw_only=True):
+    """A message to a device, for the API of its network."""
+
+    id: str
+    original_id: str
+    payload: bytes
+    port: int
+    is_confirmed: bool
+    expires_at: Moment

@@ -1,15 +1,21 @@
 """ChirpStack 4, its HTTP integration with JSON: what a message is, is told in the query."""
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import quote
+
+from msgspec.structs import replace
 
 from longwire.clock import Moment
+from longwire.dates import date_text
 from longwire.errors import Fault
 from longwire.networks import lorawan, readings
 from longwire.networks.base import (
     DECODED,
     PORT,
     SEQUENCE,
+    Downlink,
     DownlinkNews,
     DownlinkState,
     Heard,
@@ -33,7 +39,11 @@ def read(event: str, values: Mapping[str, Any]) -> Heard:
     if event not in _READERS:
         message = f"is no event; there are {', '.join(_READERS)}"
         raise Nonsense(faults=[Fault("event", message)])
-    return _READERS[event](values)
+    heard = _READERS[event](values)
+    known_by = text_of(values.get("deduplicationId"), readings.WORD_CHARACTERS_MAX)
+    if known_by is not None and lorawan.is_timeless(heard):
+        return replace(heard, mark=f"{event} {known_by}")
+    return heard
 
 
 _ENVELOPE = ("deviceInfo", "time")
@@ -56,6 +66,7 @@ def _event(
     used: tuple[str, ...] = (),
     battery: str | None = None,
     downlink: DownlinkNews | None = None,
+    restarts: bool = False,
 ) -> Heard:
     """A message that becomes an event, with everything that it tells."""
     needs = Needs()
@@ -67,6 +78,7 @@ def _event(
         readings=(readings.event(ts, type, told, message=message, severity=severity),),
         battery=battery,
         downlink=downlink,
+        restarts=restarts,
     )
 
 
@@ -132,7 +144,7 @@ def _radio(sent: Mapping[str, Any]) -> lorawan.Radio:
 
 
 def _join(values: Mapping[str, Any]) -> Heard:
-    return _event("join", values)
+    return _event("join", values, restarts=True)
 
 
 def _status(values: Mapping[str, Any]) -> Heard:
@@ -225,3 +237,23 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Heard]] = {
     "integration": _integration,
 }
 EVENTS = tuple(_READERS)
+
+
+# --- the other way ---
+
+
+def queue_item(downlink: Downlink) -> tuple[str, dict[str, Any]]:
+    """Where in the API a message to a device is queued, and how it is told."""
+    item = {
+        "confirmed": downlink.is_confirmed,
+        "data": b64encode(downlink.payload).decode(),
+        "expiresAt": date_text(downlink.expires_at),
+        "fPort": downlink.port,
+    }
+    eui = quote(downlink.original_id.lower(), safe="")
+    return f"/api/devices/{eui}/queue", {"queueItem": item}
+
+
+def credentials(key: str) -> dict[str, str]:
+    """How the proxy in front of the API wants to be shown the key."""
+    return {"Grpc-Metadata-Authorization": f"Bearer {key}"}

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from longwire.clock import Moment
 from longwire.networks import readings
-from longwire.networks.base import Reading
+from longwire.networks.base import Heard, Reading
 from longwire.networks.bodies import number_of, whole_of
 
 PORT_MAX = 255
@@ -129,6 +129,11 @@ def geoloc(
         radius=location.get("accuracy"),
         source=sources.get(str(location.get("source"))),
     )
+
+
+def is_timeless(heard: Heard) -> bool:
+    """Whether nothing in a message tells when it was."""
+    return all(reading.ts is None for reading in heard.readings)
 
 
 def battery(percent: Any) -> str | None:

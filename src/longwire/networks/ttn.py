@@ -1,5 +1,6 @@
 """The Things Stack 3, its webhooks with JSON: what a message is, is told by the key it has."""
 
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from longwire.networks.base import (
     DECODED,
     PORT,
     SEQUENCE,
+    Downlink,
     DownlinkNews,
     DownlinkState,
     Heard,
@@ -99,6 +101,8 @@ def _uplink(key: str, values: Message, message: Message) -> Heard:
     }
     told |= readings.rest(message, used=(*_UPLINK, *told))
     about = {SEQUENCE: sequence, **_simulated(values)}
+    session = text_of(message.get("session_key_id"), readings.WORD_CHARACTERS_MAX)
+    is_known = ts is None and session is not None
     return Heard(
         original_id=device,
         readings=(
@@ -110,6 +114,7 @@ def _uplink(key: str, values: Message, message: Message) -> Heard:
         payload=payload,
         port=port,
         battery=_battery(message),
+        mark=f"{key} {session} {sequence}" if is_known else None,
     )
 
 
@@ -207,6 +212,7 @@ def _event(
     *,
     severity: str | None = None,
     downlink: DownlinkNews | None = None,
+    restarts: bool = False,
 ) -> Heard:
     needs = Needs()
     device, ts = _who_and_when(needs, values, message)
@@ -217,7 +223,12 @@ def _event(
         original_id=device,
         readings=(readings.event(ts, key, told, message=text, severity=severity),),
         downlink=downlink,
+        restarts=restarts,
     )
+
+
+def _join(key: str, values: Message, message: Message) -> Heard:
+    return _event(key, values, message, restarts=True)
 
 
 def _downlink(state: DownlinkState, detail: str) -> Callable[[str, Message, Message], Heard]:
@@ -261,7 +272,7 @@ def _queued_as(downlink: Message) -> str | None:
 _READERS: Mapping[str, Callable[[str, Message, Message], Heard]] = {
     "uplink_message": _uplink,
     "uplink_normalized": _uplink,
-    "join_accept": _event,
+    "join_accept": _join,
     "downlink_ack": _downlink("acknowledged", "the device has confirmed it"),
     "downlink_nack": _downlink("failed", "the device has not confirmed it"),
     "downlink_sent": _downlink("sent", "a gateway sends it"),
@@ -271,3 +282,22 @@ _READERS: Mapping[str, Callable[[str, Message, Message], Heard]] = {
     "location_solved": _location_solved,
     "service_data": _event,
 }
+
+
+# --- the other way ---
+
+
+def pushed(downlink: Downlink) -> dict[str, Any]:
+    """How a message to a device is told to the address that the network itself has named."""
+    message = {
+        "frm_payload": b64encode(downlink.payload).decode(),
+        "f_port": downlink.port,
+        "confirmed": downlink.is_confirmed,
+        "priority": "NORMAL",
+        "correlation_ids": [CORRELATION + downlink.id],
+    }
+    return {"downlinks": [message]}
+
+
+def credentials(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}

@@ -5,6 +5,7 @@ anything can have been added. Names are brought to one spelling, values to what 
 is not known here is kept: in a data message it was decoded out of the payload by the vendor.
 """
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -24,6 +25,7 @@ from longwire.networks.bodies import (
     Needs,
     boolean_of,
     bytes_of_hex,
+    first,
     list_of,
     mapping_of,
     mappings_in,
@@ -54,6 +56,37 @@ def answer(original_id: str, downlink: str | None) -> dict[str, dict[str, Any]]:
         message = f"must be {2 * DOWNLINK_BYTES} hex digits, which are {DOWNLINK_BYTES} bytes"
         raise Nonsense(faults=[Fault("downlinkData", message)])
     return {original_id: {"downlinkData": payload.hex()}}
+
+
+# --- several at once ---
+
+BATCH = "batch"
+LINES_MAX = 1_000
+_COLUMNS = "device;time;data;seqNumber;ack"
+
+
+def lines(values: Mapping[str, Any], columns: str | None) -> list[dict[str, Any]]:
+    """The messages of a callback that brings several, each a line with its values in columns.
+
+    `columns` are their names, as in the pattern of the callback, with its braces or without.
+    """
+    names = [name.strip(" {}") for name in (columns or _COLUMNS).split(";")]
+    text = values.get(BATCH)
+    if not isinstance(text, str):
+        raise Nonsense(faults=[Fault(BATCH, "must be lines of text")])
+    found = [line for line in text.splitlines() if line.strip()]
+    if len(found) > LINES_MAX:
+        raise Nonsense(faults=[Fault(BATCH, f"may have at most {LINES_MAX} lines")])
+    said = [line.split(";") for line in found]
+    odd = [index for index, each in enumerate(said) if len(each) != len(names)]
+    if odd:
+        message = f"must have {len(names)} values, for {';'.join(names)}"
+        raise Nonsense(faults=[Fault(f"{BATCH}[{index}]", message) for index in odd])
+    return [_of_columns(dict(zip(names, each, strict=True))) for each in said]
+
+
+def _of_columns(said: Mapping[str, str]) -> dict[str, Any]:
+    return {name: first(said, name) for name in said}
 
 
 # --- names and values ---
@@ -123,6 +156,7 @@ _UPLINK = (
     *(SEQUENCE, "deviceTypeId", "ack", "longPolling", "duplicate"),
     *("rssi", "snr", "avgSnr", "station", "lat", "lng", "radius", "geolocSource", "type"),
 )
+_FRAME_AND_UPLINK = frozenset(_FRAME + _UPLINK)
 
 
 def _data(said: Mapping[str, Any]) -> Heard:
@@ -149,8 +183,9 @@ def _data(said: Mapping[str, Any]) -> Heard:
 
 
 def _told_with_data(said: Mapping[str, Any]) -> dict[str, Any]:
-    decoded = readings.rest(said, used=_FRAME + _UPLINK)
-    return readings.known({name: said.get(name) for name in _UPLINK} | {DECODED: decoded or None})
+    told = {name: said[name] for name in _UPLINK if name in said and said[name] is not None}
+    decoded = readings.rest(said, used=_FRAME_AND_UPLINK)
+    return told | {DECODED: decoded} if decoded else told
 
 
 def _old_position(ts: Moment, said: Mapping[str, Any]) -> Reading | None:
@@ -306,3 +341,27 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Heard]] = {
     "acknowledge": _acknowledge,
     "error": _error,
 }
+
+
+# --- the other way ---
+
+DEVICES = "/devices/"
+# Our names for what the network is told of a device, and its own.
+_TOLD = {
+    "id": "id",
+    "device_name": "name",
+    "device_type_id": "deviceTypeId",
+    "activable": "activable",
+    "automatic_renewal": "automaticRenewal",
+    "lat": "lat",
+    "lng": "lng",
+}
+
+
+def registration(request: Mapping[str, Any], pac: str) -> dict[str, Any]:
+    """What the network's API is told about a new device."""
+    return {_TOLD[name]: value for name, value in request.items()} | {"pac": pac}
+
+
+def credentials(login: str, password: str) -> dict[str, str]:
+    return {"Authorization": "Basic " + b64encode(f"{login}:{password}".encode()).decode()}

@@ -14,8 +14,14 @@ from sqlalchemy.dialects import postgresql
 
 from longwire.store.database import Tx
 
-# A few sizes, so that a few prepared statements serve every number of rows.
-_SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+# Not every size, so that prepared statements serve again and again; but never far from the next.
+_SIZES = (
+    *range(1, 16),
+    *range(16, 64, 4),
+    *range(64, 128, 8),
+    *range(128, 512, 32),
+    *range(512, 1025, 64),
+)
 _SIZE_MAX = _SIZES[-1]
 
 

@@ -28,14 +28,14 @@ def get(tx: Tx, scope: Scope, connector_id: str) -> Connector | None:
             _table.c.id == connector_id, _FORWARDS, _IS_THERE, within(_table.c.group_id, scope)
         )
     )
-    return _connector(row) if row else None
+    return connector_of(row) if row else None
 
 
 def in_group(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page[Connector]:
     statement = sa.select(_table).where(
         _table.c.group_id == group_id, _FORWARDS, _IS_THERE, within(_table.c.group_id, scope)
     )
-    return page(tx, statement, [_table.c.number], request, _connector)
+    return page(tx, statement, [_table.c.number], request, connector_of)
 
 
 def is_taken(tx: Tx, connector_id: str) -> bool:
@@ -49,7 +49,7 @@ def insert(tx: Tx, connector: Connector) -> Connector:
     if connector.purpose == "connector":
         count(tx, connector.group_id, 1)
     row = tx.rows(sa.select(_table).where(_table.c.id == connector.id))[0]
-    return _connector(row)
+    return connector_of(row)
 
 
 def save(tx: Tx, connector: Connector) -> None:
@@ -121,7 +121,7 @@ def reaching(tx: Tx, group_id: str) -> list[Connector]:
             sa.and_(_table.c.subgroups, _table.c.group_id.in_(above)),
         ),
     )
-    return [_connector(row) for row in tx.rows(statement.order_by(_table.c.number))]
+    return [connector_of(row) for row in tx.rows(statement.order_by(_table.c.number))]
 
 
 # --- for other purposes than forwarding ---
@@ -132,7 +132,7 @@ def of_purpose(tx: Tx, purpose: str, connector_id: str) -> Connector | None:
     row = tx.row(
         sa.select(_table).where(_table.c.id == connector_id, _table.c.purpose == purpose, _IS_THERE)
     )
-    return _connector(row) if row else None
+    return connector_of(row) if row else None
 
 
 # --- for the engine ---
@@ -142,7 +142,7 @@ def by_number(tx: Tx, numbers: Collection[int]) -> dict[int, Connector]:
     if not numbers:
         return {}
     statement = sa.select(_table).where(_table.c.number.in_(numbers), _IS_THERE)
-    return {row.number: _connector(row) for row in tx.rows(statement)}
+    return {row.number: connector_of(row) for row in tx.rows(statement)}
 
 
 def versions(tx: Tx, numbers: Collection[int]) -> dict[int, int]:
@@ -244,7 +244,7 @@ def forget(tx: Tx, number: int) -> None:
 
 def every(tx: Tx) -> list[Connector]:
     statement = sa.select(_table).where(_IS_THERE).order_by(_table.c.number)
-    return [_connector(row) for row in tx.rows(statement)]
+    return [connector_of(row) for row in tx.rows(statement)]
 
 
 # --- rows to values and back ---
@@ -261,7 +261,7 @@ def _row(connector: Connector) -> dict[str, Any]:
     return values
 
 
-def _connector(row: sa.Row[Any]) -> Connector:
+def connector_of(row: sa.Row[Any]) -> Connector:
     values = dict(row._mapping)
     for name in _LISTS:
         values[name] = tuple(json.loads(values[name]))

@@ -5,6 +5,7 @@ others it is committed, what is retried and what an error of the driver means: a
 and in the two engines beside. A write has been stored durably when its call returns.
 """
 
+import asyncio
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -187,6 +188,9 @@ class Database(Protocol):
     async def read(self, work: Work[T]) -> T: ...
 
     async def write(self, work: Work[T]) -> T: ...
+
+    def submit(self, work: Work[T]) -> asyncio.Future[T]:
+        """The same as `write`, begun at once; for whoever has something to do meanwhile."""
 
     def upgrade(self, work: Work[T]) -> T:
         """Run a migration or the filling of an empty database alone, before serving."""

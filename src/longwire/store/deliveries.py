@@ -508,14 +508,14 @@ def retry_now(tx: Tx, number: int, seq: int) -> bool:
     return bool(waiting or failed)
 
 
-def cancel(tx: Tx, number: int, seq: int) -> bool:
+def cancel(tx: Tx, number: int, seq: int, why: str = "cancelled by the operator") -> bool:
     """Give up on one that waits."""
     return bool(
         tx.hot(
             "update delivery set state = 5, first_end = coalesce(first_end, 5), changed_at = :now,"
-            " error = 'cancelled by the operator', body = null, context = null"
+            " error = :why, body = null, context = null"
             " where connector_number = :connector and seq = :seq and state = 0 returning seq",
-            {"connector": number, "seq": seq, "now": tx.now},
+            {"connector": number, "seq": seq, "why": why, "now": tx.now},
         )
     )
 

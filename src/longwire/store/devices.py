@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.model import Device, Page, PageRequest, Scope, Stay
-from longwire.store import schema
+from longwire.store import schema, watches
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
 from longwire.store.paging import page
@@ -60,9 +60,13 @@ class Reporting(msgspec.Struct, frozen=True, gc=False):
     type: str
     group_id: str
     tags: str = "[]"  # JSON
+    updated_at: Moment = 0
 
 
-_REPORTING = "select id, number, group_id, stay, name, type, tags from device where id"
+_REPORTING_OF = (
+    "select id, number, group_id, stay, name, type, tags, updated_at from device where"
+)
+_REPORTING = f"{_REPORTING_OF} id"
 
 
 def get(tx: Tx, scope: Scope, device_id: str) -> Device | None:
@@ -105,15 +109,32 @@ def _reporting(
     name: str,
     type_name: str,
     tags: str,
+    updated_at: Moment,
 ) -> Reporting:
     return Reporting(
-        device_id, number, group_number, stay, name, type_name, str(group_number), tags
+        device_id, number, group_number, stay, name, type_name, str(group_number), tags, updated_at
     )
 
 
 def in_group(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page[Device]:
     statement = _SELECT.where(_table.c.group_id == group_id, within(_table.c.group_id, scope))
     return page(tx, statement, [_table.c.number], request, _device)
+
+
+def of_group(
+    tx: Tx, group_id: str, type_name: str | None, first: int, most: int
+) -> list[Reporting]:
+    """The devices of a group, perhaps of one type, from a number on."""
+    of_type = "" if type_name is None else " and type = :type"
+    values: dict[str, Any] = {"home": schema.group_number(group_id), "first": first, "most": most}
+    if type_name is not None:
+        values["type"] = type_name
+    rows = tx.hot(
+        f"{_REPORTING_OF} group_id = :home and number >= :first{of_type}"
+        " order by number limit :most",
+        values,
+    )
+    return [_reporting(*row) for row in rows]
 
 
 def taken(tx: Tx, network: str, original_keys: Sequence[str]) -> frozenset[str]:
@@ -173,6 +194,7 @@ def transfer(tx: Tx, devices: Sequence[Device], group_id: str, by: str) -> None:
         .where(_table.c.number.in_(numbers))
         .values(group_id=group_id, stay=_table.c.stay + 1, updated_at=tx.now, updated_by=by)
     )
+    _forget_told(tx, numbers)
     _begin_stays(tx, devices, group_id)
     count(tx, devices[0].group_id, -len(devices))
     count(tx, group_id, len(devices))
@@ -194,11 +216,18 @@ def delete(tx: Tx, devices: Sequence[Device]) -> None:
     )
     erase(tx, [(row.device_number, row.stay) for row in stays])
     tx.change(sa.delete(_state).where(_state.c.device_number.in_(numbers)))
-    tx.change(
-        sa.delete(schema.registration).where(schema.registration.c.device_number.in_(numbers))
-    )
+    watches.delete(tx, numbers)
+    for table in (schema.registration, schema.downlink, schema.network_link):
+        tx.change(sa.delete(table).where(table.c.device_number.in_(numbers)))
+    _forget_told(tx, numbers)
     tx.change(sa.delete(_table).where(_table.c.number.in_(numbers)))
     count(tx, devices[0].group_id, -len(devices))
+
+
+def _forget_told(tx: Tx, numbers: Sequence[int]) -> None:
+    """Notifications of the group that devices leave remember nothing of them."""
+    told = schema.notification_state
+    tx.change(sa.delete(told).where(told.c.subject.in_(numbers)))
 
 
 # --- stays ---
@@ -261,21 +290,35 @@ def set_battery(tx: Tx, number: int, battery: str, at: Moment) -> None:
 
 
 class Found(msgspec.Struct, frozen=True):
-    """A device that a network speaks of."""
+    """A device that a network speaks of, as it was when it was changed last."""
 
     id: str
     type: str
     configuration: str
+    updated_at: Moment
+    network: str
+
+
+_FOUND = (
+    "select d.id, d.type, d.configuration, d.updated_at, d.network from device d"
+    " join group_path p"
+    " on p.group_id = d.group_id and p.ancestor_id = :home"
+)
 
 
 def heard(tx: Tx, group_id: str, network: str, original_key: str) -> Found | None:
     """The device of a network's id, in a group or below it."""
     rows = tx.hot(
-        "select d.id, d.type, d.configuration from device d join group_path p"
-        " on p.group_id = d.group_id and p.ancestor_id = :home"
-        " where d.network = :network and d.original_key = :original",
+        _FOUND + " where d.network = :network and d.original_key = :original",
         {"home": schema.group_number(group_id), "network": network, "original": original_key},
     )
+    return Found(*rows[0]) if rows else None
+
+
+def heard_as(tx: Tx, group_id: str, device_id: str) -> Found | None:
+    """The device of this id, in a group or below it."""
+    asked = {"home": schema.group_number(group_id), "device": device_id}
+    rows = tx.hot(_FOUND + " where d.id = :device", asked)
     return Found(*rows[0]) if rows else None
 
 
@@ -285,22 +328,6 @@ def count(tx: Tx, group_id: str, difference: int) -> None:
         sa.update(group)
         .where(group.c.id == group_id)
         .values(device_count=group.c.device_count + difference)
-    )
-
-
-# --- registration at the vendor's network ---
-
-
-def register(tx: Tx, device: Device, sealed_pac: str, request: str, state: str) -> None:
-    tx.change(
-        sa.insert(schema.registration),
-        {
-            "device_number": device.number,
-            "sealed_pac": sealed_pac,
-            "request": request,
-            "state": state,
-            "updated_at": tx.now,
-        },
     )
 
 

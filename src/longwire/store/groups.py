@@ -124,6 +124,12 @@ def path_up(tx: Tx, group_id: str) -> tuple[str, ...]:
     return tuple(tx.connection.scalars(_PATH_UP, {"group_id": group_id}))
 
 
+def set_token(tx: Tx, group_id: str, digest: bytes, sealed: str) -> None:
+    """Keep another network token instead of the one there was."""
+    changed = {"token_digest": digest, "sealed_token": sealed}
+    tx.change(sa.update(_table).where(_table.c.id == group_id).values(changed))
+
+
 def by_token(tx: Tx, digest: bytes) -> str | None:
     """The group whose network token has this digest."""
     row = tx.row(sa.select(_table.c.id).where(_table.c.token_digest == digest))

@@ -5,6 +5,7 @@ flush. A connection lost before the commit was sent means nothing happened; one 
 for its answer means nobody knows, and the caller is told so.
 """
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -87,6 +88,9 @@ class Postgres:
 
     async def write(self, work: Work[T]) -> T:
         return await self._lane.submit(work)
+
+    def submit(self, work: Work[T]) -> asyncio.Future[T]:
+        return self._lane.submit(work)
 
     @property
     def waiting(self) -> Mapping[str, int]:

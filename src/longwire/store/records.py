@@ -217,6 +217,71 @@ def known_before(tx: Tx, row: Row) -> bool:
     return bool(found)
 
 
+# --- read again ---
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """A data record of a device as it is stored."""
+
+    stay: int
+    ts: Moment
+    digest: bytes
+    seq: int
+    body: str
+
+
+def kept(
+    tx: Tx,
+    device_number: int,
+    stay: int,
+    begin: Moment | None,
+    end: Moment | None,
+    after: tuple[Moment, bytes] | tuple[()],
+    most: int,
+) -> list[Kept]:
+    """Data records of a stay, in the order of their key, after one of them."""
+    beyond = " and (ts, digest) > (:ts, :digest)" if after else ""
+    values: dict[str, Any] = {
+        "device": device_number,
+        "stay": stay,
+        "begin": _ALL_TIME[0] if begin is None else begin,
+        "end": _ALL_TIME[1] if end is None else end,
+        "most": most,
+    }
+    if after:
+        values["ts"], values["digest"] = after
+    rows = tx.hot(
+        "select stay, ts, digest, seq, body from record_data where device_number = :device"
+        f" and stay = :stay and ts >= :begin and ts < :end{beyond}"
+        " order by ts, digest limit :most",
+        values,
+    )
+    return [Kept(*row) for row in rows]
+
+
+def rewrite(tx: Tx, device_number: int, kept: Kept, body: str) -> bool:
+    """Give a data record another body, if it is still there and as it was."""
+    tx.touched_devices.add(device_number)
+    return bool(
+        tx.driver.execute(
+            tx.spelled(
+                "update record_data set body = :body where device_number = :device"
+                " and stay = :stay and ts = :ts and digest = :digest and seq = :seq"
+                " and body = :old"
+            ),
+            {
+                "body": body,
+                "device": device_number,
+                "stay": kept.stay,
+                "ts": kept.ts,
+                "digest": kept.digest,
+                "seq": kept.seq,
+                "old": kept.body,
+            },
+        ).rowcount
+    )
+
+
 # --- out ---
 
 

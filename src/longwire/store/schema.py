@@ -323,6 +323,7 @@ registration = sa.Table(
     sa.Column("state", sa.Text, nullable=False),
     # What the network said to it, in our own words.
     sa.Column("answer", sa.Text),
+    sa.Column("seq", sa.BigInteger),  # of its delivery, once it is on its way
     _moment("updated_at"),
     # Answers: which devices does the network not know yet?
     sa.Index("ix_registration_state", "state"),
@@ -335,10 +336,19 @@ device_watch = sa.Table(
     sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("sequence", sa.BigInteger),  # of the newest message of its network
     _moment("sequence_at", required=False),
+    # Of its numbers, those that are missing: a JSON list of the first of each gap, and how many.
+    sa.Column("missing", sa.Text),
     _moment("silent_at", required=False),  # since when it is silent; null while it is not
     # Answers: whom should we have heard of by now? When it is looked at next, not when it is late.
     _moment("due_at", required=False),
     sa.Index("ix_device_watch_due_at", "due_at"),
+    # Answers: who is silent?
+    sa.Index(
+        "ix_device_watch_silent",
+        "device_number",
+        sqlite_where=sa.text("silent_at is not null"),
+        postgresql_where=sa.text("silent_at is not null"),
+    ),
 )
 
 downlink = sa.Table(
@@ -351,7 +361,7 @@ downlink = sa.Table(
     sa.Column("payload", sa.Text, nullable=False),  # hex
     sa.Column("port", sa.Integer),
     sa.Column("is_confirmed", sa.Boolean, nullable=False),
-    # queued, sent, acknowledged, failed, expired
+    # queued, sent, acknowledged, failed, expired, cancelled
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("detail", sa.Text),
     sa.Column("reference", sa.Text),  # what the network calls it
@@ -373,6 +383,16 @@ network_link = sa.Table(
     sa.Column("url", sa.Text, nullable=False),
     sa.Column("sealed_key", sa.Text, nullable=False),
     _moment("updated_at"),
+)
+
+lease = sa.Table(
+    "lease",
+    metadata,
+    # What only one process at a time may do, which one does it, and until when unless it says so
+    # again.
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("holder", sa.Text, nullable=False),
+    _moment("until_at"),
 )
 
 RECORD_KINDS = ("data", "event", "geoloc", "telemetry")
@@ -558,6 +578,34 @@ replay = sa.Table(
     sa.Column("created_by", sa.Text, nullable=False),
     sa.Index("ix_replay_connector_number", "connector_number"),
     _partial("ix_replay_running", "state", where="state = 'running'"),
+)
+
+notification = sa.Table(
+    "notification",
+    metadata,
+    # Beside what it has in common with a connector, which is in the row of that number there.
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("reason", sa.Text),
+    sa.Column("schedule", sa.Text),  # JSON
+    _moment("fired_at", required=False),
+    _moment("sent_at", required=False),
+)
+
+notification_state = sa.Table(
+    "notification_state",
+    metadata,
+    # What a notification remembers of each device or connector that it is about.
+    sa.Column("notification_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    # The number of the device, or that of the connector with a minus.
+    sa.Column("subject", sa.BigInteger, primary_key=True, autoincrement=False),
+    _moment("raised_at", required=False),  # since when it holds; null while it does not
+    sa.Column("is_told", sa.Boolean, nullable=False),  # whether anybody was told of that
+    _moment("as_of", required=False),  # how new the newest news were
+    _moment("fired_at", required=False),
+    sa.Column("held_back", sa.Integer, nullable=False),  # since then
+    # Answers: what is remembered of this device, which is about to go?
+    sa.Index("ix_notification_state_subject", "subject"),
+    sqlite_with_rowid=False,
 )
 
 # Numbers the processes that write to one PostgreSQL, for `seq` and `counter`.

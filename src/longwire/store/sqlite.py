@@ -5,6 +5,7 @@ queued up during one flush share the next. The one writer is also the only conne
 checkpoints: SQLite up to 3.51.2 can corrupt a file when two do it at the same instant.
 """
 
+import asyncio
 import os
 import sqlite3
 import time
@@ -27,9 +28,11 @@ READS_PER_BITE_MAX = 8
 WRITES_PER_COMMIT_MAX = 256
 WAITING_MAX = 5_000
 BUSY_TIMEOUT_MS = 5_000
-CHECKPOINT_AFTER_CHANGES = 60_000
+CHECKPOINT_AFTER_CHANGES = 30_000
 CHECKPOINT_AFTER_BYTES = 64 * 1024 * 1024
 TRUNCATE_AT_BYTES = 256 * 1024 * 1024
+# A record goes to the page of its device, so what is written lately lies all over the file.
+WRITER_CACHE_KIB = 64 * 1024
 
 # After one of these the file or the disk cannot be trusted: what the last commits did is unknown.
 FATAL = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
@@ -99,9 +102,12 @@ class SQLite:
         return await self._readers.submit(work)
 
     async def write(self, work: Work[T]) -> T:
+        return await self.submit(work)
+
+    def submit(self, work: Work[T]) -> asyncio.Future[T]:
         if self.broken:
             raise OutcomeUnknown
-        return await self._writer.submit(work)
+        return self._writer.submit(work)
 
     @property
     def waiting(self) -> Mapping[str, int]:
@@ -151,6 +157,7 @@ class SQLite:
     @contextmanager
     def _write_station(self) -> Iterator[RunJobs]:
         with self._engine.connect() as connection:
+            _driver(connection).execute(f"pragma cache_size = {WRITER_CACHE_KIB * -1}")
 
             def run(jobs: list[Job[Any]]) -> None:
                 if jobs:
@@ -250,16 +257,21 @@ class SQLite:
         """Move the log into the file when enough has changed, or when nothing is going on.
 
         Seldom, because whoever writes meanwhile waits for it, and one request in a hundred should
-        not. The size of the log alone would not tell: it is written over from its beginning
-        without getting smaller.
+        not. The log's file stays as large as it is, because a flush of what is written over costs
+        less than one that makes a file longer. So its size alone does not tell how much there is to
+        move, but what outgrows it does. Only one that a long read has made huge is cut.
         """
         changes = driver.total_changes - self._changes_in_file
         if not changes:
             return
         size = self._log_bytes()
-        if size > TRUNCATE_AT_BYTES or time.monotonic() - self._last_commit >= IDLE_S:
+        if size > TRUNCATE_AT_BYTES:
             self._checkpoint(driver, "truncate")
-        elif changes > CHECKPOINT_AFTER_CHANGES or size > self._log_after + CHECKPOINT_AFTER_BYTES:
+        elif (
+            changes > CHECKPOINT_AFTER_CHANGES
+            or size > self._log_after + CHECKPOINT_AFTER_BYTES
+            or time.monotonic() - self._last_commit >= IDLE_S
+        ):
             self._checkpoint(driver, "passive")
 
     def _log_bytes(self) -> int:
@@ -297,7 +309,7 @@ class SQLite:
             f"synchronous = {self._synchronous}",
             f"busy_timeout = {BUSY_TIMEOUT_MS}",
             "wal_autocheckpoint = 0",
-            "journal_size_limit = 0",  # a log that was emptied is made small, so that size tells
+            "journal_size_limit = -1",  # the log's file is used again as it is
             "foreign_keys = on",
             "trusted_schema = off",
             "cell_size_check = on",

@@ -113,6 +113,30 @@ def delete_push_token(tx: Tx, user_id: str, digest: bytes) -> bool:
     return tx.change(statement) > 0
 
 
+def push_tokens_in(tx: Tx, group_id: str) -> list[tuple[str, bytes]]:
+    """(user, digest) of every enabled token of a group's own members."""
+    member = schema.member
+    statement = (
+        sa.select(_push.c.user_id, _push.c.digest)
+        .join(member, member.c.user_id == _push.c.user_id)
+        .where(member.c.group_id == group_id, _push.c.is_enabled)
+        .order_by(member.c.created_at, _push.c.user_id, _push.c.created_at, _push.c.digest)
+    )
+    return [(row.user_id, row.digest) for row in tx.rows(statement)]
+
+
+def push_token(tx: Tx, digest: bytes) -> PushToken | None:
+    """A token that can be used, whosever it is."""
+    row = tx.row(sa.select(_push).where(_push.c.digest == digest, _push.c.is_enabled))
+    return _push_token(row) if row else None
+
+
+def disable_push_token(tx: Tx, digest: bytes) -> bool:
+    """The token leads nowhere any more; whether it was enabled so far."""
+    statement = sa.update(_push).where(_push.c.digest == digest, _push.c.is_enabled)
+    return tx.change(statement.values(is_enabled=False)) > 0
+
+
 def user_of(row: sa.Row[Any]) -> User:
     return User(
         id=row.id,

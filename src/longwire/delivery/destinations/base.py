@@ -37,6 +37,7 @@ class Message(msgspec.Struct, frozen=True):
     body: bytes
     content_type: str
     element: bytes = b""  # JSON with the id in it, as a member of a batch
+    to: str = ""  # whom it is for, where a sender has several to choose from
 
 
 class Parcel(msgspec.Struct, frozen=True):
@@ -116,7 +117,21 @@ def only_problems(looked_at: Mapping[str, str | None]) -> list[tuple[str, str]]:
 ParamsType = type[Params]
 
 
-class Destination(Protocol):
+class Sender(Protocol):
+    """One way out, as the engine sees it."""
+
+    @property
+    def batch_max(self) -> int:
+        """How many messages may share a parcel."""
+
+    async def send(self, parcel: Parcel) -> Outcome:
+        """Send, and wait for the confirmation; whoever calls sets the time limit by cancelling."""
+
+    async def close(self) -> None:
+        """Let go of connections."""
+
+
+class Destination(Sender, Protocol):
     """One kind of destination; an instance is one connector's way there."""
 
     type: ClassVar[str]
@@ -126,15 +141,5 @@ class Destination(Protocol):
 
     def __init__(self, params: Params, egress: Egress) -> None: ...
 
-    @property
-    def batch_max(self) -> int:
-        """How many messages may share a parcel."""
-
-    async def send(self, parcel: Parcel) -> Outcome:
-        """Send, and wait for the confirmation; whoever calls sets the time limit by cancelling."""
-
     def describe(self, parcel: Parcel) -> Request:
-        """The same, without sending."""
-
-    async def close(self) -> None:
-        """Let go of connections."""
+        """What `send` would send, without sending it."""

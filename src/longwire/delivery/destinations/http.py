@@ -100,49 +100,49 @@ class Basic(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=
     password: Secret
 
 
+Url = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=2_048,
+        description="Where to send to, with http or https. User name and password go into `basic`.",
+        examples=["https://example.com/longwire"],
+    ),
+]
+Method = Annotated[Literal["POST", "PUT"], Meta(description="How to send.")]
+Headers = Annotated[
+    dict[str, Secret],
+    Meta(
+        max_length=HEADERS_MAX,
+        description="Headers to send along, by name. A `Content-Type` takes the place of "
+        "ours; those of the connection, `Idempotency-Key` and `webhook-…` cannot be set.",
+        examples=[{"X-Api-Key": "bXkta2V5"}],
+    ),
+]
+Bearer = Annotated[
+    Secret,
+    Meta(description="A token for `Authorization: Bearer`.", examples=["eyJhbGciOi"]),
+]
+SigningSecret = Annotated[
+    Secret,
+    Meta(
+        description="Signs every request by Standard Webhooks 1.0: `webhook-signature` is "
+        "made of `webhook-id`, `webhook-timestamp` and the body. After `whsec_` the key "
+        "is read as base64; any other text is the key as it is.",
+        examples=["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
+    ),
+]
+
+
 class HttpParams(Params, kw_only=True):
     """Where a webhook goes, and how it proves where it comes from."""
 
-    url: Annotated[
-        str,
-        Meta(
-            min_length=1,
-            max_length=2_048,
-            description="Where to send to, with http or https. User name and password go into "
-            "`basic`.",
-            examples=["https://example.com/longwire"],
-        ),
-    ]
-    method: Annotated[Literal["POST", "PUT"], Meta(description="How to send.")] = "POST"
-    headers: Annotated[
-        dict[str, Secret],
-        Meta(
-            max_length=HEADERS_MAX,
-            description="Headers to send along, by name. A `Content-Type` takes the place of "
-            "ours; those of the connection, `Idempotency-Key` and `webhook-…` cannot be set.",
-            examples=[{"X-Api-Key": "bXkta2V5"}],
-        ),
-    ] = msgspec.field(default_factory=dict)
-    bearer: (
-        Annotated[
-            Secret,
-            Meta(description="A token for `Authorization: Bearer`.", examples=["eyJhbGciOi"]),
-        ]
-        | None
-    ) = None
+    url: Url
+    method: Method = "POST"
+    headers: Headers = msgspec.field(default_factory=dict)
+    bearer: Bearer | None = None
     basic: Basic | None = None
-    secret: (
-        Annotated[
-            Secret,
-            Meta(
-                description="Signs every request by Standard Webhooks 1.0: `webhook-signature` is "
-                "made of `webhook-id`, `webhook-timestamp` and the body. After `whsec_` the key "
-                "is read as base64; any other text is the key as it is.",
-                examples=["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
-            ),
-        ]
-        | None
-    ) = None
+    secret: SigningSecret | None = None
     batch: Annotated[
         int,
         Meta(
@@ -292,20 +292,7 @@ class Http:
             response.close()
 
     def _open(self) -> aiohttp.ClientSession:
-        self._session = aiohttp.ClientSession(
-            connector=self._egress.connector(
-                connections_max=CONNECTIONS_MAX, keep_alive_s=KEEP_ALIVE_S
-            ),
-            headers=self._headers,
-            skip_auto_headers=("Accept-Encoding",),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=TOTAL_TIMEOUT_S, sock_connect=CONNECT_TIMEOUT_S),
-            auto_decompress=False,
-            trust_env=False,
-            read_bufsize=READ_AHEAD_BYTES,
-        )
-        # aiohttp would send a PUT again by itself.
-        self._session._retry_connection = False
+        self._session = guarded_session(self._egress, self._headers)
         return self._session
 
     def _content(self, parcel: Parcel) -> tuple[bytes, str]:
@@ -354,6 +341,23 @@ class Http:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+
+
+def guarded_session(egress: Egress, headers: Mapping[str, str]) -> aiohttp.ClientSession:
+    """A client that goes where the guard lets it, and does nothing of its own accord."""
+    session = aiohttp.ClientSession(
+        connector=egress.connector(connections_max=CONNECTIONS_MAX, keep_alive_s=KEEP_ALIVE_S),
+        headers=headers,
+        skip_auto_headers=("Accept-Encoding",),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=TOTAL_TIMEOUT_S, sock_connect=CONNECT_TIMEOUT_S),
+        auto_decompress=False,
+        trust_env=False,
+        read_bufsize=READ_AHEAD_BYTES,
+    )
+    # aiohttp would send a PUT again by itself.
+    session._retry_connection = False
+    return session
 
 
 def fixed_headers(params: HttpParams) -> dict[str, str]:

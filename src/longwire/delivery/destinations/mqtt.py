@@ -1,9 +1,5 @@
 """MQTT: each message is published with QoS 1, and delivered when the broker has acknowledged it.
 
-The protocol is paho's; the socket, its encryption and the event loop are ours. So the connection
-goes to an address that the guard has seen, nothing blocks, and nothing connects again by itself or
-follows a broker that names another one.
-
 In MQTT 3.1.1 an acknowledgement has no room for a refusal: a broker that does not let a login
 publish says nothing, or hangs up.
 """
@@ -11,13 +7,10 @@ publish says nothing, or hangs up.
 import asyncio
 import builtins
 import socket
-import ssl
-from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
-from paho.mqtt import client as paho
-from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
+from paho.mqtt.enums import MQTTErrorCode
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
@@ -46,38 +39,24 @@ from longwire.delivery.destinations.base import (
 from longwire.delivery.destinations.connections import (
     UNCONFIRMED,
     Confirmations,
-    NoConnection,
     SharedConnection,
     failure,
-    trusting,
+)
+from longwire.delivery.destinations.mqtt_link import (
+    AT_LEAST_ONCE,
+    DEFAULT_PORTS,
+    Link,
+    Login,
+    Protocol,
+    connected,
 )
 from longwire.delivery.egress import Egress
 from longwire.delivery.formats import FORMATS
 
-DEFAULT_PORTS = {"mqtt": 1883, "mqtts": 8883}
-AT_LEAST_ONCE = 1  # MQTT's quality of service 1
-KEEPALIVE_S = 20
-KEEPALIVE_CHECK_S = 2.0
 IN_FLIGHT_MAX = 20  # as many as common brokers take by default
 TOPIC_BYTES_MAX = 65_535  # the protocol's
 PUBLISH_OVERHEAD_BYTES = 64  # around topic, properties and body, generously
-# Nobody publishes to us, so what comes are acknowledgements.
-PACKET_IN_BYTES_MAX = 64 * 1024
 
-NOT_ACCEPTED = {
-    0x84: "the broker does not speak this version of MQTT",
-    0x85: "the broker did not accept the client id",
-    0x86: "the broker did not accept the login",
-    0x87: "the broker did not accept the login",
-    0x88: "the broker is not available",
-    0x89: "the broker is too busy",
-    0x8A: "the broker did not accept the login",
-    0x8C: "the broker did not accept the login",
-    0x97: "the broker has no room for another connection",
-    0x9C: "the broker sends to another one, which is not followed",
-    0x9D: "the broker sends to another one, which is not followed",
-    0x9F: "the broker is too busy",
-}
 NOT_TAKEN = {
     0x87: "the broker does not let this login publish to this topic",
     0x90: "the broker did not accept the topic",
@@ -211,9 +190,7 @@ class Mqtt:
         return properties
 
     async def _open(self) -> "_Session":
-        wire = await self._egress.connect(self._address.host, self._address.port)
-        if self._address.scheme == "mqtts":
-            wire = await encrypted(wire, trusting(), self._address.host)
+        wire = await connected(self._egress, self._address)
         session = _Session(self._params, wire)
         try:
             await session.log_in()
@@ -223,51 +200,24 @@ class Mqtt:
         return session
 
 
-_Welcome = tuple[int, Properties | None]  # the broker's reason code, and its limits
-
-
-class _Session:
-    """One connection, from the login to its loss."""
+class _Session(Link):
+    """A connection on which messages are published."""
 
     def __init__(self, params: MqttParams, wire: socket.socket) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._wire = wire
-        self._protocol = _Protocol(params, wire)
-        self._protocol.on_connect = self._on_connect
-        self._protocol.on_disconnect = self._on_disconnect
+        login = Login(params.version, params.client_id or "", params.username, params.password)
+        super().__init__(Protocol(login, wire), wire)
         self._protocol.on_publish = self._on_publish
-        self._protocol.on_socket_open = self._on_socket_open
-        self._protocol.on_socket_close = self._on_socket_close
-        self._protocol.on_socket_register_write = self._on_socket_register_write
-        self._protocol.on_socket_unregister_write = self._on_socket_unregister_write
-        self._answer: asyncio.Future[_Welcome | None] = self._loop.create_future()
         self._confirmations = Confirmations[int](on_silence=self.drop)
         self._slots = asyncio.Semaphore(IN_FLIGHT_MAX)
         self._packet_bytes_max: int | None = None
         self._is_retain_refused = False
-        self._keepalive: asyncio.TimerHandle | None = None
-        self._is_lost = False
-
-    @property
-    def is_open(self) -> bool:
-        return not self._is_lost
 
     async def log_in(self) -> None:
-        self._protocol.start()
-        answer = await self._answer
-        if answer is None:
-            raise ConnectionResetError
-        reason, properties = answer
-        if reason >= 0x80:
-            words = NOT_ACCEPTED.get(reason, f"the broker did not let us in (code {reason})")
-            raise NoConnection(Refused(words))
-        if getattr(properties, "MaximumQoS", 1) < AT_LEAST_ONCE:
-            raise NoConnection(Refused("the broker does not acknowledge messages"))
-        receive_maximum = getattr(properties, "ReceiveMaximum", IN_FLIGHT_MAX)
+        welcome = (await self.welcomed()).properties
+        receive_maximum = getattr(welcome, "ReceiveMaximum", IN_FLIGHT_MAX)
         self._slots = asyncio.Semaphore(max(1, min(IN_FLIGHT_MAX, receive_maximum)))
-        self._packet_bytes_max = getattr(properties, "MaximumPacketSize", None)
-        self._is_retain_refused = getattr(properties, "RetainAvailable", 1) == 0
-        self._keep_alive()
+        self._packet_bytes_max = getattr(welcome, "MaximumPacketSize", None)
+        self._is_retain_refused = getattr(welcome, "RetainAvailable", 1) == 0
 
     async def publish(
         self, topic: str, body: bytes, retain: bool, properties: Properties | None
@@ -301,136 +251,11 @@ class _Session:
             return Refused(words)
         return Delivered()
 
-    async def close(self) -> None:
-        if self.is_open:
-            self._protocol.disconnect()
-            self._guarded(self._protocol.loop_write)
-        self.drop()
-
-    def drop(self) -> None:
-        """Let go at once, without a word."""
-        self._protocol.hang_up()
-        self._lost()
-
-    def _lost(self) -> None:
-        self._is_lost = True
-        if self._keepalive is not None:
-            self._keepalive.cancel()
-        if not self._answer.done():
-            self._answer.set_result(None)
+    def lost(self) -> None:
+        super().lost()
         self._confirmations.lose_all()
-
-    def _read(self) -> None:
-        self._guarded(self._protocol.loop_read)
-        if self._protocol.incoming_bytes > PACKET_IN_BYTES_MAX:
-            self.drop()
-        # What has been decrypted already does not make the socket readable again.
-        if isinstance(self._wire, ssl.SSLSocket) and self._wire.pending():
-            self._loop.call_soon(self._read)
-
-    def _write(self) -> None:
-        self._guarded(self._protocol.loop_write)
-
-    def _keep_alive(self) -> None:
-        self._guarded(self._protocol.loop_misc)
-        if self.is_open:
-            self._keepalive = self._loop.call_later(KEEPALIVE_CHECK_S, self._keep_alive)
-
-    def _guarded(self, step: Callable[[], Any]) -> None:
-        try:
-            step()
-        except Exception:
-            # Whatever the broker has sent, it was not MQTT.
-            self.drop()
-
-    # What paho tells us. It holds a lock meanwhile, so nothing here calls it back.
-
-    def _on_connect(
-        self, client: Any, data: Any, flags: Any, reason: ReasonCode, properties: Properties | None
-    ) -> None:
-        if not self._answer.done():
-            self._answer.set_result((reason.value, properties))
-
-    def _on_disconnect(self, *_: Any) -> None:
-        self._lost()
 
     def _on_publish(
         self, client: Any, data: Any, mid: int, reason: ReasonCode, properties: Any
     ) -> None:
         self._confirmations.confirm(mid, reason.value)
-
-    def _on_socket_open(self, client: Any, data: Any, wire: Any) -> None:
-        self._loop.add_reader(wire, self._read)
-
-    def _on_socket_close(self, client: Any, data: Any, wire: Any) -> None:
-        self._loop.remove_reader(wire)
-
-    def _on_socket_register_write(self, client: Any, data: Any, wire: Any) -> None:
-        self._loop.add_writer(wire, self._write)
-
-    def _on_socket_unregister_write(self, client: Any, data: Any, wire: Any) -> None:
-        self._loop.remove_writer(wire)
-
-
-class _Protocol(paho.Client):
-    """paho's MQTT on a socket that is already connected."""
-
-    def __init__(self, params: MqttParams, wire: socket.socket) -> None:
-        is_5 = params.version == "5"
-        super().__init__(
-            CallbackAPIVersion.VERSION2,
-            client_id=params.client_id or "",
-            clean_session=None if is_5 else True,
-            protocol=MQTTProtocolVersion.MQTTv5 if is_5 else MQTTProtocolVersion.MQTTv311,
-            reconnect_on_failure=False,
-        )
-        self.max_inflight_messages = 0  # counted by the session, which knows the broker's limit
-        if params.username is not None:
-            self.username_pw_set(params.username, params.password)
-        self._given = wire
-
-    @property
-    def incoming_bytes(self) -> int:
-        """How long the packet is that is being read."""
-        return int(self._in_packet["remaining_length"])
-
-    def start(self) -> None:
-        # Where to is only kept for connecting again, which does not happen.
-        self.connect("given", keepalive=KEEPALIVE_S)
-
-    def hang_up(self) -> None:
-        if self._sock is None:
-            self._given.close()
-        self._sock_close()
-
-    def _create_socket(self) -> socket.socket:
-        return self._given
-
-
-async def encrypted(wire: socket.socket, trust: ssl.SSLContext, host: str) -> ssl.SSLSocket:
-    """TLS on a connected, non-blocking socket, with the host's name checked."""
-    loop = asyncio.get_running_loop()
-    encrypted_wire = trust.wrap_socket(wire, server_hostname=host, do_handshake_on_connect=False)
-    try:
-        while True:
-            try:
-                encrypted_wire.do_handshake()
-                return encrypted_wire
-            except ssl.SSLWantReadError:
-                await _ready(encrypted_wire, loop.add_reader, loop.remove_reader)
-            except ssl.SSLWantWriteError:
-                await _ready(encrypted_wire, loop.add_writer, loop.remove_writer)
-    except BaseException:
-        encrypted_wire.close()
-        raise
-
-
-async def _ready(
-    wire: ssl.SSLSocket, add: Callable[..., None], remove: Callable[[ssl.SSLSocket], object]
-) -> None:
-    ready = asyncio.Event()
-    add(wire, ready.set)
-    try:
-        await ready.wait()
-    finally:
-        remove(wire)

@@ -1,0 +1,112 @@
+"""What networks call: a callback beside a plain record, and what a codec costs on top."""
+
+import subprocess
+import sys
+import time
+
+from bench.ingest import CONNECTIONS, DEVICES, Records
+from bench.load import Result, framed, head, run
+from bench.service import Service, running
+from bench.table import Findings, Row, measured
+
+RATIO_MIN = 0.8
+CODEC_US_MAX = 200.0
+TYPE = "tracker"
+CODEC = """
+function decodeUplink(input) {
+  var bytes = input.bytes;
+  return {
+    data: {
+      temperature: ((bytes[0] << 8) | bytes[1]) / 100,
+      humidity: bytes[2] / 2,
+      battery: ((bytes[3] << 8) | bytes[4]) / 1000,
+      moved: (bytes[5] & 1) === 1,
+    },
+  };
+}
+"""
+
+
+def measure(findings: Findings, seconds: float) -> None:
+    with running() as service:
+        devices, token = fleet(service)
+        plain = run(
+            service.host,
+            service.port,
+            Records(service, devices),
+            connections=CONNECTIONS,
+            seconds=seconds,
+        )
+        findings.add(measured("POST /device/data, to compare", plain))
+        bare = called(service, token, seconds, first=20_000_000)
+        findings.add(
+            measured("POST /network/vendor/data", bare, ceiling=plain, ratio_min=RATIO_MIN)
+        )
+        fields = "temperature::int:16 humidity::uint:8 battery::uint:16"
+        decode_with(service, "--decoder", "bits", "--decoder-source", fields)
+        bits = called(service, token, seconds, first=40_000_000)
+        findings.add(measured("the same with a bit format", bits, ceiling=plain))
+        decode_with(service, "--decoder", "javascript", "--decoder-source", CODEC)
+        codec = called(service, token, seconds, first=60_000_000)
+        findings.add(on_top(bare, codec))
+
+
+def on_top(bare: Result, codec: Result) -> Row:
+    """A service that is busy all the time spends so much longer on each."""
+    more_us = (1 / codec.rate - 1 / bare.rate) * 1_000_000
+    return Row(
+        "the same with a codec in JavaScript",
+        rate=codec.rate,
+        ratio=codec.rate / bare.rate,
+        p50_ms=codec.p50_ms,
+        p99_ms=codec.p99_ms,
+        note=f"{more_us:.0f} µs on top; the ratio is to the callback without",
+        aim=f"< {CODEC_US_MAX:.0f} µs on top",
+        met=more_us < CODEC_US_MAX,
+    )
+
+
+def fleet(service: Service) -> tuple[list[str], str]:
+    """Devices, and the token of their group."""
+    made = service.call("POST", "/group", {"name": "fleet"})
+    group = made["id"]
+    ids = [f"{each:X}" for each in range(1, DEVICES + 1)]
+    wish = {"originalDevicesIds": ids, "groupId": group, "type": TYPE, "network": "vendor"}
+    devices = service.call("POST", "/devices", wish)["items"]
+    return [each["deviceId"] for each in devices], made["token"]
+
+
+def called(service: Service, token: str, seconds: float, first: int) -> Result:
+    return run(
+        service.host,
+        service.port,
+        Callbacks(token, first),
+        connections=CONNECTIONS,
+        seconds=seconds,
+    )
+
+
+class Callbacks:
+    """The n-th callback of the vendor's network; the messages of a device are numbered."""
+
+    def __init__(self, token: str, first: int) -> None:
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self._head = head("POST", "/network/vendor/data", headers=headers)
+        self._first = first
+
+    def __call__(self, number: int) -> bytes:
+        rounds, device = divmod(self._first + number, DEVICES)
+        return framed(
+            self._head,
+            b'{"device":"%X","time":%d,"data":"0a1b2c3d4e5f","seqNumber":%d,"ack":false}'
+            % (device + 1, 1_700_000_000 + rounds, rounds % 4_096),
+        )
+
+
+def decode_with(service: Service, *decoder: str) -> None:
+    """As the operator does it beside a running service, which hears of it within two seconds."""
+    command = [sys.executable, "-m", "longwire", "device-type", "set-decoder", TYPE]
+    subprocess.run(
+        [*command, "--data", str(service.data), *decoder], check=True, stdout=subprocess.DEVNULL
+    )
+    time.sleep(2)

@@ -1,0 +1,106 @@
+"""What a payload says, by the decoder of the device's type, and how that is kept.
+
+Decoded values stand in the data of a record beside what the network told, which they never replace.
+Which names they took is kept with the record, so that another decoder can take them back.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from longwire.clock import Moment
+from longwire.decoders.base import BadDecoder, CannotDecode, Decoded
+from longwire.decoders.catalogue import decoder_of, waits
+from longwire.errors import Unavailable
+from longwire.networks.base import DECODE_ERROR, DECODE_WARNINGS, DECODED
+from longwire.networks.readings import fitting
+from longwire.store import device_types as store
+from longwire.store.database import Tx
+
+_TAKEN = {DECODED, DECODE_ERROR, DECODE_WARNINGS}
+
+
+class Codec(Struct, frozen=True):
+    """The decoder of a device type, if it has one."""
+
+    kind: str = ""
+    source: str = ""
+
+    @property
+    def exists(self) -> bool:
+        return bool(self.kind)
+
+    @property
+    def waits(self) -> bool:
+        """Whether asking it takes time, so that it must not be done on the event loop."""
+        return waits(self.kind)
+
+
+SHELF = "codecs"
+
+
+def codec_of(tx: Tx, type_name: str) -> Codec:
+    return tx.recall(SHELF, type_name, lambda: _load(tx, type_name))
+
+
+def _load(tx: Tx, type_name: str) -> Codec:
+    found = store.get(tx, type_name)
+    if found is None or found.decoder is None:
+        return Codec()
+    return Codec(found.decoder, found.decoder_source or "")
+
+
+class Understood(Struct, frozen=True):
+    """The data of a record, and which names in it come of decoding."""
+
+    data: dict[str, Any]
+    names: list[str]
+    failure: str | None = None
+
+
+def interpret(
+    codec: Codec, said: Mapping[str, Any], payload: bytes, port: int | None, at: Moment
+) -> Understood:
+    """What a message says that has just come in.
+
+    What the network itself has made of the payload gives way to our decoder, unless that fails.
+    """
+    try:
+        decoded = _decode(codec, payload, port, at)
+    except CannotDecode as error:
+        data = fitting({**said, DECODE_ERROR: error.reason})
+        return Understood(data, [DECODE_ERROR], error.reason)
+    return beside({name: value for name, value in said.items() if name != DECODED}, decoded)
+
+
+def again(
+    codec: Codec, said: Mapping[str, Any], payload: bytes, port: int | None, at: Moment
+) -> Understood:
+    """What a stored message says; or `CannotDecode`, and then it stays as it is."""
+    return beside(said, _decode(codec, payload, port, at))
+
+
+def _decode(codec: Codec, payload: bytes, port: int | None, at: Moment) -> Decoded:
+    try:
+        return decoder_of(codec.kind, codec.source).decode(payload, port, at)
+    except (BadDecoder, Unavailable) as error:
+        # It was tried when it was saved, so this is our trouble; the message is not to suffer.
+        raise CannotDecode(str(error)) from None
+
+
+def beside(said: Mapping[str, Any], decoded: Decoded) -> Understood:
+    """Decoded values next to what was said. A value whose name is taken gets one with a `_`."""
+    data = dict(said)
+    names = []
+    for name, value in decoded.values.items():
+        free = name
+        while free in data or free in _TAKEN or (free != name and free in decoded.values):
+            free += "_"
+        data[free] = value
+        names.append(free)
+    if decoded.warnings:
+        data[DECODE_WARNINGS] = list(decoded.warnings)
+        names.append(DECODE_WARNINGS)
+    fit = fitting(data)
+    return Understood(fit, [name for name in names if name in fit])

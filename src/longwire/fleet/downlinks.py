@@ -1,0 +1,440 @@
+"""Messages to devices: asked for here, taken to the device by its network, and what became of them.
+
+A message only ever comes further. It is told as an event of its device whenever it does, on the
+transaction that notes it, so that every step is told once. The vendor's network fetches messages in
+the answers to its own; to the others the delivery engine takes them.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from longwire import metrics
+from longwire.clock import SECOND, Moment
+from longwire.dates import date_text
+from longwire.delivery import outlets
+from longwire.delivery.destinations.http import url_problems
+from longwire.delivery.egress import Egress
+from longwire.delivery.outlets import Dispatch, Policy
+from longwire.errors import BadInput, Conflict, Fault, NotAllowed, missing
+from longwire.fleet import decoding
+from longwire.fleet.decoding import Codec
+from longwire.fleet.devices import VENDOR
+from longwire.identity import access
+from longwire.ids import new_id
+from longwire.model import (
+    Actor,
+    Connector,
+    Device,
+    Downlink,
+    DownlinkState,
+    Page,
+    PageRequest,
+    Told,
+)
+from longwire.networks.base import DownlinkNews
+from longwire.networks.vendor import DOWNLINK_BYTES
+from longwire.store import audit
+from longwire.store import connectors as store_connectors
+from longwire.store import deliveries as store_deliveries
+from longwire.store import devices as store_devices
+from longwire.store import downlinks as store
+from longwire.store.database import Tx
+from longwire.store.devices import Reporting
+from longwire.store.downlinks import Link
+
+PURPOSE = "network"
+PERMISSION = "device.downlink"
+CHIRPSTACK = "chirpstack"
+TTN = "ttn"
+NETWORKS = (VENDOR, CHIRPSTACK, TTN)
+
+WAITING_MAX = 100  # for one device
+PORT_MAX = 223  # LoRaWAN keeps those above for itself
+PAYLOAD_BYTES_MAX = 242  # what LoRaWAN carries where the air is best
+EXPIRES_DEFAULT_S = 86_400
+EXPIRES_MAX_S = 30 * 86_400
+
+# Tried until its time is over, which is asked before every try. There is nothing to send again.
+POLICY = Policy(retry_delay_s=30, retries_max=10_000_000, storing_s=0)
+
+# How many messages back a network may speak of one that it has fetched.
+_GIVEN_MAX = 50
+
+# A message only comes further, so each of its events is told once. What the device has confirmed
+# has reached it, whatever was believed before.
+_FAR: Mapping[DownlinkState, int] = {
+    "queued": 0,
+    "sent": 1,
+    "failed": 2,
+    "expired": 2,
+    "cancelled": 2,
+    "acknowledged": 3,
+}
+_SEVERITIES: Mapping[DownlinkState, str] = {"failed": "error", "expired": "warning"}
+
+
+# --- asking for one ---
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A message that is to be sent; `field` is what it was given as."""
+
+    device_id: str
+    group_id: str | None
+    payload: bytes
+    field: str = "payload"
+    port: int | None = None
+    is_confirmed: bool = False
+    expires_s: int = EXPIRES_DEFAULT_S
+
+
+def codec_for(tx: Tx, actor: Actor, device_id: str, group_id: str | None) -> tuple[str, Codec]:
+    """The type of a device that somebody may send to, and its codec."""
+    device = _addressed(tx, actor, device_id, group_id)
+    return device.type, decoding.codec_of(tx, device.type)
+
+
+def queue(tx: Tx, actor: Actor, dispatch: Dispatch, wish: Wish) -> Downlink:
+    """Let a message wait for its device, or send it on its way to the network."""
+    device = _addressed(tx, actor, wish.device_id, wish.group_id)
+    _require_way(tx, device, dispatch)
+    _require_fit(device, wish)
+    if store.waiting(tx, device.number) >= WAITING_MAX:
+        raise Conflict(f"{WAITING_MAX} messages wait for this device already.")
+    downlink = Downlink(
+        id=new_id("dwn"),
+        device_number=device.number,
+        group_id=device.group_id,
+        payload=wish.payload.hex(),
+        port=None if device.network == VENDOR else wish.port,
+        is_confirmed=wish.is_confirmed,
+        state="queued",
+        detail=None,
+        reference=None,
+        seq=None,
+        created_at=tx.now,
+        updated_at=tx.now,
+        expires_at=tx.now + wish.expires_s * SECOND,
+        created_by=actor.id,
+    )
+    if device.network != VENDOR:
+        way = _outlet(tx, device.network, device.group_id)
+        downlink = replace(
+            downlink, seq=outlets.send(tx, way, dispatch, [(device.id, downlink.id)])[0]
+        )
+    store.insert(tx, downlink)
+    audit.note(tx, actor, "downlink.create", downlink.id, group_id=device.group_id)
+    asked = {
+        "payload": downlink.payload,
+        **({} if downlink.port is None else {"port": downlink.port}),
+        "confirmed": downlink.is_confirmed,
+        "until": date_text(downlink.expires_at),
+    }
+    dispatch.tell(tx, [_told(tx, device.id, downlink, asked)])
+    return downlink
+
+
+def _addressed(tx: Tx, actor: Actor, device_id: str, group_id: str | None) -> Device:
+    """The device, if the actor may send to it; it stays where it is until a write is over."""
+    scope = (
+        access.everywhere(actor, PERMISSION)
+        if group_id is None
+        else access.enter(tx, actor, PERMISSION, group_id)
+    )
+    device = (
+        store_devices.among(tx, scope, [device_id]).get(device_id)
+        if tx.is_write
+        else store_devices.get(tx, scope, device_id)
+    )
+    if device is not None:
+        return device
+    if group_id is None:
+        seen = store_devices.get(tx, access.everywhere(actor, "device.read"), device_id)
+        if seen is not None:
+            raise NotAllowed(f"This needs the permission {PERMISSION} in group {seen.group_id}.")
+    raise missing("device_id", "device")
+
+
+def _require_way(tx: Tx, device: Device, dispatch: Dispatch) -> None:
+    if device.network not in NETWORKS:
+        raise Conflict(
+            f"The device is on the network {device.network}; messages go to devices on "
+            f"{', '.join(NETWORKS)}."
+        )
+    if device.network == CHIRPSTACK and CHIRPSTACK not in dispatch.networks:
+        raise Conflict("The operator has not named an API of ChirpStack to this service.")
+    if device.network == TTN and store.link(tx, device.id) is None:
+        raise Conflict(
+            "The Things Stack has not told yet where messages to this device go: it does with "
+            "the next message of the device, if its webhook has a downlink API key."
+        )
+
+
+def _require_fit(device: Device, wish: Wish) -> None:
+    faults = []
+    size = len(wish.payload)
+    if device.network == VENDOR:
+        if size != DOWNLINK_BYTES:
+            faults.append(
+                Fault(wish.field, f"must make {DOWNLINK_BYTES} bytes on this network, not {size}")
+            )
+    else:
+        if not 0 < size <= PAYLOAD_BYTES_MAX:
+            faults.append(
+                Fault(wish.field, f"must make 1 to {PAYLOAD_BYTES_MAX} bytes, not {size}")
+            )
+        if wish.port is None:
+            faults.append(Fault("port", "is required on this network"))
+        elif not 1 <= wish.port <= PORT_MAX:
+            faults.append(Fault("port", f"must be from 1 to {PORT_MAX}"))
+    if faults:
+        raise BadInput(faults=faults)
+
+
+# --- seeing, and taking back ---
+
+
+def in_order(
+    tx: Tx, actor: Actor, device_id: str, group_id: str | None, request: PageRequest
+) -> Page[Downlink]:
+    """What was sent to a device since it is in its group, the newest first."""
+    scope = (
+        access.everywhere(actor, "device.read")
+        if group_id is None
+        else access.enter(tx, actor, "device.read", group_id)
+    )
+    device = store_devices.get(tx, scope, device_id)
+    if device is None:
+        raise missing("device_id", "device")
+    return store.in_order(tx, device.number, device.group_id, request)
+
+
+def cancel(
+    tx: Tx,
+    actor: Actor,
+    dispatch: Dispatch,
+    downlink_id: str,
+    device_id: str,
+    group_id: str | None,
+) -> Downlink:
+    """Take back a message that waits."""
+    device = _addressed(tx, actor, device_id, group_id)
+    downlink = store.get(tx, device.number, downlink_id)
+    if downlink is None or downlink.group_id != device.group_id:
+        raise missing("downlink_id", "message to this device")
+    if downlink.state != "queued":
+        raise Conflict(f"The message is {downlink.state}; only what waits can be taken back.")
+    if not _stop(tx, device.network, downlink, "taken back"):
+        raise Conflict("The message is being handed to the network at this moment.")
+    audit.note(tx, actor, "downlink.cancel", downlink.id, group_id=device.group_id)
+    return _moved(tx, dispatch, device, downlink, "cancelled", "it was taken back")
+
+
+def _stop(tx: Tx, network: str, downlink: Downlink, why: str) -> bool:
+    """Keep the engine from sending it; False if it is at it just now."""
+    if downlink.seq is None:
+        return True
+    way = _outlet(tx, network, downlink.group_id)
+    if store_deliveries.cancel(tx, way.number, downlink.seq, why):
+        return True
+    delivery = store_deliveries.get(tx, way.number, downlink.seq)
+    return delivery is None or delivery.state != store_deliveries.LEASED
+
+
+# --- how it comes further ---
+
+
+def _moved(
+    tx: Tx,
+    dispatch: Dispatch,
+    device: Device | Reporting,
+    downlink: Downlink,
+    state: DownlinkState,
+    detail: str,
+    *,
+    reference: str | None = None,
+    tries: int = 1,
+) -> Downlink:
+    """The message after a step, which is noted and told; none is made backwards."""
+    if _FAR[state] <= _FAR[downlink.state]:
+        return downlink
+    moved = replace(
+        downlink,
+        state=state,
+        detail=detail,
+        reference=reference or downlink.reference,
+        updated_at=tx.now,
+    )
+    store.move(tx, moved)
+    told = [_told(tx, device.id, moved, {} if tries == 1 else {"tries": tries})]
+    if state == "acknowledged" and downlink.state == "queued":
+        # The network was faster with its news than with its answer.
+        told.insert(0, _told(tx, device.id, replace(moved, state="sent"), {}))
+    if device.group_id == downlink.group_id:  # whoever has the device now did not ask for it
+        dispatch.tell(tx, told)
+    return moved
+
+
+def _told(tx: Tx, device_id: str, downlink: Downlink, beside: Mapping[str, object]) -> Told:
+    return Told(
+        device_id,
+        f"downlink{downlink.state.capitalize()}",
+        tx.now,
+        downlink.detail,
+        _SEVERITIES.get(downlink.state),
+        {"id": downlink.id, **beside},
+    )
+
+
+def expire(tx: Tx, dispatch: Dispatch, most: int) -> int:
+    """Let go of messages whose time is over; how many that were."""
+    gone = 0
+    for each in store.overdue(tx, most):
+        if not _stop(tx, each.network, each.downlink, "its time was over"):
+            continue  # it is being handed over; what comes of that decides
+        device = _device(tx, each.device_id)
+        if device is not None:
+            _moved(tx, dispatch, device, each.downlink, "expired", "its time was over")
+            gone += 1
+    return gone
+
+
+def _device(tx: Tx, device_id: str) -> Reporting | None:
+    return store_devices.reporting(tx, [device_id]).get(device_id)
+
+
+# --- the vendor's network, which fetches them ---
+
+
+def reference_of(ts: Moment, sequence: int | None) -> str:
+    """What a message of a device is known by, if it comes once more."""
+    return f"{ts}:{'' if sequence is None else sequence}"
+
+
+def fetch(tx: Tx, dispatch: Dispatch, device_id: str, reference: str) -> str | None:
+    """The payload that answers a message of a device: the one that waits longest, if any does.
+
+    The same message once more is answered with the same payload.
+    """
+    device = _device(tx, device_id)
+    if device is None:
+        return None
+    found = store.waiting_or_given(tx, device.number, reference)
+    for downlink in found:
+        if downlink.reference == reference:
+            return downlink.payload
+    for downlink in found:
+        if downlink.group_id == device.group_id and downlink.expires_at > tx.now:
+            words = "the network has fetched it"
+            _moved(tx, dispatch, device, downlink, "sent", words, reference=reference)
+            counted = Counter({(device.group_number, "device_vendor_downlink"): 1})
+            metrics.count(tx, dispatch.writer, counted)
+            return downlink.payload
+    return None
+
+
+# --- what networks say of them ---
+
+
+def hear(
+    tx: Tx, dispatch: Dispatch, network: str, device_id: str, news: DownlinkNews, ts: Moment
+) -> bool:
+    """Note what became of a message; False if its name may become known in a moment."""
+    device = _device(tx, device_id)
+    if device is None:
+        return True
+    downlink = None
+    if news.id is not None:
+        downlink = store.named(tx, device.number, news.id)
+    elif network == VENDOR:
+        downlink = _given_before(store.given(tx, device.number, _GIVEN_MAX), ts)
+    if downlink is not None:
+        _moved(tx, dispatch, device, downlink, news.state, news.detail)
+        return True
+    if network != CHIRPSTACK or news.id is None:
+        return True
+    # It names its messages itself. We learn the name when it answers, which may be now.
+    way = store_connectors.of_purpose(tx, PURPOSE, _outlet_id(network, device.group_id))
+    return way is None or not store.is_on_its_way(tx, device.number, way.number)
+
+
+def _given_before(given: Sequence[Downlink], ts: Moment) -> Downlink | None:
+    """The last one that answers a message from before this moment."""
+    when = {downlink.id: int((downlink.reference or "0").partition(":")[0]) for downlink in given}
+    before = [downlink for downlink in given if when[downlink.id] <= ts]
+    return max(before, key=lambda downlink: when[downlink.id], default=None)
+
+
+# --- the networks that the engine takes them to ---
+
+
+def _outlet_id(network: str, group_id: str) -> str:
+    return f"downlink:{network}:{group_id}"
+
+
+def _outlet(tx: Tx, network: str, group_id: str) -> Connector:
+    return outlets.outlet(tx, PURPOSE, _outlet_id(network, group_id), group_id, network, POLICY)
+
+
+def delivered(
+    tx: Tx, dispatch: Dispatch, device_id: str, seq: int, reference: str, tries: int
+) -> None:
+    """A network has taken the message of a delivery, and calls it so."""
+    device = _device(tx, device_id)
+    downlink = device and store.of_delivery(tx, device.number, seq)
+    if device and downlink:
+        words = "the network has taken it"
+        _moved(
+            tx, dispatch, device, downlink, "sent", words, reference=reference or None, tries=tries
+        )
+
+
+def given_up(tx: Tx, dispatch: Dispatch, device_id: str, seq: int, reason: str) -> None:
+    """No network has taken it, and none will be asked again."""
+    device = _device(tx, device_id)
+    downlink = device and store.of_delivery(tx, device.number, seq)
+    if device and downlink:
+        is_over = downlink.expires_at <= tx.now
+        state: DownlinkState = "expired" if is_over else "failed"
+        _moved(tx, dispatch, device, downlink, state, "its time was over" if is_over else reason)
+
+
+def put_off(tx: Tx, device_id: str, seq: int, reason: str) -> None:
+    """Not this time; why is shown until the next try."""
+    device = _device(tx, device_id)
+    downlink = device and store.of_delivery(tx, device.number, seq)
+    if downlink and downlink.state == "queued":
+        store.move(tx, replace(downlink, detail=reason))
+
+
+# --- where a network takes them ---
+
+
+def _key_purpose(device_id: str) -> str:
+    return f"network_link|{device_id}|key"
+
+
+def is_link_known(tx: Tx, device_id: str, url: str, key: str) -> bool:
+    known = store.link(tx, device_id)
+    return known is not None and (known.url, unsealed_key(tx, device_id, known.sealed_key)) == (
+        url,
+        key,
+    )
+
+
+def unsealed_key(tx: Tx, device_id: str, sealed: str) -> str:
+    return tx.keyring.unseal(sealed, _key_purpose(device_id))
+
+
+def is_link_usable(url: str, egress: Egress) -> bool:
+    return not any(url_problems(url, egress))
+
+
+def keep_link(tx: Tx, device_id: str, url: str, key: str) -> None:
+    """A network has told where messages to one of its devices go, and what opens the way."""
+    device = _device(tx, device_id)
+    if device is not None:
+        sealed = tx.keyring.seal(key, _key_purpose(device_id))
+        store.keep_link(tx, device.number, Link(url, sealed))

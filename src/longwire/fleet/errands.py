@@ -1,0 +1,329 @@
+"""What the delivery engine does at networks: two purposes beside forwarding.
+
+Nothing that is to be sent lies in the queue. Right before each try it is looked up, so that what
+was taken back, is over, or belongs to a device that is gone is not sent, and a secret is open for
+as long as the request takes.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+from urllib.parse import quote
+
+import msgspec
+
+from longwire.clock import Moment
+from longwire.delivery import calls
+from longwire.delivery.calls import LATER_THAN_KEYS, Answer, Caller
+from longwire.delivery.destinations.base import (
+    Delivered,
+    Message,
+    Outcome,
+    Parcel,
+    Refused,
+    Sender,
+    Unreachable,
+)
+from longwire.delivery.egress import Egress
+from longwire.delivery.outlets import Dispatch
+from longwire.delivery.purposes import Ending, Purpose, Shape
+from longwire.errors import LongwireError
+from longwire.fleet import downlinks, registrations
+from longwire.ids import delivery_id
+from longwire.model import Connector
+from longwire.networks import chirpstack, ttn, vendor
+from longwire.networks.base import Downlink
+from longwire.store import deliveries as store_deliveries
+from longwire.store import downlinks as store_downlinks
+from longwire.store.database import Database, Tx
+from longwire.store.deliveries import Claimed
+
+WORDS_CHARACTERS_MAX = 200
+AWAY = Unreachable("the database was away")
+
+
+class Remote(msgspec.Struct, frozen=True):
+    """The API of a network as the operator has named it; without a URL there is none."""
+
+    url: str = ""
+    login: str = ""
+    secret: str = ""
+
+    def __repr__(self) -> str:
+        return f"Remote({self.url})"
+
+    def at(self, path: str) -> str:
+        return self.url.rstrip("/") + path
+
+
+class Remotes(msgspec.Struct, frozen=True):
+    """All of them."""
+
+    vendor: Remote = Remote()
+    chirpstack: Remote = Remote()
+
+    @property
+    def named(self) -> frozenset[str]:
+        known = {"vendor": self.vendor, "chirpstack": self.chirpstack}
+        return frozenset(name for name, remote in known.items() if remote.url)
+
+
+def purposes(database: Database, dispatch: Dispatch, remotes: Remotes) -> dict[str, Purpose]:
+    return {
+        downlinks.PURPOSE: Downlinks(database, dispatch, remotes.chirpstack),
+        registrations.PURPOSE: Registrations(database, remotes.vendor),
+    }
+
+
+def trusting() -> Egress:
+    """For what the operator has named: it may be anywhere, as in the operator's own network."""
+    return Egress(["0.0.0.0/0", "::/0"])
+
+
+def shape(claimed: Claimed) -> Message:
+    """Whom and what it is about; the rest is looked up when it leaves."""
+    return Message(
+        id=delivery_id(claimed.connector_number, claimed.seq),
+        kind="",
+        group_id="",
+        device_id=claimed.device_id,
+        device_type="",
+        body=claimed.body.encode(),
+        content_type="",
+    )
+
+
+def _device_of(tx: Tx, claimed: Claimed) -> str | None:
+    """The device that a delivery is about, also when whoever tried it is gone."""
+    if claimed.device_id:
+        return claimed.device_id
+    delivery = store_deliveries.get(tx, claimed.connector_number, claimed.seq)
+    return delivery.device_id if delivery else None
+
+
+# --- messages to devices ---
+
+
+class Downlinks:
+    """Takes messages to the networks of their devices."""
+
+    def __init__(self, database: Database, dispatch: Dispatch, remote: Remote) -> None:
+        self._database = database
+        self._dispatch = dispatch
+        self._remote = remote
+
+    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[Shape, Sender]:
+        way: _Way
+        if connector.type == downlinks.CHIRPSTACK:
+            way = _ChirpStack(self._remote)
+        else:
+            way = _TheThingsStack(egress)
+        return shape, _DownlinkSender(self._database, way)
+
+    def ended(self, tx: Tx, writer: int, connector: Connector, endings: Sequence[Ending]) -> None:
+        for each in endings:
+            device_id = _device_of(tx, each.claimed)
+            if device_id is None:
+                continue
+            seq = each.claimed.seq
+            if each.end == "delivered":
+                tries = each.claimed.attempts
+                downlinks.delivered(tx, self._dispatch, device_id, seq, each.answer, tries)
+            elif each.end == "failed":
+                downlinks.given_up(tx, self._dispatch, device_id, seq, each.reason)
+            else:
+                downlinks.put_off(tx, device_id, seq, each.reason)
+
+
+class _Errand(msgspec.Struct, frozen=True):
+    downlink: Downlink
+    url: str
+    key: str
+
+
+class _Way(Protocol):
+    """How one network is told."""
+
+    async def push(self, errand: _Errand, at: Moment) -> Outcome: ...
+
+    async def close(self) -> None: ...
+
+
+class _DownlinkSender:
+    batch_max = 1
+
+    def __init__(self, database: Database, way: _Way) -> None:
+        self._database = database
+        self._way = way
+
+    async def send(self, parcel: Parcel) -> Outcome:
+        message = parcel.only
+        try:
+            found = await self._database.read(
+                lambda tx: _errand(tx, message.device_id, message.body.decode())
+            )
+        except LongwireError:
+            return AWAY
+        if isinstance(found, _Errand):
+            return await self._way.push(found, parcel.at)
+        return found
+
+    async def close(self) -> None:
+        await self._way.close()
+
+
+def _errand(tx: Tx, device_id: str, downlink_id: str) -> _Errand | Outcome:
+    """What is to be sent now, or why nothing is."""
+    found = store_downlinks.errand(tx, device_id, downlink_id)
+    if found is None:
+        return Refused("the device is gone", is_final=True)
+    asked = found.downlink
+    if asked.state in ("sent", "acknowledged"):
+        return Delivered()  # the network has said so itself
+    if asked.state != "queued":
+        return Refused(f"it is {asked.state}", is_final=True)
+    if asked.expires_at <= tx.now:
+        return Refused("its time was over", is_final=True)
+    if not found.is_at_home:
+        return Refused("the device is in another group now", is_final=True)
+    downlink = Downlink(
+        id=asked.id,
+        original_id=found.original_id,
+        payload=bytes.fromhex(asked.payload),
+        port=asked.port or 1,
+        is_confirmed=asked.is_confirmed,
+        expires_at=asked.expires_at,
+    )
+    key = ""
+    if found.sealed_key is not None:
+        key = downlinks.unsealed_key(tx, device_id, found.sealed_key)
+    return _Errand(downlink, found.url or "", key)
+
+
+class _ChirpStack:
+    """Queues messages by the API that the operator has named."""
+
+    def __init__(self, remote: Remote) -> None:
+        self._remote = remote
+        self._caller = Caller(trusting())
+
+    async def push(self, errand: _Errand, at: Moment) -> Outcome:
+        if not self._remote.url:
+            return Refused("the operator names no API of ChirpStack any more")
+        path, body = chirpstack.queue_item(errand.downlink)
+        answer = await self._caller.call(
+            "POST", self._remote.at(path), chirpstack.credentials(self._remote.secret), body
+        )
+        if not isinstance(answer, Answer):
+            return answer
+        name = answer.member("id") if answer.is_success else None
+        return calls.outcome(answer, at, later=LATER_THAN_KEYS, said=name or "")
+
+    async def close(self) -> None:
+        await self._caller.close()
+
+
+class _TheThingsStack:
+    """Pushes messages to where the network itself has told."""
+
+    def __init__(self, egress: Egress) -> None:
+        self._egress = egress
+        self._caller = Caller(egress)
+
+    async def push(self, errand: _Errand, at: Moment) -> Outcome:
+        if not errand.url:
+            return Refused("the network has not told where messages to the device go")
+        if not downlinks.is_link_usable(errand.url, self._egress):
+            return Refused("the address that the network has told cannot be used", is_final=True)
+        answer = await self._caller.call(
+            "POST", errand.url, ttn.credentials(errand.key), ttn.pushed(errand.downlink)
+        )
+        if not isinstance(answer, Answer):
+            return answer
+        return calls.outcome(answer, at, later=LATER_THAN_KEYS)
+
+    async def close(self) -> None:
+        await self._caller.close()
+
+
+# --- registration at the vendor's network ---
+
+REGISTERED = "the network has taken it"
+KNOWN_BEFORE = "the network knew the device already"
+OF_SOMEBODY_ELSE = "the network knows the device already, and does not show it to this service"
+
+
+class Registrations:
+    """Tells the vendor's network of new devices."""
+
+    def __init__(self, database: Database, remote: Remote) -> None:
+        self._database = database
+        self._remote = remote
+
+    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[Shape, Sender]:
+        return shape, _RegistrationSender(self._database, self._remote)
+
+    def ended(self, tx: Tx, writer: int, connector: Connector, endings: Sequence[Ending]) -> None:
+        for each in endings:
+            device_id = _device_of(tx, each.claimed)
+            if device_id is None:
+                continue
+            if each.end == "delivered":
+                registrations.settle(tx, device_id, "registered", each.answer or REGISTERED)
+            else:
+                state = "failed" if each.end == "failed" else "pending"
+                registrations.settle(tx, device_id, state, each.reason)
+
+
+class _RegistrationSender:
+    batch_max = 1
+
+    def __init__(self, database: Database, remote: Remote) -> None:
+        self._database = database
+        self._remote = remote
+        self._headers = vendor.credentials(remote.login, remote.secret)
+        self._caller = Caller(trusting())
+
+    async def send(self, parcel: Parcel) -> Outcome:
+        if not self._remote.url:
+            return Refused(registrations.NOT_CONFIGURED)
+        device_id = parcel.only.device_id
+        try:
+            errand = await self._database.read(lambda tx: registrations.errand(tx, device_id))
+        except LongwireError:
+            return AWAY
+        if not isinstance(errand, registrations.Errand):
+            return errand
+        url = self._remote.at(vendor.DEVICES)
+        answer = await self._caller.call("POST", url, self._headers, errand.body)
+        if isinstance(answer, Answer) and answer.is_conflict:
+            return await self._who_knows_it(errand.id, parcel.at)
+        return self._outcome(answer, parcel.at, hidden=(errand.pac, self._remote.secret))
+
+    async def _who_knows_it(self, device: str, at: Moment) -> Outcome:
+        """After a try whose answer was lost, it is we who have registered it."""
+        url = self._remote.at(vendor.DEVICES + quote(device, safe=""))
+        answer = await self._caller.call("GET", url, self._headers)
+        if isinstance(answer, Answer):
+            if answer.is_success:
+                return Delivered(KNOWN_BEFORE)
+            if answer.is_withheld:
+                return Refused(OF_SOMEBODY_ELSE, is_final=True)
+        return self._outcome(answer, at, hidden=(self._remote.secret,))
+
+    def _outcome(self, answer: Answer | Outcome, at: Moment, hidden: Sequence[str]) -> Outcome:
+        if not isinstance(answer, Answer):
+            return answer
+        if answer.is_success:
+            return Delivered(REGISTERED)
+        words = safe_words(answer.member("message"), hidden)
+        return calls.outcome(answer, at, said=words)
+
+    async def close(self) -> None:
+        await self._caller.close()
+
+
+def safe_words(said: str | None, hidden: Sequence[str]) -> str:
+    """What the network says of a mistake, as far as it can be shown to whoever made it."""
+    words = " ".join((said or "").split())
+    is_secret = any(secret and secret.casefold() in words.casefold() for secret in hidden)
+    return "" if is_secret or not words.isprintable() else words[:WORDS_CHARACTERS_MAX]

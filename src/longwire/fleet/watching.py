@@ -1,0 +1,101 @@
+"""Watches over devices: which messages are missing, and who has fallen silent.
+
+Numbers are followed while messages are stored. Silence is found by looking: nothing is written when
+a device speaks, so a device is looked for when it is due, and if it was seen since, later again.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from longwire.clock import Moment
+from longwire.model import Device, Told
+from longwire.networks import expectations
+from longwire.networks.expectations import Count, Numbered, Watched
+from longwire.store import devices as store_devices
+from longwire.store import watches as store
+from longwire.store.database import Tx
+from longwire.store.watches import Counted
+
+_MISSING = msgspec.json.Decoder(tuple[tuple[int, int], ...])
+
+
+# --- numbers ---
+
+
+def follow(
+    tx: Tx,
+    heard: Sequence[Numbered],
+    restarted: Mapping[str, Moment],
+    device_numbers: Mapping[str, int],
+) -> list[Told]:
+    """Take note of the numbers of new messages, and of devices that count from the beginning."""
+    ids = {each.device_id for each in heard} | restarted.keys()
+    known = store.counted(tx, {device_numbers[each] for each in ids})
+    before = {each: _count(known.get(device_numbers[each])) for each in ids}
+    counts = dict(before)
+    for device_id, at in restarted.items():
+        if (counts[device_id].at or at) <= at:
+            counts[device_id] = Count()
+    told = []
+    for message in expectations.in_order(heard):
+        counts[message.device_id], news = expectations.follow(counts[message.device_id], message)
+        if news is not None:
+            told.append(news)
+    store.count(
+        tx,
+        [
+            _counted(device_numbers[each], counts[each])
+            for each in ids
+            if counts[each] != before[each]
+        ],
+    )
+    return told
+
+
+def _count(known: Counted | None) -> Count:
+    if known is None:
+        return Count()
+    missing = _MISSING.decode(known.missing) if known.missing else ()
+    return Count(known.sequence, known.sequence_at, missing)
+
+
+def _counted(number: int, count: Count) -> Counted:
+    missing = msgspec.json.encode(count.missing).decode() if count.missing else None
+    return Counted(number, count.number, count.at, missing)
+
+
+# --- silence ---
+
+
+def expect(tx: Tx, devices: Sequence[Device]) -> None:
+    """Begin to watch over devices, or go on by their new configuration."""
+    silent = store.silent(tx, [device.number for device in devices])
+    due: list[tuple[int, Moment]] = []
+    nothing: list[int] = []
+    for device in devices:
+        after = expectations.silent_after(device.configuration)
+        if after is None:
+            nothing.append(device.number)
+        elif device.number in silent:
+            due.append((device.number, tx.now))  # perhaps it is not silent any more
+        else:
+            due.append((device.number, (device.seen_at or tx.now) + after))
+    store.expect(tx, due)
+    store.expect_nothing(tx, nothing)
+
+
+def look(tx: Tx, device_ids: Sequence[str]) -> list[Told]:
+    """Look for devices that are due, or silent and heard again; what there is to tell of them.
+
+    Whoever finds them in the hands of another process leaves them to it.
+    """
+    there = store_devices.reporting(tx, device_ids)
+    told = []
+    for each in store.held(tx, list(there)):
+        watched = Watched(each.device_id, each.configuration, each.seen_at, each.silent_at)
+        found = expectations.look_at(watched, tx.now)
+        store.looked(tx, each.device_number, found.silent_at, found.due_at)
+        if found.told is not None:
+            told.append(found.told)
+    return told

@@ -1,0 +1,208 @@
+"""What is expected of a device: that its messages are numbered without gaps, and that it speaks.
+
+Pure rules: from what was known and what was heard to what is known now, and to the events that tell
+what is out of order.
+"""
+
+import math
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Struct
+
+from longwire.clock import SECOND, Moment
+from longwire.model import Told
+
+SEQUENCE_GAP = "sequenceGap"
+SEQUENCE_RECOVERED = "sequenceRecovered"
+DEVICE_SILENT = "deviceSilent"
+DEVICE_BACK = "deviceBack"
+
+# Messages of the vendor's network are numbered with 12 bits. LoRaWAN counts 32 bits, of which the
+# networks tell all, though only 16 are sent.
+MODULI = {"vendor": 1 << 12, "chirpstack": 1 << 32, "ttn": 1 << 32}
+# The largest gap that the specification of LoRaWAN takes for one; beyond it somebody counts anew.
+GAP_MAX = 16_384
+# Of what is missing, so many gaps are remembered, in case it comes in late.
+GAPS_KEPT_MAX = 16
+
+
+# --- numbers ---
+
+
+class Numbered(Struct, frozen=True):
+    """A message that has a number."""
+
+    device_id: str
+    number: int
+    at: Moment
+    modulus: int
+
+
+class Count(Struct, frozen=True):
+    """How far a device has counted, and what is missing: the first of each gap, and how many."""
+
+    number: int | None = None
+    at: Moment | None = None
+    missing: tuple[tuple[int, int], ...] = ()
+
+
+def follow(count: Count, heard: Numbered) -> tuple[Count, Told | None]:
+    """How far it is now, and what there is to tell.
+
+    What was said before the newest message is late, and fills a gap if it belongs into one. What
+    was said after it is next, or leaves a gap, or begins to count anew.
+    """
+    if count.number is None or count.at is None:
+        return Count(heard.number, heard.at), None
+    ahead = (heard.number - count.number) % heard.modulus
+    if ahead == 0:
+        return count, None
+    if heard.at < count.at or (heard.at == count.at and ahead > heard.modulus // 2):
+        return _filled(count, heard)
+    missed = ahead - 1
+    if missed > min(GAP_MAX, heard.modulus // 2 - 1):
+        return Count(heard.number, heard.at), None
+    if not missed:
+        return Count(heard.number, heard.at, count.missing), None
+    expected = (count.number + 1) % heard.modulus
+    missing = (*count.missing, (expected, missed))[-GAPS_KEPT_MAX:]
+    return Count(heard.number, heard.at, missing), _gap(heard, expected, missed)
+
+
+def _filled(count: Count, heard: Numbered) -> tuple[Count, Told | None]:
+    """One that is late: of its gap the rest is missing, and if there is no rest, that is news."""
+    for index, (first, number) in enumerate(count.missing):
+        at = (heard.number - first) % heard.modulus
+        if at >= number:
+            continue
+        rest = [(first, at), ((heard.number + 1) % heard.modulus, number - at - 1)]
+        missing = (
+            *count.missing[:index],
+            *(gap for gap in rest if gap[1]),
+            *count.missing[index + 1 :],
+        )
+        left = Count(count.number, count.at, missing[-GAPS_KEPT_MAX:])
+        return left, None if missing else _recovered(heard, count.at)
+    return count, None
+
+
+def _gap(heard: Numbered, expected: int, missed: int) -> Told:
+    words = "1 message was missed" if missed == 1 else f"{missed} messages were missed"
+    return Told(
+        heard.device_id,
+        SEQUENCE_GAP,
+        heard.at,
+        f"{words}: {expected} was expected, {heard.number} came",
+        "warning",
+        {"expected": expected, "got": heard.number, "missed": missed},
+    )
+
+
+def _recovered(heard: Numbered, at: Moment | None) -> Told:
+    """Told at the moment of the newest message, so that it follows the gap."""
+    return Told(
+        heard.device_id,
+        SEQUENCE_RECOVERED,
+        heard.at if at is None else at,
+        f"all messages that were missed have come in; {heard.number} was the last of them",
+        "info",
+        {"got": heard.number},
+    )
+
+
+def in_order(heard: Iterable[Numbered]) -> list[Numbered]:
+    """Messages that came together, in the order they were said."""
+    return sorted(heard, key=lambda each: (each.device_id, each.at))
+
+
+# --- silence ---
+
+INTERVAL_S_MAX = 366 * 86_400
+
+
+class _Configured(Struct, rename="camel"):
+    silent_after_seconds: object = None
+    report_every_seconds: object = None
+    heartbeat_every_seconds: object = None
+
+
+def silent_after(configuration: str) -> Moment | None:
+    """How long a device of this configuration may be silent; None if nothing is expected.
+
+    As long as the configuration says, or else twice as long as it reports, or shows that it lives.
+    """
+    try:
+        said = msgspec.json.decode(configuration, type=_Configured)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return None  # a configuration may be any text
+    if said.silent_after_seconds is not None:
+        return _interval(said.silent_after_seconds, 1)
+    every = _interval(said.report_every_seconds, 2)
+    return _interval(said.heartbeat_every_seconds, 2) if every is None else every
+
+
+def _interval(value: object, times: int) -> Moment | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return round(value * times * SECOND) if 0 < value * times <= INTERVAL_S_MAX else None
+
+
+class Watched(Struct, frozen=True):
+    """A device of which something is expected."""
+
+    device_id: str
+    configuration: str
+    seen_at: Moment | None
+    silent_at: Moment | None  # since when it is silent
+
+
+class Look(Struct, frozen=True):
+    """What was found, and when to look again; None when nobody needs to."""
+
+    silent_at: Moment | None
+    due_at: Moment | None
+    told: Told | None = None
+
+
+def look_at(watched: Watched, now: Moment) -> Look:
+    """Whether a device is silent. One that was never heard is not: it may lie in a box."""
+    after = silent_after(watched.configuration)
+    if after is None:
+        return Look(None, None)
+    if watched.seen_at is None:
+        return Look(None, now + after)
+    late_at = watched.seen_at + after
+    if late_at > now:
+        return Look(None, late_at, _back(watched, watched.seen_at, now))
+    # Silent, and no need to look before it says something, or is configured otherwise.
+    told = _silent(watched, late_at, after) if watched.silent_at is None else None
+    return Look(late_at, None, told)
+
+
+def _silent(watched: Watched, late_at: Moment, after: Moment) -> Told:
+    seconds = after // SECOND
+    return Told(
+        watched.device_id,
+        DEVICE_SILENT,
+        late_at,
+        f"nothing was heard for {seconds} s",
+        "warning",
+        {"seconds": seconds},
+    )
+
+
+def _back(watched: Watched, seen_at: Moment, now: Moment) -> Told | None:
+    """If it was silent. It was seen since, or may be silent for longer from now on."""
+    if watched.silent_at is None:
+        return None
+    at = seen_at if seen_at > watched.silent_at else now
+    seconds = max(0, at - watched.silent_at) // SECOND
+    return Told(
+        watched.device_id,
+        DEVICE_BACK,
+        at,
+        f"it is heard again, {seconds} s after it was missed",
+        "info",
+        {"seconds": seconds},
+    )

@@ -1,0 +1,239 @@
+"""Messages to devices, how far each has come, and where networks take them.
+
+Whoever is about to change one has it locked meanwhile: a network may say what became of a message
+at the very moment at which its time is over, or somebody takes it back.
+"""
+
+from dataclasses import fields
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.model import Downlink, Page, PageRequest
+from longwire.store import schema
+from longwire.store.database import Tx
+from longwire.store.paging import page
+
+_table = schema.downlink
+_device = schema.device
+_link = schema.network_link
+_NAMES = tuple(field.name for field in fields(Downlink))
+_COLUMNS = [_table.c[name] for name in _NAMES]
+_SELECT = sa.select(*_COLUMNS)
+
+ENDED = ("sent", "acknowledged", "failed", "expired", "cancelled")
+
+
+def insert(tx: Tx, downlink: Downlink) -> None:
+    tx.change(sa.insert(_table), {name: getattr(downlink, name) for name in _NAMES})
+
+
+def in_order(tx: Tx, number: int, group_id: str, request: PageRequest) -> Page[Downlink]:
+    """Those of a device that a group has asked for, the newest first."""
+    statement = _SELECT.where(_table.c.device_number == number, _table.c.group_id == group_id)
+    key = [_table.c.created_at, _table.c.id]
+    return page(tx, statement, key, request, _downlink, ascending=False)
+
+
+def waiting(tx: Tx, number: int) -> int:
+    """How many wait for a device."""
+    statement = sa.select(sa.func.count()).where(
+        _table.c.device_number == number, _table.c.state == "queued"
+    )
+    return int(tx.rows(statement)[0][0])
+
+
+# --- to be changed ---
+
+
+def get(tx: Tx, number: int, downlink_id: str) -> Downlink | None:
+    return _one(tx, number, _table.c.id == downlink_id)
+
+
+def of_delivery(tx: Tx, number: int, seq: int) -> Downlink | None:
+    """The one that a delivery takes to its network."""
+    return _one(tx, number, _table.c.seq == seq)
+
+
+def named(tx: Tx, number: int, name: str) -> Downlink | None:
+    """The one that a network speaks of, by our name for it or by the network's."""
+    return _one(tx, number, sa.or_(_table.c.id == name, _table.c.reference == name))
+
+
+def _one(tx: Tx, number: int, condition: sa.ColumnElement[bool]) -> Downlink | None:
+    row = tx.row(_SELECT.where(_table.c.device_number == number, condition).with_for_update())
+    return _downlink(row) if row else None
+
+
+def waiting_or_given(tx: Tx, number: int, reference: str) -> list[Downlink]:
+    """What waits for a device, and what this message of the device has been answered with.
+
+    The oldest first. A second who asks for the same waits here, and finds it given.
+    """
+    statement = (
+        _SELECT.where(
+            _table.c.device_number == number,
+            sa.or_(_table.c.state == "queued", _table.c.reference == reference),
+        )
+        .order_by(_table.c.created_at, _table.c.id)
+        .with_for_update()
+    )
+    return [_downlink(row) for row in tx.rows(statement)]
+
+
+def given(tx: Tx, number: int, most: int) -> list[Downlink]:
+    """What a device was sent last in answer to messages of its own, the newest first."""
+    statement = (
+        _SELECT.where(_table.c.device_number == number, _table.c.reference.is_not(None))
+        .order_by(_table.c.created_at.desc(), _table.c.id.desc())
+        .limit(most)
+        .with_for_update()
+    )
+    return [_downlink(row) for row in tx.rows(statement)]
+
+
+class Overdue(msgspec.Struct, frozen=True):
+    """One whose time is over before it was sent."""
+
+    downlink: Downlink
+    device_id: str
+    network: str
+
+
+def overdue(tx: Tx, most: int) -> list[Overdue]:
+    """Those whose time is over; another process that looks meanwhile finds the others."""
+    statement = (
+        sa.select(*_COLUMNS, _device.c.id.label("owner"), _device.c.network)
+        .join(_device, _device.c.number == _table.c.device_number)
+        .where(_table.c.state == "queued", _table.c.expires_at <= tx.now)
+        .order_by(_table.c.expires_at)
+        .limit(most)
+        .with_for_update(of=_table, skip_locked=True)
+    )
+    return [Overdue(_downlink(row), row.owner, row.network) for row in tx.rows(statement)]
+
+
+def is_any_overdue(tx: Tx) -> bool:
+    rows = tx.hot(
+        "select 1 from downlink where state = 'queued' and expires_at <= :now limit 1",
+        {"now": tx.now},
+    )
+    return bool(rows)
+
+
+def move(tx: Tx, downlink: Downlink) -> None:
+    """Keep how far it has come."""
+    tx.change(
+        sa.update(_table)
+        .where(_table.c.id == downlink.id)
+        .values(
+            state=downlink.state,
+            detail=downlink.detail,
+            reference=downlink.reference,
+            updated_at=tx.now,
+        )
+    )
+
+
+# --- a quick look ---
+
+
+def has_something(tx: Tx, device_id: str, reference: str) -> bool:
+    """Whether anything waits for a device, or was given in answer to this message of it."""
+    rows = tx.hot(
+        "select 1 from downlink w join device d on d.number = w.device_number"
+        " where d.id = :device and (w.state = 'queued' or w.reference = :reference) limit 1",
+        {"device": device_id, "reference": reference},
+    )
+    return bool(rows)
+
+
+def is_on_its_way(tx: Tx, number: int, outlet_number: int) -> bool:
+    """Whether one for this device is being handed to its network just now."""
+    rows = tx.hot(
+        "select 1 from downlink w join delivery d on d.seq = w.seq"
+        " and d.connector_number = :outlet and d.state = 1"
+        " where w.device_number = :number and w.state = 'queued' limit 1",
+        {"number": number, "outlet": outlet_number},
+    )
+    return bool(rows)
+
+
+class Errand(msgspec.Struct, frozen=True):
+    """A message to a device, with what is needed to bring it to its network."""
+
+    downlink: Downlink
+    original_id: str
+    is_at_home: bool  # whether its device is still in the group that asked for it
+    url: str | None
+    sealed_key: str | None
+
+
+def errand(tx: Tx, device_id: str, downlink_id: str) -> Errand | None:
+    statement = (
+        sa.select(
+            *_COLUMNS,
+            _device.c.original_id,
+            (_device.c.group_id == _table.c.group_id).label("is_at_home"),
+            _link.c.url,
+            _link.c.sealed_key,
+        )
+        .join(_device, _device.c.number == _table.c.device_number)
+        .outerjoin(_link, _link.c.device_number == _table.c.device_number)
+        .where(_table.c.id == downlink_id, _device.c.id == device_id)
+    )
+    row = tx.row(statement)
+    if row is None:
+        return None
+    return Errand(_downlink(row), row.original_id, row.is_at_home, row.url, row.sealed_key)
+
+
+# --- links ---
+
+
+class Link(msgspec.Struct, frozen=True):
+    """Where a network takes messages to a device."""
+
+    url: str
+    sealed_key: str
+
+
+def link(tx: Tx, device_id: str) -> Link | None:
+    rows = tx.hot(
+        "select l.url, l.sealed_key from network_link l join device d on d.number ="
+        " l.device_number where d.id = :device",
+        {"device": device_id},
+    )
+    return Link(*rows[0]) if rows else None
+
+
+def keep_link(tx: Tx, number: int, link: Link) -> None:
+    tx.driver.execute(
+        tx.spelled(
+            "insert into network_link (device_number, url, sealed_key, updated_at)"
+            " values (:number, :url, :key, :now) on conflict (device_number) do update"
+            " set url = excluded.url, sealed_key = excluded.sealed_key,"
+            " updated_at = excluded.updated_at"
+        ),
+        {"number": number, "url": link.url, "key": link.sealed_key, "now": tx.now},
+    )
+
+
+# --- the end of it ---
+
+
+def prune(tx: Tx, before: Moment, most: int) -> int:
+    """Remove what was over before a moment; how many that were."""
+    some = (
+        sa.select(_table.c.id)
+        .where(_table.c.state.in_(ENDED), _table.c.expires_at < before)
+        .where(_table.c.updated_at < before)
+        .limit(most)
+    )
+    return tx.change(sa.delete(_table).where(_table.c.id.in_(some)))
+
+
+def _downlink(row: sa.Row[Any]) -> Downlink:
+    return Downlink(**{name: row._mapping[name] for name in _NAMES})

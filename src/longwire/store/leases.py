@@ -1,0 +1,35 @@
+"""What one process does for all of them, for as long as it keeps saying so."""
+
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.store import schema
+from longwire.store.database import Tx
+
+_table = schema.lease
+_FIRST = sa.text(
+    "insert into lease (name, holder, until_at) values (:name, :holder, :until_at)"
+    " on conflict (name) do nothing"
+)
+
+
+def take(tx: Tx, name: str, holder: str, lasts: Moment) -> bool:
+    """Take something or keep it; False while another process has it."""
+    until_at = tx.now + lasts
+    is_free = (_table.c.holder == holder) | (_table.c.until_at <= tx.now)
+    taken = tx.change(
+        sa.update(_table)
+        .where(_table.c.name == name, is_free)
+        .values(holder=holder, until_at=until_at)
+    )
+    asked = {"name": name, "holder": holder, "until_at": until_at}
+    return bool(taken or tx.change(_FIRST, asked))
+
+
+def give_up(tx: Tx, name: str, holder: str) -> None:
+    """Let another process take it at once."""
+    tx.change(
+        sa.update(_table)
+        .where(_table.c.name == name, _table.c.holder == holder)
+        .values(until_at=tx.now)
+    )

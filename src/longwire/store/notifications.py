@@ -1,0 +1,336 @@
+"""Notifications, and what they remember of devices and connectors."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.model import Notification, Page, PageRequest, Scope
+from longwire.store import connectors as store_connectors
+from longwire.store import schema
+from longwire.store.bulk import insert_many
+from longwire.store.database import Tx
+from longwire.store.paging import page
+from longwire.store.scopes import within
+
+PURPOSE = "notification"
+
+_table = schema.notification
+_outlet = schema.connector
+_state = schema.notification_state
+_SELECT = (
+    sa.select(_outlet, _table.c.reason, _table.c.schedule, _table.c.fired_at, _table.c.sent_at)
+    .join(_outlet, _outlet.c.number == _table.c.number)
+    .where(_outlet.c.deleted_at.is_(None))
+)
+
+
+# --- for people ---
+
+
+def get(tx: Tx, scope: Scope, notification_id: str) -> Notification | None:
+    row = tx.row(_SELECT.where(_outlet.c.id == notification_id, within(_outlet.c.group_id, scope)))
+    return _notification(row) if row else None
+
+
+def within_scope(
+    tx: Tx, scope: Scope, request: PageRequest, group_id: str | None = None
+) -> Page[Notification]:
+    """All that a scope reaches, or those of one group."""
+    statement = _SELECT.where(within(_outlet.c.group_id, scope))
+    if group_id is not None:
+        statement = statement.where(_outlet.c.group_id == group_id)
+    return page(tx, statement, [_outlet.c.number], request, _notification)
+
+
+def insert(tx: Tx, notification: Notification) -> Notification:
+    """Add a notification; the same with the number it got."""
+    outlet = store_connectors.insert(tx, notification.outlet)
+    tx.change(
+        sa.insert(_table),
+        {
+            "number": outlet.number,
+            "reason": notification.reason,
+            "schedule": notification.schedule,
+        },
+    )
+    _count(tx, outlet.group_id, 1)
+    return Notification(outlet, notification.reason, notification.schedule)
+
+
+def save(tx: Tx, notification: Notification) -> None:
+    """Keep a changed notification, under a new version."""
+    store_connectors.save(tx, notification.outlet)
+    tx.change(
+        sa.update(_table)
+        .where(_table.c.number == notification.number)
+        .values(reason=notification.reason, schedule=notification.schedule)
+    )
+
+
+def remove(tx: Tx, notification: Notification) -> None:
+    """Nobody finds it any more; its deliveries and what it remembers go in small steps."""
+    store_connectors.remove(tx, notification.outlet)
+    _count(tx, notification.group_id, -1)
+
+
+def _count(tx: Tx, group_id: str, difference: int) -> None:
+    group = schema.group
+    tx.change(
+        sa.update(group)
+        .where(group.c.id == group_id)
+        .values(notification_count=group.c.notification_count + difference)
+    )
+
+
+# --- for whoever fires them ---
+
+
+def enabled_in(tx: Tx, group_id: str) -> list[Notification]:
+    """The enabled notifications of a group."""
+    statement = _SELECT.where(_outlet.c.group_id == group_id, _outlet.c.is_enabled)
+    return [_notification(row) for row in tx.rows(statement.order_by(_outlet.c.number))]
+
+
+def groups_of(tx: Tx, reasons: Collection[str]) -> list[str]:
+    """The groups that have an enabled notification with one of these reasons."""
+    among = "= any(:reasons)" if tx.is_postgres else "in (select value from json_each(:reasons))"
+    rows = tx.hot(
+        "select distinct c.group_id from notification n join connector c on c.number = n.number"
+        f" where n.reason {among} and c.is_enabled and c.deleted_at is null",
+        {"reasons": list(reasons) if tx.is_postgres else json.dumps(list(reasons))},
+    )
+    return [str(row[0]) for row in rows]
+
+
+def note_fired(tx: Tx, numbers: Collection[int]) -> None:
+    """These have fired; in order, so that processes do not deadlock."""
+    for number in sorted(numbers):
+        _note(tx, "fired_at", number)
+
+
+def note_sent(tx: Tx, number: int) -> None:
+    """Something that it sent was taken."""
+    _note(tx, "sent_at", number)
+
+
+def _note(tx: Tx, column: str, number: int) -> None:
+    tx.driver.execute(
+        tx.spelled(
+            f"update notification set {column} = :now where number = :number"
+            f" and ({column} is null or {column} < :now)"
+        ),
+        {"now": tx.now, "number": number},
+    )
+
+
+# --- what is remembered ---
+
+Key = tuple[int, int]  # the number of a notification, and its subject
+
+
+class State(msgspec.Struct, frozen=True):
+    """What a notification remembers of one subject."""
+
+    raised_at: Moment | None = None  # since when it holds; None while it does not
+    is_told: bool = False  # whether anybody was told of that
+    as_of: Moment | None = None  # how new the newest news were; None if there were none
+    fired_at: Moment | None = None
+    held_back: int = 0  # since then
+
+
+_COLUMNS = (
+    "notification_number",
+    "subject",
+    "raised_at",
+    "is_told",
+    "as_of",
+    "fired_at",
+    "held_back",
+)
+_SELECT_STATE = f"select {', '.join(_COLUMNS)} from notification_state"
+_RAISED = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[2:])
+
+
+def connector_subject(number: int) -> int:
+    """A connector as a subject; a device is one by its number."""
+    return -number
+
+
+def held(tx: Tx, keys: Collection[Key]) -> dict[Key, State]:
+    """What is remembered of these; nobody else changes it until this transaction is over.
+
+    SQLite has one writer, who needs no lock for that.
+    """
+    if tx.is_postgres:
+        # What is not there cannot be locked.
+        blank = [(*key, False, 0) for key in sorted(keys)]
+        columns = ("notification_number", "subject", "is_told", "held_back")
+        insert_many(tx, _state, columns, blank, "on conflict do nothing")
+    lock = " order by notification_number, subject for update" if tx.is_postgres else ""
+    rows = tx.hot(
+        f"{_SELECT_STATE} where notification_number {_among(tx, 'numbers')}"
+        f" and subject {_among(tx, 'subjects')}{lock}",
+        {
+            "numbers": _list(tx, {key[0] for key in keys}),
+            "subjects": _list(tx, {key[1] for key in keys}),
+        },
+    )
+    found = {(row[0], row[1]): _state_of(row) for row in rows}
+    return {key: found.get(key, State()) for key in keys}
+
+
+def keep(tx: Tx, changed: Mapping[Key, State]) -> None:
+    """Remember what was held."""
+    insert_many(
+        tx,
+        _state,
+        _COLUMNS,
+        [
+            (*key, state.raised_at, state.is_told, state.as_of, state.fired_at, state.held_back)
+            for key, state in sorted(changed.items(), key=lambda item: item[0])
+        ],
+        f"on conflict (notification_number, subject) do update set {_RAISED}",
+        is_repeatable=True,
+    )
+
+
+def forget_states(tx: Tx, number: int, most: int | None = None) -> int:
+    """Let a notification forget, all or so much; how much that was."""
+    limit = "" if most is None else " limit :most"
+    rows = tx.hot(
+        "delete from notification_state where notification_number = :number and subject in"
+        " (select subject from notification_state where notification_number = :number"
+        f"{limit}) returning subject",
+        {"number": number, "most": most},
+    )
+    return len(rows)
+
+
+def forget_subjects(tx: Tx, subjects: Sequence[int]) -> None:
+    """Nobody remembers anything of these any more."""
+    tx.change(sa.delete(_state).where(_state.c.subject.in_(subjects)))
+
+
+def forget(tx: Tx, number: int) -> None:
+    """The last of a notification that is gone, or of a connector that some were about."""
+    tx.change(sa.delete(_table).where(_table.c.number == number))
+    forget_subjects(tx, [connector_subject(number)])
+
+
+def _among(tx: Tx, name: str) -> str:
+    return f"= any(:{name})" if tx.is_postgres else f"in (select value from json_each(:{name}))"
+
+
+def _list(tx: Tx, numbers: Collection[int]) -> Any:
+    return sorted(numbers) if tx.is_postgres else json.dumps(sorted(numbers))
+
+
+def _state_of(row: Sequence[Any]) -> State:
+    """The state of a row; a blank one where there was none to join."""
+    return State(row[2], bool(row[3]), row[4], row[5], row[6] or 0)
+
+
+# --- for whoever watches ---
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """When a device was heard of last, and what a notification remembers of it."""
+
+    number: int
+    id: str
+    name: str
+    type: str
+    tags: str  # JSON
+    at: Moment  # its creation, if it has never said anything
+    state: State
+
+
+_HEARD_AT = "case when t.seen_at > d.created_at then t.seen_at else d.created_at end"
+_HEARD = (
+    f"select d.number, d.id, d.name, d.type, d.tags, {_HEARD_AT},"
+    f" {', '.join(f's.{name}' for name in _COLUMNS)} from device d"
+    " left join device_state t on t.device_number = d.number"
+    " left join notification_state s on s.subject = d.number"
+    " and s.notification_number = :notification where d.group_id = :home"
+)
+
+
+def heard(tx: Tx, number: int, group_id: str, only: Collection[int]) -> list[Heard]:
+    """Devices of a group by their numbers."""
+    values = {"notification": number, "home": schema.group_number(group_id)}
+    rows = tx.hot(
+        f"{_HEARD} and d.number {_among(tx, 'numbers')} order by d.number",
+        {**values, "numbers": _list(tx, only)},
+    )
+    return [Heard(*row[:6], _state_of(row[6:])) for row in rows]  # type: ignore[call-arg]
+
+
+def silent(
+    tx: Tx, number: int, group_id: str, before: Moment, after: int, most: int
+) -> tuple[list[Heard], int | None]:
+    """Of some devices of a group those of which there may be news, and where to go on.
+
+    They have not been heard of since `before`, or they have again.
+    """
+    values = {"notification": number, "home": schema.group_number(group_id)}
+    last, looked_at = tx.hot(
+        "select max(number), count(*) from (select number from device where group_id = :home"
+        " and number > :after order by number limit :most) some",
+        {**values, "after": after, "most": most},
+    )[0]
+    if last is None:
+        return [], None
+    rows = tx.hot(
+        f"{_HEARD} and d.number > :after and d.number <= :last and case when {_HEARD_AT} <= :before"
+        " then s.raised_at is null or not s.is_told else s.raised_at is not null end",
+        {**values, "after": after, "last": last, "before": before},
+    )
+    found = [Heard(*row[:6], _state_of(row[6:])) for row in rows]  # type: ignore[call-arg]
+    return found, last if looked_at == most else None
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """How a connector does, and what a notification remembers of it."""
+
+    number: int
+    id: str
+    name: str | None
+    type: str
+    failures: int
+    error: str | None
+    state: State
+
+
+def standings(
+    tx: Tx, number: int, group_id: str, only: Collection[int] | None = None
+) -> list[Standing]:
+    """The enabled connectors of a group, or of them only those with these numbers."""
+    which = "" if only is None else f" and c.number {_among(tx, 'numbers')}"
+    states = ", ".join(f"s.{name}" for name in _COLUMNS)
+    rows = tx.hot(
+        "select c.number, c.id, c.name, c.type, c.failures, c.error_message,"
+        f" {states} from connector c"
+        " left join notification_state s on s.subject = -c.number"
+        " and s.notification_number = :notification"
+        " where c.group_id = :home and c.purpose = 'connector' and c.is_enabled"
+        f" and c.deleted_at is null{which} order by c.number",
+        {
+            "notification": number,
+            "home": schema.group_number(group_id),
+            "numbers": _list(tx, only or ()),
+        },
+    )
+    return [Standing(*row[:6], _state_of(row[6:])) for row in rows]  # type: ignore[call-arg]
+
+
+# --- rows to values ---
+
+
+def _notification(row: sa.Row[Any]) -> Notification:
+    return Notification(
+        store_connectors.connector_of(row), row.reason, row.schedule, row.fired_at, row.sent_at
+    )

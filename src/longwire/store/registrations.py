@@ -1,0 +1,92 @@
+"""Registrations of devices at the vendor's network, and how far they are."""
+
+from collections.abc import Sequence
+
+import msgspec
+import sqlalchemy as sa
+
+from longwire.store import schema
+from longwire.store.database import Tx
+
+_table = schema.registration
+_device = schema.device
+
+
+class Registration(msgspec.Struct, frozen=True):
+    """A device that the vendor's network is to know."""
+
+    device_number: int
+    device_id: str
+    group_id: str
+    sealed_pac: str
+    request: str
+    state: str
+    information: str  # of the device
+
+
+_SELECT = sa.select(
+    _table.c.device_number,
+    _device.c.id,
+    _device.c.group_id,
+    _table.c.sealed_pac,
+    _table.c.request,
+    _table.c.state,
+    _device.c.information,
+).join(_device, _device.c.number == _table.c.device_number)
+
+
+def insert(tx: Tx, rows: Sequence[tuple[int, str, str, int | None]]) -> None:
+    """Keep (number of the device, its sealed code, what is to be told, its delivery) of each."""
+    tx.change(
+        sa.insert(_table),
+        [
+            {
+                "device_number": number,
+                "sealed_pac": sealed_pac,
+                "request": request,
+                "state": "pending",
+                "seq": seq,
+                "updated_at": tx.now,
+            }
+            for number, sealed_pac, request, seq in rows
+        ],
+    )
+
+
+def get(tx: Tx, device_id: str) -> Registration | None:
+    row = tx.row(_SELECT.where(_device.c.id == device_id))
+    return Registration(*tuple(row)) if row else None
+
+
+def idle(tx: Tx, most: int) -> list[Registration]:
+    """Those that nobody has sent on their way; another process finds the others meanwhile."""
+    statement = (
+        _SELECT.where(_table.c.state == "pending", _table.c.seq.is_(None))
+        .order_by(_table.c.device_number)
+        .limit(most)
+        .with_for_update(of=_table, skip_locked=True)
+    )
+    return [Registration(*tuple(row)) for row in tx.rows(statement)]
+
+
+def mark(tx: Tx, seqs: Sequence[tuple[int, int]]) -> None:
+    """These are on their way now: (number of the device, number of the delivery)."""
+    for number, seq in seqs:
+        tx.change(sa.update(_table).where(_table.c.device_number == number).values(seq=seq))
+
+
+def settle(tx: Tx, number: int, state: str, answer: str) -> None:
+    """How far it is, and what the network said; what it has taken is not kept any longer."""
+    values = {"state": state, "answer": answer, "updated_at": tx.now}
+    if state == "registered":
+        values["sealed_pac"] = ""
+    tx.change(sa.update(_table).where(_table.c.device_number == number).values(values))
+
+
+def inform(tx: Tx, number: int, information: str, by: str) -> None:
+    """Show it to those who look at the device."""
+    tx.change(
+        sa.update(_device)
+        .where(_device.c.number == number)
+        .values(information=information, updated_at=tx.now, updated_by=by)
+    )

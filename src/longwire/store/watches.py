@@ -1,0 +1,166 @@
+"""What is expected of devices: how far they have counted, and when to look for them."""
+
+import json
+from collections.abc import Collection, Sequence
+
+import msgspec
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.store import schema
+from longwire.store.bulk import insert_many
+from longwire.store.database import Tx
+
+_table = schema.device_watch
+
+
+# --- numbers ---
+
+
+class Counted(msgspec.Struct, frozen=True):
+    """How far a device has counted; `missing` is a JSON list of pairs, or nothing."""
+
+    device_number: int
+    sequence: int | None
+    sequence_at: Moment | None
+    missing: str | None
+
+
+def counted(tx: Tx, device_numbers: Collection[int]) -> dict[int, Counted]:
+    """How far some devices have counted, and nobody else's business until the write is over."""
+    select = "select device_number, sequence, sequence_at, missing from device_watch where"
+    if tx.is_postgres:
+        rows = tx.hot(
+            f"{select} device_number = any(:numbers) order by device_number for update",
+            {"numbers": list(device_numbers)},
+        )
+    else:
+        rows = tx.hot(
+            f"{select} device_number in (select value from json_each(:numbers))",
+            {"numbers": json.dumps(list(device_numbers))},
+        )
+    return {row[0]: Counted(*row) for row in rows}
+
+
+def count(tx: Tx, counts: Sequence[Counted]) -> None:
+    """Keep how far devices have counted; sorted, so that processes do not deadlock."""
+    insert_many(
+        tx,
+        _table,
+        ("device_number", "sequence", "sequence_at", "missing"),
+        sorted(
+            (each.device_number, each.sequence, each.sequence_at, each.missing) for each in counts
+        ),
+        "on conflict (device_number) do update set sequence = excluded.sequence,"
+        " sequence_at = excluded.sequence_at, missing = excluded.missing",
+        is_repeatable=True,
+    )
+
+
+# --- silence ---
+
+
+def expect(tx: Tx, due: Sequence[tuple[int, Moment]]) -> None:
+    """Look for devices at a moment each, whatever was expected of them before."""
+    insert_many(
+        tx,
+        _table,
+        ("device_number", "due_at"),
+        sorted(due),
+        "on conflict (device_number) do update set due_at = excluded.due_at",
+        is_repeatable=True,
+    )
+
+
+def expect_nothing(tx: Tx, device_numbers: Sequence[int]) -> None:
+    tx.change(
+        sa.update(_table)
+        .where(_table.c.device_number.in_(device_numbers))
+        .values(silent_at=None, due_at=None)
+    )
+
+
+def silent(tx: Tx, device_numbers: Sequence[int]) -> frozenset[int]:
+    """Those of the devices that are silent."""
+    statement = sa.select(_table.c.device_number).where(
+        _table.c.device_number.in_(device_numbers), _table.c.silent_at.is_not(None)
+    )
+    return frozenset(row[0] for row in tx.rows(statement))
+
+
+def due(tx: Tx, now: Moment, most: int) -> list[str]:
+    """The ids of devices that it is time to look for."""
+    rows = tx.hot(
+        "select d.id from device_watch w join device d on d.number = w.device_number"
+        " where w.due_at <= :now order by w.due_at limit :most",
+        {"now": now, "most": most},
+    )
+    return [row[0] for row in rows]
+
+
+def heard_again(tx: Tx, after: int, most: int) -> tuple[list[str], int | None]:
+    """Of the next so many silent devices, those that were seen after they fell silent.
+
+    And the number to go on after; None at the end.
+    """
+    rows = tx.hot(
+        "select w.device_number, d.id from (select device_number, silent_at from device_watch"
+        " where silent_at is not null and device_number > :after"
+        " order by device_number limit :most) w"
+        " join device_state s on s.device_number = w.device_number and s.seen_at > w.silent_at"
+        " join device d on d.number = w.device_number",
+        {"after": after, "most": most},
+    )
+    last = tx.hot(
+        "select max(device_number), count(*) from (select device_number from device_watch"
+        " where silent_at is not null and device_number > :after"
+        " order by device_number limit :most) w",
+        {"after": after, "most": most},
+    )[0]
+    return [row[1] for row in rows], last[0] if last[1] == most else None
+
+
+class Watch(msgspec.Struct, frozen=True):
+    """A device that is looked for."""
+
+    device_number: int
+    device_id: str
+    configuration: str
+    seen_at: Moment | None
+    silent_at: Moment | None
+
+
+def held(tx: Tx, device_ids: Sequence[str]) -> list[Watch]:
+    """What is known of devices to look at, which nobody else looks at meanwhile.
+
+    Their own rows must be held before: everybody takes these two in the same order.
+    """
+    statement = (
+        sa.select(
+            _table.c.device_number,
+            schema.device.c.id,
+            schema.device.c.configuration,
+            schema.device_state.c.seen_at,
+            _table.c.silent_at,
+        )
+        .join(schema.device, schema.device.c.number == _table.c.device_number)
+        .outerjoin(
+            schema.device_state, schema.device_state.c.device_number == _table.c.device_number
+        )
+        .where(schema.device.c.id.in_(device_ids))
+        .order_by(_table.c.device_number)
+        .with_for_update(of=_table, skip_locked=True)
+    )
+    return [Watch(*tuple(row)) for row in tx.rows(statement)]
+
+
+def looked(tx: Tx, device_number: int, silent_at: Moment | None, due_at: Moment | None) -> None:
+    tx.change(
+        sa.update(_table)
+        .where(_table.c.device_number == device_number)
+        .values(silent_at=silent_at, due_at=due_at)
+    )
+
+
+def delete(tx: Tx, device_numbers: Sequence[int]) -> None:
+    tx.change(sa.delete(_table).where(_table.c.device_number.in_(device_numbers)))

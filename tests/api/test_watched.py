@@ -1,0 +1,87 @@
+"""What `longwire deliver` tells about itself to whoever watches it, at a port of its own."""
+
+import contextlib
+import socket
+from collections.abc import Callable
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.delivery.brokers import free_port
+from tests.delivery.receiver import Receiver
+from tests.faults.test_delivery_crashes import Delivering
+from tests.process import longwire, wait_for
+from tests.world import World
+
+
+def samples(text: str) -> dict[tuple[str, ...], float]:
+    return {
+        (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def said(port: int, request: bytes) -> bytes:
+    """The answer to some bytes, as far as there is one."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as wire:
+        wire.sendall(request)
+        answer = b""
+        while block := wire.recv(65_536):
+            answer += block
+        return answer
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_delivering_apart_tells_how_it_goes(make_world: Callable[..., World]) -> None:
+    with Receiver() as receiver:
+        tell_how_it_goes(make_world(delivery=False), receiver)
+
+
+def tell_how_it_goes(world: World, receiver: Receiver) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    ada.connector(group, receiver.url)
+    ada.reports(ada.device(group))
+    world.stop()
+    port = free_port()
+    delivering = Delivering(world.settings, "--metrics-port", str(port))
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as watcher:
+            wait_for(lambda: watcher.get("/health/ready").status_code == 200)
+            wait_for(lambda: len(receiver.requests) == 1)
+
+            def counted() -> float:
+                numbers = samples(watcher.get("/metrics").text)
+                return numbers.get(("longwire_delivery_try_seconds_count", "delivered", "http"), 0)
+
+            wait_for(lambda: counted() == 1)
+            wait_for(
+                lambda: samples(watcher.get("/metrics").text)["longwire_deliveries", "queued"] == 0
+            )
+            told = watcher.get("/metrics")
+            assert told.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+            assert samples(told.text)["longwire_healthy",] == 1
+            assert watcher.get("/health/live").json() == {"status": "ok"}
+            head = watcher.head("/metrics")
+            assert (head.status_code, head.content) == (200, b"")
+            # Nothing else is served there, and nothing that is said there does any harm.
+            for path in ("/", "/docs", "/device/data", "/openapi.json", "/metrics/"):
+                assert watcher.get(path).status_code == 404, path
+            assert watcher.post("/metrics", json={}).status_code == 405
+        assert said(port, b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+        assert said(port, b"\xff \xff \xff\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+        assert said(port, b"GET /metrics HTTP/2\r\n\r\n").startswith(b"HTTP/1.1 404 ")
+        with contextlib.suppress(ConnectionError):
+            said(port, b"GET /" + b"x" * 100_000)  # hung up on, mostly before all of it is said
+        assert said(port, b"GET /health/live HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+        # A port that is taken is a plain refusal.
+        flags = ("--data", str(world.settings.data), "--metrics-port", str(port))
+        second = longwire("deliver", *flags, cwd=world.settings.data.parent)
+        assert second.returncode == 2
+        assert "Choose another port with --metrics-port" in second.stderr
+        assert delivering.stop() == 0
+    finally:
+        delivering.clean_up()
+        world.start()

@@ -1,0 +1,519 @@
+"""Messages to devices, on each network: from asking for one to what became of it."""
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from longwire.fleet import catalogue
+from longwire.model import SYSTEM
+from longwire.store import connectors as store_connectors
+from longwire.store import deliveries as store_deliveries
+from longwire.store import downlinks as store_downlinks
+from longwire.store.database import Tx
+from longwire.store.schema import metadata
+from tests.delivery.receiver import HANG_UP, Answer, Receiver
+from tests.process import wait_for
+from tests.world import World, nothing_happens, ok, refused, walk
+
+on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
+Json = dict[str, Any]
+
+TIME = 1_794_731_400
+EUI = "0102030405060708"
+QUEUE_ID = "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed"
+QUEUED = Answer(body=json.dumps({"id": QUEUE_ID}).encode())
+CODEC = """
+function decodeUplink(input) { return {data: {}}; }
+function encodeDownlink(input) {
+  if (input.data.level > 100) return {errors: ["too high"]};
+  return {bytes: [1, input.data.level], fPort: 7};
+}
+"""
+
+
+class Site:
+    """Somebody with a group, a device on a network, and the group's token."""
+
+    def __init__(self, world: World, network: str, original_id: str, **fields: Any) -> None:
+        self.world = world
+        self.network = network
+        self.ada = world.person("ada")
+        self.home = self.ada.group("home")
+        self.device = self.ada.device(self.home, network=network, originalId=original_id, **fields)
+        self.token = ok(self.ada.get("/group", groupId=self.home))[0]["token"]
+
+    def asks(self, payload: str = "0102030405060708", **fields: Any) -> httpx.Response:
+        body = {"deviceId": self.device, "payload": payload, **fields}
+        return self.ada.post("/device/downlink", body)
+
+    def queues(self, payload: str = "0102030405060708", **fields: Any) -> str:
+        return str(ok(self.asks(payload, **fields))["id"])
+
+    def says(self, path: str, body: Any, headers: Any = None, **params: Any) -> Any:
+        sent = {"Authorization": f"Bearer {self.token}", **(headers or {})}
+        url = f"/network/{path}"
+        return ok(self.world.http.post(url, json=body, headers=sent, params=params))
+
+    def listed(self) -> list[Json]:
+        def page(**params: Any) -> httpx.Response:
+            return self.ada.get("/device/downlinks", **params)
+
+        return walk(page, deviceId=self.device)
+
+    def state(self, downlink: str) -> str:
+        return next(each["state"] for each in self.listed() if each["id"] == downlink)
+
+    def told(self, downlink: str | None = None) -> list[str]:
+        """What the events of the device tell of messages to it, in the order they were told."""
+        events = [
+            each
+            for each in self.ada.records(self.device, "event")
+            if each["type"].startswith("downlink") and "_" not in each["type"]
+        ]
+        return [
+            each["type"].removeprefix("downlink")
+            for each in events
+            if downlink in (None, json.loads(each["data"])["id"])
+        ]
+
+    def becomes(self, downlink: str, state: str) -> None:
+        wait_for(lambda: self.state(downlink) == state)
+
+
+# --- the vendor's network ---
+
+
+class VendorSite(Site):
+    def __init__(self, world: World) -> None:
+        super().__init__(world, "vendor", "1FD48BE")
+
+    def uplink(self, second: int, **fields: Any) -> str | None:
+        """A message that waits for a downlink; what it is answered with."""
+        said = {"device": "01fd48be", "time": TIME + second, "data": "00", "seqNumber": second}
+        answer = self.says("vendor/data", {**said, "ack": True, **fields})["01fd48be"]
+        assert answer == {"noData": True} or set(answer) == {"downlinkData"}
+        return answer.get("downlinkData")
+
+    def acknowledges(self, second: int, code: int = 0) -> None:
+        said = {"device": "1FD48BE", "time": TIME + second, "infoCode": code}
+        self.says("vendor/acknowledge", {**said, "downlinkAck": code == 0})
+
+    def counted(self) -> int:
+        now = self.world.clock.now() // 1_000_000
+        asked = {"beginDate": str(now - 3_600), "endDate": str(now + 60), "groupId": self.home}
+        items = ok(self.ada.get("/group/metrics", **asked))["items"]
+        return sum(each["totalDeviceVendorDownlink"] for each in items)
+
+
+def test_the_vendor_fetches_the_oldest_message_once_and_tells_what_became_of_it(
+    world: World,
+) -> None:
+    site = VendorSite(world)
+    assert site.uplink(0) is None
+    first, second = site.queues("DEADBEEFCAFEBABE"), site.queues("0000000000000002")
+    assert site.uplink(0, ack=False, seqNumber=99, longPolling=True) == "deadbeefcafebabe"
+    assert site.uplink(0, ack=False, seqNumber=99, longPolling=True) == "deadbeefcafebabe"
+    assert site.counted() == 1
+    assert [site.state(each) for each in (first, second)] == ["sent", "queued"]
+    assert site.uplink(20) == "0000000000000002"
+    assert site.uplink(20) == "0000000000000002", "also when the first is asked for once more"
+    assert site.uplink(0, ack=False, seqNumber=99, longPolling=True) == "deadbeefcafebabe"
+    assert site.uplink(40) is None
+    assert site.counted() == 2
+
+    site.acknowledges(10)
+    assert [site.state(each) for each in (first, second)] == ["acknowledged", "sent"]
+    site.acknowledges(30, code=1)
+    site.acknowledges(10)
+    site.acknowledges(30, code=1)
+    assert [site.state(each) for each in (first, second)] == ["acknowledged", "failed"]
+    assert site.told(first) == ["Queued", "Sent", "Acknowledged"]
+    assert site.told(second) == ["Queued", "Sent", "Failed"]
+
+    newest, oldest = site.listed()
+    assert (newest["id"], oldest["id"]) == (second, first)
+    assert newest["detail"] == "NO_ANSWER"
+    event = next(
+        each for each in site.ada.records(site.device, "event") if each["type"] == "downlinkQueued"
+    )
+    asked = json.loads(event["data"])
+    assert (asked["id"], asked["payload"], asked["confirmed"]) == (
+        first,
+        "deadbeefcafebabe",
+        False,
+    )
+
+
+def test_two_callbacks_at_the_same_moment_get_the_same_message(world: World) -> None:
+    site = VendorSite(world)
+    for number in range(4):
+        site.queues(f"{number:016x}")
+    with ThreadPoolExecutor(8) as callers:
+        answers = list(callers.map(lambda _: site.uplink(7), range(8)))
+        others = list(callers.map(site.uplink, (8, 9, 10)))
+    assert set(answers) == {"0000000000000000"}
+    assert sorted(filter(None, others)) == [f"{number:016x}" for number in (1, 2, 3)]
+    assert site.counted() == 4
+    assert sorted(site.told()) == ["Queued"] * 4 + ["Sent"] * 4
+
+
+def test_a_message_whose_time_is_over_is_never_sent_and_one_can_be_taken_back(
+    world: World,
+) -> None:
+    site = VendorSite(world)
+    short, taken_back, long = (
+        site.queues(expiresIn=60),
+        site.queues(),
+        site.queues("ff" * 8, expiresIn=3_600),
+    )
+    named = {"downlinkId": taken_back, "deviceId": site.device}
+    assert ok(site.ada.delete("/device/downlink", **named))["state"] == "cancelled"
+    refused(site.ada.delete("/device/downlink", **named), 409)
+    refused(site.ada.delete("/device/downlink", **{**named, "downlinkId": "dwn_x"}), 404)
+    world.clock.let_pass(seconds=61)
+    assert site.uplink(0) == "ff" * 8, "nobody has looked at the clock yet, or just now"
+    site.becomes(short, "expired")
+    assert site.uplink(1) is None
+    assert site.told(short) == ["Queued", "Expired"]
+    assert site.told(taken_back) == ["Queued", "Cancelled"]
+    assert site.told(long) == ["Queued", "Sent"]
+
+
+@on_sqlite
+def test_who_may_send_to_a_device_and_what_is_refused(world: World) -> None:
+    site = VendorSite(world)
+    viewer, stranger = world.person("vera"), world.person("sam")
+    site.ada.invite(viewer, site.home, "viewer")
+    other = stranger.group("other")
+    body = {"deviceId": site.device, "payload": "00" * 8}
+    queued = site.queues()
+    with nothing_happens(world):
+        refused(viewer.post("/device/downlink", body), 403)
+        refused(viewer.post("/device/downlink", {**body, "groupId": site.home}), 403)
+        refused(stranger.post("/device/downlink", body), 404, "deviceId")
+        refused(stranger.post("/device/downlink", {**body, "groupId": other}), 404, "deviceId")
+        refused(site.ada.post("/device/downlink", {**body, "groupId": other}), 404, "groupId")
+        for wrong, fields in (
+            ({"payload": "00" * 7}, ("payload",)),
+            ({"payload": "0x" * 8}, ("payload",)),
+            ({"payload": None}, ("payload", "data")),
+            ({"data": {}}, ("payload", "data")),
+            ({"payload": None, "data": {}}, ("data",)),
+            ({"port": 0, "expiresIn": 0}, ("port", "expiresIn")),
+            ({"expiresIn": 10**9, "confirmed": "yes"}, ("expiresIn", "confirmed")),
+        ):
+            refused(site.ada.post("/device/downlink", {**body, **wrong}), 400, *fields)
+    other_network = site.ada.device(site.home, network="somewhere")
+    with nothing_happens(world):
+        assert (
+            "somewhere"
+            in refused(site.ada.post("/device/downlink", {**body, "deviceId": other_network}), 409)[
+                "message"
+            ]
+        )
+        named = {"downlinkId": queued, "deviceId": site.device}
+        refused(viewer.delete("/device/downlink", **named), 403)
+        refused(stranger.delete("/device/downlink", **named), 404, "deviceId")
+        refused(
+            site.ada.delete("/device/downlink", **{**named, "deviceId": other_network}),
+            404,
+            "downlinkId",
+        )
+        refused(stranger.get("/device/downlinks", deviceId=site.device), 404, "deviceId")
+    assert [
+        each["id"] for each in ok(viewer.get("/device/downlinks", deviceId=site.device))["items"]
+    ] == [queued]
+    for _ in range(99):
+        site.queues()
+    assert "100" in refused(site.asks(), 409)["message"]
+    assert len(site.listed()) == 100
+
+
+def test_what_waits_for_a_device_does_not_follow_it_into_another_group(world: World) -> None:
+    site = VendorSite(world)
+    downlink = site.queues(expiresIn=60)
+    away = site.ada.group("away")
+    move = {"deviceId": site.device, "groupId": site.home, "toGroupId": away}
+    ok(site.ada.put("/device/transfer", move))
+    site.token = ok(site.ada.get("/group", groupId=away))[0]["token"]
+    assert site.uplink(0) is None
+    assert site.listed() == []
+    told = site.told()
+    world.clock.let_pass(seconds=61)
+    wait_for(lambda: states(world) == {downlink: "expired"})
+    assert site.told() == told, "whoever has it now did not ask for it"
+    ok(site.ada.delete("/device", deviceId=site.device, groupId=away))
+    assert states(world) == {}
+
+
+def states(world: World) -> dict[str, str]:
+    table = metadata.tables["downlink"]
+    return world.read(lambda tx: {row.id: row.state for row in tx.rows(table.select())})
+
+
+# --- ChirpStack ---
+
+
+def chirpstack(receiver: Receiver) -> dict[str, str]:
+    return {"chirpstack_api_url": receiver.url, "chirpstack_api_key": "canary-key"}
+
+
+class ChirpStackSite(Site):
+    def __init__(self, world: World, **fields: Any) -> None:
+        super().__init__(world, "chirpstack", EUI.upper(), **fields)
+
+    def event(self, event: str, **said: Any) -> None:
+        body = {"deviceInfo": {"devEui": EUI}, "time": "2026-11-15T08:30:00Z", **said}
+        self.says("chirpstack", body, event=event)
+
+
+def test_a_message_is_queued_at_chirpstack_and_its_events_name_it(
+    make_world: Callable[..., World],
+) -> None:
+    with Receiver(QUEUED) as receiver:
+        world = make_world(**chirpstack(receiver))
+        site = ChirpStackSite(world)
+        with nothing_happens(world):
+            refused(site.asks("00"), 400, "port")
+            refused(site.asks("", port=1), 400, "payload")
+        downlink = site.queues("0aff", port=10, confirmed=True, expiresIn=600)
+        site.becomes(downlink, "sent")
+        (request,) = receiver.wait_for(1)
+        assert (request.method, request.path) == ("POST", f"/hook/api/devices/{EUI}/queue")
+        assert request.headers["grpc-metadata-authorization"] == "Bearer canary-key"
+        expires = next(each["expiresAt"] for each in site.listed())
+        assert request.json == {
+            "queueItem": {"confirmed": True, "data": "Cv8=", "expiresAt": expires, "fPort": 10}
+        }
+        site.event("txack", queueItemId=QUEUE_ID)
+        site.event("ack", queueItemId="another", acknowledged=True)
+        site.event("ack", acknowledged=True)
+        assert site.state(downlink) == "sent"
+        site.event("ack", queueItemId=QUEUE_ID, acknowledged=True)
+        site.event("ack", queueItemId=QUEUE_ID, acknowledged=True)
+        site.event("ack", queueItemId=QUEUE_ID)
+        assert site.state(downlink) == "acknowledged"
+        assert site.told() == ["Queued", "Sent", "Acknowledged"]
+        assert hidden(world) == {f"downlink:chirpstack:{site.home}": "network"}
+        assert ok(site.ada.get("/connector/connectors", groupId=site.home))["test"] == []
+        assert "canary-key" not in repr(world.everything())
+
+
+def hidden(world: World) -> dict[str, str]:
+    table = metadata.tables["connector"]
+    return world.read(lambda tx: {row.id: row.purpose for row in tx.rows(table.select())})
+
+
+def test_a_message_that_chirpstack_does_not_take_is_tried_until_its_time_is_over(
+    make_world: Callable[..., World],
+) -> None:
+    with Receiver(Answer(status=404, body=b'{"message":"secret of theirs"}')) as receiver:
+        world = make_world(**chirpstack(receiver))
+        site = ChirpStackSite(world)
+        unknown = site.queues("00", port=1)
+        site.becomes(unknown, "failed")
+        assert site.told(unknown) == ["Queued", "Failed"]
+        assert site.listed()[0]["detail"] == "answered with status 404"
+
+        receiver.answer(503, HANG_UP, 401, QUEUED)
+        late = site.queues("01", port=1)
+        for reason in (
+            "answered with status 503",
+            "the connection was closed before the answer was complete",
+            "answered with status 401",
+        ):
+            wait_for(lambda reason=reason: site.listed()[0].get("detail") == reason)
+            world.clock.let_pass(seconds=40)
+        site.becomes(late, "sent")
+        sent = site.ada.records(site.device, "event")[-1]
+        assert json.loads(sent["data"])["tries"] == 4, "one of them may have arrived"
+
+        receiver.forget()
+        receiver.answer(500)
+        over = site.queues("02", port=1, expiresIn=300)
+        receiver.wait_for(1)
+        wait_for(lambda: site.listed()[0].get("detail") == "answered with status 500")
+        world.clock.let_pass(seconds=301)
+        site.becomes(over, "expired")
+        receiver.answer(QUEUED)
+        world.clock.let_pass(seconds=300)
+        after = site.queues("03", port=1)
+        site.becomes(after, "sent")
+        assert site.told(over) == ["Queued", "Expired"]
+        bodies = [each.json["queueItem"]["data"] for each in receiver.requests]
+        assert bodies[-1] == "Aw=="
+        assert set(bodies[:-1]) == {"Ag=="}
+
+
+def test_a_process_that_dies_with_a_message_in_hand_loses_nothing(
+    make_world: Callable[..., World],
+) -> None:
+    with Receiver(QUEUED) as receiver:
+        world = make_world(**chirpstack(receiver), delivery=False)
+        site = ChirpStackSite(world)
+        downlink, over = site.queues("01", port=1), site.queues("02", port=1, expiresIn=10)
+
+        def die(tx: Tx) -> None:
+            """Claim everything, as an engine does, and never be heard of again."""
+            (outlet,) = store_connectors.every(tx)
+            claimed = store_deliveries.claim(tx, outlet.number, 10, 7, tx.now + 30_000_000)
+            assert len(claimed) == 2
+
+        world.write(die)
+        refused(site.ada.delete("/device/downlink", downlinkId=downlink, deviceId=site.device), 409)
+        world.clock.let_pass(seconds=60)
+        world.settings = replace(world.settings, delivery=True)
+        world.restart()
+        site.becomes(downlink, "sent")
+        site.becomes(over, "expired")
+        assert len(receiver.requests) == 1
+        assert site.told(downlink) == ["Queued", "Sent"]
+        assert site.told(over) == ["Queued", "Expired"]
+
+
+@on_sqlite
+def test_news_that_overtake_the_answer_are_waited_for(make_world: Callable[..., World]) -> None:
+    with Receiver(Answer(body=QUEUED.body, delay_s=0.5)) as receiver:
+        world = make_world(**chirpstack(receiver))
+        site = ChirpStackSite(world)
+        downlink = site.queues("01", port=1)
+        receiver.wait_for(1)
+        refused(site.ada.delete("/device/downlink", downlinkId=downlink, deviceId=site.device), 409)
+        site.event("ack", queueItemId=QUEUE_ID, acknowledged=True)
+        assert site.state(downlink) == "acknowledged"
+        assert site.told() == ["Queued", "Sent", "Acknowledged"]
+
+
+@on_sqlite
+def test_a_codec_makes_the_bytes_and_names_the_port(make_world: Callable[..., World]) -> None:
+    with Receiver(QUEUED) as receiver:
+        world = make_world(**chirpstack(receiver))
+        world.write(lambda tx: catalogue.set_decoder(tx, SYSTEM, "meter", "javascript", CODEC))
+        site = ChirpStackSite(world, type="meter")
+        body = {"deviceId": site.device, "data": {"level": 42}}
+        made = ok(site.ada.post("/device/downlink", body))
+        assert (made["payload"], made["port"]) == ("012a", 7)
+        site.becomes(made["id"], "sent")
+        stranger = world.person("sam")
+        with nothing_happens(world):
+            too_high = {**body, "data": {"level": 101}}
+            problem = refused(site.ada.post("/device/downlink", too_high), 400, "data")
+            assert "too high" in problem["message"]
+            refused(stranger.post("/device/downlink", body), 404, "deviceId")
+            refused(site.ada.post("/device/downlink", {**body, "data": {}}), 400, "data")
+            half = json.dumps({**body, "data": {"level": "\ud83d"}})
+            kind = {"Content-Type": "application/json"}
+            answer = site.ada.request("POST", "/device/downlink", content=half, headers=kind)
+            refused(answer, 400, "data")
+
+
+@on_sqlite
+def test_without_an_api_of_chirpstack_nothing_waits_for_one(world: World) -> None:
+    site = ChirpStackSite(world)
+    with nothing_happens(world):
+        assert "ChirpStack" in refused(site.asks("00", port=1), 409)["message"]
+
+
+# --- The Things Stack ---
+
+
+class TtnSite(Site):
+    def __init__(self, world: World) -> None:
+        super().__init__(world, "ttn", EUI)
+        self._count = 0
+
+    def message(self, key: str, said: Any = None, link: tuple[str, str] | None = None) -> None:
+        self._count += 1
+        headers = {"X-Downlink-Push": link[0], "X-Downlink-Apikey": link[1]} if link else {}
+        body = {
+            "end_device_ids": {"device_id": "crane", "dev_eui": EUI},
+            "received_at": f"2026-11-15T08:30:{self._count:02}Z",
+            key: said or {},
+        }
+        self.says("ttn", body, headers)
+
+    def link(self) -> tuple[Any, ...]:
+        table = metadata.tables["network_link"]
+        return self.world.read(lambda tx: tuple(map(tuple, tx.rows(table.select()))))
+
+
+def test_messages_go_where_the_things_stack_says_with_the_key_it_says(world: World) -> None:
+    site = TtnSite(world)
+    with Receiver() as receiver, Receiver() as moved:
+        site.message("uplink_message", {"f_port": 1, "frm_payload": "AA=="})
+        refused(site.asks("00", port=1), 409)
+        for wrong in ("http://10.1.2.3/down/push", "/api/v3/as", "ftp://example.com/"):
+            site.message("uplink_message", link=(wrong, "canary-key"))
+            assert site.link() == ()
+        site.message("uplink_message", link=(receiver.url, "canary-key"))
+        kept = site.link()
+        assert "canary-key" not in repr(kept)
+        world.clock.let_pass(seconds=1)
+        site.message("uplink_message", link=(receiver.url, "canary-key"))
+        assert site.link() == kept, "nothing is written for what is known"
+
+        downlink = site.queues("beef", port=15, confirmed=True)
+        site.becomes(downlink, "sent")
+        (request,) = receiver.wait_for(1)
+        assert request.headers["authorization"] == "Bearer canary-key"
+        (pushed,) = request.json["downlinks"]
+        assert pushed == {
+            "frm_payload": "vu8=",
+            "f_port": 15,
+            "confirmed": True,
+            "priority": "NORMAL",
+            "correlation_ids": [f"longwire:{downlink}"],
+        }
+        site.message("downlink_sent", pushed)
+        assert site.state(downlink) == "sent"
+        site.message("downlink_ack", pushed)
+        site.message("downlink_nack", pushed)
+        assert site.state(downlink) == "acknowledged"
+        assert site.told() == ["Queued", "Sent", "Acknowledged"]
+
+        site.message("uplink_message", link=(moved.url, "other-key"))
+        again = site.queues("00", port=1)
+        site.becomes(again, "sent")
+        assert moved.wait_for(1)[0].headers["authorization"] == "Bearer other-key"
+        error = {"name": "transmission_expired", "message_format": "too late"}
+        site.message(
+            "downlink_failed", {"downlink": moved.requests[0].json["downlinks"][0], "error": error}
+        )
+        assert site.told(again) == ["Queued", "Sent", "Expired"]
+        assert "other-key" not in repr(world.everything())
+
+
+@on_sqlite
+def test_a_link_to_where_nobody_may_go_is_not_followed(make_world: Callable[..., World]) -> None:
+    with Receiver() as receiver:
+        world = make_world(egress_allow=())
+        site = TtnSite(world)
+        site.message("uplink_message", link=(receiver.url, "key"))
+        assert site.link() == ()
+        by_name = receiver.url.replace("127.0.0.1", "localhost")
+        site.message("uplink_message", link=(by_name, "key"))
+        downlink = site.queues("00", port=1)
+        site.becomes(downlink, "failed")
+        assert "may not be reached" in site.listed()[0]["detail"]
+        assert receiver.requests == []
+
+
+# --- what is over goes ---
+
+
+@on_sqlite
+def test_what_ended_long_ago_is_forgotten(world: World) -> None:
+    site = VendorSite(world)
+    site.queues()
+    assert site.uplink(0) is not None
+    waits = site.queues(expiresIn=30 * 86_400)
+    world.clock.let_pass(days=20)
+    before = world.clock.now() - 10 * 86_400 * 1_000_000
+    assert world.write(lambda tx: store_downlinks.prune(tx, before, 10)) == 1
+    assert list(states(world)) == [waits]

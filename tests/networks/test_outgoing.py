@@ -1,0 +1,97 @@
+"""What the APIs of networks are told, as tables: messages to devices, and new devices."""
+
+from typing import Any
+
+import pytest
+
+from longwire.delivery import calls
+from longwire.delivery.calls import LATER_THAN_KEYS, Answer
+from longwire.delivery.destinations.base import Delivered, Refused
+from longwire.networks import chirpstack, ttn, vendor
+from longwire.networks.base import Downlink
+
+DOWNLINK = Downlink(
+    id="dwn_1",
+    original_id="01AB/../x",
+    payload=b"\xbe\xef",
+    port=15,
+    is_confirmed=True,
+    expires_at=1_794_731_400_000_000,
+)
+
+
+def test_a_message_for_chirpstack_cannot_lead_to_another_path() -> None:
+    path, body = chirpstack.queue_item(DOWNLINK)
+    assert path == "/api/devices/01ab%2F..%2Fx/queue"
+    assert body == {
+        "queueItem": {
+            "confirmed": True,
+            "data": "vu8=",
+            "expiresAt": "2026-11-15T08:30:00.000Z",
+            "fPort": 15,
+        }
+    }
+
+
+def test_a_message_for_the_things_stack_carries_our_name_and_is_known_by_it() -> None:
+    (message,) = ttn.pushed(DOWNLINK)["downlinks"]
+    body = {
+        "end_device_ids": {"dev_eui": "0102030405060708"},
+        "downlink_ack": {**message, "correlation_ids": ["as:up:1", *message["correlation_ids"]]},
+    }
+    news = ttn.read(body).downlink
+    assert news is not None
+    assert (news.id, news.state) == ("dwn_1", "acknowledged")
+
+
+@pytest.mark.parametrize(
+    ("request_", "told"),
+    [
+        (
+            {"id": "1F", "device_type_id": "5d", "device_name": "Buoy"},
+            {"id": "1F", "deviceTypeId": "5d", "name": "Buoy", "pac": "77"},
+        ),
+        (
+            {"id": "1F", "automatic_renewal": False, "activable": True, "lat": 0.5, "lng": 0.0},
+            {"id": "1F", "automaticRenewal": False, "activable": True, "lat": 0.5, "lng": 0.0}
+            | {"pac": "77"},
+        ),
+    ],
+)
+def test_a_new_device_is_told_in_the_words_of_the_vendor(
+    request_: dict[str, Any], told: dict[str, Any]
+) -> None:
+    assert vendor.registration(request_, "77") == told
+
+
+@pytest.mark.parametrize(
+    ("status", "is_final"),
+    [
+        *((each, True) for each in (400, 404, 409, 410, 422)),
+        *((each, False) for each in (301, 401, 403, 408, 429, 500, 503)),
+    ],
+)
+def test_what_is_wrong_for_good_is_not_tried_again(status: int, is_final: bool) -> None:
+    refusal = calls.outcome(Answer(status, b""), 0, later=LATER_THAN_KEYS)
+    assert refusal == Refused(f"answered with status {status}", is_final=is_final)
+
+
+def test_what_was_answered_is_heard() -> None:
+    assert calls.outcome(Answer(202, b""), 0, said="it") == Delivered("it")
+    asked = calls.outcome(Answer(429, b"", "7"), 0)
+    assert asked == Refused("answered with status 429", retry_after_s=7)
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (b'{"id":"a"}', "a"),
+        (b'{"id":7}', None),
+        (b"[]", None),
+        (b"<html>", None),
+        (b"\xff", None),
+        (b"[" * 60_000, None),
+    ],
+)
+def test_an_answer_is_understood_as_far_as_it_can_be(body: bytes, found: str | None) -> None:
+    assert Answer(200, body).member("id") == found

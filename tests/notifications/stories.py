@@ -1,0 +1,108 @@
+"""What the stories about notifications have in common: a group, a device, a receiver of letters."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from longwire.dates import date_text
+from longwire.store import connectors as store_connectors
+from longwire.store.database import Tx
+from longwire.store.schema import delivery
+from tests.delivery.receiver import Receiver
+from tests.process import wait_for
+from tests.world import Person, World, ok
+
+Json = dict[str, Any]
+
+
+class Alarm:
+    """A group with a device, and a notification to a receiver."""
+
+    def __init__(
+        self,
+        person: Person,
+        receiver: Receiver,
+        *,
+        group: str | None = None,
+        params: Json | None = None,
+        device: Json | None = None,
+        **fields: Any,
+    ) -> None:
+        self.person = person
+        self.world = person.world
+        self.receiver = receiver
+        self.group = group or person.group()
+        self.device = person.device(self.group, **(device or {}))
+        self.id = person.notification(self.group, receiver.url, params=params, **fields)
+
+    @property
+    def name(self) -> dict[str, str]:
+        return {"notificationId": self.id, "groupId": self.group}
+
+    @property
+    def shown(self) -> Json:
+        return dict(ok(self.person.get("/notification", **self.name)))
+
+    def change(self, **fields: Any) -> Json:
+        return dict(ok(self.person.put("/notification", {**self.name, **fields})))
+
+    def event(self, type_name: str = "opened", **fields: Any) -> None:
+        self.person.reports(
+            fields.pop("device", self.device), "event", **{"type": type_name, **self._when(fields)}
+        )
+
+    def fix(self, lat: float, lng: float, **fields: Any) -> None:
+        self.person.reports(self.device, "geoloc", lat=lat, lng=lng, **self._when(fields))
+
+    def _when(self, fields: Json) -> Json:
+        """Each at a moment of its own, unless told otherwise."""
+        now = self.world.clock.now() // 1_000
+        return {"timestamp": now + next(self.world.numbers) % 1_000 - 1_000, **fields}
+
+    @property
+    def queued(self) -> int:
+        """How many letters there have been, sent or not; each is there with what it is about."""
+        return letters_of(self.world, self.id)
+
+    def letters(self, count: int) -> list[Json]:
+        """The letters, once so many have arrived; there must be no more."""
+        assert self.queued == count
+        return [each.json for each in self.receiver.wait_for(count)[:count]]
+
+    def wait_for(self, count: int) -> list[Json]:
+        """The same for what is told in the background."""
+        wait_for(lambda: self.queued >= count, 10)
+        return self.letters(count)
+
+
+def letters_of(world: World, notification_id: str) -> int:
+    def work(tx: Tx) -> int:
+        numbers = [each.number for each in store_connectors.every(tx) if each.id == notification_id]
+        return sum(row.connector_number in numbers for row in tx.rows(delivery.select()))
+
+    return world.read(work)
+
+
+@contextmanager
+def alarmed(world: World, **fields: Any) -> Iterator[Alarm]:
+    with Receiver() as receiver:
+        yield Alarm(world.person(f"ada{next(world.numbers)}"), receiver, **fields)
+
+
+def chirpstack_status(world: World, alarm: Alarm, level: float, *, ago_s: float = 0) -> None:
+    """What ChirpStack says of a battery."""
+    group = ok(alarm.person.get("/group", groupId=alarm.group))[0]
+    device = ok(alarm.person.get("/device", deviceId=alarm.device))
+    body = {
+        "deduplicationId": f"d{next(world.numbers)}",
+        "time": date_text(world.clock.now() - int(ago_s * 1_000_000)),
+        "deviceInfo": {"devEui": device["originalId"]},
+        "batteryLevel": level,
+    }
+    answer = world.http.post(
+        "/network/chirpstack?event=status",
+        content=json.dumps(body),
+        headers={"Authorization": f"Bearer {group['token']}", "Content-Type": "application/json"},
+    )
+    ok(answer)

@@ -1,0 +1,213 @@
+"""Push messages: to a browser that can read them, and to a stand-in for Firebase."""
+
+import json
+
+import msgspec
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from longwire.clock import SECOND
+from longwire.delivery.destinations.base import Delivered, Refused, Unreachable
+from longwire.delivery.egress import Egress
+from longwire.notifications import webpush
+from longwire.notifications.types.base import TOKEN_IS_DEAD, Letter, Office, PushTarget
+from longwire.notifications.types.push import (
+    NO_FCM,
+    NO_WEBPUSH,
+    NOT_SET_UP,
+    Push,
+    PushParams,
+)
+from longwire.notifications.webpush import Vapid, unpadded
+from tests.delivery.receiver import Answer, Receiver
+from tests.notifications.letters import NOON, means, parcel, sent
+from tests.notifications.standins import Browser, Firebase, claims_of_vapid, fcm_error
+
+VAPID_KEY = webpush.new_vapid_key()
+WEBPUSH = Office(vapid_key=VAPID_KEY, vapid_contact="mailto:ops@example.com")
+DEAD = Refused(TOKEN_IS_DEAD, is_final=True)
+LONG = Letter("Alarm", '"é\n' * 5_000, "alarm", {"timestamp": "now"}, held_back=3)
+
+
+def pushed(office: Office, token: str, *parcels, egress: Egress | None = None):
+    type = "webpush" if token.startswith("{") else "fcm"
+    tokens = {"d1": PushTarget(type, token)}
+    given = means(office, tokens) if egress is None else means(office, tokens, egress)
+    return sent(Push(PushParams(), given), *parcels)
+
+
+def test_the_example_of_the_standard_comes_out_as_printed_there():
+    """RFC 8291, appendix A."""
+    subscription = webpush.Subscription(
+        "https://push.example.net/push/JzLQ3raZJfFBR0aqvOMsLrt54w4rJUsV",
+        unpadded(
+            "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4"
+        ),
+        unpadded("BTBZMqHH6r4Tts7J_aSIgg"),
+    )
+    own_key = webpush.vapid_key_of("yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw")
+    record = webpush._record(
+        b"When I grow up, I want to be a watermelon",
+        subscription,
+        own_key,
+        unpadded("DGv6ra1nlYgDCS1FRnbzlw"),
+    )
+    assert webpush.padless(record) == (
+        "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6"
+        "TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy"
+        "4a-fN"
+    )
+
+
+def test_a_browser_reads_what_was_encrypted_for_it_and_knows_the_sender():
+    with Receiver(201) as receiver:
+        browser = Browser(receiver.url)
+        later = parcel(LONG, to="d1", id="msg_1_b", at=NOON + 3_600 * SECOND)
+        assert pushed(WEBPUSH, browser.token, parcel(to="d1"), later) == [Delivered()] * 2
+    short, long = receiver.requests
+    assert browser.read(short.body) == {
+        "id": "msg_1_a",
+        "title": "Cellar: alarm",
+        "body": "31.5 °C at noon",
+        "reason": "alarm",
+        "heldBack": 0,
+        "groupId": "7",
+        "deviceId": "dev_1",
+        "timestamp": "2023-11-14T22:13:20.000Z",
+    }
+    assert browser.read(long.body)["body"].endswith("…") and len(long.body) <= 4_096
+    assert short.headers["content-encoding"] == "aes128gcm"
+    assert short.headers["ttl"] == "86400"
+    claims, key = claims_of_vapid(short.headers["authorization"])
+    assert key == Vapid(VAPID_KEY, "").public_key
+    assert claims == {
+        "aud": f"http://127.0.0.1:{receiver.port}",
+        "exp": NOON // SECOND + 12 * 3_600,
+        "sub": "mailto:ops@example.com",
+    }
+    assert long.headers["authorization"] == short.headers["authorization"]  # it serves for hours
+
+
+@pytest.mark.parametrize(
+    "status, expected",
+    [
+        (200, Delivered()),
+        (201, Delivered()),
+        (404, DEAD),
+        (410, DEAD),
+        (413, Refused("the push service answered with status 413", is_final=True)),
+        (403, Refused("the push service answered with status 403")),
+        (302, Refused("the push service answered with status 302")),
+        (503, Refused("the push service answered with status 503")),
+    ],
+)
+def test_an_answer_of_a_push_service_says_whether_the_subscription_lives(status, expected):
+    with Receiver(status) as receiver:
+        assert pushed(WEBPUSH, Browser(receiver.url).token, parcel(to="d1")) == [expected]
+
+
+def test_a_push_service_is_waited_for_as_long_as_it_asks():
+    with Receiver(Answer(429, headers={"Retry-After": "77"})) as receiver:
+        (outcome,) = pushed(WEBPUSH, Browser(receiver.url).token, parcel(to="d1"))
+    assert outcome == Refused("the push service answered with status 429", retry_after_s=77)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "{}",
+        "{not json",
+        '{"endpoint":"https://a.example","keys":{"p256dh":"AAAA","auth":"AAAA"}}',
+        json.dumps(json.loads(Browser("https://a.example").token) | {"keys": {}}),
+        Browser("https://a.example").token.replace('"auth": "', '"auth": "AAAA'),
+    ],
+)
+def test_what_is_no_subscription_never_works(token):
+    assert pushed(WEBPUSH, token, parcel(to="d1")) == [DEAD]
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "http://127.0.0.1:9/",
+        "http://169.254.169.254/latest",
+        "http://localhost/",
+        "file:///etc/passwd",
+        "ftp://a.example",
+    ],
+)
+def test_a_subscription_cannot_lead_past_the_guard(endpoint):
+    (outcome,) = pushed(WEBPUSH, Browser(endpoint).token, parcel(to="d1"), egress=Egress())
+    assert isinstance(outcome, Refused | Unreachable) and outcome.is_final
+    assert outcome.reason != TOKEN_IS_DEAD
+
+
+def test_firebase_is_asked_for_access_once_and_then_given_the_messages():
+    with Receiver() as receiver:
+        firebase = Firebase(receiver)
+        office = Office(fcm_account=firebase.account, fcm_url=firebase.url)
+        hours_later = parcel(LONG, to="d1", at=NOON + 2 * 3_600 * SECOND)
+        outcomes = pushed(office, "token-1", parcel(to="d1"), parcel(to="d1"), hours_later)
+    assert outcomes == [Delivered()] * 3
+    assert firebase.grants == 2  # the first was over by then
+    first, _, long = firebase.messages
+    assert first["token"] == "token-1"
+    assert first["notification"] == {"title": "Cellar: alarm", "body": "31.5 °C at noon"}
+    assert first["data"]["deviceId"] == "dev_1" and first["data"]["id"] == "msg_1_a"
+    assert all(isinstance(value, str) for value in long["data"].values())
+    assert len(msgspec.json.encode(long)) <= 4_096
+
+
+@pytest.mark.parametrize(
+    "answer, expected",
+    [
+        (fcm_error(404, "UNREGISTERED"), DEAD),
+        (fcm_error(403, "SENDER_ID_MISMATCH"), DEAD),
+        (
+            fcm_error(400, "INVALID_ARGUMENT"),
+            Refused("the push service answered with status 400", is_final=True),
+        ),
+        (fcm_error(503, "UNAVAILABLE"), Refused("the push service answered with status 503")),
+        (Answer(500, body=b"oops"), Refused("the push service answered with status 500")),
+        (Answer(404, body=b"[]"), Refused("the push service answered with status 404")),
+    ],
+)
+def test_an_answer_of_firebase_says_whether_the_token_lives(answer, expected):
+    with Receiver() as receiver:
+        firebase = Firebase(receiver, answers=[answer])
+        office = Office(fcm_account=firebase.account, fcm_url=firebase.url)
+        assert pushed(office, "token-1", parcel(to="d1")) == [expected]
+
+
+def test_access_that_is_not_granted_or_taken_back_is_asked_for_again():
+    with Receiver() as receiver:
+        firebase = Firebase(receiver)
+        office = Office(fcm_account=firebase.account, fcm_url=firebase.url)
+        push = Push(PushParams(), means(office, {"d1": PushTarget("fcm", "token-1")}))
+        push._access_token, push._is_good_until = "revoked", NOON + SECOND
+        outcomes = sent(push, parcel(to="d1"), parcel(to="d1"))
+        assert outcomes == [Refused("the push service answered with status 401"), Delivered()]
+        receiver.answer(Answer(400, body=b'{"error":"invalid_grant"}'))
+        assert pushed(office, "token-1", parcel(to="d1")) == [
+            Refused("the service account got no token (status 400)")
+        ]
+
+
+def test_what_is_not_set_up_is_not_offered_and_what_was_queued_ends():
+    assert Push.unavailable(Office()) == NOT_SET_UP
+    assert Push.unavailable(WEBPUSH) is None
+    browser = Browser("https://push.example")
+    assert pushed(Office(), browser.token, parcel(to="d1")) == [Refused(NO_WEBPUSH, is_final=True)]
+    assert pushed(WEBPUSH, "token-1", parcel(to="d1")) == [Refused(NO_FCM, is_final=True)]
+    (gone,) = pushed(WEBPUSH, browser.token, parcel(to="another"))
+    assert gone.is_final and gone.reason != TOKEN_IS_DEAD
+
+
+def test_every_registered_token_gets_its_own():
+    assert Push.recipients(PushParams(), lambda: ["d1", "d2"]) == ["d1", "d2"]
+
+
+def test_a_key_is_32_bytes():
+    assert isinstance(webpush.vapid_key_of(VAPID_KEY), ec.EllipticCurvePrivateKey)
+    with pytest.raises(ValueError):
+        webpush.vapid_key_of(VAPID_KEY[:-4])

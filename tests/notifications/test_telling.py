@@ -1,0 +1,133 @@
+"""People are told: the whole way from a record to a mailbox, a browser, a phone and a chat."""
+
+import json
+
+import pytest
+from apprise.plugins.telegram import NotifyTelegram
+
+from longwire.delivery.destinations.base import MASK
+from longwire.identity.founding import MEMBER, VIEWER
+from longwire.notifications import webpush
+from longwire.notifications.types.email import NOT_SET_UP
+from longwire.store.deliveries import FAILED, QUEUED, SUCCEEDED
+from longwire.store.schema import connector, push_token
+from tests.delivery.receiver import Answer, Receiver
+from tests.notifications.standins import (
+    Browser,
+    Firebase,
+    MailServer,
+    fcm_error,
+    wait_for_tries,
+)
+from tests.process import wait_for
+from tests.world import ok, refused
+
+TELEGRAM = "tgram://123456789:AbCdEf1234567890_kLmNoPqRsTuVwXyZ12/87654321"
+
+
+def notification(group: str, type: str, **params) -> dict[str, str]:
+    return {"groupId": group, "name": "alarm", "type": type, "params": json.dumps(params)}
+
+
+def test_an_event_reaches_every_address_once_although_the_server_was_away(make_world):
+    with MailServer() as server:
+        server.replies["RCPT"] = ["450 greylisted", "450 greylisted"]
+        world = make_world(**server.settings())
+        ada = world.person("ada")
+        group = ada.group()
+        device = ada.device(group, name="Cellar")
+        to = ["ada@example.com", "bob@example.com"]
+        params = {"to": to, "subject": "{{ message.deviceName }} {{ message.type }}"}
+        made = ok(ada.post("/notification", notification(group, "email", **params)))
+        ada.reports(device, "event", type="flood")
+        wait_for_tries(world, [(QUEUED, 1)] * 2)
+        world.clock.let_pass(seconds=60)
+        wait_for_tries(world, [(SUCCEEDED, 2)] * 2)
+        assert sorted(mail.to[0] for mail in server.mails) == to
+        assert {mail.message["Subject"] for mail in server.mails} == {"Cellar flood"}
+        assert len({mail.message["Message-ID"] for mail in server.mails}) == 2
+
+        server.replies["RCPT"] = ["550 nobody here", "550 nobody here"]
+        ada.reports(device, "event", type="fire")
+        wait_for_tries(world, [(SUCCEEDED, 2)] * 2 + [(FAILED, 1)] * 2)
+        shown = ok(ada.get("/notification", notificationId=made["id"], groupId=group))
+        assert "did not take the address (550)" in shown["error"]["message"]
+
+
+def test_what_the_operator_has_not_set_up_is_refused_when_saved(make_world):
+    world = make_world()
+    ada = world.person("ada")
+    group = ada.group()
+    email = notification(group, "email", to=["ada@example.com", "nobody"])
+    problem = refused(ada.post("/notification", email), 400, "type", "params.to[1]")
+    assert NOT_SET_UP in str(problem["errors"])
+    refused(ada.post("/notification", notification(group, "push")), 400, "type")
+
+
+def test_members_hear_on_all_they_have_registered_and_what_is_dead_is_let_go(make_world, tmp_path):
+    with Receiver(201) as push_service, Receiver() as google:
+        firebase = Firebase(google)
+        account = tmp_path / "account.json"
+        account.write_text(firebase.account)
+        world = make_world(
+            vapid_key=webpush.new_vapid_key(),
+            vapid_contact="mailto:ops@example.com",
+            fcm_account=str(account),
+            fcm_url=firebase.url,
+        )
+        ada, bob, eve = (world.person(name) for name in ("ada", "bob", "eve"))
+        group = ada.group()
+        device = ada.device(group, name="Cellar")
+        ada.invite(bob, group, VIEWER)
+        browser = Browser(push_service.url)
+        ok(ada.put("/user/vendorToken", {"token": browser.token}))
+        ok(bob.put("/user/vendorToken", {"token": "bobs-phone"}))
+        ok(eve.put("/user/vendorToken", {"token": "eves-phone"}))  # no member
+        ok(ada.post("/notification", notification(group, "push")))
+
+        ada.reports(device, "event", type="flood")
+        (request,) = push_service.wait_for(1)
+        assert browser.read(request.body)["title"] == "Cellar: flood"
+        wait_for(lambda: len(firebase.messages) == 1, 10)
+        assert firebase.messages[0]["token"] == "bobs-phone"
+
+        push_service.answer(410)
+        firebase.answers.append(fcm_error(404, "UNREGISTERED"))
+        ada.reports(device, "event", type="fire")
+
+        def enabled() -> list[bool]:
+            rows = world.read(lambda tx: tx.rows(push_token.select()))
+            return sorted(row.is_enabled for row in rows)
+
+        wait_for(lambda: enabled() == [False, False, True], 10)
+        ok(bob.put("/user/vendorToken", {"token": "bobs-phone"}))  # registered again, used again
+        ada.reports(device, "event", type="quake")
+        wait_for(lambda: len(firebase.messages) == 3, 10)
+        assert len(push_service.requests) == 2
+
+
+@pytest.fixture
+def telegram(monkeypatch):
+    with Receiver(Answer(body=b'{"ok": true, "result": {"message_id": 1}}')) as receiver:
+        monkeypatch.setattr(NotifyTelegram, "notify_url", f"http://127.0.0.1:{receiver.port}/bot")
+        yield receiver
+
+
+def test_a_chat_is_told_and_its_keys_are_nobodys_business(world, telegram):
+    ada, bob = world.person("ada"), world.person("bob")
+    group = ada.group()
+    device = ada.device(group, name="Cellar")
+    ada.invite(bob, group, MEMBER)
+    wrong = notification(group, "chat", url="json://127.0.0.1/hook")
+    refused(ada.post("/notification", wrong), 400, "params.url")
+    made = ok(ada.post("/notification", notification(group, "chat", url=TELEGRAM)))
+    assert json.loads(made["params"])["url"] == TELEGRAM
+    named = {"notificationId": made["id"], "groupId": group}
+    assert json.loads(ok(bob.get("/notification", **named))["params"])["url"] == MASK
+    rows = str(world.read(lambda tx: tx.rows(connector.select())))
+    assert "kLmNoPq" not in rows
+    masked = {**named, "params": json.dumps({"url": MASK, "body": "Look!"})}
+    ok(ada.put("/notification", masked))
+    ada.reports(device, "event", type="flood")
+    (request,) = telegram.wait_for(1)
+    assert "Look!" in request.json["text"] and "Cellar: flood" in request.json["text"]

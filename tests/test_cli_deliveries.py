@@ -213,3 +213,31 @@ def test_a_message_that_does_not_exist_is_refused_in_a_sentence(
     for name in ("msg_1_1", "msg_ffffffffffffffff_ffffffffffffffff", "msg_", "nonsense"):
         told = command("deliveries", verb, name, *where(world.settings))
         assert told.sentence == f"There is no message {name}."
+
+
+def test_what_notifications_send_is_listed_beside_the_connectors_messages(
+    world: World, command: Command
+) -> None:
+    ada = world.person("ada")
+    with Receiver(500) as failing:
+        line = Line(ada, failing.url, retryPolicy=ONCE)
+        alarm = ada.notification(line.group, failing.url)
+        ada.reports(line.device, "event")
+        wait_for(lambda: len(messages(command, world, "--state", "failed")) == 1)
+        wait_for(lambda: numbers(connectors(command, world)[alarm]) == (1, 0, 0, 1))
+        rows = connectors(command, world)
+        assert {name: row["purpose"] for name, row in rows.items()} == {
+            line.connector: "connector",
+            alarm: "notification",
+        }
+        [row] = messages(command, world, "--connector", alarm)
+        assert (row["purpose"], row["device"], row["state"]) == (
+            "notification",
+            line.device,
+            "queued",
+        )
+        failing.answer(200)
+        command("deliveries", "retry", row["id"], *where(world.settings))
+        wait_for(lambda: not messages(command, world, "--connector", alarm))
+        shown = ok(ada.get("/notification", notificationId=alarm))
+        assert "lastSentAt" in shown

@@ -5,7 +5,7 @@ Change makes a new value (`dataclasses.replace`). Moments are microseconds since
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from longwire.clock import Moment
 
@@ -194,6 +194,14 @@ class Device:
     updated_by: str
     battery: str | None = None
     seen_at: Moment | None = None
+
+
+class Count(NamedTuple):
+    """How far a device has counted, and what is missing: the first of each gap, and how many."""
+
+    number: int | None = None
+    at: Moment | None = None
+    missing: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

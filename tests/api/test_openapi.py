@@ -171,8 +171,7 @@ VendorInput    id! deviceTypeId! deviceName! pac! activable automaticRenewal lat
 ConnectorInput groupId! params! type! id name description deviceTypes deviceIds messageFilter \
 format dataFailurePolicy:DataFailurePolicyInput retryPolicy:RetryPolicyInput
 RetryPolicyInput retryDelay! maxRetry!
-NotificationInput groupId! params! type! name! description deviceId reason schedule:Schedule \
-deviceTypes tags
+NotificationInput groupId! params! type! name! description deviceId reason schedule deviceTypes tags
 Schedule       Day! From:Time To:Time
 Time           Hours! Minutes! Secondes
 DataFailurePolicyInput storingDuration

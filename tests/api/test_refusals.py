@@ -194,7 +194,7 @@ def wrong_fields(body: type[msgspec.Struct]) -> Iterator[Wrong]:
     if needed := required(body):
         yield Wrong("nothing that is required", 400, tuple(needed), "body", content="{}")
     for name in right:
-        content = json.dumps({**right, name: {"an": "object"} if takes_text(body, name) else "x"})
+        content = json.dumps({**right, name: ["a list"] if takes_text(body, name) else "x"})
         yield Wrong(f"{name} of a wrong type", 400, (name,), "body", content=content)
         if takes_text(body, name):
             for text in ("a\x00", "\ud83d"):

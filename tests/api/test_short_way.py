@@ -11,6 +11,8 @@ import httpx
 import pytest
 
 from longwire.api import server
+from longwire.fleet import catalogue
+from longwire.model import SYSTEM
 from longwire.settings import Settings
 from tests.world import Person, TurnableClock, World, copied_folder, ok, record_of
 
@@ -279,3 +281,57 @@ def test_a_head_that_asks_for_something_else_is_not_known_again(
         assert wire.hear()[0] == 200
         wire.close()
     assert recognised == []
+
+
+# --- messages of networks ---
+
+
+def messages(world: World) -> Iterator[httpx.Response]:
+    """Messages as they should be, of known devices and others, and what changes in between."""
+    ada = world.person("ada")
+    group, other = ada.group("home"), ada.group("other")
+    device = ada.device(group, network="vendor", originalId="1F")
+    token = ok(ada.get("/group", groupId=group))[0]["token"]
+    numbers = iter(range(100))
+
+    def says(path: str = "vendor/data", bearer: str = token, **said: Any) -> httpx.Response:
+        body = {"device": "1F", "time": 1_700_000_000 + next(numbers), "data": "01ff", **said}
+        headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
+        return world.http.post(f"/network/{path}", json=body, headers=headers)
+
+    yield says()
+    yield says(seqNumber=7)
+    yield says(seqNumber=9, time=1_750_000_000)
+    yield says(seqNumber=9, time=1_750_000_000)  # again
+    yield says("vendor/status", batt=3.1)
+    yield says(ack=True)
+    yield says(device="BAD")
+    yield says(data="odd")
+    yield says(bearer="")
+    yield says(bearer="lwg_wrong")
+    yield says(batch=f"1F;{1_750_000_001};02;11;")
+    yield world.http.post("/network/vendor/data?token=" + token, content=b"x" * 5_000)
+    world.write(lambda tx: catalogue.set_decoder(tx, SYSTEM, "generic", "bits", "a::uint:8"))
+    yield says()
+    yield says()
+    ok(ada.put("/device", {"deviceId": device, "groupId": group, "configuration": "new"}))
+    yield says()
+    ok(ada.put("/device/transfer", {"deviceId": device, "groupId": group, "toGroupId": other}))
+    yield says()
+    ok(ada.put("/device/transfer", {"deviceId": device, "groupId": other, "toGroupId": group}))
+    yield says()
+    for kind in ("data", "event"):
+        for record in ada.records(device, kind):
+            known = {**record, "deviceId": "", "groupId": ""}
+            yield httpx.Response(200, json=known, headers={"x-request-id": "-"})
+
+
+def test_messages_of_networks_fare_alike_on_both_ways(
+    both: list[World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Told(both[0], monkeypatch)
+    short, long = ([seen(answer) for answer in messages(world)] for world in both)
+    for number, (left, right) in enumerate(zip(short, long, strict=True)):
+        assert left == right, f"message {number}"
+    assert {status for status, _, _ in short} == {200, 400, 401, 404, 413}
+    assert told.verdicts.count(True) >= 7

@@ -9,7 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+from longwire.delivery.engine import PROBE_AFTER
 from longwire.fleet import catalogue
+from longwire.fleet.downlinks import WAITING_MAX
 from longwire.model import SYSTEM
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store_deliveries
@@ -229,10 +231,10 @@ def test_who_may_send_to_a_device_and_what_is_refused(world: World) -> None:
     assert [
         each["id"] for each in ok(viewer.get("/device/downlinks", deviceId=site.device))["items"]
     ] == [queued]
-    for _ in range(99):
+    for _ in range(WAITING_MAX - 1):
         site.queues()
-    assert "100" in refused(site.asks(), 409)["message"]
-    assert len(site.listed()) == 100
+    assert str(WAITING_MAX) in refused(site.asks(), 409)["message"]
+    assert len(site.listed()) == WAITING_MAX
 
 
 def test_what_waits_for_a_device_does_not_follow_it_into_another_group(world: World) -> None:
@@ -250,6 +252,35 @@ def test_what_waits_for_a_device_does_not_follow_it_into_another_group(world: Wo
     assert site.told() == told, "whoever has it now did not ask for it"
     ok(site.ada.delete("/device", deviceId=site.device, groupId=away))
     assert states(world) == {}
+
+
+@on_sqlite
+def test_what_the_last_group_left_waiting_takes_no_room_in_the_next(world: World) -> None:
+    site = VendorSite(world)
+    for _ in range(WAITING_MAX):
+        site.queues()
+    away = site.ada.group("away")
+    move = {"deviceId": site.device, "groupId": site.home, "toGroupId": away}
+    ok(site.ada.put("/device/transfer", move))
+    site.queues()
+
+
+@on_sqlite
+def test_of_several_messages_of_a_device_in_one_callback_the_last_is_answered(
+    world: World,
+) -> None:
+    site = VendorSite(world)
+    first, second = site.queues("00" * 8), site.queues("11" * 8)
+    lines = f"1FD48BE;{TIME};00;1;true\n01fd48be;{TIME + 1};00;2;true"
+
+    def call() -> Json:
+        sent = {"Authorization": f"Bearer {site.token}"}
+        return ok(world.http.post("/network/vendor/data", data={"batch": lines}, headers=sent))
+
+    answer = call()
+    assert list(answer.values()) == [{"downlinkData": "00" * 8}]
+    assert [site.state(each) for each in (first, second)] == ["sent", "queued"]
+    assert call() == answer
 
 
 def states(world: World) -> dict[str, str]:
@@ -378,6 +409,27 @@ def test_a_process_that_dies_with_a_message_in_hand_loses_nothing(
 
 
 @on_sqlite
+def test_a_device_gets_its_messages_in_the_order_they_were_asked_for(
+    make_world: Callable[..., World],
+) -> None:
+    with Receiver(Answer(body=QUEUED.body, delay_s=0.3), QUEUED) as receiver:
+        world = make_world(**chirpstack(receiver), delivery=False)
+        site = ChirpStackSite(world)
+        asked = [site.queues(f"{number:02x}", port=1) for number in range(5)]
+        world.settings = replace(world.settings, delivery=True)
+        world.restart()
+        for downlink in asked:
+            site.becomes(downlink, "sent")
+        assert [each.json["queueItem"]["data"] for each in receiver.requests] == [
+            "AA==",
+            "AQ==",
+            "Ag==",
+            "Aw==",
+            "BA==",
+        ]
+
+
+@on_sqlite
 def test_news_that_overtake_the_answer_are_waited_for(make_world: Callable[..., World]) -> None:
     with Receiver(Answer(body=QUEUED.body, delay_s=0.5)) as receiver:
         world = make_world(**chirpstack(receiver))
@@ -428,11 +480,17 @@ class TtnSite(Site):
         super().__init__(world, "ttn", EUI)
         self._count = 0
 
-    def message(self, key: str, said: Any = None, link: tuple[str, str] | None = None) -> None:
+    def message(
+        self,
+        key: str,
+        said: Any = None,
+        link: tuple[str, str] | None = None,
+        eui: str = EUI,
+    ) -> None:
         self._count += 1
         headers = {"X-Downlink-Push": link[0], "X-Downlink-Apikey": link[1]} if link else {}
         body = {
-            "end_device_ids": {"device_id": "crane", "dev_eui": EUI},
+            "end_device_ids": {"device_id": "crane", "dev_eui": eui},
             "received_at": f"2026-11-15T08:30:{self._count:02}Z",
             key: said or {},
         }
@@ -502,6 +560,42 @@ def test_a_link_to_where_nobody_may_go_is_not_followed(make_world: Callable[...,
         site.becomes(downlink, "failed")
         assert "may not be reached" in site.listed()[0]["detail"]
         assert receiver.requests == []
+
+
+def test_a_device_that_comes_into_another_group_comes_without_its_link(world: World) -> None:
+    site = TtnSite(world)
+    with Receiver() as theirs, Receiver() as ours:
+        site.message("uplink_message", link=(theirs.url, "key"))
+        away = site.ada.group("away")
+        move = {"deviceId": site.device, "groupId": site.home, "toGroupId": away}
+        ok(site.ada.put("/device/transfer", move))
+        refused(site.asks("00", port=1), 409)
+        site.token = ok(site.ada.get("/group", groupId=away))[0]["token"]
+        site.message("uplink_message", link=(ours.url, "key"))
+        site.becomes(site.queues("00", port=1), "sent")
+        assert (len(theirs.requests), len(ours.requests)) == (0, 1)
+
+
+@on_sqlite
+def test_an_address_where_nobody_answers_does_not_hold_up_other_devices(
+    make_world: Callable[..., World],
+) -> None:
+    with Receiver() as gone:
+        dead_end = gone.url
+    with Receiver() as receiver:
+        world = make_world(delivery=False, delivery_in_flight_max=1)
+        site = TtnSite(world)
+        site.message("uplink_message", link=(dead_end, "key"))
+        for _ in range(PROBE_AFTER + 1):
+            site.queues("00", port=1)
+        other = "1112131415161718"
+        site.device = site.ada.device(site.home, network="ttn", originalId=other)
+        site.message("uplink_message", link=(receiver.url, "key"), eui=other)
+        downlink = site.queues("01", port=1)
+        world.settings = replace(world.settings, delivery=True)
+        world.restart()
+        site.becomes(downlink, "sent")
+        assert len(receiver.requests) == 1
 
 
 # --- what is over goes ---

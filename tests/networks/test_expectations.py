@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from longwire.clock import SECOND
-from longwire.model import Told
+from longwire.model import Count, Told
 from longwire.networks.expectations import (
     GAPS_KEPT_MAX,
-    Count,
     Look,
     Numbered,
     Watched,

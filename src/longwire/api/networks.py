@@ -5,6 +5,7 @@ a message means is the business of `networks`; here it becomes a unit for `inges
 """
 
 import asyncio
+import functools
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,7 @@ import msgspec
 from longwire.api.downlinks import Desk
 from longwire.api.instruments import Instruments
 from longwire.api.openapi import network_document
-from longwire.api.records import KINDS, DecodedDataInput, Kind
+from longwire.api.records import KINDS, DecodedDataInput, RecordInput
 from longwire.api.routes import PlainRoute, Request, Response, bearer_of
 from longwire.clock import SECOND, Moment
 from longwire.dates import date_text
@@ -73,7 +74,15 @@ _TTN: Mapping[str, Any] = {
     "received_at": "2026-11-15T08:30:00.123456789Z",
     "uplink_message": {"f_port": 2, "f_cnt": 16, "frm_payload": "ChssPQ=="},
 }
-_BY_NAME: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}
+# What a record of each kind is made as, and what of the device it tells.
+_MADE_OF: Mapping[str, tuple[int, type[RecordInput], frozenset[str]]] = {
+    kind.name: (
+        kind.number,
+        kind.input,
+        frozenset(kind.input.__struct_fields__) & {"configuration", "device_type"},
+    )
+    for kind in KINDS
+}
 _COUNTERS = {
     "vendor_uplink": "device_vendor_uplink",
     "vendor_downlink": "device_vendor_downlink",
@@ -380,17 +389,23 @@ def _unit(
     actor: Actor, heard: Heard, found: Found, now: Moment, understood: Understood | None = None
 ) -> Unit:
     items = [_item(reading, found, now, understood) for reading in heard.readings]
+    times = [reading.ts for reading in heard.readings if reading.ts is not None]
     aside = Aside(
         found.id,
-        tuple(_COUNTERS[name] for name in heard.counts),
+        _counters(heard.counts),
         heard.battery,
-        max((reading.ts for reading in heard.readings if reading.ts is not None), default=None),
+        max(times) if times else None,
         found.updated_at,
         heard.sequence if _is_numbered(heard) else None,
         expectations.MODULI.get(found.network, 0),
         heard.restarts,
     )
     return Unit(actor, items, is_batch=False, aside=aside)
+
+
+@functools.cache
+def _counters(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(_COUNTERS[name] for name in names)
 
 
 def _is_numbered(heard: Heard) -> bool:
@@ -402,8 +417,7 @@ def _item(
     reading: Reading, found: Found, now: Moment, understood: Understood | None = None
 ) -> Item:
     """A record of the kind, recognised again by what the network said and by nothing else."""
-    kind = _BY_NAME[reading.kind]
-    make = kind.input
+    number, make, tells = _MADE_OF[reading.kind]
     fields = dict(reading.fields)
     data = fields.pop("data", None)
     if reading.kind == "data" and understood is not None:
@@ -411,13 +425,12 @@ def _item(
         data, fields["decoded_names"] = understood.data, understood.names
     if data is not None or reading.kind == "data":
         fields["data"] = msgspec.json.encode(data or {}).decode()
-    names = kind.input.__struct_fields__
-    if "configuration" in names:
+    if "configuration" in tells:
         fields["configuration"] = found.configuration
-    if "device_type" in names:
+    if "device_type" in tells:
         fields["device_type"] = found.type
     ts = now if reading.ts is None else reading.ts
     draft = make(device_id=found.id, timestamp=date_text(ts), **fields)
     said = msgspec.json.encode([reading.kind, reading.fields], order="deterministic")
     digest = hashlib.blake2b(said, digest_size=DIGEST_BYTES).digest()
-    return Item(kind.number, ts, digest, draft)
+    return Item(number, ts, digest, draft)

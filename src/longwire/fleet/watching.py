@@ -6,18 +6,15 @@ a device speaks, so a device is looked for when it is due, and if it was seen si
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
 from longwire.clock import Moment
-from longwire.model import Device, Told
+from longwire.model import Count, Device, Told
 from longwire.networks import expectations
-from longwire.networks.expectations import Count, Numbered, Watched
+from longwire.networks.expectations import Numbered, Watched
 from longwire.store import devices as store_devices
 from longwire.store import watches as store
 from longwire.store.database import Tx
-from longwire.store.watches import Counted
 
-_MISSING = msgspec.json.Decoder(tuple[tuple[int, int], ...])
+NOTHING_COUNTED = Count()
 
 
 # --- numbers ---
@@ -31,38 +28,26 @@ def follow(
 ) -> list[Told]:
     """Take note of the numbers of new messages, and of devices that count from the beginning."""
     ids = {each.device_id for each in heard} | restarted.keys()
-    known = store.counted(tx, {device_numbers[each] for each in ids})
-    before = {each: _count(known.get(device_numbers[each])) for each in ids}
-    counts = dict(before)
+    counts = store.counted(tx, [device_numbers[each] for each in ids])
+    changed: set[int] = set()
     for device_id, at in restarted.items():
-        if (counts[device_id].at or at) <= at:
-            counts[device_id] = Count()
+        number = device_numbers[device_id]
+        known = counts.get(number)
+        if known is not None and (known.at is None or known.at <= at):
+            counts[number] = Count()
+            changed.add(number)
     told = []
     for message in expectations.in_order(heard):
-        counts[message.device_id], news = expectations.follow(counts[message.device_id], message)
+        number = device_numbers[message.device_id]
+        before = counts.get(number, NOTHING_COUNTED)
+        count, news = expectations.follow(before, message)
+        if count is not before:
+            counts[number] = count
+            changed.add(number)
         if news is not None:
             told.append(news)
-    store.count(
-        tx,
-        [
-            _counted(device_numbers[each], counts[each])
-            for each in ids
-            if counts[each] != before[each]
-        ],
-    )
+    store.count(tx, {number: counts[number] for number in changed})
     return told
-
-
-def _count(known: Counted | None) -> Count:
-    if known is None:
-        return Count()
-    missing = _MISSING.decode(known.missing) if known.missing else ()
-    return Count(known.sequence, known.sequence_at, missing)
-
-
-def _counted(number: int, count: Count) -> Counted:
-    missing = msgspec.json.encode(count.missing).decode() if count.missing else None
-    return Counted(number, count.number, count.at, missing)
 
 
 # --- silence ---

@@ -266,6 +266,8 @@ _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
 def boolean_of(value: Any) -> bool | None:
+    if isinstance(value, bool):
+        return value
     if isinstance(value, str | int):
         return _BOOLEANS.get(str(value).strip().lower())
     return None

@@ -6,12 +6,13 @@ what is out of order.
 
 import math
 from collections.abc import Iterable
+from operator import attrgetter
 
 import msgspec
 from msgspec import Struct
 
 from longwire.clock import SECOND, Moment
-from longwire.model import Told
+from longwire.model import Count, Told
 
 SEQUENCE_GAP = "sequenceGap"
 SEQUENCE_RECOVERED = "sequenceRecovered"
@@ -30,21 +31,13 @@ GAPS_KEPT_MAX = 16
 # --- numbers ---
 
 
-class Numbered(Struct, frozen=True):
+class Numbered(Struct, frozen=True, gc=False):
     """A message that has a number."""
 
     device_id: str
     number: int
     at: Moment
     modulus: int
-
-
-class Count(Struct, frozen=True):
-    """How far a device has counted, and what is missing: the first of each gap, and how many."""
-
-    number: int | None = None
-    at: Moment | None = None
-    missing: tuple[tuple[int, int], ...] = ()
 
 
 def follow(count: Count, heard: Numbered) -> tuple[Count, Told | None]:
@@ -56,6 +49,8 @@ def follow(count: Count, heard: Numbered) -> tuple[Count, Told | None]:
     if count.number is None or count.at is None:
         return Count(heard.number, heard.at), None
     ahead = (heard.number - count.number) % heard.modulus
+    if ahead == 1 and heard.at >= count.at:
+        return Count(heard.number, heard.at, count.missing), None
     if ahead == 0:
         return count, None
     if heard.at < count.at or (heard.at == count.at and ahead > heard.modulus // 2):
@@ -63,8 +58,6 @@ def follow(count: Count, heard: Numbered) -> tuple[Count, Told | None]:
     missed = ahead - 1
     if missed > min(GAP_MAX, heard.modulus // 2 - 1):
         return Count(heard.number, heard.at), None
-    if not missed:
-        return Count(heard.number, heard.at, count.missing), None
     expected = (count.number + 1) % heard.modulus
     missing = (*count.missing, (expected, missed))[-GAPS_KEPT_MAX:]
     return Count(heard.number, heard.at, missing), _gap(heard, expected, missed)
@@ -113,7 +106,10 @@ def _recovered(heard: Numbered, at: Moment | None) -> Told:
 
 def in_order(heard: Iterable[Numbered]) -> list[Numbered]:
     """Messages that came together, in the order they were said."""
-    return sorted(heard, key=lambda each: (each.device_id, each.at))
+    return sorted(heard, key=_moment)
+
+
+_moment = attrgetter("at")
 
 
 # --- silence ---

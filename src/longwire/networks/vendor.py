@@ -96,6 +96,8 @@ _ALIASES = {"deviceId": "device", "seq": SEQUENCE, "avgSignal": "avgSnr"}
 
 def _in_one_spelling(values: Mapping[str, Any]) -> dict[str, Any]:
     said = dict(values)
+    if _ALIASES.keys().isdisjoint(said):
+        return said
     for alias, name in _ALIASES.items():
         if said.get(name) is None and said.get(alias) is not None:
             said[name] = said.pop(alias)
@@ -133,10 +135,12 @@ _TYPES: Mapping[str, Callable[[Any], Any]] = {
 
 def _typed(said: dict[str, Any]) -> dict[str, Any]:
     """Every value as what it is; one that is something else stays as it was sent."""
-    for name in said.keys() & _TYPES.keys():
-        found = _TYPES[name](said[name])
-        if found is not None:
-            said[name] = found
+    for name, value in said.items():
+        read_value = _TYPES.get(name)
+        if read_value is not None:
+            found = read_value(value)
+            if found is not None:
+                said[name] = found
     return said
 
 

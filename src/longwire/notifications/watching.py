@@ -5,7 +5,6 @@ transaction that tells it. There what is remembered is held, so that only one of
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
@@ -27,8 +26,10 @@ from longwire.store.database import Database, Tx
 from longwire.store.notifications import Heard, Standing, State
 
 WATCH_EVERY_S = 1.0
-# A round through a large fleet takes a while; the next one waits so many times as long.
-REST_FACTOR = 50.0
+# A look takes a microsecond or two for each device. After a round through a large fleet the next
+# one waits so long for each that was looked at, which is about fifty times as much.
+REST_PER_DEVICE_S = 0.0001
+REST_PER_RULE_S = 0.01
 DEVICES_PER_STEP_MAX = 5_000
 TOLD_PER_STEP_MAX = 200
 
@@ -42,25 +43,29 @@ Wake = Callable[[Collection[int]], None]
 async def watch(database: Database, numbers: Numbers, wake: Wake) -> None:
     """Look, again and again, until cancelled."""
     while True:
-        began = time.monotonic()
+        rest_s = 0.0
         try:
-            await look_around(database, numbers, wake)
+            rest_s = await look_around(database, numbers, wake)
         except LongwireError:
             pass  # the database is away for now; the next round tries again
         except Exception:
             log.exception("what notifications watch could not be looked at")
-        await asyncio.sleep(max(WATCH_EVERY_S, (time.monotonic() - began) * REST_FACTOR))
+        await asyncio.sleep(max(WATCH_EVERY_S, rest_s))
 
 
-async def look_around(database: Database, numbers: Numbers, wake: Wake) -> None:
-    """One round through all that is watched."""
+async def look_around(database: Database, numbers: Numbers, wake: Wake) -> float:
+    """One round through all that is watched; how long to rest after that, in seconds."""
+    rest_s = 0.0
     for rule in await database.read(_watching):
+        rest_s += REST_PER_RULE_S
         after: int | None = 0
         while after is not None:
-            found, after = await database.read(partial(_step, rule=rule, after=after))
+            found, after, looked_at = await database.read(partial(_step, rule=rule, after=after))
+            rest_s += looked_at * REST_PER_DEVICE_S
             for start in range(0, len(found), TOLD_PER_STEP_MAX):
                 some = found[start : start + TOLD_PER_STEP_MAX]
                 wake(await database.write(partial(tell, rule=rule, only=some, numbers=numbers)))
+    return rest_s
 
 
 def _watching(tx: Tx) -> list[Rule]:
@@ -74,18 +79,18 @@ def _watching(tx: Tx) -> list[Rule]:
     ]
 
 
-def _step(tx: Tx, rule: Rule, after: int) -> tuple[list[int], int | None]:
-    """Of a piece of what a rule watches: whom there is news of, and where to go on."""
-    go_on = None
+def _step(tx: Tx, rule: Rule, after: int) -> tuple[list[int], int | None, int]:
+    """Of a piece of what a rule watches: whom there is news of, where to go on, how much it was."""
+    go_on, looked_at = None, 0
     if rule.reason == DEVICE_SILENT:
         before = tx.now - rule.params.silent_after * SECOND
-        heard, go_on = store.silent(
+        heard, go_on, looked_at = store.silent(
             tx, rule.number, rule.group_id, before, after, DEVICES_PER_STEP_MAX
         )
         signs = _silent(tx, rule, heard)
     else:
         signs = _failing(tx, rule, store.standings(tx, rule.number, rule.group_id))
-    return [sign.subject for sign in signs if _is_worth_telling(sign)], go_on
+    return [sign.subject for sign in signs if _is_worth_telling(sign)], go_on, looked_at
 
 
 def _is_worth_telling(sign: Sign) -> bool:

@@ -271,26 +271,26 @@ def heard(tx: Tx, number: int, group_id: str, only: Collection[int]) -> list[Hea
 
 def silent(
     tx: Tx, number: int, group_id: str, before: Moment, after: int, most: int
-) -> tuple[list[Heard], int | None]:
-    """Of some devices of a group those of which there may be news, and where to go on.
+) -> tuple[list[Heard], int | None, int]:
+    """Of some devices of a group those of which there may be news, where to go on, how many it was.
 
     They have not been heard of since `before`, or they have again.
     """
     values = {"notification": number, "home": schema.group_number(group_id)}
     last, looked_at = tx.hot(
         "select max(number), count(*) from (select number from device where group_id = :home"
-        " and number > :after order by number limit :most) some",
+        " and number > :after order by number limit :most) piece",
         {**values, "after": after, "most": most},
     )[0]
     if last is None:
-        return [], None
+        return [], None, 0
     rows = tx.hot(
         f"{_HEARD} and d.number > :after and d.number <= :last and case when {_HEARD_AT} <= :before"
         " then s.raised_at is null or not s.is_told else s.raised_at is not null end",
         {**values, "after": after, "last": last, "before": before},
     )
     found = [Heard(*row[:6], _state_of(row[6:])) for row in rows]  # type: ignore[call-arg]
-    return found, last if looked_at == most else None
+    return found, last if looked_at == most else None, looked_at
 
 
 class Standing(msgspec.Struct, frozen=True):

@@ -1,12 +1,14 @@
 """What is expected of devices: how far they have counted, and when to look for them."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from operator import itemgetter
 
 import msgspec
 import sqlalchemy as sa
 
 from longwire.clock import Moment
+from longwire.model import Count
 from longwire.store import schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
@@ -17,16 +19,10 @@ _table = schema.device_watch
 # --- numbers ---
 
 
-class Counted(msgspec.Struct, frozen=True):
-    """How far a device has counted; `missing` is a JSON list of pairs, or nothing."""
-
-    device_number: int
-    sequence: int | None
-    sequence_at: Moment | None
-    missing: str | None
+_MISSING = msgspec.json.Decoder(tuple[tuple[int, int], ...])
 
 
-def counted(tx: Tx, device_numbers: Collection[int]) -> dict[int, Counted]:
+def counted(tx: Tx, device_numbers: Collection[int]) -> dict[int, Count]:
     """How far some devices have counted, and nobody else's business until the write is over."""
     select = "select device_number, sequence, sequence_at, missing from device_watch where"
     if tx.is_postgres:
@@ -39,22 +35,33 @@ def counted(tx: Tx, device_numbers: Collection[int]) -> dict[int, Counted]:
             f"{select} device_number in (select value from json_each(:numbers))",
             {"numbers": json.dumps(list(device_numbers))},
         )
-    return {row[0]: Counted(*row) for row in rows}
+    return {
+        number: Count(sequence, at, _MISSING.decode(missing) if missing else ())
+        for number, sequence, at, missing in rows
+    }
 
 
-def count(tx: Tx, counts: Sequence[Counted]) -> None:
+def count(tx: Tx, counts: Mapping[int, Count]) -> None:
     """Keep how far devices have counted; sorted, so that processes do not deadlock."""
     insert_many(
         tx,
         _table,
         ("device_number", "sequence", "sequence_at", "missing"),
-        sorted(
-            (each.device_number, each.sequence, each.sequence_at, each.missing) for each in counts
-        ),
+        [
+            (number, counted.number, counted.at, _text(counted.missing))
+            for number, counted in sorted(counts.items(), key=_first)
+        ],
         "on conflict (device_number) do update set sequence = excluded.sequence,"
         " sequence_at = excluded.sequence_at, missing = excluded.missing",
         is_repeatable=True,
     )
+
+
+_first = itemgetter(0)
+
+
+def _text(missing: Sequence[tuple[int, int]]) -> str | None:
+    return msgspec.json.encode(missing).decode() if missing else None
 
 
 # --- silence ---

@@ -685,6 +685,7 @@ ODD = "must not contain spaces, backslashes or control characters"
         ("http:///hook", "must be a whole URL with http or https and a host"),
         ("https:example.com", "must be a whole URL with http or https and a host"),
         ("https://[::1/", "is not a URL"),
+        ("https://[]a@", "is not a URL"),
         ("https://example.com:99999/", "is not a URL"),
         ("https://example.com:0/", "must not have the port 0"),
         ("https://me:pw@example.com/", "must not contain a user name or password"),

@@ -420,13 +420,10 @@ def test_a_device_gets_its_messages_in_the_order_they_were_asked_for(
         world.restart()
         for downlink in asked:
             site.becomes(downlink, "sent")
-        assert [each.json["queueItem"]["data"] for each in receiver.requests] == [
-            "AA==",
-            "AQ==",
-            "Ag==",
-            "Aw==",
-            "BA==",
-        ]
+        requests = receiver.wait_for(5)
+        sent = [each.json["queueItem"]["data"] for each in requests]
+        assert sent == ["AA==", "AQ==", "Ag==", "Aw==", "BA=="]
+        assert requests[1].at - requests[0].at >= 0.3, "the second waits for the first's answer"
 
 
 @on_sqlite

@@ -170,6 +170,28 @@ def test_registrations_wait_for_an_api_and_are_sent_once_there_is_one(
         assert sorted(each.json["id"] for each in receiver.requests) == ["1", "2", "3", "88"]
 
 
+@on_sqlite
+def test_a_registration_outlasts_an_api_that_is_away_for_a_while_and_a_wrong_password(
+    make_world: Callable[..., World],
+) -> None:
+    with Receiver(401, CREATED) as receiver:
+        world = make_world(**api(receiver), token_lifetime_s=7 * 86_400)
+        fleet = Fleet(world)
+        device = fleet.creates("1")
+        wait_for(lambda: "401" in fleet.stands(device)["reason"])
+        named = world.settings
+        world.settings = replace(named, vendor_api_url="", vendor_api_login="")
+        world.restart()
+        while open_deliveries(world):
+            world.clock.let_pass(seconds=7_200)
+            wait_for(lambda: not has_something_due(world))
+        assert fleet.stands(device) == {"state": "pending", "reason": registrations.NOT_CONFIGURED}
+        world.settings = named
+        world.restart()
+        fleet.becomes(device, "registered")
+        assert len(receiver.requests) == 2
+
+
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 def test_several_processes_that_start_at_once_send_each_registration_once(
     make_world: Callable[..., World],
@@ -208,6 +230,14 @@ def test_nothing_is_sent_for_a_device_that_is_gone(make_world: Callable[..., Wor
 def open_deliveries(world: World) -> int:
     table = metadata.tables["delivery"]
     return world.read(lambda tx: len(tx.rows(table.select().where(table.c.state < 2))))
+
+
+def has_something_due(world: World) -> bool:
+    table = metadata.tables["delivery"]
+    is_open = table.c.state < 2
+    return world.read(
+        lambda tx: bool(tx.rows(table.select().where(is_open, table.c.due_at <= tx.now)))
+    )
 
 
 def test_many_devices_are_created_together_and_registered_one_by_one(

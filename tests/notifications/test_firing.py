@@ -10,7 +10,9 @@ import pytest
 from longwire import upkeep
 from longwire.clock import DAY, HOUR, SECOND
 from longwire.dates import date_text
+from longwire.notifications import sending
 from longwire.notifications.webpush import new_vapid_key
+from tests.delivery.receiver import Receiver
 from tests.notifications.stories import Alarm, alarmed, chirpstack_status, letters_of
 from tests.process import wait_for
 from tests.world import World, ok, record_of, refused
@@ -391,3 +393,27 @@ def test_what_a_batch_brings_is_told_in_the_order_it_came(world: World) -> None:
         world.clock.let_pass(seconds=61)
         alarm.event()
         assert alarm.letters(2)[1]["heldBack"] == 9
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_a_mistake_in_hearing_what_became_of_a_letter_holds_up_nobody_else(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stumbling(*about: Any) -> None:
+        raise ZeroDivisionError("a mistake")
+
+    monkeypatch.setattr(sending.Notifying, "ended", stumbling)
+    with alarmed(world, reason="opened") as alarm, Receiver() as receiver:
+        alarm.person.connector(alarm.group, receiver.url)
+        for number in range(3):
+            alarm.event("opened", message=f"{number}")
+            alarm.event("closed", message=f"{number}")
+        alarm.letters(3)
+        receiver.wait_for(6)
+        wait_for(lambda: states_of(world) == {2: 9}, 20)  # each was sent, and that is known
+        assert (len(receiver.requests), len(alarm.receiver.requests)) == (6, 3)
+
+
+def states_of(world: World) -> dict[int, int]:
+    found = world.read(lambda tx: tx.hot("select state, count(*) from delivery group by state", {}))
+    return dict(found)

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
+from msgspec.structs import replace
 
 from longwire.api.downlinks import Desk
 from longwire.api.instruments import Instruments
@@ -85,7 +86,6 @@ _MADE_OF: Mapping[str, tuple[int, type[RecordInput], frozenset[str]]] = {
 }
 _COUNTERS = {
     "vendor_uplink": "device_vendor_uplink",
-    "vendor_downlink": "device_vendor_downlink",
     "vendor_data": "vendor_data_message",
     "vendor_data_advanced": "vendor_data_advanced_message",
 }
@@ -213,7 +213,8 @@ class NetworkEndpoints:
         codec: Codec | None = memory.known(decoding.SHELF, found.type)
         if codec is None or codec.waits:
             return None
-        return _unit(actor, heard, found, arrived, self._decoded(codec, heard, found, arrived))
+        understood = self._decoded(codec, heard, found, arrived) if codec.exists else None
+        return _unit(actor, heard, found, arrived, understood)
 
     def _decoded(
         self, codec: Codec, heard: Heard, found: Found, arrived: Moment
@@ -366,7 +367,17 @@ def _read_lines(read: Read, request: Request, values: Mapping[str, Any]) -> list
             faults += _in_line(index, error)
     if faults:
         raise Nonsense(faults=faults)
-    return several
+    return _asking_once(several)
+
+
+def _asking_once(several: Sequence[Heard]) -> list[Heard]:
+    """The answer has room for one message to each device, so the last that asks for one gets it."""
+    keys = [devices.original_key(devices.VENDOR, heard.original_id) for heard in several]
+    last = {key: index for index, key in enumerate(keys) if several[index].wants_downlink}
+    return [
+        replace(heard, wants_downlink=last.get(key) == index)
+        for index, (key, heard) in enumerate(zip(keys, several, strict=True))
+    ]
 
 
 def _in_line(index: int, error: LongwireError) -> list[Fault]:

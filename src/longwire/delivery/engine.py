@@ -335,11 +335,24 @@ class Engine:
             turn = await self._database.write(
                 lambda tx: self._settle_and_claim(tx, tried, wanted, known, token)
             )
+        except LongwireError:
+            self._put_back(tried, wanted)
+            raise
+        except Exception:
+            # Should a purpose stumble over what it hears, the others must not wait for it for ever.
+            log.exception("the delivery engine stumbled; it settles without telling anybody")
+            self._put_back(tried, wanted)
+            await self._database.write(lambda tx: settle(tx, self._writer, tried, PURPOSES))
+            self._tried = self._tried[len(tried) :]
+            return
         except BaseException:
-            self._tried = tried + self._tried
-            self._wanted |= wanted
+            self._put_back(tried, wanted)
             raise
         self._apply(turn, token, began + LEASE_S)
+
+    def _put_back(self, tried: list[Tried], wanted: set[int]) -> None:
+        self._tried = tried + self._tried
+        self._wanted |= wanted
 
     def _settle_and_claim(
         self,
@@ -495,7 +508,8 @@ class Engine:
             self._tried += [Tried(held, outcome) for held in good]
             outlet.running -= 1
             self._awake.set()
-        if messages and was_probe and outlet.is_probing:
+        is_away = isinstance(outcome, Unreachable) and not outcome.is_final
+        if messages and was_probe and outlet.is_probing and is_away:
             # One look was enough: nobody is there for the others either.
             self._tried += [Tried(held, outcome) for held in outlet.waiting]
             outlet.waiting.clear()
@@ -607,7 +621,9 @@ def settle(tx: Tx, writer: int, tried: Sequence[Tried], purposes: Purposes = PUR
             store_connectors.note_success(tx, number)
         if failed:
             store_connectors.note_failure(tx, number, failed[-1].reason, len(failed))
-        purposes[owners[number].purpose].ended(tx, writer, owners[number], ended)
+        purpose = purposes.get(owners[number].purpose)
+        if purpose is not None:
+            purpose.ended(tx, writer, owners[number], ended)
 
 
 def _by_lease(tried: Sequence[Tried]) -> dict[tuple[int, int], list[Tried]]:

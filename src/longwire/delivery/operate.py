@@ -14,6 +14,12 @@ from longwire.store.database import Tx
 # Counters of commands stand beside those of any process; they add up.
 COMMAND_WRITER = 0
 
+# What has a life of its own beside its delivery is ended where that life is kept.
+TOLD_ELSEWHERE = {
+    "network": "a message to a device is taken back with DELETE /device/downlink",
+    "registration": "a registration ends when its device is deleted",
+}
+
 
 def retry(tx: Tx, message_id: str) -> None:
     """Make a message due now: one that waits, or one that failed and was kept."""
@@ -26,6 +32,10 @@ def retry(tx: Tx, message_id: str) -> None:
 def cancel(tx: Tx, message_id: str) -> None:
     """Give up on a message that waits."""
     connector, seq = _find(tx, message_id)
+    if connector.purpose in TOLD_ELSEWHERE:
+        raise Conflict(
+            f"{message_id} cannot be cancelled here: {TOLD_ELSEWHERE[connector.purpose]}."
+        )
     event = store.get(tx, connector.number, seq)
     if event is None or not store.cancel(tx, connector.number, seq):
         raise Conflict(f"{message_id} does not wait; only what waits can be cancelled.")

@@ -27,14 +27,11 @@ class Codec(Struct, frozen=True):
     kind: str = ""
     source: str = ""
 
+    waits: bool = False  # asking it takes time, so it must not be done on the event loop
+
     @property
     def exists(self) -> bool:
         return bool(self.kind)
-
-    @property
-    def waits(self) -> bool:
-        """Whether asking it takes time, so that it must not be done on the event loop."""
-        return waits(self.kind)
 
 
 SHELF = "codecs"
@@ -48,7 +45,7 @@ def _load(tx: Tx, type_name: str) -> Codec:
     found = store.get(tx, type_name)
     if found is None or found.decoder is None:
         return Codec()
-    return Codec(found.decoder, found.decoder_source or "")
+    return Codec(found.decoder, found.decoder_source or "", waits(found.decoder))
 
 
 class Understood(Struct, frozen=True):

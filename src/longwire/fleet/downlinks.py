@@ -101,7 +101,7 @@ def queue(tx: Tx, actor: Actor, dispatch: Dispatch, wish: Wish) -> Downlink:
     device = _addressed(tx, actor, wish.device_id, wish.group_id)
     _require_way(tx, device, dispatch)
     _require_fit(device, wish)
-    if store.waiting(tx, device.number) >= WAITING_MAX:
+    if store.waiting(tx, device.number, device.group_id) >= WAITING_MAX:
         raise Conflict(f"{WAITING_MAX} messages wait for this device already.")
     downlink = Downlink(
         id=new_id("dwn"),
@@ -290,14 +290,19 @@ def _told(tx: Tx, device_id: str, downlink: Downlink, beside: Mapping[str, objec
 
 def expire(tx: Tx, dispatch: Dispatch, most: int) -> int:
     """Let go of messages whose time is over; how many that were."""
+    overdue = store.overdue(tx, most)
+    # Before the messages themselves, as everybody does who changes them: no deadlocks.
+    devices = store_devices.reporting(tx, {each.device_id for each in overdue}) if overdue else {}
     gone = 0
-    for each in store.overdue(tx, most):
-        if not _stop(tx, each.network, each.downlink, "its time was over"):
-            continue  # it is being handed over; what comes of that decides
-        device = _device(tx, each.device_id)
-        if device is not None:
-            _moved(tx, dispatch, device, each.downlink, "expired", "its time was over")
+    for each in overdue:
+        device = devices.get(each.device_id)
+        downlink = device and store.get(tx, device.number, each.downlink_id)
+        if not device or not downlink or downlink.state != "queued":
+            continue  # somebody was faster
+        if _stop(tx, each.network, downlink, "its time was over"):
+            _moved(tx, dispatch, device, downlink, "expired", "its time was over")
             gone += 1
+        # Otherwise it is being handed over, and what comes of that decides.
     return gone
 
 

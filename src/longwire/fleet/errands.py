@@ -5,15 +5,18 @@ was taken back, is over, or belongs to a device that is gone is not sent, and a 
 as long as the request takes.
 """
 
+import asyncio
+import contextlib
 from collections.abc import Sequence
 from typing import Protocol
 from urllib.parse import quote
+from weakref import WeakValueDictionary
 
 import msgspec
 
 from longwire.clock import Moment
 from longwire.delivery import calls
-from longwire.delivery.calls import LATER_THAN_KEYS, Answer, Caller
+from longwire.delivery.calls import LATER, LATER_THAN_KEYS, Answer, Caller
 from longwire.delivery.destinations.base import (
     Delivered,
     Message,
@@ -39,6 +42,8 @@ from longwire.store.deliveries import Claimed
 
 WORDS_CHARACTERS_MAX = 200
 AWAY = Unreachable("the database was away")
+# Sooner than the engine, which takes whoever is late for a sign that nobody is there.
+TRY_TIMEOUT_S = 12.0
 
 
 class Remote(msgspec.Struct, frozen=True):
@@ -92,6 +97,11 @@ def shape(claimed: Claimed) -> Message:
     )
 
 
+def _in_order(endings: Sequence[Ending]) -> list[Ending]:
+    """As they were asked for, so that many new devices are locked in the order of their numbers."""
+    return sorted(endings, key=lambda ending: ending.claimed.seq)
+
+
 def _device_of(tx: Tx, claimed: Claimed) -> str | None:
     """The device that a delivery is about, also when whoever tried it is gone."""
     if claimed.device_id:
@@ -120,7 +130,7 @@ class Downlinks:
         return shape, _DownlinkSender(self._database, way)
 
     def ended(self, tx: Tx, writer: int, connector: Connector, endings: Sequence[Ending]) -> None:
-        for each in endings:
+        for each in _in_order(endings):
             device_id = _device_of(tx, each.claimed)
             if device_id is None:
                 continue
@@ -143,6 +153,8 @@ class _Errand(msgspec.Struct, frozen=True):
 class _Way(Protocol):
     """How one network is told."""
 
+    is_one_place: bool  # for all devices, so that what one message finds out holds for the others
+
     async def push(self, errand: _Errand, at: Moment) -> Outcome: ...
 
     async def close(self) -> None: ...
@@ -154,8 +166,21 @@ class _DownlinkSender:
     def __init__(self, database: Database, way: _Way) -> None:
         self._database = database
         self._way = way
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def send(self, parcel: Parcel) -> Outcome:
+        """Each device gets its messages one after the other, in the order they begin."""
+        turn = self._turns.setdefault(parcel.only.device_id, asyncio.Lock())
+        outcome: Outcome = Unreachable("did not answer in time")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(TRY_TIMEOUT_S), turn:
+                outcome = await self._bring(parcel)
+        if isinstance(outcome, Unreachable) and not self._way.is_one_place:
+            # Says nothing of where the messages to other devices go, so let them go there.
+            return Refused(outcome.reason, is_final=outcome.is_final)
+        return outcome
+
+    async def _bring(self, parcel: Parcel) -> Outcome:
         message = parcel.only
         try:
             found = await self._database.read(
@@ -202,6 +227,8 @@ def _errand(tx: Tx, device_id: str, downlink_id: str) -> _Errand | Outcome:
 class _ChirpStack:
     """Queues messages by the API that the operator has named."""
 
+    is_one_place = True
+
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
         self._caller = Caller(trusting())
@@ -215,8 +242,9 @@ class _ChirpStack:
         )
         if not isinstance(answer, Answer):
             return answer
-        name = answer.member("id") if answer.is_success else None
-        return calls.outcome(answer, at, later=LATER_THAN_KEYS, said=name or "")
+        # Its name for the message, which is kept; nothing else it may have answered is.
+        name = safe_words(answer.member("id"), ()) if answer.is_success else ""
+        return calls.outcome(answer, at, later=LATER_THAN_KEYS, said=name)
 
     async def close(self) -> None:
         await self._caller.close()
@@ -224,6 +252,8 @@ class _ChirpStack:
 
 class _TheThingsStack:
     """Pushes messages to where the network itself has told."""
+
+    is_one_place = False
 
     def __init__(self, egress: Egress) -> None:
         self._egress = egress
@@ -250,6 +280,8 @@ class _TheThingsStack:
 REGISTERED = "the network has taken it"
 KNOWN_BEFORE = "the network knew the device already"
 OF_SOMEBODY_ELSE = "the network knows the device already, and does not show it to this service"
+# The login is the operator's, who may mend it meanwhile. What it may not do concerns the device.
+LATER_THAN_LOGIN = LATER | {401}
 
 
 class Registrations:
@@ -263,12 +295,14 @@ class Registrations:
         return shape, _RegistrationSender(self._database, self._remote)
 
     def ended(self, tx: Tx, writer: int, connector: Connector, endings: Sequence[Ending]) -> None:
-        for each in endings:
+        for each in _in_order(endings):
             device_id = _device_of(tx, each.claimed)
             if device_id is None:
                 continue
             if each.end == "delivered":
                 registrations.settle(tx, device_id, "registered", each.answer or REGISTERED)
+            elif each.end == "failed" and each.reason == registrations.NOT_CONFIGURED:
+                registrations.lay_aside(tx, device_id)
             else:
                 state = "failed" if each.end == "failed" else "pending"
                 registrations.settle(tx, device_id, state, each.reason)
@@ -316,7 +350,7 @@ class _RegistrationSender:
         if answer.is_success:
             return Delivered(REGISTERED)
         words = safe_words(answer.member("message"), hidden)
-        return calls.outcome(answer, at, said=words)
+        return calls.outcome(answer, at, later=LATER_THAN_LOGIN, said=words)
 
     async def close(self) -> None:
         await self._caller.close()

@@ -117,11 +117,20 @@ def settle(tx: Tx, device_id: str, state: str, words: str) -> None:
     found = store.get(tx, device_id)
     if found is None or found.state == "registered":
         return
-    store.settle(tx, found.device_number, state, words)
+    # The device first, as whoever deletes it does: no deadlocks.
     if state == "registered":
         _inform(tx, found, state, answer=words)
     else:
         _inform(tx, found, state, reason=words)
+    store.settle(tx, found.device_number, state, words)
+
+
+def lay_aside(tx: Tx, device_id: str) -> None:
+    """There is nobody to send it to any more; it waits as if there had never been."""
+    found = store.get(tx, device_id)
+    if found is not None and found.state != "registered":
+        _inform(tx, found, "pending", reason=NOT_CONFIGURED)
+        store.lay_aside(tx, found.device_number)
 
 
 def _inform(tx: Tx, found: Registration, state: str, **words: str) -> None:

@@ -8,7 +8,7 @@ from longwire.clock import Moment
 from longwire.errors import BadInput
 
 Kind = Literal["data", "event", "geoloc", "telemetry"]
-Count = Literal["vendor_uplink", "vendor_data", "vendor_data_advanced", "vendor_downlink"]
+Count = Literal["vendor_uplink", "vendor_data", "vendor_data_advanced"]
 DownlinkState = Literal["sent", "acknowledged", "failed", "expired"]
 
 # What the data of a message is called in its record, whichever network it came through.

@@ -38,6 +38,9 @@ def values_of(media_type: str | None, raw: bytes, query: bytes) -> dict[str, Any
     if len(raw) > BODY_BYTES_MAX:
         raise Nonsense(f"The body may have at most {BODY_BYTES_MAX} bytes.")
     body = raw.removeprefix(b"\xef\xbb\xbf").strip()
+    plain = _plain_object(body)
+    if plain is not None:
+        return plain
     if body:
         values = _body_values(_bare(media_type), body)
     else:
@@ -53,9 +56,6 @@ def _bare(media_type: str | None) -> str:
 def _body_values(media_type: str, body: bytes) -> dict[str, Any]:
     # Templates of JSON are often sent as the network's default media type, which is that of a form.
     if body.startswith(b"{"):
-        plain = _plain_object(body)
-        if plain is not None:
-            return plain
         value = read_json(body)
         if isinstance(value, dict):
             return value
@@ -105,12 +105,12 @@ def _each_once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _plain_object(raw: bytes) -> dict[str, Any] | None:
-    """An object of plain values, read quickly; None for whatever needs a closer look.
+    """An object of plain values, without words for nothing; None if it needs a closer look.
 
     Without escapes a colon right after a quote follows a name. So if there are no other colons, as
     many names as colons mean that none is there twice.
     """
-    if raw.count(b"{") != 1 or b"[" in raw or b"\\" in raw:
+    if raw[:1] != b"{" or raw.count(b"{") != 1 or b"[" in raw or b"\\" in raw:
         return None
     colons = raw.count(b":")
     if raw.count(b'":') != colons:
@@ -121,8 +121,11 @@ def _plain_object(raw: bytes) -> dict[str, Any] | None:
         return None
     if not isinstance(found, dict) or len(found) != colons:
         return None
-    for value in found.values():
-        if type(value) is int and value > INTEGER_MAX:
+    for name, value in found.items():
+        if type(value) is str:
+            if _is_nothing(value):
+                found[name] = None
+        elif type(value) is int and value > INTEGER_MAX:
             return None
     return found
 

@@ -167,10 +167,11 @@ def _data(said: Mapping[str, Any]) -> Heard:
     needs = Needs()
     device, ts = _who_and_when(needs, said)
     position = _old_position(ts, said)
-    if "data" not in said and position is not None:
-        needs.settle()
-        return Heard(original_id=device, readings=(position,), sequence=_sequence(said))
-    needs.require("data" in said, "data")
+    if "data" not in said:
+        if position is not None:
+            needs.settle()
+            return Heard(original_id=device, readings=(position,), sequence=_sequence(said))
+        needs.require(False, "data")
     payload = needs.payload("data", said.get("data"), bytes_of_hex, readings.PAYLOAD_BYTES_MAX)
     needs.settle()
     return Heard(

@@ -63,9 +63,7 @@ class Reporting(msgspec.Struct, frozen=True, gc=False):
     updated_at: Moment = 0
 
 
-_REPORTING_OF = (
-    "select id, number, group_id, stay, name, type, tags, updated_at from device where"
-)
+_REPORTING_OF = "select id, number, group_id, stay, name, type, tags, updated_at from device where"
 _REPORTING = f"{_REPORTING_OF} id"
 
 
@@ -195,6 +193,9 @@ def transfer(tx: Tx, devices: Sequence[Device], group_id: str, by: str) -> None:
         .values(group_id=group_id, stay=_table.c.stay + 1, updated_at=tx.now, updated_by=by)
     )
     _forget_told(tx, numbers)
+    # Whoever has them now sends nothing to where a network of the last group has said.
+    link = schema.network_link
+    tx.change(sa.delete(link).where(link.c.device_number.in_(numbers)))
     _begin_stays(tx, devices, group_id)
     count(tx, devices[0].group_id, -len(devices))
     count(tx, group_id, len(devices))

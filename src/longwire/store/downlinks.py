@@ -37,10 +37,12 @@ def in_order(tx: Tx, number: int, group_id: str, request: PageRequest) -> Page[D
     return page(tx, statement, key, request, _downlink, ascending=False)
 
 
-def waiting(tx: Tx, number: int) -> int:
-    """How many wait for a device."""
+def waiting(tx: Tx, number: int, group_id: str) -> int:
+    """How many that a group has asked for wait for a device."""
     statement = sa.select(sa.func.count()).where(
-        _table.c.device_number == number, _table.c.state == "queued"
+        _table.c.device_number == number,
+        _table.c.group_id == group_id,
+        _table.c.state == "queued",
     )
     return int(tx.rows(statement)[0][0])
 
@@ -97,22 +99,21 @@ def given(tx: Tx, number: int, most: int) -> list[Downlink]:
 class Overdue(msgspec.Struct, frozen=True):
     """One whose time is over before it was sent."""
 
-    downlink: Downlink
+    downlink_id: str
     device_id: str
     network: str
 
 
 def overdue(tx: Tx, most: int) -> list[Overdue]:
-    """Those whose time is over; another process that looks meanwhile finds the others."""
+    """Those whose time is over. They are not locked: their devices come first."""
     statement = (
-        sa.select(*_COLUMNS, _device.c.id.label("owner"), _device.c.network)
+        sa.select(_table.c.id, _device.c.id, _device.c.network)
         .join(_device, _device.c.number == _table.c.device_number)
         .where(_table.c.state == "queued", _table.c.expires_at <= tx.now)
-        .order_by(_table.c.expires_at)
+        .order_by(_table.c.expires_at, _table.c.id)
         .limit(most)
-        .with_for_update(of=_table, skip_locked=True)
     )
-    return [Overdue(_downlink(row), row.owner, row.network) for row in tx.rows(statement)]
+    return [Overdue(*tuple(row)) for row in tx.rows(statement)]
 
 
 def is_any_overdue(tx: Tx) -> bool:

@@ -83,6 +83,12 @@ def settle(tx: Tx, number: int, state: str, answer: str) -> None:
     tx.change(sa.update(_table).where(_table.c.device_number == number).values(values))
 
 
+def lay_aside(tx: Tx, number: int) -> None:
+    """It is not on its way any more, and waits to be sent again."""
+    values = {"state": "pending", "seq": None, "updated_at": tx.now}
+    tx.change(sa.update(_table).where(_table.c.device_number == number).values(values))
+
+
 def inform(tx: Tx, number: int, information: str, by: str) -> None:
     """Show it to those who look at the device."""
     tx.change(

@@ -183,7 +183,7 @@ def url_problems(text: str, egress: Egress) -> Iterator[str]:
         return
     try:
         url = URL(text)
-    except ValueError:
+    except (ValueError, IndexError):  # the latter for a login without a host behind it
         yield "is not a URL"
         return
     host = url.raw_host
@@ -411,7 +411,7 @@ def wait_s(retry_after: str | None, at: Moment) -> int | None:
     return max(0, min(seconds, RETRY_AFTER_MAX_S))
 
 
-def after(error: Exception) -> Outcome:
+def after(error: Exception) -> Refused | Unreachable:
     """What became of a parcel when there was no answer, in our own words."""
     match error:
         case EgressDenied():

@@ -105,7 +105,9 @@ class Push:
                 return await self._to_browser(parcel, letter, target)
             return await self._to_firebase(parcel, letter, target)
         except Exception as error:
-            return after(error)
+            # Says nothing of where the other members' tokens lead, so it is not "unreachable".
+            failure = after(error)
+            return Refused(failure.reason, is_final=failure.is_final)
 
     async def close(self) -> None:
         session, self._session = self._session, None

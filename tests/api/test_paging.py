@@ -118,6 +118,7 @@ def paged_lists(world: World, ada: Person) -> list[PagedList]:
             lambda id_: ok(operator.delete("/notification", notificationId=id_, name=home)),
         ),
         events_of(world, operator, operator.group("forwarding", parent=home)),
+        downlinks_of(world, operator, home),
     ]
 
 
@@ -140,6 +141,21 @@ def records_of(person: Person, group: str, kind: str) -> PagedList:
         remove,
         key="timestamp",
     )
+
+
+def downlinks_of(world: World, person: Person, group: str) -> PagedList:
+    """What waits for a device of the vendor's network."""
+    device = person.device(group, network="vendor", originalId="A7")
+
+    def add(name: str) -> str:
+        message = {"deviceId": device, "payload": f"{int(name, 16):016x}"}
+        return str(ok(person.post("/device/downlink", message))["id"])
+
+    def remove(id_: str) -> None:
+        forget = "delete from downlink where id = :id returning id"
+        world.write(lambda tx: tx.hot(forget, {"id": id_}))
+
+    return PagedList("/device/downlinks", {"deviceId": device}, add, remove)
 
 
 def events_of(world: World, person: Person, group: str) -> PagedList:
@@ -346,7 +362,7 @@ def test_a_token_outlives_a_restart(world: World) -> None:
     world.restart()
     rest = ok(world.operator.get("/permission", nextToken=page["nextToken"]))
     ids = [each["id"] for each in page["items"] + rest["items"]]
-    assert len(ids) == len(set(ids)) == 25
+    assert len(ids) == len(set(ids)) == 26
     assert "nextToken" not in rest
 
 

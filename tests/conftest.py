@@ -28,6 +28,8 @@ TOLD_ON_SQLITE = {
     "test_permissions.py",
     "test_roles.py",
     "test_notifications.py",
+    "test_refusals.py",
+    "test_simulate.py",
 }
 ENGINES = ("sqlite", "postgresql")
 

@@ -5,6 +5,7 @@ that print take `--json`.
 """
 
 import asyncio
+import gc
 import importlib
 import json
 import os
@@ -41,8 +42,7 @@ from longwire.store import connectors as store_connectors
 from longwire.store import credentials as store_credentials
 from longwire.store import deliveries as store_deliveries
 from longwire.store import rights
-from longwire.store.database import Database, Tx
-from longwire.store.postgres import UnsafeServer
+from longwire.store.database import Database, Tx, UnsafeServer
 from longwire.store.records import KINDS
 from longwire.store.upgrade import FromTheFuture
 
@@ -111,7 +111,11 @@ def _load(config: Path | None, flags: dict[str, Any]) -> Settings:
 
 def _service() -> ModuleType:
     """The service itself, which takes long to load: only those wait for it who run it."""
-    return importlib.import_module("longwire.serve")
+    gc.disable()  # all that is made now is there to stay, so looking for garbage is in vain
+    try:
+        return importlib.import_module("longwire.serve")
+    finally:
+        gc.enable()
 
 
 @commands.command("serve")

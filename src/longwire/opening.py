@@ -4,11 +4,13 @@ Commands beside a running service need this, too, and wait until it is loaded. S
 the interface or the delivery of messages.
 """
 
+import importlib
 import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from longwire.clock import Clock
 from longwire.fleet import catalogue
@@ -19,7 +21,6 @@ from longwire.settings import Settings
 from longwire.store import instance, partitions, upgrade
 from longwire.store.database import Database, Tools, Tx
 from longwire.store.memory import Memory
-from longwire.store.postgres import Postgres
 from longwire.store.sqlite import SQLite
 
 HOW_TO_FILL = "Start `longwire serve` once, or run `longwire migrate`."
@@ -53,10 +54,12 @@ def open_database(
     key, keep_key = _key(settings)
     tools = Tools(clock, Keyring(key), Memory())
     if settings.database:
-        return (
-            Postgres(settings.database, tools, connections=settings.database_connections),
-            keep_key,
+        # Its driver takes long to load, and only those wait for it who need it.
+        engine: Any = importlib.import_module("longwire.store.postgres")
+        database: Database = engine.Postgres(
+            settings.database, tools, connections=settings.database_connections
         )
+        return database, keep_key
     settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
     return SQLite(settings.data / "longwire.db", tools, is_guest=is_guest), keep_key
 

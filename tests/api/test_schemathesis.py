@@ -33,7 +33,7 @@ CHECKS: list[CheckFunction] = [
     response_schema_conformance,
     negative_data_rejection,
 ]
-EXAMPLES = {"sqlite": 20, "postgresql": 5}
+EXAMPLES = {"sqlite": 12, "postgresql": 3}
 WRONG_BEFORE_IT_IS_READ = {413, 431}  # made-up texts can be too long for a body or a head
 DEVICES = 60  # enough for all that are moved and deleted on the way
 CONNECTORS = 30

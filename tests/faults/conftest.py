@@ -9,8 +9,8 @@ from longwire.settings import Settings
 from tests.faults.ledger import Start
 from tests.process import Service
 
-# Stories that take long, and differ little between the engines: one engine is told in the ordinary
-# suite, the other by `make soak`.
+# Stories that take long, and whose variants differ little: one is told in the ordinary suite, the
+# others by `make soak`.
 TOLD_ONCE = {
     "test_every_acknowledged_record_arrives_though_the_service_is_killed_again_and_again": "sqlite",
     "test_a_service_that_is_stopped_while_a_receiver_hangs_stops_and_its_messages_go_out_later": (
@@ -22,6 +22,8 @@ TOLD_ONCE = {
     "test_a_death_before_anything_was_sent_costs_a_try_and_no_message": "sqlite",
     "test_a_death_after_it_was_settled_sends_nothing_again": "sqlite",
     "test_several_that_deliver_from_one_database_send_each_message_once": "2-postgresql",
+    "test_a_death_after_the_message_was_sent_sends_it_again_under_the_same_id": "sqlite",
+    "test_a_disk_that_fails_to_flush_ends_the_service_and_loses_nothing_acknowledged": "30",
 }
 
 

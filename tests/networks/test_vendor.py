@@ -357,3 +357,40 @@ def test_no_message_breaks_it(kind, values):
     else:
         fits(found)
         assert vendor.read(kind, again) == found
+
+
+PLAIN = '{"device":"1FD48BE","time":1794731400,"data":"0a1B","seqNumber":16,"ack":false}'
+
+
+@pytest.mark.parametrize(
+    ("body", "is_plain"),
+    [
+        (PLAIN, True),
+        (PLAIN.replace(",", " , "), True),
+        (PLAIN.replace(',"ack":false', ""), True),
+        (PLAIN.replace(',"seqNumber":16', ""), True),
+        (PLAIN.replace("false", "true"), True),
+        (PLAIN.replace("16", '"16"'), False),
+        (PLAIN.replace("16", "-1"), False),
+        (PLAIN.replace("16", "1.5"), False),
+        (PLAIN.replace("1794731400", "1794731400000"), False),
+        (PLAIN.replace("1FD48BE", "null"), False),
+        (PLAIN.replace("1FD48BE", " 1FD48BE"), False),
+        (PLAIN.replace("0a1B", ""), False),
+        (PLAIN.replace("0a1B", "0a1"), False),
+        (PLAIN.replace("0a1B", "0a\\u0031B"), True),
+        (PLAIN.replace('"ack"', '"longPolling"'), False),
+        (PLAIN.replace('"ack":false', '"ack":false,"rssi":-120.5'), False),
+        (PLAIN.replace('"ack":false', '"seqNumber":16'), False),
+        (PLAIN.replace('"ack":false', '"ack":false,"ack":false'), False),
+        (PLAIN + "\n", True),
+        (PLAIN[:-1], False),
+        ("[]", False),
+        ("", False),
+    ],
+)
+def test_the_quick_way_reads_what_the_other_reads_or_leaves_it_alone(body, is_plain):
+    quick = vendor.read_plain(body.encode())
+    assert (quick is not None) == is_plain
+    if quick is not None:
+        assert quick == vendor.read("data", values_of("application/json", body.encode(), b""))

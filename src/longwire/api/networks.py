@@ -91,6 +91,8 @@ _COUNTERS = {
 }
 
 Read = Callable[[Request, Mapping[str, Any]], Heard]
+# The quick way for the most common body; None for one that it does not know.
+Plain = Callable[[bytes], Heard | None]
 
 
 class Arrivals:
@@ -190,18 +192,21 @@ class NetworkEndpoints:
             raise NotFound(faults=faults)
 
     def quick(
-        self, network: str, read: Read, request: Request, token: str, body: bytes
+        self, network: str, read: Read, plain: Plain, request: Request, token: str, body: bytes
     ) -> Unit | None:
         """A message of a known network about a known device, if there is nothing to wait for."""
         memory = self._database.tools.memory
         actor: Actor | None = memory.known("networks", token)
         if actor is None or PUSH in request.headers:
             return None
-        media_type = request.headers.get(b"content-type", b"").decode("latin-1")
-        values = values_of(media_type, body, request.query_string)
-        if vendor.BATCH in values:
-            return None
-        heard = read(request, values)
+        media_type = request.headers.get(b"content-type", b"")
+        is_plain = media_type == b"application/json" and not request.query_string
+        heard = plain(body) if is_plain else None
+        if heard is None:
+            values = values_of(media_type.decode("latin-1"), body, request.query_string)
+            if vendor.BATCH in values:
+                return None
+            heard = read(request, values)
         if heard.wants_downlink or heard.downlink is not None or heard.mark is not None:
             return None
         found: Found | None = memory.known("heard", (actor.group_id, network, heard.original_id))
@@ -288,6 +293,7 @@ class NetworkEndpoints:
             summary: str,
             example: Mapping[str, Any],
             parameters: Sequence[dict[str, Any]] = (),
+            plain: Plain = _never_plain,
         ) -> PlainRoute:
             handler: Callable[[Request, bytes], Awaitable[Response]] = partial(
                 self.take, network, read
@@ -296,7 +302,7 @@ class NetworkEndpoints:
                 method="POST",
                 path=path,
                 handler=handler,
-                quick=partial(self.quick, network, read),
+                quick=partial(self.quick, network, read, plain),
                 stored=STORED,
                 needs=GROUP_TOKEN,
                 rule=_RULE,
@@ -312,6 +318,7 @@ class NetworkEndpoints:
                     partial(_read_vendor, kind),
                     f"Take a message of the vendor's network: {kind}",
                     example,
+                    plain=vendor.read_plain if kind == "data" else _never_plain,
                 )
                 for kind, example in _VENDOR.items()
             ),
@@ -340,6 +347,10 @@ class NetworkEndpoints:
                 _TTN,
             ),
         ]
+
+
+def _never_plain(body: bytes) -> None:
+    return None
 
 
 def _read_vendor(kind: str, request: Request, values: Mapping[str, Any]) -> Heard:

@@ -7,14 +7,17 @@ is not known here is kept: in a data message it was decoded out of the payload b
 
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from longwire.clock import Moment
+from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType, json
+
+from longwire.clock import SECOND, Moment
 from longwire.errors import Fault
 from longwire.networks import readings
 from longwire.networks.base import (
     DECODED,
     SEQUENCE,
+    Count,
     DownlinkNews,
     DownlinkState,
     Heard,
@@ -22,6 +25,7 @@ from longwire.networks.base import (
     Reading,
 )
 from longwire.networks.bodies import (
+    INTEGER_MAX,
     Needs,
     boolean_of,
     bytes_of_hex,
@@ -161,6 +165,7 @@ _UPLINK = (
     *("rssi", "snr", "avgSnr", "station", "lat", "lng", "radius", "geolocSource", "type"),
 )
 _FRAME_AND_UPLINK = frozenset(_FRAME + _UPLINK)
+_DATA_COUNTS: tuple[Count, ...] = ("vendor_uplink", "vendor_data")
 
 
 def _data(said: Mapping[str, Any]) -> Heard:
@@ -182,8 +187,45 @@ def _data(said: Mapping[str, Any]) -> Heard:
         ),
         sequence=_sequence(said),
         payload=payload,
-        counts=("vendor_uplink", "vendor_data"),
+        counts=_DATA_COUNTS,
         wants_downlink=said.get("ack") is True or said.get("longPolling") is True,
+    )
+
+
+class _Plain(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", gc=False):
+    """A data callback as most templates have it: values of their own types, and nothing else."""
+
+    device: Annotated[str, Meta(pattern="^[0-9A-Fa-f]{1,16}$")]
+    time: Annotated[int, Meta(ge=0, lt=10**10)]  # in seconds
+    data: Annotated[str, Meta(pattern="^(?:[0-9A-Fa-f]{2})+$", max_length=256)]
+    seq_number: Annotated[int, Meta(ge=0, le=INTEGER_MAX)] | UnsetType = UNSET
+    ack: bool | UnsetType = UNSET
+
+
+_plain = json.Decoder(_Plain)
+
+
+def read_plain(body: bytes) -> Heard | None:
+    """What a data callback says, the quick way; None if it needs a closer look."""
+    try:
+        said = _plain.decode(body)
+    except (MsgspecError, UnicodeDecodeError):
+        return None
+    told: dict[str, Any] = {}
+    if said.seq_number is not UNSET:
+        told[SEQUENCE] = said.seq_number
+    if said.ack is not UNSET:
+        told["ack"] = said.ack
+    if body.count(b":") != 3 + len(told):
+        return None  # something is said twice
+    payload = bytes.fromhex(said.data)
+    return Heard(
+        original_id=said.device,
+        readings=(Reading("data", said.time * SECOND, {"data": told, "raw": payload.hex()}),),
+        sequence=told.get(SEQUENCE),
+        payload=payload,
+        counts=_DATA_COUNTS,
+        wants_downlink=said.ack is True,
     )
 
 

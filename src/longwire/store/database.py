@@ -161,6 +161,10 @@ def _for_psycopg(sql: str) -> str:
 Work = Callable[[Tx], T]
 
 
+class UnsafeServer(Exception):
+    """The server was told not to flush what it confirms."""
+
+
 @dataclass(frozen=True, slots=True)
 class Tools:
     """What an engine hands to every transaction."""

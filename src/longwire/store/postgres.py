@@ -15,7 +15,7 @@ import sqlalchemy as sa
 import structlog
 
 from longwire.errors import BadInput, Conflict, OutcomeUnknown, Unavailable
-from longwire.store.database import Tools, Tx, Work
+from longwire.store.database import Tools, Tx, UnsafeServer, Work
 from longwire.store.lanes import Job, Lane, RunJobs
 
 T = TypeVar("T")
@@ -36,10 +36,6 @@ SESSION = {
 AWAY = (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction, sa.exc.TimeoutError)
 
 log = structlog.get_logger()
-
-
-class UnsafeServer(Exception):
-    """The server was told not to flush what it confirms."""
 
 
 class Postgres:

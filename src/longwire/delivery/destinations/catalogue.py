@@ -1,19 +1,35 @@
 """The kinds of destinations there are, and what they want to be told."""
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 from longwire.delivery.destinations import parameters
-from longwire.delivery.destinations.amqp import Amqp
 from longwire.delivery.destinations.base import Destination, Params
-from longwire.delivery.destinations.http import Http
-from longwire.delivery.destinations.kafka import Kafka
-from longwire.delivery.destinations.mqtt import Mqtt
-from longwire.delivery.destinations.nats import Nats
 
-TYPES: Mapping[str, type[Destination]] = {
-    each.type: cast(type[Destination], each) for each in (Http, Mqtt, Nats, Amqp, Kafka)
-}
+# A type's name is that of its module as well.
+_CLASSES = {"http": "Http", "mqtt": "Mqtt", "nats": "Nats", "amqp": "Amqp", "kafka": "Kafka"}
+
+
+class _Types(Mapping[str, type[Destination]]):
+    """Each is loaded when it is first asked for: clients take long to load, and few are needed."""
+
+    def __getitem__(self, name: str) -> type[Destination]:
+        class_name = _CLASSES[name]
+        module = importlib.import_module(f"longwire.delivery.destinations.{name}")
+        return cast(type[Destination], getattr(module, class_name))
+
+    def __contains__(self, name: object) -> bool:
+        return name in _CLASSES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_CLASSES)
+
+    def __len__(self) -> int:
+        return len(_CLASSES)
+
+
+TYPES: Mapping[str, type[Destination]] = _Types()
 
 
 def expected_parameters(name: str) -> str:

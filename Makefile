@@ -5,7 +5,7 @@
 
 PYTHON ?= python3
 ARGS ?=
-PYTEST_ARGS ?= -n 3 --dist loadscope
+PYTEST_ARGS ?= -n 4 --dist loadscope
 LOCK_ARGS ?=
 
 BIN := .venv/bin

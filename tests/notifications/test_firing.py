@@ -332,6 +332,14 @@ def test_a_test_is_sent_at_once_whatever_schedule_and_throttle_say(world: World)
         alarm.change(enabled=False)
         refused(alarm.person.post("/notification/test", alarm.name), 409)
         assert alarm.queued == 2
+        # A device that has moved on is not called by its name any more.
+        alarm.change(enabled=True, deviceId=alarm.device)
+        ok(alarm.person.post("/notification/test", alarm.name))
+        there = {"groupId": alarm.group, "toGroupId": alarm.person.group()}
+        ok(alarm.person.put("/device/transfer", {"deviceId": alarm.device, **there}))
+        ok(alarm.person.post("/notification/test", alarm.name))
+        subjects = [each["subject"] for each in alarm.letters(4)[2:]]
+        assert subjects[0] != "test" and subjects[1] == "test"
 
 
 def test_each_member_who_may_see_it_gets_a_push_on_each_phone(

@@ -1,6 +1,7 @@
 """Push messages: to a browser that can read them, and to a stand-in for Firebase."""
 
 import json
+import time
 
 import msgspec
 import pytest
@@ -9,7 +10,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from longwire.clock import SECOND
 from longwire.delivery.destinations.base import Delivered, Refused, Unreachable
 from longwire.delivery.egress import Egress
+from longwire.delivery.engine import SEND_TIMEOUT_S
 from longwire.notifications import webpush
+from longwire.notifications.types import push
 from longwire.notifications.types.base import TOKEN_IS_DEAD, Letter, Office, PushTarget
 from longwire.notifications.types.push import (
     NO_FCM,
@@ -19,7 +22,7 @@ from longwire.notifications.types.push import (
     PushParams,
 )
 from longwire.notifications.webpush import Vapid, unpadded
-from tests.delivery.receiver import Answer, Receiver
+from tests.delivery.receiver import HANG, Answer, Receiver
 from tests.notifications.letters import NOON, means, parcel, sent
 from tests.notifications.standins import Browser, Firebase, claims_of_vapid, fcm_error
 
@@ -112,6 +115,16 @@ def test_a_push_service_is_waited_for_as_long_as_it_asks():
     assert outcome == Refused("the push service answered with status 429", retry_after_s=77)
 
 
+def test_a_push_service_that_hangs_does_not_speak_for_those_of_other_members(monkeypatch):
+    assert push.TIMEOUT_S < SEND_TIMEOUT_S, "or the engine takes the service for unreachable"
+    monkeypatch.setattr(push, "TIMEOUT_S", 0.2)
+    began = time.monotonic()
+    with Receiver(HANG) as receiver:
+        (outcome,) = pushed(WEBPUSH, Browser(receiver.url).token, parcel(to="d1"))
+    assert outcome == Refused("did not answer in time")
+    assert time.monotonic() - began < 10
+
+
 @pytest.mark.parametrize(
     "token",
     [
@@ -183,9 +196,9 @@ def test_access_that_is_not_granted_or_taken_back_is_asked_for_again():
     with Receiver() as receiver:
         firebase = Firebase(receiver)
         office = Office(fcm_account=firebase.account, fcm_url=firebase.url)
-        push = Push(PushParams(), means(office, {"d1": PushTarget("fcm", "token-1")}))
-        push._access_token, push._is_good_until = "revoked", NOON + SECOND
-        outcomes = sent(push, parcel(to="d1"), parcel(to="d1"))
+        sender = Push(PushParams(), means(office, {"d1": PushTarget("fcm", "token-1")}))
+        sender._access_token, sender._is_good_until = "revoked", NOON + SECOND
+        outcomes = sent(sender, parcel(to="d1"), parcel(to="d1"))
         assert outcomes == [Refused("the push service answered with status 401"), Delivered()]
         receiver.answer(Answer(400, body=b'{"error":"invalid_grant"}'))
         assert pushed(office, "token-1", parcel(to="d1")) == [

@@ -54,6 +54,43 @@ def test_an_event_reaches_every_address_once_although_the_server_was_away(make_w
         assert "did not take the address (550)" in shown["error"]["message"]
 
 
+def test_what_waits_goes_to_nobody_whom_it_is_not_for_any_more(make_world):
+    """An address that was taken out, a member who left, a type that was changed."""
+    with MailServer() as server, Receiver(503) as push_service:
+        vapid = {"vapid_key": webpush.new_vapid_key(), "vapid_contact": "mailto:ops@example.com"}
+        world = make_world(**server.settings(), **vapid)
+        ada, bob = world.person("ada"), world.person("bob")
+        group = ada.group()
+        device = ada.device(group)
+        ada.invite(bob, group, VIEWER)
+        invitation = (SUCCEEDED, 1)
+        wait_for_tries(world, [invitation])
+        server.replies["RCPT"] = ["450 greylisted", "450 greylisted"]
+        ok(bob.put("/user/vendorToken", {"token": Browser(push_service.url).token}))
+        to = ["ada@example.com", "bob@example.com"]
+        email = ok(ada.post("/notification", notification(group, "email", to=to)))
+        phones = ok(ada.post("/notification", notification(group, "push")))
+        ada.reports(device, "event", type="flood")
+        wait_for_tries(world, [invitation] + [(QUEUED, 1)] * 3)
+        fewer = {"groupId": group, "params": json.dumps({"to": ["ADA@example.com"]})}
+        ok(ada.put("/notification", {**fewer, "notificationId": email["id"]}))
+        ok(ada.delete("/group/user", groupId=group, userId=bob.id))
+        world.clock.let_pass(seconds=60)
+        wait_for_tries(world, [invitation, (SUCCEEDED, 2), (FAILED, 2), (FAILED, 2)])
+        assert [mail.to[0] for mail in server.mails[1:]] == ["ada@example.com"]
+        assert len(push_service.requests) == 1
+        shown = ok(ada.get("/notification", notificationId=phones["id"]))
+        assert "nobody who may see this" in shown["error"]["message"]
+
+        server.replies["RCPT"] = ["450 greylisted"]
+        ada.reports(device, "event", type="fire")
+        wait_for_tries(world, [invitation, (SUCCEEDED, 2), (FAILED, 2), (FAILED, 2), (QUEUED, 1)])
+        other = {"groupId": group, "type": "push", "params": "{}"}
+        ok(ada.put("/notification", {**other, "notificationId": email["id"]}))
+        world.clock.let_pass(seconds=60)
+        wait_for_tries(world, [invitation, (SUCCEEDED, 2)] + [(FAILED, 2)] * 3)
+
+
 def test_what_the_operator_has_not_set_up_is_refused_when_saved(make_world):
     world = make_world()
     ada = world.person("ada")

@@ -72,8 +72,17 @@ def test_a_device_that_never_spoke_is_silent_since_it_was_made(world: World) -> 
     params = {"silentAfter": 600, "throttle": 3_600, "when": "message.deviceType == 'tracker'"}
     with alarmed(world, reason="deviceSilent", params=params, device={"type": "tracker"}) as alarm:
         alarm.person.device(alarm.group)  # not a tracker
+        broken = Alarm(
+            alarm.person,
+            alarm.receiver,
+            group=alarm.group,
+            reason="deviceSilent",
+            params={"silentAfter": 600, "when": "message.celsius > 1.0"},
+        )
         world.clock.let_pass(seconds=601)
         alarm.wait_for(1)
+        wait_for(lambda: "error" in broken.shown, 10)
+        assert "message.celsius" in broken.shown["error"]["message"]
         alarm.event()
         alarm.wait_for(2)
         # Silent again too soon: told when the throttle lets it, if it is still silent then.

@@ -122,10 +122,13 @@ class _Members:
         return tokens
 
     def _find(self, group_id: str) -> list[str]:
-        """Of those members only who could read the notification, too."""
         return [
             digest.hex()
             for user_id, digest in store_users.push_tokens_in(self._tx, group_id)
-            if "notification.read"
-            in access.permissions_in(self._tx, Actor("user", user_id), group_id)
+            if may_hear(self._tx, user_id, group_id)
         ]
+
+
+def may_hear(tx: Tx, user_id: str, group_id: str) -> bool:
+    """Whether somebody could read the notifications of a group, too."""
+    return "notification.read" in access.permissions_in(tx, Actor("user", user_id), group_id)

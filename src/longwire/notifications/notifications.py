@@ -305,6 +305,8 @@ def test(tx: Tx, actor: Actor, group_id: str, notification_id: str, numbers: Num
     rule = rule_of(tx, notification)
     about = notification.device_id or TEST
     known = store_devices.reporting(tx, [about]).get(about)
+    if known is not None and known.group_id != group_id:
+        known = None  # it has moved on, and what it is called now is not for those it left
     message = {
         "kind": TEST,
         "deviceId": about,

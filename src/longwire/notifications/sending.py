@@ -1,6 +1,7 @@
 """The purpose of deliveries that are letters: how they leave, and who hears what became of them."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
@@ -10,6 +11,7 @@ from longwire.delivery.purposes import Ending, Shape
 from longwire.identity import users
 from longwire.ids import delivery_id
 from longwire.model import SYSTEM, Connector, Notification
+from longwire.notifications.firing import may_hear
 from longwire.notifications.rules import open_params
 from longwire.notifications.types import catalogue
 from longwire.notifications.types.base import (
@@ -26,6 +28,8 @@ from longwire.store import users as store_users
 from longwire.store.database import Database, Tx
 from longwire.store.deliveries import Claimed
 
+NOT_FOR_THEM = "the notification was changed, and is not for this recipient any more"
+
 
 class Notifying:
     """Notifications: letters to people."""
@@ -36,24 +40,27 @@ class Notifying:
 
     def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[Shape, Sender]:
         params = open_params(tx, Notification(connector))
-        means = Means(egress, self._office, self._find_token)
+        means = Means(egress, self._office, partial(self._find_token, connector.group_id))
+        way = catalogue.TYPES[connector.type]
 
         def shape(claimed: Claimed) -> Message | Refused:
-            return enclosed(
+            message = enclosed(
                 delivery_id(claimed.connector_number, claimed.seq),
                 connector.group_id,
                 claimed.device_id,
                 claimed.body,
                 claimed.context,
             )
+            # Whom it was for when it fired, and whom it is for now, may differ.
+            recipients = way.recipients(params, lambda: [message.to])
+            if message.to.lower() not in {each.lower() for each in recipients}:
+                return Refused(NOT_FOR_THEM, is_final=True)
+            return message
 
-        return shape, catalogue.TYPES[connector.type](params, means)
+        return shape, way(params, means)
 
-    async def _find_token(self, digest: str) -> PushTarget | None:
-        found = await self._database.read(
-            lambda tx: users.usable_push_token(tx, bytes.fromhex(digest))
-        )
-        return PushTarget(found.push.type, found.token) if found is not None else None
+    async def _find_token(self, group_id: str, digest: str) -> PushTarget | None:
+        return await self._database.read(partial(_token, group_id=group_id, digest=digest))
 
     def ended(self, tx: Tx, writer: int, connector: Connector, endings: Sequence[Ending]) -> None:
         """Keep when something was taken last, and let go of push tokens that lead nowhere.
@@ -73,3 +80,14 @@ class Notifying:
             audit.note(
                 tx, SYSTEM, "pushToken.disable", push.created_by, group_id=connector.group_id
             )
+
+
+def _token(tx: Tx, group_id: str, digest: str) -> PushTarget | None:
+    """A push token, as long as whoever has it now may hear of the group."""
+    try:
+        found = users.usable_push_token(tx, bytes.fromhex(digest))
+    except ValueError:
+        return None  # no token: the notification was of another type when it fired
+    if found is None or not may_hear(tx, found.push.created_by, group_id):
+        return None
+    return PushTarget(found.push.type, found.token)

@@ -60,7 +60,10 @@ async def look_around(database: Database, numbers: Numbers, wake: Wake) -> float
         rest_s += REST_PER_RULE_S
         after: int | None = 0
         while after is not None:
-            found, after, looked_at = await database.read(partial(_step, rule=rule, after=after))
+            step = await database.read(partial(_step, rule=rule, after=after))
+            found, refusal, after, looked_at = step
+            if refusal:
+                await database.write(partial(_show, number=rule.number, reason=refusal))
             rest_s += looked_at * REST_PER_DEVICE_S
             for start in range(0, len(found), TOLD_PER_STEP_MAX):
                 some = found[start : start + TOLD_PER_STEP_MAX]
@@ -79,8 +82,11 @@ def _watching(tx: Tx) -> list[Rule]:
     ]
 
 
-def _step(tx: Tx, rule: Rule, after: int) -> tuple[list[int], int | None, int]:
-    """Of a piece of what a rule watches: whom there is news of, where to go on, how much it was."""
+def _step(tx: Tx, rule: Rule, after: int) -> tuple[list[int], str, int | None, int]:
+    """Of a piece of what a rule watches: whom there is news of, where to go on, how much it was.
+
+    And why `when` could not be evaluated, if so.
+    """
     go_on, looked_at = None, 0
     if rule.reason == DEVICE_SILENT:
         before = tx.now - rule.params.silent_after * SECOND
@@ -90,13 +96,22 @@ def _step(tx: Tx, rule: Rule, after: int) -> tuple[list[int], int | None, int]:
         signs = _silent(tx, rule, heard)
     else:
         signs = _failing(tx, rule, store.standings(tx, rule.number, rule.group_id))
-    return [sign.subject for sign in signs if _is_worth_telling(sign)], go_on, looked_at
+    refusals: dict[int, str] = {}
+    found = [sign.subject for sign in signs if _is_worth_telling(sign, refusals)]
+    return found, refusals.get(rule.number, ""), go_on, looked_at
 
 
-def _is_worth_telling(sign: Sign) -> bool:
+def _is_worth_telling(sign: Sign, refusals: dict[int, str]) -> bool:
     manner = sign.rule.manner
     begins = manner is not None and manner.tells_begin and sign.holds
-    return not begins or wants(sign.rule, sign.message, {})
+    return not begins or wants(sign.rule, sign.message, refusals)
+
+
+def _show(tx: Tx, number: int, reason: str) -> None:
+    """Show why `when` could not be evaluated; not again with every look."""
+    known = store_connectors.by_number(tx, [number]).get(number)
+    if known is not None and reason not in (known.error_message or ""):
+        store_connectors.note_filter_error(tx, number, reason)
 
 
 def tell(tx: Tx, rule: Rule, only: Collection[int], numbers: Numbers) -> set[int]:
@@ -104,7 +119,7 @@ def tell(tx: Tx, rule: Rule, only: Collection[int], numbers: Numbers) -> set[int
     rights.look(tx)  # somebody may have disabled it elsewhere a moment ago
     rules = rules_for(tx, rule.group_id)
     current = rules.by_number.get(rule.number) if rules is not None else None
-    if current is None or current.reason != rule.reason:
+    if current is None or current.reason != rule.reason or not current.is_open(tx.now):
         return set()
     if current.reason == DEVICE_SILENT:
         heard = store.heard(tx, rule.number, rule.group_id, only)

@@ -54,7 +54,7 @@ class Means:
 
     egress: Egress
     office: Office
-    # By the digest in hex that a delivery carries; None once nobody has registered it any more.
+    # By the digest in hex that a delivery carries; None once nobody who may hear has it any more.
     find_token: Callable[[str], Awaitable[PushTarget | None]]
 
 

@@ -157,7 +157,7 @@ def mail_of(parcel: Parcel, letter: Letter, sender: str) -> EmailMessage:
     mail = EmailMessage(policy=SMTP_POLICY)
     mail["From"] = Address(name, *_parts(address))
     mail["To"] = Address("", *_parts(parcel.only.to))
-    mail["Subject"] = texts.one_line(letter.subject) or letter.reason
+    mail["Subject"] = texts.one_line(letter.subject) or texts.one_line(letter.reason)
     mail["Date"] = format_datetime(datetime.fromtimestamp(parcel.at // SECOND, UTC))
     mail["Message-ID"] = f"<{parcel.only.id}@{domain}>"
     mail["Auto-Submitted"] = "auto-generated"

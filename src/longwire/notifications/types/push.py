@@ -40,6 +40,8 @@ from longwire.notifications.types.base import (
 # What both networks carry, with room for what they add.
 PAYLOAD_BYTES_MAX = 3_000
 TIME_TO_LIVE_S = 86_400
+# Less than whoever calls allows: what hangs for one member must not pass for all of them.
+TIMEOUT_S = 12.0
 FCM_SCOPE = "https://www.googleapis.com/auth/firebase.messaging"
 FCM_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 GRANT_LASTS_S = 3_600
@@ -49,6 +51,7 @@ SPARE_S = 60
 NOT_SET_UP = "there is nothing to push with; the operator sets vapid_key or fcm_account"
 NO_WEBPUSH = "there is no key for Web Push any more; the operator sets vapid_key"
 NO_FCM = "there is no account for Firebase Cloud Messaging; the operator sets fcm_account"
+NOBODYS = "nobody who may see this has the push token registered any more"
 DEAD = Refused(TOKEN_IS_DEAD, is_final=True)
 
 
@@ -98,12 +101,13 @@ class Push:
     async def send(self, parcel: Parcel) -> Outcome:
         target = await self._means.find_token(parcel.only.to)
         if target is None:
-            return Refused("the push token is not registered any more", is_final=True)
+            return Refused(NOBODYS, is_final=True)
         letter = letter_in(parcel)
         try:
-            if target.type == "webpush":
-                return await self._to_browser(parcel, letter, target)
-            return await self._to_firebase(parcel, letter, target)
+            async with asyncio.timeout(TIMEOUT_S):
+                if target.type == "webpush":
+                    return await self._to_browser(parcel, letter, target)
+                return await self._to_firebase(parcel, letter, target)
         except Exception as error:
             # Says nothing of where the other members' tokens lead, so it is not "unreachable".
             failure = after(error)

@@ -5,7 +5,7 @@
 
 PYTHON ?= python3
 ARGS ?=
-PYTEST_ARGS ?= -n 4 --dist loadscope
+PYTEST_ARGS ?= -n 4 --dist worksteal
 LOCK_ARGS ?=
 
 BIN := .venv/bin

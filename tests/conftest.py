@@ -30,6 +30,7 @@ TOLD_ON_SQLITE = {
     "test_notifications.py",
     "test_refusals.py",
     "test_simulate.py",
+    "test_isolation.py",
 }
 ENGINES = ("sqlite", "postgresql")
 

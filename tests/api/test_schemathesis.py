@@ -33,7 +33,7 @@ CHECKS: list[CheckFunction] = [
     response_schema_conformance,
     negative_data_rejection,
 ]
-EXAMPLES = {"sqlite": 12, "postgresql": 3}
+EXAMPLES = {"sqlite": 18, "postgresql": 3}
 WRONG_BEFORE_IT_IS_READ = {413, 431}  # made-up texts can be too long for a body or a head
 DEVICES = 60  # enough for all that are moved and deleted on the way
 CONNECTORS = 30
@@ -126,7 +126,8 @@ def inhabited(world: World) -> Known:
         "network": ["mqtt"],
         "originalDevicesIds": [[f"new {number}"] for number in range(99)],
         "input": [{**alike, "name": "buoy", "network": "vendor", "originalId": "7"}],
-        "vendor": [told],
+        # One, or a list of them where many are registered at once.
+        "vendor": [*[told] * 4, *([{**told, "id": f"{number}"}] for number in range(50, 56))],
         # Right for every kind: what a kind does not know it does not look at.
         "items": [[{**record_of(device), "type": "opened"}] for device in devices],
         "timestamp": [NOON],

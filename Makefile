@@ -29,7 +29,7 @@ run: .venv/.run-installed ## Start the service, for trying things out
 	@echo 'Starting longwire; for trying things out, it may connect to receivers on this machine (loopback).'
 	@exec $(BIN)/longwire serve --egress-allow 127.0.0.0/8,::1/128 $(ARGS)
 
-test: lint ## Check everything: lint, format, types, then the tests on both engines
+test: lint ## Check everything: lint, format, types, then the tests, most of them on both engines
 	$(BIN)/python -m pytest -m "not soak" $(PYTEST_ARGS)
 
 lint: .venv/.dev-installed ## Check lint, format and types without changing a file

@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from longwire.api.groups import GroupPage
+from longwire.api.paging import page_of_names
 from longwire.api.records import DeviceId, period
 from longwire.api.routes import ANY_TOKEN, Call, Route
 from longwire.api.wire import (
@@ -30,7 +31,6 @@ from longwire.delivery.destinations import catalogue
 from longwire.delivery.destinations.base import Params
 from longwire.errors import missing
 from longwire.ids import delivery_id
-from longwire.model import Page
 from longwire.model import Replay as ReplayValue
 from longwire.store import deliveries
 from longwire.store.deliveries import Event
@@ -536,15 +536,9 @@ def show_connector_type(call: Call, query: ConnectorTypeQuery) -> ConnectorType:
 
 def list_connector_types(call: Call, query: Paged) -> ConnectorTypeConnection:
     """List the connector types."""
-    request = call.pages.open(query)
-    names = sorted(catalogue.TYPES)
-    if request.after is not None:
-        names = [name for name in names if name > str(request.after[0])]
-    more = len(names) > request.limit
-    names = names[: request.limit]
-    page = Page(names, (names[-1],) if more else None)
+    page = page_of_names(catalogue.TYPES, call.pages.open(query))
     return ConnectorTypeConnection(
-        items=[type_wire(name) for name in names], next_token=call.pages.close(query, page)
+        items=[type_wire(name) for name in page.items], next_token=call.pages.close(query, page)
     )
 
 

@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from longwire.api.connectors import DeviceTypes
+from longwire.api.paging import page_of_names
 from longwire.api.routes import ANY_TOKEN, Call, Route
 from longwire.api.wire import (
     Body,
@@ -22,7 +23,6 @@ from longwire.api.wire import (
 )
 from longwire.dates import date_text, optional_date_text
 from longwire.errors import missing
-from longwire.model import Page
 from longwire.notifications import notifications, schedules
 from longwire.notifications.schedules import Schedule
 from longwire.notifications.types import catalogue
@@ -352,15 +352,9 @@ def show_notification_type(call: Call, query: NotificationTypeQuery) -> Notifica
 
 def list_notification_types(call: Call, query: Paged) -> NotificationTypeConnection:
     """List the notification types."""
-    request = call.pages.open(query)
-    names = sorted(catalogue.TYPES)
-    if request.after is not None:
-        names = [name for name in names if name > str(request.after[0])]
-    more = len(names) > request.limit
-    names = names[: request.limit]
-    page = Page(names, (names[-1],) if more else None)
+    page = page_of_names(catalogue.TYPES, call.pages.open(query))
     return NotificationTypeConnection(
-        items=[type_wire(name) for name in names], next_token=call.pages.close(query, page)
+        items=[type_wire(name) for name in page.items], next_token=call.pages.close(query, page)
     )
 
 

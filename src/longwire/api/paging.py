@@ -4,13 +4,14 @@ Inside is the key of the last row. It is encrypted and bound to the caller, the 
 parameters but `limit`, so it says nothing, cannot be made up and opens nobody else's list.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
 
 from longwire.errors import wrong
-from longwire.model import Actor, PageRequest
+from longwire.model import Actor, Page, PageRequest
 from longwire.seal import BrokenSeal, Keyring
 
 _NOT_PART_OF_THE_QUESTION = {"limit", "next_token"}
@@ -64,3 +65,11 @@ class PageSeal:
         }
         asked = msgspec.json.encode(question, order="deterministic").decode()
         return f"page|{self.operation}|{self.actor.kind}:{self.actor.id}|{asked}"
+
+
+def page_of_names(names: Iterable[str], request: PageRequest) -> Page[str]:
+    """A piece of a list that is kept in the code: the names in their order."""
+    after = "" if request.after is None else str(request.after[0])
+    left = sorted(name for name in names if name > after)
+    items = left[: request.limit]
+    return Page(items, (items[-1],) if len(left) > len(items) else None)

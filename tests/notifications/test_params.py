@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from standardwebhooks import Webhook as Verifier
 
+from longwire.delivery.destinations import parameters
 from longwire.delivery.destinations.base import MASK, Delivered, Refused
 from longwire.delivery.destinations.http import Basic
 from longwire.delivery.egress import Egress
@@ -122,11 +123,14 @@ def test_every_type_says_what_it_wants_to_be_told(name):
 def test_secrets_are_masked_and_a_mask_keeps_what_was_there():
     text = '{"url": "tgram://token/1", "when": "true"}'
     assert json.loads(catalogue.masked("chat", text)) == {"url": MASK, "when": "true"}
-    assert catalogue.unmasked("chat", f'{{"url": "{MASK}"}}', text) == (
-        '{"url": "tgram://token/1"}'
-    )
+    assert parameters.unmasked(
+        catalogue.TYPES["chat"].params_type, f'{{"url": "{MASK}"}}', text
+    ) == ('{"url": "tgram://token/1"}')
     hook = '{"url": "https://a.example", "secret": "s", "headers": {"X": "y"}}'
-    assert catalogue.secrets_in("webhook", hook) == [("secret", "s"), ("headers.X", "y")]
+    assert parameters.secrets_in(catalogue.TYPES["webhook"].params_type, hook) == [
+        ("secret", "s"),
+        ("headers.X", "y"),
+    ]
     assert catalogue.masked("email", '{"to": ["a@b.example"]}') == '{"to": ["a@b.example"]}'
     assert isinstance(catalogue.params_of("webhook", hook), WebhookParams)
 

@@ -8,9 +8,8 @@ import msgspec
 
 from longwire.clock import Moment
 from longwire.delivery import policy
-from longwire.delivery.destinations import catalogue
+from longwire.delivery.destinations import catalogue, parameters
 from longwire.delivery.destinations.base import (
-    MASK,
     Destination,
     Message,
     Params,
@@ -258,17 +257,9 @@ def _params(
             raise wrong("params", "is required")
         # Judged when they were saved; by today's rules one could not even disable the connector.
         return kept, catalogue.params_of(type_name, kept)
-    text = wished
-    params = read_params(catalogue.TYPES[type_name].params_type, text)
-    if kept is not None and type_name == type_so_far:
-        text = catalogue.unmasked(type_name, text, kept)
-        params = catalogue.params_of(type_name, text)
-    faults = [
-        Fault(f"params.{place}", "is a mask; send the secret itself")
-        for place, secret in catalogue.secrets_in(type_name, text)
-        if secret == MASK
-    ]
-    faults += [Fault(f"params.{place}", why) for place, why in params.problems(egress)]
+    params_type = catalogue.TYPES[type_name].params_type
+    of_same_type = kept if type_name == type_so_far else None
+    text, params, faults = parameters.judged(params_type, wished, of_same_type, read_params, egress)
     if params.template is not None:
         faults += _expression_faults("params.template", params.template)
     if faults:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from longwire.dates import date_text
 from longwire.delivery import policy
-from longwire.delivery.destinations.base import MASK
+from longwire.delivery.destinations import parameters
 from longwire.delivery.egress import Egress
 from longwire.errors import BadInput, Conflict, Fault, missing, wrong
 from longwire.identity import access
@@ -262,17 +262,9 @@ def _params(
             raise wrong("params", "is required")
         # Judged when they were saved; by today's rules one could not even disable it.
         return kept, catalogue.params_of(type_name, kept)
-    text = wished
-    params = read_params(catalogue.TYPES[type_name].params_type, text)
-    if kept is not None and type_name == type_so_far:
-        text = catalogue.unmasked(type_name, text, kept)
-        params = catalogue.params_of(type_name, text)
-    faults = [
-        Fault(f"params.{place}", "is a mask; send the secret itself")
-        for place, secret in catalogue.secrets_in(type_name, text)
-        if secret == MASK
-    ]
-    faults += [Fault(f"params.{place}", why) for place, why in params.problems(egress)]
+    params_type = catalogue.TYPES[type_name].params_type
+    of_same_type = kept if type_name == type_so_far else None
+    text, params, faults = parameters.judged(params_type, wished, of_same_type, read_params, egress)
     if faults:
         raise BadInput(faults=faults)
     return text, params

@@ -6,11 +6,13 @@ A type of parameters marks what is secret among them; these functions find it by
 import functools
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 
 from longwire.delivery.destinations.base import MASK
+from longwire.delivery.egress import Egress
+from longwire.errors import Fault
 
 P = TypeVar("P", bound=msgspec.Struct)
 ParamsType = type[msgspec.Struct]
@@ -24,6 +26,40 @@ def schema_text(params_type: ParamsType) -> str:
 def read(params_type: type[P], text: str) -> P:
     """Parameters that were checked before, as a value."""
     return msgspec.json.decode(text, type=params_type)
+
+
+class Judging(Protocol):
+    """Parameters that know what is wrong with them as a whole."""
+
+    def problems(self, egress: Egress) -> list[tuple[str, str]]: ...
+
+
+J = TypeVar("J", bound=Judging)
+
+
+def judged(
+    params_type: type[J],
+    wished: str,
+    kept: str | None,
+    read_wished: Callable[[type[J], str], J],
+    egress: Egress,
+) -> tuple[str, J, list[Fault]]:
+    """Parameters that somebody wishes for, as text and as a value, and all that is wrong with them.
+
+    `kept` are those so far, if of the same type: a mask stands for the secret in its place.
+    """
+    text, params = wished, read_wished(params_type, wished)
+    struct = cast(ParamsType, params_type)
+    if kept is not None:
+        text = unmasked(struct, text, kept)
+        params = cast(J, read(struct, text))
+    faults = [
+        Fault(f"params.{place}", "is a mask; send the secret itself")
+        for place, secret in secrets_in(struct, text)
+        if secret == MASK
+    ]
+    faults += [Fault(f"params.{place}", why) for place, why in params.problems(egress)]
+    return text, params, faults
 
 
 def masked(params_type: ParamsType, text: str) -> str:

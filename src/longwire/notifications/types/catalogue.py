@@ -31,13 +31,3 @@ def params_of(name: str, text: str) -> Params:
 def masked(name: str, text: str) -> str:
     """The parameters without their secrets."""
     return parameters.masked(TYPES[name].params_type, text)
-
-
-def unmasked(name: str, text: str, kept: str) -> str:
-    """New parameters in which a mask stands for the secret that was kept in its place."""
-    return parameters.unmasked(TYPES[name].params_type, text, kept)
-
-
-def secrets_in(name: str, text: str) -> list[tuple[str, str]]:
-    """(place, secret) of every secret among the parameters."""
-    return parameters.secrets_in(TYPES[name].params_type, text)

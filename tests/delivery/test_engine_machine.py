@@ -363,7 +363,7 @@ class Deliveries(RuleBasedStateMachine):
             assert each.body == body_of(each.seq)
             tries_max = policy.tries_max(connector.retries_max)
             assert expected.attempts <= max(tries_max, engine.OUR_TRIES_MIN)
-        return [Held(connector, each, token, 0.0) for each in claimed]
+        return [Held(connector, each, token, 0, 0.0) for each in claimed]
 
     @precondition(lambda self: self.held)
     @rule(data=st.data())

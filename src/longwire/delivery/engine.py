@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from longwire.clock import SECOND
+from longwire.clock import SECOND, Moment
 from longwire.delivery import policy, replays
 from longwire.delivery.destinations.base import (
     Delivered,
@@ -102,12 +102,17 @@ RELEASED = Released()
 
 @dataclass(slots=True)
 class Held:
-    """A delivery in our hands, and until when."""
+    """A delivery in our hands, and until when.
+
+    Others judge a lease by the time of day. That may leap, after a suspended machine wakes up for
+    instance; the monotonic clock may stand still then. So a lease has to be good by both.
+    """
 
     connector: Connector
     claimed: Claimed
     token: int
-    until: float  # on the monotonic clock
+    until: Moment
+    until_monotonic: float
 
 
 @dataclass(slots=True)
@@ -174,6 +179,7 @@ class Turn:
 
     gone: set[int] = field(default_factory=set)
     opened: dict[int, Outlet] = field(default_factory=dict)
+    until: Moment = 0
     claimed: dict[int, list[Claimed]] = field(default_factory=dict)
     asked: dict[int, int] = field(default_factory=dict)
 
@@ -371,6 +377,7 @@ class Engine:
         }
         if self._is_stopping:
             return turn
+        turn.until = tx.now + LEASE_S * SECOND
         rooms = {
             number: known[number][1] if number in known and number not in turn.gone else WINDOW_MIN
             for number in sorted(wanted)
@@ -391,7 +398,7 @@ class Engine:
                 continue
             turn.asked[number] = min(room, share)
             turn.claimed[number] = (
-                store.claim(tx, number, min(room, share), token, tx.now + LEASE_S * SECOND)
+                store.claim(tx, number, min(room, share), token, turn.until)
                 if room
                 else []
             )
@@ -401,13 +408,16 @@ class Engine:
         shape, destination = self._purposes[connector.purpose].open(tx, connector, self._egress)
         return Outlet(connector, shape, destination)
 
-    def _apply(self, turn: Turn, token: int, until: float) -> None:
+    def _apply(self, turn: Turn, token: int, until_monotonic: float) -> None:
         for number in turn.gone:
             self._let_go(number)
         self._outlets |= turn.opened
         for number, claimed in turn.claimed.items():
             outlet = self._outlets[number]
-            held = [Held(outlet.connector, each, token, until) for each in claimed]
+            held = [
+                Held(outlet.connector, each, token, turn.until, until_monotonic)
+                for each in claimed
+            ]
             outlet.hold(held, turn.asked[number])
             self._pump(outlet)
 
@@ -443,7 +453,7 @@ class Engine:
                 return
             size = min(outlet.destination.batch_max, len(outlet.waiting))
             parcel = [outlet.waiting.popleft() for _ in range(size)]
-            if parcel[0].until - time.monotonic() < LEASE_LEFT_MIN_S:
+            if self._lease_left_s(parcel[0]) < LEASE_LEFT_MIN_S:
                 self._tried += [Tried(held, RELEASED) for held in parcel]
                 self._wanted.add(outlet.connector.number)
                 self._awake.set()
@@ -452,6 +462,10 @@ class Engine:
             task = asyncio.create_task(self._send(outlet, parcel))
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
+
+    def _lease_left_s(self, held: Held) -> float:
+        by_day = (held.until - self._database.tools.clock.now()) / SECOND
+        return min(by_day, held.until_monotonic - time.monotonic())
 
     def _may_begin(self) -> bool:
         """Whether another parcel may leave now. What devices say comes first."""
@@ -689,7 +703,7 @@ def recover(tx: Tx, writer: int, until: int | None = None, purposes: Purposes = 
             "",
             "",
         )
-        tried.append(Tried(Held(connector, claimed, orphan.token, 0.0), Unreachable(ORPHANED)))
+        tried.append(Tried(Held(connector, claimed, orphan.token, 0, 0.0), Unreachable(ORPHANED)))
     settle(tx, writer, tried, purposes)
     return len(found)
 

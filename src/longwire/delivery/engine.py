@@ -398,9 +398,7 @@ class Engine:
                 continue
             turn.asked[number] = min(room, share)
             turn.claimed[number] = (
-                store.claim(tx, number, min(room, share), token, turn.until)
-                if room
-                else []
+                store.claim(tx, number, min(room, share), token, turn.until) if room else []
             )
         return turn
 
@@ -415,8 +413,7 @@ class Engine:
         for number, claimed in turn.claimed.items():
             outlet = self._outlets[number]
             held = [
-                Held(outlet.connector, each, token, turn.until, until_monotonic)
-                for each in claimed
+                Held(outlet.connector, each, token, turn.until, until_monotonic) for each in claimed
             ]
             outlet.hold(held, turn.asked[number])
             self._pump(outlet)

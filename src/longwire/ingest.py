@@ -32,7 +32,7 @@ from longwire.errors import (
 )
 from longwire.fleet import watching
 from longwire.identity import access
-from longwire.model import SYSTEM, Actor
+from longwire.model import SYSTEM, Actor, Count
 from longwire.model import Told as Told  # what `tell` takes
 from longwire.networks.expectations import Numbered
 from longwire.notifications import matching as notifying
@@ -258,9 +258,12 @@ def store_units(
     What became of each request, and the connectors that have something to deliver now.
     """
     rights.look(tx)  # a connector made elsewhere a moment ago gets these records, too
-    devices = store_devices.reporting(
-        tx, {item.draft.device_id for unit in units for item in unit.items}
-    )
+    ids = {item.draft.device_id for unit in units for item in unit.items}
+    counts: dict[int, Count] = {}
+    if any(unit.aside is not None for unit in units):
+        devices, counts = store_devices.counting(tx, ids)
+    else:
+        devices = store_devices.reporting(tx, ids)
     seqs = iter(sequencer.take(tx.now, sum(len(unit.items) for unit in units)))
     outcomes: list[Stored | LongwireError] = []
     wanted: list[list[Row]] = []
@@ -275,15 +278,18 @@ def store_units(
         wanted.append(rows)
         outcomes.append(Stored([row.body for row in rows], 0))
     fresh = _insert(tx, [row for rows in wanted for row in rows])
-    gaps = _follow(tx, units, wanted, fresh, devices)  # before counters, as whoever watches does
+    said = _said_beside(units, wanted, fresh)
+    counted, gaps = _follow(tx, said, counts)
     matched = matching.match(tx, fresh, devices.values())
     if fresh:
         with tx.together():
             store.enter(tx, fresh)
-            _touch(tx, _said_by_devices(units, wanted, fresh))
-            metrics.count_arrivals(tx, sequencer.writer, fresh)
-            _queue(tx, sequencer.writer, matched)
-    batteries = _note_asides(tx, sequencer.writer, units, wanted, fresh, devices)
+            _touch(tx, _said_by_devices(units, wanted, fresh), counted)
+            beside = _counted_beside(said, matched)
+            metrics.count_arrivals(tx, sequencer.writer, fresh, beside)
+            if matched.deliveries:
+                store_deliveries.insert(tx, matched.deliveries)
+    batteries = _batteries(tx, said, devices)
     for number, reason in matched.errors.items():
         store_connectors.note_filter_error(tx, number, reason)
     woken = {delivery.connector_number for delivery in matched.deliveries}
@@ -432,32 +438,32 @@ def _insert(tx: Tx, rows: list[Row]) -> list[Row]:
     )
 
 
-def _follow(
-    tx: Tx,
-    units: Sequence[Unit],
-    wanted: Sequence[Sequence[Row]],
-    fresh: Sequence[Row],
-    devices: dict[str, Reporting],
-) -> list[Told]:
-    """What the numbers of new messages tell of messages that are missing, or were."""
-    if all(unit.aside is None for unit in units):
-        return []
+def _said_beside(
+    units: Sequence[Unit], wanted: Sequence[Sequence[Row]], fresh: Sequence[Row]
+) -> list[tuple[Aside, Sequence[Row]]]:
+    """What networks tell beside records of which any is new, and those records."""
+    pairs = zip(units, wanted, strict=True)
+    said = [(unit.aside, rows) for unit, rows in pairs if rows and unit.aside is not None]
+    if not said or len(fresh) == sum(map(len, wanted)):
+        return said
     new = {row.seq for row in fresh}
-    heard: list[Numbered] = []
-    restarted: dict[str, Moment] = {}
-    for unit, rows in zip(units, wanted, strict=True):
-        aside = unit.aside
-        if aside is None or not any(row.seq in new for row in rows):
-            continue
+    return [(aside, rows) for aside, rows in said if any(row.seq in new for row in rows)]
+
+
+def _follow(
+    tx: Tx, said: Sequence[tuple[Aside, Sequence[Row]]], counts: dict[int, Count]
+) -> tuple[dict[int, Count], list[Told]]:
+    """What the numbers of new messages tell of messages that are missing, or were."""
+    heard: list[tuple[int, Numbered]] = []
+    restarted: dict[int, Moment] = {}
+    for aside, rows in said:
         at = tx.now if aside.at is None else min(aside.at, tx.now)
         if aside.restarts:
-            restarted[aside.device_id] = at
+            restarted[rows[0].device_number] = at
         elif aside.sequence is not None:
-            heard.append(Numbered(aside.device_id, aside.sequence, at, aside.modulus))
-    if not heard and not restarted:
-        return []
-    numbers = {each.id: each.number for each in devices.values()}
-    return watching.follow(tx, heard, restarted, numbers)
+            message = Numbered(aside.device_id, aside.sequence, at, aside.modulus)
+            heard.append((rows[0].device_number, message))
+    return watching.follow(counts, heard, restarted)
 
 
 def _said_by_devices(
@@ -475,56 +481,42 @@ def _said_by_devices(
     return [row for row in fresh if row.seq not in own]
 
 
-def _touch(tx: Tx, fresh: Sequence[Row]) -> None:
+def _touch(tx: Tx, fresh: Sequence[Row], counted: dict[int, Count]) -> None:
     """A device was seen when its newest record says so, but never in the future."""
     newest: dict[int, Moment] = {}
     for row in fresh:
         number, ts = row.device_number, row.ts
         if ts > newest.get(number, _NEVER):
             newest[number] = ts
-    store_devices.touch(tx, [(number, min(ts, tx.now)) for number, ts in newest.items()])
+    now = tx.now
+    store_devices.touch(tx, {number: min(ts, now) for number, ts in newest.items()}, counted)
 
 
-def _note_asides(
-    tx: Tx,
-    writer: int,
-    units: Sequence[Unit],
-    wanted: Sequence[Sequence[Row]],
-    fresh: Sequence[Row],
-    devices: dict[str, Reporting],
-) -> list[Battery]:
-    """Count what networks say, and keep the newest battery, of messages that were not known.
-
-    What they said of batteries, for whoever is to be told.
-    """
-    batteries: list[Battery] = []
-    if all(unit.aside is None for unit in units):
-        return batteries
-    new = {row.seq for row in fresh}
+def _counted_beside(
+    said: Sequence[tuple[Aside, Sequence[Row]]], matched: matching.Matched
+) -> Counter[tuple[int, str]]:
+    """What there is to count beside records: messages of networks, and what connectors take."""
     counted: Counter[tuple[int, str]] = Counter()
-    for unit, rows in zip(units, wanted, strict=True):
-        aside = unit.aside
-        if aside is None or not any(row.seq in new for row in rows):
-            continue
-        device = devices[aside.device_id]
+    for group, number in matched.groups.items():
+        counted[(group, "connector_message_started")] = number
+    for aside, rows in said:
         for name in aside.counts:
-            counted[(device.group_number, name)] += 1
+            counted[(rows[0].group_number, name)] += 1
+    return counted
+
+
+def _batteries(
+    tx: Tx, said: Sequence[tuple[Aside, Sequence[Row]]], devices: dict[str, Reporting]
+) -> list[Battery]:
+    """Keep the newest battery of devices; what was said of it, for whoever is to be told."""
+    batteries: list[Battery] = []
+    for aside, rows in said:
         if aside.battery is not None:
+            device = devices[aside.device_id]
             at = tx.now if aside.at is None else min(aside.at, tx.now)
             store_devices.set_battery(tx, device.number, aside.battery, at)
             batteries.append(Battery(device, aside.battery, at, rows[0]))
-    metrics.count(tx, writer, counted)
     return batteries
-
-
-def _queue(tx: Tx, writer: int, matched: matching.Matched) -> None:
-    """Queue what connectors take of it."""
-    if matched.deliveries:
-        store_deliveries.insert(tx, matched.deliveries)
-        started = {
-            (group, "connector_message_started"): number for group, number in matched.groups.items()
-        }
-        metrics.count(tx, writer, started)
 
 
 def _settle(future: "asyncio.Future[Stored]", outcome: Stored | Exception) -> None:

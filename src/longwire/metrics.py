@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from longwire.clock import HOUR, SECOND, Moment
+from longwire.clock import DAY, HOUR, SECOND, Moment
 from longwire.errors import wrong
 from longwire.identity import access
 from longwire.model import Actor
@@ -64,8 +64,13 @@ class Report:
     active_connectors: list[str]
 
 
-def count_arrivals(tx: Tx, writer: int, fresh: Iterable[store_records.Row]) -> None:
-    """Count records that were stored just now."""
+def count_arrivals(
+    tx: Tx,
+    writer: int,
+    fresh: Iterable[store_records.Row],
+    beside: Mapping[tuple[int, str], int],
+) -> None:
+    """Count records that were stored just now, and what happened with them, as `count` does."""
     found: Counter[tuple[int, int, int]] = Counter()
     active: set[tuple[int, int, int]] = set()
     until = second = hour = -1
@@ -77,6 +82,7 @@ def count_arrivals(tx: Tx, writer: int, fresh: Iterable[store_records.Row]) -> N
             until = store_records.first_seq((second + 1) * SECOND)
         found[(group, second, row.kind)] += 1
         active.add((group, hour, row.device_number))
+    found.update(_of_now(tx, beside))
     store.add(tx, writer, found)
     store.note_activity(tx, active)
 
@@ -84,12 +90,12 @@ def count_arrivals(tx: Tx, writer: int, fresh: Iterable[store_records.Row]) -> N
 def count(tx: Tx, writer: int, found: Mapping[tuple[int, str], int]) -> None:
     """Count what happened just now: (group, name)."""
     if found:
-        second = tx.now // SECOND
-        store.add(
-            tx,
-            writer,
-            {(group, second, _NUMBERS[name]): value for (group, name), value in found.items()},
-        )
+        store.add(tx, writer, _of_now(tx, found))
+
+
+def _of_now(tx: Tx, found: Mapping[tuple[int, str], int]) -> dict[tuple[int, int, int], int]:
+    second = tx.now // SECOND
+    return {(group, second, _NUMBERS[name]): value for (group, name), value in found.items()}
 
 
 def report(
@@ -101,8 +107,12 @@ def report(
     span_s: int,
     *,
     subgroups: bool = False,
+    keeps_days: int = 0,
 ) -> Report:
-    """What happened in a group in a period, as a whole and span by span."""
+    """What happened in a group in a period, as a whole and span by span.
+
+    What lies further back than it is kept for counts as nothing, whether it is gone or not.
+    """
     access.enter(tx, actor, "metrics.read", group_id)
     # Whoever may read them here may read them in every group below.
     groups = store_groups.subtree(tx, group_id) if subgroups else [group_id]
@@ -111,11 +121,13 @@ def report(
     if number > ITEMS_MAX:
         raise wrong("time_span", f"gives {number} items; at most {ITEMS_MAX} are reported")
     spans = [Counter[str]() for _ in range(number)]
-    for index, name, value in store.sums(tx, groups, begin, end, span_s):
+    oldest = oldest_counted(keeps_days, tx.now)
+    since = begin if oldest is None else max(begin, oldest)
+    for index, name, value in store.sums(tx, groups, begin, end, span_s, since):
         spans[index][NAMES[name]] += value
-    for at, kind in store.arrivals(tx, groups, begin, end, span_s):
+    for at, kind in store.arrivals(tx, groups, begin, end, span_s, since):
         spans[(at - begin) // span][NAMES[kind]] += 1
-    for at, name, value in store.cut_seconds(tx, groups, begin, end, span_s):
+    for at, name, value in store.cut_seconds(tx, groups, begin, end, span_s, since):
         if name >= len(RECORD_NAMES):
             spans[max(0, at * SECOND - begin) // span][NAMES[name]] += value
     connectors = store_connectors.numbers_in(tx, groups)
@@ -125,7 +137,7 @@ def report(
     for each in spans:
         totals.update(each)
     items = [Item(group_id, begin + index * span, each) for index, each in enumerate(spans)]
-    active = store.active_devices(tx, groups, begin, end, ACTIVE_LISTED_MAX)
+    active = store.active_devices(tx, groups, since, end, ACTIVE_LISTED_MAX)
     forwarding = store_deliveries.active(tx, connectors, begin, end)
     return Report(
         group_id,
@@ -137,3 +149,20 @@ def report(
         active.number,
         [connectors[number] for number in forwarding],
     )
+
+
+# --- forgetting ---
+
+
+def oldest_counted(keeps_days: int, now: Moment) -> Moment | None:
+    """Nothing before this moment, a whole hour, is reported; None when all of it is."""
+    return (now - keeps_days * DAY) // HOUR * HOUR if keeps_days else None
+
+
+def oldest_entered(keeps_days: Mapping[str, int], now: Moment) -> Moment | None:
+    """What arrived before this moment, about a time before it, needs no entry in the ledger.
+
+    The ledger is there for reports, and to find stored records in order of arrival: as long as one
+    of the kinds is kept for ever, so is the ledger, and this is None.
+    """
+    return oldest_counted(max(keeps_days.values()), now) if all(keeps_days.values()) else None

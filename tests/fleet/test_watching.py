@@ -10,6 +10,8 @@ import pytest
 from longwire import upkeep
 from longwire.fleet import watching
 from longwire.ingest import Sequencer, tell
+from longwire.model import Count
+from longwire.networks.expectations import Numbered
 from longwire.store import schema, watches
 from longwire.store.database import Tx
 from tests.delivery.receiver import Receiver
@@ -108,6 +110,17 @@ def test_missed_messages_are_told_once_and_when_they_come_after_all(world: World
     totals = {"beginDate": yard.now - HOUR, "endDate": yard.now + HOUR}
     counted = ok(yard.ada.get("/group/metrics", groupId=yard.home, **totals))
     assert counted["totalDeviceEvent"] == 5, "four of ours, and one status"
+
+
+def test_messages_that_came_together_are_taken_in_the_order_they_were_said() -> None:
+    def heard(number: int, at: int) -> tuple[int, Numbered]:
+        return 5, Numbered("dev", number, at, 1 << 12)
+
+    counts = {5: Count(6, 0), 6: Count(1, 0)}
+    counted, told = watching.follow(counts, [heard(9, 3), heard(7, 1), heard(8, 2)], {})
+    assert (counted, told) == ({5: Count(9, 3)}, [])
+    counted, told = watching.follow(counts, [heard(1, 3)], {5: 2, 7: 2})
+    assert (counted, told) == ({5: Count(1, 3)}, []), "it began to count anew before that"
 
 
 def test_a_device_that_joins_again_counts_from_the_beginning(world: World) -> None:

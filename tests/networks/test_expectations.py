@@ -13,7 +13,6 @@ from longwire.networks.expectations import (
     Numbered,
     Watched,
     follow,
-    in_order,
     look_at,
     silent_after,
 )
@@ -111,12 +110,6 @@ def test_only_so_many_gaps_are_remembered() -> None:
     count, told = follow(count, heard(1, 1))  # the oldest ones are past hope
     assert told is None
     assert len(count.missing) == GAPS_KEPT_MAX
-
-
-def test_messages_that_came_together_are_taken_in_the_order_they_were_said() -> None:
-    assert in_order([heard(9, 3), heard(7, 1), heard(8, 2)]) == [
-        *(heard(7, 1), heard(8, 2), heard(9, 3)),
-    ]
 
 
 # --- silence ---

@@ -1,9 +1,12 @@
 """From any earlier shape of a database to today's: all of the way, once, or not at all."""
 
 import json
+import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -17,6 +20,7 @@ from alembic.runtime.migration import MigrationContext
 
 from longwire import opening
 from longwire.clock import Clock
+from longwire.seal import KEY_BYTES, Keyring
 from longwire.settings import Settings
 from longwire.store import migrations, schema, upgrade
 from longwire.store.database import Database, Tx
@@ -324,6 +328,52 @@ def test_processes_that_start_at_once_on_one_empty_postgresql_found_it_once(
     kept = list(tmp_path.glob("machine-*/operator.json"))
     assert len(kept) == 1, "only the founder has credentials to keep"
     postgres.drop(name)
+
+
+def test_whoever_starts_at_once_in_one_empty_folder_goes_on_with_the_one_key_that_is_kept(
+    empty: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = 4
+    all_without_a_key = threading.Barrier(many)
+    thought_of: list[bytes] = []
+
+    def new_key() -> bytes:
+        all_without_a_key.wait(timeout=60)
+        thought_of.append(os.urandom(KEY_BYTES))
+        return thought_of[-1]
+
+    def start(_: int) -> tuple[bool, str]:
+        database, prepared = opening.opened(empty, Clock())
+        database.close()
+        return prepared.founded is not None, database.tools.keyring.fingerprint
+
+    monkeypatch.setattr(opening, "new_key", new_key)
+    with ThreadPoolExecutor(many) as processes:
+        started = list(processes.map(start, range(many)))
+    assert len(thought_of) == many, "none had seen the key of another"
+    assert sorted(founded for founded, _ in started) == [False] * (many - 1) + [True]
+    kept = bytes.fromhex((empty.data / "secret.key").read_text())
+    assert {fingerprint for _, fingerprint in started} == {Keyring(kept).fingerprint}
+    assert (empty.data / "secret.key").stat().st_mode & 0o777 == 0o600
+    assert list(empty.data.glob("*.part")) == []
+
+
+def test_a_key_that_another_database_has_put_into_the_folder_meanwhile_is_not_overwritten(
+    empty: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = empty.data / "secret.key"
+
+    def new_key() -> bytes:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("5a" * KEY_BYTES)
+        return os.urandom(KEY_BYTES)
+
+    monkeypatch.setattr(opening, "new_key", new_key)
+    database, prepared = opening.opened(empty, Clock())
+    database.close()
+    assert prepared.founded is not None
+    assert path.read_text() == "5a" * KEY_BYTES
+    assert database.tools.keyring.fingerprint == Keyring(b"\x5a" * KEY_BYTES).fingerprint
 
 
 def test_a_step_that_leaves_rows_pointing_to_nothing_is_taken_back(

@@ -4,7 +4,7 @@ Numbers are followed while messages are stored. Silence is found by looking: not
 a device speaks, so a device is looked for when it is due, and if it was seen since, later again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from longwire.clock import Moment
 from longwire.model import Count, Device, Told
@@ -21,33 +21,33 @@ NOTHING_COUNTED = Count()
 
 
 def follow(
-    tx: Tx,
-    heard: Sequence[Numbered],
-    restarted: Mapping[str, Moment],
-    device_numbers: Mapping[str, int],
-) -> list[Told]:
-    """Take note of the numbers of new messages, and of devices that count from the beginning."""
-    ids = {each.device_id for each in heard} | restarted.keys()
-    counts = store.counted(tx, [device_numbers[each] for each in ids])
-    changed: set[int] = set()
-    for device_id, at in restarted.items():
-        number = device_numbers[device_id]
-        known = counts.get(number)
+    counts: Mapping[int, Count],
+    heard: Iterable[tuple[int, Numbered]],
+    restarted: Mapping[int, Moment],
+) -> tuple[dict[int, Count], list[Told]]:
+    """What the numbers of new messages tell, and of devices that count from the beginning.
+
+    Devices are known by their own numbers. Those that have counted on, how far; and what there is
+    to tell of them.
+    """
+    changed: dict[int, Count] = {}
+    for device, at in restarted.items():
+        known = counts.get(device)
         if known is not None and (known.at is None or known.at <= at):
-            counts[number] = Count()
-            changed.add(number)
+            changed[device] = NOTHING_COUNTED
     told = []
-    for message in expectations.in_order(heard):
-        number = device_numbers[message.device_id]
-        before = counts.get(number, NOTHING_COUNTED)
+    for device, message in sorted(heard, key=_moment):
+        before = changed.get(device) or counts.get(device, NOTHING_COUNTED)
         count, news = expectations.follow(before, message)
         if count is not before:
-            counts[number] = count
-            changed.add(number)
+            changed[device] = count
         if news is not None:
             told.append(news)
-    store.count(tx, {number: counts[number] for number in changed})
-    return told
+    return changed, told
+
+
+def _moment(heard: tuple[int, Numbered]) -> Moment:
+    return heard[1].at
 
 
 # --- silence ---

@@ -5,8 +5,6 @@ what is out of order.
 """
 
 import math
-from collections.abc import Iterable
-from operator import attrgetter
 
 import msgspec
 from msgspec import Struct
@@ -102,14 +100,6 @@ def _recovered(heard: Numbered, at: Moment | None) -> Told:
         "info",
         {"got": heard.number},
     )
-
-
-def in_order(heard: Iterable[Numbered]) -> list[Numbered]:
-    """Messages that came together, in the order they were said."""
-    return sorted(heard, key=_moment)
-
-
-_moment = attrgetter("at")
 
 
 # --- silence ---

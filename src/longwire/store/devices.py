@@ -1,15 +1,17 @@
 """Devices, the groups they have been in, and what changes with every message."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from operator import itemgetter
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 import sqlalchemy as sa
 
 from longwire.clock import Moment
-from longwire.model import Device, Page, PageRequest, Scope, Stay
+from longwire.model import Count, Device, Page, PageRequest, Scope, Stay
 from longwire.store import schema, watches
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
@@ -97,6 +99,40 @@ def reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, Reporting]:
         ids = json.dumps(list(device_ids))
         rows = tx.hot(f"{_REPORTING} in (select value from json_each(:ids))", {"ids": ids})
     return {row[0]: _reporting(*row) for row in rows}
+
+
+def counting(tx: Tx, device_ids: Collection[str]) -> tuple[dict[str, Reporting], dict[int, Count]]:
+    """The same, and how far those devices have counted, by their numbers.
+
+    Nobody else counts for them until the write is over. PostgreSQL locks all of them in the order
+    in which `touch` does, or two that count for some of them might wait for each other.
+    """
+    if tx.is_postgres:
+        devices = reporting(tx, device_ids)
+        rows = tx.hot(
+            "select device_number, sequence, sequence_at, missing from device_state"
+            " where device_number = any(:numbers) order by device_number for update",
+            {"numbers": [device.number for device in devices.values()]},
+        )
+        return devices, {row[0]: _count(*row[1:]) for row in rows if row[1] is not None}
+    rows = tx.hot(_COUNTING, {"ids": json.dumps(list(device_ids))})
+    return (
+        {row[0]: _reporting(*row[:8]) for row in rows},
+        {row[1]: _count(*row[8:]) for row in rows if row[8] is not None},
+    )
+
+
+_COUNTING = (
+    "select d.id, d.number, d.group_id, d.stay, d.name, d.type, d.tags, d.updated_at,"
+    " s.sequence, s.sequence_at, s.missing"
+    " from device d left join device_state s on s.device_number = d.number"
+    " where d.id in (select value from json_each(:ids))"
+)
+_MISSING = msgspec.json.Decoder(tuple[tuple[int, int], ...])
+
+
+def _count(sequence: int, at: Moment, missing: str | None) -> Count:
+    return Count(sequence, at, _MISSING.decode(missing) if missing else ())
 
 
 def _reporting(
@@ -263,17 +299,44 @@ def _begin_stays(tx: Tx, devices: Sequence[Device | Reporting], group_id: str) -
 # --- what changes with every message ---
 
 
-def touch(tx: Tx, seen: Sequence[tuple[int, Moment]]) -> None:
-    """Move `seen_at` of devices forward, never back; sorted, so that processes do not deadlock."""
+def touch(
+    tx: Tx, seen: Mapping[int, Moment], counts: Mapping[int, Count] = MappingProxyType({})
+) -> None:
+    """Move `seen_at` of devices forward, never back, and keep how far some of them have counted.
+
+    Sorted, so that processes do not deadlock.
+    """
+    if len(counts) < len(seen):
+        insert_many(
+            tx,
+            _state,
+            ("device_number", "seen_at"),
+            sorted(each for each in seen.items() if each[0] not in counts),
+            "on conflict (device_number) do update set seen_at = excluded.seen_at"
+            " where device_state.seen_at is null or device_state.seen_at < excluded.seen_at",
+            is_repeatable=True,
+        )
     insert_many(
         tx,
         _state,
-        ("device_number", "seen_at"),
-        sorted(seen),
-        "on conflict (device_number) do update set seen_at = excluded.seen_at"
-        " where device_state.seen_at is null or device_state.seen_at < excluded.seen_at",
+        ("device_number", "seen_at", "sequence", "sequence_at", "missing"),
+        [
+            (number, seen[number], counted.number, counted.at, _missing(counted))
+            for number, counted in sorted(counts.items(), key=_first)
+        ],
+        "on conflict (device_number) do update set seen_at ="
+        " case when device_state.seen_at > excluded.seen_at"
+        " then device_state.seen_at else excluded.seen_at end, sequence = excluded.sequence,"
+        " sequence_at = excluded.sequence_at, missing = excluded.missing",
         is_repeatable=True,
     )
+
+
+_first = itemgetter(0)
+
+
+def _missing(counted: Count) -> str | None:
+    return msgspec.json.encode(counted.missing).decode() if counted.missing else None
 
 
 def set_battery(tx: Tx, number: int, battery: str, at: Moment) -> None:

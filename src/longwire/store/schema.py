@@ -292,6 +292,10 @@ device_state = sa.Table(
     _moment("seen_at", required=False),
     sa.Column("battery", sa.Text),
     _moment("battery_at", required=False),
+    sa.Column("sequence", sa.BigInteger),  # of the newest message of its network
+    _moment("sequence_at", required=False),
+    # Of its numbers, those that are missing: a JSON list of the first of each gap, and how many.
+    sa.Column("missing", sa.Text),
 )
 
 device_stay = sa.Table(
@@ -332,12 +336,8 @@ registration = sa.Table(
 device_watch = sa.Table(
     "device_watch",
     metadata,
-    # What is expected of a device: the number of its next message, and to hear of it in time.
+    # What is expected of a device: to hear of it in time.
     sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("sequence", sa.BigInteger),  # of the newest message of its network
-    _moment("sequence_at", required=False),
-    # Of its numbers, those that are missing: a JSON list of the first of each gap, and how many.
-    sa.Column("missing", sa.Text),
     _moment("silent_at", required=False),  # since when it is silent; null while it is not
     # Answers: whom should we have heard of by now? When it is looked at next, not when it is late.
     _moment("due_at", required=False),

@@ -1,70 +1,16 @@
-"""What is expected of devices: how far they have counted, and when to look for them."""
+"""What is expected of devices: when to look for them, and who is silent."""
 
-import json
-from collections.abc import Collection, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Sequence
 
 import msgspec
 import sqlalchemy as sa
 
 from longwire.clock import Moment
-from longwire.model import Count
 from longwire.store import schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
 
 _table = schema.device_watch
-
-
-# --- numbers ---
-
-
-_MISSING = msgspec.json.Decoder(tuple[tuple[int, int], ...])
-
-
-def counted(tx: Tx, device_numbers: Collection[int]) -> dict[int, Count]:
-    """How far some devices have counted, and nobody else's business until the write is over."""
-    select = "select device_number, sequence, sequence_at, missing from device_watch where"
-    if tx.is_postgres:
-        rows = tx.hot(
-            f"{select} device_number = any(:numbers) order by device_number for update",
-            {"numbers": list(device_numbers)},
-        )
-    else:
-        rows = tx.hot(
-            f"{select} device_number in (select value from json_each(:numbers))",
-            {"numbers": json.dumps(list(device_numbers))},
-        )
-    return {
-        number: Count(sequence, at, _MISSING.decode(missing) if missing else ())
-        for number, sequence, at, missing in rows
-    }
-
-
-def count(tx: Tx, counts: Mapping[int, Count]) -> None:
-    """Keep how far devices have counted; sorted, so that processes do not deadlock."""
-    insert_many(
-        tx,
-        _table,
-        ("device_number", "sequence", "sequence_at", "missing"),
-        [
-            (number, counted.number, counted.at, _text(counted.missing))
-            for number, counted in sorted(counts.items(), key=_first)
-        ],
-        "on conflict (device_number) do update set sequence = excluded.sequence,"
-        " sequence_at = excluded.sequence_at, missing = excluded.missing",
-        is_repeatable=True,
-    )
-
-
-_first = itemgetter(0)
-
-
-def _text(missing: Sequence[tuple[int, int]]) -> str | None:
-    return msgspec.json.encode(missing).decode() if missing else None
-
-
-# --- silence ---
 
 
 def expect(tx: Tx, due: Sequence[tuple[int, Moment]]) -> None:

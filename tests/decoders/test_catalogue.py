@@ -3,7 +3,7 @@
 import pytest
 
 from longwire.decoders.base import BadDecoder
-from longwire.decoders.catalogue import DECODERS_KEPT_MAX, decoder_of
+from longwire.decoders.catalogue import DECODERS_KEPT_MAX, decoder_of, known_decoder
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,11 @@ def test_an_unknown_kind_is_refused_with_those_that_are_known():
         decoder_of("python", "")
 
 
-def test_no_more_decoders_are_kept_than_there_is_room_for():
-    for number in range(DECODERS_KEPT_MAX + 10):
-        decoder_of("bits", f"a{number}::uint:8")
-    assert decoder_of.cache_info().currsize == DECODERS_KEPT_MAX
+def test_the_decoders_that_were_used_lately_are_kept_and_no_more_than_there_is_room_for():
+    sources = [f"a{number}::uint:8" for number in range(DECODERS_KEPT_MAX + 10)]
+    for source in sources:
+        decoder_of("bits", source)
+        decoder_of("bits", sources[0])  # used again and again
+    kept = [source for source in sources if known_decoder("bits", source) is not None]
+    assert kept == [sources[0], *sources[-DECODERS_KEPT_MAX + 1 :]]
+    assert decoder_of("bits", kept[-1]) is decoder_of("bits", kept[-1])

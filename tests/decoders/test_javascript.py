@@ -1,5 +1,6 @@
 """Codecs of customers: what they may say, that none can do harm, and that none remembers."""
 
+import asyncio
 import json
 import os
 import time
@@ -408,3 +409,67 @@ def test_when_all_sandboxes_are_busy_a_call_does_not_wait_for_ever(monkeypatch):
     sandboxes._places.get()
     with pytest.raises(Unavailable, match="busy"):
         codec("return {data: {}}", sandboxes=sandboxes)
+
+
+# On an event loop, which must not wait.
+
+
+def begun(decoder, payload):
+    """What an event loop is told, or "cannot" when it cannot be told."""
+
+    async def ask():
+        loop = asyncio.get_running_loop()
+        told = loop.create_future()
+        if not decoder.begin(loop, payload, 1, NOON, told.set_result):
+            return "cannot"
+        return await asyncio.wait_for(told, CALL_S_MAX)
+
+    return asyncio.run(ask())
+
+
+def test_an_event_loop_is_told_what_a_codec_says_as_soon_as_it_says_it():
+    sandboxes = Sandboxes(count=1)
+    try:
+        echo = codec("return {data: {bytes: input.bytes}}", sandboxes=sandboxes)
+        for number in range(5):
+            assert begun(echo, bytes([number])) == Decoded({"bytes": [number]})
+            assert echo.decode(bytes([number]), 1, NOON) == Decoded({"bytes": [number]})
+        long = codec("return {data: {text: 'x'.repeat(200000)}}", sandboxes=sandboxes)
+        assert begun(long, b"").values == {"text": "x" * 200_000}
+        refusing = codec("return {errors: ['not this']}", sandboxes=sandboxes)
+        assert begun(refusing, b"").reason == "the codec says: not this"
+        assert begun(echo, bytes(5_000)) == "cannot"
+    finally:
+        sandboxes.stop()
+
+
+def test_an_event_loop_does_not_wait_for_a_sandbox_to_start_or_to_be_free():
+    sandboxes = Sandboxes(count=1)
+    try:
+        echo = codec("return {data: {bytes: input.bytes}}", sandboxes=sandboxes)
+        sandbox = sandboxes._places.get()
+        assert begun(echo, b"") == "cannot", "somebody else is asking it"
+        sandboxes._places.put(sandbox)
+        sandboxes.stop()
+        assert begun(echo, b"") == "cannot", "none is running"
+        echo.decode(b"", 1, NOON)
+        assert begun(echo, b"") == Decoded({"bytes": []})
+    finally:
+        sandboxes.stop()
+
+
+def test_an_event_loop_hears_of_a_sandbox_that_dies_and_of_a_codec_that_takes_too_long():
+    sandboxes = Sandboxes(Limits(processor_s_max=0.02), count=1)
+    try:
+        deadly = codec(
+            "if (input.bytes.length) [].join.call({length: 2 ** 53 - 1}); return {data: {}}",
+            sandboxes=sandboxes,
+        )
+        assert begun(deadly, b"\x01") is None
+        assert begun(deadly, b"") == "cannot", "the place is empty"
+        assert deadly.decode(b"", 1, NOON) == Decoded({}, ())
+        slow = codec("while (input.bytes.length); return {data: {}}", sandboxes=sandboxes)
+        assert "ran out of time" in begun(slow, b"\x01").reason
+        assert begun(slow, b"") == "cannot", "it rests"
+    finally:
+        sandboxes.stop()

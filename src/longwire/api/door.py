@@ -100,6 +100,13 @@ class Door:
             for route in routes
             if (route.answers if isinstance(route, Route) else route.quick) is not None
         }
+        self._paces = {
+            route.operation_id: Throttle(
+                database.tools.clock, burst=route.per_minute_max, per_minute=route.per_minute_max
+            )
+            for route in routes
+            if isinstance(route, Route) and route.per_minute_max
+        }
         self._settings = settings
         self._limits = settings.limits
         self._instruments = instruments
@@ -178,17 +185,23 @@ class Door:
             self._note(request, route, response, started)
             reply(response.status, self._fields(request, response), response.body)
 
-        def tell(outcome: Stored | Exception) -> None:
-            if isinstance(outcome, Stored):
-                answer(Response(200, route.stored))
-                return
-            # What was remembered may have been wrong; the long way finds out, or says why not.
+        def go_the_long_way() -> None:
             task = asyncio.create_task(self._answered(request, route, body))
             self._late.add(task)
             task.add_done_callback(self._late.discard)
             task.add_done_callback(lambda done: answer(done.result()))
 
-        return self._ingest.offer(unit, tell)
+        def tell(outcome: Stored | Exception) -> None:
+            if isinstance(outcome, Stored):
+                answer(Response(200, route.stored))
+            else:  # what was remembered may be wrong; the long way finds out, or says why
+                go_the_long_way()
+
+        def take(unit: Unit | None) -> None:
+            if unit is None or not self._ingest.offer(unit, tell):
+                go_the_long_way()
+
+        return self._ingest.offer(unit, tell) if isinstance(unit, Unit) else unit(take)
 
     async def _answered(self, request: Request, route: PlainRoute, body: bytes) -> Response:
         try:
@@ -283,6 +296,8 @@ class Door:
             _require_json(request)
             raw = await self._body(request, receive, bulk=route.is_bulk)
             inputs.append(decode_body(raw, route.body, self._limits))
+        if route.per_minute_max:
+            self._paces[route.operation_id].let_in(actor.id)
         if route.prepares is not None:
             inputs.append(await route.prepares(self._database, actor, *inputs))
         if route.answers is not None:

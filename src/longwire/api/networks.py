@@ -20,20 +20,20 @@ from longwire.api.downlinks import Desk
 from longwire.api.instruments import Instruments
 from longwire.api.openapi import network_document
 from longwire.api.records import KINDS, DecodedDataInput, RecordInput
-from longwire.api.routes import PlainRoute, Request, Response, bearer_of
+from longwire.api.routes import PlainRoute, Request, Response, Soon, bearer_of
 from longwire.clock import SECOND, Moment
 from longwire.dates import date_text
 from longwire.decoders.processes import PROCESSES_MAX
 from longwire.errors import Fault, LongwireError, NotAuthenticated, NotFound
 from longwire.fleet import decoding, devices
-from longwire.fleet.decoding import Codec, Understood
+from longwire.fleet.decoding import Codec, Payload, Understood
 from longwire.fleet.records import DIGEST_BYTES
 from longwire.identity import groups
 from longwire.identity.throttle import Throttle
 from longwire.ingest import Aside, Ingest, Item, Outdated, Unit
 from longwire.model import Actor
 from longwire.networks import chirpstack, expectations, ttn, vendor
-from longwire.networks.base import Heard, Nonsense, Reading
+from longwire.networks.base import VENDOR, Heard, Nonsense, Reading
 from longwire.networks.bodies import values_of
 from longwire.store.database import Database
 from longwire.store.devices import Found
@@ -193,8 +193,8 @@ class NetworkEndpoints:
 
     def quick(
         self, network: str, read: Read, plain: Plain, request: Request, token: str, body: bytes
-    ) -> Unit | None:
-        """A message of a known network about a known device, if there is nothing to wait for."""
+    ) -> Unit | Soon | None:
+        """A message of a known network about a known device, if nothing has to be looked up."""
         memory = self._database.tools.memory
         actor: Actor | None = memory.known("networks", token)
         if actor is None or PUSH in request.headers:
@@ -216,22 +216,47 @@ class NetworkEndpoints:
         if not heard.payload:
             return _unit(actor, heard, found, arrived)
         codec: Codec | None = memory.known(decoding.SHELF, found.type)
-        if codec is None or codec.waits:
+        if codec is None:
             return None
-        understood = self._decoded(codec, heard, found, arrived) if codec.exists else None
-        return _unit(actor, heard, found, arrived, understood)
+        if not codec.exists:
+            return _unit(actor, heard, found, arrived)
+        if codec.waits:
+            return partial(self._begin_to_decode, actor, codec, heard, found, arrived)
+        return _unit(actor, heard, found, arrived, self._decoded(codec, heard, found, arrived))
 
     def _decoded(
         self, codec: Codec, heard: Heard, found: Found, arrived: Moment
     ) -> Understood | None:
         """What the payload says, if there are both a payload and a decoder."""
-        reading = next((each for each in heard.readings if each.kind == "data"), None)
-        if not codec.exists or reading is None or not heard.payload:
+        payload = _payload(codec, heard, arrived)
+        if payload is None:
             return None
-        at = arrived if reading.ts is None else reading.ts
-        understood = decoding.interpret(
-            codec, reading.fields["data"], heard.payload, heard.port, at
-        )
+        return self._counted(found, decoding.interpret(codec, payload))
+
+    def _begin_to_decode(
+        self,
+        actor: Actor,
+        codec: Codec,
+        heard: Heard,
+        found: Found,
+        arrived: Moment,
+        tell: Callable[[Unit | None], None],
+    ) -> bool:
+        """The same without waiting; the unit is told later."""
+        payload = _payload(codec, heard, arrived)
+        if payload is None:
+            return False
+
+        def told(understood: Understood | None) -> None:
+            unit = None
+            if understood is not None:
+                self._counted(found, understood)
+                unit = _unit(actor, heard, found, arrived, understood)
+            tell(unit)
+
+        return decoding.begin_to_interpret(codec, payload, told)
+
+    def _counted(self, found: Found, understood: Understood) -> Understood:
         if understood.failure is not None:
             self._instruments.undecoded(found.type)
         return understood
@@ -383,7 +408,7 @@ def _read_lines(read: Read, request: Request, values: Mapping[str, Any]) -> list
 
 def _asking_once(several: Sequence[Heard]) -> list[Heard]:
     """The answer has room for one message to each device, so the last that asks for one gets it."""
-    keys = [devices.original_key(devices.VENDOR, heard.original_id) for heard in several]
+    keys = [devices.original_key(VENDOR, heard.original_id) for heard in several]
     last = {key: index for index, key in enumerate(keys) if several[index].wants_downlink}
     return [
         replace(heard, wants_downlink=last.get(key) == index)
@@ -407,16 +432,31 @@ def _token(request: Request) -> str:
     return value.decode()
 
 
+def _payload(codec: Codec, heard: Heard, arrived: Moment) -> Payload | None:
+    """What there is to decode, if there are both a payload and a decoder."""
+    if not codec.exists or not heard.payload:
+        return None
+    for reading in heard.readings:
+        if reading.kind == "data":
+            at = arrived if reading.ts is None else reading.ts
+            return Payload(reading.fields["data"], heard.payload, heard.port, at)
+    return None
+
+
 def _unit(
     actor: Actor, heard: Heard, found: Found, now: Moment, understood: Understood | None = None
 ) -> Unit:
-    items = [_item(reading, found, now, understood) for reading in heard.readings]
-    times = [reading.ts for reading in heard.readings if reading.ts is not None]
+    readings = heard.readings
+    items = [_item(reading, found, now, understood) for reading in readings]
+    said_at = None
+    for reading in readings:
+        if reading.ts is not None and (said_at is None or reading.ts > said_at):
+            said_at = reading.ts
     aside = Aside(
         found.id,
         _counters(heard.counts),
         heard.battery,
-        max(times) if times else None,
+        said_at,
         found.updated_at,
         heard.sequence if _is_numbered(heard) else None,
         expectations.MODULI.get(found.network, 0),
@@ -440,19 +480,22 @@ def _item(
 ) -> Item:
     """A record of the kind, recognised again by what the network said and by nothing else."""
     number, make, tells = _MADE_OF[reading.kind]
-    fields = dict(reading.fields)
+    fields = reading.fields.copy()
     data = fields.pop("data", None)
-    if reading.kind == "data" and understood is not None:
+    if understood is not None and reading.kind == "data":
         make = DecodedDataInput
         data, fields["decoded_names"] = understood.data, understood.names
     if data is not None or reading.kind == "data":
-        fields["data"] = msgspec.json.encode(data or {}).decode()
+        fields["data"] = _encode(data or {}).decode()
     if "configuration" in tells:
         fields["configuration"] = found.configuration
     if "device_type" in tells:
         fields["device_type"] = found.type
     ts = now if reading.ts is None else reading.ts
     draft = make(device_id=found.id, timestamp=date_text(ts), **fields)
-    said = msgspec.json.encode([reading.kind, reading.fields], order="deterministic")
-    digest = hashlib.blake2b(said, digest_size=DIGEST_BYTES).digest()
-    return Item(number, ts, digest, draft)
+    said = _encode_sorted((reading.kind, reading.fields))
+    return Item(number, ts, hashlib.blake2b(said, digest_size=DIGEST_BYTES).digest(), draft)
+
+
+_encode = msgspec.json.Encoder().encode
+_encode_sorted = msgspec.json.Encoder(order="deterministic").encode

@@ -33,7 +33,7 @@ class Call:
     tx: Tx
     actor: Actor
     pages: PageSeal
-    keeps_days: Mapping[str, int]  # how long records of each kind are kept; 0 for ever
+    keeps_days: Mapping[str, int]  # of the kinds of records, and of metrics; 0 for ever
     limits: InputLimits
     egress: Egress
     writer: int  # the number of this process
@@ -101,6 +101,7 @@ class Route:
     missing_is_bad: bool = False  # the interface knows no 404 here: 400
     conflicts: str = ""  # when a 409 can happen, and why
     is_bulk: bool = False
+    per_minute_max: int = 0  # calls of one caller; 0 for no limit of its own
     is_addition: bool = False  # not in the interface's tables
     is_remembered: bool = False  # its handler lets the transaction remember what it answered
     about: str = ""  # summary and description, when they are not the handler's docstring
@@ -147,6 +148,10 @@ class Route:
         return self.method.lower() + "".join(word[0].upper() + word[1:] for word in words)
 
 
+# Begins to make a unit, which is handed over later, or None for the long way; False if it cannot.
+Soon = Callable[[Callable[[Unit | None], None]], bool]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainRoute:
     """Something served beside the operations: the token endpoint, health, metrics, documents."""
@@ -158,9 +163,9 @@ class PlainRoute:
     rule: str
     tag: str = "Service"
     document: Mapping[str, Any] | None = None  # its entry in the OpenAPI document
-    # For the lane: a unit for ingest at once, from a token and a body, or nothing for the long way;
+    # For the lane: a unit for ingest, from a token and a body, or nothing for the long way;
     # and what is answered once it is stored.
-    quick: Callable[[Request, str, bytes], Unit | None] | None = None
+    quick: Callable[[Request, str, bytes], Unit | Soon | None] | None = None
     stored: bytes = b""
 
     @property

@@ -1,7 +1,7 @@
 """The kinds of decoders by name, and the decoders that were made lately."""
 
+import threading
 from collections.abc import Callable
-from functools import lru_cache
 
 from longwire.decoders.base import BadDecoder, Decoder
 from longwire.decoders.bits import BitsDecoder
@@ -24,14 +24,34 @@ def waits(kind: str) -> bool:
     return kind in _WAITING
 
 
-@lru_cache(maxsize=DECODERS_KEPT_MAX)
 def decoder_of(kind: str, source: str) -> Decoder:
     """The decoder of that kind and source, or `BadDecoder`. Safe in any thread.
 
     A new JavaScript source is tried in a sandbox, which takes a few milliseconds; `Unavailable`
     when no sandbox can be had.
     """
+    known = known_decoder(kind, source)
+    if known is not None:
+        return known
     make = KINDS.get(kind)
     if make is None:
         raise BadDecoder(f"there is no kind {kind[:64]!r}; the kinds are {', '.join(KINDS)}")
-    return make(source)
+    decoder = make(source)
+    with _lock:
+        _made[(kind, source)] = decoder
+        if len(_made) > DECODERS_KEPT_MAX:
+            del _made[next(iter(_made))]
+    return decoder
+
+
+def known_decoder(kind: str, source: str) -> Decoder | None:
+    """The same if it was made before, which takes no time."""
+    with _lock:
+        decoder = _made.pop((kind, source), None)
+        if decoder is not None:
+            _made[(kind, source)] = decoder  # the last to go
+        return decoder
+
+
+_made: dict[tuple[str, str], Decoder] = {}
+_lock = threading.Lock()

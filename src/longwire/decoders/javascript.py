@@ -18,9 +18,10 @@ A codec that uses up its time is left alone for a while, in proportion. Whoever 
 the one writer of a database.
 """
 
+import asyncio
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -89,16 +90,37 @@ class JavaScriptDecoder:
 
     def decode(self, payload: bytes, port: int | None, at: Moment) -> Decoded:
         """Waits for a sandbox: call it where waiting is allowed, and never on the event loop."""
-        call = {
-            "verb": "decode",
-            "bytes": list(bounded(payload)),
-            "port": port,
-            "at": at // MILLISECOND,
-        }
         try:
-            return _decoded(self._call(call))
+            return _decoded(self._call(_to_decode(payload, port, at)))
         except (_Failure, NoSandbox) as failure:
             raise CannotDecode(str(failure)) from None
+
+    def begin(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        payload: bytes,
+        port: int | None,
+        at: Moment,
+        tell: Callable[[Decoded | CannotDecode | None], None],
+    ) -> bool:
+        """The same on an event loop, which is told later; None if only `decode` can find out.
+
+        False if there is no sandbox to ask at once, or nothing to ask it.
+        """
+        if len(payload) > PAYLOAD_BYTES_MAX or self._rests_until_s > time.monotonic():
+            return False
+
+        def told(content: bytes | None) -> None:
+            decoded: Decoded | CannotDecode | None = None
+            if content is not None:
+                try:
+                    decoded = _decoded(self._value(content))
+                except _Failure as failure:
+                    decoded = CannotDecode(str(failure))
+            tell(decoded)
+
+        call = _written(_to_decode(payload, port, at))
+        return self._sandboxes.begin(loop, self._source, call, told)
 
     def encode(self, values: Mapping[str, Any], port: int | None) -> Encoded:
         """Waits for a sandbox, like `decode`."""
@@ -114,10 +136,15 @@ class JavaScriptDecoder:
         if rest_s > 0:
             raise _Failure(f"the codec ran out of time lately, and rests for {rest_s:.1f} s more")
         try:
-            answer = _read(self._sandboxes.ask(self._source, _written(call)))
+            content = self._sandboxes.ask(self._source, _written(call))
         except SandboxDied as died:
             self._rest(died.spent_s)
             raise _Failure("the codec ran out of time or memory, and was ended") from None
+        return self._value(content)
+
+    def _value(self, content: bytes) -> Any:
+        """What the codec returned, if it did."""
+        answer = _read(content)
         if answer.stopped == "time":
             self._rest(self._sandboxes.limits.processor_s_max)
             raise _Failure("the codec ran out of time")
@@ -129,6 +156,15 @@ class JavaScriptDecoder:
 
     def _rest(self, spent_s: float) -> None:
         self._rests_until_s = time.monotonic() + REST_FACTOR * spent_s
+
+
+def _to_decode(payload: bytes, port: int | None, at: Moment) -> dict[str, Any]:
+    return {
+        "verb": "decode",
+        "bytes": list(bounded(payload)),
+        "port": port,
+        "at": at // MILLISECOND,
+    }
 
 
 def _source_bytes(source: str) -> bytes:

@@ -1,19 +1,22 @@
 """The sandbox processes: how many there are, whose turn it is, and their end.
 
 Each place holds a process, or nothing yet. A caller takes a place, asks, and puts it back; whoever
-finds all places taken waits. A process that died leaves its place empty, to be filled when it is
-next needed. No process gets the environment of the service, its open files or its group of signals,
-and each ends by itself when the service is gone.
+finds all places taken waits, or goes without. A process that died leaves its place empty, to be
+filled when it is next needed. No process gets the environment of the service, its open files or its
+group of signals, and each ends by itself when the service is gone.
 """
 
+import asyncio
 import atexit
 import contextlib
+import os
 import queue
 import socket
 import struct
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +34,11 @@ START_S_MAX = 20.0
 ANSWER_S_MAX = 5.0
 PLACE_WAIT_S_MAX = 5.0
 PIECE_BYTES_MAX = 64 * 1024
+# What a socket takes at once, so that nobody need wait until it does.
+AT_ONCE_BYTES_MAX = 64 * 1024
+
+# Hears the answer, or None when there is none and another try is worth it.
+Tell = Callable[[bytes | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +108,47 @@ class Sandbox:
         except OSError as error:
             raise SandboxDied(time.monotonic() - begun) from error
 
+    def begin(
+        self, loop: asyncio.AbstractEventLoop, source: bytes, call: bytes, tell: Tell
+    ) -> bool:
+        """The same without waiting, for an event loop, which is told the answer; None is the end.
+
+        False when it could not be asked: after that, too, only `stop` is left.
+        """
+        line, content = self._line, bytearray()
+        request = LENGTHS.pack(len(source), len(call)) + source + call
+        try:
+            if os.write(line.fileno(), request) != len(request):  # a timeout would be waited for
+                return False
+        except OSError:
+            return False
+
+        def end(answer: bytes | None) -> None:
+            loop.remove_reader(line)
+            late.cancel()
+            tell(answer)
+
+        def read() -> None:
+            try:
+                piece = os.read(line.fileno(), PIECE_BYTES_MAX)
+            except BlockingIOError:
+                return
+            except OSError:
+                piece = b""
+            content.extend(piece)
+            if not piece:
+                end(None)
+            elif len(content) >= LENGTH.size:
+                whole = LENGTH.size + LENGTH.unpack_from(content)[0]
+                if whole > LENGTH.size + self._answer_bytes_max:
+                    end(None)
+                elif len(content) >= whole:
+                    end(bytes(content[LENGTH.size :]))
+
+        late = loop.call_later(ANSWER_S_MAX, end, None)
+        loop.add_reader(line, read)
+        return True
+
     def stop(self) -> None:
         self._line.close()
         self._process.kill()
@@ -157,6 +206,37 @@ class Sandboxes:
                 sandbox.stop()
                 sandbox = None
             self._places.put(sandbox)
+
+    def begin(
+        self, loop: asyncio.AbstractEventLoop, source: bytes, call: bytes, tell: Tell
+    ) -> bool:
+        """The same without waiting, for an event loop; False if no process is free for it now.
+
+        Whoever is told None may `ask`, which finds out who is to blame.
+        """
+        if len(source) + len(call) + LENGTHS.size > AT_ONCE_BYTES_MAX:
+            return False
+        try:
+            sandbox = self._places.get_nowait()
+        except queue.Empty:
+            return False
+        if sandbox is None:
+            self._places.put(None)  # starting one takes long
+            return False
+
+        def told(answer: bytes | None) -> None:
+            self._put_back(sandbox if answer is not None else None, sandbox)
+            tell(answer)
+
+        if sandbox.begin(loop, source, call, told):
+            return True
+        self._put_back(None, sandbox)
+        return False
+
+    def _put_back(self, alive: Sandbox | None, sandbox: Sandbox) -> None:
+        if alive is None:
+            sandbox.stop()
+        self._places.put(alive)
 
     def stop(self) -> None:
         """End the processes that nobody is waiting for; a later call would start new ones."""

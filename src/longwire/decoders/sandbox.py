@@ -10,7 +10,8 @@ an answer is one JSON object:
 
 Every call gets an engine that has run nothing but the source, and that is thrown away afterwards:
 no call can leave anything behind for another one. The engine for the next call of the same source
-is made as soon as the answer is out.
+is made when the answer is out and nothing else was asked for a moment, in which whoever got the
+answer is likely to want the processor.
 
 The engine keeps its time limit while it runs JavaScript, but not everywhere: a few of its built-in
 loops never look at the clock, and the text of an exception is made after the limit was lifted. So
@@ -20,6 +21,7 @@ nobody handles ends this process.
 
 import json
 import resource
+import select
 import signal
 import socket
 import struct
@@ -41,6 +43,7 @@ ADDRESSES_BYTES_MAX: Final = 1024 * 1024 * 1024
 OPEN_FILES_MAX: Final = 16
 # What the kernel grants beyond the engine's own limit, for loading, calling, and telling of it.
 PROCESSOR_TIME_FACTOR: Final = 3
+REST_S: Final = 0.003
 
 # Runs before the codec does, so what it takes from the language is as it should be. It answers with
 # text only, and `__proto__: null` keeps what a codec adds to all objects out of that text.
@@ -167,6 +170,9 @@ def main() -> None:
         if len(answer) > result_bytes_max:
             answer = b'{"stopped":"size"}'
         line.sendall(LENGTH.pack(len(answer)) + answer)
+        _watch(0)
+        if select.select([line], [], [], REST_S)[0]:
+            continue
         del world
         _watch(time_s_max * PROCESSOR_TIME_FACTOR)
         spares[source] = World(text, time_s_max, memory_bytes_max)

@@ -4,14 +4,16 @@ Decoded values stand in the data of a record beside what the network told, which
 Which names they took is kept with the record, so that another decoder can take them back.
 """
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from longwire.clock import Moment
 from longwire.decoders.base import BadDecoder, CannotDecode, Decoded
-from longwire.decoders.catalogue import decoder_of, waits
+from longwire.decoders.catalogue import decoder_of, known_decoder, waits
+from longwire.decoders.javascript import JavaScriptDecoder
 from longwire.errors import Unavailable
 from longwire.networks.base import DECODE_ERROR, DECODE_WARNINGS, DECODED
 from longwire.networks.readings import fitting
@@ -56,31 +58,60 @@ class Understood(Struct, frozen=True):
     failure: str | None = None
 
 
-def interpret(
-    codec: Codec, said: Mapping[str, Any], payload: bytes, port: int | None, at: Moment
-) -> Understood:
+class Payload(Struct, frozen=True):
+    """Bytes that a device sent, and what the network said of them."""
+
+    said: Mapping[str, Any]
+    content: bytes
+    port: int | None
+    at: Moment
+
+
+def interpret(codec: Codec, payload: Payload) -> Understood:
     """What a message says that has just come in.
 
     What the network itself has made of the payload gives way to our decoder, unless that fails.
     """
     try:
-        decoded = _decode(codec, payload, port, at)
+        return _understood(payload.said, _decode(codec, payload))
     except CannotDecode as error:
-        data = fitting({**said, DECODE_ERROR: error.reason})
-        return Understood(data, [DECODE_ERROR], error.reason)
+        return _understood(payload.said, error)
+
+
+def begin_to_interpret(
+    codec: Codec, payload: Payload, tell: Callable[[Understood | None], None]
+) -> bool:
+    """The same with a codec that waits, on the running event loop, which is told later.
+
+    Where it is told None, or this is False, only `interpret` can find out.
+    """
+    decoder = known_decoder(codec.kind, codec.source)
+    if not isinstance(decoder, JavaScriptDecoder):
+        return False
+
+    def told(decoded: Decoded | CannotDecode | None) -> None:
+        tell(None if decoded is None else _understood(payload.said, decoded))
+
+    loop = asyncio.get_running_loop()
+    return decoder.begin(loop, payload.content, payload.port, payload.at, told)
+
+
+def _understood(said: Mapping[str, Any], decoded: Decoded | CannotDecode) -> Understood:
+    if isinstance(decoded, CannotDecode):
+        data = fitting({**said, DECODE_ERROR: decoded.reason})
+        return Understood(data, [DECODE_ERROR], decoded.reason)
     return beside({name: value for name, value in said.items() if name != DECODED}, decoded)
 
 
-def again(
-    codec: Codec, said: Mapping[str, Any], payload: bytes, port: int | None, at: Moment
-) -> Understood:
+def again(codec: Codec, payload: Payload) -> Understood:
     """What a stored message says; or `CannotDecode`, and then it stays as it is."""
-    return beside(said, _decode(codec, payload, port, at))
+    return beside(payload.said, _decode(codec, payload))
 
 
-def _decode(codec: Codec, payload: bytes, port: int | None, at: Moment) -> Decoded:
+def _decode(codec: Codec, payload: Payload) -> Decoded:
     try:
-        return decoder_of(codec.kind, codec.source).decode(payload, port, at)
+        decoder = decoder_of(codec.kind, codec.source)
+        return decoder.decode(payload.content, payload.port, payload.at)
     except (BadDecoder, Unavailable) as error:
         # It was tried when it was saved, so this is our trouble; the message is not to suffer.
         raise CannotDecode(str(error)) from None

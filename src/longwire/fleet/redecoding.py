@@ -17,7 +17,7 @@ from longwire.clock import Moment
 from longwire.decoders.base import CannotDecode
 from longwire.errors import Conflict, missing, wrong
 from longwire.fleet import catalogue, decoding, records
-from longwire.fleet.decoding import Codec
+from longwire.fleet.decoding import Codec, Payload
 from longwire.identity import access
 from longwire.model import Actor, PageRequest
 from longwire.networks.base import DECODED_NAMES, PORT, RAW
@@ -190,7 +190,7 @@ def _again(job: Job, record: dict[str, Any], payload: bytes, data: dict[str, Any
     names = set(record.get(DECODED_NAMES) or ())
     said = {name: value for name, value in data.items() if name not in names}
     port = whole_of(said.get(PORT), 0, PORT_MAX)
-    understood = decoding.again(job.codec, said, payload, port, job.kept.ts)
+    understood = decoding.again(job.codec, Payload(said, payload, port, job.kept.ts))
     record["data"] = msgspec.json.encode(understood.data).decode()
     record[DECODED_NAMES] = understood.names
     return msgspec.json.encode(record).decode()

@@ -110,6 +110,21 @@ def test_a_notification_is_made_shown_changed_and_deleted(
     ]
 
 
+def test_a_group_has_only_so_many(make_world: Callable[..., World]) -> None:
+    world = make_world(notifications_per_group_max=2)
+    ada = world.person("ada")
+    group = ada.group()
+    first, _ = ada.notification(group, URL), ada.notification(group, URL, enabled=False)
+    with nothing_happens(world):
+        refused(ada.post("/notification", body(group)), 409)
+        refused(ada.post("/notification", body(group, type="pigeon")), 400, "type")
+    ok(ada.put("/notification", {"notificationId": first, "groupId": group, "name": "bell"}))
+    ada.notification(ada.group(parent=group), URL)
+    ok(ada.delete("/notification", name=group, notificationId=first))
+    ada.notification(group, URL)
+    assert count_of(ada, group) == 2
+
+
 def test_who_may_see_and_change_them(world: World, ada: Person) -> None:
     home = ada.group()
     below, beside = ada.group(parent=home), ada.group()

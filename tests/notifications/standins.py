@@ -221,9 +221,14 @@ class Firebase:
         return Answer(body=json.dumps(granted).encode())
 
 
-def fcm_error(status: int, code: str) -> Answer:
+def fcm_error(status: int, code: str, message: str = "no", field: str = "") -> Answer:
     kind = "type.googleapis.com/google.firebase.fcm.v1.FcmError"
-    error = {"code": status, "status": "X", "details": [{"@type": kind, "errorCode": code}]}
+    details: list[dict[str, Any]] = [{"@type": kind, "errorCode": code}]
+    if field:
+        violations = [{"field": field, "description": "is wrong"}]
+        kind = "type.googleapis.com/google.rpc.BadRequest"
+        details.append({"@type": kind, "fieldViolations": violations})
+    error = {"code": status, "message": message, "status": "X", "details": details}
     return Answer(status, body=json.dumps({"error": error}).encode())
 
 

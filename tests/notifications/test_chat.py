@@ -1,8 +1,11 @@
 """Chat services, through Apprise; stand-ins take the place of their public addresses."""
 
+import asyncio
 import subprocess
 import sys
 import threading
+from collections import Counter
+from functools import partial
 
 import pytest
 from apprise.plugins.slack import NotifySlack
@@ -13,7 +16,7 @@ from longwire.notifications.types import chat
 from longwire.notifications.types.base import Letter, Office
 from longwire.notifications.types.chat import SERVICES, Chat, ChatParams
 from tests.delivery.receiver import Answer, Receiver, redirect
-from tests.notifications.letters import LOOPBACK, means, parcel, sent
+from tests.notifications.letters import LOOPBACK, means, parcel, run, sent
 
 TELEGRAM = "tgram://123456789:AbCdEf1234567890_kLmNoPqRsTuVwXyZ12/87654321"
 SLACK = "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#general"
@@ -73,6 +76,41 @@ def test_a_service_that_does_not_answer_holds_nobody_up(telegram, monkeypatch):
     monkeypatch.setattr(chat, "TIMEOUT_S", 0.2)
     telegram.answer(Answer(delay_s=0.5, body=TAKEN.body))
     assert told(TELEGRAM, parcel()) == [Unreachable("the service did not answer in time")]
+
+
+def test_a_service_that_hangs_holds_up_nobody_who_writes_to_another(telegram, monkeypatch):
+    """Nor do more letters of one notification wait in its threads than two."""
+    monkeypatch.setattr(chat, "TIMEOUT_S", 0.5)
+    chat._threads.cache_clear()
+    is_over = threading.Event()
+    begun = []
+
+    def hang(self, subject, body):
+        begun.append(subject)
+        return is_over.wait(10)
+
+    tell = Chat._tell
+    with Receiver(Answer(body=b"ok")) as slack:
+        monkeypatch.setattr(NotifySlack, "webhook_url", f"http://127.0.0.1:{slack.port}/s")
+
+        async def outcomes():
+            hanging = [Chat(ChatParams(url=TELEGRAM), means()) for _ in range(3)]
+            for each in hanging:
+                monkeypatch.setattr(each, "_tell", partial(hang, each))
+            stuck = [each.send(parcel()) for each in hanging for _ in range(3)]
+            other = Chat(ChatParams(url=SLACK), means())
+            found = await asyncio.gather(*stuck, other.send(parcel()))
+            # What was not begun in time is never sent; a place is free once its thread is.
+            at_once = len(begun)
+            is_over.set()
+            monkeypatch.setattr(hanging[0], "_tell", partial(tell, hanging[0]))
+            late = await hanging[0].send(parcel())
+            return found, at_once, late
+
+        found, at_once, late = run(outcomes())
+    assert found == [Unreachable("the service did not answer in time")] * 9 + [Delivered()]
+    assert at_once == len(begun) == 4
+    assert late == Delivered()
 
 
 def test_slack_gets_its_own_form(monkeypatch):
@@ -136,4 +174,6 @@ def test_the_service_starts_without_the_libraries_that_few_need():
 
 
 def test_sending_uses_few_threads():
-    assert sum(thread.name.startswith("chat") for thread in threading.enumerate()) <= 4
+    names = (thread.name.rpartition("_")[0] for thread in threading.enumerate())
+    counts = Counter(name for name in names if name.startswith("chat-"))
+    assert all(count <= 4 for count in counts.values()), counts

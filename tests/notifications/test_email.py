@@ -5,6 +5,7 @@ import socket
 import pytest
 
 from longwire.delivery.destinations.base import Delivered, Refused, Unreachable
+from longwire.notifications.addresses import domains_in
 from longwire.notifications.types import email
 from longwire.notifications.types.base import Letter, Office
 from longwire.notifications.types.email import NO_LOGIN, NOT_SET_UP, Email, EmailParams
@@ -112,6 +113,25 @@ def test_without_a_server_nothing_is_offered_and_what_was_queued_ends():
 def test_every_address_gets_a_mail_of_its_own_and_no_address_two():
     params = EmailParams(to=["ada@example.com", "bob@example.com", "Ada@Example.com"])
     assert len(Email.recipients(params, lambda: [])) == 2
+
+
+@pytest.mark.parametrize(
+    "address, domains, is_fine",
+    [
+        ("ada@example.com", "", True),
+        ("ada@example.com", "example.com", True),
+        ("Ada@Example.COM", " example.org ,EXAMPLE.com, ", True),
+        ("ada@example.com", "example.org", False),
+        ("ada@mail.example.com", "example.com", False),
+        ("ada@badexample.com", "example.com", False),
+        ("example.com@example.net", "example.com", False),
+        ("ada@straße.example", "strasse.example", False),
+    ],
+)
+def test_an_address_is_in_a_domain_or_it_is_not(address, domains, is_fine):
+    office = Office(mail_domains=domains_in(domains))
+    problems = Email.unwanted(EmailParams(to=["x@example.com", address]), office)
+    assert (not [place for place, _ in problems if place == "to[1]"]) == is_fine
 
 
 @pytest.mark.parametrize(

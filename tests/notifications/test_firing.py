@@ -10,7 +10,7 @@ import pytest
 from longwire import upkeep
 from longwire.clock import DAY, HOUR, SECOND
 from longwire.dates import date_text
-from longwire.notifications import sending
+from longwire.notifications import firing, sending
 from longwire.notifications.webpush import new_vapid_key
 from tests.delivery.receiver import Receiver
 from tests.notifications.stories import Alarm, alarmed, chirpstack_status, letters_of
@@ -340,6 +340,17 @@ def test_a_test_is_sent_at_once_whatever_schedule_and_throttle_say(world: World)
         ok(alarm.person.post("/notification/test", alarm.name))
         subjects = [each["subject"] for each in alarm.letters(4)[2:]]
         assert subjects[0] != "test" and subjects[1] == "test"
+        # A letter to everybody, again and again, is not a test any more.
+        hasty = [alarm.person.post("/notification/test", alarm.name) for _ in range(4)]
+        refused(hasty[-1], 429)
+        assert 1 <= int(hasty[-1].headers["Retry-After"]) <= 12
+        taken = 4 + sum(each.status_code == 200 for each in hasty)
+        manager = world.person("meg")
+        alarm.person.invite(manager, alarm.group, "manager")
+        ok(manager.post("/notification/test", alarm.name))
+        world.clock.let_pass(seconds=12)
+        ok(alarm.person.post("/notification/test", alarm.name))
+        assert alarm.queued == taken + 2
 
 
 def test_each_member_who_may_see_it_gets_a_push_on_each_phone(
@@ -401,6 +412,86 @@ def test_what_a_batch_brings_is_told_in_the_order_it_came(world: World) -> None:
         world.clock.let_pass(seconds=61)
         alarm.event()
         assert alarm.letters(2)[1]["heldBack"] == 9
+
+
+def test_of_more_than_a_commit_may_tell_the_last_letter_counts_the_others(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four letters for each notification, and twelve in all; what lasts is told later instead."""
+    monkeypatch.setattr(firing, "LETTERS_PER_NOTIFICATION_MAX", 4)
+    monkeypatch.setattr(firing, "LETTERS_PER_COMMIT_MAX", 12)
+    mail = {"smtp_host": "127.0.0.1", "smtp_from": "longwire@example.com"}
+    world = make_world(token_lifetime_s=10**8, delivery=False, **mail)
+    with alarmed(world, reason="opened") as alarm:
+        ada, group = alarm.person, alarm.group
+        to = [f"{name}@example.com" for name in ("ada", "bob", "cem")]
+        email = {
+            "groupId": group,
+            "type": "email",
+            "name": "crowd",
+            "reason": "opened",
+            "params": json.dumps({"to": to}),
+        }
+        crowd = ok(ada.post("/notification", email))["id"]
+        devices = [alarm.device, *(ada.device(group) for _ in range(5))]
+
+        def batch(kind: str, second: int, count: int, **fields: Any) -> None:
+            """So many records, each of the next device, from this second on."""
+            items = [
+                record_of(
+                    devices[number % len(devices)],
+                    kind,
+                    timestamp=f"2026-03-01T12:{second + number:02}:00Z",
+                    **fields,
+                )
+                for number in range(count)
+            ]
+            ok(ada.post(f"/device/{kind}/batch", {"items": items}))
+
+        batch("event", 0, 4)
+        assert [each["heldBack"] for each in told(world, alarm.id)] == [0] * 4
+        batch("event", 4, 10)
+        letters = told(world, alarm.id)[4:]
+        assert [each["heldBack"] for each in letters] == [0, 0, 0, 6]
+        moments = [each["message"]["timestamp"][14:16] for each in letters]
+        assert moments == ["04", "05", "06", "13"], "the first ones, and the newest"
+        # Three addresses leave room for one firing, which is the newest and counts the others.
+        mails = told(world, crowd)
+        assert [each["heldBack"] for each in mails] == [3] * 3 + [9] * 3
+        assert {*mails[0]["message"]} == {"timestamp"}, "a record is not kept for each recipient"
+        assert sum(len(ada.records(each, "event")) for each in devices) == 14
+        alarm.event()
+        assert told(world, alarm.id)[-1]["heldBack"] == 0, "that was said"
+
+        # A throttle that let them through does not lose count of what there was no room for.
+        alarm.change(params=json.dumps({"url": alarm.receiver.url, "throttle": 60}))
+        batch("event", 20, 12)
+        assert [each["heldBack"] for each in told(world, alarm.id)[9:]] == [0, 0, 0, 2]
+        world.clock.let_pass(seconds=61)
+        batch("event", 40, 6)
+        assert sum(each["heldBack"] for each in told(world, alarm.id)[13:]) == 6 + 2
+
+        fence = {"geofence": {"lat": 48.5, "lng": 2.5, "radius": 100}, "url": alarm.receiver.url}
+        left = ada.notification(group, alarm.receiver.url, reason="geofenceExit", params=fence)
+        batch("geoloc", 0, 6, lat=48.5, lng=2.5)
+        batch("geoloc", 10, 6, lat=50.0, lng=2.5)
+        assert len(told(world, left)) == 4
+        batch("geoloc", 20, 6, lat=50.1, lng=2.5)
+        letters = told(world, left)
+        assert sorted(each["message"]["deviceId"] for each in letters) == sorted(devices)
+        assert {each["heldBack"] for each in letters} == {0}
+
+
+def told(world: World, notification_id: str) -> list[dict[str, Any]]:
+    """The letters of a notification in the order they were written."""
+    found = world.read(
+        lambda tx: tx.hot(
+            "select d.body from delivery d join connector c on c.number = d.connector_number"
+            " where c.id = :id order by d.seq",
+            {"id": notification_id},
+        )
+    )
+    return [json.loads(row[0]) for row in found]
 
 
 @pytest.mark.parametrize("engine", ["sqlite"])

@@ -16,8 +16,10 @@ from longwire.notifications.types import push
 from longwire.notifications.types.base import TOKEN_IS_DEAD, Letter, Office, PushTarget
 from longwire.notifications.types.push import (
     NO_FCM,
+    NO_TOKEN,
     NO_WEBPUSH,
     NOT_SET_UP,
+    WRONG_ACCOUNT,
     Push,
     PushParams,
 )
@@ -175,7 +177,15 @@ def test_firebase_is_asked_for_access_once_and_then_given_the_messages():
     "answer, expected",
     [
         (fcm_error(404, "UNREGISTERED"), DEAD),
-        (fcm_error(403, "SENDER_ID_MISMATCH"), DEAD),
+        (fcm_error(400, "INVALID_ARGUMENT", field="message.token"), DEAD),
+        (fcm_error(400, "INVALID_ARGUMENT", f"The registration token is {NO_TOKEN}"), DEAD),
+        (fcm_error(403, "SENDER_ID_MISMATCH"), Refused(f"{WRONG_ACCOUNT} (status 403)")),
+        (fcm_error(401, "THIRD_PARTY_AUTH_ERROR"), Refused(f"{WRONG_ACCOUNT} (status 401)")),
+        (Answer(403, body=b"{}"), Refused(f"{WRONG_ACCOUNT} (status 403)")),
+        (
+            fcm_error(400, "INVALID_ARGUMENT", field="message.data"),
+            Refused("the push service answered with status 400", is_final=True),
+        ),
         (
             fcm_error(400, "INVALID_ARGUMENT"),
             Refused("the push service answered with status 400", is_final=True),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longwire.notifications.states import RAISED, Manner, Telling, look, pass_on
+from longwire.notifications.states import RAISED, Manner, Telling, look, pass_on, put_off
 from longwire.store.notifications import State
 
 SILENT = RAISED["deviceSilent"]
@@ -67,6 +67,28 @@ def test_a_look(
     telling: Telling | None,
 ) -> None:
     assert look(before, manner, at, now, throttle, holds=holds) == (after, telling)
+
+
+@pytest.mark.parametrize(
+    "before, holds, put_off_until, next_telling",
+    [
+        # It begins, goes on and is told late; what was told late was not held back.
+        (NEW, True, State(5, False, 8, None, 1), Telling(0, 5)),
+        (UNTOLD_AT_5, True, State(5, False, 8, None, 0), Telling(0, 5)),
+        (State(as_of=5, fired_at=1, held_back=2), True, State(8, False, 8, 1, 3), Telling(2, 8)),
+        # That it is over is not forgotten either.
+        (RAISED_AT_5, False, RAISED_AT_5, Telling(0, 5, True)),
+    ],
+)
+def test_what_there_is_no_room_for_is_told_with_the_next_news(
+    before: State, holds: bool, put_off_until: State, next_telling: Telling
+) -> None:
+    now = 5 if before == NEW else 8
+    after, telling = look(before, SILENT, 8, now, 0, holds=holds)
+    assert telling is not None
+    kept = put_off(before, after, telling)
+    assert kept == put_off_until
+    assert look(kept, SILENT, 9, 9, 0, holds=holds)[1] == next_telling
 
 
 @given(st.lists(st.integers(0, 10), max_size=50), st.integers(0, 30))

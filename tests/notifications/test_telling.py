@@ -1,6 +1,7 @@
 """People are told: the whole way from a record to a mailbox, a browser, a phone and a chat."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from apprise.plugins.telegram import NotifyTelegram
@@ -101,6 +102,42 @@ def test_what_the_operator_has_not_set_up_is_refused_when_saved(make_world):
     refused(ada.post("/notification", notification(group, "push")), 400, "type")
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_mails_go_only_where_the_operator_lets_them(make_world):
+    with MailServer() as server:
+        world = make_world(**server.settings())
+        ada = world.person("ada")
+        group = ada.group()
+        device = ada.device(group)
+        to = ["ada@example.com", "eve@example.net"]
+        made = ok(ada.post("/notification", notification(group, "email", to=to)))
+        world.stop()
+        world.settings = replace(world.settings, mail_domains="example.com, Example.org")
+        world.start()
+        # What was saved before goes to those only to whom it may.
+        ada.reports(device, "event", type="flood")
+        wait_for_tries(world, [(SUCCEEDED, 1), (FAILED, 1)])
+        assert [mail.to for mail in server.mails] == [["ada@example.com"]]
+        named = {"notificationId": made["id"], "groupId": group}
+        assert (
+            "no domain that the operator"
+            in ok(ada.get("/notification", **named))["error"]["message"]
+        )
+        ok(ada.put("/notification", {**named, "name": "still changed"}))
+        several = {"to": [*to, "a@below.example.org", "b@EXAMPLE.org", "nobody"], "throttle": 60}
+        for answer in (
+            ada.post("/notification", notification(group, "email", **several)),
+            ada.put("/notification", {**named, "params": json.dumps(several)}),
+        ):
+            places = ("params.to[1]", "params.to[2]", "params.to[4]")
+            assert "eve@example.net" in str(refused(answer, 400, *places)["errors"])
+        # Nor is an invitation a way around it.
+        for address in ("carl@example.net", "dora@example.org"):
+            ok(ada.put("/group/invite", {"email": address, "groupId": group, "roleId": VIEWER}))
+        wait_for_tries(world, [(SUCCEEDED, 1)] * 2 + [(FAILED, 1)])
+        assert server.mails[-1].to == ["dora@example.org"]
+
+
 def test_members_hear_on_all_they_have_registered_and_what_is_dead_is_let_go(make_world, tmp_path):
     with Receiver(201) as push_service, Receiver() as google:
         firebase = Firebase(google)
@@ -120,7 +157,7 @@ def test_members_hear_on_all_they_have_registered_and_what_is_dead_is_let_go(mak
         ok(ada.put("/user/vendorToken", {"token": browser.token}))
         ok(bob.put("/user/vendorToken", {"token": "bobs-phone"}))
         ok(eve.put("/user/vendorToken", {"token": "eves-phone"}))  # no member
-        ok(ada.post("/notification", notification(group, "push")))
+        phones = ok(ada.post("/notification", notification(group, "push")))["id"]
 
         ada.reports(device, "event", type="flood")
         (request,) = push_service.wait_for(1)
@@ -141,6 +178,19 @@ def test_members_hear_on_all_they_have_registered_and_what_is_dead_is_let_go(mak
         ada.reports(device, "event", type="quake")
         wait_for(lambda: len(firebase.messages) == 3, 10)
         assert len(push_service.requests) == 2
+
+        # An account that is not the right one is no fault of anybody's phone.
+        firebase.answers.append(fcm_error(403, "SENDER_ID_MISMATCH"))
+        ada.reports(device, "event", type="storm")
+
+        def trouble() -> str:
+            shown = ok(ada.get("/notification", notificationId=phones))
+            return shown["error"]["message"]
+
+        wait_for(lambda: "does not take the operator's account" in trouble(), 10)
+        assert enabled() == [False, True, True]
+        world.clock.let_pass(seconds=60)
+        wait_for(lambda: len(firebase.messages) == 5, 10)
 
 
 @pytest.fixture

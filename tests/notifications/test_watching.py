@@ -1,6 +1,7 @@
 """What nobody reports: devices that fall silent, connectors that fail; told once, and when over."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from functools import partial
 
@@ -113,6 +114,34 @@ def test_of_many_processes_that_watch_one_tells(world: World) -> None:
         assert told == set(devices)
 
 
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_who_comes_second_waits_for_the_first_and_has_nothing_to_tell(world: World) -> None:
+    """The same on purpose: the second one begins while the first has not committed yet."""
+    with alarmed(world, reason="deviceSilent", params={"silentAfter": 600}) as alarm:
+        rule = world.read(partial(only_rule, group=alarm.group))
+        numbers = [each[0] for each in world.everything()["device"]]
+        tell = partial(watching.tell, rule=rule, only=numbers, numbers=world.app._dispatch.number)
+        has_told, woken = threading.Event(), []
+
+        def first(tx: Tx) -> None:
+            woken.append(tell(tx))
+            has_told.set()
+            waiting = "select count(*) from pg_locks where not granted"
+            wait_for(lambda: tx.hot(waiting, {})[0][0] > 0, 10)
+
+        def second(tx: Tx) -> None:
+            has_told.wait(10)
+            woken.append(tell(tx))
+
+        async def both() -> None:
+            await asyncio.gather(world.database.write(first), world.database.write(second))
+
+        world.clock.let_pass(seconds=601)
+        world._run(both())
+        assert woken == [{rule.number}, set()]
+        alarm.letters(1)
+
+
 def only_rule(tx: Tx, group: str) -> Rule:
     rules = rules_for(tx, group)
     assert rules is not None
@@ -161,6 +190,48 @@ def test_a_failing_connector_is_told_once_and_its_recovery_to_whoever_asked(worl
             ok(ada.delete("/connector", groupId=group, connectorId=connector))
             world.watch_once()
             assert (failing.queued, recovered.queued) == (1, 1)
+
+
+def test_a_connector_that_nobody_wants_anything_from_is_told_at_once(world: World) -> None:
+    with alarmed(world, reason="connectorFailing") as failing:
+        ada, group = failing.person, failing.group
+        recovered = Alarm(ada, failing.receiver, group=group, reason="connectorRecovered")
+        with Receiver(410) as customer:
+            connector = ada.connector(group, customer.url, name="to SAP")
+            named = {"connectorId": connector, "groupId": group}
+
+            def report() -> None:
+                ada.reports(failing.device, timestamp=1_700_000_000_000 + next(world.numbers))
+
+            def told() -> tuple[int, int]:
+                world.watch_once()
+                return failing.queued, recovered.queued
+
+            report()
+            letter = failing.wait_for(1)[0]["message"]
+            assert (letter["connectorName"], letter["enabled"]) == ("to SAP", False)
+            assert letter["error"] == "answered with status 410, gone"
+            assert ok(ada.get("/connector", **named))["updatedBy"] == "system"
+            world.restart()
+            assert told() == (1, 0)
+            # Enabled again it has to deliver something; what somebody disables is theirs to know.
+            customer.answer(503, 200)
+            ok(ada.put("/connector", {**named, "enabled": True}))
+            assert told() == (1, 0)
+            report()
+            wait_for(lambda: failures(world, connector) == 2, 10)
+            assert told() == (1, 0)
+            report()
+            wait_for(lambda: failures(world, connector) == 0, 10)
+            assert told() == (1, 1)
+            ok(ada.put("/connector", {**named, "enabled": False}))
+            assert told() == (1, 1)
+            # Gone again is told again.
+            customer.answer(410)
+            ok(ada.put("/connector", {**named, "enabled": True}))
+            report()
+            failing.receiver.wait_for(3)
+            assert told() == (2, 1)
 
 
 def failures(world: World, connector: str) -> int:

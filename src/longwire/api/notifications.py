@@ -28,6 +28,8 @@ from longwire.notifications.schedules import Schedule
 from longwire.notifications.types import catalogue
 from longwire.notifications.types.base import Params
 
+TESTS_PER_MINUTE_MAX = 5  # of one caller: each is a letter to everybody
+
 NotificationId = Annotated[Id, Meta(examples=["ntf_vzpeqxr5mxjrq2uy6ct3mlgw"])]
 ParamsText = Annotated[
     str,
@@ -296,6 +298,7 @@ def create_notification(call: Call, body: NotificationInput) -> Notification:
             _reader(call),
             call.egress,
             call.office,
+            per_group_max=call.limits.notifications_per_group_max,
         )
     )
 
@@ -362,7 +365,8 @@ def test_notification(call: Call, body: NotificationNamed) -> NotificationTest:
     """Send a notification now.
 
     To see whether it is set up well: with made-up content, whatever its schedule and its throttle
-    say, one for each recipient. What became of it shows in `lastSentAt` and `error`.
+    say, one for each recipient. What became of it shows in `lastSentAt` and `error`. One caller can
+    do this a few times a minute.
     """
     queued = notifications.test(
         call.tx, call.actor, body.group_id, body.notification_id, call.dispatch.number
@@ -391,7 +395,14 @@ def _route(method: str, path: str, handler: object, needs: str, **more: object) 
 
 ROUTES = [
     _route("GET", "/notification", show_notification, "notification.read"),
-    _route("POST", "/notification", create_notification, "notification.write", rule="in groupId"),
+    _route(
+        "POST",
+        "/notification",
+        create_notification,
+        "notification.write",
+        rule="in groupId",
+        conflicts="The group has as many notifications as it may have.",
+    ),
     _route("PUT", "/notification", change_notification, "notification.write"),
     _route(
         "DELETE",
@@ -427,6 +438,7 @@ ROUTES = [
         test_notification,
         "notification.write",
         conflicts="The notification is disabled.",
+        per_minute_max=TESTS_PER_MINUTE_MAX,
         is_addition=True,
     ),
 ]

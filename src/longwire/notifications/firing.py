@@ -6,6 +6,7 @@ nor a letter without its record.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from longwire.identity import access
 from longwire.model import Actor
 from longwire.notifications.rules import Rule
 from longwire.notifications.states import Telling
-from longwire.notifications.types.base import Envelope, Letter, Tokens
+from longwire.notifications.types.base import Envelope, Letter
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store_deliveries
 from longwire.store import notifications as store
@@ -28,6 +29,11 @@ from longwire.store.records import KINDS
 EVENT = KINDS.index("event")
 OVER = "Over: "
 NOBODY = "there was nobody to tell"
+
+# One commit stores a thousand records, or a batch that may be five times as large. What one of them
+# is told by a webhook fits always; what a batch would send to fifty addresses each does not.
+LETTERS_PER_NOTIFICATION_MAX = 2_000
+LETTERS_PER_COMMIT_MAX = 10_000
 
 log = structlog.get_logger()
 
@@ -48,9 +54,73 @@ class Firing(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-def fire(tx: Tx, numbers: Numbers, firings: Sequence[Firing]) -> set[int]:
+class Recipients:
+    """Whom notifications tell, looked up once for each of them in a transaction."""
+
+    def __init__(self, tx: Tx) -> None:
+        self._tx = tx
+        self._known: dict[int, Sequence[str]] = {}
+        self._tokens: dict[str, list[str]] = {}
+
+    def of(self, rule: Rule) -> Sequence[str]:
+        if rule.number not in self._known:
+            tokens = partial(self._tokens_in, rule.group_id)
+            self._known[rule.number] = rule.type.recipients(rule.params, tokens)
+        return self._known[rule.number]
+
+    def _tokens_in(self, group_id: str) -> list[str]:
+        """The push tokens of those members who may hear of it."""
+        if group_id not in self._tokens:
+            self._tokens[group_id] = [
+                digest.hex()
+                for user_id, digest in store_users.push_tokens_in(self._tx, group_id)
+                if may_hear(self._tx, user_id, group_id)
+            ]
+        return self._tokens[group_id]
+
+
+class Room:
+    """How often each notification can fire in one commit: so often that storing stays quick."""
+
+    def __init__(self, recipients: Recipients, notifications: int) -> None:
+        self._recipients = recipients
+        share = LETTERS_PER_COMMIT_MAX // max(1, notifications)
+        self._letters_max = min(LETTERS_PER_NOTIFICATION_MAX, share)
+
+    def of(self, rule: Rule) -> int:
+        """Once in any case, however many there are to be told."""
+        return max(1, self._letters_max // max(1, len(self._recipients.of(rule))))
+
+
+def fitting(firings: Sequence[Firing], room: Room) -> list[Firing]:
+    """Those there is room for: the first ones, and the last one, which counts the others."""
+    total = Counter(firing.rule.number for firing in firings)
+    seen: Counter[int] = Counter()
+    held_back: Counter[int] = Counter()
+    kept = []
+    for firing in firings:
+        number = firing.rule.number
+        seen[number] += 1
+        if seen[number] == total[number]:
+            kept.append(_counting(firing, held_back[number]))
+        elif seen[number] < room.of(firing.rule):
+            kept.append(firing)
+        else:
+            held_back[number] += 1 + firing.telling.held_back
+    return kept
+
+
+def _counting(firing: Firing, more: int) -> Firing:
+    if not more:
+        return firing
+    telling = firing.telling
+    counting = msgspec.structs.replace(telling, held_back=telling.held_back + more)
+    return msgspec.structs.replace(firing, telling=counting)
+
+
+def fire(tx: Tx, numbers: Numbers, firings: Sequence[Firing], recipients: Recipients) -> set[int]:
     """Queue what is to be sent; the numbers of those that have something to send now."""
-    queued = queue(tx, numbers, firings)
+    queued = queue(tx, numbers, firings, recipients)
     fired = {firing.rule.number for firing in firings}
     store.note_fired(tx, fired)
     for number in sorted(fired - queued.keys()):
@@ -58,16 +128,15 @@ def fire(tx: Tx, numbers: Numbers, firings: Sequence[Firing]) -> set[int]:
     return set(queued)
 
 
-def queue(tx: Tx, numbers: Numbers, firings: Sequence[Firing]) -> Counter[int]:
+def queue(
+    tx: Tx, numbers: Numbers, firings: Sequence[Firing], recipients: Recipients
+) -> Counter[int]:
     """The letters into the queue; how many, by the number of their notification."""
-    members = _Members(tx)
     letters = [
         (firing, letter, to)
         for firing in firings
         if (letter := _letter(firing)) is not None
-        for to in firing.rule.type.recipients(
-            firing.rule.params, members.tokens_of(firing.rule.group_id)
-        )
+        for to in recipients.of(firing.rule)
     ]
     seqs = numbers(tx.now, len(letters)) if letters else ()
     store_deliveries.insert(
@@ -96,7 +165,7 @@ def _letter(firing: Firing) -> str | None:
             subject=f"{OVER}{subject}" if firing.telling.is_over else subject,
             body=body,
             reason=firing.reason,
-            message=dict(firing.message),
+            message=_enclosed(firing),
             held_back=firing.telling.held_back,
         )
         return msgspec.json.encode(letter).decode()
@@ -106,27 +175,11 @@ def _letter(firing: Firing) -> str | None:
         return None
 
 
-class _Members:
-    """The push tokens of a group's members, looked up once for each group of a transaction."""
-
-    def __init__(self, tx: Tx) -> None:
-        self._tx = tx
-        self._known: dict[str, list[str]] = {}
-
-    def tokens_of(self, group_id: str) -> Tokens:
-        def tokens() -> Sequence[str]:
-            if group_id not in self._known:
-                self._known[group_id] = self._find(group_id)
-            return self._known[group_id]
-
-        return tokens
-
-    def _find(self, group_id: str) -> list[str]:
-        return [
-            digest.hex()
-            for user_id, digest in store_users.push_tokens_in(self._tx, group_id)
-            if may_hear(self._tx, user_id, group_id)
-        ]
+def _enclosed(firing: Firing) -> dict[str, Any]:
+    """What happened, as far as it is sent along: a large record is not kept for each recipient."""
+    if firing.rule.type.keeps_message:
+        return dict(firing.message)
+    return {name: value for name, value in firing.message.items() if name == "timestamp"}
 
 
 def may_hear(tx: Tx, user_id: str, group_id: str) -> bool:

@@ -17,6 +17,7 @@ from longwire.identity import groups
 from longwire.identity.groups import Relation
 from longwire.ids import delivery_id
 from longwire.model import Actor, Connector
+from longwire.notifications.addresses import is_address, may_be_written_to
 from longwire.notifications.types.base import (
     Envelope,
     Letter,
@@ -25,7 +26,7 @@ from longwire.notifications.types.base import (
     PushTarget,
     enclosed,
 )
-from longwire.notifications.types.email import Email, EmailParams, is_address
+from longwire.notifications.types.email import Email, EmailParams
 from longwire.store import users as store_users
 from longwire.store.database import Tx
 from longwire.store.deliveries import Claimed
@@ -79,7 +80,8 @@ def invite(
 ) -> Relation:
     """Make somebody a member by their address, and let them know if they were none before."""
     relation = groups.invite(tx, actor, email, group_id, role_id)
-    if relation.is_new and Email.unavailable(office) is None and is_address(email):
+    can_mail = Email.unavailable(office) is None and is_address(email)
+    if relation.is_new and can_mail and may_be_written_to(email, office.mail_domains):
         outlet = outlets.outlet(tx, MAILING, f"{MAILING}:{group_id}", group_id, "email", Policy())
         mail = Mail(email, _invitation(tx, actor, relation))
         outlets.send(tx, outlet, dispatch, [("", msgspec.json.encode(mail).decode())])

@@ -5,6 +5,7 @@ a notification has to remember is held for the time of the transaction: of two p
 of the same device at once, one waits for the other.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from longwire.dates import date_text
 from longwire.delivery.filters import DATA_LEVELS_MAX, NO_MATCH, message_of
 from longwire.delivery.matching import context_of
 from longwire.notifications import states
-from longwire.notifications.firing import Firing, Numbers, fire
+from longwire.notifications.firing import Firing, Numbers, Recipients, Room, fire, fitting
 from longwire.notifications.rules import Rule, Rules, rules_for
 from longwire.notifications.states import GEOFENCE_ENTER, Manner, Telling
 from longwire.store import connectors as store_connectors
@@ -240,23 +241,33 @@ def _is_deep(value: Any) -> bool:
 def weigh(tx: Tx, numbers: Numbers, signs: Sequence[Sign], refusals: dict[int, str]) -> set[int]:
     """Fire, as far as it was not told before; who has something to send now.
 
-    Whose `when` could not be evaluated is put into `refusals`.
+    Whose `when` could not be evaluated is put into `refusals`. Of more than there is room for, what
+    lasts is told with the next news of it; of what is over with that, the last letter tells how
+    many there were.
     """
     keys = {sign.key for sign in signs if sign.holds is not None or sign.rule.throttle}
     known = store.held(tx, keys) if keys else {}
     before = dict(known)
+    recipients = Recipients(tx)
+    room = Room(recipients, len({sign.rule.number for sign in signs}))
+    fired: Counter[int] = Counter()
     firings = []
     for sign in signs:
         telling: Telling | None = ONCE
         state = known.get(sign.key)
         if state is not None:
-            known[sign.key], telling = _weighed(sign, state, tx.now, refusals)
+            after, telling = _weighed(sign, state, tx.now, refusals)
+            lasts = sign.holds is not None
+            if telling and lasts and fired[sign.rule.number] >= room.of(sign.rule):
+                after, telling = states.put_off(state, after, telling), None
+            known[sign.key] = after
         if telling is not None:
+            fired[sign.rule.number] += 1
             firings.append(_firing(sign, telling))
     changed = {key: state for key, state in known.items() if state != before[key]}
     if changed:
         store.keep(tx, changed)
-    return fire(tx, numbers, firings) if firings else set()
+    return fire(tx, numbers, fitting(firings, room), recipients) if firings else set()
 
 
 def _weighed(

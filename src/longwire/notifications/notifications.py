@@ -11,7 +11,7 @@ from longwire.errors import BadInput, Conflict, Fault, missing, wrong
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import Actor, Connector, Notification, Page, PageRequest
-from longwire.notifications.firing import Firing, Numbers, queue
+from longwire.notifications.firing import Firing, Numbers, Recipients, queue
 from longwire.notifications.rules import FENCED, open_params, rule_of, sealing, unsealed
 from longwire.notifications.states import Telling
 from longwire.notifications.types import catalogue
@@ -60,11 +60,7 @@ def show(tx: Tx, actor: Actor, notification_id: str, group_id: str | None) -> Vi
 
 def every(tx: Tx, actor: Actor, group_id: str | None, request: PageRequest) -> Page[View]:
     """Those of a group, or all that somebody may see."""
-    scope = (
-        access.everywhere(actor, "notification.read")
-        if group_id is None
-        else access.enter(tx, actor, "notification.read", group_id)
-    )
+    scope = access.within(tx, actor, "notification.read", group_id)
     page = store.within_scope(tx, scope, request, group_id)
     return Page([view(tx, actor, each) for each in page.items], page.last_key)
 
@@ -80,11 +76,7 @@ def view(tx: Tx, actor: Actor, notification: Notification) -> View:
 def _find(
     tx: Tx, actor: Actor, permission: str, notification_id: str, group_id: str | None
 ) -> Notification:
-    scope = (
-        access.everywhere(actor, permission)
-        if group_id is None
-        else access.enter(tx, actor, permission, group_id)
-    )
+    scope = access.within(tx, actor, permission, group_id)
     found = store.get(tx, scope, notification_id)
     if found is None:
         raise missing("notification_id", "notification")
@@ -102,6 +94,8 @@ def create(
     read_params: ReadParams,
     egress: Egress,
     office: Office,
+    *,
+    per_group_max: int,
 ) -> View:
     access.enter(tx, actor, "notification.write", group_id)
     rights.change(tx)  # everybody is to ask it from now on
@@ -130,9 +124,12 @@ def create(
         updated_by=actor.id,
         purpose=store.PURPOSE,
     )
-    made = store.insert(
-        tx, _changed(tx, Notification(outlet), wish, None, read_params, egress, office)
-    )
+    wanted = _changed(tx, Notification(outlet), wish, None, read_params, egress, office)
+    if store.count_in(tx, group_id) >= per_group_max:
+        raise Conflict(
+            f"The group has {per_group_max} notifications already, and may have no more."
+        )
+    made = store.insert(tx, wanted)
     audit.note(
         tx, actor, "notification.create", made.id, group_id=group_id, detail=made.outlet.type
     )
@@ -205,7 +202,9 @@ def _changed(
         faults.append(Fault("params", f"are needed for a notification of type {type_name}"))
     else:
         try:
-            text, params = _params(type_name, outlet.type, wish.params, kept, read_params, egress)
+            text, params = _params(
+                type_name, outlet.type, wish.params, kept, read_params, egress, office
+            )
         except BadInput as error:
             faults += error.faults
     if wish.params is not None and type_name in catalogue.TYPES:
@@ -255,6 +254,7 @@ def _params(
     kept: str | None,
     read_params: ReadParams,
     egress: Egress,
+    office: Office,
 ) -> tuple[str, Params]:
     """The parameters as text and as a value; whatever is wrong with them is raised."""
     if wished is None:
@@ -262,9 +262,12 @@ def _params(
             raise wrong("params", "is required")
         # Judged when they were saved; by today's rules one could not even disable it.
         return kept, catalogue.params_of(type_name, kept)
-    params_type = catalogue.TYPES[type_name].params_type
+    way = catalogue.TYPES[type_name]
     of_same_type = kept if type_name == type_so_far else None
-    text, params, faults = parameters.judged(params_type, wished, of_same_type, read_params, egress)
+    text, params, faults = parameters.judged(
+        way.params_type, wished, of_same_type, read_params, egress
+    )
+    faults += [Fault(f"params.{place}", why) for place, why in way.unwanted(params, office)]
     if faults:
         raise BadInput(faults=faults)
     return text, params
@@ -312,4 +315,4 @@ def test(tx: Tx, actor: Actor, group_id: str, notification_id: str, numbers: Num
     reason = notification.reason or TEST
     firing = Firing(rule, message, Telling(), tx.now, about if known else "", reason=reason)
     audit.note(tx, actor, "notification.test", notification.id, group_id=group_id)
-    return queue(tx, numbers, [firing]).total()
+    return queue(tx, numbers, [firing], Recipients(tx)).total()

@@ -77,6 +77,23 @@ def look(
     return told, msgspec.structs.replace(telling, since=state.raised_at, is_over=True)
 
 
+def put_off(before: State, after: State, telling: Telling) -> State:
+    """What is remembered instead of what a look came to, when nobody can be told of it now.
+
+    What begins is counted, and told with the next news if it still holds then; that something is
+    over is left for the next news.
+    """
+    if telling.is_over:
+        return before
+    has_begun = before.raised_at is None
+    return msgspec.structs.replace(
+        after,
+        is_told=False,
+        fired_at=before.fired_at,
+        held_back=before.held_back + has_begun,
+    )
+
+
 def is_old(state: State, at: Moment) -> bool:
     return state.as_of is not None and at < state.as_of
 

@@ -179,16 +179,28 @@ def _failing(tx: Tx, rule: Rule, standings: Sequence[Standing]) -> list[Sign]:
                 "timestamp": date_text(tx.now),
                 "failures": each.failures,
                 "error": each.error,
+                "enabled": each.is_enabled,
             },
             tx.now,
             reason=rule.reason or "",
-            holds=each.failures > 0,
+            holds=holds,
             at=tx.now,
         )
         for each in standings
-        if (each.failures == 0 or each.failures >= rule.params.failing_after)
-        and _is_news(rule, each.state, tx.now, holds=each.failures > 0)
+        if (holds := _is_failing(each, rule.params.failing_after)) is not None
+        and _is_news(rule, each.state, tx.now, holds=holds)
     ]
+
+
+def _is_failing(standing: Standing, failing_after: int) -> bool | None:
+    """Whether a connector fails; None while that is to stay as it was.
+
+    One that was disabled by the answer of the other side has failed, however often it was. Enabled
+    again it has to deliver something before it counts as working.
+    """
+    if not standing.is_enabled or standing.failures >= failing_after:
+        return True
+    return None if standing.failures else False
 
 
 def _is_news(rule: Rule, state: State, now: Moment, *, holds: bool) -> bool:

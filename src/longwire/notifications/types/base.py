@@ -34,6 +34,7 @@ class Office:
     smtp_password: str = ""
     smtp_from: str = ""
     smtp_security: str = "starttls"  # starttls, tls or none
+    mail_domains: frozenset[str] = frozenset()  # those that mails may go to; none for any
     vapid_key: str = ""  # private, in base64url
     vapid_contact: str = ""  # mailto: or https:
     fcm_account: str = ""  # the JSON of a service account
@@ -200,10 +201,16 @@ class NotificationType(Protocol):
     type: ClassVar[str]
     title: ClassVar[str]
     params_type: ClassVar[builtins.type[Params]]
+    # Whether its letters keep what happened beside the words about it. Not where there are many.
+    keeps_message: ClassVar[bool]
 
     @classmethod
     def unavailable(cls, office: Office) -> str | None:
         """Why nothing can be sent this way as the operator has set things up; None if it can."""
+
+    @classmethod
+    def unwanted(cls, params: Params, office: Office) -> Sequence[tuple[str, str]]:
+        """What the operator does not let anybody tell or be told: (field on the wire, why)."""
 
     @classmethod
     def recipients(cls, params: Params, tokens: Tokens) -> Sequence[str]:

@@ -1,16 +1,19 @@
 """Chat and on-call services, through Apprise.
 
 Only services that live at one public address each: a URL says which account of theirs to write to,
-and can say nothing about where to connect. Apprise blocks while it sends, so it has a few threads.
+and can say nothing about where to connect. Apprise blocks while it sends, so it has a few threads,
+and each service has its own: one that hangs holds up nobody who writes to another.
 """
 
 import asyncio
 import builtins
+import contextlib
 import functools
 import importlib
 import re
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Annotated, ClassVar, Protocol, cast
 
 from msgspec import Meta
@@ -30,7 +33,9 @@ from longwire.notifications.types.base import Means, Office, Params, Tokens, let
 
 # Less than whoever calls allows: then the reason is ours to give.
 TIMEOUT_S = 12.0
-THREADS_MAX = 4
+THREADS_PER_SERVICE_MAX = 4
+# Of one notification. A letter that was given up on counts until its thread is free again.
+AT_ONCE_MAX = 2
 
 # By the name in front of ://, where Apprise has it, and which options may follow after a question
 # mark. Others could read files here, or send where nobody should.
@@ -91,6 +96,7 @@ class Chat:
     type: ClassVar[str] = "chat"
     title: ClassVar[str] = "Chat and on-call services"
     params_type: ClassVar[builtins.type[Params]] = ChatParams
+    keeps_message: ClassVar[bool] = True
     batch_max: ClassVar[int] = 1
 
     @classmethod
@@ -98,20 +104,29 @@ class Chat:
         return None
 
     @classmethod
+    def unwanted(cls, params: Params, office: Office) -> Sequence[tuple[str, str]]:
+        return ()
+
+    @classmethod
     def recipients(cls, params: Params, tokens: Tokens) -> Sequence[str]:
         return [""]
 
     def __init__(self, params: ChatParams, means: Means) -> None:
         self._url = params.url
+        self._at_once = asyncio.Semaphore(AT_ONCE_MAX)
 
     async def send(self, parcel: Parcel) -> Outcome:
         letter = letter_in(parcel)
         body = texts.with_held_back(letter.body, letter.held_back)
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                is_taken = await asyncio.get_running_loop().run_in_executor(
-                    _threads(), self._tell, letter.subject, body
+                await self._at_once.acquire()
+                telling = _threads(self._service).submit(self._tell, letter.subject, body)
+                telling.add_done_callback(
+                    partial(_freed, asyncio.get_running_loop(), self._at_once)
                 )
+                # One that has not begun by then is never sent; what has begun goes on.
+                is_taken = await asyncio.wrap_future(telling)
         except TimeoutError:
             return Unreachable("the service did not answer in time")
         except ValueError:
@@ -120,10 +135,14 @@ class Chat:
             return Refused("the service could not be reached, or did not take it")
         return Delivered()
 
+    @property
+    def _service(self) -> str:
+        return self._url.partition(":")[0]
+
     def _tell(self, subject: str, body: str) -> bool:
         if url_problem(self._url):
             raise ValueError("it passed when it was saved, by the rules of that time")
-        place, _ = SERVICES[self._url.partition(":")[0]]
+        place, _ = SERVICES[self._service]
         return _services().tell(place, self._url, subject, body)
 
     async def close(self) -> None:
@@ -143,6 +162,13 @@ def _services() -> _Services:
     return cast(_Services, importlib.import_module("longwire.notifications.types.chat_services"))
 
 
+def _freed(
+    loop: asyncio.AbstractEventLoop, at_once: asyncio.Semaphore, telling: "Future[bool]"
+) -> None:
+    with contextlib.suppress(RuntimeError):  # the service has stopped meanwhile
+        loop.call_soon_threadsafe(at_once.release)
+
+
 @functools.cache
-def _threads() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(THREADS_MAX, thread_name_prefix="chat")
+def _threads(service: str) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(THREADS_PER_SERVICE_MAX, thread_name_prefix=f"chat-{service}")

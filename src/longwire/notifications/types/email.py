@@ -8,7 +8,6 @@ recognised. The server is the operator's choice and not a tenant's, so the guard
 import asyncio
 import builtins
 import contextlib
-import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from email.headerregistry import Address
@@ -31,6 +30,7 @@ from longwire.delivery.destinations.base import (
 from longwire.delivery.destinations.connections import failure
 from longwire.delivery.egress import Egress
 from longwire.notifications import texts
+from longwire.notifications.addresses import is_address, may_be_written_to
 from longwire.notifications.types.base import (
     Letter,
     Means,
@@ -47,13 +47,8 @@ GOODBYE_TIMEOUT_S = 1.0
 # Servers limit how many connections one client may have.
 AT_ONCE_MAX = 4
 
-# Quoted names, comments and literal addresses are allowed by the standard and wanted by nobody.
-ADDRESS = re.compile(
-    r"""[^@\s\x00-\x1f\x7f-\x9f<>()\[\]\\,;:"]{1,64}@(?=[^@]{1,189}\Z)"""
-    r"""[^\W_](?:[\w-]*[^\W_])?(?:\.[^\W_](?:[\w-]*[^\W_])?)*"""
-)
-
 NOT_SET_UP = "there is no mail server to send with; the operator sets smtp_host and smtp_from"
+ELSEWHERE = "in no domain that the operator lets mails go to"
 NO_LOGIN = "the mail server did not accept the operator's login"
 # What the server wants to hear before anything else: for the operator to put right.
 LOGIN_CODES = frozenset((530, 534, 535, 538))
@@ -83,22 +78,27 @@ class EmailParams(Params, kw_only=True):
                 yield f"to[{index}]", "must be an e-mail address"
 
 
-def is_address(text: str) -> bool:
-    local = text.partition("@")[0]
-    return bool(ADDRESS.fullmatch(text)) and "" not in local.split(".")
-
-
 class Email:
     """The operator's mail server, for one notification."""
 
     type: ClassVar[str] = "email"
     title: ClassVar[str] = "E-mail"
     params_type: ClassVar[builtins.type[Params]] = EmailParams
+    keeps_message: ClassVar[bool] = False
     batch_max: ClassVar[int] = 1
 
     @classmethod
     def unavailable(cls, office: Office) -> str | None:
         return None if office.smtp_host and office.smtp_from else NOT_SET_UP
+
+    @classmethod
+    def unwanted(cls, params: Params, office: Office) -> Sequence[tuple[str, str]]:
+        assert isinstance(params, EmailParams)
+        return [
+            (f"to[{index}]", f"{address} is {ELSEWHERE}")
+            for index, address in enumerate(params.to)
+            if is_address(address) and not may_be_written_to(address, office.mail_domains)
+        ]
 
     @classmethod
     def recipients(cls, params: Params, tokens: Tokens) -> Sequence[str]:
@@ -112,6 +112,8 @@ class Email:
     async def send(self, parcel: Parcel) -> Outcome:
         if self.unavailable(self._office):
             return Refused(NOT_SET_UP, is_final=True)
+        if not may_be_written_to(parcel.only.to, self._office.mail_domains):
+            return Refused(f"the address is {ELSEWHERE}", is_final=True)
         try:
             mail = mail_of(parcel, letter_in(parcel), self._office.smtp_from)
         except ValueError:

@@ -51,6 +51,10 @@ SPARE_S = 60
 NOT_SET_UP = "there is nothing to push with; the operator sets vapid_key or fcm_account"
 NO_WEBPUSH = "there is no key for Web Push any more; the operator sets vapid_key"
 NO_FCM = "there is no account for Firebase Cloud Messaging; the operator sets fcm_account"
+# What FCM answers when the account is not the one that the tokens were made for, or lacks a right.
+ACCOUNT_CODES = ("SENDER_ID_MISMATCH", "THIRD_PARTY_AUTH_ERROR")
+NO_TOKEN = "not a valid FCM registration token"
+WRONG_ACCOUNT = "Firebase does not take the operator's account for this push token"
 NOBODYS = "nobody who may see this has the push token registered any more"
 DEAD = Refused(TOKEN_IS_DEAD, is_final=True)
 
@@ -74,11 +78,16 @@ class Push:
     type: ClassVar[str] = "push"
     title: ClassVar[str] = "Push messages (Web Push, Firebase)"
     params_type: ClassVar[builtins.type[Params]] = PushParams
+    keeps_message: ClassVar[bool] = False
     batch_max: ClassVar[int] = 1
 
     @classmethod
     def unavailable(cls, office: Office) -> str | None:
         return None if office.vapid_key or office.fcm_account else NOT_SET_UP
+
+    @classmethod
+    def unwanted(cls, params: Params, office: Office) -> Sequence[tuple[str, str]]:
+        return ()
 
     @classmethod
     def recipients(cls, params: Params, tokens: Tokens) -> Sequence[str]:
@@ -162,8 +171,12 @@ class Push:
         )
         if status == 401:
             self._is_good_until = 0
-        if error_code(answer) in ("UNREGISTERED", "SENDER_ID_MISMATCH"):
+        said = said_by_firebase(answer)
+        if said.is_about_a_dead_token:
             return DEAD
+        if said.code in ACCOUNT_CODES or status == 403:
+            # The same for every token of every member: the operator can put it right.
+            return Refused(f"{WRONG_ACCOUNT} (status {status})")
         return outcome_of(status, headers, parcel.at, is_final=status == 400)
 
     async def _access(self, account: Account, at: Moment) -> str | Refused:
@@ -232,13 +245,49 @@ def outcome_of(
     )
 
 
-def error_code(answer: bytes) -> str:
-    """What FCM says is wrong, in one word; nothing where it says nothing."""
+class Said(msgspec.Struct, frozen=True):
+    """What FCM says is wrong; nothing where it says nothing."""
+
+    code: str = ""
+    words: str = ""
+    fields: tuple[str, ...] = ()
+
+    @property
+    def is_about_a_dead_token(self) -> bool:
+        """Whether this token will never work again, as opposed to the message or the account."""
+        if self.code == "INVALID_ARGUMENT":
+            return "message.token" in self.fields or NO_TOKEN in self.words
+        return self.code == "UNREGISTERED"
+
+
+class _Violation(msgspec.Struct):
+    field: str = ""
+
+
+class _Detail(msgspec.Struct, rename="camel"):
+    error_code: str = ""
+    field_violations: list[_Violation] = []
+
+
+class _Error(msgspec.Struct):
+    message: str = ""
+    details: list[_Detail] = []
+
+
+class _Answer(msgspec.Struct):
+    error: _Error
+
+
+def said_by_firebase(answer: bytes) -> Said:
     try:
-        details: Any = msgspec.json.decode(answer)["error"]["details"]
-        return next((str(each["errorCode"]) for each in details if "errorCode" in each), "")
-    except (msgspec.DecodeError, LookupError, TypeError):
-        return ""
+        error = msgspec.json.decode(answer, type=_Answer).error
+    except msgspec.DecodeError:
+        return Said()
+    return Said(
+        next((each.error_code for each in error.details if each.error_code), ""),
+        error.message,
+        tuple(each.field for detail in error.details for each in detail.field_violations),
+    )
 
 
 def payload(parcel: Parcel, letter: Letter) -> dict[str, Any]:

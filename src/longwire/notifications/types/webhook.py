@@ -53,11 +53,16 @@ class Webhook:
     type: ClassVar[str] = "webhook"
     title: ClassVar[str] = "HTTP webhook"
     params_type: ClassVar[builtins.type[Params]] = WebhookParams
+    keeps_message: ClassVar[bool] = True
     batch_max: ClassVar[int] = 1
 
     @classmethod
     def unavailable(cls, office: Office) -> str | None:
         return None
+
+    @classmethod
+    def unwanted(cls, params: Params, office: Office) -> Sequence[tuple[str, str]]:
+        return ()
 
     @classmethod
     def recipients(cls, params: Params, tokens: Tokens) -> Sequence[str]:

@@ -414,13 +414,13 @@ def test_when_all_sandboxes_are_busy_a_call_does_not_wait_for_ever(monkeypatch):
 # On an event loop, which must not wait.
 
 
-def begun(decoder, payload):
+def soon(decoder, payload):
     """What an event loop is told, or "cannot" when it cannot be told."""
 
     async def ask():
         loop = asyncio.get_running_loop()
         told = loop.create_future()
-        if not decoder.begin(loop, payload, 1, NOON, told.set_result):
+        if not decoder.decode_soon(loop, payload, 1, NOON, told.set_result):
             return "cannot"
         return await asyncio.wait_for(told, CALL_S_MAX)
 
@@ -432,13 +432,13 @@ def test_an_event_loop_is_told_what_a_codec_says_as_soon_as_it_says_it():
     try:
         echo = codec("return {data: {bytes: input.bytes}}", sandboxes=sandboxes)
         for number in range(5):
-            assert begun(echo, bytes([number])) == Decoded({"bytes": [number]})
+            assert soon(echo, bytes([number])) == Decoded({"bytes": [number]})
             assert echo.decode(bytes([number]), 1, NOON) == Decoded({"bytes": [number]})
         long = codec("return {data: {text: 'x'.repeat(200000)}}", sandboxes=sandboxes)
-        assert begun(long, b"").values == {"text": "x" * 200_000}
+        assert soon(long, b"").values == {"text": "x" * 200_000}
         refusing = codec("return {errors: ['not this']}", sandboxes=sandboxes)
-        assert begun(refusing, b"").reason == "the codec says: not this"
-        assert begun(echo, bytes(5_000)) == "cannot"
+        assert soon(refusing, b"").reason == "the codec says: not this"
+        assert soon(echo, bytes(5_000)) == "cannot"
     finally:
         sandboxes.stop()
 
@@ -448,12 +448,12 @@ def test_an_event_loop_does_not_wait_for_a_sandbox_to_start_or_to_be_free():
     try:
         echo = codec("return {data: {bytes: input.bytes}}", sandboxes=sandboxes)
         sandbox = sandboxes._places.get()
-        assert begun(echo, b"") == "cannot", "somebody else is asking it"
+        assert soon(echo, b"") == "cannot", "somebody else is asking it"
         sandboxes._places.put(sandbox)
         sandboxes.stop()
-        assert begun(echo, b"") == "cannot", "none is running"
+        assert soon(echo, b"") == "cannot", "none is running"
         echo.decode(b"", 1, NOON)
-        assert begun(echo, b"") == Decoded({"bytes": []})
+        assert soon(echo, b"") == Decoded({"bytes": []})
     finally:
         sandboxes.stop()
 
@@ -465,11 +465,11 @@ def test_an_event_loop_hears_of_a_sandbox_that_dies_and_of_a_codec_that_takes_to
             "if (input.bytes.length) [].join.call({length: 2 ** 53 - 1}); return {data: {}}",
             sandboxes=sandboxes,
         )
-        assert begun(deadly, b"\x01") is None
-        assert begun(deadly, b"") == "cannot", "the place is empty"
+        assert soon(deadly, b"\x01") is None
+        assert soon(deadly, b"") == "cannot", "the place is empty"
         assert deadly.decode(b"", 1, NOON) == Decoded({}, ())
         slow = codec("while (input.bytes.length); return {data: {}}", sandboxes=sandboxes)
-        assert "ran out of time" in begun(slow, b"\x01").reason
-        assert begun(slow, b"") == "cannot", "it rests"
+        assert "ran out of time" in soon(slow, b"\x01").reason
+        assert soon(slow, b"") == "cannot", "it rests"
     finally:
         sandboxes.stop()

@@ -221,7 +221,7 @@ class NetworkEndpoints:
         if not codec.exists:
             return _unit(actor, heard, found, arrived)
         if codec.waits:
-            return partial(self._begin_to_decode, actor, codec, heard, found, arrived)
+            return partial(self._decode_soon, actor, codec, heard, found, arrived)
         return _unit(actor, heard, found, arrived, self._decoded(codec, heard, found, arrived))
 
     def _decoded(
@@ -233,7 +233,7 @@ class NetworkEndpoints:
             return None
         return self._counted(found, decoding.interpret(codec, payload))
 
-    def _begin_to_decode(
+    def _decode_soon(
         self,
         actor: Actor,
         codec: Codec,
@@ -254,7 +254,7 @@ class NetworkEndpoints:
                 unit = _unit(actor, heard, found, arrived, understood)
             tell(unit)
 
-        return decoding.begin_to_interpret(codec, payload, told)
+        return decoding.interpret_soon(codec, payload, told)
 
     def _counted(self, found: Found, understood: Understood) -> Understood:
         if understood.failure is not None:

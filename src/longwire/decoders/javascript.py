@@ -95,7 +95,7 @@ class JavaScriptDecoder:
         except (_Failure, NoSandbox) as failure:
             raise CannotDecode(str(failure)) from None
 
-    def begin(
+    def decode_soon(
         self,
         loop: asyncio.AbstractEventLoop,
         payload: bytes,
@@ -120,7 +120,7 @@ class JavaScriptDecoder:
             tell(decoded)
 
         call = _written(_to_decode(payload, port, at))
-        return self._sandboxes.begin(loop, self._source, call, told)
+        return self._sandboxes.ask_soon(loop, self._source, call, told)
 
     def encode(self, values: Mapping[str, Any], port: int | None) -> Encoded:
         """Waits for a sandbox, like `decode`."""

@@ -108,7 +108,7 @@ class Sandbox:
         except OSError as error:
             raise SandboxDied(time.monotonic() - begun) from error
 
-    def begin(
+    def ask_soon(
         self, loop: asyncio.AbstractEventLoop, source: bytes, call: bytes, tell: Tell
     ) -> bool:
         """The same without waiting, for an event loop, which is told the answer; None is the end.
@@ -207,7 +207,7 @@ class Sandboxes:
                 sandbox = None
             self._places.put(sandbox)
 
-    def begin(
+    def ask_soon(
         self, loop: asyncio.AbstractEventLoop, source: bytes, call: bytes, tell: Tell
     ) -> bool:
         """The same without waiting, for an event loop; False if no process is free for it now.
@@ -228,7 +228,7 @@ class Sandboxes:
             self._put_back(sandbox if answer is not None else None, sandbox)
             tell(answer)
 
-        if sandbox.begin(loop, source, call, told):
+        if sandbox.ask_soon(loop, source, call, told):
             return True
         self._put_back(None, sandbox)
         return False

@@ -78,7 +78,7 @@ def interpret(codec: Codec, payload: Payload) -> Understood:
         return _understood(payload.said, error)
 
 
-def begin_to_interpret(
+def interpret_soon(
     codec: Codec, payload: Payload, tell: Callable[[Understood | None], None]
 ) -> bool:
     """The same with a codec that waits, on the running event loop, which is told later.
@@ -93,7 +93,7 @@ def begin_to_interpret(
         tell(None if decoded is None else _understood(payload.said, decoded))
 
     loop = asyncio.get_running_loop()
-    return decoder.begin(loop, payload.content, payload.port, payload.at, told)
+    return decoder.decode_soon(loop, payload.content, payload.port, payload.at, told)
 
 
 def _understood(said: Mapping[str, Any], decoded: Decoded | CannotDecode) -> Understood:

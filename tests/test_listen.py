@@ -213,11 +213,19 @@ def test_what_devices_publish_becomes_records_and_is_kept_for_us_while_we_are_aw
         wait_for(lambda: len(site.records("data", site.crane)) == 3)
         decoded = site.records("data", site.crane)[-1]
         assert json.loads(decoded["data"]) == {"t": 11, "h": 255}
+        # What is remembered of a device does not outlive a change of it.
+        change = {"deviceId": site.crane, "groupId": site.home, "configuration": '{"a":1}'}
+        ok(site.ada.put("/device", change))
+        devices.says(site.token, site.crane, "data", {"data": '{"t":2}'})
+        devices.says(site.token, site.crane, "raw", b"\x0c\xff")
+        wait_for(lambda: len(site.records("data", site.crane)) == 5)
+        changed = site.records("data", site.crane)[-2:]
+        assert [each["configuration"] for each in changed] == ['{"a":1}'] * 2
         # They are counted, and go on from here like all others.
         now = world.clock.now() // 1_000
         period = {"beginDate": str(now - 3_600_000), "endDate": str(now + 3_600_000)}
         totals = ok(site.ada.get("/group/metrics", groupId=site.home, **period))
-        assert totals["totalDeviceMessage"] == 4 + 4
+        assert totals["totalDeviceMessage"] == 4 + 6
         # Nobody listens; the broker keeps it.
         world.stop()
         for number in range(50):

@@ -13,7 +13,7 @@ import structlog
 
 from longwire import logs
 from tests.process import Service
-from tests.world import copied_folder, ok
+from tests.world import copied_folder, ok, refused
 
 
 class Terminal(io.StringIO):
@@ -220,6 +220,7 @@ def test_a_request_is_found_in_the_log_by_the_id_that_its_caller_was_told(
         assert theirs.headers["x-request-id"] == "trace-me-7"
         forged = 'x"} {"event":"forged"'
         service.http.get("/nowhere", headers={"X-Request-Id": forged})
+        unread = refused(service.http.get("/user/me", headers={"X-Long": "x" * 20_000}), 431)
         assert service.stop() == 0
     finally:
         service.clean_up()
@@ -229,6 +230,8 @@ def test_a_request_is_found_in_the_log_by_the_id_that_its_caller_was_told(
     assert told[ours]["address"] == "127.0.0.1"
     assert told[ours]["seconds"] >= 0
     assert forged not in told
+    below = {line["request_id"]: line for line in service.log if line["event"] == "refused"}
+    assert below[unread["requestId"]]["code"] == "head_too_large"
 
 
 def test_at_the_usual_level_a_request_that_went_well_is_not_told(

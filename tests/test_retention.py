@@ -1,6 +1,7 @@
 """How long records are kept: gone from sight at once, from the disk in small steps."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,10 +10,22 @@ import sqlalchemy as sa
 from longwire import upkeep
 from longwire.clock import DAY, HOUR, MINUTE, Moment
 from longwire.dates import date_text
+from longwire.store import counters as store_counters
 from longwire.store import records as store_records
 from longwire.store.database import Tx
 from tests.process import wait_for
-from tests.reports import KINDS, counted, device, devices, report, said, say, say_all, words
+from tests.reports import (
+    KINDS,
+    counted,
+    device,
+    devices,
+    metrics,
+    report,
+    said,
+    say,
+    say_all,
+    words,
+)
 from tests.world import Person, World, ok, refused
 
 
@@ -119,6 +132,86 @@ def test_the_edge_of_what_is_kept_is_sharp(make_world: Callable[..., World]) -> 
     assert on_disk(world)["data"] == 1
     world.clock.let_pass(seconds=10 * 60)
     assert words(ada, "data", sensor) == []
+
+
+def test_reports_reach_back_as_far_as_the_operator_says_and_the_ledger_goes_after_the_records(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_counters, "PRUNE_ROWS_MAX", 2)
+    world = make_world()
+    ada = world.person("ada")
+    group = ada.group()
+    below = ada.group("below", parent=group)
+    sensor, lower = device(ada, group), device(ada, below)
+    connector = ada.connector(group, "http://127.0.0.1:9/", enabled=False)
+    began = world.clock.now()
+    for kind in KINDS:
+        ok(say(ada, kind, sensor, began, "old"))
+        ok(say(ada, kind, lower, began, "old"))
+    ok(say(ada, "data", sensor, began + 90 * DAY, "a clock that is ahead"))
+
+    def reported(begin: Moment, end: Moment) -> tuple[int, list[str], int]:
+        found = metrics(ada, group, date_text(begin), date_text(end), subgroups="true")
+        return found["totalDeviceMessage"], found["activeDevices"], len(found["items"])
+
+    def found_by_arrival() -> int:
+        asked = {"connectorId": connector, "groupId": group, "limit": 100}
+        return len(ok(ada.post("/connector/preview", asked))["items"])
+
+    def on_disk_of_counters() -> dict[str, int]:
+        def work(tx: Tx) -> dict[str, int]:
+            tables = ("counter", "activity", "arrival")
+            return {each: int(tx.hot(f"select count(*) from {each}", {})[0][0]) for each in tables}
+
+        return world.read(work)
+
+    def set_days(**days: int) -> None:
+        changes = {f"retention_{name}_days": number for name, number in days.items()}
+        world.settings = replace(world.settings, **changes)
+        world.restart()
+        everybody_returns(world, ada)
+        forget_old(world)
+
+    # A part of a second, of an hour, of a day: the ledger and both tables of counters are asked.
+    day = began - HOUR, began + DAY
+    hour = began - 1, began + HOUR
+    everything = 9, [sensor, lower]
+    assert reported(*day) == (*everything, 25)
+    let_pass(world, days=25)
+    set_days(data=20, event=20, geoloc=20)
+    assert on_disk(world) == {"data": 1, "event": 0, "geoloc": 0, "telemetry": 2}
+    assert reported(*day) == (*everything, 25), "the records are gone, what was counted is not"
+    assert reported(*hour) == (*everything, 2)
+    whole = on_disk_of_counters()
+
+    set_days(metrics=30)
+    let_pass(world, days=4)
+    forget_old(world)
+    assert on_disk_of_counters() == whole
+    everybody_returns(world, ada)
+    assert reported(*day) == (*everything, 25)
+    let_pass(world, days=6)
+    everybody_returns(world, ada)
+    now = world.clock.now()
+    ok(say(ada, "data", sensor, now, "today"))
+    nothing: tuple[int, list[str]] = (0, [])
+    for _ in range(2):
+        # Out of sight before anything is removed; the items are as many as ever.
+        assert reported(*day) == (*nothing, 25)
+        assert reported(*hour) == (*nothing, 2)
+        assert reported(began, now + HOUR)[:2] == (1, [sensor])
+        forget_old(world)
+        left = on_disk_of_counters()
+        assert (left["counter"], left["activity"]) == (1, 1)
+        # One kind is kept for ever, so each of its records must still be found.
+        assert left["arrival"] == 10
+        assert found_by_arrival() == 3
+
+    set_days(telemetry=20)
+    assert on_disk(world) == {"data": 2, "event": 0, "geoloc": 0, "telemetry": 0}
+    assert on_disk_of_counters()["arrival"] == 2, "of today, and of the record that is still kept"
+    assert found_by_arrival() == 2
+    assert reported(began, world.clock.now() + HOUR)[:2] == (1, [sensor])
 
 
 class Steps:

@@ -26,6 +26,7 @@ COUNTED = {
     "records",
     "days",
     "flight",
+    "notifications",
 }
 
 
@@ -185,6 +186,8 @@ def test_the_file_may_use_the_types_of_toml(tmp_path: Path) -> None:
         ("smtp_security", "yes"),
         ("smtp_user", "longwire"),
         ("smtp_password", "secret"),
+        ("mail_domains", "example.com ada@example.org"),
+        ("mail_domains", "*.example.com"),
         ("vapid_key", "A" * 43),
         ("vapid_key", "short"),
         ("vapid_key", "€" * 43),

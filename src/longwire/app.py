@@ -7,7 +7,7 @@ plain values.
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -49,12 +49,12 @@ from longwire.fleet.records import KINDS
 from longwire.identity.throttle import Throttle
 from longwire.ingest import Ingest, Sequencer, tell
 from longwire.listen import Listener, broker_at, client_id_of
-from longwire.notifications import watching
+from longwire.notifications import addresses, watching
 from longwire.notifications.mails import MAILING, Mailing
 from longwire.notifications.sending import Notifying
 from longwire.notifications.types.base import Office
 from longwire.settings import Settings
-from longwire.store.database import Database
+from longwire.store.database import Database, Tx
 from longwire.store.instance import writer_number
 from longwire.store.notifications import PURPOSE as NOTIFYING
 
@@ -86,7 +86,9 @@ class App:
         writer = writer_number(database)
         self._sequencer = Sequencer(writer)
         remotes = _remotes(settings)
-        self._dispatch = _dispatch(self._sequencer, remotes)
+        self._dispatch = _dispatch(
+            self._sequencer, remotes, lambda numbers: self.engine.wake_soon(numbers)
+        )
         self.engine = _engine(
             settings,
             database,
@@ -109,7 +111,7 @@ class App:
         throttle = _caller_throttle(settings, database)
         desk = Desk(database, self._dispatch, egress)
         networks = NetworkEndpoints(database, ingest, instruments, desk, throttle)
-        publications = Publications(database, ingest, networks, limits)
+        publications = Publications(ingest, networks, limits)
         self.listener = _listener(settings, database, publications, instruments)
         pages = ServicePages(
             database,
@@ -202,7 +204,9 @@ class Deliverer:
         self._database = database
         writer = writer_number(database)
         remotes = _remotes(settings)
-        dispatch = _dispatch(Sequencer(writer), remotes)
+        dispatch = _dispatch(
+            Sequencer(writer), remotes, lambda numbers: self._engine.wake_soon(numbers)
+        )
         instruments = Instruments()
         self._engine = _engine(
             settings,
@@ -245,6 +249,7 @@ def _office(settings: Settings) -> Office:
         smtp_password=settings.smtp_password,
         smtp_from=settings.smtp_from,
         smtp_security=settings.smtp_security,
+        mail_domains=addresses.domains_in(settings.mail_domains),
         vapid_key=settings.vapid_key,
         vapid_contact=settings.vapid_contact,
         fcm_account=account,
@@ -261,12 +266,19 @@ def _remotes(settings: Settings) -> Remotes:
     )
 
 
-def _dispatch(sequencer: Sequencer, remotes: Remotes) -> Dispatch:
+def _dispatch(
+    sequencer: Sequencer, remotes: Remotes, wake: Callable[[Collection[int]], None]
+) -> Dispatch:
+    def wake_afterwards(tx: Tx, numbers: Collection[int]) -> None:
+        if numbers:
+            tx.afterwards(lambda: wake(numbers))
+
     return Dispatch(
         sequencer.writer,
         sequencer.take,
-        lambda tx, told: tell(tx, sequencer, told),
+        lambda tx, told: wake_afterwards(tx, tell(tx, sequencer, told)),
         remotes.named,
+        wake_afterwards,
     )
 
 
@@ -347,7 +359,7 @@ def _caller_throttle(settings: Settings, database: Database) -> Throttle | None:
 
 
 def _keeps_days(settings: Settings) -> dict[str, int]:
-    return {kind: getattr(settings, f"retention_{kind}_days") for kind in KINDS}
+    return {name: getattr(settings, f"retention_{name}_days") for name in (*KINDS, "metrics")}
 
 
 def _input_limits(settings: Settings) -> InputLimits:
@@ -361,6 +373,7 @@ def _input_limits(settings: Settings) -> InputLimits:
         batch_records_max=settings.batch_records_max,
         tags_max=settings.tags_max,
         tag_characters_max=settings.tag_characters_max,
+        notifications_per_group_max=settings.notifications_per_group_max,
     )
 
 

@@ -39,7 +39,7 @@ from longwire.delivery.destinations.mqtt_link import (
     Standing,
     connected,
 )
-from longwire.delivery.egress import Egress, EgressDenied
+from longwire.delivery.egress import ANYWHERE, EgressDenied
 from longwire.errors import (
     BadInput,
     LongwireError,
@@ -87,9 +87,6 @@ SENT_AWAY = {
 }
 
 Take = Callable[[Published], Awaitable[None]]
-
-# The operator has named this broker, as they have named the database; the guard is for others.
-_ANYWHERE = Egress(["0.0.0.0/0", "::/0"])
 
 log = structlog.get_logger()
 
@@ -348,7 +345,7 @@ class _Session(Link):
 
     @classmethod
     async def opened(cls, broker: Broker, arrived: Arrived, arrivals: "_Arrivals") -> "_Session":
-        session = cls(broker, await connected(_ANYWHERE, broker.address), arrived, arrivals)
+        session = cls(broker, await connected(ANYWHERE, broker.address), arrived, arrivals)
         try:
             session.has_past = (await session.welcomed()).has_session
             await session._subscribe(broker.topics)

@@ -7,7 +7,9 @@ the interface or the delivery of messages.
 import importlib
 import json
 import os
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,28 @@ class Prepared:
 
     steps: list[str]
     founded: Founded | None
+
+
+def opened(
+    settings: Settings, clock: Clock, *, is_guest: bool = False, is_visit: bool = False
+) -> tuple[Database, Prepared]:
+    """The database of the settings, prepared but not started yet, and what preparing it did.
+
+    Of several processes that start at once in an empty folder, one makes the key. The others had
+    thought of one as well, which nobody has seen: they go on with the one that was kept.
+    """
+    while True:
+        is_keyless = not _has_key(settings)
+        database, keep_key = open_database(settings, clock, is_guest=is_guest)
+        try:
+            return database, prepare(database, settings, keep_key, is_visit=is_visit)
+        except CannotStart:
+            database.close()
+            if not is_keyless or not _has_key(settings):
+                raise
+        except BaseException:
+            database.close()
+            raise
 
 
 def open_database(
@@ -102,8 +126,8 @@ def prepare(
 
 def _key(settings: Settings) -> tuple[bytes, Callable[[], None]]:
     """The secret key, and a function that keeps a new one once it is needed."""
-    path = settings.data / "secret.key"
-    if settings.secret_key or path.exists():
+    path = _key_path(settings)
+    if _has_key(settings):
         try:
             key = bytes.fromhex((settings.secret_key or path.read_text()).strip())
         except (ValueError, OSError) as error:
@@ -112,7 +136,27 @@ def _key(settings: Settings) -> tuple[bytes, Callable[[], None]]:
             raise CannotStart(f"The secret key must have {KEY_BYTES} bytes, in hex.")
         return key, lambda: None
     key = new_key()
-    return key, lambda: _write_private(path, key.hex() + "\n")
+    return key, lambda: _keep_new_key(path, key)
+
+
+def _has_key(settings: Settings) -> bool:
+    return bool(settings.secret_key) or _key_path(settings).exists()
+
+
+def _key_path(settings: Settings) -> Path:
+    return settings.data / "secret.key"
+
+
+def _keep_new_key(path: Path, key: bytes) -> None:
+    """Keep it unless there is one by now: what that one has sealed would be lost with it."""
+    with _written_aside(path, key.hex() + "\n") as part:
+        try:
+            path.hardlink_to(part)
+        except OSError as error:
+            if path.exists():
+                raise CannotStart(f"Another process has just made {path}. Try again.") from error
+            part.replace(path)  # a file system without links
+    _settle_folder(path)
 
 
 def _require_ready(tx: Tx) -> None:
@@ -145,15 +189,29 @@ def _keep_operator(settings: Settings, founded: Founded) -> None:
 
 
 def _write_private(path: Path, text: str) -> None:
+    with _written_aside(path, text) as part:
+        part.replace(path)
+    _settle_folder(path)
+
+
+@contextmanager
+def _written_aside(path: Path, text: str) -> Iterator[Path]:
+    """A file with this text that no other process knows, in the folder of the one it is to be."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    part = path.with_name(path.name + ".part")
-    part.unlink(missing_ok=True)
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-    # The new name must be on the disk before the database relies on what it names.
+    descriptor, name = tempfile.mkstemp(".part", f"{path.name}.", path.parent)
+    part = Path(name)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        yield part
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _settle_folder(path: Path) -> None:
+    """The new name must be on the disk before the database relies on what it names."""
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -70,8 +70,7 @@ def _say_nothing(settings: Settings, prepared: opening.Prepared) -> None:
 
 
 def _work(settings: Settings, listener: socket.socket, announce: Announce) -> int:
-    database, keep_key = opening.open_database(settings, Clock())
-    prepared = opening.prepare(database, settings, keep_key)
+    database, prepared = opening.opened(settings, Clock())
     database.start()
     try:
         application = app.App(settings, database)
@@ -120,8 +119,7 @@ def deliver(settings: Settings, announce: Callable[[Settings], None]) -> int:
     with _watchable(settings) as listener, _alone(settings):
         if listener is not None:
             settings = replace(settings, metrics_port=listener.getsockname()[1])
-        database, keep_key = opening.open_database(settings, Clock())
-        opening.prepare(database, settings, keep_key)
+        database, _ = opening.opened(settings, Clock())
         database.start()
         try:
             announce(settings)
@@ -210,8 +208,7 @@ def _alone(settings: Settings) -> Iterator[None]:
 
 def _supervise(settings: Settings, listener: socket.socket, announce: Announce) -> int:
     """Keep so many workers alive on one socket, until told to stop."""
-    database, keep_key = opening.open_database(settings, Clock())
-    prepared = opening.prepare(database, settings, keep_key)
+    database, prepared = opening.opened(settings, Clock())
     database.close()
     stopping = threading.Event()
 

@@ -16,7 +16,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 
-from longwire.notifications import webpush
+from longwire.notifications import addresses, webpush
 
 PREFIX = "LONGWIRE_"
 
@@ -137,6 +137,9 @@ class Settings:
     retention_event_days: int = _setting(0, "the same for events")
     retention_geoloc_days: int = _setting(0, "the same for geolocations")
     retention_telemetry_days: int = _setting(0, "the same for telemetry")
+    retention_metrics_days: int = _setting(
+        0, "days that reports of metrics reach back, at least; 0 for ever"
+    )
     # --- messages out ---
     delivery: bool = _setting(
         True, "whether serve delivers as well; off where `longwire deliver` does it apart"
@@ -179,12 +182,18 @@ class Settings:
     )
     chirpstack_api_key: str = _setting("", "an API key of ChirpStack", is_secret=True)
     # --- telling people ---
+    notifications_per_group_max: int = _setting(
+        200, "notifications of one group; each may have to look at all that its devices say"
+    )
     smtp_host: str = _setting("", "the mail server that sends notifications; empty for no mail")
     smtp_port: int = _setting(587, "its port; 465 with smtp_security tls, 25 within a network")
     smtp_security: str = _setting("starttls", "starttls, tls or none; none sends in the clear")
     smtp_user: str = _setting("", "who logs in to it; empty for nobody")
     smtp_password: str = _setting("", "with which password", is_secret=True)
     smtp_from: str = _setting("", "whom mails come from, like Longwire <longwire@example.com>")
+    mail_domains: str = _setting(
+        "", "domains that mails may go to, with commas between them; empty for any"
+    )
     vapid_key: str = _setting(
         "", "the private key for Web Push, in base64url; empty for no Web Push", is_secret=True
     )
@@ -396,6 +405,8 @@ def _telling_problems(settings: Settings) -> list[str]:
         wrong.append("smtp_security: must be starttls, tls or none")
     if not 0 < settings.smtp_port < 65_536:
         wrong.append("smtp_port: must be between 1 and 65535")
+    if not all(map(addresses.is_domain, addresses.domains_in(settings.mail_domains))):
+        wrong.append("mail_domains: must be domains like example.com, with commas between them")
     if bool(settings.vapid_key) != bool(settings.vapid_contact):
         wrong.append("vapid_key, vapid_contact: give both or neither")
     if settings.vapid_key and not _is_vapid_key(settings.vapid_key):

@@ -7,6 +7,7 @@ from functools import partial
 
 import structlog
 
+from longwire import metrics
 from longwire.clock import DAY
 from longwire.delivery.outlets import Dispatch
 from longwire.errors import LongwireError
@@ -15,6 +16,7 @@ from longwire.fleet.records import oldest_kept
 from longwire.ingest import Sequencer, tell
 from longwire.store import (
     connectors,
+    counters,
     credentials,
     deliveries,
     notifications,
@@ -183,8 +185,8 @@ async def forget_deliveries(database: Database, keep_days: int) -> None:
 
 async def forget_old(database: Database, keeps_days: Mapping[str, int]) -> None:
     """One round through everything that is older than it is kept."""
-    for kind, days in keeps_days.items():
-        oldest = oldest_kept(days, database.tools.clock.now())
+    for kind in records.KINDS:
+        oldest = oldest_kept(keeps_days.get(kind, 0), database.tools.clock.now())
         if oldest is None:
             continue
         dropped = await database.write(partial(partitions.drop_before, kind=kind, oldest=oldest))
@@ -195,6 +197,27 @@ async def forget_old(database: Database, keeps_days: Mapping[str, int]) -> None:
             step = partial(records.remove_older, kind=kind, after_device=device, before=oldest)
             _, device = await database.write(step)
             await asyncio.sleep(0)
+    await _forget_counted(database, keeps_days)
+
+
+async def _forget_counted(database: Database, keeps_days: Mapping[str, int]) -> None:
+    now = database.tools.clock.now()
+    oldest = metrics.oldest_counted(keeps_days.get("metrics", 0), now)
+    if oldest is None:
+        return
+    group: int | None = 0
+    while group is not None:
+        step = partial(counters.remove_older, after_group=group, oldest=oldest)
+        _, group = await database.write(step)
+        await asyncio.sleep(0)
+    oldest = metrics.oldest_entered(keeps_days, now)
+    if oldest is None:
+        return
+    place: counters.Place | None = counters.BEFORE_ANY
+    while place is not None:
+        walk = partial(counters.remove_entries, after=place, oldest=oldest)
+        _, place = await database.write(walk)
+        await asyncio.sleep(0)
 
 
 async def _in_steps(database: Database, step: Callable[[Tx], int]) -> None:

@@ -218,6 +218,14 @@ def test_a_change_keeps_what_it_does_not_name_and_empties_what_it_empties(world:
         assert after(ada, **fields) == seen, fields
     assert "messageFilter" not in ok(ada.put("/connector", {**which, "messageFilter": ""}))
     assert "messageFilter" not in ok(ada.put("/connector", {**which, "messageFilter": " \n"}))
+    # By default a message is tried five times; that can be had back, but a name cannot be had off.
+    assert "retryPolicy" not in ok(ada.put("/connector", {**which, "retryPolicy": ""}))
+    assert "retryPolicy" not in shown(ada, group, before["id"])
+    for wrong in (" ", "default", {}, [], 0, False):
+        answer = ada.put("/connector", {**which, "retryPolicy": wrong, "name": ""})
+        assert {"retryPolicy", "name"} <= {
+            each["field"].partition(".")[0] for each in refused(answer, 400)["errors"]
+        }
     # Another type wants other parameters.
     refused(ada.put("/connector", {**which, "type": "mqtt"}), 400, "params")
     mqtt = json.dumps({"url": "mqtt://127.0.0.1:9", "topic": "longwire"})

@@ -148,8 +148,9 @@ def serving(limits: WireLimits = LIMITS, cert=None) -> Iterator[Service]:
         thread.join()
 
 
-def problem(status: int, code: str, detail: str) -> bytes:
-    return json.dumps({"status": status, "code": code, "detail": detail}).encode()
+def problem(status: int, code: str, detail: str, request_id: str) -> bytes:
+    told = {"status": status, "code": code, "detail": detail, "requestId": request_id}
+    return json.dumps(told).encode()
 
 
 def read_to_end(sock: socket.socket) -> bytes:
@@ -199,6 +200,8 @@ def refusal_in(received: bytes) -> tuple[int, str]:
     assert f"content-length: {len(body)}" in lines
     assert "connection: close" in lines
     told = json.loads(body)
+    assert f"x-request-id: {told['requestId']}" in lines
+    assert len(told["requestId"]) == 16, "one that was made for it"
     assert lines[0].split()[1] == str(told["status"])
     return told["status"], told["code"]
 

@@ -1,6 +1,7 @@
 """Messages to devices, on each network: from asking for one to what became of it."""
 
 import json
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -9,8 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
+from longwire.delivery import engine
 from longwire.delivery.engine import PROBE_AFTER
-from longwire.fleet import catalogue
+from longwire.fleet import catalogue, downlinks
 from longwire.fleet.downlinks import WAITING_MAX
 from longwire.model import SYSTEM
 from longwire.store import connectors as store_connectors
@@ -18,9 +20,9 @@ from longwire.store import deliveries as store_deliveries
 from longwire.store import downlinks as store_downlinks
 from longwire.store.database import Tx
 from longwire.store.schema import metadata
-from tests.delivery.receiver import HANG_UP, Answer, Receiver
+from tests.delivery.receiver import HANG_UP, Answer, Received, Receiver
 from tests.process import wait_for
-from tests.world import World, nothing_happens, ok, refused, walk
+from tests.world import World, nothing_happens, ok, record_of, refused, walk
 
 on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
@@ -30,6 +32,7 @@ TIME = 1_794_731_400
 EUI = "0102030405060708"
 QUEUE_ID = "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed"
 QUEUED = Answer(body=json.dumps({"id": QUEUE_ID}).encode())
+NOTHING_QUEUED = Answer(body=b'{"totalCount":0,"result":[]}')
 CODEC = """
 function decodeUplink(input) { return {data: {}}; }
 function encodeDownlink(input) {
@@ -102,9 +105,14 @@ class VendorSite(Site):
         assert answer == {"noData": True} or set(answer) == {"downlinkData"}
         return answer.get("downlinkData")
 
-    def acknowledges(self, second: int, code: int = 0) -> None:
+    def uplink_only(self, second: int) -> None:
+        """A message that waits for nothing."""
+        said = {"device": "1FD48BE", "time": TIME + second, "data": "00", "seqNumber": second}
+        assert self.says("vendor/data", said) == {"message": "stored"}
+
+    def acknowledges(self, second: int, code: int = 0, **fields: Any) -> None:
         said = {"device": "1FD48BE", "time": TIME + second, "infoCode": code}
-        self.says("vendor/acknowledge", {**said, "downlinkAck": code == 0})
+        self.says("vendor/acknowledge", {**said, "downlinkAck": code == 0, **fields})
 
     def counted(self) -> int:
         now = self.world.clock.now() // 1_000_000
@@ -150,6 +158,30 @@ def test_the_vendor_fetches_the_oldest_message_once_and_tells_what_became_of_it(
         "deadbeefcafebabe",
         False,
     )
+
+
+def test_an_acknowledgement_is_about_the_message_that_asked_last(world: World) -> None:
+    site = VendorSite(world)
+    site.acknowledges(0, code=1)
+    first = site.queues()
+    assert site.uplink(10) is not None
+    site.uplink_only(20)
+    odd = record_of(site.device, "data", timestamp=str(TIME + 25), data="[" * 50_000)
+    ok(site.ada.post("/device/data", odd))
+    assert site.uplink(30) is None
+    site.acknowledges(40, code=1)
+    assert site.state(first) == "sent", "what was not answered was answered with nothing"
+    site.acknowledges(45, code=1, seqNumber=30)
+    assert site.state(first) == "sent"
+    site.acknowledges(25)
+    assert site.state(first) == "acknowledged"
+
+    second = site.queues()
+    assert site.uplink(50, ack=False, longPolling=True) is not None
+    assert site.uplink(60) is None
+    site.acknowledges(70, code=4, seqNumber="50")
+    assert site.state(second) == "failed", "the number says more than the time"
+    assert site.told(second) == ["Queued", "Sent", "Failed"]
 
 
 def test_two_callbacks_at_the_same_moment_get_the_same_message(world: World) -> None:
@@ -352,7 +384,8 @@ def test_a_message_that_chirpstack_does_not_take_is_tried_until_its_time_is_over
         assert site.told(unknown) == ["Queued", "Failed"]
         assert site.listed()[0]["detail"] == "answered with status 404"
 
-        receiver.answer(503, HANG_UP, 401, QUEUED)
+        # From the second try on it is looked for first, as far as the key allows that.
+        receiver.answer(503, NOTHING_QUEUED, HANG_UP, 403, 401, NOTHING_QUEUED, QUEUED)
         late = site.queues("01", port=1)
         for reason in (
             "answered with status 503",
@@ -377,35 +410,68 @@ def test_a_message_that_chirpstack_does_not_take_is_tried_until_its_time_is_over
         after = site.queues("03", port=1)
         site.becomes(after, "sent")
         assert site.told(over) == ["Queued", "Expired"]
-        bodies = [each.json["queueItem"]["data"] for each in receiver.requests]
+        bodies = [
+            each.json["queueItem"]["data"] for each in receiver.requests if each.method == "POST"
+        ]
         assert bodies[-1] == "Aw=="
         assert set(bodies[:-1]) == {"Ag=="}
 
 
-def test_a_process_that_dies_with_a_message_in_hand_loses_nothing(
+class Queue:
+    """ChirpStack's queue of a device, which gives everything in it a name of its own."""
+
+    def __init__(self) -> None:
+        self.items: list[Json] = []
+
+    def __call__(self, request: Received) -> Answer:
+        if request.method == "GET":
+            listed = {"totalCount": len(self.items), "result": self.items}
+            return Answer(body=json.dumps(listed).encode())
+        name = self.take(**request.json["queueItem"])
+        return Answer(body=json.dumps({"id": name}).encode())
+
+    def take(self, **item: Any) -> str:
+        self.items.append({**item, "id": f"item-{len(self.items)}", "devEui": EUI})
+        return str(self.items[-1]["id"])
+
+
+def die(tx: Tx) -> None:
+    """Claim everything, as an engine does, and never be heard of again."""
+    (outlet,) = store_connectors.every(tx)
+    assert store_deliveries.claim(tx, outlet.number, 10, 7, tx.now + 30_000_000)
+
+
+def test_a_process_that_dies_with_messages_in_hand_loses_none_and_sends_none_again(
     make_world: Callable[..., World],
 ) -> None:
-    with Receiver(QUEUED) as receiver:
+    queue = Queue()
+    with Receiver(queue) as receiver:
         world = make_world(**chirpstack(receiver), delivery=False)
         site = ChirpStackSite(world)
-        downlink, over = site.queues("01", port=1), site.queues("02", port=1, expiresIn=10)
-
-        def die(tx: Tx) -> None:
-            """Claim everything, as an engine does, and never be heard of again."""
-            (outlet,) = store_connectors.every(tx)
-            claimed = store_deliveries.claim(tx, outlet.number, 10, 7, tx.now + 30_000_000)
-            assert len(claimed) == 2
-
+        arrived, twin = site.queues("01", port=1), site.queues("01", port=1)
+        over = site.queues("02", port=1, expiresIn=10)
+        until = next(each["expiresAt"] for each in site.listed() if each["id"] == arrived)
+        queue.take(confirmed=False, data="AQ==", expiresAt=until, fPort=1)
         world.write(die)
-        refused(site.ada.delete("/device/downlink", downlinkId=downlink, deviceId=site.device), 409)
+        refused(site.ada.delete("/device/downlink", downlinkId=twin, deviceId=site.device), 409)
         world.clock.let_pass(seconds=60)
         world.settings = replace(world.settings, delivery=True)
         world.restart()
-        site.becomes(downlink, "sent")
+        site.becomes(arrived, "sent")
+        site.becomes(twin, "sent")
         site.becomes(over, "expired")
-        assert len(receiver.requests) == 1
-        assert site.told(downlink) == ["Queued", "Sent"]
+        assert len(queue.items) == 2
+        assert site.told(arrived) == site.told(twin) == ["Queued", "Sent"]
         assert site.told(over) == ["Queued", "Expired"]
+        tries = {
+            told["id"]: told.get("tries")
+            for each in site.ada.records(site.device, "event")
+            if each["type"] == "downlinkSent" and (told := json.loads(each["data"]))
+        }
+        assert tries == {arrived: None, twin: 2}, "only one of them may have arrived twice"
+        site.event("ack", queueItemId="item-0", acknowledged=True)
+        site.event("ack", queueItemId="item-1")
+        assert (site.state(arrived), site.state(twin)) == ("acknowledged", "failed")
 
 
 @on_sqlite
@@ -427,7 +493,30 @@ def test_a_device_gets_its_messages_in_the_order_they_were_asked_for(
 
 
 @on_sqlite
-def test_news_that_overtake_the_answer_are_waited_for(make_world: Callable[..., World]) -> None:
+def test_what_is_asked_for_and_what_is_told_of_it_leave_at_once(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "LOOK_EVERY_S", 600.0)
+    with Receiver(QUEUED) as receiver, Receiver() as customer:
+        world = make_world(**chirpstack(receiver))
+        site = ChirpStackSite(world)
+        site.ada.connector(site.home, customer.url)
+        downlink = site.queues("01", port=1)
+        receiver.wait_for(1)
+        told = [each.json["type"] for each in customer.wait_for(2)]
+        assert told == ["downlinkQueued", "downlinkSent"]
+        site.event("ack", queueItemId=QUEUE_ID, acknowledged=True)
+        assert customer.wait_for(4)[-1].json["type"] in ("ack", "downlinkAcknowledged")
+        assert site.state(downlink) == "acknowledged"
+
+
+@on_sqlite
+def test_news_that_overtake_the_answer_are_waited_for(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Any] = []
+    hear = downlinks.hear
+    monkeypatch.setattr(downlinks, "hear", lambda *said: written.append(said) or hear(*said))
     with Receiver(Answer(body=QUEUED.body, delay_s=0.5)) as receiver:
         world = make_world(**chirpstack(receiver))
         site = ChirpStackSite(world)
@@ -437,6 +526,11 @@ def test_news_that_overtake_the_answer_are_waited_for(make_world: Callable[..., 
         site.event("ack", queueItemId=QUEUE_ID, acknowledged=True)
         assert site.state(downlink) == "acknowledged"
         assert site.told() == ["Queued", "Sent", "Acknowledged"]
+        another = site.queues("01", port=1)
+        receiver.wait_for(2)
+        site.event("ack", queueItemId="somebody else's", acknowledged=True)
+        assert site.state(another) == "sent"
+        assert len(written) == 1, "waiting writes nothing"
 
 
 @on_sqlite
@@ -533,7 +627,15 @@ def test_messages_go_where_the_things_stack_says_with_the_key_it_says(world: Wor
         assert site.told() == ["Queued", "Sent", "Acknowledged"]
 
         site.message("uplink_message", link=(moved.url, "other-key"))
+        assert site.link() == kept, "of two webhooks one will do"
+        site.message("uplink_message", link=(receiver.url, "exchanged-key"))
+        receiver.answer(404)
         again = site.queues("00", port=1)
+        wait_for(lambda: site.listed()[0].get("detail") == "answered with status 404")
+        assert receiver.requests[-1].headers["authorization"] == "Bearer exchanged-key"
+        assert site.link() == (), "that webhook is gone"
+        site.message("uplink_message", link=(moved.url, "other-key"))
+        world.clock.let_pass(seconds=40)
         site.becomes(again, "sent")
         assert moved.wait_for(1)[0].headers["authorization"] == "Bearer other-key"
         error = {"name": "transmission_expired", "message_format": "too late"}
@@ -541,7 +643,40 @@ def test_messages_go_where_the_things_stack_says_with_the_key_it_says(world: Wor
             "downlink_failed", {"downlink": moved.requests[0].json["downlinks"][0], "error": error}
         )
         assert site.told(again) == ["Queued", "Sent", "Expired"]
-        assert "other-key" not in repr(world.everything())
+        world.clock.let_pass(seconds=3_600)
+        site.message("uplink_message", link=(receiver.url, "exchanged-key"))
+        assert site.link()[0][1] == receiver.url
+        assert not re.search("(other|exchanged)-key", repr(world.everything()))
+
+
+@on_sqlite
+def test_what_the_things_stack_says_that_it_has_queued_is_not_sent_again(
+    make_world: Callable[..., World],
+) -> None:
+    with Receiver() as receiver:
+        world = make_world(delivery=False)
+        site = TtnSite(world)
+        site.message("uplink_message", link=(receiver.url, "key"))
+        arrived, lost = site.queues("00", port=1), site.queues("01", port=1)
+        world.write(die)
+        site.message("downlink_queued", {"correlation_ids": ["as:1", f"longwire:{arrived}"]})
+        assert (site.state(arrived), site.state(lost)) == ("sent", "queued")
+        world.settings = replace(world.settings, delivery=True)
+        world.restart()
+        site.becomes(lost, "sent")
+        (request,) = receiver.requests
+        assert request.json["downlinks"][0]["correlation_ids"] == [f"longwire:{lost}"]
+        assert site.told(arrived) == ["Queued", "Sent"]
+        site.message(
+            "downlink_queue_invalidated",
+            {
+                "downlinks": [
+                    {"correlation_ids": [f"longwire:{each}"]}
+                    for each in (arrived, lost, "nobody's")
+                ]
+            },
+        )
+        assert {site.state(arrived), site.state(lost)} == {"failed"}
 
 
 @on_sqlite

@@ -54,6 +54,16 @@ A_TIME = 1_653_666_733 * SECOND  # 2022-05-27T15:52:13Z
         (JSON, b'{"a":1}', b"token=secret&event=up", {"a": 1}),
         (JSON, b'{"token":"custom"}', b"", {"token": "custom"}),
         (None, b"", b"", {}),
+        # templates whose values are not in quotes
+        (
+            JSON,
+            b'{"device":1FD48BE,"time":1,"data":00,"more":0aFF,"snr":N/A,"lat":,"lng": \n}',
+            b"",
+            {"device": "1FD48BE", "time": 1, "data": "00", "more": "0aFF"}
+            | dict.fromkeys(("snr", "lat", "lng")),
+        ),
+        (JSON, b'{"a":n/a,"b":"c:N/A,","d":{"e":007,"f":-1.5}}', b"", None),
+        (FORM, b'{"a":0F}', b"", {"a": "0F"}),
         # words for nothing, at the top and nowhere else
         (JSON, b'{"a":null,"b":"null","c":"N/A","d":"","e":" "}', b"", dict.fromkeys("abcde")),
         (FORM, b"a=null&b=N/A&c=n%2Fa&d=", b"", dict.fromkeys("abcd")),
@@ -89,6 +99,10 @@ def test_a_request_says(media_type, raw, query, values):
         (JSON, b'{"a":1', "not valid JSON"),
         (JSON, b'{"a":1}{', "not valid JSON"),
         (JSON, b'{"a":NaN}', "NaN is no number"),
+        (JSON, b'{"a":0F,"b":x}', "column 7"),
+        (JSON, b'{"a":' + b'"\\' * 400_000, "not valid JSON"),
+        (JSON, b'{"a":' + b": " * 400_000, "not valid JSON"),
+        (JSON, b'{"a":F' + b"F" * 800_000, "not valid JSON"),
         (JSON, b'{"a":"\xff"}', "not valid UTF-8 at byte 6"),
         (JSON, b'{"a":' + b"[" * 32 + b"]" * 32 + b"}", "deeper than 32"),
         (JSON, b'{"a":' * 100_000, "deeper than 32"),

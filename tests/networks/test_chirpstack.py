@@ -99,6 +99,12 @@ def test_what_is_zero_is_left_out_and_still_known():
     assert found.readings == (Reading("data", TS, {"data": {"seqNumber": 0}, "raw": ""}),)
 
 
+@pytest.mark.parametrize("event", ["up", "join"])
+def test_keys_of_a_session_are_kept_nowhere(event):
+    context = {"sessionKeyId": "01", "appSKey": {"aesKey": "canary"}}
+    assert "canary" not in repr(heard(event, UP | {"joinServerContext": context}))
+
+
 def test_without_a_time_it_is_when_a_gateway_heard_it_or_when_it_arrives():
     untimed = {name: value for name, value in UP.items() if name != "time"}
     assert heard("up", untimed).readings[0].ts is None
@@ -160,6 +166,7 @@ def test_the_best_gateway_is_the_one_with_the_clearest_signal():
             ["deviceInfo.devEui", "time", "data"],
         ),
         ("join", {"time": TIME}, ["deviceInfo.devEui"]),
+        ("up", {"devEUI": "0101010101010101", "fCnt": 1}, ["devEUI", "deviceInfo.devEui"]),
         ("location", ENVELOPE, ["location"]),
         ("location", {"location": {"latitude": 91}}, ["deviceInfo.devEui", "location"]),
         ("down", ENVELOPE, ["event"]),

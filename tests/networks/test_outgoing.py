@@ -1,5 +1,6 @@
 """What the APIs of networks are told, as tables: messages to devices, and new devices."""
 
+import json
 from typing import Any
 
 import pytest
@@ -31,6 +32,37 @@ def test_a_message_for_chirpstack_cannot_lead_to_another_path() -> None:
             "fPort": 15,
         }
     }
+
+
+ITEM = {
+    **{"id": "item-1", "devEui": "01ab", "confirmed": True, "fPort": 15, "data": "vu8="},
+    **{"isPending": False, "expiresAt": "2026-11-15T08:30:00Z"},
+}
+
+
+@pytest.mark.parametrize(
+    ("answered", "name"),
+    [
+        ({"totalCount": 1, "result": [ITEM]}, "item-1"),
+        ({"result": [{**ITEM, "expiresAt": "2026-11-15T08:30:00.000000000+00:00"}]}, "item-1"),
+        (
+            {"result": [{**ITEM, "id": "other", "expiresAt": "2026-11-15T08:30:01Z"}, ITEM]},
+            "item-1",
+        ),
+        ({"result": [{**ITEM, "expiresAt": "2026-11-15T08:30:00.000001Z"}]}, None),
+        ({"result": [{**ITEM, "expiresAt": None}]}, None),
+        ({"result": [{**ITEM, "data": "vu4="}]}, None),
+        ({"result": [{**ITEM, "fPort": 16}]}, None),
+        ({"result": [{**ITEM, "id": ["x"]}]}, None),
+        ({"result": ["x"]}, None),
+        ({"code": 16, "message": "unauthenticated"}, None),
+        ([], None),
+        ("<html>", None),
+    ],
+)
+def test_a_message_is_found_in_the_queue_of_chirpstack(answered: Any, name: str | None) -> None:
+    body = answered.encode() if isinstance(answered, str) else json.dumps(answered).encode()
+    assert chirpstack.name_in_queue(body, DOWNLINK) == name
 
 
 def test_a_message_for_the_things_stack_carries_our_name_and_is_known_by_it() -> None:

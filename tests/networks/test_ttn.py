@@ -115,6 +115,37 @@ def test_a_simulated_message_says_so_in_every_record():
     }
 
 
+def test_a_simulated_message_does_not_move_what_is_measured():
+    told = UPLINK | {"last_battery_percentage": {"value": 50}}
+    simulated = heard("uplink_message", told, simulated=True)
+    assert (simulated.sequence, simulated.battery) == (None, None)
+    assert fields(simulated, "data")["data"]["seqNumber"] == 2
+    assert heard("uplink_message", told, simulated=False).battery == "50"
+
+
+@pytest.mark.parametrize("key", ["uplink_message", "uplink_normalized", "join_accept"])
+def test_the_key_of_a_session_is_kept_nowhere(key):
+    assert "canary" not in repr(heard(key, {"app_s_key": {"key": "canary"}, "f_port": 1}))
+
+
+def test_gateways_of_other_networks_are_told_apart():
+    broker = {"gateway_id": "packetbroker"}
+    received = [
+        {"gateway_ids": broker, "rssi": -90, "packet_broker": {"forwarder_gateway_id": "a"}},
+        {"gateway_ids": broker, "rssi": -80, "packet_broker": {"forwarder_gateway_eui": "B8"}},
+        {"gateway_ids": broker, "rssi": -95, "packet_broker": {}},
+        {"gateway_ids": broker, "rssi": -99},
+    ]
+    found = fields(heard("uplink_message", {"rx_metadata": received}), "telemetry")
+    assert (found["stations"], found["data"]["station"]) == (3, "B8")
+
+
+def test_what_the_device_has_not_confirmed_is_not_lost_while_the_network_tries_again():
+    found = heard("downlink_nack", QUEUED | {"confirmed_retry": {"attempt": 2}})
+    assert found.downlink is None
+    assert fields(found, "event")["message"] == NOT_CONFIRMED
+
+
 def test_a_normalised_uplink_is_told_from_the_raw_one_and_heard_alike():
     measured = {"air": {"temperature": 21.5}}
     normalised = {name: value for name, value in UPLINK.items() if name != "decoded_payload"} | {
@@ -205,7 +236,7 @@ OTHER_SESSION = "the session has changed, and what was queued in the old one is 
             ("as:downlink:1", "sent", SENT),
         ),
         ("downlink_sent", {"correlation_ids": [5]}, (None, "sent", SENT)),
-        ("downlink_queued", QUEUED, None),
+        ("downlink_queued", QUEUED, ("dl_1", "sent", "the network has taken it")),
         (
             "downlink_failed",
             {"downlink": QUEUED, "error": TOO_LONG},
@@ -222,6 +253,13 @@ OTHER_SESSION = "the session has changed, and what was queued in the old one is 
             {"downlinks": [QUEUED, {}], "last_f_cnt_down": 3},
             ("dl_1", "failed", OTHER_SESSION),
         ),
+        (
+            "downlink_queue_invalidated",
+            {"downlinks": [{}, QUEUED, 5, {"correlation_ids": ["as:downlink:2"]}]},
+            ("dl_1", "failed", OTHER_SESSION, ("as:downlink:2",)),
+        ),
+        ("join_accept", {"invalidated_downlinks": [QUEUED]}, ("dl_1", "failed", OTHER_SESSION)),
+        ("join_accept", {"invalidated_downlinks": []}, None),
         ("downlink_queue_invalidated", {}, (None, "failed", OTHER_SESSION)),
         ("service_data", {"service": "alcsync", "data": {"a": 1}}, None),
     ],
@@ -268,7 +306,8 @@ NAMES = [
     *("decoded_payload", "rx_metadata", "gateway_ids", "gateway_id", "rssi", "snr", "settings"),
     *("data_rate", "lora", "spreading_factor", "frequency", "locations", "location", "latitude"),
     *("longitude", "accuracy", "source", "last_battery_percentage", "value", "downlink", "error"),
-    *("name", "message_format", "downlinks", "correlation_ids", "service"),
+    *("name", "message_format", "downlinks", "correlation_ids", "service", "confirmed_retry"),
+    *("invalidated_downlinks", "packet_broker", "forwarder_gateway_id"),
 ]
 SOUND = {"end_device_ids": {"dev_eui": "0004A30B001C0530"}, "received_at": RECEIVED}
 

@@ -244,6 +244,15 @@ class RetryPolicyInput(Body):
     max_retry: Annotated[int, Meta(ge=0, le=policy.RETRIES_MAX)]
 
 
+RetryPolicyChange = Annotated[
+    RetryPolicyInput | Annotated[str, Meta(max_length=0)],
+    Meta(
+        description="How to try again; an empty text takes it away, and the default holds.",
+        examples=[{"retryDelay": 60, "maxRetry": 5}],
+    ),
+]
+
+
 class DataFailurePolicyInput(Body):
     """How many seconds messages that could not be delivered are kept for a resend."""
 
@@ -282,7 +291,7 @@ class UpdateConnectorInput(Body, kw_only=True):
     device_ids: DeviceIds | None = None
     message_filter: Filter | None = None
     data_failure_policy: DataFailurePolicyInput | None = None
-    retry_policy: RetryPolicyInput | None = None
+    retry_policy: RetryPolicyChange | None = None
     format: FormatName | None = None
     enabled: bool | None = None
     tags: Tags | None = None
@@ -431,7 +440,6 @@ def _replay_wire(query: ReplayQuery, replay: ReplayValue) -> Replay:
 
 
 def _wish(body: ConnectorInput | UpdateConnectorInput) -> connectors.Wish:
-    retry = body.retry_policy
     storing = body.data_failure_policy
     return connectors.Wish(
         params=body.params,
@@ -443,10 +451,16 @@ def _wish(body: ConnectorInput | UpdateConnectorInput) -> connectors.Wish:
         message_filter=body.message_filter,
         format=body.format,
         storing_s=storing.storing_duration if storing else None,
-        retry=(retry.retry_delay, retry.max_retry) if retry else None,
+        retry=_wished_retry(body.retry_policy),
         is_enabled=body.enabled,
         tags=body.tags,
     )
+
+
+def _wished_retry(given: RetryPolicyInput | str | None) -> connectors.Retry | None:
+    if isinstance(given, str):
+        return connectors.RETRY_DEFAULT
+    return None if given is None else (given.retry_delay, given.max_retry)
 
 
 def _reader(call: Call) -> connectors.ReadParams:
@@ -489,8 +503,9 @@ def create_connector(call: Call, body: ConnectorInput) -> Connector:
 def change_connector(call: Call, body: UpdateConnectorInput) -> Connector:
     """Change a connector.
 
-    What is left out stays. A mask in `params` keeps the secret in its place. While it is disabled,
-    no new deliveries are made, and those that wait go on waiting.
+    What is left out stays; an empty `messageFilter` or `retryPolicy` is taken away. A mask in
+    `params` keeps the secret in its place. While it is disabled, no new deliveries are made, and
+    those that wait go on waiting.
     """
     return connector_wire(
         connectors.change(

@@ -252,13 +252,17 @@ class Desk:
         if news is None:
             return
         for _ in range(ANSWER_WAITS_MAX):
-            if await self._database.write(
-                lambda tx: downlinks.hear(
-                    tx, self._dispatch, network, device_id, news, _said_at(heard)
-                )
-            ):
-                return
+            prospect = await self._database.read(
+                lambda tx: downlinks.prospect(tx, network, device_id, news)
+            )
+            if prospect != "coming":
+                break
             await asyncio.sleep(ANSWER_WAIT_S)
+        if prospect == "known":
+            said = downlinks.Said(_said_at(heard), heard.sequence)
+            await self._database.write(
+                lambda tx: downlinks.hear(tx, self._dispatch, network, device_id, news, said)
+            )
 
     async def learn(self, request: Request, device_id: str) -> None:
         """Keep where messages to a device go, if a network tells and it is not what we know."""
@@ -268,9 +272,7 @@ class Desk:
             return
         if not downlinks.is_link_usable(url, self._egress):
             return  # the message is not refused for that; the next message to the device is
-        if not await self._database.read(
-            lambda tx: downlinks.is_link_known(tx, device_id, url, key)
-        ):
+        if await self._database.read(lambda tx: downlinks.is_link_wanted(tx, device_id, url, key)):
             await self._database.write(lambda tx: downlinks.keep_link(tx, device_id, url, key))
 
 

@@ -136,7 +136,7 @@ def refusal(
     return Refusal(status, msgspec.json.encode(problem), _headers(error))
 
 
-def wire_refusal(status: int, code: str, detail: str) -> bytes:
+def wire_refusal(status: int, code: str, detail: str, request_id: str) -> bytes:
     """The body of a refusal made before there was a request: the server below speaks it too."""
     problem = Problem(
         type=f"urn:longwire:error:{code}",
@@ -146,7 +146,7 @@ def wire_refusal(status: int, code: str, detail: str) -> bytes:
         message=detail,
         code=code,
         errors=[],
-        request_id="-",
+        request_id=request_id,
     )
     return msgspec.json.encode(problem)
 

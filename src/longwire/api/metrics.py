@@ -81,6 +81,7 @@ def show_metrics(call: Call, query: MetricsQuery) -> GroupMetrics:
         end,
         query.time_span or metrics.SPAN_DEFAULT_S,
         subgroups=query.subgroups is True,
+        keeps_days=call.keeps_days.get("metrics", 0),
     )
     return GroupMetrics(
         group_id=report.group_id,

@@ -15,13 +15,13 @@ from longwire.api.records import KINDS, Kind
 from longwire.api.wire import InputLimits, check_depth, check_size, check_text, decode_body
 from longwire.clock import Moment
 from longwire.dates import date_text
-from longwire.errors import BadInput, wrong
-from longwire.fleet import devices
+from longwire.errors import BadInput, NotFound, wrong
+from longwire.fleet.devices import MQTT
 from longwire.fleet.records import DIGEST_BYTES
-from longwire.ingest import Ingest, Item, Unit
+from longwire.ingest import Aside, Ingest, Item, Outdated, Unit
+from longwire.model import Actor
 from longwire.networks.base import Heard, Reading
 from longwire.networks.readings import PAYLOAD_BYTES_MAX
-from longwire.store.database import Database
 from longwire.store.devices import Found
 
 RAW = "raw"
@@ -44,10 +44,7 @@ class Published(msgspec.Struct, frozen=True):
 class Publications:
     """Takes the messages of a broker."""
 
-    def __init__(
-        self, database: Database, ingest: Ingest, networks: NetworkEndpoints, limits: InputLimits
-    ) -> None:
-        self._database = database
+    def __init__(self, ingest: Ingest, networks: NetworkEndpoints, limits: InputLimits) -> None:
         self._ingest = ingest
         self._networks = networks
         self._limits = limits
@@ -57,13 +54,22 @@ class Publications:
         token, name, kind = _levels(published.topic)
         check_size(published.size, self._limits.body_bytes_max)
         actor = await self._networks.speaker(token)
-        found = await self._database.read(lambda tx: devices.speaks(tx, actor, name))
+        found = await self._networks.find(actor, MQTT, name)
+        try:
+            await self._store(actor, kind, published, found)
+        except (NotFound, Outdated):
+            # What was remembered of the device is over: it was changed, moved, or made anew.
+            found = await self._networks.find(actor, MQTT, name, anew=True)
+            await self._store(actor, kind, published, found)
+
+    async def _store(self, actor: Actor, kind: str, published: Published, found: Found) -> None:
         if kind == RAW:
-            heard = _bytes_of(published, name)
+            heard = _bytes_of(published, found.id)
             await self._networks.store(actor, heard, found, published.arrived)
         else:
             item = self._item(_BY_NAME[kind], published, found)
-            await self._ingest.put(Unit(actor, [item], is_batch=False))
+            aside = Aside(found.id, as_of=found.updated_at)
+            await self._ingest.put(Unit(actor, [item], is_batch=False, aside=aside))
 
     def _item(self, kind: Kind, published: Published, found: Found) -> Item:
         """A record of the kind, recognised again by what was published and by nothing else."""
@@ -111,7 +117,7 @@ def _known(kind: Kind, published: Published, found: Found) -> dict[str, Any]:
     return dict(said for field, said in known.items() if field in fields)
 
 
-def _bytes_of(published: Published, name: str) -> Heard:
+def _bytes_of(published: Published, device_id: str) -> Heard:
     check_size(published.size, PAYLOAD_BYTES_MAX)
     reading = Reading("data", None, {"raw": published.payload.hex(), "data": {}})
-    return Heard(original_id=name, readings=(reading,), payload=published.payload)
+    return Heard(original_id=device_id, readings=(reading,), payload=published.payload)

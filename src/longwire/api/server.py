@@ -8,6 +8,7 @@ never becomes a request (a head too large, nonsense, silence) is refused here an
 import asyncio
 import math
 import os
+import secrets
 import socket
 import ssl
 from collections import Counter
@@ -18,6 +19,7 @@ from functools import partial
 from typing import Any, ClassVar, cast
 
 import httptools
+import structlog
 import uvicorn
 import uvloop
 from uvicorn._types import ASGI3Application, ASGISendEvent
@@ -27,8 +29,10 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
-# (status, code, detail) to the body of an error response.
-Refusal = Callable[[int, str, str], bytes]
+log = structlog.get_logger()
+
+# (status, code, detail, request id) to the body of an error response.
+Refusal = Callable[[int, str, str, str], bytes]
 
 # Sends status, header fields and body of an answer.
 Reply = Callable[[int, list[tuple[bytes, bytes]], bytes], None]
@@ -534,10 +538,13 @@ class _GuardedProtocol(HttpToolsProtocol):
     def _refuse(self, fault: _Fault) -> None:
         """Say why, then hang up; what the client still sends is thrown away."""
         self._is_deaf = True
-        self.logger.debug("Refused %s: %s", self.client, fault.code)
+        # Ours in any case: of most of these requests, nothing has been read that could be trusted.
+        request_id = secrets.token_hex(8)
+        address = self.client[0] if self.client else "-"
+        log.debug("refused", code=fault.code, address=address, request_id=request_id)
         now = self.loop.time()
         is_drained = not self.transport.get_write_buffer_size()
-        self.transport.write(self._response(fault))
+        self.transport.write(self._response(fault, request_id))
         _disconnect(self._answering)
         self.flow.resume_reading()
         if self.transport.can_write_eof():
@@ -550,12 +557,13 @@ class _GuardedProtocol(HttpToolsProtocol):
             self._output_due = now + _LINGER_S
         self._nap(now)
 
-    def _response(self, fault: _Fault) -> bytes:
-        body = self._shared.refusal(fault.status, fault.code, fault.detail)
+    def _response(self, fault: _Fault, request_id: str) -> bytes:
+        body = self._shared.refusal(fault.status, fault.code, fault.detail, request_id)
         fields = [
             *self.server_state.default_headers,
             (b"content-type", b"application/problem+json"),
             (b"content-length", b"%d" % len(body)),
+            (b"x-request-id", request_id.encode()),
             (b"connection", b"close"),
         ]
         lines = b"".join(b"%s: %s\r\n" % field for field in fields)

@@ -58,7 +58,8 @@ class WatchedPages:
 
 
 def _refusal(status: int, code: str, detail: str) -> Response:
-    return Response(status, wire_refusal(status, code, detail), MEDIA_TYPE)
+    # No id: nothing is noted of these requests, so there is nothing to find by one.
+    return Response(status, wire_refusal(status, code, detail, "-"), MEDIA_TYPE)
 
 
 def _written(response: Response, *, has_body: bool = True) -> bytes:

@@ -40,6 +40,11 @@ class Answer(msgspec.Struct, frozen=True):
         return self.status == 409
 
     @property
+    def is_gone(self) -> bool:
+        """There is nothing at this address."""
+        return self.status in (404, 410)
+
+    @property
     def is_withheld(self) -> bool:
         """What was asked for is not there, or not for us to see."""
         return self.status in (403, 404)

@@ -40,6 +40,9 @@ from longwire.store.records import KINDS
 _GROUP = re.compile(r'"groupId":"(\d+)"')
 
 ReadParams = Callable[[type[Params], str], Params]
+Retry = tuple[int | None, int | None]  # delay in seconds, retries at most
+
+RETRY_DEFAULT: Retry = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ class Wish:
     message_filter: str | None = None
     format: str | None = None
     storing_s: int | None = None
-    retry: tuple[int, int] | None = None  # delay in seconds, retries at most
+    retry: Retry | None = None
     is_enabled: bool | None = None
     tags: Sequence[str] | None = None
 

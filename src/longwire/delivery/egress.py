@@ -360,3 +360,8 @@ class _Connector(aiohttp.TCPConnector):
         while self._lent:
             self._lent.pop().abort()
         await super().close(abort_ssl=abort_ssl)
+
+
+# For what the operator has named, as they have named the database: it may be anywhere, and often is
+# in their own network. The guard is for what others name.
+ANYWHERE = Egress(["0.0.0.0/0", "::/0"])

@@ -219,6 +219,7 @@ class Engine:
         self._next_begin = 0.0
         self._resuming: asyncio.TimerHandle | None = None
         self._is_stopping = False
+        self._loop: asyncio.AbstractEventLoop | None = None  # while it runs
         self._last_step = time.monotonic()
         self._last_turn = 0.0
 
@@ -234,8 +235,16 @@ class Engine:
         self._wanted.update(numbers)
         self._awake.set()
 
+    def wake_soon(self, numbers: Collection[int]) -> None:
+        """The same, from any thread."""
+        loop = self._loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # it has just ended
+                loop.call_soon_threadsafe(self.wake, numbers)
+
     async def run(self) -> None:
         """Work until cancelled; then finish what was begun, and give back the rest."""
+        self._loop = asyncio.get_running_loop()
         if self._database.engine_name == "sqlite":
             # Nobody else can hold a lease on an embedded database: whoever did is gone.
             await self._in_any_case(lambda: self._recover(until=FOR_EVER))
@@ -247,6 +256,7 @@ class Engine:
             await asyncio.shield(rounds)
         finally:
             self._is_stopping = True
+            self._loop = None
             self._awake.set()
             chores.cancel()
             await asyncio.wait({chores, rounds}, timeout=STOP_WAIT_S)
@@ -602,6 +612,7 @@ def settle(tx: Tx, writer: int, tried: Sequence[Tried], purposes: Purposes = PUR
     """Write down what became of some tries, as far as their leases are still ours."""
     endings: dict[int, list[Ending]] = defaultdict(list)
     owners: dict[int, Connector] = {}
+    gone: dict[int, str] = {}
     for (number, token), group in _by_lease(tried).items():
         connector = owners[number] = group[0].held.connector
         done = {
@@ -625,13 +636,15 @@ def settle(tx: Tx, writer: int, tried: Sequence[Tried], purposes: Purposes = PUR
                 endings[number].append(ending)
                 if isinstance(outcome, Refused) and outcome.disables:
                     _disable(tx, connector, outcome.reason)
+                    gone[number] = outcome.reason  # whatever became of others at the same time
     for number in sorted(endings):  # everybody in the same order: no deadlocks
         ended = endings[number]
         failed = [each for each in ended if each.end != "delivered"]
         if len(failed) < len(ended):
             store_connectors.note_success(tx, number)
         if failed:
-            store_connectors.note_failure(tx, number, failed[-1].reason, len(failed))
+            reason = gone.get(number, failed[-1].reason)
+            store_connectors.note_failure(tx, number, reason, len(failed))
         purpose = purposes.get(owners[number].purpose)
         if purpose is not None:
             purpose.ended(tx, writer, owners[number], ended)

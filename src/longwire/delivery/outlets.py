@@ -3,7 +3,7 @@
 They are rows beside the connectors, with a purpose of their own, and the engine serves them alike.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -27,8 +27,10 @@ class Dispatch:
 
     writer: int  # the number of this process
     number: Callable[[Moment, int], Sequence[int]]  # numbers for so many deliveries
-    tell: Callable[[Tx, Sequence[Told]], object]  # stores events of devices
+    tell: Callable[[Tx, Sequence[Told]], None]  # stores events of devices
     networks: frozenset[str] = frozenset()  # those whose API the operator has named
+    # Says to the engine of this process, after the commit, where there is something to deliver.
+    wake: Callable[[Tx, Collection[int]], None] = lambda tx, numbers: None
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -92,4 +94,5 @@ def send(
             for seq, (device_id, body) in zip(seqs, what, strict=True)
         ],
     )
+    dispatch.wake(tx, {outlet.number})
     return seqs

@@ -9,12 +9,12 @@ from longwire.fleet import catalogue, registrations, watching
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import Actor, Device, DeviceType, Page, PageRequest, Scope
+from longwire.networks.base import VENDOR
 from longwire.store import audit
 from longwire.store import devices as store
 from longwire.store.database import Tx
 from longwire.store.devices import Found
 
-VENDOR = "vendor"
 MQTT = "mqtt"  # devices that publish by themselves
 
 
@@ -53,11 +53,7 @@ def original_key(network: str, original_id: str) -> str:
 
 
 def show(tx: Tx, actor: Actor, device_id: str, group_id: str | None) -> Device:
-    scope = (
-        access.everywhere(actor, "device.read")
-        if group_id is None
-        else access.enter(tx, actor, "device.read", group_id)
-    )
+    scope = access.within(tx, actor, "device.read", group_id)
     device = store.get(tx, scope, device_id)
     if device is None:
         raise missing("device_id", "device")
@@ -70,21 +66,16 @@ def in_group(tx: Tx, actor: Actor, group_id: str, request: PageRequest) -> Page[
 
 
 def heard(tx: Tx, actor: Actor, network: str, original_id: str) -> Found:
-    """The device that a network speaks of, by the network's own id."""
+    """The device that a network speaks of, by the network's own id.
+
+    Devices that publish by themselves may call themselves as we do, wherever else they are known.
+    """
     assert actor.group_id is not None
     device = store.heard(tx, actor.group_id, network, original_key(network, original_id))
+    if device is None and network == MQTT:
+        device = store.heard_as(tx, actor.group_id, original_id)
     if device is None:
         raise missing("device", f"device of the network {network}")
-    return device
-
-
-def speaks(tx: Tx, actor: Actor, name: str) -> Found:
-    """The device that publishes under this name: its original id there, or the id that is ours."""
-    assert actor.group_id is not None
-    device = store.heard(tx, actor.group_id, MQTT, original_key(MQTT, name))
-    device = device or store.heard_as(tx, actor.group_id, name)
-    if device is None:
-        raise missing("device", "device of this name")
     return device
 
 

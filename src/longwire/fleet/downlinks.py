@@ -5,12 +5,16 @@ transaction that notes it, so that every step is told once. The vendor's network
 the answers to its own; to the others the delivery engine takes them.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
+
+import msgspec
 
 from longwire import metrics
-from longwire.clock import SECOND, Moment
+from longwire.clock import MILLISECOND, SECOND, Moment
 from longwire.dates import date_text
 from longwire.delivery import outlets
 from longwire.delivery.destinations.http import url_problems
@@ -19,7 +23,6 @@ from longwire.delivery.outlets import Dispatch, Policy
 from longwire.errors import BadInput, Conflict, Fault, NotAllowed, missing
 from longwire.fleet import decoding
 from longwire.fleet.decoding import Codec
-from longwire.fleet.devices import VENDOR
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import (
@@ -32,8 +35,8 @@ from longwire.model import (
     PageRequest,
     Told,
 )
-from longwire.networks.base import DownlinkNews
-from longwire.networks.vendor import DOWNLINK_BYTES
+from longwire.networks.base import VENDOR, DownlinkNews
+from longwire.networks.vendor import DOWNLINK_BYTES, asks
 from longwire.store import audit
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store_deliveries
@@ -60,6 +63,12 @@ POLICY = Policy(retry_delay_s=30, retries_max=10_000_000, storing_s=0)
 
 # How many messages back a network may speak of one that it has fetched.
 _GIVEN_MAX = 50
+# How many messages of a device are looked through for one that asked later.
+_SINCE_MAX = 200
+
+# Several webhooks tell several addresses with each message, and any of them will do. So the one
+# that is known stays for so long, unless it turns out to lead nowhere.
+LINK_STAYS_S = 3_600
 
 # A message only comes further, so each of its events is told once. What the device has confirmed
 # has reached it, whatever was believed before.
@@ -116,7 +125,7 @@ def queue(tx: Tx, actor: Actor, dispatch: Dispatch, wish: Wish) -> Downlink:
         seq=None,
         created_at=tx.now,
         updated_at=tx.now,
-        expires_at=tx.now + wish.expires_s * SECOND,
+        expires_at=_until(tx, device.number, tx.now + wish.expires_s * SECOND),
         created_by=actor.id,
     )
     if device.network != VENDOR:
@@ -136,13 +145,15 @@ def queue(tx: Tx, actor: Actor, dispatch: Dispatch, wish: Wish) -> Downlink:
     return downlink
 
 
+def _until(tx: Tx, number: int, wanted: Moment) -> Moment:
+    """When its time is over: at a moment of its own, by which it is known again in a queue."""
+    taken = store.lasting(tx, number, wanted, wanted + MILLISECOND)
+    return next(moment for moment in itertools.count(wanted) if moment not in taken)
+
+
 def _addressed(tx: Tx, actor: Actor, device_id: str, group_id: str | None) -> Device:
     """The device, if the actor may send to it; it stays where it is until a write is over."""
-    scope = (
-        access.everywhere(actor, PERMISSION)
-        if group_id is None
-        else access.enter(tx, actor, PERMISSION, group_id)
-    )
+    scope = access.within(tx, actor, PERMISSION, group_id)
     device = (
         store_devices.among(tx, scope, [device_id]).get(device_id)
         if tx.is_write
@@ -200,11 +211,7 @@ def in_order(
     tx: Tx, actor: Actor, device_id: str, group_id: str | None, request: PageRequest
 ) -> Page[Downlink]:
     """What was sent to a device since it is in its group, the newest first."""
-    scope = (
-        access.everywhere(actor, "device.read")
-        if group_id is None
-        else access.enter(tx, actor, "device.read", group_id)
-    )
+    scope = access.within(tx, actor, "device.read", group_id)
     device = store_devices.get(tx, scope, device_id)
     if device is None:
         raise missing("device_id", "device")
@@ -268,10 +275,12 @@ def _moved(
         updated_at=tx.now,
     )
     store.move(tx, moved)
-    told = [_told(tx, device.id, moved, {} if tries == 1 else {"tries": tries})]
+    beside = {} if tries == 1 else {"tries": tries}
+    told = [_told(tx, device.id, moved, beside)]
     if state == "acknowledged" and downlink.state == "queued":
         # The network was faster with its news than with its answer.
-        told.insert(0, _told(tx, device.id, replace(moved, state="sent"), {}))
+        sent = replace(moved, state="sent")
+        told = [_told(tx, device.id, sent, beside), _told(tx, device.id, moved, {})]
     if device.group_id == downlink.group_id:  # whoever has the device now did not ask for it
         dispatch.tell(tx, told)
     return moved
@@ -343,33 +352,107 @@ def fetch(tx: Tx, dispatch: Dispatch, device_id: str, reference: str) -> str | N
 # --- what networks say of them ---
 
 
-def hear(
-    tx: Tx, dispatch: Dispatch, network: str, device_id: str, news: DownlinkNews, ts: Moment
-) -> bool:
-    """Note what became of a message; False if its name may become known in a moment."""
+Prospect = Literal["known", "coming", "unknown"]
+
+
+def prospect(tx: Tx, network: str, device_id: str, news: DownlinkNews) -> Prospect:
+    """Whether a network speaks of a message of ours, or whether that may turn out in a moment."""
     device = _device(tx, device_id)
     if device is None:
-        return True
-    downlink = None
-    if news.id is not None:
-        downlink = store.named(tx, device.number, news.id)
-    elif network == VENDOR:
-        downlink = _given_before(store.given(tx, device.number, _GIVEN_MAX), ts)
-    if downlink is not None:
-        _moved(tx, dispatch, device, downlink, news.state, news.detail)
-        return True
-    if network != CHIRPSTACK or news.id is None:
-        return True
+        return "unknown"
+    if network == VENDOR:
+        return "known" if store.is_any_given(tx, device.number) else "unknown"
+    names = _names(news)
+    if store.is_named(tx, device.number, names):
+        return "known"
+    if network != CHIRPSTACK or not names:
+        return "unknown"
     # It names its messages itself. We learn the name when it answers, which may be now.
     way = store_connectors.of_purpose(tx, PURPOSE, _outlet_id(network, device.group_id))
-    return way is None or not store.is_on_its_way(tx, device.number, way.number)
+    is_coming = way is not None and store.is_on_its_way(tx, device.number, way.number)
+    return "coming" if is_coming else "unknown"
+
+
+def _names(news: DownlinkNews) -> list[str]:
+    return [name for name in (news.id, *news.also) if name is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """When a network has said something, and with which number."""
+
+    at: Moment
+    sequence: int | None
+
+
+def hear(
+    tx: Tx, dispatch: Dispatch, network: str, device_id: str, news: DownlinkNews, said: Said
+) -> None:
+    """Note what became of a message, or of several, as far as they are ours."""
+    device = _device(tx, device_id)
+    if device is None:
+        return
+    found = (
+        [_acknowledged(tx, device, said)]
+        if network == VENDOR
+        else [store.named(tx, device.number, name) for name in _names(news)]
+    )
+    for downlink in found:
+        if downlink is not None:
+            tries = _tries(tx, network, downlink)
+            _moved(tx, dispatch, device, downlink, news.state, news.detail, tries=tries)
+
+
+def _acknowledged(tx: Tx, device: Reporting, said: Said) -> Downlink | None:
+    """What an acknowledgement of the vendor's network is about.
+
+    It names no message. It is about what the device's last question before it was answered with,
+    and that may have been nothing.
+    """
+    given = store.given(tx, device.number, _GIVEN_MAX)
+    if said.sequence is not None:
+        given = [each for each in given if _answers(each)[1] == str(said.sequence)]
+    last = _given_before(given, said.at)
+    if last is None or said.sequence is not None:
+        return last
+    since = store.said_between(
+        tx, device.number, device.stay, _answers(last)[0], said.at, _SINCE_MAX
+    )
+    return None if any(map(_asks, since)) else last
 
 
 def _given_before(given: Sequence[Downlink], ts: Moment) -> Downlink | None:
     """The last one that answers a message from before this moment."""
-    when = {downlink.id: int((downlink.reference or "0").partition(":")[0]) for downlink in given}
-    before = [downlink for downlink in given if when[downlink.id] <= ts]
-    return max(before, key=lambda downlink: when[downlink.id], default=None)
+    before = [downlink for downlink in given if _answers(downlink)[0] <= ts]
+    return max(before, key=lambda downlink: _answers(downlink)[0], default=None)
+
+
+def _answers(downlink: Downlink) -> tuple[Moment, str]:
+    """When the message was said that it answers, and the number of that; see `reference_of`."""
+    moment, _, sequence = (downlink.reference or "").partition(":")
+    return int(moment) if moment.isdecimal() else 0, sequence
+
+
+class _Record(msgspec.Struct):
+    data: str
+
+
+def _asks(record: str) -> bool:
+    """Whether a stored data record is of a message that waited for an answer."""
+    try:
+        said = msgspec.json.decode(msgspec.json.decode(record, type=_Record).data)
+    except (msgspec.MsgspecError, RecursionError):
+        return False  # data may be any text, if it did not come from a network
+    return isinstance(said, dict) and asks(said)
+
+
+def _tries(tx: Tx, network: str, downlink: Downlink) -> int:
+    """How often it was taken to its network, as long as the network has not answered."""
+    if downlink.seq is None or downlink.state != "queued":
+        return 1
+    way = _outlet(tx, network, downlink.group_id)
+    delivery = store_deliveries.get(tx, way.number, downlink.seq)
+    return delivery.attempts if delivery else 1
 
 
 # --- the networks that the engine takes them to ---
@@ -421,12 +504,14 @@ def _key_purpose(device_id: str) -> str:
     return f"network_link|{device_id}|key"
 
 
-def is_link_known(tx: Tx, device_id: str, url: str, key: str) -> bool:
+def is_link_wanted(tx: Tx, device_id: str, url: str, key: str) -> bool:
+    """Whether a link is to take the place of the one that is known."""
     known = store.link(tx, device_id)
-    return known is not None and (known.url, unsealed_key(tx, device_id, known.sealed_key)) == (
-        url,
-        key,
-    )
+    if known is None:
+        return True
+    if known.url == url:
+        return unsealed_key(tx, device_id, known.sealed_key) != key
+    return tx.now - known.told_at >= LINK_STAYS_S * SECOND
 
 
 def unsealed_key(tx: Tx, device_id: str, sealed: str) -> str:
@@ -440,6 +525,11 @@ def is_link_usable(url: str, egress: Egress) -> bool:
 def keep_link(tx: Tx, device_id: str, url: str, key: str) -> None:
     """A network has told where messages to one of its devices go, and what opens the way."""
     device = _device(tx, device_id)
-    if device is not None:
+    if device is not None and is_link_wanted(tx, device_id, url, key):
         sealed = tx.keyring.seal(key, _key_purpose(device_id))
         store.keep_link(tx, device.number, Link(url, sealed))
+
+
+def forget_link(tx: Tx, device_id: str, url: str) -> None:
+    """The link leads nowhere; the next one that is told counts at once."""
+    store.forget_link(tx, device_id, url)

@@ -26,7 +26,7 @@ from longwire.delivery.destinations.base import (
     Sender,
     Unreachable,
 )
-from longwire.delivery.egress import Egress
+from longwire.delivery.egress import ANYWHERE, Egress
 from longwire.delivery.outlets import Dispatch
 from longwire.delivery.purposes import Ending, Purpose, Shape
 from longwire.errors import LongwireError
@@ -44,6 +44,9 @@ WORDS_CHARACTERS_MAX = 200
 AWAY = Unreachable("the database was away")
 # Sooner than the engine, which takes whoever is late for a sign that nobody is there.
 TRY_TIMEOUT_S = 12.0
+# Before the name of a message that an earlier try had brought to its network.
+FOUND = "found: "
+LATER_THAN_WEBHOOKS = LATER_THAN_KEYS | {404, 410}
 
 
 class Remote(msgspec.Struct, frozen=True):
@@ -77,11 +80,6 @@ def purposes(database: Database, dispatch: Dispatch, remotes: Remotes) -> dict[s
         downlinks.PURPOSE: Downlinks(database, dispatch, remotes.chirpstack),
         registrations.PURPOSE: Registrations(database, remotes.vendor),
     }
-
-
-def trusting() -> Egress:
-    """For what the operator has named: it may be anywhere, as in the operator's own network."""
-    return Egress(["0.0.0.0/0", "::/0"])
 
 
 def shape(claimed: Claimed) -> Message:
@@ -126,7 +124,7 @@ class Downlinks:
         if connector.type == downlinks.CHIRPSTACK:
             way = _ChirpStack(self._remote)
         else:
-            way = _TheThingsStack(egress)
+            way = _TheThingsStack(self._database, egress)
         return shape, _DownlinkSender(self._database, way)
 
     def ended(self, tx: Tx, writer: int, connector: Connector, endings: Sequence[Ending]) -> None:
@@ -136,8 +134,10 @@ class Downlinks:
                 continue
             seq = each.claimed.seq
             if each.end == "delivered":
-                tries = each.claimed.attempts
-                downlinks.delivered(tx, self._dispatch, device_id, seq, each.answer, tries)
+                name = each.answer.removeprefix(FOUND)
+                # One that was found there has not been sent again.
+                tries = 1 if each.answer.startswith(FOUND) else each.claimed.attempts
+                downlinks.delivered(tx, self._dispatch, device_id, seq, name, tries)
             elif each.end == "failed":
                 downlinks.given_up(tx, self._dispatch, device_id, seq, each.reason)
             else:
@@ -145,7 +145,9 @@ class Downlinks:
 
 
 class _Errand(msgspec.Struct, frozen=True):
+    device_id: str
     downlink: Downlink
+    is_repeated: bool  # an earlier try may have arrived
     url: str
     key: str
 
@@ -221,7 +223,9 @@ def _errand(tx: Tx, device_id: str, downlink_id: str) -> _Errand | Outcome:
     key = ""
     if found.sealed_key is not None:
         key = downlinks.unsealed_key(tx, device_id, found.sealed_key)
-    return _Errand(downlink, found.url or "", key)
+    # What became of the last try is written there, also when whoever made it is gone.
+    is_repeated = asked.detail is not None
+    return _Errand(device_id, downlink, is_repeated, found.url or "", key)
 
 
 class _ChirpStack:
@@ -231,15 +235,21 @@ class _ChirpStack:
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
-        self._caller = Caller(trusting())
+        self._caller = Caller(ANYWHERE)
 
     async def push(self, errand: _Errand, at: Moment) -> Outcome:
         if not self._remote.url:
             return Refused("the operator names no API of ChirpStack any more")
         path, body = chirpstack.queue_item(errand.downlink)
-        answer = await self._caller.call(
-            "POST", self._remote.at(path), chirpstack.credentials(self._remote.secret), body
-        )
+        url, headers = self._remote.at(path), chirpstack.credentials(self._remote.secret)
+        if errand.is_repeated:
+            waiting = await self._caller.call("GET", url, headers)
+            if not isinstance(waiting, Answer):
+                return waiting
+            name = chirpstack.name_in_queue(waiting.body, errand.downlink)
+            if name is not None:
+                return Delivered(FOUND + safe_words(name, ()))
+        answer = await self._caller.call("POST", url, headers, body)
         if not isinstance(answer, Answer):
             return answer
         # Its name for the message, which is kept; nothing else it may have answered is.
@@ -255,7 +265,8 @@ class _TheThingsStack:
 
     is_one_place = False
 
-    def __init__(self, egress: Egress) -> None:
+    def __init__(self, database: Database, egress: Egress) -> None:
+        self._database = database
         self._egress = egress
         self._caller = Caller(egress)
 
@@ -269,7 +280,13 @@ class _TheThingsStack:
         )
         if not isinstance(answer, Answer):
             return answer
-        return calls.outcome(answer, at, later=LATER_THAN_KEYS)
+        if answer.is_gone:
+            # The webhook was removed, perhaps for another one, which is going to say where it is.
+            with contextlib.suppress(LongwireError):
+                await self._database.write(
+                    lambda tx: downlinks.forget_link(tx, errand.device_id, errand.url)
+                )
+        return calls.outcome(answer, at, later=LATER_THAN_WEBHOOKS)
 
     async def close(self) -> None:
         await self._caller.close()
@@ -315,7 +332,7 @@ class _RegistrationSender:
         self._database = database
         self._remote = remote
         self._headers = vendor.credentials(remote.login, remote.secret)
-        self._caller = Caller(trusting())
+        self._caller = Caller(ANYWHERE)
 
     async def send(self, parcel: Parcel) -> Outcome:
         if not self._remote.url:

@@ -15,13 +15,13 @@ from longwire.delivery import outlets
 from longwire.delivery.destinations.base import Delivered, Outcome, Refused
 from longwire.delivery.outlets import Dispatch, Policy
 from longwire.model import SYSTEM, Connector, Device
+from longwire.networks.base import VENDOR
 from longwire.networks.vendor import registration
 from longwire.store import registrations as store
 from longwire.store.database import Tx
 from longwire.store.registrations import Registration
 
 PURPOSE = "registration"
-VENDOR = "vendor"
 
 # Five tries, as for everything that says nothing else; then an operator has a month to look at it.
 POLICY = Policy(storing_s=30 * 86_400)

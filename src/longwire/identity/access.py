@@ -58,6 +58,13 @@ def everywhere(actor: Actor, permission: str) -> Scope:
     return Scope(permission, holder=actor)
 
 
+def within(tx: Tx, actor: Actor, permission: str, group_id: str | None) -> Scope:
+    """The scope of a group if one is named, else of every group that the permission is held in."""
+    if group_id is None:
+        return everywhere(actor, permission)
+    return enter(tx, actor, permission, group_id)
+
+
 def require_platform(tx: Tx, actor: Actor, permission: str) -> None:
     """Platform-wide permissions are the operators' alone."""
     if not actor.is_operator:

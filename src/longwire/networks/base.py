@@ -11,6 +11,8 @@ Kind = Literal["data", "event", "geoloc", "telemetry"]
 Count = Literal["vendor_uplink", "vendor_data", "vendor_data_advanced"]
 DownlinkState = Literal["sent", "acknowledged", "failed", "expired"]
 
+# The network that devices, groups and the operator call so.
+VENDOR = "vendor"
 # What the data of a message is called in its record, whichever network it came through.
 SEQUENCE = "seqNumber"
 PORT = "port"
@@ -45,6 +47,7 @@ class DownlinkNews(Struct, frozen=True):
     id: str | None  # the one it was queued under at the network, where the network repeats it
     state: DownlinkState
     detail: str
+    also: tuple[str, ...] = ()  # others of which the same is told
 
 
 class Heard(Struct, frozen=True, kw_only=True):

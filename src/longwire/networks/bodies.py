@@ -56,7 +56,7 @@ def _bare(media_type: str | None) -> str:
 def _body_values(media_type: str, body: bytes) -> dict[str, Any]:
     # Templates of JSON are often sent as the network's default media type, which is that of a form.
     if body.startswith(b"{"):
-        value = read_json(body)
+        value = _read_filled_in(body)
         if isinstance(value, dict):
             return value
     if media_type == "application/json" or media_type.endswith("+json"):
@@ -151,6 +151,34 @@ def read_json(raw: bytes) -> Any:
     except ValueError as error:
         raise Nonsense(f"The body is not valid JSON: {error}.") from None
     return _clean(value) if _SUSPICIOUS.search(text) else value
+
+
+def _read_filled_in(raw: bytes) -> Any:
+    """The JSON of a template, also where values without quotes have made it something else."""
+    try:
+        return read_json(raw)
+    except Nonsense as error:
+        try:
+            return read_json(_BARE.sub(_quoted, raw))
+        except Nonsense:
+            raise error from None
+
+
+# A string, to be left alone; or what stands behind a colon in place of a value: nothing, the word
+# for nothing, or digits in hex that are no number of JSON, like 0A1B or 007. An unclosed string
+# counts as one and nothing is tried twice: time in proportion to the text.
+_BARE = re.compile(
+    rb'"(?:[^"\\]++|\\.)*+"?|(?P<colon>:\s*+)(?P<bare>(?:[Nn]/[Aa]|[0-9A-Fa-f]++)?+)(?=\s*+[,}])',
+    re.DOTALL,
+)
+_JSON_INTEGER = re.compile(rb"0|[1-9][0-9]*")
+
+
+def _quoted(found: re.Match[bytes]) -> bytes:
+    bare = found["bare"]
+    if bare is None or _JSON_INTEGER.fullmatch(bare):
+        return found[0]
+    return found["colon"] + b'"' + bare + b'"'
 
 
 # An unclosed string counts as one and nothing is tried twice: time in proportion to the text.

@@ -28,6 +28,7 @@ from longwire.networks.bodies import (
     first,
     mapping_of,
     mappings_in,
+    read_json,
     readable_moment,
     text_of,
     whole_of,
@@ -46,11 +47,15 @@ def read(event: str, values: Mapping[str, Any]) -> Heard:
     return heard
 
 
-_ENVELOPE = ("deviceInfo", "time")
+# With the device and the time: the keys of a session that the network cannot decrypt. They would
+# open everything that the device says, to everybody who may read one record.
+_ENVELOPE = ("deviceInfo", "time", "joinServerContext")
 
 
 def _who_and_when(needs: Needs, values: Mapping[str, Any]) -> tuple[str, Moment | None]:
     device = mapping_of(values.get("deviceInfo")) or {}
+    is_of_3 = "deviceInfo" not in values and "devEUI" in values
+    needs.require(not is_of_3, "devEUI", "is that of ChirpStack 3; version 4 is understood")
     return (
         needs.device("deviceInfo.devEui", device.get("devEui")),
         needs.moment_if_given("time", values.get("time")),
@@ -252,6 +257,27 @@ def queue_item(downlink: Downlink) -> tuple[str, dict[str, Any]]:
     }
     eui = quote(downlink.original_id.lower(), safe="")
     return f"/api/devices/{eui}/queue", {"queueItem": item}
+
+
+def name_in_queue(answered: bytes, downlink: Downlink) -> str | None:
+    """What the network calls a message to a device, if it is in the queue that it answers with.
+
+    It takes no names of ours. But it keeps until when a message is good, and no two messages of
+    ours to one device are good until the same moment.
+    """
+    try:
+        queue = mapping_of(read_json(answered)) or {}
+    except Nonsense:
+        return None
+    for item in mappings_in(queue.get("result")):
+        is_same = (
+            readable_moment(item.get("expiresAt")) == downlink.expires_at
+            and item.get("data") == b64encode(downlink.payload).decode()
+            and item.get("fPort") == downlink.port
+        )
+        if is_same:
+            return text_of(item.get("id"), readings.WORD_CHARACTERS_MAX)
+    return None
 
 
 def credentials(key: str) -> dict[str, str]:

@@ -33,6 +33,8 @@ from longwire.networks.bodies import (
 
 # A downlink that is queued with a correlation id of this beginning is known by what follows it.
 CORRELATION = "longwire:"
+# Of more messages at once it is not told what became of them: so many never wait for one device.
+INVALIDATED_MAX = 1_000
 
 Message = Mapping[str, Any]
 
@@ -78,6 +80,9 @@ _UPLINK = (
 )
 # Only the gateway's server can read them.
 _OPAQUE = ("uplink_token", "downlink_path_constraint")
+# The key of the session, which is told where the network does not decrypt by itself. It would open
+# everything that the device says, to everybody who may read one record.
+_SECRET = ("app_s_key",)
 
 
 def _uplink(key: str, values: Message, message: Message) -> Heard:
@@ -92,15 +97,16 @@ def _uplink(key: str, values: Message, message: Message) -> Heard:
     needs.settle()
     sequence = whole_of(message.get("f_cnt", 0), least=0)
     port = lorawan.port(message.get("f_port"))
+    simulated = _simulated(values)
     told = {
         SEQUENCE: sequence,
         PORT: port,
         DECODED: message.get("decoded_payload"),
         "normalized": message.get("normalized_payload"),
-        **_simulated(values),
+        **simulated,
     }
-    told |= readings.rest(message, used=(*_UPLINK, *told))
-    about = {SEQUENCE: sequence, **_simulated(values)}
+    told |= readings.rest(message, used=(*_UPLINK, *_SECRET, *told))
+    about = {SEQUENCE: sequence, **simulated}
     session = text_of(message.get("session_key_id"), readings.WORD_CHARACTERS_MAX)
     is_known = ts is None and session is not None
     return Heard(
@@ -110,10 +116,11 @@ def _uplink(key: str, values: Message, message: Message) -> Heard:
             *_heard_by(ts, message, about),
             *_best_place(ts, message, about),
         ),
-        sequence=sequence,
+        # What was never said leaves no gap behind it, and no battery was asked.
+        sequence=None if simulated else sequence,
         payload=payload,
         port=port,
-        battery=_battery(message),
+        battery=None if simulated else _battery(message),
         mark=f"{key} {session} {sequence}" if is_known else None,
     )
 
@@ -132,8 +139,11 @@ def _heard_by(ts: Moment | None, message: Message, about: Message) -> tuple[Read
 
 
 def _gateway_id(reception: Message) -> str | None:
+    """Its name; gateways of other networks all have that of the broker, and their own beside it."""
     ids = mapping_of(reception.get("gateway_ids")) or {}
-    return text_of(first(ids, "gateway_id", "eui"), readings.WORD_CHARACTERS_MAX)
+    elsewhere = mapping_of(reception.get("packet_broker")) or {}
+    own = first(elsewhere, "forwarder_gateway_id", "forwarder_gateway_eui")
+    return text_of(own or first(ids, "gateway_id", "eui"), readings.WORD_CHARACTERS_MAX)
 
 
 def _radio(settings: Message) -> lorawan.Radio:
@@ -210,6 +220,7 @@ def _event(
     values: Message,
     message: Message,
     *,
+    text: str | None = None,
     severity: str | None = None,
     downlink: DownlinkNews | None = None,
     restarts: bool = False,
@@ -217,8 +228,9 @@ def _event(
     needs = Needs()
     device, ts = _who_and_when(needs, values, message)
     needs.settle()
-    told = readings.rest(message, used=("received_at", "correlation_ids")) | _simulated(values)
-    text = downlink.detail if downlink else None
+    used = ("received_at", "correlation_ids", *_SECRET)
+    told = readings.rest(message, used) | _simulated(values)
+    text = downlink.detail if downlink else text
     return Heard(
         original_id=device,
         readings=(readings.event(ts, key, told, message=text, severity=severity),),
@@ -228,7 +240,9 @@ def _event(
 
 
 def _join(key: str, values: Message, message: Message) -> Heard:
-    return _event(key, values, message, restarts=True)
+    dropped = message.get("invalidated_downlinks")
+    news = _invalidated(dropped) if dropped else None
+    return _event(key, values, message, restarts=True, downlink=news)
 
 
 def _downlink(state: DownlinkState, detail: str) -> Callable[[str, Message, Message], Heard]:
@@ -251,14 +265,29 @@ def _downlink_failed(key: str, values: Message, message: Message) -> Heard:
     return _event(key, values, message, severity="error", downlink=news)
 
 
+def _downlink_nack(key: str, values: Message, message: Message) -> Heard:
+    """The network tries again by itself where it counts its tries, and tells when it gives up."""
+    detail = "the device has not confirmed it"
+    if mapping_of(message.get("confirmed_retry")) is not None:
+        return _event(key, values, message, text=detail)
+    return _event(
+        key, values, message, downlink=DownlinkNews(_queued_as(message), "failed", detail)
+    )
+
+
 def _queue_invalidated(key: str, values: Message, message: Message) -> Heard:
-    queued = mappings_in(message.get("downlinks"))
-    news = DownlinkNews(
-        _queued_as(queued[0]) if queued else None,
+    return _event(key, values, message, downlink=_invalidated(message.get("downlinks")))
+
+
+def _invalidated(downlinks: Any) -> DownlinkNews:
+    some = mappings_in(downlinks)[:INVALIDATED_MAX]
+    names = [name for each in some if (name := _queued_as(each)) is not None]
+    return DownlinkNews(
+        names[0] if names else None,
         "failed",
         "the session has changed, and what was queued in the old one is not sent",
+        tuple(names[1:]),
     )
-    return _event(key, values, message, downlink=news)
 
 
 def _queued_as(downlink: Message) -> str | None:
@@ -274,10 +303,10 @@ _READERS: Mapping[str, Callable[[str, Message, Message], Heard]] = {
     "uplink_normalized": _uplink,
     "join_accept": _join,
     "downlink_ack": _downlink("acknowledged", "the device has confirmed it"),
-    "downlink_nack": _downlink("failed", "the device has not confirmed it"),
+    "downlink_nack": _downlink_nack,
     "downlink_sent": _downlink("sent", "a gateway sends it"),
     "downlink_failed": _downlink_failed,
-    "downlink_queued": _event,
+    "downlink_queued": _downlink("sent", "the network has taken it"),
     "downlink_queue_invalidated": _queue_invalidated,
     "location_solved": _location_solved,
     "service_data": _event,

@@ -7,6 +7,7 @@ is not known here is kept: in a data message it was decoded out of the payload b
 
 from base64 import b64encode
 from collections.abc import Callable, Mapping
+from string import hexdigits
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType, json
@@ -188,16 +189,21 @@ def _data(said: Mapping[str, Any]) -> Heard:
         sequence=_sequence(said),
         payload=payload,
         counts=_DATA_COUNTS,
-        wants_downlink=said.get("ack") is True or said.get("longPolling") is True,
+        wants_downlink=asks(said),
     )
+
+
+def asks(said: Mapping[str, Any]) -> bool:
+    """Whether a data message waits for a downlink."""
+    return said.get("ack") is True or said.get("longPolling") is True
 
 
 class _Plain(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", gc=False):
     """A data callback as most templates have it: values of their own types, and nothing else."""
 
-    device: Annotated[str, Meta(pattern="^[0-9A-Fa-f]{1,16}$")]
+    device: Annotated[str, Meta(min_length=1, max_length=16)]
     time: Annotated[int, Meta(ge=0, lt=10**10)]  # in seconds
-    data: Annotated[str, Meta(pattern="^(?:[0-9A-Fa-f]{2})+$", max_length=256)]
+    data: Annotated[str, Meta(min_length=2, max_length=256)]
     seq_number: Annotated[int, Meta(ge=0, le=INTEGER_MAX)] | UnsetType = UNSET
     ack: bool | UnsetType = UNSET
 
@@ -209,8 +215,11 @@ def read_plain(body: bytes) -> Heard | None:
     """What a data callback says, the quick way; None if it needs a closer look."""
     try:
         said = _plain.decode(body)
-    except (MsgspecError, UnicodeDecodeError):
+        payload = bytes.fromhex(said.data)
+    except (MsgspecError, UnicodeDecodeError, ValueError):
         return None
+    if len(said.data) != 2 * len(payload) or said.device.strip(hexdigits):
+        return None  # spaces, for instance
     told: dict[str, Any] = {}
     if said.seq_number is not UNSET:
         told[SEQUENCE] = said.seq_number
@@ -218,7 +227,6 @@ def read_plain(body: bytes) -> Heard | None:
         told["ack"] = said.ack
     if body.count(b":") != 3 + len(told):
         return None  # something is said twice
-    payload = bytes.fromhex(said.data)
     return Heard(
         original_id=said.device,
         readings=(Reading("data", said.time * SECOND, {"data": told, "raw": payload.hex()}),),

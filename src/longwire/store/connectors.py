@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwire.clock import Moment
-from longwire.model import Connector, Page, PageRequest, Scope
+from longwire.model import SYSTEM, Connector, Page, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.paging import page
@@ -192,7 +192,12 @@ def disable(tx: Tx, connector: Connector) -> bool:
                 _table.c.version == connector.version,
                 _table.c.is_enabled,
             )
-            .values(is_enabled=False, version=_table.c.version + 1)
+            .values(
+                is_enabled=False,
+                version=_table.c.version + 1,
+                updated_at=tx.now,
+                updated_by=SYSTEM.id,
+            )
         )
     )
 

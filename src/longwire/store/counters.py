@@ -12,6 +12,11 @@ from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
 from longwire.store.records import arrival_moment, first_seq
 
+PRUNE_ROWS_MAX = 1_000
+
+Place = tuple[int, int]  # in the ledger: a group, and an arrival in it
+BEFORE_ANY: Place = (0, -(2**63))
+
 _counter = schema.counter
 _arrival = schema.arrival
 _activity = schema.activity
@@ -51,14 +56,14 @@ def note_activity(tx: Tx, active: Iterable[tuple[int, int, int]]) -> None:
 
 
 def sums(
-    tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, span_s: int
+    tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, span_s: int, since: Moment
 ) -> list[tuple[int, int, int]]:
-    """(span, name, total) over the whole seconds of a period.
+    """(span, name, total) over the whole seconds of a period; nothing before `since`.
 
     A second in which a span ends before the second does is left out: it belongs to two spans.
     """
     second = _counter.c.second
-    since_s, until_s = -(-begin // SECOND), end // SECOND
+    since_s, until_s = -(-since // SECOND), end // SECOND
     # `//` divides whole numbers on both engines; nothing before `begin` is looked at.
     span = (second - begin // SECOND) // span_s
     statement = (
@@ -72,7 +77,7 @@ def sums(
 
 
 def cut_seconds(
-    tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, span_s: int
+    tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, span_s: int, since: Moment
 ) -> list[tuple[int, int, int]]:
     """(second, name, total) of the seconds which `sums` leaves out."""
     cut = _cut(begin, end, span_s)
@@ -81,7 +86,7 @@ def cut_seconds(
     total = sa.func.sum(_counter.c.value).label("total")
     statement = (
         sa.select(_counter.c.second, _counter.c.name, total)
-        .where(*_busy(groups, begin, end, cut))
+        .where(*_busy(groups, since, end, cut))
         .group_by(_counter.c.second, _counter.c.name)
     )
     return [(row.second, row.name, int(row.total)) for row in tx.rows(statement)]
@@ -99,19 +104,19 @@ def _cut(begin: Moment, end: Moment, span_s: int) -> list[sa.ColumnElement[bool]
 
 
 def _busy(
-    groups: Sequence[str], begin: Moment, end: Moment, cut: Sequence[sa.ColumnElement[bool]]
+    groups: Sequence[str], since: Moment, end: Moment, cut: Sequence[sa.ColumnElement[bool]]
 ) -> tuple[sa.ColumnElement[bool], ...]:
     second = _counter.c.second
     return (
         _counter.c.group_id.in_(groups),
-        second >= begin // SECOND,
+        second >= since // SECOND,
         second <= end // SECOND,
         sa.or_(*cut),
     )
 
 
 def arrivals(
-    tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, span_s: int
+    tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, span_s: int, since: Moment
 ) -> list[tuple[Moment, int]]:
     """(moment, kind) of every record that arrived in the seconds which `sums` leaves out."""
     second = _counter.c.second
@@ -121,7 +126,7 @@ def arrivals(
     # There can be thousands of them; the counters know those in which anything arrived.
     busy = (
         sa.select(_counter.c.group_id, second)
-        .where(*_busy(groups, begin, end, cut))
+        .where(*_busy(groups, since, end, cut))
         .distinct()
         .subquery()
     )
@@ -134,7 +139,7 @@ def arrivals(
         ),
     )
     found = ((arrival_moment(row.seq), row.kind) for row in tx.rows(statement))
-    return [(at, kind) for at, kind in found if begin <= at < end]
+    return [(at, kind) for at, kind in found if since <= at < end]
 
 
 def active_devices(
@@ -173,4 +178,69 @@ def _arrived(
         _arrival.c.group_id.in_(groups),
         _arrival.c.seq >= first_seq(begin),
         _arrival.c.seq < first_seq(end),
+    )
+
+
+# --- what is over ---
+
+
+def remove_older(tx: Tx, after_group: int, oldest: Moment) -> tuple[int, int | None]:
+    """Remove some of what was counted before a moment, of the next group that may have any.
+
+    Answers how many rows were removed and the group to go on after, None at the end of the round.
+    """
+    group = _next_group(tx, after_group)
+    if group is None:
+        return 0, None
+    counted = _remove(tx, "counter", "second, name, writer", "second", group, oldest // SECOND)
+    active = _remove(tx, "activity", "hour, device_number", "hour", group, oldest // HOUR)
+    is_done = max(counted, active) < PRUNE_ROWS_MAX
+    return counted + active, group if is_done else after_group
+
+
+def remove_entries(tx: Tx, after: Place, oldest: Moment) -> tuple[int, Place | None]:
+    """Remove some entries of the ledger that arrived before a moment, and are about a time before.
+
+    Answers how many, and the place to go on after: those that stay are looked at once in a round.
+    """
+    group, seq = after
+    values = {"home": group, "after": seq, "until": first_seq(oldest), "most": PRUNE_ROWS_MAX}
+    number, last = tx.hot(
+        "select count(*), max(seq) from (select seq from arrival where group_id = :home"
+        " and seq > :after and seq < :until order by seq limit :most) as piece",
+        values,
+    )[0]
+    removed = 0
+    if number:
+        removed = tx.driver.execute(
+            tx.spelled(
+                "delete from arrival where group_id = :home and seq > :after and seq <= :last"
+                " and ts < :oldest"
+            ),
+            {"home": group, "after": seq, "last": last, "oldest": oldest},
+        ).rowcount
+    if number == PRUNE_ROWS_MAX:
+        return removed, (group, last)
+    following = _next_group(tx, group)
+    return removed, None if following is None else (following, BEFORE_ANY[1])
+
+
+def _next_group(tx: Tx, after: int) -> int | None:
+    found = tx.hot(
+        "select id from device_group where id > :after order by id limit 1", {"after": after}
+    )
+    return found[0][0] if found else None
+
+
+def _remove(tx: Tx, table: str, rest: str, time: str, group: int, before: int) -> int:
+    """Remove some rows of a group; `rest` of the key are the columns beside the group."""
+    return int(
+        tx.driver.execute(
+            tx.spelled(
+                f"delete from {table} where group_id = :home and ({rest}) in"
+                f" (select {rest} from {table} where group_id = :home and {time} < :before"
+                " limit :most)"
+            ),
+            {"home": group, "before": before, "most": PRUNE_ROWS_MAX},
+        ).rowcount
     )

@@ -30,6 +30,7 @@ class Tx:
     """An open transaction, the moment it counts as, and what a work may need beside it."""
 
     __slots__ = (
+        "_afterwards",
         "_driver",
         "_learned",
         "as_of",
@@ -65,6 +66,7 @@ class Tx:
         self.changes_rights = False
         self.touched_devices: set[int] = set()  # whose records or stays come or go
         self.is_postgres = connection.dialect.name == "postgresql"
+        self._afterwards: list[Callable[[], None]] = []
         self._driver: Any = None
         self._learned: dict[tuple[str, str | bytes], Any] = {}
 
@@ -142,8 +144,14 @@ class Tx:
             page = Page(answer, device_number, until, self.generation, self.as_of)
             self.memory.pages.keep(question, page, len(question[-1]))
 
+    def afterwards(self, call: Callable[[], None]) -> None:
+        """Have something called once this is committed, from whichever thread; it must not fail."""
+        self._afterwards.append(call)
+
     def committed(self) -> None:
         """The engine tells that the commit is durable."""
+        for call in self._afterwards:
+            call()
         if self.touched_devices:
             self.memory.pages.touched(self.touched_devices)
         if self.changes_rights:

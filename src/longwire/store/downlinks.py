@@ -4,6 +4,7 @@ Whoever is about to change one has it locked meanwhile: a network may say what b
 at the very moment at which its time is over, or somebody takes it back.
 """
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -45,6 +46,16 @@ def waiting(tx: Tx, number: int, group_id: str) -> int:
         _table.c.state == "queued",
     )
     return int(tx.rows(statement)[0][0])
+
+
+def lasting(tx: Tx, number: int, begin: Moment, end: Moment) -> set[Moment]:
+    """Moments of a period at which the time of some message to a device is over."""
+    rows = tx.hot(
+        "select expires_at from downlink where device_number = :number"
+        " and expires_at >= :begin and expires_at < :end_at",
+        {"number": number, "begin": begin, "end_at": end},
+    )
+    return {row[0] for row in rows}
 
 
 # --- to be changed ---
@@ -151,6 +162,39 @@ def has_something(tx: Tx, device_id: str, reference: str) -> bool:
     return bool(rows)
 
 
+def is_named(tx: Tx, number: int, names: Sequence[str]) -> bool:
+    """Whether any of these names is one of a message to a device."""
+    return any(
+        tx.hot(
+            "select 1 from downlink where device_number = :number"
+            " and (id = :name or reference = :name) limit 1",
+            {"number": number, "name": name},
+        )
+        for name in names
+    )
+
+
+def is_any_given(tx: Tx, number: int) -> bool:
+    """Whether any message of a device was answered with one."""
+    rows = tx.hot(
+        "select 1 from downlink where device_number = :number and reference is not null limit 1",
+        {"number": number},
+    )
+    return bool(rows)
+
+
+def said_between(
+    tx: Tx, number: int, stay: int, after: Moment, until: Moment, most: int
+) -> list[str]:
+    """The last data records that a device has made after one moment and up to another."""
+    rows = tx.hot(
+        "select body from record_data where device_number = :number and stay = :stay"
+        " and ts > :after and ts <= :until order by ts desc limit :most",
+        {"number": number, "stay": stay, "after": after, "until": until, "most": most},
+    )
+    return [row[0] for row in rows]
+
+
 def is_on_its_way(tx: Tx, number: int, outlet_number: int) -> bool:
     """Whether one for this device is being handed to its network just now."""
     rows = tx.hot(
@@ -199,11 +243,12 @@ class Link(msgspec.Struct, frozen=True):
 
     url: str
     sealed_key: str
+    told_at: Moment = 0
 
 
 def link(tx: Tx, device_id: str) -> Link | None:
     rows = tx.hot(
-        "select l.url, l.sealed_key from network_link l join device d on d.number ="
+        "select l.url, l.sealed_key, l.updated_at from network_link l join device d on d.number ="
         " l.device_number where d.id = :device",
         {"device": device_id},
     )
@@ -219,6 +264,17 @@ def keep_link(tx: Tx, number: int, link: Link) -> None:
             " updated_at = excluded.updated_at"
         ),
         {"number": number, "url": link.url, "key": link.sealed_key, "now": tx.now},
+    )
+
+
+def forget_link(tx: Tx, device_id: str, url: str) -> None:
+    """Messages to a device do not go there any more."""
+    tx.driver.execute(
+        tx.spelled(
+            "delete from network_link where url = :url and device_number ="
+            " (select number from device where id = :device)"
+        ),
+        {"url": url, "device": device_id},
     )
 
 

@@ -8,7 +8,7 @@ import msgspec
 import sqlalchemy as sa
 
 from longwire.clock import Moment
-from longwire.model import Notification, Page, PageRequest, Scope
+from longwire.model import SYSTEM, Notification, Page, PageRequest, Scope
 from longwire.store import connectors as store_connectors
 from longwire.store import schema
 from longwire.store.bulk import insert_many
@@ -44,6 +44,13 @@ def within_scope(
     if group_id is not None:
         statement = statement.where(_outlet.c.group_id == group_id)
     return page(tx, statement, [_outlet.c.number], request, _notification)
+
+
+def count_in(tx: Tx, group_id: str) -> int:
+    """How many a group has, disabled ones as well."""
+    group = schema.group
+    row = tx.row(sa.select(group.c.notification_count).where(group.c.id == group_id))
+    return row.notification_count if row else 0
 
 
 def insert(tx: Tx, notification: Notification) -> Notification:
@@ -302,29 +309,39 @@ class Standing(msgspec.Struct, frozen=True):
     type: str
     failures: int
     error: str | None
+    is_enabled: bool
     state: State
 
 
 def standings(
     tx: Tx, number: int, group_id: str, only: Collection[int] | None = None
 ) -> list[Standing]:
-    """The enabled connectors of a group, or of them only those with these numbers."""
+    """The connectors of a group, or of them only those with these numbers.
+
+    Those that somebody has disabled are left out; those that the other side wants nothing more
+    from, and which the service has disabled for that, are there.
+    """
     which = "" if only is None else f" and c.number {_among(tx, 'numbers')}"
     states = ", ".join(f"s.{name}" for name in _COLUMNS)
     rows = tx.hot(
-        "select c.number, c.id, c.name, c.type, c.failures, c.error_message,"
+        "select c.number, c.id, c.name, c.type, c.failures, c.error_message, c.is_enabled,"
         f" {states} from connector c"
         " left join notification_state s on s.subject = -c.number"
         " and s.notification_number = :notification"
-        " where c.group_id = :home and c.purpose = 'connector' and c.is_enabled"
+        " where c.group_id = :home and c.purpose = 'connector'"
+        " and (c.is_enabled or c.updated_by = :system)"
         f" and c.deleted_at is null{which} order by c.number",
         {
             "notification": number,
             "home": schema.group_number(group_id),
             "numbers": _list(tx, only or ()),
+            "system": SYSTEM.id,
         },
     )
-    return [Standing(*row[:6], _state_of(row[6:])) for row in rows]  # type: ignore[call-arg]
+    return [
+        Standing(*row[:6], bool(row[6]), _state_of(row[7:]))  # type: ignore[call-arg]
+        for row in rows
+    ]
 
 
 # --- rows to values ---

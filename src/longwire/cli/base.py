@@ -1,0 +1,105 @@
+"""What the commands have in common: flags, the way to the database, printing."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
+
+from longwire import logs, opening, settings
+from longwire.clock import Clock
+from longwire.settings import Settings
+from longwire.store.database import Database, Tx
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+PIPED_COLUMNS = 2_000
+
+
+# --- flags ---
+
+
+def setting_flags(*names: str) -> Callable[[F], F]:
+    """The flags of some settings, or of all, read off the table of settings."""
+
+    def add(command: F) -> F:
+        for each in reversed(settings.explained()):
+            if not names or each.name in names:
+                shown = each.default if each.default not in ("", ()) else "none"
+                command = click.option(
+                    each.flag,
+                    each.name,
+                    default=None,
+                    help=f"{each.reason} [default: {shown}]",
+                    metavar="TEXT",
+                )(command)
+        return click.option(
+            "--config",
+            type=click.Path(path_type=Path),
+            envvar="LONGWIRE_CONFIG",
+            default=None,
+            help="a TOML file with settings",
+        )(command)
+
+    return add
+
+
+database_flags = setting_flags("data", "database", "secret_key")
+json_flag = click.option("--json", "as_json", is_flag=True, help="print JSON")
+
+
+def load(config: Path | None, flags: dict[str, Any]) -> Settings:
+    return settings.load(flags, os.environ, config)
+
+
+# --- working on the database beside a serving process ---
+
+
+@contextmanager
+def visiting(chosen: Settings) -> Iterator[Database]:
+    """The database, when it has been filled; a command never makes one by accident."""
+    if not chosen.database and not (chosen.data / "longwire.db").exists():
+        raise opening.CannotStart(f"There is no database in {chosen.data}. {opening.HOW_TO_FILL}")
+    logs.set_up("error", "auto")
+    database, _ = opening.opened(chosen, Clock(), is_guest=True, is_visit=True)
+    with closing(database):
+        database.start()
+        yield database
+
+
+def read(chosen: Settings, work: Callable[[Tx], T]) -> T:
+    with visiting(chosen) as database:
+        return asyncio.run(database.read(work))
+
+
+def write(chosen: Settings, work: Callable[[Tx], T]) -> T:
+    with visiting(chosen) as database:
+        return asyncio.run(database.write(work))
+
+
+# --- printing ---
+
+
+def show(value: dict[str, Any], as_json: bool, text: str) -> None:
+    click.echo(json.dumps(value) if as_json else text)
+
+
+def show_table(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(rows))
+        return
+    table = Table(*(Column(name, overflow="fold") for name in columns), box=None)
+    for row in rows:
+        table.add_row(*(Text("" if row[name] is None else str(row[name])) for name in columns))
+    # An id cut short to fit is of no use, so a line that is piped on is as long as it needs to be.
+    console = Console() if sys.stdout.isatty() else Console(width=PIPED_COLUMNS)
+    console.print(table)

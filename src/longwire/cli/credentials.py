@@ -1,0 +1,88 @@
+"""`credentials`: client ids and secrets that act as people."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from longwire.cli.base import database_flags, json_flag, load, read, show, show_table, write
+from longwire.clock import DAY
+from longwire.dates import date_text, optional_date_text
+from longwire.identity import tokens
+from longwire.model import SYSTEM
+from longwire.store import credentials as store_credentials
+from longwire.store.database import Tx
+
+
+@click.group("credentials")
+def credentials_group() -> None:
+    """Client ids and secrets that act as people."""
+
+
+@credentials_group.command("issue")
+@click.option("--email", required=True, help="whose credentials; entered if new")
+@click.option("--first-name", default=None)
+@click.option("--last-name", default=None)
+@click.option("--operator", is_flag=True, help="hold every permission in every group")
+@click.option("--expires-days", type=click.IntRange(min=1), default=None, help="end after so long")
+@database_flags
+@json_flag
+def credentials_issue(
+    email: str,
+    first_name: str | None,
+    last_name: str | None,
+    operator: bool,
+    expires_days: int | None,
+    config: Path | None,
+    as_json: bool,
+    **flags: Any,
+) -> None:
+    """Issue credentials; the secret is shown this once."""
+
+    def work(tx: Tx) -> tokens.NewCredential:
+        return tokens.issue_credential(
+            tx,
+            SYSTEM,
+            email,
+            first_name=first_name,
+            last_name=last_name,
+            is_operator=operator,
+            expires_at=None if expires_days is None else tx.now + expires_days * DAY,
+        )
+
+    issued = write(load(config, flags), work)
+    made = {
+        "clientId": issued.credential.client_id,
+        "clientSecret": issued.secret,
+        "userId": issued.credential.user_id,
+    }
+    show(made, as_json, "\n".join(f"{name:13} {value}" for name, value in made.items()))
+
+
+@credentials_group.command("list")
+@database_flags
+@json_flag
+def credentials_list(config: Path | None, as_json: bool, **flags: Any) -> None:
+    """List all credentials, without their secrets."""
+    found = read(load(config, flags), store_credentials.every)
+    rows = [
+        {
+            "clientId": each.client_id,
+            "userId": each.user_id,
+            "email": each.email,
+            "createdAt": date_text(each.created_at),
+            "expiresAt": optional_date_text(each.expires_at),
+        }
+        for each in found
+    ]
+    show_table(rows, ("clientId", "email", "userId", "createdAt", "expiresAt"), as_json)
+
+
+@credentials_group.command("revoke")
+@click.argument("client_id")
+@database_flags
+@json_flag
+def credentials_revoke(client_id: str, config: Path | None, as_json: bool, **flags: Any) -> None:
+    """Revoke credentials; their tokens stop working within two seconds."""
+    write(load(config, flags), lambda tx: tokens.revoke_credential(tx, SYSTEM, client_id))
+    show({"revoked": client_id}, as_json, f"{client_id} is revoked")

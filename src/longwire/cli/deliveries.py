@@ -1,0 +1,123 @@
+"""`deliveries`: single messages on their way out."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from longwire import opening
+from longwire.cli.base import database_flags, json_flag, load, read, show, show_table, write
+from longwire.dates import date_text
+from longwire.delivery import operate
+from longwire.ids import delivery_id
+from longwire.model import Connector
+from longwire.store import connectors as store_connectors
+from longwire.store import deliveries as store_deliveries
+from longwire.store.database import Tx
+from longwire.store.records import KINDS
+
+STATES = {
+    "queued": store_deliveries.QUEUED,
+    "sending": store_deliveries.LEASED,
+    "succeeded": store_deliveries.SUCCEEDED,
+    "failed": store_deliveries.FAILED,
+    "expired": store_deliveries.EXPIRED,
+    "cancelled": store_deliveries.CANCELLED,
+}
+
+
+@click.group("deliveries")
+def deliveries_group() -> None:
+    """Single messages on their way out."""
+
+
+@deliveries_group.command("list")
+@click.option("--connector", "connector_id", default=None, help="only of this connector")
+@click.option(
+    "--state",
+    "states",
+    type=click.Choice(list(STATES)),
+    multiple=True,
+    default=("queued", "sending", "failed"),
+    show_default=True,
+    help="can be given several times",
+)
+@click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
+@database_flags
+@json_flag
+def deliveries_list(
+    connector_id: str | None,
+    states: tuple[str, ...],
+    limit: int,
+    config: Path | None,
+    as_json: bool,
+    **flags: Any,
+) -> None:
+    """List messages, those that changed last first."""
+
+    def work(tx: Tx) -> list[dict[str, Any]]:
+        ways = {each.number: each for each in store_connectors.every(tx)}
+        number = None
+        if connector_id is not None:
+            number = next((key for key, each in ways.items() if each.id == connector_id), None)
+            if number is None:
+                raise opening.CannotStart(f"There is no connector {connector_id}.")
+        wanted = [STATES[state] for state in states]
+        return [
+            _delivery_row(each, ways.get(each.connector_number))
+            for each in store_deliveries.latest(tx, wanted, limit, number)
+        ]
+
+    rows = read(load(config, flags), work)
+    shown = (
+        "id",
+        "connector",
+        "purpose",
+        "device",
+        "kind",
+        "state",
+        "attempts",
+        "createdAt",
+        "changedAt",
+        "dueAt",
+        "error",
+    )
+    show_table(rows, shown, as_json)
+
+
+def _delivery_row(each: store_deliveries.Event, way: Connector | None) -> dict[str, Any]:
+    is_waiting = each.state == store_deliveries.QUEUED
+    return {
+        "id": delivery_id(each.connector_number, each.seq),
+        "connector": way.id if way else "(deleted)",
+        "purpose": way.purpose if way else None,
+        "device": each.device_id,
+        "kind": KINDS[each.kind],
+        "state": next(name for name, state in STATES.items() if state == each.state),
+        "resent": each.generation,
+        "attempts": each.attempts,
+        "createdAt": date_text(each.created_at),
+        "changedAt": date_text(each.changed_at),
+        "dueAt": date_text(each.due_at) if is_waiting else None,
+        "error": each.error,
+    }
+
+
+@deliveries_group.command("retry")
+@click.argument("message_id")
+@database_flags
+@json_flag
+def deliveries_retry(message_id: str, config: Path | None, as_json: bool, **flags: Any) -> None:
+    """Try a message at once: one that waits, or one that failed and was kept."""
+    write(load(config, flags), lambda tx: operate.retry(tx, message_id))
+    show({"retried": message_id}, as_json, f"{message_id} is due now")
+
+
+@deliveries_group.command("cancel")
+@click.argument("message_id")
+@database_flags
+@json_flag
+def deliveries_cancel(message_id: str, config: Path | None, as_json: bool, **flags: Any) -> None:
+    """Give up on a message that waits."""
+    write(load(config, flags), lambda tx: operate.cancel(tx, message_id))
+    show({"cancelled": message_id}, as_json, f"{message_id} is cancelled")

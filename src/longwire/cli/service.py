@@ -1,0 +1,97 @@
+"""`serve` and `deliver`, which run the service, and `migrate`, which prepares one."""
+
+import gc
+import importlib
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+
+from longwire import __version__, logs, opening, settings
+from longwire.cli.base import database_flags, json_flag, load, setting_flags, show
+from longwire.clock import Clock
+from longwire.settings import Settings
+
+
+@click.command("serve")
+@setting_flags()
+def serve_command(config: Path | None, **flags: Any) -> None:
+    """Serve until told to stop."""
+    chosen = load(config, flags)
+    logs.set_up(chosen.log_level, chosen.log_format)
+    service = _service()
+    inherited = os.environ.pop(service.INHERITED, None)
+    if inherited is not None:
+        sys.exit(service.serve_as_worker(chosen, inherited))
+    sys.exit(service.serve(chosen, _announce))
+
+
+def _announce(chosen: Settings, prepared: opening.Prepared) -> None:
+    url = opening.base_url(chosen)
+    kept = settings.without_password(chosen.database) if chosen.database else str(chosen.data)
+    click.echo(f"longwire {__version__} serves {url} ({url}/docs), database: {kept}")
+    if chosen.mqtt_url:
+        broker = settings.without_password(chosen.mqtt_url)
+        click.echo(f"it listens to {broker}, under {chosen.mqtt_prefix}/")
+    if chosen.egress_allow:
+        allowed = ", ".join(str(network) for network in chosen.egress_allow)
+        click.echo(f"outgoing connections may also reach {allowed}")
+    if prepared.founded is not None:
+        made = prepared.founded
+        click.echo(
+            f"\nThis is the first start. The operator's credentials, also kept in "
+            f"{chosen.data / 'operator.json'}:\n\n"
+            f"  client id      {made.client_id}\n"
+            f"  client secret  {made.client_secret}\n\n"
+            f"Get a token:\n\n"
+            f"  curl -s -X POST -u '{made.client_id}:{made.client_secret}' "
+            f"-H 'Content-Type: application/x-www-form-urlencoded' "
+            f"'{chosen.auth_url or url}/oauth2/token?grant_type=client_credentials'\n"
+        )
+    sys.stdout.flush()
+
+
+@click.command("deliver")
+@setting_flags()
+def deliver_command(config: Path | None, **flags: Any) -> None:
+    """Deliver what waits for connectors, without serving."""
+    chosen = load(config, flags)
+    logs.set_up(chosen.log_level, chosen.log_format)
+
+    def announce(chosen: Settings) -> None:
+        kept = settings.without_password(chosen.database) if chosen.database else str(chosen.data)
+        click.echo(f"longwire {__version__} delivers, database: {kept}")
+        if chosen.metrics_port:
+            host = f"[{chosen.metrics_host}]" if ":" in chosen.metrics_host else chosen.metrics_host
+            click.echo(f"its metrics are at http://{host}:{chosen.metrics_port}/metrics")
+        sys.stdout.flush()
+
+    sys.exit(_service().deliver(chosen, announce))
+
+
+def _service() -> ModuleType:
+    """The service itself, which takes long to load: only those wait for it who run it."""
+    gc.disable()  # all that is made now is there to stay, so looking for garbage is in vain
+    try:
+        return importlib.import_module("longwire.serve")
+    finally:
+        gc.enable()
+
+
+@click.command("migrate")
+@database_flags
+@json_flag
+def migrate_command(config: Path | None, as_json: bool, **flags: Any) -> None:
+    """Bring the database to this version's schema, and fill it when it is empty."""
+    chosen = load(config, flags)
+    database, prepared = opening.opened(chosen, Clock(), is_guest=True)
+    database.close()
+    show(
+        {"steps": prepared.steps, "founded": prepared.founded is not None},
+        as_json,
+        f"{len(prepared.steps)} step(s) run"
+        + (f"; credentials are in {chosen.data / 'operator.json'}" if prepared.founded else ""),
+    )

@@ -152,7 +152,7 @@ class World:
         self, settings: Settings, clock: TurnableClock, *, has_short_way: bool = True
     ) -> None:
         self.settings = settings
-        self._has_short_way = has_short_way
+        self.has_short_way = has_short_way
         self.clock = clock
         self._emails: dict[str, str] = {}
         self.numbers = itertools.count(1)  # for things that must not be called alike
@@ -175,7 +175,7 @@ class World:
             port=self.port,
             limits=wire_limits(self.settings),
             refusal=wire_refusal,
-            lane=self.app.lane if self._has_short_way else None,
+            lane=self.app.lane if self.has_short_way else None,
             tls_cert=self.settings.tls_cert or None,
             tls_key=self.settings.tls_key or None,
         )

@@ -110,7 +110,7 @@ class App:
         limits = _input_limits(settings)
         throttle = _caller_throttle(settings, database)
         desk = Desk(database, self._dispatch, egress)
-        networks = NetworkEndpoints(database, ingest, instruments, desk, throttle)
+        networks = self.networks = NetworkEndpoints(database, ingest, instruments, desk, throttle)
         publications = Publications(ingest, networks, limits)
         self.listener = _listener(settings, database, publications, instruments)
         pages = ServicePages(
@@ -191,6 +191,7 @@ class App:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            self.networks.close()
 
     def _failed(self) -> None:
         log.critical("stopping: the database cannot be trusted", reason=self.database.broken)

@@ -14,6 +14,7 @@ from longwire.api import server
 from longwire.fleet import catalogue
 from longwire.model import SYSTEM
 from longwire.settings import Settings
+from tests.process import wait_for
 from tests.world import Person, TurnableClock, World, copied_folder, ok, record_of
 
 DIFFERS = {"date", "x-request-id"}
@@ -317,8 +318,11 @@ def messages(world: World) -> Iterator[httpx.Response]:
     codec = "function decodeUplink(input) { return {data: {half: 6 / input.bytes.length}}; }"
     world.write(lambda tx: catalogue.set_decoder(tx, SYSTEM, "generic", "javascript", codec))
     yield says(seqNumber=10)
-    yield says(seqNumber=11)
-    yield says(seqNumber=12, data="0a0b")
+    yield says(seqNumber=11)  # now it is worth a sandbox
+    if world.has_short_way:
+        wait_for(lambda: world.app.networks.sandboxes.count > 0)
+    yield says(seqNumber=12)
+    yield says(seqNumber=13, data="0a0b")
     ok(ada.put("/device", {"deviceId": device, "groupId": group, "configuration": "new"}))
     yield says()
     ok(ada.put("/device/transfer", {"deviceId": device, "groupId": group, "toGroupId": other}))

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from longwire.decoders import processes
 from longwire.decoders.base import BadDecoder, CannotDecode, CannotEncode, Decoded, Encoded
 from longwire.decoders.javascript import JavaScriptDecoder
-from longwire.decoders.processes import Limits, NoSandbox, Sandboxes
+from longwire.decoders.processes import Limits, LoopSandboxes, NoSandbox, Sandboxes
 from longwire.errors import Unavailable
 from tests.decoders.codecs import PULSE_METER, PULSE_METER_TURNED, ROOM_SENSOR, SOIL_PROBE
 
@@ -414,62 +415,98 @@ def test_when_all_sandboxes_are_busy_a_call_does_not_wait_for_ever(monkeypatch):
 # On an event loop, which must not wait.
 
 
-def soon(decoder, payload):
-    """What an event loop is told, or "cannot" when it cannot be told."""
+class Loop:
+    """An event loop that asks codecs; what it is told, or "cannot" if it cannot ask."""
 
-    async def ask():
-        loop = asyncio.get_running_loop()
-        told = loop.create_future()
-        if not decoder.decode_soon(loop, payload, 1, NOON, told.set_result):
+    def __init__(self, **limits):
+        self.runner = asyncio.Runner()
+        self.sandboxes = LoopSandboxes(Limits(**limits), most=1)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.runner.run(self._stop())
+        self.runner.close()
+
+    async def _stop(self):
+        self.sandboxes.stop()
+
+    def hears(self, decoder, payload):
+        return self.runner.run(self._ask(decoder, payload))
+
+    def hears_at_last(self, decoder, payload):
+        return self.runner.run(self._ask_until(decoder, payload))
+
+    async def _ask(self, decoder, payload):
+        told = asyncio.get_running_loop().create_future()
+        if not decoder.decode_soon(payload, 1, NOON, self.sandboxes, told.set_result):
             return "cannot"
         return await asyncio.wait_for(told, CALL_S_MAX)
 
-    return asyncio.run(ask())
+    async def _ask_until(self, decoder, payload):
+        async with asyncio.timeout(CALL_S_MAX):
+            while (heard := await self._ask(decoder, payload)) == "cannot":  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        return heard
 
 
 def test_an_event_loop_is_told_what_a_codec_says_as_soon_as_it_says_it():
-    sandboxes = Sandboxes(count=1)
-    try:
-        echo = codec("return {data: {bytes: input.bytes}}", sandboxes=sandboxes)
+    echo = codec("return {data: {bytes: input.bytes}}")
+    with Loop() as loop:
+        assert loop.hears(echo, b"") == "cannot", "none is running yet"
+        assert loop.hears_at_last(echo, b"\x09") == Decoded({"bytes": [9]})
         for number in range(5):
-            assert soon(echo, bytes([number])) == Decoded({"bytes": [number]})
-            assert echo.decode(bytes([number]), 1, NOON) == Decoded({"bytes": [number]})
-        long = codec("return {data: {text: 'x'.repeat(200000)}}", sandboxes=sandboxes)
-        assert soon(long, b"").values == {"text": "x" * 200_000}
-        refusing = codec("return {errors: ['not this']}", sandboxes=sandboxes)
-        assert soon(refusing, b"").reason == "the codec says: not this"
-        assert soon(echo, bytes(5_000)) == "cannot"
-    finally:
-        sandboxes.stop()
+            assert loop.hears(echo, bytes([number])) == Decoded({"bytes": [number]})
+        long = codec("return {data: {text: 'x'.repeat(200000)}}")
+        assert loop.hears(long, b"").values == {"text": "x" * 200_000}
+        refusing = codec("return {errors: ['not this']}")
+        assert loop.hears(refusing, b"").reason == "the codec says: not this"
+        assert loop.hears(echo, bytes(5_000)) == "cannot", "no decoder looks at so much"
+    assert loop.sandboxes.count == 0
 
 
-def test_an_event_loop_does_not_wait_for_a_sandbox_to_start_or_to_be_free():
-    sandboxes = Sandboxes(count=1)
-    try:
-        echo = codec("return {data: {bytes: input.bytes}}", sandboxes=sandboxes)
-        sandbox = sandboxes._places.get()
-        assert soon(echo, b"") == "cannot", "somebody else is asking it"
-        sandboxes._places.put(sandbox)
-        sandboxes.stop()
-        assert soon(echo, b"") == "cannot", "none is running"
-        echo.decode(b"", 1, NOON)
-        assert soon(echo, b"") == Decoded({"bytes": []})
-    finally:
-        sandboxes.stop()
+def test_calls_of_an_event_loop_stand_in_line_but_not_for_ever(monkeypatch):
+    monkeypatch.setattr(processes, "WAITING_MAX", 20)
+    echo = codec("return {data: {bytes: input.bytes}}")
+
+    async def all_at_once():
+        return await asyncio.gather(*(loop._ask(echo, bytes([each])) for each in range(40)))
+
+    with Loop() as loop:
+        loop.hears_at_last(echo, b"")
+        heard = loop.runner.run(all_at_once())
+        assert heard[:21] == [Decoded({"bytes": [each]}) for each in range(21)]
+        assert heard[21:] == ["cannot"] * 19
+        assert loop.sandboxes.count == 1, "there is no room for another"
+        (one,) = loop.sandboxes._attended
+        os.kill(one._sandbox._process.pid, signal.SIGSTOP)
+        monkeypatch.setattr(processes, "ANSWER_S_MAX", 0.05)
+        heard = loop.runner.run(all_at_once())
+        assert heard[:21] == [None] * 21, "whoever stood in line hears of it as well"
 
 
-def test_an_event_loop_hears_of_a_sandbox_that_dies_and_of_a_codec_that_takes_too_long():
-    sandboxes = Sandboxes(Limits(processor_s_max=0.02), count=1)
-    try:
-        deadly = codec(
-            "if (input.bytes.length) [].join.call({length: 2 ** 53 - 1}); return {data: {}}",
-            sandboxes=sandboxes,
-        )
-        assert soon(deadly, b"\x01") is None
-        assert soon(deadly, b"") == "cannot", "the place is empty"
-        assert deadly.decode(b"", 1, NOON) == Decoded({}, ())
-        slow = codec("while (input.bytes.length); return {data: {}}", sandboxes=sandboxes)
-        assert "ran out of time" in soon(slow, b"\x01").reason
-        assert soon(slow, b"") == "cannot", "it rests"
-    finally:
-        sandboxes.stop()
+def test_an_event_loop_hears_of_a_sandbox_that_dies_and_has_another(monkeypatch):
+    echo = codec("return {data: {bytes: input.bytes}}")
+    deadly = codec("[].join.call({length: 2 ** 53 - 1}); return {data: {}}")
+    with Loop(processor_s_max=0.02) as loop:
+        loop.hears_at_last(echo, b"")
+        assert loop.hears(deadly, b"\x01") is None, "only a thread finds out who is to blame"
+        assert loop.hears_at_last(echo, b"\x01") == Decoded({"bytes": [1]})
+        (one,) = loop.sandboxes._attended
+        os.kill(one._sandbox._process.pid, 9)  # between two calls
+        assert loop.hears_at_last(echo, b"\x02") in (None, Decoded({"bytes": [2]}))
+        assert loop.hears_at_last(echo, b"\x03") == Decoded({"bytes": [3]})
+        (one,) = loop.sandboxes._attended
+        monkeypatch.setattr(processes, "ANSWER_S_MAX", 0.05)
+        os.kill(one._sandbox._process.pid, signal.SIGSTOP)
+        assert loop.hears(echo, b"") is None, "it does not answer in time"
+        assert loop.hears_at_last(echo, b"\x04") == Decoded({"bytes": [4]})
+
+
+def test_an_event_loop_lets_a_codec_rest_that_takes_too_long():
+    slow = codec("while (input.bytes.length); return {data: {}}")
+    with Loop(processor_s_max=0.02) as loop:
+        loop.hears_at_last(slow, b"")
+        assert "ran out of time" in loop.hears(slow, b"\x01").reason
+        assert loop.hears(slow, b"") == "cannot", "it rests"

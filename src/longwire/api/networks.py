@@ -23,7 +23,7 @@ from longwire.api.records import KINDS, DecodedDataInput, RecordInput
 from longwire.api.routes import PlainRoute, Request, Response, Soon, bearer_of
 from longwire.clock import SECOND, Moment
 from longwire.dates import date_text
-from longwire.decoders.processes import PROCESSES_MAX
+from longwire.decoders.processes import PROCESSES_MAX, LoopSandboxes
 from longwire.errors import Fault, LongwireError, NotAuthenticated, NotFound
 from longwire.fleet import decoding, devices
 from longwire.fleet.decoding import Codec, Payload, Understood
@@ -133,6 +133,11 @@ class NetworkEndpoints:
         self._arrivals = Arrivals()
         # As many as there are sandboxes to ask.
         self._decoders = ThreadPoolExecutor(PROCESSES_MAX, thread_name_prefix="decoder")
+        self.sandboxes = LoopSandboxes()
+
+    def close(self) -> None:
+        self.sandboxes.stop()
+        self._decoders.shutdown(wait=False)
 
     async def take(self, network: str, read: Read, request: Request, body: bytes) -> Response:
         actor = await self.speaker(_token(request))
@@ -218,11 +223,10 @@ class NetworkEndpoints:
         codec: Codec | None = memory.known(decoding.SHELF, found.type)
         if codec is None:
             return None
-        if not codec.exists:
-            return _unit(actor, heard, found, arrived)
         if codec.waits:
             return partial(self._decode_soon, actor, codec, heard, found, arrived)
-        return _unit(actor, heard, found, arrived, self._decoded(codec, heard, found, arrived))
+        understood = self._decoded(codec, heard, found, arrived)
+        return _decoded_unit(actor, heard, found, arrived, understood)
 
     def _decoded(
         self, codec: Codec, heard: Heard, found: Found, arrived: Moment
@@ -248,13 +252,16 @@ class NetworkEndpoints:
             return False
 
         def told(understood: Understood | None) -> None:
-            unit = None
-            if understood is not None:
-                self._counted(found, understood)
-                unit = _unit(actor, heard, found, arrived, understood)
-            tell(unit)
+            if understood is None:
+                tell(None)
+                return
+            self._counted(found, understood)
+            tell(_filled(unit, understood))
 
-        return decoding.interpret_soon(codec, payload, told)
+        if not decoding.interpret_soon(codec, payload, self.sandboxes, told):
+            return False
+        unit = _unit(actor, heard, found, arrived, decodes=True)  # while the sandbox is at work
+        return True
 
     def _counted(self, found: Found, understood: Understood) -> Understood:
         if understood.failure is not None:
@@ -264,7 +271,7 @@ class NetworkEndpoints:
     async def store(self, actor: Actor, heard: Heard, found: Found, arrived: Moment) -> None:
         """All that a message says of a device, however it came; returns after the commit."""
         understood = await self._understand(heard, found, arrived)
-        unit = _unit(actor, heard, found, arrived, understood)
+        unit = _decoded_unit(actor, heard, found, arrived, understood)
         if unit.items:
             await self._ingest.put(unit)
 
@@ -443,11 +450,26 @@ def _payload(codec: Codec, heard: Heard, arrived: Moment) -> Payload | None:
     return None
 
 
-def _unit(
-    actor: Actor, heard: Heard, found: Found, now: Moment, understood: Understood | None = None
+def _decoded_unit(
+    actor: Actor, heard: Heard, found: Found, now: Moment, understood: Understood | None
 ) -> Unit:
+    if understood is None:
+        return _unit(actor, heard, found, now)
+    return _filled(_unit(actor, heard, found, now, decodes=True), understood)
+
+
+def _filled(unit: Unit, understood: Understood) -> Unit:
+    """The unit with what its payload says."""
+    for item in unit.items:
+        if isinstance(item.draft, DecodedDataInput):
+            item.draft.data = _encode(understood.data).decode()
+            item.draft.decoded_names = understood.names
+    return unit
+
+
+def _unit(actor: Actor, heard: Heard, found: Found, now: Moment, *, decodes: bool = False) -> Unit:
     readings = heard.readings
-    items = [_item(reading, found, now, understood) for reading in readings]
+    items = [_item(reading, found, now, decodes=decodes) for reading in readings]
     said_at = None
     for reading in readings:
         if reading.ts is not None and (said_at is None or reading.ts > said_at):
@@ -475,16 +497,13 @@ def _is_numbered(heard: Heard) -> bool:
     return bool(heard.payload is not None or "vendor_uplink" in heard.counts)
 
 
-def _item(
-    reading: Reading, found: Found, now: Moment, understood: Understood | None = None
-) -> Item:
+def _item(reading: Reading, found: Found, now: Moment, *, decodes: bool) -> Item:
     """A record of the kind, recognised again by what the network said and by nothing else."""
     number, make, tells = _MADE_OF[reading.kind]
-    fields = reading.fields.copy()
-    data = fields.pop("data", None)
-    if understood is not None and reading.kind == "data":
+    if decodes and reading.kind == "data":
         make = DecodedDataInput
-        data, fields["decoded_names"] = understood.data, understood.names
+    fields = reading.fields.copy()
+    data = fields.get("data")
     if data is not None or reading.kind == "data":
         fields["data"] = _encode(data or {}).decode()
     if "configuration" in tells:

@@ -18,7 +18,6 @@ A codec that uses up its time is left alone for a while, in proportion. Whoever 
 the one writer of a database.
 """
 
-import asyncio
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -36,7 +35,13 @@ from longwire.decoders.base import (
     Encoded,
     bounded,
 )
-from longwire.decoders.processes import SANDBOXES, NoSandbox, SandboxDied, Sandboxes
+from longwire.decoders.processes import (
+    SANDBOXES,
+    LoopSandboxes,
+    NoSandbox,
+    SandboxDied,
+    Sandboxes,
+)
 from longwire.errors import Unavailable
 
 SOURCE_BYTES_MAX = 128 * 1024
@@ -97,13 +102,13 @@ class JavaScriptDecoder:
 
     def decode_soon(
         self,
-        loop: asyncio.AbstractEventLoop,
         payload: bytes,
         port: int | None,
         at: Moment,
+        sandboxes: LoopSandboxes,
         tell: Callable[[Decoded | CannotDecode | None], None],
     ) -> bool:
-        """The same on an event loop, which is told later; None if only `decode` can find out.
+        """The same for an event loop, which is told later; None if only `decode` can find out.
 
         False if there is no sandbox to ask at once, or nothing to ask it.
         """
@@ -119,8 +124,7 @@ class JavaScriptDecoder:
                     decoded = CannotDecode(str(failure))
             tell(decoded)
 
-        call = _written(_to_decode(payload, port, at))
-        return self._sandboxes.ask_soon(loop, self._source, call, told)
+        return sandboxes.ask(self._source, _written(_to_decode(payload, port, at)), told)
 
     def encode(self, values: Mapping[str, Any], port: int | None) -> Encoded:
         """Waits for a sandbox, like `decode`."""

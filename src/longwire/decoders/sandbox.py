@@ -46,66 +46,72 @@ PROCESSOR_TIME_FACTOR: Final = 3
 REST_S: Final = 0.001
 
 # Runs before the codec does, so what it takes from the language is as it should be. It answers with
-# text only, and `__proto__: null` keeps what a codec adds to all objects out of that text.
+# text only, and `__proto__: null` keeps what a codec adds to all objects out of that text. It is
+# read for every call, so what is seldom needed comes as text with the call; `later` is the eval of
+# the language, which sees the codec but not the runner.
 RUNNER: Final = """
-(function () {
+(() => {
   "use strict";
-  const { stringify, parse } = JSON;
-  const DateOf = Date, TextOf = String, ErrorOf = Error;
-  const isView = ArrayBuffer.isView, listOf = Array.from;
-  const silence = () => {};
-  globalThis.console = {
-    log: silence, info: silence, warn: silence, error: silence, debug: silence, trace: silence,
-  };
-
+  const { stringify, parse } = JSON, DateOf = Date, TextOf = String, ErrorOf = Error;
+  const isView = ArrayBuffer.isView, listOf = Array.from, later = eval;
+  const s = () => {};
+  globalThis.console = { log: s, info: s, warn: s, error: s, debug: s, trace: s };
   const decode = ({ bytes, port, at }) => {
     if (typeof decodeUplink === "function")
       return decodeUplink({ bytes, fPort: port, recvTime: new DateOf(at), variables: {} });
-    if (typeof Decode === "function") return { data: Decode(port, bytes, {}) };
-    return { data: Decoder(bytes, port) };
+    return { data: typeof Decode === "function" ? Decode(port, bytes, {}) : Decoder(bytes, port) };
   };
-  const sent = (bytes) => (isView(bytes) ? listOf(bytes) : bytes);
-  const encode = ({ data, port }) => {
-    if (typeof encodeDownlink === "function") {
-      const { bytes, fPort, errors } = encodeDownlink({ data, fPort: port, variables: {} });
-      return { __proto__: null, bytes: sent(bytes), port: fPort, errors };
+  return (text, others, faults) => {
+    try {
+      const call = parse(text);
+      const value = call.verb === "decode" ? decode(call) : later(others)(call, isView, listOf);
+      return stringify({ __proto__: null, value });
+    } catch (error) {
+      return later(faults)(error, stringify, TextOf, ErrorOf);
     }
-    if (typeof Encode === "function") return { bytes: sent(Encode(port, data, {})) };
-    return { bytes: sent(Encoder(data, port)) };
   };
-  const check = () => ({
+})()
+"""
+OTHERS: Final = """
+(call, isView, listOf) => {
+  "use strict";
+  const sent = (bytes) => (isView(bytes) ? listOf(bytes) : bytes);
+  if (call.verb === "check") return {
     __proto__: null,
     decodes: typeof decodeUplink === "function" || typeof Decode === "function"
       || typeof Decoder === "function",
     encodes: typeof encodeDownlink === "function" || typeof Encode === "function"
       || typeof Encoder === "function",
+  };
+  const { data, port } = call;
+  if (typeof encodeDownlink === "function") {
+    const { bytes, fPort, errors } = encodeDownlink({ data, fPort: port, variables: {} });
+    return { __proto__: null, bytes: sent(bytes), port: fPort, errors };
+  }
+  if (typeof Encode === "function") return { bytes: sent(Encode(port, data, {})) };
+  return { bytes: sent(Encoder(data, port)) };
+}
+"""
+FAULTS: Final = """
+(error, stringify, TextOf, ErrorOf) => {
+  "use strict";
+  const read = (text, otherwise) => {
+    try {
+      return text();
+    } catch {
+      return otherwise;
+    }
+  };
+  const isError = read(() => error instanceof ErrorOf, false);
+  return stringify({
+    __proto__: null,
+    thrown: read(
+      () => (isError ? `${error.name}: ${error.message}` : TextOf(error)),
+      "something that cannot be read",
+    ),
+    stack: read(() => (isError ? TextOf(error.stack) : ""), ""),
   });
-  const verbs = { __proto__: null, decode, encode, check };
-
-  const textOf = (error) => {
-    try {
-      return error instanceof ErrorOf ? `${error.name}: ${error.message}` : TextOf(error);
-    } catch {
-      return "something that cannot be read";
-    }
-  };
-  const stackOf = (error) => {
-    try {
-      return error instanceof ErrorOf ? TextOf(error.stack) : "";
-    } catch {
-      return "";
-    }
-  };
-
-  return (text) => {
-    try {
-      const call = parse(text);
-      return stringify({ __proto__: null, value: verbs[call.verb](call) });
-    } catch (error) {
-      return stringify({ __proto__: null, thrown: textOf(error), stack: stackOf(error) });
-    }
-  };
-})()
+}
 """
 
 
@@ -138,7 +144,7 @@ class World:
         if self._fault is not None:
             return self._fault
         try:
-            answer: str = self._run(call)
+            answer: str = self._run(call, OTHERS, FAULTS)
         except quickjs.JSException as error:
             return _fault(error)
         except TypeError:
@@ -164,21 +170,18 @@ def main() -> None:
     while (request := _request(line)) is not None:
         source, call = request
         _watch(time_s_max * PROCESSOR_TIME_FACTOR)
-        text = source.decode()
-        world = spares.pop(source, None) or World(text, time_s_max, memory_bytes_max)
+        world = spares.pop(source, None) or World(source.decode(), time_s_max, memory_bytes_max)
         answer = world.answer(call.decode()).encode(errors="replace")
         if len(answer) > result_bytes_max:
             answer = b'{"stopped":"size"}'
         line.sendall(LENGTH.pack(len(answer)) + answer)
-        _watch(0)
         if select.select([line], [], [], REST_S)[0]:
             continue
         del world
         _watch(time_s_max * PROCESSOR_TIME_FACTOR)
-        spares[source] = World(text, time_s_max, memory_bytes_max)
+        spares[source] = World(source.decode(), time_s_max, memory_bytes_max)
         if len(spares) > SPARES_MAX:
             spares.popitem(last=False)
-        _watch(0)
 
 
 def _confine() -> None:
@@ -194,6 +197,7 @@ def _confine() -> None:
 
 
 def _watch(processor_s: float) -> None:
+    """Grant so much more; while nothing is asked, none of it is used."""
     signal.setitimer(signal.ITIMER_PROF, processor_s)
 
 

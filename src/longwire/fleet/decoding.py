@@ -4,7 +4,6 @@ Decoded values stand in the data of a record beside what the network told, which
 Which names they took is kept with the record, so that another decoder can take them back.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from longwire.clock import Moment
 from longwire.decoders.base import BadDecoder, CannotDecode, Decoded
 from longwire.decoders.catalogue import decoder_of, known_decoder, waits
 from longwire.decoders.javascript import JavaScriptDecoder
+from longwire.decoders.processes import LoopSandboxes
 from longwire.errors import Unavailable
 from longwire.networks.base import DECODE_ERROR, DECODE_WARNINGS, DECODED
 from longwire.networks.readings import fitting
@@ -79,9 +79,12 @@ def interpret(codec: Codec, payload: Payload) -> Understood:
 
 
 def interpret_soon(
-    codec: Codec, payload: Payload, tell: Callable[[Understood | None], None]
+    codec: Codec,
+    payload: Payload,
+    sandboxes: LoopSandboxes,
+    tell: Callable[[Understood | None], None],
 ) -> bool:
-    """The same with a codec that waits, on the running event loop, which is told later.
+    """The same with a codec that waits, for an event loop, which is told later.
 
     Where it is told None, or this is False, only `interpret` can find out.
     """
@@ -92,8 +95,7 @@ def interpret_soon(
     def told(decoded: Decoded | CannotDecode | None) -> None:
         tell(None if decoded is None else _understood(payload.said, decoded))
 
-    loop = asyncio.get_running_loop()
-    return decoder.decode_soon(loop, payload.content, payload.port, payload.at, told)
+    return decoder.decode_soon(payload.content, payload.port, payload.at, sandboxes, told)
 
 
 def _understood(said: Mapping[str, Any], decoded: Decoded | CannotDecode) -> Understood:

@@ -261,6 +261,8 @@ class NetworkEndpoints:
         if not decoding.interpret_soon(codec, payload, self.sandboxes, told):
             return False
         unit = _unit(actor, heard, found, arrived, decodes=True)  # while the sandbox is at work
+        if not self._ingest.is_busy:
+            self.sandboxes.glance()
         return True
 
     def _counted(self, found: Found, understood: Understood) -> Understood:

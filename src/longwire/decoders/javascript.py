@@ -66,6 +66,9 @@ class _Answer(msgspec.Struct):
     stopped: str | None = None
 
 
+_ANSWER = msgspec.json.Decoder(_Answer)
+
+
 class _Failure(Exception):
     """The codec has not done what it was asked; why, and where if that is known."""
 
@@ -198,7 +201,7 @@ def _written(call: Mapping[str, Any]) -> bytes:
 
 def _read(answer: bytes) -> _Answer:
     try:
-        read = msgspec.json.decode(answer, type=_Answer)
+        read = _ANSWER.decode(answer)
         read.value = _storable(read.value)
         return read
     except RecursionError:

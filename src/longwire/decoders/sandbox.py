@@ -43,7 +43,7 @@ ADDRESSES_BYTES_MAX: Final = 1024 * 1024 * 1024
 OPEN_FILES_MAX: Final = 16
 # What the kernel grants beyond the engine's own limit, for loading, calling, and telling of it.
 PROCESSOR_TIME_FACTOR: Final = 3
-REST_S: Final = 0.001
+REST_S: Final = 0.002
 
 # Runs before the codec does, so what it takes from the language is as it should be. It answers with
 # text only, and `__proto__: null` keeps what a codec adds to all objects out of that text. It is

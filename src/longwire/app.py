@@ -126,7 +126,7 @@ class App:
             *networks.routes(),
             *pages.routes(),
         ]
-        pages.describe(openapi.document(self.routes, limits, __version__))
+        pages.describe(lambda: openapi.document(self.routes, limits, __version__))
         self._door = Door(
             database,
             ingest,

@@ -4,13 +4,14 @@ Whatever comes in, the answer is one that the document describes, in status, typ
 what breaks the document's rules is refused.
 """
 
+import itertools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 from schemathesis import APIOperation, Case, GenerationMode
@@ -33,7 +34,8 @@ CHECKS: list[CheckFunction] = [
     response_schema_conformance,
     negative_data_rejection,
 ]
-EXAMPLES = {"sqlite": 18, "postgresql": 3}
+EXAMPLES = {"sqlite": 12, "postgresql": 3}
+ROUNDS_MAX = 8  # until a made-up request has gone well
 WRONG_BEFORE_IT_IS_READ = {413, 431}  # made-up texts can be too long for a body or a head
 DEVICES = 60  # enough for all that are moved and deleted on the way
 CONNECTORS = 30
@@ -170,14 +172,16 @@ def replay_of(person: Person, connector: dict[str, Any]) -> str:
     return str(ok(person.post("/connector/replay", body))["replayId"])
 
 
-def try_out(world: World, operation: APIOperation, mode: GenerationMode, known: Known) -> set[int]:
+def try_out(
+    world: World, operation: APIOperation, mode: GenerationMode, known: Known, number: int = 0
+) -> set[int]:
     """Call an operation with made-up requests; the statuses it answered with."""
     statuses = set()
     is_of_network = operation.path.startswith("/network/")
 
+    @seed(number)
     @settings(
         max_examples=EXAMPLES[world.database.engine_name],
-        derandomize=True,
         database=None,
         deadline=None,
         phases=[Phase.generate],
@@ -209,9 +213,9 @@ def test_every_operation_keeps_to_the_document(world: World) -> None:
     known = inhabited(world)
     schema = schemathesis.openapi.from_url(f"{world.url}/openapi.json")
     statuses: dict[str, set[int]] = {}
-    for result in schema.get_all_operations():
-        operation = result.ok()
-        statuses[operation.label] = {
+    operations = {result.ok().label: result.ok() for result in schema.get_all_operations()}
+    for label, operation in operations.items():
+        statuses[label] = {
             status for mode in GenerationMode for status in try_out(world, operation, mode, known)
         }
     described = {f"{route.method} {route.path}" for route in OPERATIONS}
@@ -220,7 +224,10 @@ def test_every_operation_keeps_to_the_document(world: World) -> None:
     }
     assert described <= statuses.keys()
     if world.database.engine_name == "sqlite":  # the few on the other engine need not get far
-        never_well = {label for label in described if 200 not in statuses[label]}
         # A made-up nextToken is always wrong, and hardly any made-up body goes without one.
-        never_well -= {"POST /device/redecode"}
-        assert not never_well, "made-up requests never got past the refusals"
+        for label in described - {"POST /device/redecode"}:
+            rounds = itertools.count(1)
+            while 200 not in statuses[label] and (number := next(rounds)) < ROUNDS_MAX:
+                mode = GenerationMode.POSITIVE
+                statuses[label] |= try_out(world, operations[label], mode, known, number)
+            assert 200 in statuses[label], f"{label}: no made-up request got past the refusals"

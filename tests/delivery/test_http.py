@@ -339,7 +339,8 @@ SLOW = Answer(body=b"ok", drip_s=0.05)
 def test_no_answer_is_not_a_confirmation(
     answer: Answer, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http, "TOTAL_TIMEOUT_S", 0.3)
+    if reason == "did not answer in time":  # where there is an answer, it may take its time
+        monkeypatch.setattr(http, "TOTAL_TIMEOUT_S", 0.3)
     with Receiver(answer) as receiver:
         params = HttpParams(url=f"{receiver.url}?token=hunter2", bearer="hunter3")
         assert send(params, parcel()) == [Unreachable(reason)]

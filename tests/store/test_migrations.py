@@ -89,6 +89,7 @@ def release(
             return made
 
         monkeypatch.setattr(upgrade, "alembic_config", config)
+        monkeypatch.setattr(upgrade, "_known_steps", upgrade._known_steps.__wrapped__)
         return monkeypatch
 
     return make

@@ -39,11 +39,13 @@ class ServicePages:
         self._ingest = ingest
         self._engine = engine
         self._instruments = instruments
-        self._openapi = b"{}"
+        self._openapi: bytes | None = None
+        self._describe: Callable[[], dict[str, object]] = dict
 
-    def describe(self, openapi: dict[str, object]) -> None:
-        """Hand over the finished document; it lists these pages too, so it comes last."""
-        self._openapi = msgspec.json.encode(openapi)
+    def describe(self, describe: Callable[[], dict[str, object]]) -> None:
+        """How to make the document. It lists these pages too, so it comes last; and it takes a
+        tenth of a second, so nobody waits for it who does not want it."""
+        self._describe = describe
 
     async def live(self, request: Request, body: bytes) -> Response:
         return Response(200, b'{"status":"ok"}')
@@ -68,6 +70,8 @@ class ServicePages:
         return Response(200, text, MEDIA_TYPE)
 
     async def openapi(self, request: Request, body: bytes) -> Response:
+        if self._openapi is None:
+            self._openapi = msgspec.json.encode(await asyncio.to_thread(self._describe))
         return Response(200, self._openapi)
 
     async def _why_not_ready(self) -> str | None:

@@ -1,5 +1,6 @@
 """Bring a database to today's schema; cheap when it is there already."""
 
+import functools
 from importlib import resources
 
 import sqlalchemy as sa
@@ -25,15 +26,21 @@ def upgrade(tx: Tx) -> list[str]:
 
 def missing_steps(tx: Tx) -> list[str]:
     """The steps between the database and today's schema."""
-    script = ScriptDirectory.from_config(alembic_config(tx.connection))
-    known = [step.revision for step in reversed(list(script.walk_revisions()))]
+    known = _known_steps()
     here = current(tx.connection)
     if here is not None and here not in known:
         raise FromTheFuture(
             f"The database is at step {here}, which this version of longwire does not know. "
             "It was used by a newer version; run that one."
         )
-    return known[known.index(here) + 1 :] if here else known
+    return list(known[known.index(here) + 1 :] if here else known)
+
+
+@functools.cache
+def _known_steps() -> tuple[str, ...]:
+    """The steps of this version, the first one first."""
+    script = ScriptDirectory.from_config(alembic_config())
+    return tuple(step.revision for step in reversed(list(script.walk_revisions())))
 
 
 def current(connection: sa.Connection) -> str | None:

@@ -392,10 +392,14 @@ class Deliveries(RuleBasedStateMachine):
             self.model.settle(each.held.connector, expected, each.outcome, self.now)
             if isinstance(each.outcome, Refused) and each.outcome.disables:
                 self.gone(each.held.connector)
-        # The reason that is shown is that of the last one, in the order of the leases.
-        for each in by_lease(fenced):
-            if isinstance(each.outcome, Refused | Unreachable):
-                self.model.connectors[each.held.connector.number].error = each.outcome.reason
+        # The reason that is shown is that of the last one, in the order of the leases; but that
+        # the receiver has ended it for good weighs more.
+        failed = [
+            each for each in by_lease(fenced) if isinstance(each.outcome, Refused | Unreachable)
+        ]
+        ended = [each for each in failed if getattr(each.outcome, "disables", False)]
+        for each in (*failed, *ended):
+            self.model.connectors[each.held.connector.number].error = each.outcome.reason
 
     def gone(self, connector: Connector) -> None:
         about = self.model.connectors[connector.number]

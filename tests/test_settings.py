@@ -137,6 +137,8 @@ def test_the_file_may_use_the_types_of_toml(tmp_path: Path) -> None:
         ("port", "-1"),
         ("port", "65536"),
         ("workers", "0"),
+        ("retention_data_days", "100001"),
+        ("delivery_keep_days", "1000000000"),
         ("head_timeout_s", "soon"),
         ("head_timeout_s", "nan"),
         ("head_timeout_s", "inf"),

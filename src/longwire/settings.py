@@ -24,6 +24,7 @@ _DATA_FOLDER = Path("longwire-data")
 _BROKER = re.compile(
     r"mqtts?://(?:[^\s/?#@]+@)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?/?"
 )
+_DAYS_MAX = 100_000  # longer than any of this will be there
 _IN_FLIGHT_MAX = 65_535  # the protocol's
 _API = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?(?:/[^\s?#]*)?")
 
@@ -326,6 +327,9 @@ def _contradictions(settings: Settings) -> list[str]:
     for name in ("port", "metrics_port"):
         if getattr(settings, name) > 65_535:
             wrong.append(f"{name}: must be at most 65535")
+    for name in (each.name for each in fields(settings)):
+        if name.endswith("_days") and getattr(settings, name) > _DAYS_MAX:
+            wrong.append(f"{name}: must be at most {_DAYS_MAX}")
     if settings.batch_records_max > settings.ingest_waiting_records_max:
         wrong.append("batch_records_max: must not be larger than ingest_waiting_records_max")
     if settings.page_items_default > settings.page_items_max:

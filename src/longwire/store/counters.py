@@ -1,6 +1,6 @@
 """Counters by group and second, the ledger of arrivals, and who was active when."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from longwire.store.records import arrival_moment, first_seq
 
 PRUNE_ROWS_MAX = 1_000
 
+Note = tuple[int, int, int]  # a group, an hour, and a device
 Place = tuple[int, int]  # in the ledger: a group, and an arrival in it
 BEFORE_ANY: Place = (0, -(2**63))
 
@@ -43,16 +44,25 @@ def add(tx: Tx, writer: int, found: Mapping[tuple[int, int, int], int]) -> None:
     )
 
 
-def note_activity(tx: Tx, active: Iterable[tuple[int, int, int]]) -> None:
-    """Note that devices were active: (group, hour, device)."""
+def note_activity(tx: Tx, active: Collection[Note]) -> None:
+    """Note that devices were active.
+
+    A busy one says the same all hour long, so a process remembers what it has committed. Nobody
+    takes such a note back before its hour is long over.
+    """
+    noted = tx.memory.noted
+    fresh = sorted(each for each in active if each not in noted)
+    if not fresh:
+        return
     insert_many(
         tx,
         _activity,
         ("group_id", "hour", "device_number"),
-        sorted(active),
+        fresh,
         "on conflict do nothing",
         is_repeatable=True,
     )
+    tx.afterwards(lambda: tx.memory.note(fresh))
 
 
 def sums(

@@ -8,7 +8,7 @@ those are forgotten.
 """
 
 import threading
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 from longwire.clock import Moment
@@ -26,6 +26,7 @@ class Memory:
         self.epoch = -1
         self.is_trusted = True
         self.pages = Pages()
+        self.noted: set[Hashable] = set()  # what is in the database, and stays there
         self._shelves: dict[str, dict[Hashable, Any]] = {}
         self._lock = threading.Lock()
 
@@ -59,6 +60,12 @@ class Memory:
             if len(entries) >= ENTRIES_PER_SHELF_MAX:
                 entries.clear()
             entries[key] = value
+
+    def note(self, kept: Iterable[Hashable]) -> None:
+        """Remember that these are in the database and need not be written again."""
+        if len(self.noted) >= ENTRIES_PER_SHELF_MAX:
+            self.noted = set()
+        self.noted.update(kept)
 
     def forget(self) -> None:
         with self._lock:

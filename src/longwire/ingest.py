@@ -91,6 +91,10 @@ class Aside(msgspec.Struct, frozen=True, gc=False):
     modulus: int = 0
     restarts: bool = False
 
+    @property
+    def is_numbered(self) -> bool:
+        return self.sequence is not None or self.restarts
+
 
 class Unit(msgspec.Struct, frozen=True, gc=False):
     """What one request brings: all of it is stored, or none."""
@@ -260,7 +264,7 @@ def store_units(
     rights.look(tx)  # a connector made elsewhere a moment ago gets these records, too
     ids = {item.draft.device_id for unit in units for item in unit.items}
     counts: dict[int, Count] = {}
-    if any(unit.aside is not None for unit in units):
+    if any(unit.aside is not None and unit.aside.is_numbered for unit in units):
         devices, counts = store_devices.counting(tx, ids)
     else:
         devices = store_devices.reporting(tx, ids)

@@ -510,3 +510,20 @@ def test_an_event_loop_lets_a_codec_rest_that_takes_too_long():
         loop.hears_at_last(slow, b"")
         assert "ran out of time" in loop.hears(slow, b"\x01").reason
         assert loop.hears(slow, b"") == "cannot", "it rests"
+
+
+def test_a_loop_with_nothing_else_to_do_takes_an_answer_without_going_to_sleep(monkeypatch):
+    monkeypatch.setattr(processes, "GLANCE_S", CALL_S_MAX)
+    echo = codec("return {data: {bytes: input.bytes}}")
+    heard = []
+
+    async def ask_and_glance():
+        assert echo.decode_soon(b"\x05", 1, NOON, loop.sandboxes, heard.append)
+        assert heard == [], "nobody is told before they have asked"
+        loop.sandboxes.glance()
+        assert heard == [Decoded({"bytes": [5]})]
+        loop.sandboxes.glance()  # there is nothing to look for
+
+    with Loop() as loop:
+        loop.hears_at_last(echo, b"")
+        loop.runner.run(ask_and_glance())

@@ -13,7 +13,7 @@ from longwire.clock import Clock
 from longwire.errors import Conflict, LongwireError, NotFound, Unavailable
 from longwire.opening import open_database
 from longwire.settings import Settings
-from longwire.store import instance, rights
+from longwire.store import counters, instance, rights
 from longwire.store.database import Database, Tx
 from longwire.store.lanes import Job, Lane, RunJobs
 
@@ -141,6 +141,26 @@ def test_works_that_are_stored_together_fail_alone(database: Database, gate: Gat
     names = ("before", "refused", "between", "mistaken", "at an end", "after")
     stored = {name for name in names if run(database.read(fact(name)))}
     assert stored == {"before", "between", "after"}
+
+
+def test_what_was_noted_in_vain_is_noted_again(database: Database) -> None:
+    note = (1, 400_000, 7)
+
+    def in_vain(tx: Tx) -> None:
+        counters.note_activity(tx, {note})
+        raise ValueError("not today")
+
+    def noted() -> list[tuple[int, ...]]:
+        return run(
+            database.read(lambda tx: [tuple(row) for row in tx.hot("select * from activity", {})])
+        )
+
+    with pytest.raises(ValueError, match="not today"):
+        run(database.write(in_vain))
+    assert noted() == []
+    for _ in range(2):
+        run(database.write(lambda tx: counters.note_activity(tx, {note})))
+        assert noted() == [note]
 
 
 def test_a_lane_survives_whatever_its_works_raise(database: Database) -> None:

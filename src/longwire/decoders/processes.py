@@ -111,7 +111,7 @@ class Sandbox:
         """The answer, or `SandboxDied`; after that, or any other error, only `stop` is left."""
         begun = time.monotonic()
         try:
-            self._line.sendall(LENGTHS.pack(len(source), len(call)) + source + call)
+            self._line.sendall(_framed(source, call))
             return self._answer()
         except OSError as error:
             raise SandboxDied(time.monotonic() - begun) from error
@@ -139,6 +139,10 @@ class Sandbox:
                 raise ConnectionResetError
             content += piece
         return content
+
+
+def _framed(source: bytes, call: bytes) -> bytes:
+    return LENGTHS.pack(len(source), len(call)) + source + call
 
 
 class Sandboxes:
@@ -212,7 +216,7 @@ class LoopSandboxes:
 
         False if no process is running, or too many wait for those that are.
         """
-        request = LENGTHS.pack(len(source), len(call)) + source + call
+        request = _framed(source, call)
         if len(request) > AT_ONCE_BYTES_MAX:
             return False
         one = self._free()

@@ -216,7 +216,7 @@ def read_plain(body: bytes) -> Heard | None:
     try:
         said = _plain.decode(body)
         payload = bytes.fromhex(said.data)
-    except (MsgspecError, UnicodeDecodeError, ValueError):
+    except (MsgspecError, ValueError):
         return None
     if len(said.data) != 2 * len(payload) or said.device.strip(hexdigits):
         return None  # spaces, for instance

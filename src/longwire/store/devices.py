@@ -4,7 +4,6 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -299,9 +298,7 @@ def _begin_stays(tx: Tx, devices: Sequence[Device | Reporting], group_id: str) -
 # --- what changes with every message ---
 
 
-def touch(
-    tx: Tx, seen: Mapping[int, Moment], counts: Mapping[int, Count] = MappingProxyType({})
-) -> None:
+def touch(tx: Tx, seen: Mapping[int, Moment], counts: Mapping[int, Count]) -> None:
     """Move `seen_at` of devices forward, never back, and keep how far some of them have counted.
 
     Sorted, so that processes do not deadlock.

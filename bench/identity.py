@@ -6,8 +6,8 @@ from bench.ceiling import serving
 from bench.load import Result, request, run
 from bench.service import Service, running
 from bench.table import Findings, Row, measured, rss_mb
-from longwire.api.errors import wire_refusal
-from longwire.api.server import WireLimits, build_server
+from longwire.web.errors import wire_refusal
+from longwire.web.server import WireLimits, build_server
 
 CONNECTIONS = 32
 GROUPS = 1_000

@@ -16,8 +16,8 @@ from bench.load import Result, Template, head, run
 from bench.service import Service, postgres, running
 from bench.table import Findings, Row, measured, rss_mb
 from longwire.clock import Clock
-from longwire.opening import open_database, prepare
 from longwire.settings import Settings
+from longwire.startup import open_database, prepare
 from longwire.store.records import first_seq
 
 CONNECTIONS = 64

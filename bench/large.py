@@ -24,8 +24,8 @@ from longwire.api.records import DeviceDataInput
 from longwire.clock import Clock
 from longwire.ingest import Sequencer, Unit, store_units
 from longwire.model import SYSTEM
-from longwire.opening import open_database
 from longwire.settings import Settings
+from longwire.startup import open_database
 
 RECORDS = 10_000_000
 DEVICES = 100_000

@@ -47,9 +47,11 @@ FLOORS = (
     {"cli"},
     {"serve"},
     {"app"},
-    {"opening"},
-    {"simulate", "upkeep", "listen", "settings", "logs"},
+    {"startup"},
+    {"simulate", "maintenance", "settings", "logs"},
+    {"inbound"},
     {"api"},
+    {"web"},
     {"ingest"},
     {"fleet"},
     {"networks", "decoders", "notifications"},
@@ -162,23 +164,24 @@ def transactions_stay_in_the_engines(name: str, tree: ast.Module) -> Iterator[st
             yield f"line {text.lineno}: {text.value!r}"
 
 
-# --- the wire lives in api ---
+# --- HTTP and the spelling of the interface live in web, api and inbound ---
 
+WEB_ROOMS = {"web", "api", "inbound"}
 WEB_LIBRARIES = {
     *("uvicorn", "uvloop", "httptools", "prometheus_client", "starlette", "litestar", "fastapi"),
 }
 CAMEL = re.compile(r"[a-z]+[0-9]*(?:[A-Z][a-z0-9]*)+")
 STATUSES = {200, 201, 204, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 431, 500, 503}
 # What the operator reads is written like the interface: operator.json, and --json of the commands.
-SPEAKS_TO_THE_OPERATOR = {"cli", "opening"}
+SPEAKS_TO_THE_OPERATOR = {"cli", "startup"}
 # Talks to a running service from outside, as a customer's program would.
 SPEAKS_AS_A_CALLER = {"simulate"}
 # Reads and writes what other systems say, in their spelling, and judges their answers.
 SPEAKS_WITH_OTHERS = {"delivery", "networks", "decoders", "notifications"}
 
 
-def the_wire_stays_in_api(name: str, tree: ast.Module) -> Iterator[str]:
-    if room(name) == "api":
+def the_wire_stays_in_the_web_rooms(name: str, tree: ast.Module) -> Iterator[str]:
+    if room(name) in WEB_ROOMS:
         return
     for line, target in imported(tree):
         if room(target) in WEB_LIBRARIES:
@@ -268,13 +271,13 @@ RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
     # Each rule with modules that break it.
     imports_go_down: (
         ("store.groups", "from longwire.identity import access"),
-        ("identity.groups", "from longwire.api.errors import Problem"),
-        ("identity.groups", "import longwire.fleet.catalogue"),
+        ("identity.groups", "from longwire.web.errors import Problem"),
+        ("identity.groups", "import longwire.fleet.device_types"),
         ("fleet.devices", "from longwire.ingest import accept"),
-        ("api.door", "from longwire.settings import Settings"),
-        ("api.door", "from longwire import app"),
+        ("web.request_handler", "from longwire.settings import Settings"),
+        ("web.request_handler", "from longwire import app"),
         ("settings", "from longwire import logs"),
-        ("upkeep", "from longwire.settings import Settings"),
+        ("maintenance", "from longwire.settings import Settings"),
         ("ingest", "from longwire.api.records import KINDS"),
         ("metrics", "from longwire.fleet import records"),
         ("clock", "from longwire.model import Actor"),
@@ -295,16 +298,16 @@ RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
         ("app", "run(f'update device set name = {name}')"),
     ),
     transactions_stay_in_the_engines: (
-        ("api.door", "tx.connection.commit()"),
+        ("web.request_handler", "tx.connection.commit()"),
         ("store.groups", "with tx.connection.begin_nested():\n    pass"),
         ("store.upgrade", "driver.execute('begin immediate')"),
-        ("store.memory", "run('ROLLBACK TO work;')"),
+        ("store.cache", "run('ROLLBACK TO work;')"),
         ("identity.groups", "tx.rollback()"),
         ("ingest", "with tx.connection.begin():\n    pass"),
         ("store.records", "run(connection.commit)"),
         ("store.records", "driver.execute('begin')"),
     ),
-    the_wire_stays_in_api: (
+    the_wire_stays_in_the_web_rooms: (
         ("serve", "import uvicorn"),
         ("store.database", "from prometheus_client import Counter"),
         ("identity.groups", "fault = missing('groupId', 'group')"),
@@ -320,7 +323,7 @@ RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
     ),
     only_access_makes_a_scope: (
         ("identity.groups", "from longwire.model import Scope\nscope = Scope('group.read')"),
-        ("api.door", "from longwire.model import Scope as Reach\nreach = Reach('x')"),
+        ("web.request_handler", "from longwire.model import Scope as Reach\nreach = Reach('x')"),
         ("store.groups", "from longwire import model\nscope = model.Scope('x')"),
         ("identity.groups", "from dataclasses import replace\nscope = replace(scope, holder=None)"),
     ),
@@ -359,19 +362,27 @@ def test_the_rule_finds_what_breaks_it(rule: Rule, name: str, source: str) -> No
         (imports_go_down, "app", "from longwire import __version__, settings\nimport json"),
         (imports_go_down, "store.groups", "from longwire.store import schema"),
         (imports_go_down, "ids", "from longwire.clock import Moment"),
-        (sql_stays_in_the_store, "api.door", "text = 'Select a device.'"),
-        (sql_stays_in_the_store, "api.door", '"""Rows: select a from b."""'),
+        (sql_stays_in_the_store, "web.request_handler", "text = 'Select a device.'"),
+        (sql_stays_in_the_store, "web.request_handler", '"""Rows: select a from b."""'),
         (transactions_stay_in_the_engines, "store.sqlite", "driver.execute('begin immediate')"),
         (transactions_stay_in_the_engines, "metrics", "ask({'begin': report.begin})"),
-        (the_wire_stays_in_api, "simulate", "told = {'deviceId': 1}\nfailed = status != 200"),
+        (
+            the_wire_stays_in_the_web_rooms,
+            "simulate",
+            "told = {'deviceId': 1}\nfailed = status != 200",
+        ),
         (a_caller_stays_outside, "simulate", "import json\nfrom longwire.clock import Clock"),
-        (a_caller_stays_outside, "upkeep", "from longwire.store import rights"),
-        (the_wire_stays_in_api, "api.groups", "import uvicorn\nfault = ('groupId', 404)"),
-        (the_wire_stays_in_api, "opening", "content = {'baseUrl': url}"),
-        (the_wire_stays_in_api, "identity.founding", "held = 'appClient.write'\nRETRY_S = 400"),
+        (a_caller_stays_outside, "maintenance", "from longwire.store import auth_epoch"),
+        (the_wire_stays_in_the_web_rooms, "api.groups", "import uvicorn\nfault = ('groupId', 404)"),
+        (the_wire_stays_in_the_web_rooms, "startup", "content = {'baseUrl': url}"),
+        (
+            the_wire_stays_in_the_web_rooms,
+            "identity.bootstrap",
+            "held = 'appClient.write'\nRETRY_S = 400",
+        ),
         (only_access_makes_a_scope, "identity.access", "from longwire.model import Scope\nScope()"),
-        (only_access_makes_a_scope, "api.door", "Scope = dict\nscope = Scope()"),
-        (time_comes_from_the_clock, "api.door", "import time\nt = time.perf_counter()"),
+        (only_access_makes_a_scope, "web.request_handler", "Scope = dict\nscope = Scope()"),
+        (time_comes_from_the_clock, "web.request_handler", "import time\nt = time.perf_counter()"),
         (time_comes_from_the_clock, "serve", "import time\ntime.sleep(time.monotonic())"),
         (time_comes_from_the_clock, "clock", "import time\nt = time.time_ns()"),
     ],

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 import structlog
 
-from longwire import __version__, cli, opening
+from longwire import __version__, cli, startup
 from longwire.clock import Clock
 from longwire.notifications.webpush import Vapid
 from longwire.settings import Settings, explained
@@ -509,7 +509,7 @@ def test_a_command_never_makes_a_database_by_accident(
         told = command(*arguments, "--data", "nowhere", "--database", postgres.url(name)).sentence
         assert "longwire migrate" in told
     assert not (tmp_path / "nowhere").exists()
-    database, _ = opening.open_database(
+    database, _ = startup.open_database(
         Settings(data=tmp_path / "looking", database=postgres.url(name)), Clock()
     )
     assert database.upgrade(lambda tx: sa.inspect(tx.connection).get_table_names()) == []
@@ -555,7 +555,7 @@ def test_all_wrong_settings_are_named_at_once(command: Command) -> None:
 def test_a_database_from_a_newer_release_is_left_alone(
     command: Command, settings: Settings
 ) -> None:
-    database, _ = opening.open_database(settings, Clock())
+    database, _ = startup.open_database(settings, Clock())
     database.upgrade(
         lambda tx: tx.change(sa.text("update alembic_version set version_num = '9999'"))
     )
@@ -571,7 +571,7 @@ def test_a_lost_key_is_noticed_before_anything_is_written(
     told = command("credentials", "issue", "--email", "eve@example.com", *where(settings))
     assert "Copy secret.key" in told.sentence
     assert not (settings.data / "secret.key").exists(), "a new one would only hide the loss"
-    database, _ = opening.open_database(settings, Clock())
+    database, _ = startup.open_database(settings, Clock())
     emails = sa.select(schema.user.c.email)
     found = database.upgrade(lambda tx: {row[0] for row in tx.rows(emails)})
     database.close()
@@ -598,5 +598,5 @@ def test_a_short_command_does_not_wait_for_the_service_to_load(tmp_path: Path) -
     shown = longwire("config", "--json", cwd=tmp_path, PYTHONPROFILEIMPORTTIME="1")
     assert shown.returncode == 0
     loaded = {line.rpartition("|")[2].strip() for line in shown.stderr.splitlines()}
-    assert "longwire.opening" in loaded
+    assert "longwire.startup" in loaded
     assert loaded.isdisjoint({"longwire.app", "aiohttp", "aiokafka", "cel", "uvicorn"})

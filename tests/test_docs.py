@@ -23,22 +23,29 @@ import click
 import msgspec
 import pytest
 
-from longwire import app, cli, opening, serve, settings
-from longwire.api import errors, server, tokens
-from longwire.api.instruments import Instruments
-from longwire.api.routes import PlainRoute, Route
+from longwire import (
+    app,
+    cli,
+    serve,
+    settings,
+    startup,
+)
+from longwire.api import tokens
 from longwire.clock import Clock
 from longwire.delivery.destinations import catalogue as destinations
 from longwire.delivery.destinations.base import Params
 from longwire.delivery.filters import NO_MATCH, Expression, message_of
 from longwire.delivery.formats import FORMATS
-from longwire.fleet import catalogue
-from longwire.identity import founding
+from longwire.fleet import device_types
+from longwire.identity import bootstrap
 from longwire.notifications.types import catalogue as notification_types
 from longwire.notifications.types.base import Params as NotificationParams
 from longwire.settings import Settings
 from longwire.store.database import Database
 from longwire.store.deliveries import Backlog
+from longwire.web import errors, server
+from longwire.web.prometheus import Instruments
+from longwire.web.routing import PlainRoute, Route
 from tests.process import Service, environment
 from tests.world import ok
 
@@ -90,7 +97,7 @@ def test_the_interface_lists_every_device_type_that_is_built_in():
         for row in tables("docs/interface.md", "Type", "Display name", "Default configuration")
     ]
     assert listed == [
-        (each.name, each.display_name, each.default_configuration) for each in catalogue.BUILT_IN
+        (each.name, each.display_name, each.default_configuration) for each in device_types.BUILT_IN
     ]
 
 
@@ -217,7 +224,7 @@ def test_every_error_of_the_token_endpoint_is_explained():
 
 
 def test_every_permission_is_listed_with_the_roles_that_hold_it():
-    names = [role.name for role in founding.ROLES]
+    names = [role.name for role in bootstrap.ROLES]
     listed = [
         (bare(row["Permission"]), row["What it allows"], [row[name] for name in names])
         for row in tables("docs/permissions.md", "Permission", "What it allows", *names)
@@ -226,9 +233,9 @@ def test_every_permission_is_listed_with_the_roles_that_hold_it():
         (
             each.id,
             each.description + (" (platform)" if each.is_platform_wide else ""),
-            ["yes" if each.id in role.permissions else "" for role in founding.ROLES],
+            ["yes" if each.id in role.permissions else "" for role in bootstrap.ROLES],
         )
-        for each in founding.PERMISSIONS
+        for each in bootstrap.PERMISSIONS
     ]
 
 
@@ -237,7 +244,7 @@ def test_every_built_in_role_is_listed():
         (row["Role"], bare(row["Id"]), row["In a sentence"])
         for row in tables("docs/permissions.md", "Role", "Id", "In a sentence")
     ]
-    assert listed == [(role.name, role.id, role.description) for role in founding.ROLES]
+    assert listed == [(role.name, role.id, role.description) for role in bootstrap.ROLES]
 
 
 def test_the_tree_in_the_architecture_is_the_tree():
@@ -427,7 +434,7 @@ def names_below(folder: Path, paths: set[Path]) -> list[str]:
 
 
 def open_database(folder: Path) -> Database:
-    return opening.open_database(Settings(data=folder), Clock())[0]
+    return startup.open_database(Settings(data=folder), Clock())[0]
 
 
 def served(folder: Path) -> list[Route | PlainRoute]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from longwire import upkeep
+from longwire import maintenance
 from longwire.clock import DAY, HOUR, MINUTE, Moment
 from longwire.dates import date_text
 from longwire.store import counters as store_counters
@@ -41,7 +41,7 @@ def on_disk(world: World) -> dict[str, int]:
 
 def forget_old(world: World) -> None:
     """One round of what the service does on the side."""
-    world._run(upkeep.forget_old(world.database, world.app._keeps_days))
+    world._run(maintenance.forget_old(world.database, world.app._keeps_days))
 
 
 def remove_erased(world: World) -> list[int]:
@@ -305,8 +305,8 @@ def test_what_was_erased_leaves_the_disk_in_small_steps_and_nothing_else_does(
 def test_the_service_does_all_this_by_itself(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "TIDY_EVERY_S", 0.05)
-    monkeypatch.setattr(upkeep, "RETENTION_ROUND_S", 0.1)
+    monkeypatch.setattr(maintenance, "TIDY_EVERY_S", 0.05)
+    monkeypatch.setattr(maintenance, "RETENTION_ROUND_S", 0.1)
     world = make_world(retention_geoloc_days=3)
     ada = world.person("ada")
     sensor, gone = devices(ada, ada.group(), 2)

@@ -20,17 +20,17 @@ from typing import Any, TypeVar
 import httpx
 import uvloop
 
-from longwire.api.errors import wire_refusal
-from longwire.api.server import build_server
 from longwire.app import App, wire_limits
 from longwire.clock import Clock, Moment
 from longwire.identity import tokens
 from longwire.model import SYSTEM
-from longwire.notifications import watching
-from longwire.opening import open_database, prepare
+from longwire.notifications import monitoring
 from longwire.settings import Settings
+from longwire.startup import open_database, prepare
 from longwire.store.database import Database, Tx
 from longwire.store.schema import metadata
+from longwire.web.errors import wire_refusal
+from longwire.web.server import build_server
 
 T = TypeVar("T")
 
@@ -254,7 +254,7 @@ class World:
     def watch_once(self) -> None:
         """Let notifications look once at what nobody reports, instead of waiting for it."""
         numbers, wake = self.app._dispatch.number, self.app.engine.wake
-        self._run(watching.look_around(self.database, numbers, wake))
+        self._run(monitoring.look_around(self.database, numbers, wake))
 
     def _run(self, waiting: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(waiting, self._loop).result(timeout=30)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import structlog
 
-from longwire import __version__, upkeep
+from longwire import __version__, maintenance
 from longwire.api import (
     clients,
     connectors,
@@ -22,34 +22,27 @@ from longwire.api import (
     groups,
     metrics,
     notifications,
-    openapi,
     records,
     roles,
     tokens,
     users,
 )
-from longwire.api.door import Door, DoorSettings, Receive, Scope, Send
 from longwire.api.downlinks import Desk
-from longwire.api.instruments import Instruments
-from longwire.api.networks import NetworkEndpoints
-from longwire.api.publications import Publications
-from longwire.api.routes import PlainRoute, Route
-from longwire.api.server import Reply, WireLimits
 from longwire.api.service import ServicePages
 from longwire.api.tokens import TokenEndpoint
-from longwire.api.watched import WatchedPages
-from longwire.api.wire import InputLimits
-from longwire.delivery.destinations.mqtt_link import Standing
+from longwire.delivery.channels import Dispatch
+from longwire.delivery.destinations.mqtt_connection import Standing
 from longwire.delivery.egress import Egress
 from longwire.delivery.engine import PURPOSES, Engine, Observe, Purposes
-from longwire.delivery.outlets import Dispatch
-from longwire.fleet import errands
-from longwire.fleet.errands import Remote, Remotes
+from longwire.fleet import network_channels
+from longwire.fleet.network_channels import Remote, Remotes
 from longwire.fleet.records import KINDS
 from longwire.identity.throttle import Throttle
+from longwire.inbound.callbacks import NetworkEndpoints
+from longwire.inbound.mqtt_listener import Listener, broker_at, client_id_of
+from longwire.inbound.mqtt_messages import Publications
 from longwire.ingest import Ingest, Sequencer, tell
-from longwire.listen import Listener, broker_at, client_id_of
-from longwire.notifications import addresses, watching
+from longwire.notifications import addresses, monitoring
 from longwire.notifications.mails import MAILING, Mailing
 from longwire.notifications.sending import Notifying
 from longwire.notifications.types.base import Office
@@ -57,6 +50,13 @@ from longwire.settings import Settings
 from longwire.store.database import Database, Tx
 from longwire.store.instance import writer_number
 from longwire.store.notifications import PURPOSE as NOTIFYING
+from longwire.web import openapi
+from longwire.web.prometheus import Instruments
+from longwire.web.request_handler import Door, DoorSettings, Receive, Scope, Send
+from longwire.web.routing import PlainRoute, Route
+from longwire.web.server import Reply, WireLimits
+from longwire.web.status_server import WatchedPages
+from longwire.web.validation import InputLimits
 
 OPERATIONS: tuple[Route, ...] = (
     *groups.ROUTES,
@@ -94,7 +94,7 @@ class App:
             database,
             writer,
             egress,
-            errands.purposes(database, self._dispatch, remotes),
+            network_channels.purposes(database, self._dispatch, remotes),
             instruments.tried,
             lambda: ingest.is_busy,
         )
@@ -166,21 +166,23 @@ class App:
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
         tasks = [
-            asyncio.create_task(upkeep.watch_rights(self.database, self._failed)),
+            asyncio.create_task(maintenance.watch_rights(self.database, self._failed)),
             asyncio.create_task(
-                upkeep.tidy(self.database, self._keeps_days, self._delivery_keep_days)
+                maintenance.tidy(self.database, self._keeps_days, self._delivery_keep_days)
             ),
             asyncio.create_task(
-                upkeep.watch_devices(self.database, self._sequencer, self.engine.wake)
+                maintenance.watch_devices(self.database, self._sequencer, self.engine.wake)
             ),
         ]
         tasks.append(
             asyncio.create_task(
-                watching.watch(self.database, self._dispatch.number, self.engine.wake)
+                monitoring.watch(self.database, self._dispatch.number, self.engine.wake)
             )
         )
-        tasks.append(asyncio.create_task(upkeep.watch_downlinks(self.database, self._dispatch)))
-        tasks.append(asyncio.create_task(upkeep.register_idle(self.database, self._dispatch)))
+        tasks.append(
+            asyncio.create_task(maintenance.watch_downlinks(self.database, self._dispatch))
+        )
+        tasks.append(asyncio.create_task(maintenance.register_idle(self.database, self._dispatch)))
         if self._delivers:
             tasks.append(asyncio.create_task(self.engine.run()))
         if self.listener is not None:
@@ -214,7 +216,7 @@ class Deliverer:
             database,
             writer,
             _egress(settings),
-            errands.purposes(database, dispatch, remotes),
+            network_channels.purposes(database, dispatch, remotes),
             instruments.tried,
         )
         pages = ServicePages(database, None, self._engine, instruments)
@@ -227,7 +229,7 @@ class Deliverer:
         """
         tasks = [
             asyncio.create_task(self._engine.run()),
-            asyncio.create_task(upkeep.watch_rights(self._database, stopping.set)),
+            asyncio.create_task(maintenance.watch_rights(self._database, stopping.set)),
         ]
         if listener is not None:
             tasks.append(asyncio.create_task(self._watched.serve(listener)))

@@ -30,18 +30,18 @@ from longwire.errors import (
     OutcomeUnknown,
     Unavailable,
 )
-from longwire.fleet import watching
+from longwire.fleet import monitoring
 from longwire.identity import access
 from longwire.model import SYSTEM, Actor, Count
 from longwire.model import Told as Told  # what `tell` takes
-from longwire.networks.expectations import Numbered
-from longwire.notifications import matching as notifying
-from longwire.notifications.matching import Battery
+from longwire.networks.monitoring import Numbered
+from longwire.notifications import triggers as notifying
+from longwire.notifications.triggers import Battery
+from longwire.store import auth_epoch
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store_deliveries
 from longwire.store import devices as store_devices
 from longwire.store import records as store
-from longwire.store import rights
 from longwire.store.database import Database, Tx
 from longwire.store.devices import Reporting
 from longwire.store.records import WRITER_BITS, Row
@@ -261,7 +261,7 @@ def store_units(
 
     What became of each request, and the connectors that have something to deliver now.
     """
-    rights.look(tx)  # a connector made elsewhere a moment ago gets these records, too
+    auth_epoch.look(tx)  # a connector made elsewhere a moment ago gets these records, too
     ids = {item.draft.device_id for unit in units for item in unit.items}
     counts: dict[int, Count] = {}
     if any(unit.aside is not None and unit.aside.is_numbered for unit in units):
@@ -467,7 +467,7 @@ def _follow(
         elif aside.sequence is not None:
             message = Numbered(aside.device_id, aside.sequence, at, aside.modulus)
             heard.append((rows[0].device_number, message))
-    return watching.follow(counts, heard, restarted)
+    return monitoring.follow(counts, heard, restarted)
 
 
 def _said_by_devices(

@@ -21,11 +21,11 @@ from types import FrameType
 
 import structlog
 
-from longwire import app, opening
-from longwire.api.errors import wire_refusal
-from longwire.api.server import build_server, run_until_done
+from longwire import app, startup
 from longwire.clock import Clock
 from longwire.settings import PREFIX, Settings
+from longwire.web.errors import wire_refusal
+from longwire.web.server import build_server, run_until_done
 
 EXIT_BROKEN = 70
 BACKLOG = 2_048
@@ -36,7 +36,7 @@ INHERITED = "WORKER_OF_LONGWIRE_INHERITS"  # outside of the settings' prefix
 log = structlog.get_logger()
 
 # Tells the operator that the service is up, and what a first start made.
-Announce = Callable[[Settings, opening.Prepared], None]
+Announce = Callable[[Settings, startup.Prepared], None]
 
 
 def serve(settings: Settings, announce: Announce) -> int:
@@ -65,12 +65,12 @@ def _end_with(lifeline: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _say_nothing(settings: Settings, prepared: opening.Prepared) -> None:
+def _say_nothing(settings: Settings, prepared: startup.Prepared) -> None:
     return None
 
 
 def _work(settings: Settings, listener: socket.socket, announce: Announce) -> int:
-    database, prepared = opening.opened(settings, Clock())
+    database, prepared = startup.opened(settings, Clock())
     database.start()
     try:
         application = app.App(settings, database)
@@ -119,7 +119,7 @@ def deliver(settings: Settings, announce: Callable[[Settings], None]) -> int:
     with _watchable(settings) as listener, _alone(settings):
         if listener is not None:
             settings = replace(settings, metrics_port=listener.getsockname()[1])
-        database, _ = opening.opened(settings, Clock())
+        database, _ = startup.opened(settings, Clock())
         database.start()
         try:
             announce(settings)
@@ -147,7 +147,7 @@ def _require_certificate(settings: Settings) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(settings.tls_cert, settings.tls_key, password="")
     except OSError as error:
-        raise opening.CannotStart(
+        raise startup.CannotStart(
             f"The certificate {settings.tls_cert} with the key {settings.tls_key} cannot be used: "
             f"{error.strerror or error}."
         ) from error
@@ -176,7 +176,7 @@ def _listening(host: str, port: int, flag: str) -> Iterator[socket.socket]:
         try:
             listener.bind((host, port))
         except OSError as error:
-            raise opening.CannotStart(
+            raise startup.CannotStart(
                 f"Cannot listen on {host}:{port}: {error.strerror}. "
                 f"Choose another port with {flag}."
             ) from error
@@ -197,7 +197,7 @@ def _alone(settings: Settings) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise opening.CannotStart(
+            raise startup.CannotStart(
                 f"Another longwire serves {settings.data} already; stop it, or use another --data."
             ) from error
         yield
@@ -208,7 +208,7 @@ def _alone(settings: Settings) -> Iterator[None]:
 
 def _supervise(settings: Settings, listener: socket.socket, announce: Announce) -> int:
     """Keep so many workers alive on one socket, until told to stop."""
-    database, prepared = opening.opened(settings, Clock())
+    database, prepared = startup.opened(settings, Clock())
     database.close()
     stopping = threading.Event()
 

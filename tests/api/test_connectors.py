@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from structlog.testing import capture_logs
 
-from longwire.delivery import policy
+from longwire.delivery import retry_policy
 from longwire.delivery.destinations.base import MASK
 from tests.delivery.receiver import Receiver
 from tests.process import wait_for
@@ -328,7 +328,7 @@ def wrong_bodies(group: str, foreign_device: str) -> list[tuple[dict[str, Any], 
         ),
         ({"dataFailurePolicy": {"storingDuration": -1}}, {"dataFailurePolicy.storingDuration"}),
         (
-            {"dataFailurePolicy": {"storingDuration": policy.STORING_MAX_S + 1}},
+            {"dataFailurePolicy": {"storingDuration": retry_policy.STORING_MAX_S + 1}},
             {"dataFailurePolicy.storingDuration"},
         ),
         ({"dataFailurePolicy": 7}, {"dataFailurePolicy"}),
@@ -392,7 +392,7 @@ def test_policies_are_taken_within_their_bounds_and_what_the_server_owns_is_igno
     group = ada.group()
     for delay, retries, storing in (
         (1, 0, 0),
-        (policy.RETRY_DELAY_MAX_S, policy.RETRIES_MAX, policy.STORING_MAX_S),
+        (retry_policy.RETRY_DELAY_MAX_S, retry_policy.RETRIES_MAX, retry_policy.STORING_MAX_S),
     ):
         told = {
             "retryPolicy": {"retryDelay": delay, "maxRetry": retries},

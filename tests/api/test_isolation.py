@@ -19,12 +19,12 @@ import msgspec
 import pytest
 
 from longwire import model
-from longwire.api.networks import GROUP_TOKEN
-from longwire.api.routes import Route
 from longwire.app import OPERATIONS
-from longwire.fleet import catalogue
+from longwire.fleet import device_types
 from longwire.identity import tokens
+from longwire.inbound.callbacks import GROUP_TOKEN
 from longwire.model import SYSTEM
+from longwire.web.routing import Route
 from tests.world import KINDS, Person, World, ok, record_of
 
 Values = dict[str, Any]
@@ -456,7 +456,9 @@ def test_every_operation_is_in_the_table_with_every_id_it_takes() -> None:
 @pytest.fixture
 def tenants(world: World) -> tuple[Tenant, Tenant]:
     for name in ("generic", "meter"):
-        world.write(lambda tx, each=name: catalogue.set_decoder(tx, SYSTEM, each, "cayenneLpp", ""))  # type: ignore[misc]
+        world.write(
+            lambda tx, each=name: device_types.set_decoder(tx, SYSTEM, each, "cayenneLpp", "")
+        )  # type: ignore[misc]
     return Tenant(world, "alpha"), Tenant(world, "bravo")
 
 

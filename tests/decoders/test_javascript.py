@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from longwire.decoders import processes
+from longwire.decoders import sandbox_pool
 from longwire.decoders.base import BadDecoder, CannotDecode, CannotEncode, Decoded, Encoded
 from longwire.decoders.javascript import JavaScriptDecoder
-from longwire.decoders.processes import Limits, LoopSandboxes, NoSandbox, Sandboxes
+from longwire.decoders.sandbox_pool import Limits, LoopSandboxes, NoSandbox, Sandboxes
 from longwire.errors import Unavailable
 from tests.decoders.codecs import PULSE_METER, PULSE_METER_TURNED, ROOM_SENSOR, SOIL_PROBE
 
@@ -358,7 +358,7 @@ def test_processes_end_when_they_are_stopped():
 
 
 def test_a_process_ends_by_itself_when_the_service_is_gone():
-    sandbox = processes.Sandbox(Limits())
+    sandbox = sandbox_pool.Sandbox(Limits())
     try:
         sandbox._line.close()
         assert sandbox._process.wait(CALL_S_MAX) == 0
@@ -368,7 +368,7 @@ def test_a_process_ends_by_itself_when_the_service_is_gone():
 
 def test_a_process_has_no_secrets_of_the_service(monkeypatch):
     monkeypatch.setenv("LONGWIRE_TOKEN_SECRET", "hush")
-    sandbox = processes.Sandbox(Limits())
+    sandbox = sandbox_pool.Sandbox(Limits())
     try:
         with open(f"/proc/{sandbox._process.pid}/environ", "rb") as environment:
             assert b"hush" not in environment.read()
@@ -394,18 +394,18 @@ def test_without_a_sandbox_nothing_is_blamed_on_the_codec(monkeypatch, tmp_path)
     sandboxes = Sandboxes(count=1)
     decoder = codec("return {data: {}}", sandboxes=sandboxes)
     sandboxes.stop()
-    monkeypatch.setattr(processes, "PROGRAM", tmp_path / "missing.py")
+    monkeypatch.setattr(sandbox_pool, "PROGRAM", tmp_path / "missing.py")
     with pytest.raises(CannotDecode, match="does not start"):
         decoder.decode(b"", 1, NOON)
     with pytest.raises(Unavailable):
         codec("return {data: {}}", sandboxes=sandboxes)
-    monkeypatch.setattr(processes.sys, "executable", str(tmp_path / "missing"))
+    monkeypatch.setattr(sandbox_pool.sys, "executable", str(tmp_path / "missing"))
     with pytest.raises(NoSandbox, match="no sandbox can be started"):
         sandboxes.ask(b"", b"{}")
 
 
 def test_when_all_sandboxes_are_busy_a_call_does_not_wait_for_ever(monkeypatch):
-    monkeypatch.setattr(processes, "PLACE_WAIT_S_MAX", 0.01)
+    monkeypatch.setattr(sandbox_pool, "PLACE_WAIT_S_MAX", 0.01)
     sandboxes = Sandboxes(count=1)
     sandboxes._places.get()
     with pytest.raises(Unavailable, match="busy"):
@@ -467,7 +467,7 @@ def test_an_event_loop_is_told_what_a_codec_says_as_soon_as_it_says_it():
 
 
 def test_calls_of_an_event_loop_stand_in_line_but_not_for_ever(monkeypatch):
-    monkeypatch.setattr(processes, "WAITING_MAX", 20)
+    monkeypatch.setattr(sandbox_pool, "WAITING_MAX", 20)
     echo = codec("return {data: {bytes: input.bytes}}")
 
     async def all_at_once():
@@ -481,7 +481,7 @@ def test_calls_of_an_event_loop_stand_in_line_but_not_for_ever(monkeypatch):
         assert loop.sandboxes.count == 1, "there is no room for another"
         (one,) = loop.sandboxes._attended
         os.kill(one._sandbox._process.pid, signal.SIGSTOP)
-        monkeypatch.setattr(processes, "ANSWER_S_MAX", 0.05)
+        monkeypatch.setattr(sandbox_pool, "ANSWER_S_MAX", 0.05)
         heard = loop.runner.run(all_at_once())
         assert heard[:21] == [None] * 21, "whoever stood in line hears of it as well"
 
@@ -498,7 +498,7 @@ def test_an_event_loop_hears_of_a_sandbox_that_dies_and_has_another(monkeypatch)
         assert loop.hears_at_last(echo, b"\x02") in (None, Decoded({"bytes": [2]}))
         assert loop.hears_at_last(echo, b"\x03") == Decoded({"bytes": [3]})
         (one,) = loop.sandboxes._attended
-        monkeypatch.setattr(processes, "ANSWER_S_MAX", 0.05)
+        monkeypatch.setattr(sandbox_pool, "ANSWER_S_MAX", 0.05)
         os.kill(one._sandbox._process.pid, signal.SIGSTOP)
         assert loop.hears(echo, b"") is None, "it does not answer in time"
         assert loop.hears_at_last(echo, b"\x04") == Decoded({"bytes": [4]})
@@ -513,7 +513,7 @@ def test_an_event_loop_lets_a_codec_rest_that_takes_too_long():
 
 
 def test_a_loop_with_nothing_else_to_do_takes_an_answer_without_going_to_sleep(monkeypatch):
-    monkeypatch.setattr(processes, "GLANCE_S", CALL_S_MAX)
+    monkeypatch.setattr(sandbox_pool, "GLANCE_S", CALL_S_MAX)
     echo = codec("return {data: {bytes: input.bytes}}")
     heard = []
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from longwire import upkeep
+from longwire import maintenance
 from longwire.clock import SECOND
 from longwire.dates import date_text
 from longwire.delivery import replays
 from longwire.delivery.destinations.base import MASK
-from longwire.fleet import catalogue
+from longwire.fleet import device_types
 from longwire.model import SYSTEM, DeviceType
 from tests.delivery.receiver import Answer, Received, Receiver
 from tests.process import wait_for
@@ -146,7 +146,7 @@ def test_each_connector_gets_what_it_asks_for_and_nothing_else(world: World) -> 
         ada.reports(plain, timestamp=at(2))
         ada.reports(plain, "event", timestamp=at(2))
         # Of another type, from which nothing is expected: by its records it was silent for long.
-        world.write(lambda tx: catalogue.put(tx, SYSTEM, DeviceType("beacon", "Beacon", "{}")))
+        world.write(lambda tx: device_types.put(tx, SYSTEM, DeviceType("beacon", "Beacon", "{}")))
         ok(ada.put("/device/type", {"deviceId": plain, "groupId": root, "type": "beacon"}))
         change(ada, root, made["all"], messageFilter="", deviceTypes=["beacon"])
         ada.reports(plain, timestamp=at(3))
@@ -331,7 +331,7 @@ def test_a_deleted_connector_takes_its_deliveries_and_its_history_along(world: W
     assert stats(ada, group, connector) == (0, 0, 0)
     gone = {**named(group, connector), "replayId": replay}
     refused(ada.get("/connector/replay", **gone), 400, "replayId")
-    world._run(upkeep.forget_deliveries(world.database, 30))
+    world._run(maintenance.forget_deliveries(world.database, 30))
     left = world.read(
         lambda tx: (
             tx.hot("select count(*) from delivery", {})[0][0],
@@ -482,7 +482,7 @@ def test_counters_equal_what_happened_and_tell_each_span_apart(world: World) -> 
         assert whole["numberActiveConnectors"] == 3
         # Deleting lowers nothing.
         ok(ada.delete("/connector", **named(root, fine)))
-        world._run(upkeep.forget_deliveries(world.database, 30))
+        world._run(maintenance.forget_deliveries(world.database, 30))
         assert totals(ada, root) == counted
 
 
@@ -525,7 +525,7 @@ def test_what_failed_is_kept_as_long_as_was_asked_for_and_sent_again_under_its_i
         assert shown(ada, group, connector)["dataFailurePolicy"] == {**has, "startTime": at(5)}
         # An hour after it failed the first one is let go; it stays in the history as failed.
         world.clock.let_pass(seconds=1_801)
-        world._run(upkeep.forget_deliveries(world.database, 30))
+        world._run(maintenance.forget_deliveries(world.database, 30))
         assert shown(ada, group, connector)["dataFailurePolicy"] == {**has, "startTime": at(7)}
         assert stats(ada, group, connector) == (0, 0, 2)
         bodies = world.read(lambda tx: tx.hot("select body from delivery order by seq", {}))
@@ -542,7 +542,7 @@ def test_what_failed_is_kept_as_long_as_was_asked_for_and_sent_again_under_its_i
         assert shown(ada, group, connector)["error"]["message"] == "answered with status 500"
         # What ended long ago is forgotten altogether.
         world.clock.let_pass(seconds=3_600, days=31)
-        world._run(upkeep.forget_deliveries(world.database, 30))
+        world._run(maintenance.forget_deliveries(world.database, 30))
         assert world.read(lambda tx: tx.hot("select count(*) from delivery", {}))[0][0] == 0
         kinds = [action for _, action, _ in world.audit() if action == "connector.resend"]
         assert len(kinds) == 1, "where there is nothing to send, nothing is noted"

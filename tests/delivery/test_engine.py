@@ -14,7 +14,7 @@ import pytest
 
 from longwire.clock import MILLISECOND, SECOND
 from longwire.dates import date_text
-from longwire.delivery import connectors, engine, policy
+from longwire.delivery import connectors, engine, retry_policy
 from longwire.ids import delivery_key
 from longwire.store import deliveries as store
 from tests.delivery.receiver import HANG, HANG_UP, Answer, Receiver, redirect
@@ -311,7 +311,7 @@ def test_without_a_policy_there_are_five_tries_that_wait_longer_and_longer(world
     with Receiver(500) as receiver:
         line = Line(ada, receiver.url)
         line.reports()
-        for number, wait_s in enumerate(policy.DEFAULT_WAITS_S, 1):
+        for number, wait_s in enumerate(retry_policy.DEFAULT_WAITS_S, 1):
             line.tried(number)
             [row] = line.rows()
             assert row.state == store.QUEUED

@@ -28,15 +28,15 @@ from hypothesis.stateful import (
 
 from longwire import metrics
 from longwire.clock import DAY, SECOND, Clock, Moment
-from longwire.delivery import engine, operate, policy
+from longwire.delivery import deliveries, engine, retry_policy
 from longwire.delivery.destinations.base import Delivered, Refused, Unreachable
 from longwire.delivery.engine import RELEASED, Held, Released, Tried
 from longwire.errors import Conflict, NotFound
 from longwire.identity import groups, tokens
 from longwire.ids import delivery_id
 from longwire.model import SYSTEM, Actor, Connector
-from longwire.opening import open_database, prepare
 from longwire.settings import Settings
+from longwire.startup import open_database, prepare
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store
 from longwire.store import schema
@@ -153,7 +153,7 @@ class Model:
             return
         about.failures += 1
         about.error = outcome.reason
-        tries_max = policy.tries_max(connector.retries_max)
+        tries_max = retry_policy.tries_max(connector.retries_max)
         if outcome.reason in engine.OURS:
             tries_max = max(tries_max, engine.OUR_TRIES_MIN)
         if outcome.is_final or expected.attempts >= tries_max:
@@ -168,7 +168,7 @@ class Model:
             return
         delay_s = connector.retry_delay_s
         if delay_s is None:
-            delay_s = policy.DEFAULT_WAITS_S[expected.attempts - 1]
+            delay_s = retry_policy.DEFAULT_WAITS_S[expected.attempts - 1]
         asked_s = getattr(outcome, "retry_after_s", None) or 0
         least, most = max(delay_s, asked_s), max(1.2 * delay_s, asked_s)
         expected.due_at = (now + least * SECOND, now + int(most * SECOND) + 1)
@@ -361,7 +361,7 @@ class Deliveries(RuleBasedStateMachine):
             expected.attempts += 1
             assert (each.attempts, each.generation) == (expected.attempts, expected.generation)
             assert each.body == body_of(each.seq)
-            tries_max = policy.tries_max(connector.retries_max)
+            tries_max = retry_policy.tries_max(connector.retries_max)
             assert expected.attempts <= max(tries_max, engine.OUR_TRIES_MIN)
         return [Held(connector, each, token, 0, 0.0) for each in claimed]
 
@@ -537,14 +537,14 @@ class Deliveries(RuleBasedStateMachine):
         name = delivery_id(*key)
         if self.model.connectors[expected.connector].is_deleted:
             with pytest.raises(NotFound):
-                self.write(lambda tx: getattr(operate, verb)(tx, name))
+                self.write(lambda tx: getattr(deliveries, verb)(tx, name))
             return
         may = expected.state == QUEUED or (verb == "retry" and expected.is_kept(self.now + 1))
         if not may:
             with pytest.raises(Conflict):
-                self.write(lambda tx: getattr(operate, verb)(tx, name))
+                self.write(lambda tx: getattr(deliveries, verb)(tx, name))
             return
-        self.write(lambda tx: getattr(operate, verb)(tx, name))
+        self.write(lambda tx: getattr(deliveries, verb)(tx, name))
         if verb == "cancel":
             if expected.generation == 0:
                 self.model.counted["connector_message_error"] += 1

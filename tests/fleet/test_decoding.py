@@ -9,7 +9,7 @@ import pytest
 
 from longwire.decoders.base import Decoded
 from longwire.errors import BadInput, NotFound
-from longwire.fleet import catalogue
+from longwire.fleet import device_types
 from longwire.fleet.decoding import beside
 from longwire.model import SYSTEM, DeviceType
 from longwire.store import records as store
@@ -26,7 +26,7 @@ EUI = "0102030405060708"
 
 
 def decode_with(world: World, kind: str | None, source: str = "", name: str = "probe") -> None:
-    world.write(lambda tx: catalogue.set_decoder(tx, SYSTEM, name, kind, source))
+    world.write(lambda tx: device_types.set_decoder(tx, SYSTEM, name, kind, source))
 
 
 class Field:
@@ -35,7 +35,7 @@ class Field:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        world.write(lambda tx: catalogue.put(tx, SYSTEM, DeviceType("probe", "Probe", "{}")))
+        world.write(lambda tx: device_types.put(tx, SYSTEM, DeviceType("probe", "Probe", "{}")))
         self.ada = world.person("ada")
         self.home = self.ada.group("home")
         self.crane = self.ada.device(self.home, type="probe", network="vendor", originalId="1F")
@@ -179,7 +179,7 @@ def test_decoders_that_cannot_be_used_are_refused_and_change_nothing(world: Worl
                 decode_with(world, kind, source)
             with pytest.raises(BadInput, match=reason):
                 described = DeviceType("probe", "P", "{}", decoder=kind, decoder_source=source)
-                world.write(lambda tx, each=described: catalogue.put(tx, SYSTEM, each))  # type: ignore[misc]
+                world.write(lambda tx, each=described: device_types.put(tx, SYSTEM, each))  # type: ignore[misc]
         with pytest.raises(NotFound):
             decode_with(world, "bits", "a::uint:8", name="sonar")
 

@@ -12,7 +12,7 @@ import pytest
 
 from longwire.delivery import engine
 from longwire.delivery.engine import PROBE_AFTER
-from longwire.fleet import catalogue, downlinks
+from longwire.fleet import device_types, downlinks
 from longwire.fleet.downlinks import WAITING_MAX
 from longwire.model import SYSTEM
 from longwire.store import connectors as store_connectors
@@ -537,7 +537,7 @@ def test_news_that_overtake_the_answer_are_waited_for(
 def test_a_codec_makes_the_bytes_and_names_the_port(make_world: Callable[..., World]) -> None:
     with Receiver(QUEUED) as receiver:
         world = make_world(**chirpstack(receiver))
-        world.write(lambda tx: catalogue.set_decoder(tx, SYSTEM, "meter", "javascript", CODEC))
+        world.write(lambda tx: device_types.set_decoder(tx, SYSTEM, "meter", "javascript", CODEC))
         site = ChirpStackSite(world, type="meter")
         body = {"deviceId": site.device, "data": {"level": 42}}
         made = ok(site.ada.post("/device/downlink", body))

@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from longwire.fleet import registrations
-from longwire.fleet.errands import OF_SOMEBODY_ELSE, safe_words
+from longwire.fleet.network_channels import OF_SOMEBODY_ELSE, safe_words
 from longwire.store.schema import metadata
 from tests import test_cli
 from tests.delivery.receiver import HANG_UP, Answer, Received, Receiver

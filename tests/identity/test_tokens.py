@@ -25,8 +25,8 @@ from longwire.app import OPERATIONS, App
 from longwire.clock import SECOND, Clock
 from longwire.identity import groups, tokens
 from longwire.model import SYSTEM
-from longwire.opening import open_database
 from longwire.settings import Settings
+from longwire.startup import open_database
 from longwire.store.database import Tx
 from longwire.store.schema import metadata
 from tests.world import Person, World, ok, refused

@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from longwire.api.records import KINDS, RecordInput
-from longwire.api.wire import wire_names
 from longwire.dates import date_text
 from longwire.networks.base import Heard, Reading
+from longwire.web.validation import wire_names
 
 INPUTS = {kind.name: kind.input for kind in KINDS}
 OF_THE_DEVICE = {"deviceId": "dev_1", "deviceType": "sensor", "configuration": "{}"}

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from longwire.delivery import calls
-from longwire.delivery.calls import LATER_THAN_KEYS, Answer
+from longwire.delivery import api_client
+from longwire.delivery.api_client import LATER_THAN_KEYS, Answer
 from longwire.delivery.destinations.base import Delivered, Refused
 from longwire.networks import chirpstack, ttn, vendor
 from longwire.networks.base import Downlink
@@ -104,13 +104,13 @@ def test_a_new_device_is_told_in_the_words_of_the_vendor(
     ],
 )
 def test_what_is_wrong_for_good_is_not_tried_again(status: int, is_final: bool) -> None:
-    refusal = calls.outcome(Answer(status, b""), 0, later=LATER_THAN_KEYS)
+    refusal = api_client.outcome(Answer(status, b""), 0, later=LATER_THAN_KEYS)
     assert refusal == Refused(f"answered with status {status}", is_final=is_final)
 
 
 def test_what_was_answered_is_heard() -> None:
-    assert calls.outcome(Answer(202, b""), 0, said="it") == Delivered("it")
-    asked = calls.outcome(Answer(429, b"", "7"), 0)
+    assert api_client.outcome(Answer(202, b""), 0, said="it") == Delivered("it")
+    asked = api_client.outcome(Answer(429, b"", "7"), 0)
     assert asked == Refused("answered with status 429", retry_after_s=7)
 
 

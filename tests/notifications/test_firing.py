@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from longwire import upkeep
+from longwire import maintenance
 from longwire.clock import DAY, HOUR, SECOND
 from longwire.dates import date_text
 from longwire.notifications import firing, sending
@@ -289,7 +289,7 @@ def test_a_notification_that_is_deleted_sends_nothing_any_more(world: World) -> 
         assert other.queued == 1
         assert ok(alarm.person.get("/group", groupId=alarm.group))[0]["numberOfNotifications"] == 1
         assert len(world.everything()["notification_state"]) == 1
-        world._run(upkeep.forget_deliveries(world.database, 30))
+        world._run(maintenance.forget_deliveries(world.database, 30))
         rows = world.everything()
         assert rows["notification_state"] == []
         assert [len(rows[table]) for table in ("notification", "connector")] == [1, 1]

@@ -1,6 +1,6 @@
 """Mails of the service's own: an invitation, where the operator has set up mail."""
 
-from longwire.identity.founding import MEMBER
+from longwire.identity.bootstrap import MEMBER
 from longwire.store import connectors as store_connectors
 from longwire.store.deliveries import QUEUED, SUCCEEDED
 from longwire.store.schema import delivery

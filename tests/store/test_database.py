@@ -11,11 +11,11 @@ import sqlalchemy as sa
 
 from longwire.clock import Clock
 from longwire.errors import Conflict, LongwireError, NotFound, Unavailable
-from longwire.opening import open_database
 from longwire.settings import Settings
-from longwire.store import counters, instance, rights
+from longwire.startup import open_database
+from longwire.store import auth_epoch, counters, instance
 from longwire.store.database import Database, Tx
-from longwire.store.lanes import Job, Lane, RunJobs
+from longwire.store.workers import Job, Lane, RunJobs
 
 T = TypeVar("T")
 
@@ -191,13 +191,13 @@ def test_an_error_of_the_driver_carries_no_values(database: Database) -> None:
 
 def test_many_writers_at_once_lose_nothing(database: Database) -> None:
     async def story() -> tuple[int, int]:
-        before, _ = await database.read(rights.epoch_and_time)
+        before, _ = await database.read(auth_epoch.epoch_and_time)
         await asyncio.gather(
-            *(database.write(rights.change) for _ in range(200)),
+            *(database.write(auth_epoch.change) for _ in range(200)),
             *(database.write(state(f"fact {number}")) for number in range(200)),
             *(database.read(fact("fact 1")) for _ in range(200)),
         )
-        after, _ = await database.read(rights.epoch_and_time)
+        after, _ = await database.read(auth_epoch.epoch_and_time)
         return before, after
 
     before, after = run(story())

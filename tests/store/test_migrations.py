@@ -19,7 +19,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 
-from longwire import opening
+from longwire import startup
 from longwire.clock import Clock
 from longwire.seal import KEY_BYTES, Keyring
 from longwire.settings import Settings
@@ -51,7 +51,7 @@ def opened() -> Iterator[Opened]:
     databases: list[Database] = []
 
     def open_one(settings: Settings) -> Database:
-        databases.append(opening.open_database(settings, Clock())[0])
+        databases.append(startup.open_database(settings, Clock())[0])
         return databases[-1]
 
     yield open_one
@@ -101,10 +101,10 @@ def latest_step() -> str:
     return max(step.name[1:5] for step in steps.glob("v*.py"))
 
 
-def prepare(settings: Settings) -> opening.Prepared:
-    database, keep_key = opening.open_database(settings, Clock())
+def prepare(settings: Settings) -> startup.Prepared:
+    database, keep_key = startup.open_database(settings, Clock())
     try:
-        return opening.prepare(database, settings, keep_key)
+        return startup.prepare(database, settings, keep_key)
     finally:
         database.close()
 
@@ -368,11 +368,11 @@ def test_whoever_starts_at_once_in_one_empty_folder_goes_on_with_the_one_key_tha
         return thought_of[-1]
 
     def start(_: int) -> tuple[bool, str]:
-        database, prepared = opening.opened(empty, Clock())
+        database, prepared = startup.opened(empty, Clock())
         database.close()
         return prepared.founded is not None, database.tools.keyring.fingerprint
 
-    monkeypatch.setattr(opening, "new_key", new_key)
+    monkeypatch.setattr(startup, "new_key", new_key)
     with ThreadPoolExecutor(many) as processes:
         started = list(processes.map(start, range(many)))
     assert len(thought_of) == many, "none had seen the key of another"
@@ -393,8 +393,8 @@ def test_a_key_that_another_database_has_put_into_the_folder_meanwhile_is_not_ov
         path.write_text("5a" * KEY_BYTES)
         return os.urandom(KEY_BYTES)
 
-    monkeypatch.setattr(opening, "new_key", new_key)
-    database, prepared = opening.opened(empty, Clock())
+    monkeypatch.setattr(startup, "new_key", new_key)
+    database, prepared = startup.opened(empty, Clock())
     database.close()
     assert prepared.founded is not None
     assert path.read_text() == "5a" * KEY_BYTES

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from longwire import upkeep
+from longwire import maintenance
 from longwire.clock import DAY, SECOND, Moment
 from longwire.store import partitions
 from longwire.store.records import first_seq
@@ -125,7 +125,7 @@ def test_months_are_cut_right_around_a_year_and_a_short_february(world: World, n
 def test_the_service_makes_them_by_itself_when_a_day_begins(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "TIDY_EVERY_S", 0.05)
+    monkeypatch.setattr(maintenance, "TIDY_EVERY_S", 0.05)
     world = make_world()
     now = world.clock.now()
     world.clock.let_pass(days=40)
@@ -257,7 +257,7 @@ def test_two_processes_that_make_and_drop_the_same_months_do_not_stumble(
     def forget(world: World) -> None:
         keeps = {"data": 10, "event": 10}
         asyncio.run_coroutine_threadsafe(
-            upkeep.forget_old(world.database, keeps), world._loop
+            maintenance.forget_old(world.database, keeps), world._loop
         ).result(60)
 
     for _ in range(6):

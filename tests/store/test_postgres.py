@@ -16,7 +16,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from longwire import opening
+from longwire import startup
 from longwire.clock import Clock
 from longwire.errors import Unavailable
 from longwire.settings import Settings
@@ -80,9 +80,9 @@ def test_a_server_that_does_not_flush_is_refused_before_anything_is_stored(
     for setting, statement in unsafe.items():
         run(settings, statement, "select pg_reload_conf()")
         wait_for(lambda: shown(settings, setting) == "off")  # noqa: B023 (it is called right here)
-        database, keep_key = opening.open_database(settings, Clock())
+        database, keep_key = startup.open_database(settings, Clock())
         with pytest.raises(UnsafeServer, match=f"{setting} = off"):
-            opening.prepare(database, settings, keep_key)
+            startup.prepare(database, settings, keep_key)
         database.close()
         with psycopg.connect(settings.database) as connection:
             tables = "select count(*) from pg_tables where schemaname = 'public'"
@@ -90,10 +90,10 @@ def test_a_server_that_does_not_flush_is_refused_before_anything_is_stored(
         run(settings, statement.replace("= off", "= on"), "select pg_reload_conf()")
         wait_for(lambda: shown(settings, setting) == "on")  # noqa: B023 (it is called right here)
 
-    database, keep_key = opening.open_database(settings, Clock())
-    opening.prepare(database, settings, keep_key)
+    database, keep_key = startup.open_database(settings, Clock())
+    startup.prepare(database, settings, keep_key)
     run(settings, unsafe["synchronous_commit"])
-    again, _ = opening.open_database(settings, Clock())
+    again, _ = startup.open_database(settings, Clock())
     with pytest.raises(UnsafeServer, match="synchronous_commit"):
         again.start()
     told = longwire(
@@ -162,8 +162,8 @@ def test_a_server_that_crashes_and_comes_back_is_found_again(
     name = own_server.create()
     database = own_server.url(name)
     settings = Settings(data=tmp_path / "own", database=database)
-    made, keep_key = opening.open_database(settings, Clock())
-    opening.prepare(made, settings, keep_key)
+    made, keep_key = startup.open_database(settings, Clock())
+    startup.prepare(made, settings, keep_key)
     made.close()
     world = make_world(data=settings.data, database=database)
     ada = world.person("ada")

@@ -16,13 +16,13 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
-from longwire import opening
+from longwire import startup
 from longwire.clock import Clock
 from longwire.settings import Settings
 from longwire.store import instance, sqlite
 from longwire.store.database import Tx
-from longwire.store.lanes import IDLE_S
 from longwire.store.sqlite import SQLite
+from longwire.store.workers import IDLE_S
 from tests.process import Service, longwire, wait_for
 from tests.world import World, ok, prepared_folder, refused
 
@@ -43,7 +43,7 @@ def data(settings: Settings) -> Path:
 @pytest.fixture
 def database(settings: Settings) -> Iterator[SQLite]:
     """The engine at work, without a service in front of it."""
-    made, _ = opening.open_database(settings, Clock())
+    made, _ = startup.open_database(settings, Clock())
     made.start()
     assert isinstance(made, SQLite)
     yield made
@@ -445,7 +445,7 @@ def test_a_visitor_writes_beside_the_service_and_leaves_the_log_to_it(data: Path
     """The service's connection is only held open here, so that nobody else tidies up."""
     serving = sqlite3.connect(data / "longwire.db")
     serving.execute("select count(*) from instance").fetchone()
-    visitor, _ = opening.open_database(Settings(data=data), Clock(), is_guest=True)
+    visitor, _ = startup.open_database(Settings(data=data), Clock(), is_guest=True)
     assert isinstance(visitor, SQLite)
     before = (data / "longwire.db").stat().st_size
     visitor.start()

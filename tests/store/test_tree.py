@@ -12,10 +12,10 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from longwire.clock import Clock
-from longwire.identity.founding import ADMINISTRATOR, MEMBER
+from longwire.identity.bootstrap import ADMINISTRATOR, MEMBER
 from longwire.model import Group, User
-from longwire.opening import open_database
 from longwire.settings import Settings
+from longwire.startup import open_database
 from longwire.store import groups, schema, users
 from longwire.store.database import Database, Tx
 

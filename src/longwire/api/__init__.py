@@ -1,5 +1,4 @@
-"""THE WIRE: HTTP, JSON, the interface's spelling, status codes. Decides nothing.
+"""Operations of the contract: one file a noun, with wire shapes, permissions and short handlers.
 
-Owns the door every request comes through, the route tables, the OpenAPI document and the map from
-errors to statuses. Uses the rooms below. No other room knows a path, a header or a camelCase name.
+A handler reads its input, calls one function below and shapes the reply. It decides nothing.
 """

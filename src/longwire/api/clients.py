@@ -4,12 +4,12 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from longwire.api.routes import Call, Route
 from longwire.api.users import GenericReturnBoolean
-from longwire.api.wire import Body, GroupId, Id, Name, Query, Reply, Text
 from longwire.clock import SECOND
 from longwire.dates import epoch_seconds
 from longwire.identity import clients
+from longwire.web.routing import Call, Route
+from longwire.web.validation import Body, GroupId, Id, Name, Query, Reply, Text
 
 EpochSeconds = Annotated[int, Meta(ge=0, le=2**40, description="Seconds since 1970.")]
 

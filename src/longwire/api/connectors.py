@@ -5,10 +5,20 @@ from typing import Annotated
 from msgspec import Meta
 
 from longwire.api.groups import GroupPage
-from longwire.api.paging import page_of_names
 from longwire.api.records import DeviceId, period
-from longwire.api.routes import ANY_TOKEN, Call, Route
-from longwire.api.wire import (
+from longwire.dates import LATEST, date_text, optional_date_text
+from longwire.delivery import connectors, replays, retry_policy
+from longwire.delivery.destinations import catalogue
+from longwire.delivery.destinations.base import Params
+from longwire.errors import missing
+from longwire.ids import delivery_id
+from longwire.model import Replay as ReplayValue
+from longwire.store import deliveries
+from longwire.store.deliveries import Event
+from longwire.store.records import KINDS
+from longwire.web.page_tokens import page_of_names
+from longwire.web.routing import ANY_TOKEN, Call, Route
+from longwire.web.validation import (
     Body,
     Count,
     DateIn,
@@ -25,16 +35,6 @@ from longwire.api.wire import (
     decode_text,
     up_to,
 )
-from longwire.dates import LATEST, date_text, optional_date_text
-from longwire.delivery import connectors, policy, replays
-from longwire.delivery.destinations import catalogue
-from longwire.delivery.destinations.base import Params
-from longwire.errors import missing
-from longwire.ids import delivery_id
-from longwire.model import Replay as ReplayValue
-from longwire.store import deliveries
-from longwire.store.deliveries import Event
-from longwire.store.records import KINDS
 
 EVENTS_DEFAULT = 1_000
 PREVIEW_DEFAULT = 10
@@ -240,8 +240,8 @@ class Replay(Reply):
 class RetryPolicyInput(Body):
     """How often, and how many seconds apart, a message is tried again."""
 
-    retry_delay: Annotated[int, Meta(ge=1, le=policy.RETRY_DELAY_MAX_S)]
-    max_retry: Annotated[int, Meta(ge=0, le=policy.RETRIES_MAX)]
+    retry_delay: Annotated[int, Meta(ge=1, le=retry_policy.RETRY_DELAY_MAX_S)]
+    max_retry: Annotated[int, Meta(ge=0, le=retry_policy.RETRIES_MAX)]
 
 
 RetryPolicyChange = Annotated[
@@ -256,7 +256,7 @@ RetryPolicyChange = Annotated[
 class DataFailurePolicyInput(Body):
     """How many seconds messages that could not be delivered are kept for a resend."""
 
-    storing_duration: Annotated[int, Meta(ge=0, le=policy.STORING_MAX_S)] | None = None
+    storing_duration: Annotated[int, Meta(ge=0, le=retry_policy.STORING_MAX_S)] | None = None
 
 
 class ConnectorInput(Body, kw_only=True):

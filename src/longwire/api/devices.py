@@ -6,8 +6,13 @@ from msgspec import Meta
 
 from longwire.api.groups import GroupPage
 from longwire.api.records import DeviceId
-from longwire.api.routes import ANY_TOKEN, Call, Route
-from longwire.api.wire import (
+from longwire.clock import MILLISECOND
+from longwire.dates import date_text
+from longwire.fleet import device_types, devices
+from longwire.model import Device as DeviceValue
+from longwire.model import DeviceType as DeviceTypeValue
+from longwire.web.routing import ANY_TOKEN, Call, Route
+from longwire.web.validation import (
     Body,
     DateText,
     GroupId,
@@ -18,11 +23,6 @@ from longwire.api.wire import (
     Tags,
     up_to,
 )
-from longwire.clock import MILLISECOND
-from longwire.dates import date_text
-from longwire.fleet import catalogue, devices
-from longwire.model import Device as DeviceValue
-from longwire.model import DeviceType as DeviceTypeValue
 
 Network = Annotated[
     str,
@@ -404,7 +404,7 @@ def list_devices(call: Call, query: GroupPage) -> DeviceConnection:
 
 def list_types(call: Call, query: Paged) -> DeviceTypeConnection:
     """List the device types."""
-    page = catalogue.list_page(call.tx, call.pages.open(query))
+    page = device_types.list_page(call.tx, call.pages.open(query))
     return DeviceTypeConnection(
         items=[type_wire(each) for each in page.items], next_token=call.pages.close(query, page)
     )
@@ -412,7 +412,7 @@ def list_types(call: Call, query: Paged) -> DeviceTypeConnection:
 
 def show_type(call: Call, query: TypeQuery) -> DeviceType:
     """Show a device type."""
-    return type_wire(catalogue.show(call.tx, query.type))
+    return type_wire(device_types.show(call.tx, query.type))
 
 
 _IN_GROUP = "in the group of the device"

@@ -8,14 +8,12 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from longwire.api.records import DeviceId
-from longwire.api.routes import Call, Request, Route
-from longwire.api.wire import Body, DateText, GroupId, Id, Paged, Query, Reply
 from longwire.clock import Moment
 from longwire.dates import date_text
 from longwire.decoders.base import BadDecoder, CannotEncode, Encoded
 from longwire.decoders.catalogue import decoder_of
+from longwire.delivery.channels import Dispatch
 from longwire.delivery.egress import Egress
-from longwire.delivery.outlets import Dispatch
 from longwire.errors import BadInput, Fault, wrong
 from longwire.fleet import downlinks
 from longwire.fleet.decoding import Codec
@@ -25,6 +23,8 @@ from longwire.networks.base import Heard
 from longwire.networks.bodies import bytes_of_hex
 from longwire.store import downlinks as store
 from longwire.store.database import Database
+from longwire.web.routing import Call, Request, Route
+from longwire.web.validation import Body, DateText, GroupId, Id, Paged, Query, Reply
 
 DownlinkId = Annotated[Id, Meta(examples=["dwn_vzpeqxr5mxjrq2uy6ct3mlgw"])]
 Port = Annotated[

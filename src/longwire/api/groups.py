@@ -5,9 +5,13 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from longwire.api.roles import Role, role_wire
-from longwire.api.routes import OWN, Call, Route
 from longwire.api.users import UserConnection, public_user_wire
-from longwire.api.wire import (
+from longwire.dates import date_text
+from longwire.identity import groups
+from longwire.identity.groups import GroupView, Relation
+from longwire.notifications import mails
+from longwire.web.routing import OWN, Call, Route
+from longwire.web.validation import (
     Body,
     Count,
     DateText,
@@ -21,10 +25,6 @@ from longwire.api.wire import (
     Tags,
     Text,
 )
-from longwire.dates import date_text
-from longwire.identity import groups
-from longwire.identity.groups import GroupView, Relation
-from longwire.notifications import mails
 
 
 class Group(Reply):

@@ -7,9 +7,9 @@ from msgspec import Meta
 
 from longwire import metrics
 from longwire.api.records import period
-from longwire.api.routes import Call, Route
-from longwire.api.wire import Count, DateQuery, DateText, GroupId, Query, Reply
 from longwire.dates import LATEST, date_text
+from longwire.web.routing import Call, Route
+from longwire.web.validation import Count, DateQuery, DateText, GroupId, Query, Reply
 
 
 class Totals(Reply):

@@ -5,9 +5,15 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from longwire.api.connectors import DeviceTypes
-from longwire.api.paging import page_of_names
-from longwire.api.routes import ANY_TOKEN, Call, Route
-from longwire.api.wire import (
+from longwire.dates import date_text, optional_date_text
+from longwire.errors import missing
+from longwire.notifications import notifications, schedules
+from longwire.notifications.schedules import Schedule
+from longwire.notifications.types import catalogue
+from longwire.notifications.types.base import Params
+from longwire.web.page_tokens import page_of_names
+from longwire.web.routing import ANY_TOKEN, Call, Route
+from longwire.web.validation import (
     Body,
     Count,
     DateText,
@@ -21,12 +27,6 @@ from longwire.api.wire import (
     Text,
     decode_text,
 )
-from longwire.dates import date_text, optional_date_text
-from longwire.errors import missing
-from longwire.notifications import notifications, schedules
-from longwire.notifications.schedules import Schedule
-from longwire.notifications.types import catalogue
-from longwire.notifications.types.base import Params
 
 TESTS_PER_MINUTE_MAX = 5  # of one caller: each is a letter to everybody
 

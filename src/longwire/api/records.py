@@ -15,10 +15,18 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, field
 
-from longwire.api.paging import PageSeal
-from longwire.api.routes import Call, Route
 from longwire.api.users import GenericReturn, GenericReturnBoolean
-from longwire.api.wire import (
+from longwire.clock import Moment
+from longwire.dates import date_text, end_of, moment_of
+from longwire.errors import BadInput, Fault, wrong
+from longwire.fleet import records, redecoding
+from longwire.fleet.redecoding import Reread, Wanted
+from longwire.ingest import Item, Stored, Unit
+from longwire.model import Actor
+from longwire.store.database import Database
+from longwire.web.page_tokens import PageSeal
+from longwire.web.routing import Call, Route
+from longwire.web.validation import (
     Body,
     DateIn,
     DateQuery,
@@ -32,14 +40,6 @@ from longwire.api.wire import (
     moment,
     up_to,
 )
-from longwire.clock import Moment
-from longwire.dates import date_text, end_of, moment_of
-from longwire.errors import BadInput, Fault, wrong
-from longwire.fleet import records, redecoding
-from longwire.fleet.redecoding import Reread, Wanted
-from longwire.ingest import Item, Stored, Unit
-from longwire.model import Actor
-from longwire.store.database import Database
 
 DeviceId = Annotated[
     str, Meta(min_length=1, max_length=128, examples=["dev_vzpeqxr5mxjrq2uy6ct3mlgw"])

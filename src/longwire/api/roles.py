@@ -4,11 +4,11 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from longwire.api.routes import ANY_TOKEN, Call, Route
-from longwire.api.wire import Body, GroupId, Id, Name, Paged, Query, Reply, Text
 from longwire.identity import permissions, roles
 from longwire.model import Permission as PermissionValue
 from longwire.model import Role as RoleValue
+from longwire.web.routing import ANY_TOKEN, Call, Route
+from longwire.web.validation import Body, GroupId, Id, Name, Paged, Query, Reply, Text
 
 PermissionId = Annotated[str, Meta(min_length=1, max_length=64, examples=["report.read"])]
 

@@ -6,15 +6,15 @@ from collections.abc import Awaitable, Callable
 import msgspec
 import structlog
 
-from longwire.api.docs_page import ASSETS, CONTENT_SECURITY_POLICY, Asset
-from longwire.api.instruments import MEDIA_TYPE, Instruments
-from longwire.api.openapi import plain_document
-from longwire.api.routes import NO_TOKEN, PlainRoute, Request, Response
 from longwire.delivery.engine import Engine
 from longwire.errors import LongwireError
 from longwire.ingest import Ingest
-from longwire.store import deliveries, rights
+from longwire.store import auth_epoch, deliveries
 from longwire.store.database import Database
+from longwire.web.docs_page import ASSETS, CONTENT_SECURITY_POLICY, Asset
+from longwire.web.openapi import plain_document
+from longwire.web.prometheus import MEDIA_TYPE, Instruments
+from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response
 
 READY_TIMEOUT_S = 2.0
 WATCHED = ("/health/live", "/health/ready", "/metrics")
@@ -78,7 +78,7 @@ class ServicePages:
         if self._database.broken:
             return "the database failed; the service is about to stop"
         try:
-            await asyncio.wait_for(self._database.read(rights.epoch_and_time), READY_TIMEOUT_S)
+            await asyncio.wait_for(self._database.read(auth_epoch.epoch_and_time), READY_TIMEOUT_S)
         except Exception as error:
             if not isinstance(error, TimeoutError | LongwireError):
                 log.exception("the database cannot be read")

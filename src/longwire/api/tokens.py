@@ -9,12 +9,12 @@ from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
-from longwire.api.routes import NO_TOKEN, PlainRoute, Request, Response
 from longwire.errors import NotAuthenticated
 from longwire.identity import tokens
 from longwire.identity.throttle import Throttle
 from longwire.model import Origin
 from longwire.store.database import Database, Tx
+from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response
 
 PATH = "/oauth2/token"
 GRANT = "client_credentials"

@@ -5,12 +5,12 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from longwire.api.roles import Role, role_wire
-from longwire.api.routes import OWN, Call, Route
-from longwire.api.wire import Body, DateText, Email, Id, Name, Query, Reply
 from longwire.dates import date_text, optional_date_text
 from longwire.identity import users
 from longwire.model import Role as RoleValue
 from longwire.model import User as UserValue
+from longwire.web.routing import OWN, Call, Route
+from longwire.web.validation import Body, DateText, Email, Id, Name, Query, Reply
 
 Token = Annotated[
     str,

@@ -10,7 +10,7 @@ import sys
 
 import click
 
-from longwire import __version__, opening
+from longwire import __version__, startup
 from longwire.cli import (
     audit,
     connectors,
@@ -28,7 +28,7 @@ from longwire.settings import WrongSettings
 from longwire.store.database import UnsafeServer
 from longwire.store.upgrade import FromTheFuture
 
-MENDABLE = (WrongSettings, opening.CannotStart, UnsafeServer, FromTheFuture, LongwireError, OSError)
+MENDABLE = (WrongSettings, startup.CannotStart, UnsafeServer, FromTheFuture, LongwireError, OSError)
 
 
 def main() -> None:

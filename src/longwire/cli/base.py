@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from longwire import logs, opening, settings
+from longwire import logs, settings, startup
 from longwire.clock import Clock
 from longwire.settings import Settings
 from longwire.store.database import Database, Tx
@@ -68,9 +68,9 @@ def load(config: Path | None, flags: dict[str, Any]) -> Settings:
 def visiting(chosen: Settings) -> Iterator[Database]:
     """The database, when it has been filled; a command never makes one by accident."""
     if not chosen.database and not (chosen.data / "longwire.db").exists():
-        raise opening.CannotStart(f"There is no database in {chosen.data}. {opening.HOW_TO_FILL}")
+        raise startup.CannotStart(f"There is no database in {chosen.data}. {startup.HOW_TO_FILL}")
     logs.set_up("error", "auto")
-    database, _ = opening.opened(chosen, Clock(), is_guest=True, is_visit=True)
+    database, _ = startup.opened(chosen, Clock(), is_guest=True, is_visit=True)
     with closing(database):
         database.start()
         yield database

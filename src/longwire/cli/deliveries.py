@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from longwire import opening
+from longwire import startup
 from longwire.cli.base import database_flags, json_flag, load, read, show, show_table, write
 from longwire.dates import date_text
-from longwire.delivery import operate
+from longwire.delivery import deliveries
 from longwire.ids import delivery_id
 from longwire.model import Connector
 from longwire.store import connectors as store_connectors
@@ -61,7 +61,7 @@ def deliveries_list(
         if connector_id is not None:
             number = next((key for key, each in ways.items() if each.id == connector_id), None)
             if number is None:
-                raise opening.CannotStart(f"There is no connector {connector_id}.")
+                raise startup.CannotStart(f"There is no connector {connector_id}.")
         wanted = [STATES[state] for state in states]
         return [
             _delivery_row(each, ways.get(each.connector_number))
@@ -109,7 +109,7 @@ def _delivery_row(each: store_deliveries.Event, way: Connector | None) -> dict[s
 @json_flag
 def deliveries_retry(message_id: str, config: Path | None, as_json: bool, **flags: Any) -> None:
     """Try a message at once: one that waits, or one that failed and was kept."""
-    write(load(config, flags), lambda tx: operate.retry(tx, message_id))
+    write(load(config, flags), lambda tx: deliveries.retry(tx, message_id))
     show({"retried": message_id}, as_json, f"{message_id} is due now")
 
 
@@ -119,5 +119,5 @@ def deliveries_retry(message_id: str, config: Path | None, as_json: bool, **flag
 @json_flag
 def deliveries_cancel(message_id: str, config: Path | None, as_json: bool, **flags: Any) -> None:
     """Give up on a message that waits."""
-    write(load(config, flags), lambda tx: operate.cancel(tx, message_id))
+    write(load(config, flags), lambda tx: deliveries.cancel(tx, message_id))
     show({"cancelled": message_id}, as_json, f"{message_id} is cancelled")

@@ -8,7 +8,7 @@ import click
 
 from longwire.cli.base import database_flags, json_flag, load, read, show, show_table, write
 from longwire.decoders.catalogue import KINDS as DECODERS
-from longwire.fleet import catalogue
+from longwire.fleet import device_types
 from longwire.model import SYSTEM, DeviceType
 
 
@@ -55,7 +55,7 @@ def device_type_add(
     else:
         types = _types_in(source.read())
     kept = write(
-        load(config, flags), lambda tx: [catalogue.put(tx, SYSTEM, each) for each in types]
+        load(config, flags), lambda tx: [device_types.put(tx, SYSTEM, each) for each in types]
     )
     names = [each.name for each in kept]
     show({"added": names}, as_json, f"added {', '.join(names)}")
@@ -108,7 +108,7 @@ def device_type_list(config: Path | None, as_json: bool, **flags: Any) -> None:
             "decoder": each.decoder,
             "decoderSource": each.decoder_source,
         }
-        for each in read(load(config, flags), catalogue.every)
+        for each in read(load(config, flags), device_types.every)
     ]
     shown = ("name", "displayName", "defaultConfiguration", "builtIn", "decoder")
     show_table(rows, shown, as_json)
@@ -120,7 +120,7 @@ def device_type_list(config: Path | None, as_json: bool, **flags: Any) -> None:
 @json_flag
 def device_type_remove(name: str, config: Path | None, as_json: bool, **flags: Any) -> None:
     """Remove a device type that is not built in."""
-    write(load(config, flags), lambda tx: catalogue.remove(tx, SYSTEM, name))
+    write(load(config, flags), lambda tx: device_types.remove(tx, SYSTEM, name))
     show({"removed": name}, as_json, f"removed {name}")
 
 
@@ -150,8 +150,8 @@ def device_type_set_decoder(
     if decoder_source is not None and decoder_file is not None:
         raise click.UsageError("give --decoder-source or --decoder-file, not both")
     source = (decoder_source or "") if decoder_file is None else _text_in(decoder_file)
-    catalogue.require_readable(kind, source)  # before the database has to wait for it
-    write(load(config, flags), lambda tx: catalogue.set_decoder(tx, SYSTEM, name, kind, source))
+    device_types.require_readable(kind, source)  # before the database has to wait for it
+    write(load(config, flags), lambda tx: device_types.set_decoder(tx, SYSTEM, name, kind, source))
     show({"name": name, "decoder": kind}, as_json, f"{name} is read by {kind}")
 
 
@@ -168,5 +168,5 @@ def _text_in(file: Any) -> str:
 @json_flag
 def device_type_remove_decoder(name: str, config: Path | None, as_json: bool, **flags: Any) -> None:
     """Leave the payloads of a device type as they are."""
-    write(load(config, flags), lambda tx: catalogue.set_decoder(tx, SYSTEM, name, None, ""))
+    write(load(config, flags), lambda tx: device_types.set_decoder(tx, SYSTEM, name, None, ""))
     show({"name": name, "decoder": None}, as_json, f"{name} has no decoder")

@@ -12,7 +12,7 @@ from longwire.dates import end_of, moment_of
 from longwire.fleet import redecoding
 from longwire.fleet.redecoding import Wanted
 from longwire.model import SYSTEM, PageRequest
-from longwire.store import rights
+from longwire.store import auth_epoch
 from longwire.store.database import Database, Tx
 
 REREAD_PER_STEP = 500
@@ -79,5 +79,5 @@ def _to_redecode(tx: Tx, wanted: Wanted, request: PageRequest) -> redecoding.Pie
 
 def _keep_redecoded(tx: Tx, reread: redecoding.Reread) -> int:
     # A service beside this command remembers lists that it answered; this makes it forget them.
-    rights.change(tx)
+    auth_epoch.change(tx)
     return redecoding.keep(tx, SYSTEM, reread)

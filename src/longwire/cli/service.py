@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from longwire import __version__, logs, opening, settings
+from longwire import __version__, logs, settings, startup
 from longwire.cli.base import database_flags, json_flag, load, setting_flags, show
 from longwire.clock import Clock
 from longwire.settings import Settings
@@ -29,8 +29,8 @@ def serve_command(config: Path | None, **flags: Any) -> None:
     sys.exit(service.serve(chosen, _announce))
 
 
-def _announce(chosen: Settings, prepared: opening.Prepared) -> None:
-    url = opening.base_url(chosen)
+def _announce(chosen: Settings, prepared: startup.Prepared) -> None:
+    url = startup.base_url(chosen)
     kept = settings.without_password(chosen.database) if chosen.database else str(chosen.data)
     click.echo(f"longwire {__version__} serves {url} ({url}/docs), database: {kept}")
     if chosen.mqtt_url:
@@ -87,7 +87,7 @@ def _service() -> ModuleType:
 def migrate_command(config: Path | None, as_json: bool, **flags: Any) -> None:
     """Bring the database to this version's schema, and fill it when it is empty."""
     chosen = load(config, flags)
-    database, prepared = opening.opened(chosen, Clock(), is_guest=True)
+    database, prepared = startup.opened(chosen, Clock(), is_guest=True)
     database.close()
     show(
         {"steps": prepared.steps, "founded": prepared.founded is not None},

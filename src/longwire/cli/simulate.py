@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from longwire import opening, simulate
+from longwire import simulate, startup
 from longwire.cli.base import json_flag, load, setting_flags, show
 from longwire.settings import Settings
 
@@ -74,7 +74,7 @@ def simulate_command(
         with Progress(console=Console(stderr=True), disable=not watched) as progress:
             result = asyncio.run(run(progress))
     except simulate.SimulationFailed as error:
-        raise opening.CannotStart(str(error)) from error
+        raise startup.CannotStart(str(error)) from error
     show(
         {
             "sent": result.sent,

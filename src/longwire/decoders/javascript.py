@@ -35,7 +35,7 @@ from longwire.decoders.base import (
     Encoded,
     bounded,
 )
-from longwire.decoders.processes import (
+from longwire.decoders.sandbox_pool import (
     SANDBOXES,
     LoopSandboxes,
     NoSandbox,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from longwire.clock import Moment
-from longwire.delivery import policy
+from longwire.delivery import retry_policy
 from longwire.delivery.destinations import catalogue, parameters
 from longwire.delivery.destinations.base import (
     Destination,
@@ -25,7 +25,7 @@ from longwire.errors import BadInput, Fault, missing, wrong
 from longwire.identity import access
 from longwire.ids import delivery_id, new_id
 from longwire.model import Actor, Connector, Page, PageRequest
-from longwire.store import audit, rights
+from longwire.store import audit, auth_epoch
 from longwire.store import connectors as store
 from longwire.store import deliveries as store_deliveries
 from longwire.store import device_types as store_device_types
@@ -115,7 +115,7 @@ def create(
     wished_id: str | None = None,
 ) -> View:
     access.enter(tx, actor, "connector.write", group_id)
-    rights.change(tx)  # one after the other: of two who wish for the same id, one gets it
+    auth_epoch.change(tx)  # one after the other: of two who wish for the same id, one gets it
     connector = Connector(
         number=0,
         id=new_id("con") if wished_id is None else wished_id,
@@ -130,7 +130,7 @@ def create(
         device_ids=(),
         message_filter=None,
         format="json",
-        storing_s=policy.STORING_DEFAULT_S,
+        storing_s=retry_policy.STORING_DEFAULT_S,
         retry_delay_s=None,
         retries_max=None,
         tags=(),
@@ -179,7 +179,7 @@ def delete(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> View:
 def _find_to_change(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> Connector:
     """As it is once everybody who is changing it now has done so."""
     access.enter(tx, actor, "connector.write", group_id)
-    rights.change(tx)
+    auth_epoch.change(tx)
     return find(tx, actor, "connector.write", group_id, connector_id)
 
 

@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 import structlog
 
 from longwire.clock import SECOND, Moment
-from longwire.delivery import policy, replays
+from longwire.delivery import replays, retry_policy
+from longwire.delivery.channel_handlers import Ending, Forwarding, Purpose, Shape
 from longwire.delivery.destinations.base import (
     Delivered,
     Message,
@@ -33,11 +34,10 @@ from longwire.delivery.destinations.base import (
     Unreachable,
 )
 from longwire.delivery.egress import Egress
-from longwire.delivery.purposes import Ending, Forwarding, Purpose, Shape
 from longwire.errors import LongwireError
 from longwire.ids import new_id
 from longwire.model import FORWARDING, SYSTEM, Connector
-from longwire.store import audit, rights
+from longwire.store import audit, auth_epoch
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store
 from longwire.store.database import Database, Tx
@@ -663,7 +663,7 @@ def _give_up_or_wait(
     """After a failure; None when the lease was not ours any more."""
     connector, claimed, reason = held.connector, held.claimed, outcome.reason
     number, seqs = connector.number, [claimed.seq]
-    tries_max = policy.tries_max(connector.retries_max)
+    tries_max = retry_policy.tries_max(connector.retries_max)
     if reason in OURS:
         tries_max = max(tries_max, OUR_TRIES_MIN)
     if outcome.is_final or claimed.attempts >= tries_max:
@@ -671,7 +671,7 @@ def _give_up_or_wait(
         is_ours = bool(store.fail(tx, number, token, seqs, stored, reason))
         return Ending(claimed, "failed", reason) if is_ours else None
     asked = outcome.retry_after_s if isinstance(outcome, Refused) else None
-    delay = policy.wait(claimed.attempts, connector.retry_delay_s, _chance.random(), asked)
+    delay = retry_policy.wait(claimed.attempts, connector.retry_delay_s, _chance.random(), asked)
     if reason in OURS:
         delay = 0
     is_ours = bool(store.retry(tx, number, token, seqs, tx.now + delay, reason))
@@ -679,7 +679,7 @@ def _give_up_or_wait(
 
 
 def _disable(tx: Tx, connector: Connector, reason: str) -> None:
-    rights.change(tx)  # nobody matches anything with it any more
+    auth_epoch.change(tx)  # nobody matches anything with it any more
     if store_connectors.disable(tx, connector):
         audit.note(
             tx,

@@ -13,7 +13,7 @@ from longwire.clock import Moment
 from longwire.decoders.base import BadDecoder, CannotDecode, Decoded
 from longwire.decoders.catalogue import decoder_of, known_decoder, waits
 from longwire.decoders.javascript import JavaScriptDecoder
-from longwire.decoders.processes import LoopSandboxes
+from longwire.decoders.sandbox_pool import LoopSandboxes
 from longwire.errors import Unavailable
 from longwire.networks.base import DECODE_ERROR, DECODE_WARNINGS, DECODED
 from longwire.networks.readings import fitting

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from longwire.delivery.outlets import Dispatch
+from longwire.delivery.channels import Dispatch
 from longwire.errors import BadInput, Conflict, Fault, NotFound, missing, wrong
-from longwire.fleet import catalogue, registrations, watching
+from longwire.fleet import device_types, monitoring, registrations
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import Actor, Device, DeviceType, Page, PageRequest, Scope
@@ -202,7 +202,7 @@ def _create(
         for wish in wishes
     ]
     kept = store.insert(tx, devices, keys)
-    watching.expect(tx, kept)
+    monitoring.expect(tx, kept)
     for device in kept:
         audit.note(tx, actor, "device.create", device.id, group_id=group_id)
     return kept
@@ -232,7 +232,7 @@ def change(
     )
     store.save(tx, changed)
     if changed.configuration != device.configuration:
-        watching.expect(tx, [changed])
+        monitoring.expect(tx, [changed])
     audit.note(tx, actor, "device.update", device_id, group_id=group_id)
     return changed
 
@@ -249,7 +249,7 @@ def set_type(tx: Tx, actor: Actor, device_id: str, group_id: str, type_name: str
         updated_by=actor.id,
     )
     store.save(tx, changed)
-    watching.expect(tx, [changed])
+    monitoring.expect(tx, [changed])
     audit.note(tx, actor, "device.update", device_id, group_id=group_id, detail=type_name)
     return changed
 
@@ -329,8 +329,8 @@ def _require_each_once(names: Sequence[str], field_of: Callable[[int], str]) -> 
 
 
 def _known_type(tx: Tx, name: str, field: str) -> DeviceType:
-    device_type = catalogue.get(tx, name)
+    device_type = device_types.get(tx, name)
     if device_type is None:
-        known = ", ".join(each.name for each in catalogue.every(tx))
+        known = ", ".join(each.name for each in device_types.every(tx))
         raise wrong(field, f"is no device type; there are {known}")
     return device_type

@@ -16,10 +16,10 @@ import msgspec
 from longwire import metrics
 from longwire.clock import MILLISECOND, SECOND, Moment
 from longwire.dates import date_text
-from longwire.delivery import outlets
+from longwire.delivery import channels
+from longwire.delivery.channels import Dispatch, Policy
 from longwire.delivery.destinations.http import url_problems
 from longwire.delivery.egress import Egress
-from longwire.delivery.outlets import Dispatch, Policy
 from longwire.errors import BadInput, Conflict, Fault, NotAllowed, missing
 from longwire.fleet import decoding
 from longwire.fleet.decoding import Codec
@@ -131,7 +131,7 @@ def queue(tx: Tx, actor: Actor, dispatch: Dispatch, wish: Wish) -> Downlink:
     if device.network != VENDOR:
         way = _outlet(tx, device.network, device.group_id)
         downlink = replace(
-            downlink, seq=outlets.send(tx, way, dispatch, [(device.id, downlink.id)])[0]
+            downlink, seq=channels.send(tx, way, dispatch, [(device.id, downlink.id)])[0]
         )
     store.insert(tx, downlink)
     audit.note(tx, actor, "downlink.create", downlink.id, group_id=device.group_id)
@@ -463,7 +463,7 @@ def _outlet_id(network: str, group_id: str) -> str:
 
 
 def _outlet(tx: Tx, network: str, group_id: str) -> Connector:
-    return outlets.outlet(tx, PURPOSE, _outlet_id(network, group_id), group_id, network, POLICY)
+    return channels.outlet(tx, PURPOSE, _outlet_id(network, group_id), group_id, network, POLICY)
 
 
 def delivered(

@@ -16,7 +16,7 @@ import msgspec
 from longwire.clock import Moment
 from longwire.decoders.base import CannotDecode
 from longwire.errors import Conflict, missing, wrong
-from longwire.fleet import catalogue, decoding, records
+from longwire.fleet import decoding, device_types, records
 from longwire.fleet.decoding import Codec, Payload
 from longwire.identity import access
 from longwire.model import Actor, PageRequest
@@ -120,7 +120,7 @@ def _place(
 
 
 def _devices(tx: Tx, actor: Actor, wanted: Wanted, first: int) -> Sequence[Reporting]:
-    if wanted.device_type is not None and catalogue.get(tx, wanted.device_type) is None:
+    if wanted.device_type is not None and device_types.get(tx, wanted.device_type) is None:
         raise wrong("device_type", "is no device type")
     if wanted.device_id is not None:
         if wanted.group_id is not None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from longwire.delivery import outlets
+from longwire.delivery import channels
+from longwire.delivery.channels import Dispatch, Policy
 from longwire.delivery.destinations.base import Delivered, Outcome, Refused
-from longwire.delivery.outlets import Dispatch, Policy
 from longwire.model import SYSTEM, Connector, Device
 from longwire.networks.base import VENDOR
 from longwire.networks.vendor import registration
@@ -60,7 +60,7 @@ def note(
     seqs: Sequence[int | None] = [None] * len(wishes)
     if is_possible(dispatch):
         devices = [(device.id, "") for device, _, _ in wishes]
-        seqs = outlets.send(tx, _outlet(tx, group_id), dispatch, devices)
+        seqs = channels.send(tx, _outlet(tx, group_id), dispatch, devices)
     rows = [
         (device.number, tx.keyring.seal(pac, _pac_purpose(device.id)), json.dumps(told), seq)
         for seq, (device, told, pac) in zip(seqs, wishes, strict=True)
@@ -69,7 +69,7 @@ def note(
 
 
 def _outlet(tx: Tx, group_id: str) -> Connector:
-    return outlets.outlet(tx, PURPOSE, f"registration:{group_id}", group_id, VENDOR, POLICY)
+    return channels.outlet(tx, PURPOSE, f"registration:{group_id}", group_id, VENDOR, POLICY)
 
 
 def _pac_purpose(device_id: str) -> str:
@@ -84,7 +84,7 @@ def send_idle(tx: Tx, dispatch: Dispatch, most: int) -> int:
         by_group[each.group_id].append(each)
     for group_id, group in by_group.items():
         devices = [(each.device_id, "") for each in group]
-        seqs = outlets.send(tx, _outlet(tx, group_id), dispatch, devices)
+        seqs = channels.send(tx, _outlet(tx, group_id), dispatch, devices)
         numbers = [each.device_number for each in group]
         store.mark(tx, list(zip(numbers, seqs, strict=True)))
         for each in group:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from longwire.errors import NotAllowed, missing
-from longwire.identity.founding import ADMINISTRATOR
+from longwire.identity.bootstrap import ADMINISTRATOR
 from longwire.model import Actor, Role, Scope
 from longwire.store import credentials as store_credentials
 from longwire.store import groups as store_groups

@@ -7,7 +7,7 @@ from longwire.errors import Conflict, Fault, missing, wrong
 from longwire.identity import access
 from longwire.ids import new_id, new_secret
 from longwire.model import Actor, AppClient
-from longwire.store import audit, rights
+from longwire.store import audit, auth_epoch
 from longwire.store import clients as store
 from longwire.store import credentials as store_credentials
 from longwire.store import groups as store_groups
@@ -74,7 +74,7 @@ def delete(tx: Tx, actor: Actor, group_id: str, client_id: str) -> None:
     scope = access.enter(tx, actor, "appClient.write", group_id)
     if store.get(tx, scope, client_id) is None:
         raise missing("app_client_id", "app client in this group")
-    rights.change(tx)
+    auth_epoch.change(tx)
     store_credentials.delete_tokens(tx, client_id)
     store.delete(tx, client_id)
     audit.note(tx, actor, "appClient.delete", client_id, group_id=group_id)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from longwire.errors import Conflict, Fault, NotAllowed, NotAuthenticated, missing, wrong
 from longwire.identity import access, roles, users
-from longwire.identity.founding import ADMINISTRATOR, MEMBER
+from longwire.identity.bootstrap import ADMINISTRATOR, MEMBER
 from longwire.ids import new_group_id, new_secret
 from longwire.model import Actor, Group, Membership, Page, PageRequest, Role, Scope, User
-from longwire.store import audit, rights
+from longwire.store import audit, auth_epoch
 from longwire.store import groups as store
 from longwire.store import users as store_users
 from longwire.store.database import Tx
@@ -88,7 +88,7 @@ def create(
     tags: Sequence[str],
 ) -> GroupView:
     """A new group; whoever makes it owns it and is its Administrator."""
-    rights.change(tx)
+    auth_epoch.change(tx)
     owner_id = actor.id
     if parent_id is not None:
         scope = access.enter(tx, actor, "group.create", parent_id, field="parent_id")
@@ -124,7 +124,7 @@ def change(tx: Tx, actor: Actor, group_id: str, wish: GroupChange) -> GroupView:
     """Change a group: its texts, its owner, its default role, its place in the tree."""
     # Only these three touch what anybody may do; a new name must not empty everyone's memory.
     if wish.owner_id is not None or wish.role_id is not None or wish.parent_id is not None:
-        rights.change(tx)
+        auth_epoch.change(tx)
     scope = access.enter(tx, actor, "group.update", group_id)
     # All fields are written back: without the lock a rename could undo a move made meanwhile.
     store.lock(tx, group_id)
@@ -160,7 +160,7 @@ def members(
 
 def invite(tx: Tx, actor: Actor, email: str, group_id: str, role_id: str) -> Relation:
     """Make somebody a member by their address, known or not; the answer does not tell which."""
-    rights.change(tx)
+    auth_epoch.change(tx)
     scope = access.enter(tx, actor, "member.write", group_id)
     group = _existing(tx, scope, group_id)
     role = roles.visible(tx, actor, role_id)
@@ -179,7 +179,7 @@ def invite(tx: Tx, actor: Actor, email: str, group_id: str, role_id: str) -> Rel
 
 def set_role(tx: Tx, actor: Actor, user_id: str, group_id: str, role_id: str) -> Relation:
     """Give a member another role."""
-    rights.change(tx)
+    auth_epoch.change(tx)
     scope = access.enter(tx, actor, "member.write", group_id)
     group = _existing(tx, scope, group_id)
     member = _member(tx, scope, group_id, user_id)
@@ -195,7 +195,7 @@ def set_role(tx: Tx, actor: Actor, user_id: str, group_id: str, role_id: str) ->
 
 def remove(tx: Tx, actor: Actor, group_id: str, user_id: str | None) -> Relation:
     """Take somebody out of a group; anyone may leave."""
-    rights.change(tx)
+    auth_epoch.change(tx)
     leaving = user_id is None or user_id == actor.id
     person = actor.id if user_id is None else user_id
     if leaving and actor.kind == "client":
@@ -236,7 +236,7 @@ def _member(tx: Tx, scope: Scope, group_id: str, user_id: str) -> Membership:
 
 def rotate_token(tx: Tx, actor: Actor, group_id: str) -> str:
     """Another token for the networks of a group. Whoever has only the old one is nobody now."""
-    rights.change(tx)
+    auth_epoch.change(tx)
     scope = access.enter(tx, actor, "group.update", group_id)
     _existing(tx, scope, group_id)
     token = new_secret("lwg")

@@ -4,9 +4,9 @@ import re
 from dataclasses import replace
 
 from longwire.errors import BadInput, Conflict, Fault, missing
-from longwire.identity import access, founding
+from longwire.identity import access, bootstrap
 from longwire.model import Actor, Page, PageRequest, Permission
-from longwire.store import audit, rights
+from longwire.store import audit, auth_epoch
 from longwire.store import permissions as store
 from longwire.store import roles as store_roles
 from longwire.store.database import Tx
@@ -28,10 +28,10 @@ def create(tx: Tx, actor: Actor, permission_id: str, name: str, description: str
         )
     if store.get(tx, permission_id):
         raise Conflict(faults=[Fault("permission_id", "exists already")])
-    rights.change(tx)
+    auth_epoch.change(tx)
     permission = Permission(permission_id, name, description)
     store.insert(tx, permission)
-    store_roles.hold(tx, founding.ADMINISTRATOR, [permission_id])
+    store_roles.hold(tx, bootstrap.ADMINISTRATOR, [permission_id])
     audit.note(tx, actor, "permission.create", permission_id)
     return permission
 
@@ -50,7 +50,7 @@ def delete(tx: Tx, actor: Actor, permission_id: str) -> Permission:
     permission = _existing(tx, permission_id)
     if permission.is_built_in:
         raise Conflict(faults=[Fault("permission_id", "is built in and cannot be deleted")])
-    rights.change(tx)
+    auth_epoch.change(tx)
     store.delete(tx, permission_id)
     audit.note(tx, actor, "permission.delete", permission_id)
     return permission

@@ -7,7 +7,7 @@ from longwire.errors import BadInput, Fault, NotAllowed, missing, wrong
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import Actor, Membership, Page, PageRequest, Role
-from longwire.store import audit, rights
+from longwire.store import audit, auth_epoch
 from longwire.store import groups as store_groups
 from longwire.store import permissions as store_permissions
 from longwire.store import roles as store
@@ -39,7 +39,7 @@ def create(tx: Tx, actor: Actor, name: str, description: str, permissions: Seque
             raise NotAllowed(
                 "A role can hold only what you hold yourself in a group where you have role.write."
             )
-    rights.change(tx)
+    auth_epoch.change(tx)
     role = Role(new_id("rol"), name, description, wanted, created_by=actor.id)
     store.insert(tx, role)
     audit.note(tx, actor, "role.create", role.id, detail=" ".join(wanted))
@@ -57,7 +57,7 @@ def change(
     permissions: Sequence[str] | None,
 ) -> Role:
     """Change a role for everyone who holds it; all of them at or below the group."""
-    rights.change(tx)
+    auth_epoch.change(tx)
     role = _in_hands(tx, actor, role_id, group_id)
     changed = replace(
         role,
@@ -77,7 +77,7 @@ def change(
 
 def delete(tx: Tx, actor: Actor, role_id: str, group_id: str, user_id: str) -> Role:
     """Delete a role; the named person, if they hold it in the group, falls back to its default."""
-    rights.change(tx)
+    auth_epoch.change(tx)
     role = _in_hands(tx, actor, role_id, group_id)
     scope = access.enter(tx, actor, "role.write", group_id)
     holder = store_groups.member(tx, scope, group_id, user_id)

@@ -9,7 +9,7 @@ from longwire.errors import Conflict, NotAuthenticated, missing
 from longwire.identity import access, users
 from longwire.ids import new_id, new_secret
 from longwire.model import Actor, Credential
-from longwire.store import audit, rights
+from longwire.store import audit, auth_epoch
 from longwire.store import credentials as store
 from longwire.store import users as store_users
 from longwire.store.database import Tx
@@ -95,7 +95,7 @@ def credential_for(
 
 
 def revoke_credential(tx: Tx, actor: Actor, client_id: str) -> None:
-    rights.change(tx)
+    auth_epoch.change(tx)
     if not store.delete(tx, client_id):
         raise missing("client_id", "credential")
     audit.note(tx, actor, "credential.revoke", client_id)

@@ -16,7 +16,7 @@ from longwire.clock import Moment
 from longwire.identity import access
 from longwire.model import Actor
 from longwire.notifications.rules import Rule
-from longwire.notifications.states import Telling
+from longwire.notifications.trigger_states import Telling
 from longwire.notifications.types.base import Envelope, Letter
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store_deliveries

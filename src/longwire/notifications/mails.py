@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from longwire.delivery import outlets
+from longwire.delivery import channels
+from longwire.delivery.channel_handlers import Ending, Shape
+from longwire.delivery.channels import Dispatch, Policy
 from longwire.delivery.destinations.base import Message, Sender
 from longwire.delivery.egress import Egress
-from longwire.delivery.outlets import Dispatch, Policy
-from longwire.delivery.purposes import Ending, Shape
 from longwire.identity import groups
 from longwire.identity.groups import Relation
 from longwire.ids import delivery_id
@@ -82,9 +82,9 @@ def invite(
     relation = groups.invite(tx, actor, email, group_id, role_id)
     can_mail = Email.unavailable(office) is None and is_address(email)
     if relation.is_new and can_mail and may_be_written_to(email, office.mail_domains):
-        outlet = outlets.outlet(tx, MAILING, f"{MAILING}:{group_id}", group_id, "email", Policy())
+        outlet = channels.outlet(tx, MAILING, f"{MAILING}:{group_id}", group_id, "email", Policy())
         mail = Mail(email, _invitation(tx, actor, relation))
-        outlets.send(tx, outlet, dispatch, [("", msgspec.json.encode(mail).decode())])
+        channels.send(tx, outlet, dispatch, [("", msgspec.json.encode(mail).decode())])
     return relation
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from longwire.dates import date_text
-from longwire.delivery import policy
+from longwire.delivery import retry_policy
 from longwire.delivery.destinations import parameters
 from longwire.delivery.egress import Egress
 from longwire.errors import BadInput, Conflict, Fault, missing, wrong
@@ -13,10 +13,10 @@ from longwire.ids import new_id
 from longwire.model import Actor, Connector, Notification, Page, PageRequest
 from longwire.notifications.firing import Firing, Numbers, Recipients, queue
 from longwire.notifications.rules import FENCED, open_params, rule_of, sealing, unsealed
-from longwire.notifications.states import Telling
+from longwire.notifications.trigger_states import Telling
 from longwire.notifications.types import catalogue
 from longwire.notifications.types.base import Office, Params
-from longwire.store import audit, rights
+from longwire.store import audit, auth_epoch
 from longwire.store import device_types as store_device_types
 from longwire.store import devices as store_devices
 from longwire.store import notifications as store
@@ -98,7 +98,7 @@ def create(
     per_group_max: int,
 ) -> View:
     access.enter(tx, actor, "notification.write", group_id)
-    rights.change(tx)  # everybody is to ask it from now on
+    auth_epoch.change(tx)  # everybody is to ask it from now on
     outlet = Connector(
         number=0,
         id=new_id("ntf"),
@@ -113,7 +113,7 @@ def create(
         device_ids=(),
         message_filter=None,
         format="json",
-        storing_s=policy.STORING_DEFAULT_S,
+        storing_s=retry_policy.STORING_DEFAULT_S,
         retry_delay_s=None,
         retries_max=None,
         tags=(),
@@ -171,7 +171,7 @@ def delete(tx: Tx, actor: Actor, group_id: str, notification_id: str) -> View:
 def _find_to_change(tx: Tx, actor: Actor, group_id: str, notification_id: str) -> Notification:
     """As it is once everybody who is changing it now has done so."""
     access.enter(tx, actor, "notification.write", group_id)
-    rights.change(tx)
+    auth_epoch.change(tx)
     return _find(tx, actor, "notification.write", notification_id, group_id)
 
 

@@ -17,14 +17,14 @@ from longwire.model import Notification
 from longwire.notifications import schedules
 from longwire.notifications.geofences import Fence, fence_of
 from longwire.notifications.schedules import Schedule
-from longwire.notifications.states import (
+from longwire.notifications.templates import Texts
+from longwire.notifications.trigger_states import (
     BATTERY_LOW,
     GEOFENCE_ENTER,
     GEOFENCE_EXIT,
     RAISED,
     Manner,
 )
-from longwire.notifications.texts import Texts
 from longwire.notifications.types import catalogue
 from longwire.notifications.types.base import NotificationType, Params
 from longwire.store import notifications as store

@@ -5,9 +5,9 @@ from functools import partial
 
 import msgspec
 
+from longwire.delivery.channel_handlers import Ending, Shape
 from longwire.delivery.destinations.base import Message, Refused, Sender
 from longwire.delivery.egress import Egress
-from longwire.delivery.purposes import Ending, Shape
 from longwire.identity import users
 from longwire.ids import delivery_id
 from longwire.model import SYSTEM, Connector, Notification

@@ -18,8 +18,8 @@ import sqlalchemy as sa
 from longwire.clock import Clock, Moment
 from longwire.model import LOCAL, Actor, Origin
 from longwire.seal import Keyring
-from longwire.store.memory import NOTHING, Memory
-from longwire.store.pages import Page
+from longwire.store.cache import NOTHING, Memory
+from longwire.store.response_cache import Page
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.model import Count, Device, Page, PageRequest, Scope, Stay
-from longwire.store import schema, watches
+from longwire.store import device_monitors, schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
 from longwire.store.paging import page
@@ -252,7 +252,7 @@ def delete(tx: Tx, devices: Sequence[Device]) -> None:
     )
     erase(tx, [(row.device_number, row.stay) for row in stays])
     tx.change(sa.delete(_state).where(_state.c.device_number.in_(numbers)))
-    watches.delete(tx, numbers)
+    device_monitors.delete(tx, numbers)
     for table in (schema.registration, schema.downlink, schema.network_link):
         tx.change(sa.delete(table).where(table.c.device_number.in_(numbers)))
     _forget_told(tx, numbers)

@@ -16,7 +16,7 @@ import structlog
 
 from longwire.errors import BadInput, Conflict, OutcomeUnknown, Unavailable
 from longwire.store.database import Tools, Tx, UnsafeServer, Work
-from longwire.store.lanes import Job, Lane, RunJobs
+from longwire.store.workers import Job, Lane, RunJobs
 
 T = TypeVar("T")
 

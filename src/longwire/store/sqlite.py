@@ -19,7 +19,7 @@ import structlog
 
 from longwire.errors import Conflict, LongwireError, OutcomeUnknown, Unavailable
 from longwire.store.database import Tools, Tx, Work
-from longwire.store.lanes import IDLE_S, Job, Lane, RunJobs
+from longwire.store.workers import IDLE_S, Job, Lane, RunJobs
 
 T = TypeVar("T")
 

@@ -42,7 +42,7 @@ from longwire.delivery.destinations.connections import (
     SharedConnection,
     failure,
 )
-from longwire.delivery.destinations.mqtt_link import (
+from longwire.delivery.destinations.mqtt_connection import (
     AT_LEAST_ONCE,
     DEFAULT_PORTS,
     Link,

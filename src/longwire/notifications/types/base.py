@@ -16,7 +16,7 @@ from msgspec import Meta
 from longwire.delivery.destinations.base import Message, Outcome, Parcel, only_problems
 from longwire.delivery.egress import Egress
 from longwire.delivery.filters import BadExpression, Expression
-from longwire.notifications import geofences, schedules, texts
+from longwire.notifications import geofences, schedules, templates
 
 DAY_S = 86_400
 
@@ -115,7 +115,7 @@ class Params(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only
             str,
             Meta(
                 min_length=1,
-                max_length=texts.SUBJECT_TEMPLATE_CHARACTERS_MAX,
+                max_length=templates.SUBJECT_TEMPLATE_CHARACTERS_MAX,
                 description="The subject, on one line; `{{ CEL }}` in it is replaced by its value.",
                 examples=["{{ message.deviceName }} is too warm"],
             ),
@@ -127,7 +127,7 @@ class Params(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only
             str,
             Meta(
                 min_length=1,
-                max_length=texts.BODY_TEMPLATE_CHARACTERS_MAX,
+                max_length=templates.BODY_TEMPLATE_CHARACTERS_MAX,
                 description="The text, with the same placeholders.",
                 examples=["{{ message.data.temperature }} degrees at {{ message.timestamp }}"],
             ),
@@ -171,8 +171,8 @@ class Params(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only
         found = only_problems(
             {
                 "when": None if self.when is None else expression_problem(self.when),
-                "subject": None if self.subject is None else texts.problem(self.subject),
-                "body": None if self.body is None else texts.problem(self.body),
+                "subject": None if self.subject is None else templates.problem(self.subject),
+                "body": None if self.body is None else templates.problem(self.body),
                 "timezone": schedules.timezone_problem(self.timezone),
             }
         )

@@ -28,7 +28,7 @@ from longwire.delivery.destinations.base import (
     only_problems,
 )
 from longwire.delivery.egress import Egress
-from longwire.notifications import texts
+from longwire.notifications import templates
 from longwire.notifications.types.base import Means, Office, Params, Tokens, letter_in
 
 # Less than whoever calls allows: then the reason is ours to give.
@@ -117,7 +117,7 @@ class Chat:
 
     async def send(self, parcel: Parcel) -> Outcome:
         letter = letter_in(parcel)
-        body = texts.with_held_back(letter.body, letter.held_back)
+        body = templates.with_held_back(letter.body, letter.held_back)
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 await self._at_once.acquire()

@@ -29,7 +29,7 @@ from longwire.delivery.destinations.base import (
 )
 from longwire.delivery.destinations.connections import failure
 from longwire.delivery.egress import Egress
-from longwire.notifications import texts
+from longwire.notifications import templates
 from longwire.notifications.addresses import is_address, may_be_written_to
 from longwire.notifications.types.base import (
     Letter,
@@ -159,11 +159,11 @@ def mail_of(parcel: Parcel, letter: Letter, sender: str) -> EmailMessage:
     mail = EmailMessage(policy=SMTP_POLICY)
     mail["From"] = Address(name, *_parts(address))
     mail["To"] = Address("", *_parts(parcel.only.to))
-    mail["Subject"] = texts.one_line(letter.subject) or texts.one_line(letter.reason)
+    mail["Subject"] = templates.one_line(letter.subject) or templates.one_line(letter.reason)
     mail["Date"] = format_datetime(datetime.fromtimestamp(parcel.at // SECOND, UTC))
     mail["Message-ID"] = f"<{parcel.only.id}@{domain}>"
     mail["Auto-Submitted"] = "auto-generated"
-    mail.set_content(texts.with_held_back(letter.body, letter.held_back))
+    mail.set_content(templates.with_held_back(letter.body, letter.held_back))
     return mail
 
 

@@ -25,7 +25,7 @@ from longwire.delivery.destinations.http import (
     url_problems,
     wait_s,
 )
-from longwire.notifications import texts, webpush
+from longwire.notifications import templates, webpush
 from longwire.notifications.types.base import (
     TOKEN_IS_DEAD,
     Letter,
@@ -295,8 +295,8 @@ def payload(parcel: Parcel, letter: Letter) -> dict[str, Any]:
     message = letter.message
     shown: dict[str, Any] = {
         "title": letter.subject,
-        "body": texts.with_held_back(letter.body, letter.held_back),
-        "reason": texts.cut(letter.reason, 100),
+        "body": templates.with_held_back(letter.body, letter.held_back),
+        "reason": templates.cut(letter.reason, 100),
         "heldBack": letter.held_back,
         "groupId": parcel.only.group_id,
         "deviceId": parcel.only.device_id,
@@ -310,7 +310,7 @@ def payload(parcel: Parcel, letter: Letter) -> dict[str, Any]:
 def fitting(text: str, bytes_max: int) -> str:
     """The beginning of a text that takes no more bytes than this, as JSON."""
     while len(json.dumps(text, ensure_ascii=False).encode()) - 2 > bytes_max:
-        text = text[: len(text) * 9 // 10].removesuffix(texts.CUT) + texts.CUT
+        text = text[: len(text) * 9 // 10].removesuffix(templates.CUT) + templates.CUT
     return text
 
 

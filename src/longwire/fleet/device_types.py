@@ -1,0 +1,133 @@
+"""The catalogue of device types: those built in, and those the operator adds."""
+
+import json
+from dataclasses import replace
+
+from longwire.decoders.base import BadDecoder
+from longwire.decoders.catalogue import decoder_of
+from longwire.errors import Conflict, missing, wrong
+from longwire.model import Actor, DeviceType, Page, PageRequest
+from longwire.store import audit, auth_epoch
+from longwire.store import device_types as store
+from longwire.store import devices as store_devices
+from longwire.store.database import Tx
+
+NAME_CHARACTERS_MAX = 128
+
+
+def _configuration(**values: object) -> str:
+    return json.dumps(values, separators=(",", ":"))
+
+
+BUILT_IN = (
+    DeviceType("generic", "Generic device", _configuration()),
+    DeviceType(
+        "tracker",
+        "GPS tracker",
+        _configuration(reportEverySeconds=600, reportOnMove=True, gpsTimeoutSeconds=90),
+        battery="2 x AA",
+        firmware_version="1.0",
+    ),
+    DeviceType(
+        "temperature",
+        "Temperature and humidity sensor",
+        _configuration(reportEverySeconds=900, lowCelsius=2, highCelsius=8),
+        battery="1 x CR2477",
+        firmware_version="1.0",
+    ),
+    DeviceType(
+        "button",
+        "Button",
+        _configuration(longPressSeconds=3, heartbeatEverySeconds=86_400),
+        battery="1 x CR2032",
+        firmware_version="1.0",
+    ),
+    DeviceType(
+        "meter",
+        "Pulse meter",
+        _configuration(reportEverySeconds=3_600, pulsesPerUnit=100, unit="m3"),
+        battery="1 x D",
+        firmware_version="1.0",
+    ),
+)
+
+
+def complete(tx: Tx) -> None:
+    """Add the built-in types that are missing; one that the operator changed stays as it is."""
+    for device_type in BUILT_IN:
+        if store.get(tx, device_type.name) is None:
+            store.put(tx, replace(device_type, is_built_in=True))
+
+
+def every(tx: Tx) -> list[DeviceType]:
+    return store.every(tx)
+
+
+def get(tx: Tx, name: str) -> DeviceType | None:
+    return store.get(tx, name)
+
+
+def show(tx: Tx, name: str) -> DeviceType:
+    device_type = store.get(tx, name)
+    if device_type is None:
+        raise missing("type", "device type")
+    return device_type
+
+
+def list_page(tx: Tx, request: PageRequest) -> Page[DeviceType]:
+    return store.list_page(tx, request)
+
+
+def put(tx: Tx, actor: Actor, device_type: DeviceType) -> DeviceType:
+    """Add a type, or change the one of that name; a decoder it has stays, unless one is given."""
+    name = device_type.name
+    if not name or len(name) > NAME_CHARACTERS_MAX or "\x00" in name:
+        raise wrong("name", f"must have 1 to {NAME_CHARACTERS_MAX} characters")
+    present = store.get(tx, name)
+    kept = replace(device_type, is_built_in=present is not None and present.is_built_in)
+    if kept.decoder is not None:
+        require_readable(kept.decoder, kept.decoder_source or "")
+        auth_epoch.change(tx)
+    elif present is not None:
+        kept = replace(kept, decoder=present.decoder, decoder_source=present.decoder_source)
+    store.put(tx, kept)
+    audit.note(tx, actor, "deviceType.put", name)
+    return kept
+
+
+def set_decoder(tx: Tx, actor: Actor, name: str, kind: str | None, source: str) -> DeviceType:
+    """Say how payloads of a type are read from now on; by nobody, if there is no kind."""
+    present = store.get(tx, name)
+    if present is None:
+        raise missing("name", "device type")
+    if kind is not None:
+        require_readable(kind, source)
+    # Decoders are remembered like rights: every process sees the new one within two seconds.
+    auth_epoch.change(tx)
+    kept = replace(present, decoder=kind, decoder_source=None if kind is None else source)
+    store.put(tx, kept)
+    audit.note(tx, actor, "deviceType.decoder", name, detail=kind or "")
+    return kept
+
+
+def require_readable(kind: str, source: str) -> None:
+    """Refuse a decoder that cannot be used, and say where it is wrong."""
+    try:
+        decoder_of(kind, source)
+    except BadDecoder as error:
+        raise wrong("decoder", str(error)) from None
+
+
+def remove(tx: Tx, actor: Actor, name: str) -> DeviceType:
+    present = store.get(tx, name)
+    if present is None:
+        raise missing("name", "device type")
+    if present.is_built_in:
+        raise Conflict(f"The device type {name} is built in and cannot be removed.")
+    if store_devices.is_type_used(tx, name):
+        raise Conflict(f"There are devices of the type {name}; give them another type first.")
+    if present.decoder is not None:
+        auth_epoch.change(tx)
+    store.delete(tx, name)
+    audit.note(tx, actor, "deviceType.remove", name)
+    return present

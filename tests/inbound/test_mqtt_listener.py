@@ -1,0 +1,663 @@
+"""What devices publish themselves: from a real broker to records, each once, and none lost.
+
+NATS speaks MQTT 3.1.1 and comes with the project's development tools. MQTT 5 needs Mosquitto, which
+has to be installed on the machine; without it those tests are skipped.
+"""
+
+import itertools
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paho.mqtt import client as paho
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+from structlog.testing import capture_logs
+
+from longwire.delivery.destinations.connections import NoConnection
+from longwire.errors import Unavailable
+from longwire.fleet import device_types
+from longwire.inbound import mqtt_listener
+from longwire.inbound.mqtt_listener import Held, _Arrivals, _Session, broker_at, client_id_of
+from longwire.inbound.mqtt_messages import Published
+from longwire.model import SYSTEM
+from longwire.settings import Settings
+from longwire.store import leases
+from longwire.store.database import Tx
+from tests.api.test_health import counters
+from tests.delivery import brokers
+from tests.delivery.brokers import (
+    Impostor,
+    Mosquitto,
+    Nats,
+    free_port,
+    running,
+    self_signed,
+    told,
+    trusted,
+)
+from tests.process import Service, wait_for
+from tests.world import KINDS, NOON, TurnableClock, World, copied_folder, ok, record_of
+
+MakeWorld = Callable[..., World]
+
+NUMBERS = itertools.count(1)
+STANDING = mqtt_listener.Standing(in_flight_max=10, packet_bytes_max=1_000)
+
+needs_mosquitto = pytest.mark.skipif(
+    brokers.MOSQUITTO is None, reason="mosquitto is not installed here; it is the broker for MQTT 5"
+)
+on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
+
+class Place:
+    """A broker's port, and the version that is spoken there."""
+
+    def __init__(self, broker: Mosquitto | Nats, version: str) -> None:
+        self.broker = broker
+        self.port = broker.mqtt_port if isinstance(broker, Nats) else broker.port
+        self.version = version
+        # The brokers are shared by the tests, so everybody has topics of their own.
+        self.prefix = f"test{next(NUMBERS)}/in"
+
+    def settings(self, **changes: Any) -> dict[str, Any]:
+        return {
+            "mqtt_url": f"mqtt://127.0.0.1:{self.port}",
+            "mqtt_version": self.version,
+            "mqtt_prefix": self.prefix,
+            "mqtt_client_id": self.prefix.replace("/", ""),
+            **changes,
+        }
+
+    @contextmanager
+    def publisher(self) -> Iterator["Publisher"]:
+        publisher = Publisher(self)
+        try:
+            yield publisher
+        finally:
+            publisher.client.disconnect()
+            # Its thread lets go of itself when it ends, also while somebody waits for it.
+            with suppress(AttributeError):
+                publisher.client.loop_stop()
+
+
+class Publisher:
+    """Devices of somebody's, who speak to the broker."""
+
+    def __init__(self, place: Place) -> None:
+        self._prefix = place.prefix
+        is_5 = place.version == "5"
+        self.client = paho.Client(
+            CallbackAPIVersion.VERSION2,
+            protocol=MQTTProtocolVersion.MQTTv5 if is_5 else MQTTProtocolVersion.MQTTv311,
+        )
+        connected = threading.Event()
+        self.client.on_connect = lambda *_: connected.set()
+        self.client.connect("127.0.0.1", place.port)
+        self.client.loop_start()
+        assert connected.wait(10)
+
+    def says(self, token: str, device: str, kind: str, body: Any, **how: Any) -> None:
+        """Publish, and wait until the broker has it."""
+        payload = body if isinstance(body, bytes) else json.dumps(body).encode()
+        topic = f"{self._prefix}/{token}/{device}/{kind}"
+        self.client.publish(topic, payload, **{"qos": 1, **how}).wait_for_publish(10)
+
+
+@pytest.fixture(scope="module")
+def nats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nats]:
+    # By itself, it waits for half a minute before it sends a message again.
+    extra = 'ack_wait: "1s"'
+    with running(Nats(tmp_path_factory.mktemp("nats"), mqtt_extra=extra)) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
+    with running(Mosquitto(tmp_path_factory.mktemp("mosquitto"))) as broker:
+        yield broker
+
+
+@pytest.fixture(params=["nats 3.1.1", pytest.param("mosquitto 5", marks=needs_mosquitto)])
+def place(request: pytest.FixtureRequest) -> Place:
+    name, version = request.param.split()
+    return Place(request.getfixturevalue(name), version)
+
+
+on_nats = pytest.mark.parametrize("place", ["nats 3.1.1"], indirect=True)
+on_mosquitto = pytest.mark.parametrize(
+    "place", [pytest.param("mosquitto 5", marks=needs_mosquitto)], indirect=True
+)
+
+
+class Site:
+    """Somebody with a group and two devices in it: one is known by its own name, one by ours."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.ada = world.person("ada")
+        self.home = self.ada.group("home")
+        self.pump = self.ada.device(self.home, name="pump", originalId="Pump-7")
+        self.crane = self.ada.device(self.home, name="crane", network="chirpstack")
+        self.token = str(ok(self.ada.get("/group", groupId=self.home))[0]["token"])
+
+    def records(self, kind: str = "data", device: str | None = None) -> list[dict[str, Any]]:
+        return self.ada.records(device or self.pump, kind)
+
+    def number(self, kind: str = "data") -> int:
+        return len(self.records(kind))
+
+
+def state(world: World) -> str:
+    response = world.nobody.get("/health/ready")
+    return str(response.json()["mqtt"])
+
+
+def listens(world: World) -> bool:
+    return state(world) == "listening"
+
+
+def outcomes(world: World) -> dict[str, int]:
+    """What became of messages, by the counters."""
+    name = "longwire_mqtt_messages_total"
+    return {
+        key[1].removeprefix("outcome="): int(value)
+        for key, value in counters(world).items()
+        if key[0] == name
+    }
+
+
+# --- what a message becomes ---
+
+
+def test_what_devices_publish_becomes_records_and_is_kept_for_us_while_we_are_away(
+    make_world: MakeWorld, place: Place
+) -> None:
+    world = make_world(**place.settings())
+    wait_for(lambda: listens(world))
+    site = Site(world)
+    with place.publisher() as devices:
+        # A record of each kind, as it would be posted, but for the device; twice.
+        for kind in KINDS:
+            said = record_of("", kind, groupId=site.home)
+            del said["deviceId"]
+            for _ in range(2):
+                devices.says(site.token, "pump-7", kind, said)
+        wait_for(lambda: sum(outcomes(world).values()) == 8)
+        assert outcomes(world) == {"stored": 8}
+        for kind in KINDS:
+            (record,) = site.records(kind)
+            posted = record_of(site.pump, kind, groupId=site.home)
+            assert record.items() >= posted.items()
+        # What is known need not be said: the device's own, and the moment of arrival.
+        began = world.clock.now() // 1_000
+        devices.says(site.token, site.crane, "data", {"data": '{"t":1}'})
+        devices.says(site.token, site.crane, "event", {"type": "opened"})
+        devices.says(site.token, site.crane, "raw", b"\x0a\xff")
+        wait_for(lambda: len(site.records("data", site.crane)) == 2)
+        said, raw = site.records("data", site.crane)
+        assert (said["data"], said["__raw"], said["deviceType"]) == ('{"t":1}', "", "generic")
+        assert (raw["data"], raw["__raw"], raw["deviceName"]) == ("{}", "0aff", "crane")
+        assert (said["configuration"], raw["configuration"]) == ("{}", "{}")
+        seen = ok(site.ada.get("/device", deviceId=site.crane))["seenAt"]
+        assert began <= seen <= world.clock.now() // 1_000
+        assert [event["type"] for event in site.records("event", site.crane)] == ["opened"]
+        # Bytes go through the decoder of the device's type.
+        bits = "t::uint:8 h::uint:8"
+        world.write(lambda tx: device_types.set_decoder(tx, SYSTEM, "generic", "bits", bits))
+        devices.says(site.token, site.crane, "raw", b"\x0b\xff")
+        wait_for(lambda: len(site.records("data", site.crane)) == 3)
+        decoded = site.records("data", site.crane)[-1]
+        assert json.loads(decoded["data"]) == {"t": 11, "h": 255}
+        # What is remembered of a device does not outlive a change of it.
+        change = {"deviceId": site.crane, "groupId": site.home, "configuration": '{"a":1}'}
+        ok(site.ada.put("/device", change))
+        devices.says(site.token, site.crane, "data", {"data": '{"t":2}'})
+        devices.says(site.token, site.crane, "raw", b"\x0c\xff")
+        wait_for(lambda: len(site.records("data", site.crane)) == 5)
+        changed = site.records("data", site.crane)[-2:]
+        assert [each["configuration"] for each in changed] == ['{"a":1}'] * 2
+        # They are counted, and go on from here like all others.
+        now = world.clock.now() // 1_000
+        period = {"beginDate": str(now - 3_600_000), "endDate": str(now + 3_600_000)}
+        totals = ok(site.ada.get("/group/metrics", groupId=site.home, **period))
+        assert totals["totalDeviceMessage"] == 4 + 6
+        # Nobody listens; the broker keeps it.
+        world.stop()
+        for number in range(50):
+            devices.says(site.token, "Pump-7", "event", {"type": f"away {number}"})
+        world.start()
+        wait_for(lambda: site.number("event") == 51)
+    told = [event["type"] for event in site.records("event") if event["type"] != "opened"]
+    assert sorted(told) == sorted(f"away {number}" for number in range(50))
+    assert listens(world)
+    assert counters(world)["longwire_mqtt_listening",] == 1
+
+
+@on_sqlite
+@on_mosquitto
+def test_what_makes_no_sense_is_counted_and_dropped_and_nothing_waits_behind_it(
+    make_world: MakeWorld, place: Place
+) -> None:
+    with place.publisher() as devices:
+        # Said before anybody listened, and kept by the broker for whoever comes.
+        devices.says("lwg_none", "pump-7", "event", {"type": "old"}, retain=True)
+        with capture_logs() as lines:
+            world = make_world(**place.settings(body_bytes_max=300_000))
+            wait_for(lambda: listens(world))
+            site = Site(world)
+            bob = world.person("bob")
+            other = bob.group("other")
+            foreign = bob.device(other, originalId="theirs")
+            event = {"type": "opened", "timestamp": NOON}
+            dropped: list[tuple[str, str, str, Any]] = [
+                ("unknown_token", "lwg_wrong", "pump-7", event),
+                ("unknown_token", bob.token or "", "pump-7", event),
+                ("unknown_device", site.token, "nobody", event),
+                ("unknown_device", site.token, foreign, event),
+                ("unknown_device", site.token, "theirs", event),
+                ("nonsense", site.token, "pump-7", b"{"),
+                ("nonsense", site.token, "pump-7", b"\xff\x00"),
+                ("nonsense", site.token, "pump-7", b"[1]"),
+                ("nonsense", site.token, "pump-7", b""),
+                ("nonsense", site.token, "pump-7", b'{"a":' * 10_000),
+                ("nonsense", site.token, "pump-7", {"type": "\0"}),
+                ("nonsense", site.token, "pump-7", {"timestamp": NOON}),
+                ("nonsense", site.token, "pump-7", {**event, "timestamp": "soon"}),
+                ("nonsense", site.token, "pump-7", {**event, "groupId": other}),
+                ("nonsense", site.token, "pump-7", {**event, "deviceId": site.crane}),
+                ("too_large", site.token, "pump-7", {**event, "message": "x" * 400_000}),
+            ]
+            expected: dict[str, int] = {}
+            for outcome, token, device, body in dropped:
+                devices.says(token, device, "event", body)
+                expected[outcome] = expected.get(outcome, 0) + 1
+            devices.says(site.token, "pump-7", "raw", bytes(200_000))
+            devices.says(site.token, "pump-7", "anything", event)
+            devices.says(site.token, "", "event", event)
+            expected |= {"too_large": 2, "nonsense": expected["nonsense"] + 2}
+            devices.says(site.token, "Pump-7", "event", {**event, "deviceId": site.pump})
+            wait_for(lambda: site.number("event") == 1)
+            wait_for(lambda: sum(outcomes(world).values()) == sum(expected.values()) + 1)
+            assert outcomes(world) == {**expected, "stored": 1}
+            assert all(site.number(kind) == 0 for kind in KINDS if kind != "event")
+            assert bob.records(foreign, "event") == []
+            assert listens(world)
+    # One line for each reason, however many there were, and no token in any.
+    told = [line for line in lines if line["event"] == "a message of the broker was dropped"]
+    assert sorted(line["outcome"] for line in told) == sorted(expected)
+    [nobody] = [line for line in told if line["outcome"] == "unknown_device"]
+    assert "names no device" in nobody["reason"]
+    assert nobody["device"] in ("nobody", foreign, "theirs")
+    assert site.token not in str(lines)
+    assert "lwg_" not in str(lines)
+
+
+@on_sqlite
+@pytest.mark.parametrize(
+    "place", [pytest.param("mosquitto 3.1.1", marks=needs_mosquitto)], indirect=True
+)
+def test_in_the_old_version_what_was_said_before_is_not_news_and_what_is_huge_not_kept(
+    place: Place, world: World
+) -> None:
+    site = Site(world)
+    world.stop()
+    with place.publisher() as devices:
+        devices.says(site.token, "pump-7", "event", {"type": "old"}, retain=True)
+        world.settings = replace(world.settings, **place.settings())
+        world.start()
+        wait_for(lambda: outcomes(world) == {"retained": 1})
+        devices.says(site.token, "pump-7", "event", {"type": "new"}, retain=True)
+        wait_for(lambda: site.number("event") == 1)
+        # Far more than it holds: read to its end, and not kept.
+        devices.says(site.token, "pump-7", "event", {"type": "new", "message": "x" * 2_500_000})
+        wait_for(lambda: outcomes(world) == {"retained": 1, "stored": 1, "too_large": 1})
+    assert [event["type"] for event in site.records("event")] == ["new"]
+
+
+# --- when something is away ---
+
+
+@on_sqlite
+def test_what_cannot_be_stored_now_is_not_acknowledged_and_stored_later(
+    make_world: MakeWorld, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mqtt_listener, "STORE_AGAIN_MAX_S", 0.3)
+    world = make_world(**place.settings(mqtt_in_flight_max=4))
+    wait_for(lambda: listens(world))
+    site = Site(world)
+    tries: list[Published] = []
+
+    async def away(published: Published) -> None:
+        tries.append(published)
+        raise Unavailable
+
+    assert world.app.listener is not None
+    take = world.app.listener.take
+    monkeypatch.setattr(world.app.listener, "take", away)
+    with place.publisher() as devices:
+        for number in range(20):
+            devices.says(site.token, "pump-7", "event", {"type": str(number)})
+        wait_for(lambda: len(tries) > 12)
+    # It holds as much as it may, and leaves the rest at the broker.
+    assert {json.loads(each.payload)["type"] for each in tries} == {"0", "1", "2", "3"}
+    assert outcomes(world) == {}
+    monkeypatch.setattr(world.app.listener, "take", take)
+    wait_for(lambda: site.number("event") == 20)
+    wait_for(lambda: outcomes(world) == {"stored": 20})  # counted once it is acknowledged
+
+
+@on_sqlite
+@on_mosquitto
+def test_a_message_that_fails_in_a_way_nobody_thought_of_does_not_stop_those_behind_it(
+    make_world: MakeWorld, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(**place.settings())
+    wait_for(lambda: listens(world))
+    site = Site(world)
+    assert world.app.listener is not None
+    take = world.app.listener.take
+
+    async def trips(published: Published) -> None:
+        if b"stone" in published.payload:
+            raise ZeroDivisionError
+        await take(published)
+
+    monkeypatch.setattr(world.app.listener, "take", trips)
+    with place.publisher() as devices:
+        devices.says(site.token, "pump-7", "event", {"type": "stone"})
+        devices.says(site.token, "pump-7", "event", {"type": "path"})
+        wait_for(lambda: outcomes(world) == {"failed": 1, "stored": 1})
+    assert [event["type"] for event in site.records("event")] == ["path"]
+
+
+@on_sqlite
+def test_a_broker_that_goes_away_is_shown_and_found_again(
+    make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mqtt_listener, "RECONNECT_MAX_S", 0.3)
+    with running(Nats(tmp_path / "nats")) as broker:
+        place = Place(broker, "3.1.1")
+        world = make_world(**place.settings())
+        wait_for(lambda: listens(world))
+        site = Site(world)
+        broker.stop()
+        wait_for(lambda: state(world) == "not connected: connection refused")
+        # The service does its work meanwhile.
+        assert world.nobody.get("/health/ready").status_code == 200
+        assert ok(world.nobody.get("/health/live")) == {"status": "ok"}
+        assert counters(world)["longwire_mqtt_listening",] == 0
+        broker.start()
+        wait_for(lambda: listens(world))
+        with place.publisher() as devices:
+            devices.says(site.token, "pump-7", "event", {"type": "again"})
+            wait_for(lambda: site.number("event") == 1)
+
+
+@on_sqlite
+@needs_mosquitto
+def test_a_login_is_used_and_a_wrong_one_is_told_without_it(
+    make_world: MakeWorld, tmp_path: Path
+) -> None:
+    folder = tmp_path / "mosquitto"
+    folder.mkdir()
+    passwords = folder / "passwords"
+    passwords.write_text("longwire:p@ss/word\n")
+    tool = Path(str(brokers.MOSQUITTO)).with_name("mosquitto_passwd")
+    tool = tool if tool.exists() else Path("/usr/bin/mosquitto_passwd")
+    brokers.subprocess.run([str(tool), "-U", str(passwords)], check=True)
+    passwords.chmod(0o700)
+    extra = f"allow_anonymous false\npassword_file {passwords}"
+    with running(Mosquitto(folder, extra)) as broker, capture_logs() as lines:
+        place = Place(broker, "5")
+        login = f"mqtt://longwire:p%40ss%2Fword@127.0.0.1:{broker.port}"
+        world = make_world(**place.settings(mqtt_url=login))
+        wait_for(lambda: listens(world))
+        world.settings = replace(world.settings, mqtt_url=login.replace("word", "wort"))
+        world.restart()
+        wait_for(lambda: state(world) == "not connected: the broker did not accept the login")
+    assert "p@ss" not in str(lines)
+    assert "p%40" not in str(lines)
+
+
+@pytest.mark.parametrize(
+    "answers, reason",
+    [
+        ((b"\x20\x02\x00\x00", b"\x90\x03\x00\x01\x80"), "does not let this login subscribe"),
+        ((b"\x20\x02\x00\x00", b"\x90\x03\x00\x01\x00"), "does not let this login subscribe"),
+        ((b"\x20\x02\x00\x05",), "did not accept the login"),
+    ],
+)
+def test_who_may_not_listen_is_told_so(answers: tuple[bytes, ...], reason: str) -> None:
+    async def story() -> None:
+        async with Impostor(b"", *answers) as broker:
+            there = broker_at(f"mqtt://127.0.0.1:{broker.port}", "3.1.1", "us", "in", STANDING)
+            await _Session.opened(there, anything, _Arrivals(1))
+
+    async def anything(message: Held) -> None:
+        raise AssertionError
+
+    with pytest.raises(NoConnection, match=reason):
+        told(story())
+
+
+@on_sqlite
+@needs_mosquitto
+def test_over_an_encrypted_connection_a_stop_in_order_doubles_nothing(
+    make_world: MakeWorld, tmp_path: Path
+) -> None:
+    certificate, key = self_signed(tmp_path / "tls")
+    for file in (certificate, key):
+        file.chmod(0o644)
+    port = free_port()
+    extra = (
+        "allow_anonymous true\nmax_queued_messages 0\n"
+        f"listener {port} 127.0.0.1\ncertfile {certificate}\nkeyfile {key}"
+    )
+    with running(Mosquitto(tmp_path / "mosquitto", extra)) as broker, trusted(certificate):
+        place = Place(broker, "5")
+        # Few at once, so that it stops to read again and again.
+        chosen = place.settings(mqtt_url=f"mqtts://localhost:{port}", mqtt_in_flight_max=3)
+        world = make_world(**chosen)
+        wait_for(lambda: listens(world))
+        site = Site(world)
+        with place.publisher() as devices:
+            for number in range(150):  # without a moment: a repetition would be another record
+                message = {"type": str(number), "message": "x" * 5_000}
+                topic = f"{place.prefix}/{site.token}/pump-7/event"
+                devices.client.publish(topic, json.dumps(message), qos=1)
+            wait_for(lambda: site.number("event") > 10)
+            world.restart()
+            wait_for(lambda: site.number("event") >= 150)
+        assert sorted(int(event["type"]) for event in site.records("event")) == [*range(150)]
+
+
+# --- each once ---
+
+
+def held(number: int, *, again: bool = False, payload: bytes = b"1") -> Held:
+    message = paho.MQTTMessage(number, b"in/token/pump/event")
+    message.qos, message.dup, message.payload = 1, again, payload
+    return Held(message, 100, 1_000)
+
+
+def test_a_repetition_came_when_it_came_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1_000.0
+    monkeypatch.setattr(mqtt_listener.time, "monotonic", lambda: now)
+    arrivals = _Arrivals(most=3)
+    assert arrivals.moment_of(held(1), 10) == 10
+    assert arrivals.moment_of(held(1, again=True), 20) == 10
+    # Not repeated, or something else: it is new, and has taken the number.
+    assert arrivals.moment_of(held(1), 30) == 30
+    assert arrivals.moment_of(held(1, again=True, payload=b"2"), 40) == 40
+    assert arrivals.moment_of(held(2, again=True), 50) == 50
+    # The broker may not have heard of it, if the connection ended shortly after.
+    arrivals.acknowledged(held(2))
+    arrivals.connection_ended()
+    assert arrivals.moment_of(held(2, again=True), 60) == 50
+    # It has, if the connection went on for long: the number is somebody else's now.
+    arrivals.acknowledged(held(2))
+    now += mqtt_listener.DOUBTFUL_S + 1
+    arrivals.connection_ended()
+    assert arrivals.moment_of(held(2, again=True), 70) == 70
+    # What was never acknowledged stays, as far as there is room.
+    for number in (3, 4, 5):
+        arrivals.moment_of(held(number), 80)
+    assert arrivals.moment_of(held(2, again=True), 90) == 90
+    assert arrivals.moment_of(held(5, again=True), 90) == 80
+
+
+@on_sqlite
+def test_what_was_stored_but_not_acknowledged_when_the_connection_broke_is_stored_once(
+    make_world: MakeWorld, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mqtt_listener, "RECONNECT_MAX_S", 0.2)
+    world = make_world(**place.settings())
+    wait_for(lambda: listens(world))
+    site = Site(world)
+    listener = world.app.listener
+    assert listener is not None
+    take, taken = listener.take, []
+
+    async def cut(published: Published) -> None:
+        """It is committed, and before anybody can say so the connection is gone."""
+        await take(published)
+        taken.append(published)
+        if len(taken) == 1:
+            assert listener.session is not None
+            listener.session.drop()
+
+    monkeypatch.setattr(listener, "take", cut)
+    with place.publisher() as devices:
+        devices.says(site.token, "pump-7", "event", {"type": "without a moment"})
+        wait_for(lambda: len(taken) == 2)
+    assert taken[0].arrived == taken[1].arrived
+    assert site.number("event") == 1
+
+
+def test_nothing_published_is_lost_or_doubled_when_the_service_is_killed(
+    sqlite_template: Path, tmp_path: Path, nats: Nats
+) -> None:
+    place = Place(nats, "3.1.1")
+    data = copied_folder(sqlite_template, tmp_path / "data")
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in place.settings().items()]
+    services = [Service(data, *flags).started()]
+    try:
+        service = services[0]
+        device, token = pump_of(service)
+        with place.publisher() as devices:
+            for number in range(150):
+                devices.says(token, "pump", "event", {"type": str(number), "timestamp": NOON})
+                if number in (50, 100):
+                    service.kill()
+                    services.append(service := Service(data, *flags).started())
+
+        def types() -> list[str]:
+            asked = {"deviceId": device, "limit": "1000"}
+            page = ok(service.http.get("/device/event", params=asked, headers=service.bearer))
+            return [event["type"] for event in page["items"]]
+
+        wait_for(lambda: len(types()) >= 150)
+        assert sorted(types()) == sorted(map(str, range(150)))
+        assert service.stop() == 0
+        assert token not in service.err
+    finally:
+        for each in services:
+            each.clean_up()
+
+
+def pump_of(service: Service) -> tuple[str, str]:
+    """A device that publishes as `pump`, and the token of its group."""
+    group = ok(service.post_group("fleet"))
+    body = {"groupId": group["id"], "name": "pump", "type": "generic"}
+    body |= {"originalId": "pump", "network": "mqtt"}
+    made = ok(service.http.post("/device", json=body, headers=service.bearer))
+    return made["deviceId"], group["token"]
+
+
+# --- one process among others ---
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+@on_nats
+def test_of_several_processes_one_listens_and_another_takes_its_place(
+    settings: Settings, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mqtt_listener, "LEASE_EVERY_S", 0.2)
+    chosen = replace(settings, **place.settings())
+    first = World(chosen, TurnableClock())
+    wait_for(lambda: listens(first))
+    second = World(chosen, TurnableClock())
+    try:
+        site = Site(second)
+        wait_for(lambda: state(second) == "standing by: another process listens")
+        with place.publisher() as devices:
+            devices.says(site.token, "pump-7", "event", {"type": "to the first"})
+            wait_for(lambda: site.number("event") == 1)
+            assert (outcomes(first), outcomes(second)) == ({"stored": 1}, {})
+            first.stop()
+            devices.says(site.token, "pump-7", "event", {"type": "to the second"})
+            wait_for(lambda: site.number("event") == 2)
+        assert listens(second)
+        # Had it been stopped for a while, another one would have its place by now.
+
+        def take_away(tx: Tx) -> bool:
+            leases.give_up(tx, mqtt_listener.LEASE, second.app.listener._holder)
+            return leases.take(tx, mqtt_listener.LEASE, "another", 60_000_000)
+
+        assert second.write(take_away)
+        wait_for(lambda: "standing by" in state(second))
+    finally:
+        second.stop()
+
+
+def test_a_lease_is_held_by_one_until_it_ends_or_is_given_up(world: World) -> None:
+    def take(holder: str) -> bool:
+        return world.write(lambda tx: leases.take(tx, "something", holder, 15_000_000))
+
+    assert take("ada")
+    assert not take("bob")
+    assert take("ada")
+    assert world.write(lambda tx: leases.take(tx, "something else", "bob", 1))
+    world.clock.let_pass(seconds=14)
+    assert not take("bob")
+    world.clock.let_pass(seconds=2)
+    assert take("bob")
+    assert not take("ada")
+    world.write(lambda tx: leases.give_up(tx, "something", "ada"))  # who has it no more
+    assert not take("ada")
+    world.write(lambda tx: leases.give_up(tx, "something", "bob"))
+    assert take("ada")
+
+
+# --- the address ---
+
+
+@pytest.mark.parametrize(
+    "url, address, username, password",
+    [
+        ("mqtt://broker", "mqtt://broker:1883", None, None),
+        ("mqtts://broker", "mqtts://broker:8883", None, None),
+        ("mqtt://ada@10.0.0.1:1884/", "mqtt://10.0.0.1:1884", "ada", None),
+        ("mqtts://ada:p%40s%3As@[::1]:99", "mqtts://[::1]:99", "ada", "p@s:s"),
+    ],
+)
+def test_the_address_of_a_broker_has_a_login_in_it(
+    url: str, address: str, username: str | None, password: str | None
+) -> None:
+    broker = broker_at(url, "5", "us", "a/b", STANDING)
+    assert str(broker.address) == address
+    assert (broker.login.username, broker.login.password) == (username, password)
+    assert broker.topics == "a/b/+/+/+"
+
+
+@on_sqlite
+def test_a_database_is_the_same_client_at_all_times(world: World) -> None:
+    before = client_id_of(world.database)
+    world.restart()
+    assert client_id_of(world.database) == before
+    assert before.startswith("longwire") and before.isalnum() and len(before) <= 23

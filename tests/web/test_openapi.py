@@ -1,0 +1,485 @@
+"""The OpenAPI document as it is served: valid, complete, and in the words of the interface."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from longwire.app import OPERATIONS
+from longwire.identity.bootstrap import PERMISSIONS
+from longwire.inbound.callbacks import GROUP_TOKEN
+from longwire.settings import Settings
+from longwire.web import openapi
+from longwire.web.docs_page import ASSETS, CONTENT_SECURITY_POLICY
+from longwire.web.routing import ANY_TOKEN, NO_TOKEN, OWN, Call, Route
+from longwire.web.validation import Body, Id, InputLimits, Tags
+from tests.world import KINDS, TurnableClock, World, copied_folder, ok
+
+Json = dict[str, Any]
+NULL = {"type": "null"}
+
+# What the interface says of the operations on groups, people, devices, records, connectors and
+# notifications:
+# method, path, query parameters, members of the body, answer. An exclamation mark: required.
+# Where it leaves the answer open, this is what we settled on.
+INTERFACE = """
+GET    /user/groups      | limit nextToken userId groupId      |                            | GroupConnection
+GET    /group            | groupId!                            |                            | [Group]
+POST   /group            | parentId                            | name description tags      | Group
+PUT    /group            |                                     | groupId! ownerId name roleId description parent tags | Group
+PUT    /group/invite     |                                     | email! groupId! roleId!    | GroupUserRelation
+PUT    /group/user       |                                     | userId! groupId! roleId!   | GroupUserRelation
+DELETE /group/user       | groupId! userId                     |                            | GroupUserRelation
+GET    /group/roles      | limit nextToken                     |                            | RoleConnection
+GET    /group/users      | groupId! limit nextToken            |                            | UserConnection
+GET    /user             | userId!                             |                            | User PublicUser
+PUT    /user             |                                     | gender name firstName lastName | User
+POST   /user             |                                     | email! lastName! firstname | User
+PUT    /user/vendorToken |                                     | token! deviceName          | VendorToken
+DELETE /user/vendorToken | token!                              |                            | GenericReturnBoolean
+GET    /user/me          |                                     |                            | User
+GET    /permission       | limit nextToken                     |                            | PermissionConnection
+POST   /permission       |                                     | permissionId! name! description! | Permission
+PUT    /permission       |                                     | permissionId! name! description! | Permission
+DELETE /permission       | permissionId!                       |                            | Permission
+POST   /role             |                                     | name! description! permissions! | Role
+PUT    /role             |                                     | roleId! groupId! name description permissions | Role
+DELETE /role             | groupId! roleId! userId!            |                            | Role
+POST   /appClient        |                                     | groupId! name!             | GroupAppClient
+PUT    /appClient        |                                     | name! newName! groupId!    | UpdateGroupAppClient
+DELETE /appClient        | name! appClientId!                  |                            | GenericReturnBoolean
+GET    /group/devices    | groupId! limit nextToken            |                            | DeviceConnection
+GET    /group/metrics    | groupId! beginDate! endDate! timeSpan |                          | GroupMetrics
+POST   /devices          |                                     | originalDevicesIds! groupId! type! network! tags | Devices
+POST   /devices/delete   |                                     | deviceIds! groupId!        | Devices
+PUT    /devices/transfer |                                     | deviceIds! groupId! toGroupId! | Devices
+POST   /device/vendor    |                                     | input! vendor!             | Device
+GET    /device           | deviceId! groupId                   |                            | Device
+POST   /device           |                                     | groupId! name! type! originalId! network! tags | Device
+PUT    /device           |                                     | deviceId! groupId! name configuration tags | Device
+DELETE /device           | deviceId! groupId!                  |                            | Device
+PUT    /device/transfer  |                                     | deviceId! groupId! toGroupId! | Device
+GET    /device/types     | limit nextToken                     |                            | DeviceTypeConnection
+GET    /device/type      | type!                               |                            | DeviceType
+PUT    /device/type      |                                     | deviceId! groupId! type!   | Device
+GET    /device/data      | deviceId! limit nextToken beginDate endDate ascending |          | DeviceDataConnection
+POST   /device/data      |                                     | deviceId! timestamp! data! configuration! __raw! deviceType! mode reason deviceName groupId | DeviceData
+PUT    /device/data      | deviceId! timestamp!                |                            | GenericReturnBoolean
+DELETE /device/data      |                                     | deviceId!                  | GenericReturn
+GET    /device/event     | deviceId! limit nextToken beginDate endDate ascending |          | DeviceEventConnection
+POST   /device/event     |                                     | deviceId! timestamp! type! deviceType groupId message data severity | DeviceEvent
+DELETE /device/event     | deviceId! timestamp!                |                            | GenericReturnBoolean
+GET    /device/geoloc    | deviceId! limit nextToken beginDate endDate ascending |          | DeviceGeolocConnection
+POST   /device/geoloc    |                                     | timestamp! deviceId! status source radius lat lng location data __raw groupId | DeviceGeoloc
+DELETE /device/geoloc    | deviceId! timestamp!                |                            | GenericReturnBoolean
+GET    /device/telemetry | deviceId! limit nextToken beginDate endDate ascending |          | DeviceTelemetryConnection
+POST   /device/telemetry |                                     | deviceId! timestamp! deviceType! duplicates data score nbBs rc | DeviceTelemetry
+DELETE /device/telemetry | deviceId! timestamp!                |                            | GenericReturnBoolean
+GET    /connector        | connectorId! groupId!               |                            | Connector
+DELETE /connector        | groupId! connectorId!               |                            | Connector
+POST   /connector        |                                     | groupId! params! type! id name description deviceTypes deviceIds messageFilter format dataFailurePolicy retryPolicy | Connector
+PUT    /connector        |                                     | connectorId! groupId! params name description type deviceTypes deviceIds messageFilter dataFailurePolicy retryPolicy format enabled tags | Connector
+POST   /connector/resendData |                                 | connectorId! groupId!      | Connector
+GET    /connector/connectorEvent | connectorId! groupId! beginDate! endDate! ascending |       | ConnectorEventConnection
+GET    /connector/connectorTypes | limit nextToken             |                            | ConnectorTypeConnection
+GET    /connector/connectorType | type!                        |                            | ConnectorType
+GET    /connector/connectors | groupId! limit nextToken        |                            | ConnectorConnection
+GET    /notification     | notificationId! groupId             |                            | Notification
+POST   /notification     |                                     | groupId! params! type! name! description deviceId reason schedule deviceTypes tags | Notification
+PUT    /notification     |                                     | notificationId! groupId! params name description type deviceId reason schedule enabled deviceTypes tags | Notification
+DELETE /notification     | name! notificationId!               |                            | Notification
+GET    /notification/notificationType | type!                  |                            | NotificationType
+GET    /notification/notificationTypes | limit nextToken       |                            | NotificationTypeConnection
+GET    /notification/notifications | groupId limit nextToken   |                            | NotificationConnection
+"""  # noqa: E501
+
+ANSWERS = """
+Group                id! userId! name description token administratorRole defaultRole createdAt \
+updatedAt createdBy updatedBy parent role:Role ownerId numberOfDevices numberOfNotifications \
+numberOfConnectors
+GroupConnection      items!:[Group] nextToken
+GroupUserRelation    id! userId! role:Role token description name
+Role                 id! name! description! permissions! removable
+RoleConnection       items!:[Role] nextToken
+Permission           id! name! description!
+PermissionConnection items!:[Permission] nextToken
+User                 id email name seenAt firstName lastName createdAt updatedAt gender \
+devices:VendorToken
+PublicUser           id email name seenAt firstName lastName createdAt updatedAt role:Role
+UserConnection       items!:[PublicUser] nextToken
+VendorToken          token type createdAt createdBy deviceName enabled
+GroupAppClient       groupId! appClientId! secret! description expiration
+UpdateGroupAppClient appClientId! secret! name! expiration
+GenericReturn        message
+GenericReturnBoolean message value
+Device               deviceId! groupId! name! type! network! originalId! battery seenAt \
+createdAt! updatedAt! createdBy! updatedBy! information configuration tags
+DeviceConnection     items!:[Device] nextToken
+Devices              message! items!:[Device]
+DeviceType           name displayName defaultConfiguration battery firmwareVersion
+DeviceTypeConnection items!:[DeviceType] nextToken
+DeviceData           deviceId! timestamp! data! configuration __raw deviceType mode reason \
+deviceName groupId
+DeviceDataConnection items!:[DeviceData] nextToken
+DeviceEvent          deviceId! timestamp! type! deviceType groupId message data severity
+DeviceEventConnection items!:[DeviceEvent] nextToken
+DeviceGeoloc         timestamp! deviceId! status source radius lat lng groupId location data __raw
+DeviceGeolocConnection items!:[DeviceGeoloc] nextToken
+DeviceTelemetry      deviceId! timestamp! deviceType duplicates data score nbBS rc groupId
+DeviceTelemetryConnection items!:[DeviceTelemetry] nextToken
+BatchReturn          message! stored! duplicates!
+Connector            groupId! id! name description params! type! createdAt! updatedAt! \
+updatedBy! createdBy! error:ConnectorError deviceTypes enabled messageFilter format \
+dataFailurePolicy:DataFailurePolicy retryPolicy:RetryPolicy tags
+ConnectorError       at message
+RetryPolicy          retryDelay maxRetry
+DataFailurePolicy    storingDuration hasData startTime resending
+ConnectorConnection  test!:[Connector] nextToken
+ConnectorType        expectedParameters! type! formatAvailable name
+ConnectorTypeConnection items!:[ConnectorType] nextToken
+ConnectorEvent       connectorId! timestamp status
+ConnectorEventStats  totalStillProcessing totalSucceed totalFailed
+ConnectorEventConnection items!:[ConnectorEvent] stats!:ConnectorEventStats
+Notification         groupId! id! name description params! type! createdAt! updatedAt! \
+updatedBy! createdBy! deviceId deviceTypes reason schedule enabled tags
+NotificationConnection items!:[Notification] nextToken
+NotificationType     expectedParameters! type! name
+NotificationTypeConnection items!:[NotificationType] nextToken
+GroupMetric          groupId timestamp totalConnectorMessageError totalConnectorMessageProcessed \
+totalConnectorMessageProcessing totalConnectorMessageStarted totalConnectorRetryMessageError \
+totalConnectorRetryMessageProcessed totalConnectorRetryMessageStarted totalDeviceData \
+totalDeviceEvent totalDeviceGeoloc totalDeviceTelemetry totalDeviceMessage \
+totalDeviceVendorDownlink totalDeviceVendorUplink totalVendorDataAdvancedMessage \
+totalVendorDataMessage
+GroupMetrics         groupId beginDate endDate totalConnectorMessageError \
+totalConnectorMessageProcessed totalConnectorMessageProcessing totalConnectorMessageStarted \
+totalConnectorRetryMessageError totalConnectorRetryMessageProcessed \
+totalConnectorRetryMessageStarted totalDeviceData totalDeviceEvent totalDeviceGeoloc \
+totalDeviceTelemetry totalDeviceMessage totalDeviceVendorDownlink totalDeviceVendorUplink \
+totalVendorDataAdvancedMessage totalVendorDataMessage items:[GroupMetric] activeDevices \
+numberActiveDevices activeConnectors numberActiveConnectors
+"""
+
+# Objects inside of a body.
+INSIDE = """
+DeviceAtVendor input!:DeviceInput vendor!:VendorInput
+DeviceInput    groupId! name! type! originalId! network! tags
+VendorInput    id! deviceTypeId! deviceName! pac! activable automaticRenewal lat lng
+ConnectorInput groupId! params! type! id name description deviceTypes deviceIds messageFilter \
+format dataFailurePolicy:DataFailurePolicyInput retryPolicy:RetryPolicyInput
+RetryPolicyInput retryDelay! maxRetry!
+NotificationInput groupId! params! type! name! description deviceId reason schedule deviceTypes tags
+Schedule       Day! From:Time To:Time
+Time           Hours! Minutes! Secondes
+DataFailurePolicyInput storingDuration
+"""
+
+# Ours beyond the interface: an answer may say more, and a body may take more.
+ADDED = {
+    "Group": {"tags"},
+    "GroupAppClient": {"name"},
+    "POST /appClient": {"description", "expiration"},
+    "POST /device/telemetry": {"groupId", "nbBS"},
+    "GET /group/metrics": {"subgroups"},
+    "Connector": {"deviceIds"},
+    "ConnectorEvent": {"id", "deviceId", "kind", "attempts", "message"},
+    "ConnectorEventConnection": {"nextToken"},
+    "GET /connector/connectorEvent": {"limit", "nextToken"},
+    "DeviceData": {"decodedNames"},
+    "POST /connector": {"enabled", "tags"},
+    "ConnectorInput": {"enabled", "tags"},
+    "Notification": {"lastFiredAt", "lastSentAt", "error"},
+    "POST /notification": {"enabled"},
+    "NotificationInput": {"enabled"},
+}
+
+# What networks call.
+NETWORKS = {
+    "POST /network/vendor/data",
+    "POST /network/vendor/dataAdvanced",
+    "POST /network/vendor/status",
+    "POST /network/vendor/acknowledge",
+    "POST /network/vendor/error",
+    "POST /network/chirpstack",
+    "POST /network/ttn",
+}
+
+
+@pytest.fixture(scope="module")
+def document(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Json:
+    folder = copied_folder(sqlite_template, tmp_path_factory.mktemp("openapi") / "data")
+    world = World(Settings(data=folder), TurnableClock())
+    try:
+        response = world.nobody.get("/openapi.json")
+        assert response.headers["content-type"] == "application/json"
+        return dict(ok(response))
+    finally:
+        world.stop()
+
+
+def operations(document: Json) -> Iterator[tuple[str, Json]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield f"{method.upper()} {path}", operation
+
+
+def resolved(document: Json, schema: Json) -> Json:
+    if "$ref" not in schema:
+        return schema
+    return dict(document["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
+
+
+def body_of(document: Json, operation: Json) -> Json:
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+    return resolved(document, content["schema"]) if content else {}
+
+
+def marked(names: Any, required: Any) -> set[str]:
+    return {name + "!" * (name in required) for name in names}
+
+
+# --- valid, and complete ---
+
+
+def test_the_document_is_valid_openapi(document: Json) -> None:
+    assert [str(each) for each in OpenAPIV31SpecValidator(document).iter_errors()] == []
+
+
+def test_every_operation_that_is_served_is_described_and_no_other(document: Json) -> None:
+    served = {f"{route.method} {route.path}" for route in OPERATIONS}
+    beside = {"POST /oauth2/token", "GET /health/live", "GET /health/ready", "GET /metrics"}
+    assert {name for name, _ in operations(document)} == served | beside | NETWORKS
+
+
+def test_every_operation_says_what_it_does_who_may_and_what_comes_back(document: Json) -> None:
+    tags = {tag["name"] for tag in document["tags"]}
+    for name, operation in operations(document):
+        assert operation["summary"], name
+        assert operation["x-permission"], name
+        assert operation["x-object-rule"], name
+        assert set(operation["tags"]) <= tags, name
+        assert "200" in operation["responses"], name
+        for status, response in operation["responses"].items():
+            assert response["description"], f"{name} {status}"
+            assert response["content"], f"{name} {status}"
+    ids = [operation["operationId"] for _, operation in operations(document)]
+    assert len(ids) == len(set(ids))
+
+
+def test_every_permission_named_by_a_route_exists(document: Json) -> None:
+    catalogue = {permission.id for permission in PERMISSIONS}
+    for name, operation in operations(document):
+        if name not in NETWORKS:
+            assert operation["x-permission"] in catalogue | {ANY_TOKEN, OWN, NO_TOKEN}, name
+            needs_token = operation["x-permission"] != NO_TOKEN
+            assert ("security" not in operation) == needs_token, name
+    assert document["security"] == [{"bearer": []}, {"bare": []}]
+
+
+def test_networks_need_the_token_of_a_group_and_no_other(document: Json) -> None:
+    described = dict(operations(document))
+    schemes = document["components"]["securitySchemes"]
+    for name in NETWORKS:
+        assert described[name]["x-permission"] == GROUP_TOKEN, name
+        assert described[name]["security"] == [{"groupToken": []}, {"groupTokenInQuery": []}], name
+        assert {"400", "401", "404", "413", "503"} <= set(described[name]["responses"]), name
+    assert schemes["groupToken"]["scheme"] == "bearer"
+    assert (schemes["groupTokenInQuery"]["in"], schemes["groupTokenInQuery"]["name"]) == (
+        "query",
+        "token",
+    )
+    (event,) = described["POST /network/chirpstack"]["parameters"]
+    assert (event["name"], event["in"], event["required"]) == ("event", "query", True)
+    assert {"up", "join", "status", "location", "log"} < set(event["schema"]["enum"])
+
+
+def test_refusals_are_described_where_they_can_happen(document: Json) -> None:
+    described = {name: set(operation["responses"]) for name, operation in operations(document)}
+    for route in OPERATIONS:
+        statuses = described[f"{route.method} {route.path}"]
+        assert {"400", "401", "429", "503"} <= statuses, route
+        assert ({"413", "415"} <= statuses) == (route.body is not None), route
+        assert ("409" in statuses) == bool(route.conflicts), route
+        if route.missing_is_bad:
+            assert "404" not in statuses, route
+    problem = document["components"]["schemas"]["Problem"]
+    assert set(problem["required"]) == {
+        *("type", "title", "status", "detail", "message", "code", "errors", "requestId"),
+    }
+
+
+# --- examples ---
+
+
+def examples(document: Json) -> Iterator[tuple[str, Json, Any]]:
+    """Every example with the schema it stands beside, wherever it is."""
+
+    def within(place: str, part: Any) -> Iterator[tuple[str, Json, Any]]:
+        if isinstance(part, dict):
+            if "schema" in part and "example" in part:
+                yield place, part["schema"], part["example"]
+            if isinstance(part.get("examples"), list):
+                yield from ((place, part, each) for each in part["examples"])
+            for key, value in part.items():
+                yield from within(f"{place}/{key}", value)
+        elif isinstance(part, list):
+            for index, value in enumerate(part):
+                yield from within(f"{place}/{index}", value)
+
+    yield from within("", document["paths"])
+    yield from within("", document["components"])
+
+
+def test_every_body_and_every_required_parameter_has_an_example(document: Json) -> None:
+    for name, operation in operations(document):
+        for parameter in operation.get("parameters", ()):
+            assert "example" in parameter or not parameter["required"], f"{name} {parameter}"
+        content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+        if content is not None:
+            assert "example" in content, name
+            assert content["example"].keys() == body_of(document, operation)["properties"].keys()
+
+
+def test_every_example_fits_its_schema(document: Json) -> None:
+    found = list(examples(document))
+    assert len(found) > 40
+    for place, schema, example in found:
+        whole = {**schema, "components": document["components"]}
+        faults = [error.message for error in Draft202012Validator(whole).iter_errors(example)]
+        assert faults == [], place
+
+
+# --- in the interface's words ---
+
+
+def promised() -> dict[str, tuple[set[str], set[str], str]]:
+    table = {}
+    for line in INTERFACE.strip().splitlines():
+        operation, query, body, answer = (part.strip() for part in line.split("|"))
+        name = " ".join(operation.split())
+        table[name] = (set(query.split()), set(body.split()), answer)
+    return table
+
+
+def answer_name(operation: Json) -> str:
+    schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+    options = [each["$ref"].rpartition("/")[2] for each in schema.get("anyOf", ()) or ()]
+    if schema.get("type") == "array":
+        return f"[{schema['items']['$ref'].rpartition('/')[2]}]"
+    return " ".join(options) or schema["$ref"].rpartition("/")[2]
+
+
+def test_every_operation_takes_and_answers_what_the_interface_says(document: Json) -> None:
+    described = dict(operations(document))
+    for name, (query, body, answer) in promised().items():
+        operation = described[name]
+        added = ADDED.get(name, set())
+        parameters = [each for each in operation.get("parameters", ()) if each["name"] not in added]
+        required = {each["name"] for each in parameters if each["required"]}
+        assert marked([each["name"] for each in parameters], required) == query, name
+        assert {each["in"] for each in parameters} <= {"query"}, name
+        schema = body_of(document, operation)
+        names = schema.get("properties", {}).keys() - added
+        assert marked(names, schema.get("required", ())) == body, name
+        assert answer_name(operation) == answer, name
+
+
+def test_every_operation_beyond_the_interface_is_marked_as_ours() -> None:
+    ours = {f"{route.method} {route.path}" for route in OPERATIONS if route.is_addition}
+    batches = {f"POST /device/{kind}/batch" for kind in KINDS}
+    assert batches <= ours
+    every = {f"{route.method} {route.path}" for route in OPERATIONS}
+    assert every - ours == promised().keys()
+
+
+def test_every_object_has_the_fields_of_the_interface(document: Json) -> None:
+    schemas = document["components"]["schemas"]
+    for line in (*ANSWERS.strip().splitlines(), *INSIDE.strip().splitlines()):
+        name, *fields = line.split()
+        properties = dict(schemas[name]["properties"])
+        for added in ADDED.get(name, ()):
+            properties.pop(added)
+        wanted = {each.partition(":")[0] for each in fields}
+        assert marked(properties, schemas[name].get("required", ())) == wanted, name
+        for each in fields:
+            field, _, kind = each.replace("!", "").partition(":")
+            if kind:
+                assert kind_of(properties[field]) == kind, f"{name}.{field}"
+
+
+def kind_of(schema: Json) -> str:
+    schema = next((each for each in schema.get("anyOf", ()) if each != NULL), schema)
+    if schema.get("type") == "array":
+        return f"[{kind_of(schema['items'])}]"
+    return str(schema["$ref"].rpartition("/")[2])
+
+
+# --- limits, and what is served beside ---
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_limits_in_the_document_are_those_of_the_settings(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(
+        page_items_max=77, tags_max=3, tag_characters_max=9, bulk_ids_max=5, batch_records_max=6
+    )
+    served = ok(world.nobody.get("/openapi.json"))
+    parameters = served["paths"]["/permission"]["get"]["parameters"]
+    limit = next(each["schema"] for each in parameters if each["name"] == "limit")
+    assert (limit["minimum"], limit["maximum"]) == (1, 77)
+    schemas = served["components"]["schemas"]
+    tags = schemas["GroupInput"]["properties"]["tags"]["anyOf"][0]
+    assert tags["maxItems"] == 3
+    assert tags["items"]["maxLength"] == 9
+    for name, field, most in (
+        ("DevicesInput", "originalDevicesIds", 5),
+        ("BulkDelete", "deviceIds", 5),
+        ("BulkTransfer", "deviceIds", 5),
+        ("DeviceDataBatch", "items", 6),
+        ("DeviceTelemetryBatch", "items", 6),
+    ):
+        listed = schemas[name]["properties"][field]
+        assert (listed["minItems"], listed["maxItems"]) == (1, most), name
+
+
+class Inner(Body):
+    """An object inside a body."""
+
+    tags: Tags
+
+
+class Outer(Body):
+    """A body with objects inside."""
+
+    input: Inner
+    others: list[Inner] | None = None
+
+
+def change_nothing(call: Call, body: Outer) -> Annotated[list[Id], "nothing"]:
+    """Change nothing."""
+    return []
+
+
+def test_limits_hold_for_objects_inside_a_body() -> None:
+    route = Route(
+        method="PUT", path="/x", handler=change_nothing, needs=OWN, rule="none", tag="Groups"
+    )
+    made = openapi.document([route], InputLimits(tags_max=3, tag_characters_max=9), "1")
+    tags = made["components"]["schemas"]["Inner"]["properties"]["tags"]
+    assert (tags["maxItems"], tags["items"]["maxLength"]) == (3, 9)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_the_page_and_its_files_are_served_under_their_policy(world: World) -> None:
+    for path, asset in ASSETS.items():
+        response = world.nobody.get(path)
+        assert response.status_code == 200, path
+        assert response.content == asset.content, path
+        assert response.headers["content-type"] == asset.media_type, path
+        assert response.headers["content-security-policy"] == CONTENT_SECURITY_POLICY, path
+        assert response.headers["x-content-type-options"] == "nosniff", path
+    assert "/docs" in ASSETS

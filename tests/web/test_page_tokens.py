@@ -1,0 +1,380 @@
+"""Lists page by page: nothing is skipped or repeated, and a nextToken opens only its own list."""
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+
+from longwire.app import OPERATIONS
+from longwire.fleet import device_types
+from longwire.ids import delivery_key
+from longwire.model import SYSTEM, DeviceType
+from tests.process import wait_for
+from tests.world import KINDS, Person, World, ok, refused, walk
+
+NOWHERE = "http://127.0.0.1:9/"  # nobody listens there
+
+
+@dataclass
+class PagedList:
+    """A list of the service: how to ask for it, how to make one more of it and one less."""
+
+    path: str
+    params: dict[str, str]
+    add: Callable[[str], str]  # makes an item of this name; its id
+    remove: Callable[[str], Any]
+    key: str = "id"
+    items: str = "items"  # what the list is called
+
+    def ids(self, page: dict[str, Any]) -> list[str]:
+        return [item[self.key] for item in page[self.items]]
+
+    def everything(self, person: Person) -> list[str]:
+        """The ids of the whole list, page by page."""
+        params: dict[str, Any] = {**self.params, "limit": 3}
+        ids: list[str] = []
+        while True:
+            page = ok(person.get(self.path, **params))
+            ids += self.ids(page)
+            if "nextToken" not in page:
+                return ids
+            params["nextToken"] = page["nextToken"]
+
+
+def paged_lists(world: World, ada: Person) -> list[PagedList]:
+    """Every paged list there is, as the operator sees it."""
+    operator, home = world.operator, world.operator.group("home")
+
+    def member(name: str) -> str:
+        body = {"email": f"{name}@example.com", "groupId": home, "roleId": "viewer"}
+        return str(ok(operator.put("/group/invite", body))["userId"])
+
+    def permission(name: str) -> str:
+        body = {"permissionId": f"{name}.paging", "name": name, "description": ""}
+        return str(ok(operator.post("/permission", body))["id"])
+
+    def role(name: str) -> str:
+        return operator.role("group.read", name=name)
+
+    def group(name: str) -> str:
+        made = operator.group(name)
+        operator.invite(ada, made, "administrator")
+        return made
+
+    return [
+        PagedList(
+            "/group/users",
+            {"groupId": home},
+            member,
+            lambda id_: ok(operator.delete("/group/user", groupId=home, userId=id_)),
+        ),
+        PagedList(
+            "/permission",
+            {},
+            permission,
+            lambda id_: ok(operator.delete("/permission", permissionId=id_)),
+        ),
+        PagedList(
+            "/group/roles",
+            {},
+            role,
+            lambda id_: ok(operator.delete("/role", groupId=home, roleId=id_, userId=operator.id)),
+        ),
+        # One leaves a group; groups themselves are never deleted.
+        PagedList(
+            "/user/groups", {}, group, lambda id_: ok(operator.delete("/group/user", groupId=id_))
+        ),
+        PagedList(
+            "/group/devices",
+            {"groupId": home},
+            lambda name: operator.device(home, name=name),
+            lambda id_: ok(operator.delete("/device", deviceId=id_, groupId=home)),
+            key="deviceId",
+        ),
+        PagedList(
+            "/device/types",
+            {},
+            lambda name: world.write(
+                lambda tx: device_types.put(tx, SYSTEM, DeviceType(name, name, "{}")).name
+            ),
+            lambda name: world.write(lambda tx: device_types.remove(tx, SYSTEM, name)),
+            key="name",
+        ),
+        *(records_of(operator, home, kind) for kind in KINDS),
+        PagedList(
+            "/connector/connectors",
+            {"groupId": home},
+            lambda name: operator.connector(home, NOWHERE, name=name),
+            lambda id_: ok(operator.delete("/connector", connectorId=id_, groupId=home)),
+            items="test",
+        ),
+        PagedList(
+            "/notification/notifications",
+            {},
+            lambda name: operator.notification(home, NOWHERE, name=name),
+            lambda id_: ok(operator.delete("/notification", notificationId=id_, name=home)),
+        ),
+        events_of(world, operator, operator.group("forwarding", parent=home)),
+        downlinks_of(world, operator, home),
+    ]
+
+
+def records_of(person: Person, group: str, kind: str) -> PagedList:
+    """The records of a device in a group of their own, each at an instant named after it."""
+    device = person.device(person.group("records", parent=group))
+
+    def remove(at: str) -> None:
+        method = "PUT" if kind == "data" else "DELETE"
+        params = {"deviceId": device, "timestamp": at}
+        ok(person.request(method, f"/device/{kind}", params=params))
+
+    return PagedList(
+        f"/device/{kind}",
+        {"deviceId": device},
+        # a before b before c, whenever they come
+        lambda name: str(
+            person.reports(device, kind, timestamp=int(name, 16), data=name)["timestamp"]
+        ),
+        remove,
+        key="timestamp",
+    )
+
+
+def downlinks_of(world: World, person: Person, group: str) -> PagedList:
+    """What waits for a device of the vendor's network."""
+    device = person.device(group, network="vendor", originalId="A7")
+
+    def add(name: str) -> str:
+        message = {"deviceId": device, "payload": f"{int(name, 16):016x}"}
+        return str(ok(person.post("/device/downlink", message))["id"])
+
+    def remove(id_: str) -> None:
+        forget = "delete from downlink where id = :id returning id"
+        world.write(lambda tx: tx.hot(forget, {"id": id_}))
+
+    return PagedList("/device/downlinks", {"deviceId": device}, add, remove)
+
+
+def events_of(world: World, person: Person, group: str) -> PagedList:
+    """What became of messages to somebody who is not there: each fails at once, and for good."""
+    device = person.device(group)
+    policy = {"retryDelay": 1, "maxRetry": 0}
+    connector = person.connector(group, NOWHERE, retryPolicy=policy)
+    begin, end = str(world.clock.now() // 1_000), str(world.clock.now() // 1_000 + 600_000)
+    params = {"connectorId": connector, "groupId": group, "beginDate": begin, "endDate": end}
+    known: set[str] = set()
+
+    def failed() -> set[str]:
+        events = ok(person.get("/connector/connectorEvent", **params))["items"]
+        return {event["id"] for event in events if event["status"] == "failed"} - known
+
+    def add(name: str) -> str:
+        person.reports(device, data=name)
+        wait_for(lambda: len(failed()) == 1)
+        made = failed().pop()
+        known.add(made)
+        return made
+
+    def remove(id_: str) -> None:
+        key = delivery_key(id_)
+        assert key is not None
+        world.write(
+            lambda tx: tx.hot(
+                "delete from delivery where connector_number = :connector and seq = :seq"
+                " returning seq",
+                {"connector": key[0], "seq": key[1]},
+            )
+        )
+
+    return PagedList("/connector/connectorEvent", params, add, remove)
+
+
+# Nothing is ever added to these.
+FIXED = [
+    PagedList(path, {}, str, str, key="type")
+    for path in ("/connector/connectorTypes", "/notification/notificationTypes")
+]
+
+
+def test_these_are_all_the_paged_lists_there_are(world: World) -> None:
+    # Decoding again goes on after a nextToken as well, but it does something: it is no list.
+    paged = {
+        route.path
+        for route in OPERATIONS
+        if "nextToken" in route.places and route.path != "/device/redecode"
+    }
+    lists = [*paged_lists(world, world.person("ada")), *FIXED]
+    assert {each.path for each in lists} == paged
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_list_that_never_changes_is_the_same_in_pages_of_any_size(world: World) -> None:
+    for each in FIXED:
+        whole = each.ids(ok(world.operator.get(each.path, **each.params)))
+        assert len(whole) == len(set(whole)) > 3
+        assert each.everything(world.operator) == whole
+
+
+def test_pages_neither_skip_nor_repeat_while_others_write(world: World) -> None:
+    operator, ada = world.operator, world.person("ada")
+    for each in paged_lists(world, ada):
+        stays, goes = [], []
+        for number in range(4):
+            goes.append(each.add(f"b{number}"))
+            stays.append(each.add(f"c{number}"))
+        there = set(each.everything(operator))
+        seen: list[str] = []
+        gone: list[str] = []
+        params: dict[str, Any] = {**each.params, "limit": 1}
+        turn = 0
+        while True:
+            page = ok(operator.get(each.path, **params))
+            assert len(each.ids(page)) <= params["limit"], each.path
+            seen += each.ids(page)
+            if "nextToken" not in page:
+                break
+            # Between two pages one comes, before or after what was seen, one goes that was seen
+            # if there is such a one, and the caller wants another number.
+            if turn < 6:
+                each.add(f"a{turn}")
+            if left := [id_ for id_ in goes if id_ not in gone]:
+                gone.append(next((id_ for id_ in left if id_ in seen), left[-1]))
+                each.remove(gone[-1])
+            params.update(nextToken=page["nextToken"], limit=1 + turn % 3)
+            turn += 1
+        assert gone and set(gone) & set(seen), each.path
+        assert len(seen) == len(set(seen)), f"{each.path} repeats"
+        assert there - set(goes) <= set(seen), f"{each.path} skips"
+        assert set(stays) <= there
+
+
+def test_the_row_a_page_ended_with_may_go(world: World) -> None:
+    operator = world.operator
+    for each in paged_lists(world, world.person("ada")):
+        made = {each.add(f"d{number}") for number in range(5)}
+        everything = each.ids(ok(operator.get(each.path, **each.params)))
+        last = next(index for index, id_ in enumerate(everything) if id_ in made)
+        page = ok(operator.get(each.path, **each.params, limit=last + 1))
+        assert each.ids(page) == everything[: last + 1]
+        each.remove(everything[last])
+        rest = ok(operator.get(each.path, **each.params, nextToken=page["nextToken"]))
+        assert each.ids(rest) == everything[last + 1 :], each.path
+
+
+def test_the_last_page_has_no_token_even_when_it_is_full(world: World) -> None:
+    ada = world.person("ada")
+    made = [ada.group(f"g{number}") for number in range(4)]
+    assert [each["id"] for each in walk(partial(ada.get, "/user/groups"), limit=2)] == made
+    first = ok(ada.get("/user/groups", limit=2))
+    second = ok(ada.get("/user/groups", limit=2, nextToken=first["nextToken"]))
+    assert [each["id"] for each in second["items"]] == made[2:]
+    assert "nextToken" not in second
+    assert "nextToken" not in ok(ada.get("/user/groups", limit=4))
+    bob = world.person("bob")
+    assert ok(bob.get("/user/groups")) == {"items": []}
+
+
+def test_a_token_opens_only_the_list_it_came_from(world: World) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    first, second = ada.group("first"), ada.group("second")
+    for name in ("one", "two"):
+        ada.role("group.read", name=name)
+    for group in (first, second):
+        ada.invite(bob, group, "administrator")
+    client = ada.app_client(first)
+    mine = ok(ada.get("/group/users", groupId=first, limit=1))["nextToken"]
+    assert len(ok(ada.get("/group/users", groupId=first, nextToken=mine))["items"]) == 1
+    for why, caller, path, params in (
+        ("another caller's", bob, "/group/users", {"groupId": first}),
+        ("an app client's", client, "/group/users", {"groupId": first}),
+        ("the operator's", world.operator, "/group/users", {"groupId": first}),
+        ("another group's", ada, "/group/users", {"groupId": second}),
+        ("another list's", ada, "/user/groups", {}),
+        ("another list's with the same parameter", ada, "/user/groups", {"groupId": first}),
+        ("the devices'", ada, "/group/devices", {"groupId": first}),
+        ("the device types'", ada, "/device/types", {}),
+        ("the roles'", ada, "/group/roles", {}),
+        ("the permissions'", ada, "/permission", {}),
+        ("the connectors'", ada, "/connector/connectors", {"groupId": first}),
+        ("the connector types'", ada, "/connector/connectorTypes", {}),
+        ("the notifications'", ada, "/notification/notifications", {"groupId": first}),
+        ("all notifications'", ada, "/notification/notifications", {}),
+        ("the notification types'", ada, "/notification/notificationTypes", {}),
+    ):
+        response = caller.get(path, **params, nextToken=mine)
+        assert response.status_code == 400, why
+        assert refused(response, 400, "nextToken")["errors"][0]["in"] == "query", why
+    narrowed = ok(ada.get("/user/groups", limit=1))["nextToken"]
+    for params in ({"userId": ada.id}, {"groupId": first}, {"userId": bob.id}):
+        refused(ada.get("/user/groups", **params, nextToken=narrowed), 400, "nextToken")
+    assert ok(ada.get("/user/groups", nextToken=narrowed, ignored="x"))["items"]
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_token_that_was_touched_is_refused(world: World) -> None:
+    token = ok(world.operator.get("/permission", limit=1))["nextToken"]
+    spoiled = {
+        "",
+        " ",
+        "null",
+        "0",
+        token[:-1],
+        token[1:],
+        token[: len(token) // 2],
+        token + "A",
+        token + "=",
+        token + "\n",
+        token * 2,
+        token.swapcase(),
+        f" {token}",
+        f"{token[:5]}!{token[5:]}",
+        "ä" + token,
+        "%00",
+        "x" * 4_000,
+        base64.urlsafe_b64encode(b"[1]").decode(),
+        '["connector.read"]',
+    }
+    for index in range(len(token)):
+        other = "B" if token[index] == "A" else "A"
+        spoiled.add(token[:index] + other + token[index + 1 :])
+    for each in spoiled:
+        response = world.operator.get("/permission", nextToken=each)
+        assert response.status_code == 400, f"{each!r} is taken for {token!r}"
+        refused(response, 400, "nextToken")
+    assert ok(world.operator.get("/permission", nextToken=token))["items"]
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_token_says_nothing_about_the_list(world: World) -> None:
+    tokens = [ok(world.operator.get("/permission", limit=1))["nextToken"] for _ in range(2)]
+    assert tokens[0] != tokens[1], "each is sealed anew"
+    for token in tokens:
+        raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
+        assert b"appClient" not in raw
+        assert b"/permission" not in raw
+
+
+def test_a_token_outlives_a_restart(world: World) -> None:
+    page = ok(world.operator.get("/permission", limit=20))
+    world.restart()
+    rest = ok(world.operator.get("/permission", nextToken=page["nextToken"]))
+    ids = [each["id"] for each in page["items"] + rest["items"]]
+    assert len(ids) == len(set(ids)) == 26
+    assert "nextToken" not in rest
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_the_limit_has_bounds_and_a_default(make_world: Callable[..., World]) -> None:
+    world = make_world(page_items_default=3, page_items_max=7)
+    assert len(ok(world.operator.get("/permission"))["items"]) == 3
+    for limit in (1, 7):
+        assert len(ok(world.operator.get("/permission", limit=limit))["items"]) == limit
+    for limit in ("0", "-1", "8", "1001", "x", "", "1.5", "1e1", "0x1", "٣", "null", "9" * 5_000):
+        response = world.operator.get("/permission", limit=limit)
+        assert response.status_code == 400, f"limit={limit[:9]}"
+        refused(response, 400, "limit")
+    wrong_twice = world.operator.get("/permission", limit="0", nextToken="x")
+    refused(wrong_twice, 400, "limit")

@@ -1,0 +1,615 @@
+"""A real server with short limits, and clients that behave badly over raw sockets."""
+
+import asyncio
+import contextlib
+import datetime
+import ipaddress
+import json
+import re
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import httpx
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from longwire.web.server import WireLimits, build_server
+
+HEAD_S, REQUEST_S, WRITE_S, KEEP_ALIVE_S = 0.25, 0.35, 0.2, 0.25
+LIMITS = WireLimits(
+    head_timeout_s=HEAD_S,
+    request_timeout_s=REQUEST_S,
+    write_timeout_s=WRITE_S,
+    keep_alive_s=KEEP_ALIVE_S,
+)
+# How late a deadline may strike on a busy machine.
+SLACK_S = 1.5
+BIG_BYTES = 50 * 1024 * 1024
+GET = b"GET /echo HTTP/1.1\r\nhost: longwire\r\n\r\n"
+
+
+@dataclass
+class App:
+    """Does one thing per path, and remembers what it was told."""
+
+    seen: list[str] = field(default_factory=list)
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] == "lifespan":
+            return await self.lifespan(receive, send)
+        self.seen.append(scope["path"])
+        await getattr(self, scope["path"].strip("/"))(scope, receive, send)
+        self.seen.append(scope["path"] + " done")
+
+    async def lifespan(self, receive, send):
+        while (await receive())["type"] == "lifespan.startup":
+            await send({"type": "lifespan.startup.complete"})
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def echo(self, scope, receive, send):
+        body = await self.body(receive)
+        if body is not None:
+            await answer(send, scope["method"].encode() + b":" + body)
+
+    async def slow(self, scope, receive, send):
+        await self.body(receive)
+        await asyncio.sleep(REQUEST_S + 0.1)
+        await answer(send, b"worth the wait")
+
+    async def ponder(self, scope, receive, send):
+        await asyncio.sleep(REQUEST_S + 0.1)
+        await self.echo(scope, receive, send)
+
+    async def trailers(self, scope, receive, send):
+        await self.echo(scope, receive, send)
+        self.headers = list(scope["headers"])
+
+    async def early(self, scope, receive, send):
+        await answer(send, b"enough")
+
+    async def stream(self, scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for part in (b"one ", b"two ", b"three"):
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+            await asyncio.sleep(0.02)
+        await send({"type": "http.response.body", "body": b""})
+
+    async def big(self, scope, receive, send):
+        await answer(send, bytes(BIG_BYTES))
+
+    async def wait(self, scope, receive, send):
+        await self.body(receive)
+        self.seen.append((await receive())["type"])
+
+    async def body(self, receive) -> bytes | None:
+        body = b""
+        while True:
+            event = await receive()
+            if event["type"] == "http.disconnect":
+                self.seen.append("http.disconnect")
+                return None
+            body += event["body"]
+            if not event["more_body"]:
+                return body
+
+    def was_told(self, word: str, within_s: float = SLACK_S) -> bool:
+        deadline = time.monotonic() + within_s
+        while word not in self.seen and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return word in self.seen
+
+
+async def answer(send, body: bytes) -> None:
+    length = (b"content-length", str(len(body)).encode())
+    await send({"type": "http.response.start", "status": 200, "headers": [length]})
+    await send({"type": "http.response.body", "body": body})
+
+
+@dataclass
+class Service:
+    app: App
+    port: int
+    tls: ssl.SSLContext | None = None
+
+    @contextlib.contextmanager
+    def client(self, sends: bytes = b"") -> Iterator[socket.socket]:
+        with contextlib.ExitStack() as stack:
+            sock = stack.enter_context(socket.create_connection(("127.0.0.1", self.port)))
+            if self.tls:
+                sock = stack.enter_context(self.tls.wrap_socket(sock, server_hostname="127.0.0.1"))
+            sock.settimeout(5)
+            sock.sendall(sends)
+            yield sock
+
+
+@contextlib.contextmanager
+def serving(limits: WireLimits = LIMITS, cert=None) -> Iterator[Service]:
+    app = App()
+    server = build_server(
+        app, host="127.0.0.1", port=0, limits=limits, refusal=problem, tls_cert=cert, graceful_s=1
+    )
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started and thread.is_alive():
+        time.sleep(0.005)
+    try:
+        tls = ssl.create_default_context(cafile=cert) if cert else None
+        yield Service(app, server.servers[0].sockets[0].getsockname()[1], tls)
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def problem(status: int, code: str, detail: str, request_id: str) -> bytes:
+    told = {"status": status, "code": code, "detail": detail, "requestId": request_id}
+    return json.dumps(told).encode()
+
+
+def read_to_end(sock: socket.socket) -> bytes:
+    """Read until the server closes; a reset is an error, as it can cost a client its response."""
+    received = bytearray()
+    while part := sock.recv(1 << 20):
+        received += part
+    return bytes(received)
+
+
+def read_until(sock: socket.socket, mark: bytes) -> bytes:
+    received = b""
+    while mark not in received:
+        part = sock.recv(65536)
+        assert part, f"closed after {received!r}"
+        received += part
+    return received
+
+
+def dribble(sock: socket.socket, data: bytes) -> bytes:
+    """Send a byte at a time, well within any timeout that starts anew with each; then read."""
+    sock.settimeout(0.02)
+    received = b""
+    for i in range(len(data)):
+        with contextlib.suppress(ConnectionError):
+            sock.sendall(data[i : i + 1])
+        try:
+            part = sock.recv(65536)
+        except TimeoutError:
+            continue
+        except ConnectionError:
+            return received
+        if not part:
+            return received
+        received += part
+    raise AssertionError("the server let us send everything")
+
+
+def responses_in(received: bytes) -> list[bytes]:
+    return re.split(rb"(?=HTTP/1\.1 \d{3} )", received)[1:]
+
+
+def refusal_in(received: bytes) -> tuple[int, str]:
+    head, _, body = received.partition(b"\r\n\r\n")
+    lines = head.decode().lower().split("\r\n")
+    assert "content-type: application/problem+json" in lines
+    assert f"content-length: {len(body)}" in lines
+    assert "connection: close" in lines
+    told = json.loads(body)
+    assert f"x-request-id: {told['requestId']}" in lines
+    assert len(told["requestId"]) == 16, "one that was made for it"
+    assert lines[0].split()[1] == str(told["status"])
+    return told["status"], told["code"]
+
+
+@contextlib.contextmanager
+def takes(seconds: float) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    assert seconds - 0.02 <= time.monotonic() - began < seconds + SLACK_S
+
+
+@pytest.fixture(scope="module")
+def shared_service() -> Iterator[Service]:
+    with serving() as service:
+        yield service
+
+
+@pytest.fixture
+def service(shared_service: Service) -> Service:
+    shared_service.app.seen.clear()
+    return shared_service
+
+
+# Slow clients.
+
+
+def test_a_connection_that_says_nothing_is_closed(service):
+    with service.client() as sock, takes(HEAD_S):
+        assert refusal_in(read_to_end(sock)) == (408, "request_timeout")
+
+
+def test_headers_sent_a_byte_at_a_time_do_not_extend_the_deadline(service):
+    with service.client() as sock, takes(HEAD_S):
+        received = dribble(sock, b"GET /echo HTTP/1.1\r\nx: " + b"y" * 500)
+    assert refusal_in(received) == (408, "request_timeout")
+    assert service.app.seen == []
+
+
+def test_empty_lines_do_not_extend_the_deadline(service):
+    with service.client() as sock, takes(HEAD_S):
+        assert refusal_in(dribble(sock, b"\r\n" * 250)) == (408, "request_timeout")
+
+
+def test_a_body_sent_a_byte_at_a_time_is_a_disconnect_for_the_application(service):
+    head = b"POST /echo HTTP/1.1\r\ncontent-length: 500\r\n\r\n"
+    with service.client(head) as sock, takes(REQUEST_S):
+        received = dribble(sock, b"x" * 500)
+    assert refusal_in(received) == (408, "request_timeout")
+    assert service.app.was_told("http.disconnect")
+
+
+def test_chunks_without_end_are_cut_as_well(service):
+    head = b"POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n"
+    with service.client(head) as sock, takes(REQUEST_S):
+        received = dribble(sock, b"1\r\nx\r\n" * 100)
+    assert refusal_in(received) == (408, "request_timeout")
+
+
+def test_a_second_request_has_its_own_deadline_from_its_first_byte(service):
+    with service.client(GET) as sock:
+        read_until(sock, b"GET:")
+        time.sleep(KEEP_ALIVE_S / 2)
+        with takes(HEAD_S):
+            received = dribble(sock, b"GET /echo HTTP/1.1\r\nx: " + b"y" * 500)
+    assert refusal_in(received) == (408, "request_timeout")
+
+
+def test_an_idle_connection_is_closed_without_a_word(service):
+    with service.client(GET) as sock:
+        read_until(sock, b"GET:")
+        with takes(KEEP_ALIVE_S):
+            assert read_to_end(sock) == b""
+
+
+def test_empty_lines_do_not_keep_an_idle_connection_open(service):
+    with service.client(GET) as sock:
+        read_until(sock, b"GET:")
+        with takes(KEEP_ALIVE_S):
+            assert dribble(sock, b"\r\n" * 250) == b""
+
+
+def test_a_connection_in_use_outlives_every_limit(service):
+    with service.client() as sock:
+        for _ in range(4):
+            sock.sendall(GET)
+            read_until(sock, b"GET:")
+            time.sleep(KEEP_ALIVE_S / 2)
+
+
+def test_a_slow_application_is_not_cut(service):
+    # The second one ends its body with a line too many, as some clients do.
+    stray = b"POST /slow HTTP/1.1\r\ncontent-length: 1\r\n\r\nx\r\n"
+    with service.client(b"GET /slow HTTP/1.1\r\n\r\n") as one, service.client(stray) as other:
+        read_until(one, b"worth the wait")
+        read_until(other, b"worth the wait")
+
+
+def test_half_a_request_does_not_cut_the_response_before_it(service):
+    with service.client(b"GET /slow HTTP/1.1\r\n\r\nGET /echo HT") as sock:
+        read_until(sock, b"worth the wait")
+        assert refusal_in(read_to_end(sock)) == (408, "request_timeout")
+
+
+def test_a_response_that_nobody_reads_is_given_up(service):
+    with service.client(b"GET /big HTTP/1.1\r\n\r\n") as sock:
+        assert service.app.was_told("/big done")
+        time.sleep(WRITE_S * 2)
+        received = 0
+        with contextlib.suppress(ConnectionResetError):
+            while part := sock.recv(1 << 20):
+                received += len(part)
+        assert 0 < received < BIG_BYTES
+
+
+def test_a_reader_that_is_slow_but_reads_gets_it_all(service):
+    with service.client(b"GET /big HTTP/1.1\r\n\r\n") as sock:
+        received = 0
+        began = time.monotonic()
+        while received < BIG_BYTES:
+            part = sock.recv(1 << 20)
+            assert part, f"closed after {received} bytes"
+            received += len(part)
+            # Takes about twice the limit.
+            time.sleep(max(0, began + 2 * WRITE_S * received / BIG_BYTES - time.monotonic()))
+
+
+def test_an_answer_before_the_end_of_the_body_stays_the_only_one(service):
+    head = b"POST /early HTTP/1.1\r\ncontent-length: 500\r\n\r\n"
+    with service.client(head) as sock, takes(REQUEST_S):
+        received = dribble(sock, b"x" * 500)
+    assert received.endswith(b"enough")
+    assert len(responses_in(received)) == 1
+
+
+def test_slow_clients_do_not_harm_a_healthy_one(service):
+    with contextlib.ExitStack() as stack:
+        slow = [
+            stack.enter_context(service.client(b"GET /echo HTTP/1.1\r\nx: y")) for _ in range(200)
+        ]
+        with httpx.Client(base_url=f"http://127.0.0.1:{service.port}") as healthy:
+            for _ in range(20):
+                assert healthy.post("/echo", content=b"hi").text == "POST:hi"
+        for sock in slow:
+            assert refusal_in(read_to_end(sock)) == (408, "request_timeout")
+
+
+# Malformed and greedy clients.
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"hello\r\n\r\n",
+        b"GET /echo HTTP/9.9\r\n\r\n",
+        b"GET /echo HTTP/1.1\r\nno colon\r\n\r\n",
+        b"CONNECT elsewhere:443 HTTP/1.1\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"POST /echo HTTP/1.1\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\ncontent-length: 4\r\n\r\n0\r\n\r\n",
+        b"POST /echo HTTP/1.1\r\ntransfer-encoding: xchunked\r\n\r\n0\r\n\r\n",
+        b"POST /echo HTTP/1.1\r\ncontent-length: 4\r\ncontent-length: 5\r\n\r\nabcde",
+        b"POST /echo HTTP/1.1\r\ncontent-length: -1\r\n\r\n",
+        b"POST /echo HTTP/1.1\r\ncontent-length: four\r\n\r\nabcd",
+        b"POST /echo HTTP/1.1\r\ncontent-length: 99999999999999999999\r\n\r\n",
+    ],
+)
+def test_a_malformed_request_is_refused_and_not_seen_above(service, request_bytes):
+    with service.client(request_bytes) as sock:
+        assert refusal_in(read_to_end(sock)) == (400, "malformed_request")
+    assert service.app.seen == []
+
+
+def test_a_broken_body_is_a_disconnect_for_the_application(service):
+    with service.client(b"POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n") as sock:
+        assert service.app.was_told("/echo")
+        sock.sendall(b"not a number\r\n")
+        assert refusal_in(read_to_end(sock)) == (400, "malformed_request")
+        # At once, while the connection lingers.
+        assert service.app.was_told("http.disconnect", within_s=0.5)
+
+
+@pytest.mark.parametrize("ending", [b"\r\n\r\n", b""])
+def test_headers_over_the_limit_are_refused(service, ending):
+    fields = b"".join(b"x-%d: %s\r\n" % (i, b"y" * 100) for i in range(2000))
+    with service.client() as sock:
+        with contextlib.suppress(ConnectionError):
+            sock.sendall(b"GET /echo HTTP/1.1\r\n" + fields + ending)
+        assert refusal_in(read_to_end(sock)) == (431, "head_too_large")
+    assert service.app.seen == []
+
+
+def test_the_limit_on_headers_is_exact_enough_and_spares_the_body(service):
+    padding = b"y" * (LIMITS.head_bytes_max - 100)
+    head = b"POST /echo HTTP/1.1\r\nx: " + padding + b"\r\ncontent-length: 100000\r\n\r\n"
+    with service.client(head + b"z" * 100_000) as sock:
+        assert read_until(sock, b"z" * 100_000).startswith(b"HTTP/1.1 200")
+
+
+def test_trailers_over_the_limit_are_refused(service):
+    head = b"POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
+    with service.client(head) as sock:
+        assert service.app.was_told("/echo")
+        with contextlib.suppress(ConnectionError):
+            sock.sendall(b"x: " + b"y" * 500_000)
+        assert refusal_in(read_to_end(sock)) == (431, "head_too_large")
+
+
+def test_trailers_do_not_pass_for_headers(service):
+    body = b"1\r\nx\r\n0\r\nauthorization: forged\r\n\r\n"
+    head = b"POST /trailers HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n"
+    with service.client(head + body) as sock:
+        read_until(sock, b"POST:x")
+    assert service.app.was_told("/trailers done")
+    assert service.app.headers == [(b"transfer-encoding", b"chunked")]
+
+
+def test_connections_over_the_limit_are_refused_until_one_is_free():
+    limits = replace(LIMITS, connections_max=2, keep_alive_s=5)
+    with serving(limits) as service, service.client(GET) as first, service.client(GET) as second:
+        read_until(first, b"GET:")
+        read_until(second, b"GET:")
+        with service.client(GET) as third:
+            assert refusal_in(read_to_end(third)) == (503, "too_many_connections")
+            first.close()
+            # The refused one is still there, and is not counted.
+            assert_soon_served(service)
+
+
+def test_connections_from_one_address_have_a_limit_of_their_own():
+    limits = replace(LIMITS, connections_per_address_max=1, keep_alive_s=5)
+    with serving(limits) as service, service.client(GET) as first:
+        read_until(first, b"GET:")
+        with service.client(GET) as second:
+            assert refusal_in(read_to_end(second)) == (503, "too_many_connections")
+        first.close()
+        assert_soon_served(service)
+
+
+def assert_soon_served(service: Service) -> None:
+    """The server learns of a closed connection a moment later than we do."""
+    deadline = time.monotonic() + 0.5
+    while time.monotonic() < deadline:
+        with service.client(b"GET /echo HTTP/1.1\r\nconnection: close\r\n\r\n") as sock:
+            if read_to_end(sock).startswith(b"HTTP/1.1 200"):
+                return
+    raise AssertionError("still refused")
+
+
+# Clients that use what HTTP/1.1 allows.
+
+
+def test_pipelined_requests_are_answered_in_order(service):
+    posts = [b"POST /echo HTTP/1.1\r\ncontent-length: 1\r\n\r\n%d" % i for i in range(5)]
+    with service.client(b"GET /stream HTTP/1.1\r\n\r\n" + b"".join(posts)) as sock:
+        received = read_until(sock, b"POST:4")
+    places = [received.index(b"three"), *(received.index(b"POST:%d" % i) for i in range(5))]
+    assert places == sorted(places)
+
+
+def test_a_malformed_request_waits_for_the_responses_before_it(service):
+    with service.client(b"GET /stream HTTP/1.1\r\n\r\n" + GET + b"nonsense\r\n\r\n") as sock:
+        received = read_to_end(sock)
+    stream, echo, refusal = responses_in(received)
+    assert stream.endswith(b"three\r\n0\r\n\r\n")
+    assert echo.endswith(b"GET:")
+    assert refusal_in(refusal) == (400, "malformed_request")
+
+
+def test_a_request_refused_for_its_encoding_does_not_take_the_one_before_along(service):
+    bad = b"POST /early HTTP/1.1\r\ntransfer-encoding: xchunked\r\n\r\n"
+    with service.client(GET + bad) as sock:
+        echo, refusal = responses_in(read_to_end(sock))
+    assert echo.endswith(b"GET:")
+    assert refusal_in(refusal) == (400, "malformed_request")
+    assert "/early" not in service.app.seen
+
+
+def test_requests_sent_far_ahead_are_refused_after_the_ones_we_took(service):
+    with service.client(b"GET /stream HTTP/1.1\r\n\r\n" + GET * 1000) as sock:
+        *answers, refusal = responses_in(read_to_end(sock))
+    assert len(answers) == 1 + LIMITS.pipelined_max
+    assert refusal_in(refusal) == (503, "pipeline_full")
+
+
+def test_a_client_that_leaves_is_a_disconnect_for_the_request_that_runs(service):
+    with service.client(b"GET /wait HTTP/1.1\r\n\r\n" + GET):
+        assert service.app.was_told("/wait")
+    assert service.app.was_told("http.disconnect")
+
+
+def test_connection_close_is_honoured(service):
+    with service.client(b"GET /echo HTTP/1.1\r\nconnection: close\r\n\r\n") as sock, takes(0):
+        received = read_to_end(sock)
+    assert received.startswith(b"HTTP/1.1 200")
+    assert b"connection: close" in received
+
+
+def test_a_client_may_ask_before_it_sends_its_body(service):
+    head = b"POST /echo HTTP/1.1\r\ncontent-length: 2\r\nexpect: 100-continue\r\n\r\n"
+    with service.client(head) as sock:
+        assert read_until(sock, b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        sock.sendall(b"hi")
+        read_until(sock, b"POST:hi")
+
+
+def test_a_client_that_waits_for_our_go_ahead_is_not_late(service):
+    head = b"POST /ponder HTTP/1.1\r\ncontent-length: 2\r\nexpect: 100-continue\r\n\r\n"
+    with service.client(head) as sock:
+        assert read_until(sock, b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        sock.sendall(b"hi")
+        read_until(sock, b"POST:hi")
+
+
+def test_a_body_that_we_are_slow_to_read_is_not_late(service):
+    # More than uvicorn buffers, so that it stops reading until the application does.
+    body = b"x" * 2_000_000
+    with httpx.Client(base_url=f"http://127.0.0.1:{service.port}") as client:
+        assert client.post("/ponder", content=body).content == b"POST:" + body
+
+
+@pytest.mark.parametrize("protocol", [b"h2c", b"websocket"])
+def test_an_upgrade_we_do_not_offer_is_an_ordinary_request(service, protocol):
+    smuggled = b"GET /early HTTP/1.1\r\nhost: somewhere\r\n\r\n"
+    fields = b"connection: upgrade\r\nupgrade: %s\r\ncontent-length: %d" % (protocol, len(smuggled))
+    head = b"POST /echo HTTP/1.1\r\n%s\r\n\r\n" % fields
+    with service.client(head) as sock:
+        assert service.app.was_told("/echo")
+        sock.sendall(smuggled)
+        read_until(sock, b"POST:" + smuggled)
+        sock.sendall(head + smuggled + GET)
+        assert b"POST:" + smuggled in read_until(sock, b"GET:")
+    assert "/early" not in service.app.seen
+
+
+# TLS.
+
+
+@pytest.fixture(scope="module")
+def tls_service(tmp_path_factory) -> Iterator[Service]:
+    cert = tmp_path_factory.mktemp("tls") / "cert.pem"
+    cert.write_bytes(self_signed())
+    with serving(cert=cert) as service:
+        yield service
+
+
+def self_signed() -> bytes:
+    """A certificate for this machine and its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "longwire")])
+    here = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    now = datetime.datetime.now(datetime.UTC)
+    cert = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(minutes=1))
+        .not_valid_after(now + datetime.timedelta(hours=1))
+        .add_extension(here, critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return cert.public_bytes(serialization.Encoding.PEM) + key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+
+
+def test_requests_are_answered_over_tls(tls_service):
+    with httpx.Client(
+        base_url=f"https://127.0.0.1:{tls_service.port}", verify=tls_service.tls
+    ) as client:
+        for _ in range(2):
+            assert client.post("/echo", content=b"hi").text == "POST:hi"
+
+
+def test_a_slow_client_is_refused_over_tls(tls_service):
+    with tls_service.client() as sock, takes(HEAD_S):
+        assert refusal_in(read_to_end(sock)) == (408, "request_timeout")
+
+
+def test_headers_over_the_limit_are_refused_over_tls(tls_service):
+    with tls_service.client(b"GET /echo HTTP/1.1\r\nx: " + b"y" * 100_000) as sock:
+        assert refusal_in(read_to_end(sock)) == (431, "head_too_large")
+
+
+def test_a_handshake_that_never_comes_is_given_up(tls_service):
+    with replace(tls_service, tls=None).client() as sock, takes(HEAD_S):
+        assert read_to_end(sock) == b""
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_versions_of_tls_before_1_2_are_not_spoken(tls_service):
+    version_1_2, version_1_1 = (
+        replace(tls_service, tls=tls_client(version))
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_1)
+    )
+    with version_1_2.client(GET) as sock:
+        read_until(sock, b"GET:")
+    with pytest.raises(ssl.SSLError), version_1_1.client():
+        pass
+
+
+def tls_client(version: ssl.TLSVersion) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.minimum_version = context.maximum_version = version
+    context.set_ciphers("DEFAULT@SECLEVEL=0")  # Or OpenSSL itself would not offer 1.1.
+    return context

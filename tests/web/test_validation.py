@@ -1,0 +1,456 @@
+"""Bytes from outside: what is taken, and that everything wrong is named, once, where it stands."""
+
+import json
+import math
+import time
+from typing import Annotated, Any
+from urllib.parse import quote_plus
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import Meta
+
+from longwire.errors import BadInput, TooLarge
+from longwire.web.validation import (
+    FAULTS_MAX,
+    Body,
+    GroupId,
+    InputLimits,
+    Int64,
+    Name,
+    Paged,
+    Tags,
+    check_size,
+    decode_body,
+    decode_query,
+)
+
+LIMITS = InputLimits()
+
+
+class Place(Body):
+    """An object inside the body."""
+
+    group_id: GroupId
+    tags: Tags | None = None
+
+
+class Wish(Body):
+    """A body with one field of every kind."""
+
+    name: Name
+    count: Int64 | None = None
+    share: float | None = None
+    is_on: bool | None = None
+    tags: Tags | None = None
+    input: Place | None = None
+    places: Annotated[list[Place], Meta(max_length=3)] | None = None
+    words: str | Annotated[list[Name], Meta(max_length=4)] | None = None
+
+
+class Search(Paged, kw_only=True):
+    """A query with one parameter of every kind."""
+
+    group_id: GroupId
+    is_on: bool | None = None
+    word: str | None = None
+
+
+def wish(raw: bytes | str, limits: InputLimits = LIMITS) -> Wish:
+    return decode_body(raw.encode() if isinstance(raw, str) else raw, Wish, limits)
+
+
+def faults(decode: Any, *args: Any) -> dict[str, str]:
+    """Every named field with its message; each field only once."""
+    with pytest.raises(BadInput) as caught:
+        decode(*args)
+    named = {fault.field: fault.message for fault in caught.value.faults}
+    assert len(named) == len(caught.value.faults)
+    return named
+
+
+def sentence(decode: Any, *args: Any) -> str:
+    """What is said about a body that is wrong as a whole."""
+    with pytest.raises(BadInput) as caught:
+        decode(*args)
+    assert not caught.value.faults
+    return caught.value.message
+
+
+# --- bodies ---
+
+
+def test_a_right_body_becomes_the_value_it_says() -> None:
+    taken = wish(
+        '{"name": "Kai \\ud83d\\ude00", "count": -9223372036854775808, "share": 1, "isOn": false,'
+        ' "tags": ["nörd"], "input": {"groupId": "7"}, "places": [{"groupId": "8"}],'
+        ' "words": ["a"], "unknown": {"tags": [[]]}, "count ": "ignored"}'
+    )
+    assert taken == Wish(
+        name="Kai 😀",
+        count=-(2**63),
+        share=1.0,
+        is_on=False,
+        tags=["nörd"],
+        input=Place(group_id="7"),
+        places=[Place(group_id="8")],
+        words=["a"],
+    )
+
+
+def test_all_wrong_fields_are_named_at_once_where_they_stand() -> None:
+    body = {
+        "count": "7",
+        "share": [],
+        "isOn": 1,
+        "tags": ["a", 1, "", "x" * 65],
+        "input": {"groupId": 7, "tags": ["b", None]},
+        "places": [{"groupId": "8"}, {"tags": {}}, "elsewhere"],
+        "words": 3.5,
+    }
+    assert faults(wish, json.dumps(body)) == {
+        "name": "is required",
+        "count": "must be an integer, not a string",
+        "share": "must be a number, not a list",
+        "isOn": "must be true or false, not an integer",
+        "tags[1]": "must be a string, not an integer",
+        "tags[2]": "must not be empty",
+        "tags[3]": "must have at most 64 characters",
+        "input.groupId": "must be a string, not an integer",
+        "input.tags[1]": "must be a string, not null",
+        "places[1].groupId": "is required",
+        "places[1].tags": "must be a list, not an object",
+        "places[2]": "must be an object, not a string",
+        "words": "must be a string or a list, not a number",
+    }
+
+
+@pytest.mark.parametrize(
+    "member, field, message",
+    [
+        ('"name": null', "name", "must be a string, not null"),
+        ('"name": ""', "name", "must not be empty"),
+        (f'"name": "{"x" * 257}"', "name", "must have at most 256 characters"),
+        ('"name": "a\\u0000"', "name", "must not contain NUL"),
+        ('"name": "\\ud83d"', "name", "contains half of a surrogate pair"),
+        ('"name": "\\uDE00\\uD83D"', "name", "contains half of a surrogate pair"),
+        ('"tags": ["a", "\\u0000"]', "tags[1]", "must not contain NUL"),
+        ('"words": ["\\udfff"]', "words[0]", "contains half of a surrogate pair"),
+        ('"input": {"groupId": "\\udabc"}', "input.groupId", "contains half of a surrogate pair"),
+        ('"count": 9223372036854775808', "count", "must be at most 9223372036854775807"),
+        ('"count": -9223372036854775809', "count", "must be at least -9223372036854775808"),
+        (f'"count": {"9" * 5_000}', "count", "is out of range"),
+        (f'"count": -{"9" * 5_000}', "count", "is out of range"),
+        ('"count": 1.5', "count", "must be an integer, not a number"),
+        ('"count": true', "count", "must be an integer, not true or false"),
+        ('"share": 1e999', "share", "is out of range"),
+        (f'"share": -{"9" * 5_000}', "share", "is out of range"),
+        ('"places": [{}, {}, {}, {}]', "places", "must have at most 3 items"),
+        ('"words": ["a", "b", "c", "d", 5]', "words", "must have at most 4 items"),
+    ],
+)
+def test_a_wrong_field_is_named_with_what_is_wrong(member: str, field: str, message: str) -> None:
+    named = faults(wish, f"{{{member}}}")
+    named.pop("name") if field != "name" else None
+    assert named == {field: message}
+
+
+def test_what_is_wrong_in_members_we_do_not_know_does_not_matter() -> None:
+    body = f'{{"name": "a", "x": "\\u0000\\ud83d", "y": 1e999, "z": {"9" * 5_000}}}'
+    assert wish(body) == Wish(name="a")
+
+
+@pytest.mark.parametrize(
+    "raw, said",
+    [
+        (b"", "not valid JSON"),
+        (b" ", "not valid JSON"),
+        (b"{", "not valid JSON"),
+        (b'{"name": "a"} {}', "not valid JSON"),
+        (b"{'name': 'a'}", "not valid JSON"),
+        (b'{"name": "a\x00"}', "not valid JSON"),
+        (b'{"name": "a", "share": NaN}', "NaN is not JSON"),
+        (b'{"name": "a", "share": Infinity}', "Infinity is not JSON"),
+        (b'{"name": "a", "share": -Infinity}', "-Infinity is not JSON"),
+        (b'{"name": "a", "unknown": NaN}', "NaN is not JSON"),
+        (b'\xef\xbb\xbf{"name": "a"}', "not valid JSON"),
+        ('{"name": "a"}'.encode("utf-16-le"), "not valid JSON"),
+        (b'{"name": "\xff"}', "not valid UTF-8 at byte 10"),
+        (b'{"name": "\xed\xa0\x80"}', "not valid UTF-8 at byte 10"),
+        (b'{"name": "\xc0\x80"}', "not valid UTF-8 at byte 10"),
+    ],
+)
+def test_what_is_not_json_in_utf_8_is_refused_as_a_whole(raw: bytes, said: str) -> None:
+    assert said in sentence(wish, raw)
+
+
+@pytest.mark.parametrize("raw", ["[]", '"name"', "null", "7", "true"])
+def test_a_body_that_is_no_object_is_told_what_it_should_be(raw: str) -> None:
+    named = faults(wish, raw)
+    assert named.keys() == {"body"}
+    assert named["body"].startswith("must be an object, not ")
+
+
+def nested(levels: int, closed: bool = True) -> str:
+    """An object that is so many levels deep, itself included."""
+    return '{"name": "a", "x": ' + "[" * (levels - 1) + "]" * (levels - 1) * closed + "}" * closed
+
+
+def test_depth_ends_at_the_limit() -> None:
+    assert wish(nested(32)) == Wish(name="a")
+    for body in (nested(33), nested(100_000), nested(100_000, closed=False)):
+        assert sentence(wish, body) == "The body is nested deeper than 32 levels."
+    shallow = InputLimits(json_depth_max=3)
+    assert wish(nested(3), shallow) == Wish(name="a")
+    assert "deeper than 3 levels" in sentence(wish, nested(4), shallow)
+
+
+def test_brackets_in_texts_and_side_by_side_are_not_depth() -> None:
+    assert wish(json.dumps({"name": '\\"[{' * 50})).name == '\\"[{' * 50
+    assert wish(json.dumps({"name": "a", "x": [[]] * 5_000})) == Wish(name="a")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"[]" * 40
+        + b'"'
+        + b'\\"' * 500_000,  # an unclosed text, which could be begun anew anywhere
+        b"[]" * 500_000,
+        b'{"tags": [' + b"1," * 500_000 + b"1]}",
+        b'{"words": ["' + b'a","' * 250_000 + b'"]}',
+    ],
+)
+def test_the_largest_nonsense_is_refused_without_delay(raw: bytes) -> None:
+    started = time.perf_counter()
+    with pytest.raises(BadInput) as caught:
+        wish(raw)
+    assert time.perf_counter() - started < 3
+    assert len(caught.value.message) < 1_000
+
+
+def test_an_answer_names_only_so_many_faults() -> None:
+    class Many(Body):
+        places: list[Place]
+
+    with pytest.raises(BadInput) as caught:
+        decode_body(json.dumps({"places": [{}] * (FAULTS_MAX + 1)}).encode(), Many, LIMITS)
+    assert len(caught.value.faults) == FAULTS_MAX
+
+
+def test_limits_are_those_of_the_settings() -> None:
+    strict = InputLimits(tags_max=2, tag_characters_max=3)
+    assert wish('{"name": "a", "tags": ["abc", "b"]}', strict).tags == ["abc", "b"]
+    assert faults(
+        wish,
+        '{"tags": ["abcd"], "input": {"groupId": "1", "tags": ["a", "b", "c"]},'
+        ' "places": [{"groupId": "1", "tags": ["a", "abcd"]}]}',
+        strict,
+    ) == {
+        "name": "is required",
+        "tags[0]": "must have at most 3 characters",
+        "input.tags": "must have at most 2 items",
+        "places[0].tags[1]": "must have at most 3 characters",
+    }
+
+
+@pytest.mark.parametrize("size, is_taken", [(99, True), (100, True), (101, False)])
+def test_size_ends_at_the_limit(size: int, is_taken: bool) -> None:
+    if is_taken:
+        check_size(size, 100)
+        return
+    with pytest.raises(TooLarge):
+        check_size(size, 100)
+
+
+# --- queries ---
+
+
+@pytest.mark.parametrize(
+    "raw, taken",
+    [
+        (b"groupId=7", Search(group_id="7")),
+        (b"groupId=7&limit=1000&isOn=true", Search(group_id="7", limit=1000, is_on=True)),
+        (b"groupId=7&isOn=0", Search(group_id="7", is_on=False)),
+        (b"group%49d=%37", Search(group_id="7")),
+        (b"groupId=7&word=a+b%20c%2B%26%3d", Search(group_id="7", word="a b c+&=")),
+        (b"groupId=7&word=%C3%B6%F0%9F%98%80", Search(group_id="7", word="ö😀")),
+        ("groupId=7&word=ö".encode(), Search(group_id="7", word="ö")),
+        (b"groupId=7&word=a=b=c", Search(group_id="7", word="a=b=c")),
+        (b"groupId=7&word=100%25&x=%ff&x=1&x=2", Search(group_id="7", word="100%")),
+        (b"groupId=7&word=50%&%ff=1", Search(group_id="7", word="50%")),
+        (b"&&groupId=7&=&word=", Search(group_id="7", word="")),
+        (b"groupId=7&GROUPID=8", Search(group_id="7")),
+        (b"groupId=null&word=null", Search(group_id="null", word="null")),
+    ],
+)
+def test_a_right_query_becomes_the_values_it_says(raw: bytes, taken: Search) -> None:
+    assert decode_query(raw, Search, LIMITS) == taken
+
+
+@pytest.mark.parametrize(
+    "raw, named",
+    [
+        (b"", {"groupId": "is required"}),
+        (b"groupid=7", {"groupId": "is required"}),
+        (b"groupId=", {"groupId": "must not be empty"}),
+        (b"groupId=7&groupId=7", {"groupId": "is given more than once"}),
+        (b"groupId=7&groupId=7&group%49d=8", {"groupId": "is given more than once"}),
+        (b"groupId=%ff", {"groupId": "is not valid UTF-8"}),
+        (b"groupId=\xff", {"groupId": "is not valid UTF-8"}),
+        (b"groupId=%ED%A0%80", {"groupId": "is not valid UTF-8"}),
+        (b"groupId=%00", {"groupId": "must not contain NUL"}),
+        (b"groupId=7&limit=0", {"limit": "must be at least 1"}),
+        (b"groupId=7&limit=-1", {"limit": "must be at least 1"}),
+        (b"groupId=7&limit=1001", {"limit": "must be at most 1000"}),
+        (b"groupId=7&limit=x", {"limit": "must be an integer, not a string"}),
+        (b"groupId=7&limit=", {"limit": "must be an integer, not a string"}),
+        (b"groupId=7&limit=1.5", {"limit": "must be an integer, not a string"}),
+        (b"groupId=7&limit=%D9%A3", {"limit": "must be an integer, not a string"}),
+        (b"groupId=7&limit=null", {"limit": "must not be null"}),
+        (
+            b"groupId=7&isOn=NULL&limit=0",
+            {"isOn": "must not be null", "limit": "must be at least 1"},
+        ),
+        (b"groupId=7&isOn=yes", {"isOn": "must be true or false, not a string"}),
+        (
+            b"limit=5000&limit=5001&isOn=2&word=%ff",
+            {
+                "groupId": "is required",
+                "limit": "is given more than once",
+                "isOn": "must be true or false, not a string",
+                "word": "is not valid UTF-8",
+            },
+        ),
+        (b"limit=5000", {"groupId": "is required", "limit": "must be at most 1000"}),
+    ],
+)
+def test_a_wrong_query_has_every_parameter_named(raw: bytes, named: dict[str, str]) -> None:
+    assert faults(decode_query, raw, Search, LIMITS) == named
+
+
+def test_a_limit_of_five_thousand_digits_is_a_limit_too_large() -> None:
+    assert faults(decode_query, b"groupId=7&limit=" + b"9" * 5_000, Search, LIMITS).keys() == {
+        "limit"
+    }
+
+
+def test_the_largest_page_is_a_setting() -> None:
+    assert decode_query(b"groupId=7&limit=5", Search, InputLimits(page_items_max=5)).limit == 5
+    assert faults(decode_query, b"groupId=7&limit=6", Search, InputLimits(page_items_max=5)) == {
+        "limit": "must be at most 5"
+    }
+
+
+# --- any input at all ---
+
+patient = settings(deadline=None)  # the machine may be busy with other tests
+
+ENDLESS = "endless"  # a number that Python itself neither reads nor writes
+TEXTS = st.text(st.characters(exclude_categories=[]), max_size=6)
+NUMBERS = (
+    st.integers()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.sampled_from([10**400, 2**63, -(2**63) - 1, ENDLESS])
+)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = ["name", "count", "share", "isOn", "tags", "input", "places", "words", "groupId", "other"]
+TAGS = st.lists(st.sampled_from(["", "a", "x" * 64, "x" * 65, "\x00", "\ud800"]) | ANYTHING)
+LIKELY = (
+    st.fixed_dictionaries(
+        {"name": st.sampled_from(["a", "\ud83d\ude00", "\x00"]) | ANYTHING},
+        optional={
+            "count": st.integers() | ANYTHING,
+            "share": st.floats() | ANYTHING,
+            "isOn": st.booleans() | ANYTHING,
+            "tags": TAGS | st.just(["a"] * 51),
+            "input": st.fixed_dictionaries({"groupId": TEXTS}, optional={"tags": TAGS}) | ANYTHING,
+            "places": st.lists(st.dictionaries(st.sampled_from(NAMES), ANYTHING)),
+            "words": TEXTS | st.lists(TEXTS) | ANYTHING,
+        },
+    )
+    | st.dictionaries(st.sampled_from(NAMES), ANYTHING)
+    | ANYTHING
+)
+
+
+def as_json(value: Any, *, escaped: bool = True) -> bytes:
+    """JSON as a careless client writes it: NaN, half surrogates and endless numbers included."""
+    text = json.dumps(value, ensure_ascii=escaped).replace(f'"{ENDLESS}"', "-1" + "0" * 5_000)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def outcome(raw: bytes) -> Wish | set[tuple[str, str]]:
+    try:
+        return wish(raw)
+    except BadInput as error:
+        return {(fault.field, fault.message) for fault in error.faults}
+
+
+def leaves(value: Any) -> list[Any]:
+    if isinstance(value, msgspec.Struct):
+        return [leaf for each in msgspec.structs.astuple(value) for leaf in leaves(each)]
+    return [leaf for each in value for leaf in leaves(each)] if isinstance(value, list) else [value]
+
+
+@patient
+@given(st.binary(max_size=200))
+def test_any_bytes_are_taken_or_refused(raw: bytes) -> None:
+    outcome(raw)
+
+
+@patient
+@given(LIKELY, st.booleans(), st.data())
+def test_json_with_a_few_wrong_bytes_is_taken_or_refused(
+    value: Any, escaped: bool, data: st.DataObject
+) -> None:
+    raw = as_json(value, escaped=escaped)
+    start = data.draw(st.integers(0, len(raw)))
+    end = data.draw(st.integers(start, min(len(raw), start + 3)))
+    outcome(raw[:start] + data.draw(st.binary(max_size=3)) + raw[end:])
+
+
+@patient
+@given(LIKELY)
+def test_what_is_taken_can_be_stored(value: Any) -> None:
+    taken = outcome(as_json(value))
+    for leaf in leaves(taken) if isinstance(taken, Wish) else ():
+        if isinstance(leaf, str):
+            assert "\x00" not in leaf.encode().decode()
+        elif isinstance(leaf, int):
+            assert -(2**63) <= leaf < 2**63
+        elif isinstance(leaf, float):
+            assert math.isfinite(leaf)
+
+
+@patient
+@given(LIKELY.filter(lambda value: isinstance(value, dict)))
+def test_the_fast_way_and_the_slow_way_agree(value: dict[str, Any]) -> None:
+    """An escaped pair in a member nobody reads changes nothing but the way a body is read."""
+    raw = as_json(value)
+    slowly = raw[:-1] + (b", " if value else b"") + b'"nobody": "\\ud83d\\ude00"}'
+    assert outcome(slowly) == outcome(raw)
+
+
+@patient
+@given(st.binary(max_size=60))
+def test_any_query_is_taken_or_refused(raw: bytes) -> None:
+    for query in (raw, b"groupId=" + raw, b"groupId=7&limit=" + raw, b"groupId=7&word=" + raw):
+        try:
+            decode_query(query, Search, LIMITS)
+        except BadInput as error:
+            assert error.faults
+
+
+@patient
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1))
+def test_a_percent_encoded_text_comes_out_as_it_was(text: str) -> None:
+    query = f"groupId=7&word={quote_plus(text)}".encode()
+    assert decode_query(query, Search, LIMITS).word == text

@@ -96,12 +96,12 @@ def role_name(tx: Tx) -> str:
     """The name of a role, as a rule would ask for it."""
     table = schema.role
     by_id = sa.select(table.c.name).where(table.c.id == "viewer")
-    return tx.recall("test", "viewer", lambda: str(tx.rows(by_id)[0][0]))
+    return tx.cached("test", "viewer", lambda: str(tx.rows(by_id)[0][0]))
 
 
 def rename_role(tx: Tx, name: str) -> None:
-    auth_epoch.change(tx)
-    tx.change(sa.update(schema.role).where(schema.role.c.id == "viewer").values(name=name))
+    auth_epoch.bump_auth_epoch(tx)
+    tx.execute(sa.update(schema.role).where(schema.role.c.id == "viewer").values(name=name))
 
 
 def test_a_change_is_known_at_once_to_whoever_made_it(world: World) -> None:
@@ -122,7 +122,7 @@ def test_a_change_that_is_taken_back_is_remembered_by_nobody(world: World) -> No
         world.write(change_of_mind)
     assert seen_inside == ["Onlooker"], "one's own changes are seen"
     assert world.read(role_name) == "Viewer"
-    assert world.database.tools.memory.known("test", "viewer") == "Viewer"
+    assert world.database.context.memory.known("test", "viewer") == "Viewer"
 
 
 def test_what_was_looked_up_once_is_not_looked_up_again(world: World) -> None:
@@ -130,7 +130,7 @@ def test_what_was_looked_up_once_is_not_looked_up_again(world: World) -> None:
 
     def ask_twice(tx: Tx) -> None:
         for _ in range(2):
-            assert tx.recall("test", "none", lambda: looks.append(1)) is None
+            assert tx.cached("test", "none", lambda: looks.append(1)) is None
 
     world.read(ask_twice)
     world.read(ask_twice)
@@ -138,7 +138,7 @@ def test_what_was_looked_up_once_is_not_looked_up_again(world: World) -> None:
 
 
 def test_what_a_write_looked_up_is_kept_once_it_is_committed_and_not_before(world: World) -> None:
-    memory = world.database.tools.memory
+    memory = world.database.context.memory
     seen = []
 
     def look(tx: Tx) -> None:
@@ -158,7 +158,7 @@ def test_what_a_write_looked_up_is_kept_once_it_is_committed_and_not_before(worl
 
 def test_what_a_write_saw_before_a_change_of_rights_is_not_kept_after_it(world: World) -> None:
     """As when another process moved the epoch while the write was under way."""
-    memory = world.database.tools.memory
+    memory = world.database.context.memory
 
     def overtaken(tx: Tx) -> None:
         assert role_name(tx) == "Viewer"
@@ -227,8 +227,8 @@ def test_a_removed_member_is_refused_at_once_here_and_within_seconds_by_another_
     guest, _ = startup.open_database(here.settings, TurnableClock(), is_guest=True)
 
     def remove(tx: Tx) -> None:
-        auth_epoch.change(tx)
-        tx.change(sa.delete(schema.member).where(schema.member.c.user_id == bob.id))
+        auth_epoch.bump_auth_epoch(tx)
+        tx.execute(sa.delete(schema.member).where(schema.member.c.user_id == bob.id))
 
     guest.upgrade(remove)
     guest.close()
@@ -241,13 +241,13 @@ def test_while_the_epoch_cannot_be_read_nothing_remembered_is_believed(
     monkeypatch.setattr(maintenance, "RIGHTS_WATCH_S", 0.05)
     monkeypatch.setattr(maintenance, "RIGHTS_TRUST_S", 0.1)
     world = make_world()
-    memory = world.database.tools.memory
+    memory = world.database.context.memory
     with capture_logs() as told:
-        world.write(lambda tx: tx.change(sa.text("alter table auth_epoch rename to hidden_epoch")))
+        world.write(lambda tx: tx.execute(sa.text("alter table auth_epoch rename to hidden_epoch")))
         wait_for(lambda: not memory.is_trusted)
         assert world.http.get("/health/ready").status_code == 503
 
-        world.write(lambda tx: tx.change(sa.text("alter table hidden_epoch rename to auth_epoch")))
+        world.write(lambda tx: tx.execute(sa.text("alter table hidden_epoch rename to auth_epoch")))
         wait_for(lambda: memory.is_trusted)
         assert world.http.get("/health/ready").status_code == 200
     assert any(line["event"] == "the epoch of rights cannot be read" for line in told)

@@ -15,7 +15,7 @@ from longwire.settings import Settings
 from longwire.startup import open_database
 from longwire.store import auth_epoch, counters, instance
 from longwire.store.database import Database, Tx
-from longwire.store.workers import Job, Lane, RunJobs
+from longwire.store.workers import Job, RunJobs, WorkerPool
 
 T = TypeVar("T")
 
@@ -77,12 +77,12 @@ async def queued(database: Database, *works: Callable[[Tx], Any]) -> list[asynci
 
 
 def fact(name: str) -> Callable[[Tx], str | None]:
-    return lambda tx: instance.fact(tx, name)
+    return lambda tx: instance.get_fact(tx, name)
 
 
 def state(name: str, value: str = "so") -> Callable[[Tx], str]:
     def work(tx: Tx) -> str:
-        instance.state(tx, name, value)
+        instance.insert_fact(tx, name, value)
         return name
 
     return work
@@ -90,7 +90,7 @@ def state(name: str, value: str = "so") -> Callable[[Tx], str]:
 
 def state_and_raise(name: str, error: Exception) -> Callable[[Tx], None]:
     def work(tx: Tx) -> None:
-        instance.state(tx, name, "written before it failed")
+        instance.insert_fact(tx, name, "written before it failed")
         raise error
 
     return work
@@ -147,19 +147,21 @@ def test_what_was_noted_in_vain_is_noted_again(database: Database) -> None:
     note = (1, 400_000, 7)
 
     def in_vain(tx: Tx) -> None:
-        counters.note_activity(tx, {note})
+        counters.insert_activity(tx, {note})
         raise ValueError("not today")
 
     def noted() -> list[tuple[int, ...]]:
         return run(
-            database.read(lambda tx: [tuple(row) for row in tx.hot("select * from activity", {})])
+            database.read(
+                lambda tx: [tuple(row) for row in tx.fetch_raw("select * from activity", {})]
+            )
         )
 
     with pytest.raises(ValueError, match="not today"):
         run(database.write(in_vain))
     assert noted() == []
     for _ in range(2):
-        run(database.write(lambda tx: counters.note_activity(tx, {note})))
+        run(database.write(lambda tx: counters.insert_activity(tx, {note})))
         assert noted() == [note]
 
 
@@ -173,7 +175,7 @@ def test_a_lane_survives_whatever_its_works_raise(database: Database) -> None:
             with pytest.raises(ZeroDivisionError):
                 await database.write(lambda tx: 1 / 0)
             with pytest.raises(sa.exc.DBAPIError):
-                await database.write(lambda tx: tx.change(sa.text("delete from nowhere")))
+                await database.write(lambda tx: tx.execute(sa.text("delete from nowhere")))
             assert await database.write(state(f"still {number}"))
             assert await database.read(fact(f"still {number}"))
 
@@ -184,7 +186,7 @@ def test_an_error_of_the_driver_carries_no_values(database: Database) -> None:
     """They would end up in the log, and some of them are secrets."""
     insert = sa.text("insert into nowhere values (:value)")
     with pytest.raises(sa.exc.DBAPIError) as raised:
-        run(database.write(lambda tx: tx.change(insert, {"value": "canary-7f3a"})))
+        run(database.write(lambda tx: tx.execute(insert, {"value": "canary-7f3a"})))
     assert "nowhere" in str(raised.value)
     assert "canary-7f3a" not in str(raised.value)
 
@@ -193,7 +195,7 @@ def test_many_writers_at_once_lose_nothing(database: Database) -> None:
     async def story() -> tuple[int, int]:
         before, _ = await database.read(auth_epoch.epoch_and_time)
         await asyncio.gather(
-            *(database.write(auth_epoch.change) for _ in range(200)),
+            *(database.write(auth_epoch.bump_auth_epoch) for _ in range(200)),
             *(database.write(state(f"fact {number}")) for number in range(200)),
             *(database.read(fact("fact 1")) for _ in range(200)),
         )
@@ -283,13 +285,13 @@ def test_a_loop_that_ended_before_its_answer_came_disturbs_nobody(
 
 
 class Clumsy:
-    """A station that stumbles over its works instead of answering for them."""
+    """A open_worker that stumbles over its works instead of answering for them."""
 
     def __init__(self) -> None:
         self.stumbles = True
 
     @contextmanager
-    def station(self) -> Iterator[RunJobs]:
+    def open_worker(self) -> Iterator[RunJobs]:
         def run(jobs: list[Job[Any]]) -> None:
             for job in jobs:
                 job.result = job.work(None)
@@ -299,9 +301,9 @@ class Clumsy:
         yield run
 
 
-def test_a_station_that_stumbles_leaves_nobody_waiting_and_goes_on() -> None:
+def test_a_open_worker_that_stumbles_leaves_nobody_waiting_and_goes_on() -> None:
     clumsy = Clumsy()
-    lane = Lane("clumsy", clumsy.station, threads=1, bite_max=10, waiting_max=10)
+    lane = WorkerPool("clumsy", clumsy.open_worker, threads=1, batch_max=10, waiting_max=10)
     lane.start()
 
     async def story() -> None:
@@ -314,12 +316,12 @@ def test_a_station_that_stumbles_leaves_nobody_waiting_and_goes_on() -> None:
     lane.close()
 
 
-def test_a_lane_whose_station_does_not_open_says_why() -> None:
+def test_a_lane_whose_open_worker_does_not_open_says_why() -> None:
     @contextmanager
     def locked() -> Iterator[RunJobs]:
         raise LongwireError("the door is locked")
         yield
 
-    lane = Lane("locked", locked, threads=3, bite_max=1, waiting_max=1)
+    lane = WorkerPool("locked", locked, threads=3, batch_max=1, waiting_max=1)
     with pytest.raises(LongwireError, match="the door is locked"):
         lane.start()

@@ -242,7 +242,7 @@ def test_a_later_release_runs_only_its_own_steps_and_an_earlier_one_then_refuses
     assert "news" in tables(database)
 
     later.undo()
-    with pytest.raises(upgrade.FromTheFuture, match=r"9999.*newer version"):
+    with pytest.raises(upgrade.DatabaseTooNew, match=r"9999.*newer version"):
         database.upgrade(upgrade.upgrade)
 
 
@@ -263,7 +263,7 @@ def test_a_step_that_fails_midway_leaves_the_database_as_it_was(
         database.upgrade(upgrade.upgrade)
     assert tables(database) == before
     assert differences(database, schema.metadata) == []
-    assert database.upgrade(lambda tx: upgrade.current(tx.connection)) == latest_step()
+    assert database.upgrade(lambda tx: upgrade.get_current_revision(tx.connection)) == latest_step()
 
 
 def test_a_first_start_that_cannot_write_its_credentials_leaves_no_table(
@@ -299,14 +299,16 @@ def test_a_step_may_rebuild_a_table_that_others_point_to(
     assert ok(ada.get("/user/groups")) == groups
     # The references are watched again once the step is done.
     with pytest.raises(Exception, match="Something like this"):
-        world.write(lambda tx: tx.change(sa.delete(schema.user).where(schema.user.c.id == ada.id)))
+        world.write(lambda tx: tx.execute(sa.delete(schema.user).where(schema.user.c.id == ada.id)))
 
 
 def test_how_far_devices_have_counted_survives_its_move(empty: Settings, opened: Opened) -> None:
     database = opened(empty)
 
     def as_it_was(tx: Tx) -> None:
-        assert upgrade.current(tx.connection) is None  # it has begun, so alembic does not commit
+        assert (
+            upgrade.get_current_revision(tx.connection) is None
+        )  # it has begun, so alembic does not commit
         command.upgrade(upgrade.alembic_config(tx.connection), "0005")
         for statement in (
             "insert into device_watch (device_number, sequence, sequence_at, missing, due_at)"
@@ -370,7 +372,7 @@ def test_whoever_starts_at_once_in_one_empty_folder_goes_on_with_the_one_key_tha
     def start(_: int) -> tuple[bool, str]:
         database, prepared = startup.opened(empty, Clock())
         database.close()
-        return prepared.founded is not None, database.tools.keyring.fingerprint
+        return prepared.founded is not None, database.context.keyring.fingerprint
 
     monkeypatch.setattr(startup, "new_key", new_key)
     with ThreadPoolExecutor(many) as processes:
@@ -398,7 +400,7 @@ def test_a_key_that_another_database_has_put_into_the_folder_meanwhile_is_not_ov
     database.close()
     assert prepared.founded is not None
     assert path.read_text() == "5a" * KEY_BYTES
-    assert database.tools.keyring.fingerprint == Keyring(b"\x5a" * KEY_BYTES).fingerprint
+    assert database.context.keyring.fingerprint == Keyring(b"\x5a" * KEY_BYTES).fingerprint
 
 
 def test_a_step_that_leaves_rows_pointing_to_nothing_is_taken_back(

@@ -81,7 +81,7 @@ def month_of(table: str, at: Moment) -> str:
 
 
 def make_ahead(world: World) -> None:
-    world.write(partitions.make_ahead)
+    world.write(partitions.create_ahead)
 
 
 # --- made ahead ---

@@ -261,12 +261,12 @@ def count_up(name: str) -> Callable[[Tx], Any]:
     statement = sa.text(
         "update instance set value = (cast(value as integer) + 1) where name = :name"
     )
-    return lambda tx: tx.change(statement, {"name": name})
+    return lambda tx: tx.execute(statement, {"name": name})
 
 
 def test_of_two_works_that_lock_each_other_out_one_is_tried_again(world: World) -> None:
     for name in ("left", "right"):
-        world.write(lambda tx, name=name: instance.state(tx, name, "0"))
+        world.write(lambda tx, name=name: instance.insert_fact(tx, name, "0"))
     pair = Pair()
     pair.do(
         world,
@@ -274,12 +274,12 @@ def test_of_two_works_that_lock_each_other_out_one_is_tried_again(world: World) 
         pair.work(count_up("right"), count_up("left")),
     )
     assert pair.tries == 3
-    assert world.read(lambda tx: instance.fact(tx, "left")) == "2"
-    assert world.read(lambda tx: instance.fact(tx, "right")) == "2"
+    assert world.read(lambda tx: instance.get_fact(tx, "left")) == "2"
+    assert world.read(lambda tx: instance.get_fact(tx, "right")) == "2"
 
 
 def test_of_two_works_that_cannot_both_have_been_first_one_is_tried_again(world: World) -> None:
-    world.write(lambda tx: instance.state(tx, "count", "0"))
+    world.write(lambda tx: instance.insert_fact(tx, "count", "0"))
     update = sa.text("update instance set value = :value where name = 'count'")
     pair = Pair()
 
@@ -287,14 +287,14 @@ def test_of_two_works_that_cannot_both_have_been_first_one_is_tried_again(world:
         seen: list[int] = []
 
         def look(tx: Tx) -> None:
-            tx.change(sa.text("set transaction isolation level serializable"))
-            seen.append(int(str(instance.fact(tx, "count"))))
+            tx.execute(sa.text("set transaction isolation level serializable"))
+            seen.append(int(str(instance.get_fact(tx, "count"))))
 
-        return pair.work(look, lambda tx: tx.change(update, {"value": str(seen[-1] + 1)}))
+        return pair.work(look, lambda tx: tx.execute(update, {"value": str(seen[-1] + 1)}))
 
     pair.do(world, work(), work())
     assert pair.tries == 3
-    assert world.read(lambda tx: instance.fact(tx, "count")) == "2"
+    assert world.read(lambda tx: instance.get_fact(tx, "count")) == "2"
 
 
 def test_a_work_that_is_always_in_the_way_is_given_up(world: World) -> None:
@@ -302,7 +302,7 @@ def test_a_work_that_is_always_in_the_way_is_given_up(world: World) -> None:
 
     def unlucky(tx: Tx) -> None:
         tries.append(1)
-        tx.change(sa.text("do $$ begin raise exception using errcode = '40001'; end $$"))
+        tx.execute(sa.text("do $$ begin raise exception using errcode = '40001'; end $$"))
 
     with pytest.raises(Unavailable, match="nothing was changed"):
         world.write(unlucky)

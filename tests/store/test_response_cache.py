@@ -330,7 +330,7 @@ def test_a_reader_that_began_before_a_record_came_leaves_nothing_old_behind(worl
         assert spoken.wait(10)
         remember(tx, b"nothing was said")
 
-    memory = world.database.tools.memory
+    memory = world.database.context.memory
     reading = threading.Thread(target=world.read, args=(slow_reader,))
     reading.start()
     assert began.wait(10)

@@ -69,7 +69,7 @@ def pragma(name: str) -> Callable[[Tx], Any]:
 
 
 def put(name: str, size: int) -> Callable[[Tx], None]:
-    return lambda tx: instance.state(tx, name, "x" * size)
+    return lambda tx: instance.insert_fact(tx, name, "x" * size)
 
 
 def names(tx: Tx) -> set[str]:

@@ -149,8 +149,8 @@ def test_questions_about_the_tree_are_answered_as_the_parents_say(
         for group_id in IDS:
             below = {group for ancestor, group, _ in paths if ancestor == group_id}
             depths = [depth for ancestor, _, depth in paths if ancestor == group_id]
-            assert groups.path_up(tx, group_id) == tuple(way_up(parents, group_id))
-            assert groups.height(tx, group_id) == max(depths)
+            assert groups.get_path(tx, group_id) == tuple(way_up(parents, group_id))
+            assert groups.get_height(tx, group_id) == max(depths)
             assert groups.are_within(tx, wanted, group_id) == (wanted <= below)
 
     in_a_trial(database, story)
@@ -160,8 +160,8 @@ def test_a_group_that_does_not_exist_has_no_path_and_nothing_below(database: Dat
     def story(tx: Tx) -> None:
         plant(tx, (None,) * GROUPS)
         for odd in ("999", "01000", "1000 ", "-1", "", "٣", "9" * 40, str(2**53)):
-            assert groups.path_up(tx, odd) == (), odd
-            assert groups.height(tx, odd) == 0, odd
+            assert groups.get_path(tx, odd) == (), odd
+            assert groups.get_height(tx, odd) == 0, odd
             assert not groups.are_within(tx, IDS[:1], odd), odd
 
     in_a_trial(database, story)

@@ -7,7 +7,7 @@ from longwire.store import schema
 from longwire.store.database import Tx
 
 
-def note(
+def log(
     tx: Tx,
     actor: Actor,
     action: str,
@@ -17,7 +17,7 @@ def note(
     detail: str = "",
 ) -> None:
     """Write down that `actor` did `action` to `object_id`. Never pass a secret in `detail`."""
-    tx.change(
+    tx.execute(
         sa.insert(schema.audit),
         {
             "at": tx.now,
@@ -33,7 +33,7 @@ def note(
     )
 
 
-def latest(tx: Tx, limit: int, *, group_id: str | None = None) -> list[dict[str, object]]:
+def list_latest(tx: Tx, limit: int, *, group_id: str | None = None) -> list[dict[str, object]]:
     """The newest rows first, for the operator."""
     table = schema.audit
     statement = sa.select(table).order_by(table.c.id.desc()).limit(limit)

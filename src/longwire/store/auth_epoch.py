@@ -9,7 +9,7 @@ from longwire.store.database import Tx
 _MOVE = sa.update(schema.auth_epoch).values(epoch=schema.auth_epoch.c.epoch + 1)
 
 
-def change(tx: Tx) -> None:
+def bump_auth_epoch(tx: Tx) -> None:
     """Call this before changing a token, role, membership, client or the shape of the tree.
 
     Every process forgets what it remembered of them, this one before it answers. The row is locked
@@ -18,13 +18,13 @@ def change(tx: Tx) -> None:
     """
     if not tx.changes_rights:
         tx.changes_rights = True
-        tx.change(_MOVE)
+        tx.execute(_MOVE)
 
 
-def look(tx: Tx) -> None:
+def refresh_auth_epoch(tx: Tx) -> None:
     """Notice what other processes have changed by now, instead of within a second."""
     if tx.is_postgres:
-        tx.memory.saw_epoch(tx.hot("select epoch from auth_epoch", {})[0][0])
+        tx.memory.saw_epoch(tx.fetch_raw("select epoch from auth_epoch", {})[0][0])
 
 
 def epoch_and_time(tx: Tx) -> tuple[int, Moment]:

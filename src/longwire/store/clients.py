@@ -19,13 +19,13 @@ def get(tx: Tx, scope: Scope, client_id: str) -> AppClient | None:
     return _app_client(row) if row else None
 
 
-def by_name(tx: Tx, scope: Scope, name: str) -> AppClient | None:
+def get_by_name(tx: Tx, scope: Scope, name: str) -> AppClient | None:
     row = tx.row(sa.select(_table).where(_table.c.name == name, within(_table.c.group_id, scope)))
     return _app_client(row) if row else None
 
 
 def insert(tx: Tx, client: AppClient, secret_digest: bytes) -> None:
-    tx.change(
+    tx.execute(
         sa.insert(_table),
         {
             "id": client.id,
@@ -42,11 +42,11 @@ def insert(tx: Tx, client: AppClient, secret_digest: bytes) -> None:
 
 
 def rename(tx: Tx, client_id: str, name: str) -> None:
-    tx.change(sa.update(_table).where(_table.c.id == client_id).values(name=name))
+    tx.execute(sa.update(_table).where(_table.c.id == client_id).values(name=name))
 
 
 def delete(tx: Tx, client_id: str) -> None:
-    tx.change(sa.delete(_table).where(_table.c.id == client_id))
+    tx.execute(sa.delete(_table).where(_table.c.id == client_id))
 
 
 def _app_client(row: sa.Row[Any]) -> AppClient:

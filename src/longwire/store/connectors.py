@@ -28,28 +28,28 @@ def get(tx: Tx, scope: Scope, connector_id: str) -> Connector | None:
             _table.c.id == connector_id, _FORWARDS, _IS_THERE, within(_table.c.group_id, scope)
         )
     )
-    return connector_of(row) if row else None
+    return to_connector(row) if row else None
 
 
-def in_group(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page[Connector]:
+def list_page(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page[Connector]:
     statement = sa.select(_table).where(
         _table.c.group_id == group_id, _FORWARDS, _IS_THERE, within(_table.c.group_id, scope)
     )
-    return page(tx, statement, [_table.c.number], request, connector_of)
+    return page(tx, statement, [_table.c.number], request, to_connector)
 
 
-def is_taken(tx: Tx, connector_id: str) -> bool:
+def id_exists(tx: Tx, connector_id: str) -> bool:
     """Whether any connector has this id, whosever it is."""
     return tx.row(sa.select(_table.c.number).where(_table.c.id == connector_id)) is not None
 
 
 def insert(tx: Tx, connector: Connector) -> Connector:
     """Add a connector; the same with the number it got."""
-    tx.change(sa.insert(_table), _row(connector))
+    tx.execute(sa.insert(_table), _row(connector))
     if connector.purpose == "connector":
-        count(tx, connector.group_id, 1)
+        adjust_count(tx, connector.group_id, 1)
     row = tx.rows(sa.select(_table).where(_table.c.id == connector.id))[0]
-    return connector_of(row)
+    return to_connector(row)
 
 
 def save(tx: Tx, connector: Connector) -> None:
@@ -57,12 +57,12 @@ def save(tx: Tx, connector: Connector) -> None:
     values = _row(connector) | {"version": _table.c.version + 1}
     for name in ("error_at", "error_message", "failures", "resend_before"):
         del values[name]
-    tx.change(sa.update(_table).where(_table.c.number == connector.number).values(values))
+    tx.execute(sa.update(_table).where(_table.c.number == connector.number).values(values))
 
 
-def remove(tx: Tx, connector: Connector) -> None:
+def mark_deleted(tx: Tx, connector: Connector) -> None:
     """Nobody finds it any more, and its id is free; its deliveries go in small steps."""
-    tx.change(
+    tx.execute(
         sa.update(_table)
         .where(_table.c.number == connector.number)
         .values(
@@ -74,12 +74,12 @@ def remove(tx: Tx, connector: Connector) -> None:
         )
     )
     if connector.purpose == "connector":
-        count(tx, connector.group_id, -1)
+        adjust_count(tx, connector.group_id, -1)
 
 
-def count(tx: Tx, group_id: str, difference: int) -> None:
+def adjust_count(tx: Tx, group_id: str, difference: int) -> None:
     group = schema.group
-    tx.change(
+    tx.execute(
         sa.update(group)
         .where(group.c.id == group_id)
         .values(connector_count=group.c.connector_count + difference)
@@ -89,7 +89,7 @@ def count(tx: Tx, group_id: str, difference: int) -> None:
 def begin_resend(tx: Tx, connector: Connector) -> bool:
     """Begin a resend; whether none was under way."""
     return bool(
-        tx.change(
+        tx.execute(
             sa.update(_table)
             .where(_table.c.number == connector.number, _table.c.resend_before.is_(None))
             .values(resend_before=tx.now)
@@ -97,7 +97,7 @@ def begin_resend(tx: Tx, connector: Connector) -> bool:
     )
 
 
-def numbers_in(tx: Tx, groups: Sequence[str]) -> dict[int, str]:
+def list_numbers(tx: Tx, groups: Sequence[str]) -> dict[int, str]:
     """Number and id of the connectors of some groups."""
     statement = sa.select(_table.c.number, _table.c.id).where(
         _table.c.group_id.in_(groups), _FORWARDS, _IS_THERE
@@ -108,7 +108,7 @@ def numbers_in(tx: Tx, groups: Sequence[str]) -> dict[int, str]:
 # --- for ingest ---
 
 
-def reaching(tx: Tx, group_id: str) -> list[Connector]:
+def list_for_group(tx: Tx, group_id: str) -> list[Connector]:
     """The enabled connectors that take what devices of this group say."""
     path = schema.group_path
     above = sa.select(path.c.ancestor_id).where(path.c.group_id == group_id)
@@ -121,34 +121,34 @@ def reaching(tx: Tx, group_id: str) -> list[Connector]:
             sa.and_(_table.c.subgroups, _table.c.group_id.in_(above)),
         ),
     )
-    return [connector_of(row) for row in tx.rows(statement.order_by(_table.c.number))]
+    return [to_connector(row) for row in tx.rows(statement.order_by(_table.c.number))]
 
 
 # --- for other purposes than forwarding ---
 
 
-def of_purpose(tx: Tx, purpose: str, connector_id: str) -> Connector | None:
+def get_by_purpose(tx: Tx, purpose: str, connector_id: str) -> Connector | None:
     """The way out that serves another purpose, by the id it was given."""
     row = tx.row(
         sa.select(_table).where(_table.c.id == connector_id, _table.c.purpose == purpose, _IS_THERE)
     )
-    return connector_of(row) if row else None
+    return to_connector(row) if row else None
 
 
 # --- for the engine ---
 
 
-def by_number(tx: Tx, numbers: Collection[int]) -> dict[int, Connector]:
+def get_by_numbers(tx: Tx, numbers: Collection[int]) -> dict[int, Connector]:
     if not numbers:
         return {}
     statement = sa.select(_table).where(_table.c.number.in_(numbers), _IS_THERE)
-    return {row.number: connector_of(row) for row in tx.rows(statement)}
+    return {row.number: to_connector(row) for row in tx.rows(statement)}
 
 
-def versions(tx: Tx, numbers: Collection[int]) -> dict[int, int]:
+def get_versions(tx: Tx, numbers: Collection[int]) -> dict[int, int]:
     """The version of each that is there and enabled."""
     among = "= any(:numbers)" if tx.is_postgres else "in (select value from json_each(:numbers))"
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         f"select number, version from connector where number {among}"
         " and is_enabled and deleted_at is null",
         {"numbers": list(numbers) if tx.is_postgres else json.dumps(list(numbers))},
@@ -156,28 +156,30 @@ def versions(tx: Tx, numbers: Collection[int]) -> dict[int, int]:
     return {row[0]: row[1] for row in rows}
 
 
-def note_failure(tx: Tx, number: int, message: str, failures: int) -> None:
+def record_failure(tx: Tx, number: int, message: str, failures: int) -> None:
     """Some more tries failed, the last one for this reason."""
-    tx.change(
+    tx.execute(
         sa.update(_table)
         .where(_table.c.number == number)
         .values(error_at=tx.now, error_message=message, failures=_table.c.failures + failures)
     )
 
 
-def note_filter_error(tx: Tx, number: int, message: str) -> None:
+def record_filter_error(tx: Tx, number: int, message: str) -> None:
     """The filter could not be evaluated for a message, which was taken for a no."""
-    tx.change(
+    tx.execute(
         sa.update(_table)
         .where(_table.c.number == number)
         .values(error_at=tx.now, error_message=f"the filter could not be evaluated: {message}")
     )
 
 
-def note_success(tx: Tx, number: int) -> None:
+def reset_failures(tx: Tx, number: int) -> None:
     """The last try went well."""
     tx.driver.execute(
-        tx.spelled("update connector set failures = 0 where number = :number and failures > 0"),
+        tx.to_driver_sql(
+            "update connector set failures = 0 where number = :number and failures > 0"
+        ),
         {"number": number},
     )
 
@@ -185,7 +187,7 @@ def note_success(tx: Tx, number: int) -> None:
 def disable(tx: Tx, connector: Connector) -> bool:
     """The other side wants nothing more; whether it was enabled so far, and the same other side."""
     return bool(
-        tx.change(
+        tx.execute(
             sa.update(_table)
             .where(
                 _table.c.number == connector.number,
@@ -211,7 +213,7 @@ class Resend:
     before: Moment
 
 
-def resends(tx: Tx) -> list[Resend]:
+def lock_resends(tx: Tx) -> list[Resend]:
     """Resends under way; another process that looks meanwhile finds the others."""
     statement = (
         sa.select(_table.c.number, _table.c.group_id, _table.c.resend_before)
@@ -222,16 +224,16 @@ def resends(tx: Tx) -> list[Resend]:
     return [Resend(row.number, row.group_id, row.resend_before) for row in tx.rows(statement)]
 
 
-def is_any_resending(tx: Tx) -> bool:
+def has_resends(tx: Tx) -> bool:
     statement = sa.select(_table.c.number).where(_table.c.resend_before.is_not(None), _IS_THERE)
     return tx.row(statement.limit(1)) is not None
 
 
 def end_resend(tx: Tx, number: int) -> None:
-    tx.change(sa.update(_table).where(_table.c.number == number).values(resend_before=None))
+    tx.execute(sa.update(_table).where(_table.c.number == number).values(resend_before=None))
 
 
-def deleted(tx: Tx) -> list[int]:
+def list_deleted(tx: Tx) -> list[int]:
     """Numbers of connectors that are to go, once their deliveries are gone."""
     return [
         row[0]
@@ -239,17 +241,17 @@ def deleted(tx: Tx) -> list[int]:
     ]
 
 
-def forget(tx: Tx, number: int) -> None:
-    tx.change(sa.delete(schema.replay).where(schema.replay.c.connector_number == number))
-    tx.change(sa.delete(_table).where(_table.c.number == number))
+def delete(tx: Tx, number: int) -> None:
+    tx.execute(sa.delete(schema.replay).where(schema.replay.c.connector_number == number))
+    tx.execute(sa.delete(_table).where(_table.c.number == number))
 
 
 # --- for the operator ---
 
 
-def every(tx: Tx) -> list[Connector]:
+def list_all(tx: Tx) -> list[Connector]:
     statement = sa.select(_table).where(_IS_THERE).order_by(_table.c.number)
-    return [connector_of(row) for row in tx.rows(statement)]
+    return [to_connector(row) for row in tx.rows(statement)]
 
 
 # --- rows to values and back ---
@@ -266,7 +268,7 @@ def _row(connector: Connector) -> dict[str, Any]:
     return values
 
 
-def connector_of(row: sa.Row[Any]) -> Connector:
+def to_connector(row: sa.Row[Any]) -> Connector:
     values = dict(row._mapping)
     for name in _LISTS:
         values[name] = tuple(json.loads(values[name]))

@@ -14,9 +14,9 @@ from longwire.store.records import arrival_moment, first_seq
 
 PRUNE_ROWS_MAX = 1_000
 
-Note = tuple[int, int, int]  # a group, an hour, and a device
-Place = tuple[int, int]  # in the ledger: a group, and an arrival in it
-BEFORE_ANY: Place = (0, -(2**63))
+Activity = tuple[int, int, int]  # a group, an hour, and a device
+ArrivalPosition = tuple[int, int]  # in the ledger: a group, and an arrival in it
+BEFORE_ANY: ArrivalPosition = (0, -(2**63))
 
 _counter = schema.counter
 _arrival = schema.arrival
@@ -25,14 +25,14 @@ _device = schema.device
 
 
 @dataclass(frozen=True, slots=True)
-class Active:
+class ActiveDevices:
     """Devices that said something: how many, and some of their ids."""
 
     number: int
     ids: list[str]
 
 
-def add(tx: Tx, writer: int, found: Mapping[tuple[int, int, int], int]) -> None:
+def increment(tx: Tx, writer: int, found: Mapping[tuple[int, int, int], int]) -> None:
     """Add to the counters of (group, second, name)."""
     insert_many(
         tx,
@@ -44,7 +44,7 @@ def add(tx: Tx, writer: int, found: Mapping[tuple[int, int, int], int]) -> None:
     )
 
 
-def note_activity(tx: Tx, active: Collection[Note]) -> None:
+def insert_activity(tx: Tx, active: Collection[Activity]) -> None:
     """Note that devices were active.
 
     A busy one says the same all hour long, so a process remembers what it has committed. Nobody
@@ -62,10 +62,10 @@ def note_activity(tx: Tx, active: Collection[Note]) -> None:
         "on conflict do nothing",
         is_repeatable=True,
     )
-    tx.afterwards(lambda: tx.memory.note(fresh))
+    tx.on_commit(lambda: tx.memory.note(fresh))
 
 
-def sums(
+def list_sums(
     tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, span_s: int, since: Moment
 ) -> list[tuple[int, int, int]]:
     """(span, name, total) over the whole seconds of a period; nothing before `since`.
@@ -125,7 +125,7 @@ def _busy(
     )
 
 
-def arrivals(
+def list_arrivals(
     tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, span_s: int, since: Moment
 ) -> list[tuple[Moment, int]]:
     """(moment, kind) of every record that arrived in the seconds which `sums` leaves out."""
@@ -152,9 +152,9 @@ def arrivals(
     return [(at, kind) for at, kind in found if since <= at < end]
 
 
-def active_devices(
+def get_active_devices(
     tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, listed_max: int
-) -> Active:
+) -> ActiveDevices:
     """The devices with a record that arrived in a period: whole hours, and what is left of two."""
     first, last = -(-begin // HOUR), end // HOUR
     if first >= last:
@@ -172,9 +172,9 @@ def active_devices(
     known = sa.select(_device.c.id).join(found, found.c.device_number == _device.c.number)
     ids = list(tx.connection.scalars(known.order_by(_device.c.number).limit(listed_max + 1)))
     if len(ids) <= listed_max:
-        return Active(len(ids), ids)
+        return ActiveDevices(len(ids), ids)
     number = tx.rows(sa.select(sa.func.count()).select_from(known.subquery()))[0][0]
-    return Active(number, ids[:listed_max])
+    return ActiveDevices(number, ids[:listed_max])
 
 
 def _heard(groups: Sequence[str], begin: Moment, end: Moment) -> sa.Select[Any]:
@@ -194,7 +194,7 @@ def _arrived(
 # --- what is over ---
 
 
-def remove_older(tx: Tx, after_group: int, oldest: Moment) -> tuple[int, int | None]:
+def delete_older(tx: Tx, after_group: int, oldest: Moment) -> tuple[int, int | None]:
     """Remove some of what was counted before a moment, of the next group that may have any.
 
     Answers how many rows were removed and the group to go on after, None at the end of the round.
@@ -208,14 +208,16 @@ def remove_older(tx: Tx, after_group: int, oldest: Moment) -> tuple[int, int | N
     return counted + active, group if is_done else after_group
 
 
-def remove_entries(tx: Tx, after: Place, oldest: Moment) -> tuple[int, Place | None]:
+def delete_arrivals(
+    tx: Tx, after: ArrivalPosition, oldest: Moment
+) -> tuple[int, ArrivalPosition | None]:
     """Remove some entries of the ledger that arrived before a moment, and are about a time before.
 
     Answers how many, and the place to go on after: those that stay are looked at once in a round.
     """
     group, seq = after
     values = {"home": group, "after": seq, "until": first_seq(oldest), "most": PRUNE_ROWS_MAX}
-    number, last = tx.hot(
+    number, last = tx.fetch_raw(
         "select count(*), max(seq) from (select seq from arrival where group_id = :home"
         " and seq > :after and seq < :until order by seq limit :most) as piece",
         values,
@@ -223,7 +225,7 @@ def remove_entries(tx: Tx, after: Place, oldest: Moment) -> tuple[int, Place | N
     removed = 0
     if number:
         removed = tx.driver.execute(
-            tx.spelled(
+            tx.to_driver_sql(
                 "delete from arrival where group_id = :home and seq > :after and seq <= :last"
                 " and ts < :oldest"
             ),
@@ -236,7 +238,7 @@ def remove_entries(tx: Tx, after: Place, oldest: Moment) -> tuple[int, Place | N
 
 
 def _next_group(tx: Tx, after: int) -> int | None:
-    found = tx.hot(
+    found = tx.fetch_raw(
         "select id from device_group where id > :after order by id limit 1", {"after": after}
     )
     return found[0][0] if found else None
@@ -246,7 +248,7 @@ def _remove(tx: Tx, table: str, rest: str, time: str, group: int, before: int) -
     """Remove some rows of a group; `rest` of the key are the columns beside the group."""
     return int(
         tx.driver.execute(
-            tx.spelled(
+            tx.to_driver_sql(
                 f"delete from {table} where group_id = :home and ({rest}) in"
                 f" (select {rest} from {table} where group_id = :home and {time} < :before"
                 " limit :most)"

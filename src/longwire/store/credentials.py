@@ -17,7 +17,7 @@ _user = schema.user
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class TokenClient:
     """Either kind of client, as the token service needs it."""
 
     id: str
@@ -27,18 +27,18 @@ class Client:
     user_id: str | None
 
 
-def client(tx: Tx, client_id: str) -> Client | None:
+def get_client(tx: Tx, client_id: str) -> TokenClient | None:
     row = tx.row(sa.select(_credential).where(_credential.c.client_id == client_id))
     if row:
-        return Client(client_id, row.secret_digest, row.expires_at, False, row.user_id)
+        return TokenClient(client_id, row.secret_digest, row.expires_at, False, row.user_id)
     row = tx.row(sa.select(_client).where(_client.c.id == client_id))
     if row:
-        return Client(client_id, row.secret_digest, row.expires_at, True, None)
+        return TokenClient(client_id, row.secret_digest, row.expires_at, True, None)
     return None
 
 
 def insert(tx: Tx, credential: Credential, secret_digest: bytes) -> None:
-    tx.change(
+    tx.execute(
         sa.insert(_credential),
         {
             "client_id": credential.client_id,
@@ -50,7 +50,7 @@ def insert(tx: Tx, credential: Credential, secret_digest: bytes) -> None:
     )
 
 
-def every(tx: Tx) -> list[Credential]:
+def list_all(tx: Tx) -> list[Credential]:
     statement = (
         sa.select(_credential, _user.c.email)
         .join(_user, _user.c.id == _credential.c.user_id)
@@ -65,14 +65,14 @@ def every(tx: Tx) -> list[Credential]:
 def delete(tx: Tx, client_id: str) -> bool:
     delete_tokens(tx, client_id)
     statement = sa.delete(_credential).where(_credential.c.client_id == client_id)
-    return tx.change(statement) > 0
+    return tx.execute(statement) > 0
 
 
 # --- access tokens ---
 
 
-def insert_token(tx: Tx, digest: bytes, owner: Client, expires_at: Moment) -> None:
-    tx.change(
+def insert_token(tx: Tx, digest: bytes, owner: TokenClient, expires_at: Moment) -> None:
+    tx.execute(
         sa.insert(_token),
         {
             "digest": digest,
@@ -83,7 +83,7 @@ def insert_token(tx: Tx, digest: bytes, owner: Client, expires_at: Moment) -> No
     )
 
 
-def token_actor(tx: Tx, digest: bytes) -> tuple[Actor, Moment] | None:
+def get_token_actor(tx: Tx, digest: bytes) -> tuple[Actor, Moment] | None:
     """Who acts with the token of this digest, and until when."""
     statement = (
         sa.select(
@@ -105,13 +105,13 @@ def token_actor(tx: Tx, digest: bytes) -> tuple[Actor, Moment] | None:
 
 
 def delete_tokens(tx: Tx, client_id: str) -> None:
-    tx.change(sa.delete(_token).where(_token.c.client_id == client_id))
+    tx.execute(sa.delete(_token).where(_token.c.client_id == client_id))
 
 
 def prune_tokens(tx: Tx, limit: int) -> int:
     """Remove up to `limit` tokens that are over; how many there were."""
     over = sa.select(_token.c.digest).where(_token.c.expires_at <= tx.now).limit(limit)
-    return tx.change(sa.delete(_token).where(_token.c.digest.in_(over)))
+    return tx.execute(sa.delete(_token).where(_token.c.digest.in_(over)))
 
 
 def _actor(row: sa.Row[Any]) -> Actor | None:

@@ -30,9 +30,9 @@ class Tx:
     """An open transaction, the moment it counts as, and what a work may need beside it."""
 
     __slots__ = (
-        "_afterwards",
         "_driver",
-        "_learned",
+        "_loaded",
+        "_on_commit",
         "as_of",
         "changes_rights",
         "connection",
@@ -66,9 +66,9 @@ class Tx:
         self.changes_rights = False
         self.touched_devices: set[int] = set()  # whose records or stays come or go
         self.is_postgres = connection.dialect.name == "postgresql"
-        self._afterwards: list[Callable[[], None]] = []
+        self._on_commit: list[Callable[[], None]] = []
         self._driver: Any = None
-        self._learned: dict[tuple[str, str | bytes], Any] = {}
+        self._loaded: dict[tuple[str, str | bytes], Any] = {}
 
     def rows(
         self, statement: sa.Executable, params: Mapping[str, Any] | None = None
@@ -80,7 +80,7 @@ class Tx:
     ) -> sa.Row[Any] | None:
         return self.connection.execute(statement, params).first()
 
-    def change(
+    def execute(
         self,
         statement: sa.Executable,
         params: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
@@ -97,22 +97,22 @@ class Tx:
             self._driver = self.connection.connection.dbapi_connection
         return self._driver
 
-    def spelled(self, sql: str) -> str:
+    def to_driver_sql(self, sql: str) -> str:
         """SQL with `:name` for its values, as the driver wants it."""
         return _for_psycopg(sql) if self.is_postgres else sql
 
-    def hot(self, sql: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    def fetch_raw(self, sql: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """The rows of a query with `:name` for its values, as plain tuples."""
-        return self.driver.execute(self.spelled(sql), values).fetchall()  # type: ignore[no-any-return]
+        return self.driver.execute(self.to_driver_sql(sql), values).fetchall()  # type: ignore[no-any-return]
 
-    def together(self) -> AbstractContextManager[Any]:
+    def pipeline(self) -> AbstractContextManager[Any]:
         """What is changed in here, without asking for anything back, goes in one round trip."""
         pipeline: AbstractContextManager[Any] = (
             self.driver.pipeline() if self.is_postgres else nullcontext()
         )
         return pipeline
 
-    def recall(self, shelf: str, key: str | bytes, load: Callable[[], T]) -> T:
+    def cached(self, namespace: str, key: str | bytes, load: Callable[[], T]) -> T:
         """Something that decides who may do what, from memory when it is there.
 
         A transaction that is itself changing such things looks at its own rows. What a write reads
@@ -120,16 +120,16 @@ class Tx:
         """
         if self.changes_rights:
             return load()
-        found = self.memory.find(shelf, key)
+        found = self.memory.find(namespace, key)
         if found is NOTHING:
-            found = self._learned.get((shelf, key), NOTHING)
+            found = self._loaded.get((namespace, key), NOTHING)
         if found is not NOTHING:
             return found  # type: ignore[no-any-return]
         value = load()
         if self.is_write:
-            self._learned[(shelf, key)] = value
+            self._loaded[(namespace, key)] = value
         else:
-            self.memory.keep(shelf, key, value, since=self.generation)
+            self.memory.keep(namespace, key, value, since=self.generation)
         return value
 
     def remember(
@@ -144,21 +144,21 @@ class Tx:
             page = Page(answer, device_number, until, self.generation, self.as_of)
             self.memory.pages.keep(question, page, len(question[-1]))
 
-    def afterwards(self, call: Callable[[], None]) -> None:
+    def on_commit(self, call: Callable[[], None]) -> None:
         """Have something called once this is committed, from whichever thread; it must not fail."""
-        self._afterwards.append(call)
+        self._on_commit.append(call)
 
     def committed(self) -> None:
         """The engine tells that the commit is durable."""
-        for call in self._afterwards:
+        for call in self._on_commit:
             call()
         if self.touched_devices:
             self.memory.pages.touched(self.touched_devices)
         if self.changes_rights:
             self.memory.forget()
             return
-        for (shelf, key), value in self._learned.items():
-            self.memory.keep(shelf, key, value, since=self.generation)
+        for (namespace, key), value in self._loaded.items():
+            self.memory.keep(namespace, key, value, since=self.generation)
 
 
 @functools.cache
@@ -174,7 +174,7 @@ class UnsafeServer(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class DatabaseContext:
     """What an engine hands to every transaction."""
 
     clock: Clock
@@ -189,7 +189,7 @@ class Database(Protocol):
     def engine_name(self) -> str: ...
 
     @property
-    def tools(self) -> Tools: ...
+    def context(self) -> DatabaseContext: ...
 
     def start(self) -> None:
         """Open connections; raises when the database cannot be used safely."""

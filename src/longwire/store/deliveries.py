@@ -24,7 +24,7 @@ QUEUED, LEASED, SUCCEEDED, FAILED, EXPIRED, CANCELLED = range(6)
 _table = schema.delivery
 
 
-class Fresh(msgspec.Struct, frozen=True, gc=False):
+class NewDelivery(msgspec.Struct, frozen=True, gc=False):
     """A delivery about to be: a record, and the connector that takes it."""
 
     connector_number: int
@@ -36,7 +36,7 @@ class Fresh(msgspec.Struct, frozen=True, gc=False):
     context: str
 
 
-class Claimed(msgspec.Struct, frozen=True, gc=False):
+class ClaimedDelivery(msgspec.Struct, frozen=True, gc=False):
     """A delivery that is ours to try, until its lease is over."""
 
     connector_number: int
@@ -69,12 +69,12 @@ _NEW = (
 )
 
 
-def insert(tx: Tx, fresh: Sequence[Fresh]) -> None:
+def insert(tx: Tx, fresh: Sequence[NewDelivery]) -> None:
     rows = [_new(tx, each) for each in fresh]
     insert_many(tx, _table, _NEW, rows, "on conflict do nothing", is_repeatable=True)
 
 
-def _new(tx: Tx, fresh: Fresh) -> tuple[Any, ...]:
+def _new(tx: Tx, fresh: NewDelivery) -> tuple[Any, ...]:
     return (
         fresh.connector_number,
         fresh.seq,
@@ -92,7 +92,7 @@ def _new(tx: Tx, fresh: Fresh) -> tuple[Any, ...]:
     )
 
 
-def put_again(tx: Tx, fresh: Sequence[Fresh]) -> tuple[int, int]:
+def requeue(tx: Tx, fresh: Sequence[NewDelivery]) -> tuple[int, int]:
     """Queue records for a connector that may have had them before: (new ones, sent once more).
 
     What is in the queue or on its way already stays as it is.
@@ -110,7 +110,7 @@ def put_again(tx: Tx, fresh: Sequence[Fresh]) -> tuple[int, int]:
     again = 0
     for each in fresh:
         again += len(
-            tx.hot(
+            tx.fetch_raw(
                 "update delivery set state = 0, generation = generation + 1, attempts = 0,"
                 " due_at = :now, changed_at = :now, stored_until = null, error = null,"
                 " body = :body, context = :context"
@@ -131,9 +131,9 @@ def put_again(tx: Tx, fresh: Sequence[Fresh]) -> tuple[int, int]:
 # --- claim ---
 
 
-def due_connectors(tx: Tx, limit: int, after: int) -> list[int]:
+def list_due_connectors(tx: Tx, limit: int, after: int) -> list[int]:
     """Enabled connectors for which something is due; those after `after` come first."""
-    found = tx.hot(
+    found = tx.fetch_raw(
         "select c.number from connector c where c.is_enabled and c.deleted_at is null"
         " and exists (select 1 from delivery d where d.connector_number = c.number"
         " and d.state = 0 and d.due_at <= :now)"
@@ -146,20 +146,20 @@ def due_connectors(tx: Tx, limit: int, after: int) -> list[int]:
 _CLAIMED = "connector_number, seq, device_id, kind, generation, attempts, created_at, body, context"
 
 
-def claim(tx: Tx, number: int, most: int, token: int, until: Moment) -> list[Claimed]:
+def claim(tx: Tx, number: int, most: int, token: int, until: Moment) -> list[ClaimedDelivery]:
     """Take a lease on what is due for a connector, the oldest first. The try counts from here."""
     due = (
         "select seq from delivery where connector_number = :connector and state = 0"
         " and due_at <= :now order by due_at, seq limit :most"
     )
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "update delivery set state = 1, attempts = attempts + 1, lease_token = :token,"
         " lease_until = :until, changed_at = :now"
         f" where connector_number = :connector and seq {_among(tx, due)} and state = 0"
         f" returning {_CLAIMED}",
         {"connector": number, "most": most, "token": token, "until": until, "now": tx.now},
     )
-    return sorted((Claimed(*row) for row in rows), key=lambda claimed: claimed.seq)
+    return sorted((ClaimedDelivery(*row) for row in rows), key=lambda claimed: claimed.seq)
 
 
 def _among(tx: Tx, some: str) -> str:
@@ -239,7 +239,7 @@ def _guarded(
 ) -> set[int]:
     """Change leased rows, as far as the lease is the one we hold; which ones that was."""
     among = "= any(:seqs)" if tx.is_postgres else "in (select value from json_each(:seqs))"
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         f"{update} where connector_number = :connector and seq {among}"
         " and state = 1 and lease_token = :token returning seq",
         {
@@ -253,7 +253,7 @@ def _guarded(
     return {row[0] for row in rows}
 
 
-class Orphan(msgspec.Struct, frozen=True):
+class OrphanedLease(msgspec.Struct, frozen=True):
     """A delivery whose lease is over: whoever held it has stopped, or hangs."""
 
     connector_number: int
@@ -263,15 +263,15 @@ class Orphan(msgspec.Struct, frozen=True):
     attempts: int
 
 
-def orphans(tx: Tx, until: Moment, most: int) -> list[Orphan]:
+def lock_orphaned_leases(tx: Tx, until: Moment, most: int) -> list[OrphanedLease]:
     """Leases that ended before `until`, while nobody else can settle them."""
     lock = " for update of d skip locked" if tx.is_postgres else ""
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "select d.connector_number, d.seq, d.lease_token, d.generation, d.attempts from delivery d"
         f" where d.state = 1 and d.lease_until < :until order by d.lease_until limit :most{lock}",
         {"until": until, "most": most},
     )
-    return [Orphan(*row) for row in rows]
+    return [OrphanedLease(*row) for row in rows]
 
 
 # --- once more ---
@@ -284,7 +284,7 @@ def resend(tx: Tx, number: int, before: Moment, most: int) -> int:
         " and changed_at <= :before and body is not null and stored_until > :now"
         " order by seq limit :most"
     )
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "update delivery set state = 0, generation = generation + 1, attempts = 0, due_at = :now,"
         " changed_at = :now, stored_until = null, resent_before = :before"
         f" where connector_number = :connector and seq {_among(tx, kept)} and state = 3"
@@ -297,7 +297,7 @@ def resend(tx: Tx, number: int, before: Moment, most: int) -> int:
 def is_resending(tx: Tx, number: int, before: Moment) -> bool:
     """Whether anything of a resend is not final yet."""
     return bool(
-        tx.hot(
+        tx.fetch_raw(
             "select 1 from delivery where connector_number = :connector"
             " and resent_before is not null and state < 2 and resent_before = :before limit 1",
             {"connector": number, "before": before},
@@ -305,9 +305,9 @@ def is_resending(tx: Tx, number: int, before: Moment) -> bool:
     )
 
 
-def kept_since(tx: Tx, number: int) -> Moment | None:
+def get_oldest_dead_letter_ts(tx: Tx, number: int) -> Moment | None:
     """The timestamp of the oldest message that can be sent again; None when there is none."""
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "select ts from delivery where connector_number = :connector and state = 3"
         " and body is not null and stored_until > :now order by seq limit 1",
         {"connector": number, "now": tx.now},
@@ -315,9 +315,9 @@ def kept_since(tx: Tx, number: int) -> Moment | None:
     return rows[0][0] if rows else None
 
 
-def is_crowded(tx: Tx, number: int, most: int) -> bool:
+def is_backlog_over(tx: Tx, number: int, most: int) -> bool:
     """Whether more than so many wait for a connector already."""
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "select count(*) from (select 1 from delivery where connector_number = :connector"
         " and state = 0 limit :most) waiting",
         {"connector": number, "most": most + 1},
@@ -329,7 +329,7 @@ def is_crowded(tx: Tx, number: int, most: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class DeliveryEvent:
     """What became of one message, and when that was last different."""
 
     connector_number: int
@@ -363,13 +363,13 @@ _EVENT = [
 ]
 
 
-def _event(row: sa.Row[Any]) -> Event:
-    return Event(**row._mapping)
+def _event(row: sa.Row[Any]) -> DeliveryEvent:
+    return DeliveryEvent(**row._mapping)
 
 
-def events(
+def list_events(
     tx: Tx, number: int, begin: Moment, end: Moment, request: PageRequest, *, ascending: bool
-) -> Page[Event]:
+) -> Page[DeliveryEvent]:
     statement = sa.select(*_EVENT).where(
         _table.c.connector_number == number,
         _table.c.changed_at >= begin,
@@ -379,9 +379,9 @@ def events(
     return page(tx, statement, key, request, _event, ascending=ascending)
 
 
-def counts(tx: Tx, number: int, begin: Moment, end: Moment) -> dict[int, int]:
+def count_by_state(tx: Tx, number: int, begin: Moment, end: Moment) -> dict[int, int]:
     """How many deliveries last changed in a period, by state."""
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "select state, count(*) from delivery where connector_number = :connector"
         " and changed_at >= :begin and changed_at < :until group by state",
         {"connector": number, "begin": begin, "until": end},
@@ -392,7 +392,7 @@ def counts(tx: Tx, number: int, begin: Moment, end: Moment) -> dict[int, int]:
 # --- for the metrics of a group ---
 
 
-def unfinished(
+def count_unfinished(
     tx: Tx, numbers: Collection[int], begin: Moment, end: Moment, span: Moment
 ) -> list[tuple[int, int]]:
     """(span, how many) deliveries that were made in a period and have not ended even once."""
@@ -413,12 +413,12 @@ def unfinished(
     return [(int(row.span), row.number) for row in tx.rows(statement)]
 
 
-def active(tx: Tx, numbers: Iterable[int], begin: Moment, end: Moment) -> list[int]:
+def list_active_connectors(tx: Tx, numbers: Iterable[int], begin: Moment, end: Moment) -> list[int]:
     """Those of the connectors with a delivery that was made in a period."""
     return [
         number
         for number in numbers
-        if tx.hot(
+        if tx.fetch_raw(
             "select 1 from delivery where connector_number = :connector"
             " and changed_at >= :begin and created_at >= :begin and created_at < :until limit 1",
             {"connector": number, "begin": begin, "until": end},
@@ -440,10 +440,10 @@ class Backlog:
     oldest: Moment | None  # when the oldest that is not final was made
 
 
-def backlogs(tx: Tx) -> dict[int, Backlog]:
+def list_backlogs(tx: Tx) -> dict[int, Backlog]:
     """Of every connector that has anything unfinished or failed."""
     found: dict[int, Backlog] = {}
-    for number, queued, leased, failed, oldest in tx.hot(
+    for number, queued, leased, failed, oldest in tx.fetch_raw(
         "select connector_number, sum(case when state = 0 then 1 else 0 end),"
         " sum(case when state = 1 then 1 else 0 end), 0, min(created_at)"
         " from delivery where state < 2 group by connector_number"
@@ -465,9 +465,9 @@ def backlogs(tx: Tx) -> dict[int, Backlog]:
     return found
 
 
-def backlog(tx: Tx) -> Backlog:
+def get_total_backlog(tx: Tx) -> Backlog:
     """How all connectors together stand."""
-    found = backlogs(tx).values()
+    found = list_backlogs(tx).values()
     return Backlog(
         0,
         sum(each.queued for each in found),
@@ -477,7 +477,9 @@ def backlog(tx: Tx) -> Backlog:
     )
 
 
-def latest(tx: Tx, states: Collection[int], limit: int, number: int | None = None) -> list[Event]:
+def list_latest(
+    tx: Tx, states: Collection[int], limit: int, number: int | None = None
+) -> list[DeliveryEvent]:
     """The newest changes first."""
     statement = sa.select(*_EVENT).where(_table.c.state.in_(states))
     if number is not None:
@@ -486,7 +488,7 @@ def latest(tx: Tx, states: Collection[int], limit: int, number: int | None = Non
     return [_event(row) for row in rows]
 
 
-def get(tx: Tx, number: int, seq: int) -> Event | None:
+def get(tx: Tx, number: int, seq: int) -> DeliveryEvent | None:
     row = tx.row(sa.select(*_EVENT).where(_table.c.connector_number == number, _table.c.seq == seq))
     return _event(row) if row else None
 
@@ -494,12 +496,12 @@ def get(tx: Tx, number: int, seq: int) -> Event | None:
 def retry_now(tx: Tx, number: int, seq: int) -> bool:
     """Make one due at once: a waiting one, or one that failed and was kept."""
     values = {"connector": number, "seq": seq, "now": tx.now}
-    waiting = tx.hot(
+    waiting = tx.fetch_raw(
         "update delivery set due_at = :now, changed_at = :now where connector_number = :connector"
         " and seq = :seq and state = 0 returning seq",
         values,
     )
-    failed = tx.hot(
+    failed = tx.fetch_raw(
         "update delivery set state = 0, generation = generation + 1, attempts = 0, due_at = :now,"
         " changed_at = :now, stored_until = null where connector_number = :connector"
         " and seq = :seq and state = 3 and body is not null and stored_until > :now returning seq",
@@ -511,7 +513,7 @@ def retry_now(tx: Tx, number: int, seq: int) -> bool:
 def cancel(tx: Tx, number: int, seq: int, why: str = "cancelled by the operator") -> bool:
     """Give up on one that waits."""
     return bool(
-        tx.hot(
+        tx.fetch_raw(
             "update delivery set state = 5, first_end = coalesce(first_end, 5), changed_at = :now,"
             " error = :why, body = null, context = null"
             " where connector_number = :connector and seq = :seq and state = 0 returning seq",
@@ -523,9 +525,9 @@ def cancel(tx: Tx, number: int, seq: int, why: str = "cancelled by the operator"
 # --- the end of it ---
 
 
-def expire(tx: Tx, most: int) -> int:
+def expire_dead_letters(tx: Tx, most: int) -> int:
     """Let go of what was kept for a resend and is past its time; how many that were."""
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "update delivery set state = 4, changed_at = :now, body = null, context = null"
         " where state = 3 and (connector_number, seq) in (select connector_number, seq"
         " from delivery where state = 3 and stored_until < :now limit :most) returning seq",
@@ -536,7 +538,7 @@ def expire(tx: Tx, most: int) -> int:
 
 def prune(tx: Tx, before: Moment, most: int) -> int:
     """Remove what ended before a moment; how many that were."""
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "delete from delivery where state >= 2 and (connector_number, seq) in"
         " (select d.connector_number, d.seq from connector c join delivery d"
         " on d.connector_number = c.number"
@@ -546,9 +548,9 @@ def prune(tx: Tx, before: Moment, most: int) -> int:
     return len(rows)
 
 
-def remove_of(tx: Tx, number: int, most: int) -> int:
+def delete_for_connector(tx: Tx, number: int, most: int) -> int:
     """Remove deliveries of a connector that is gone; how many that were."""
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "delete from delivery where connector_number = :connector and seq in"
         " (select seq from delivery where connector_number = :connector limit :most) returning seq",
         {"connector": number, "most": most},

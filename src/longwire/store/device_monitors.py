@@ -13,7 +13,7 @@ from longwire.store.database import Tx
 _table = schema.device_watch
 
 
-def expect(tx: Tx, due: Sequence[tuple[int, Moment]]) -> None:
+def schedule(tx: Tx, due: Sequence[tuple[int, Moment]]) -> None:
     """Look for devices at a moment each, whatever was expected of them before."""
     insert_many(
         tx,
@@ -25,15 +25,15 @@ def expect(tx: Tx, due: Sequence[tuple[int, Moment]]) -> None:
     )
 
 
-def expect_nothing(tx: Tx, device_numbers: Sequence[int]) -> None:
-    tx.change(
+def clear(tx: Tx, device_numbers: Sequence[int]) -> None:
+    tx.execute(
         sa.update(_table)
         .where(_table.c.device_number.in_(device_numbers))
         .values(silent_at=None, due_at=None)
     )
 
 
-def silent(tx: Tx, device_numbers: Sequence[int]) -> frozenset[int]:
+def list_silent(tx: Tx, device_numbers: Sequence[int]) -> frozenset[int]:
     """Those of the devices that are silent."""
     statement = sa.select(_table.c.device_number).where(
         _table.c.device_number.in_(device_numbers), _table.c.silent_at.is_not(None)
@@ -41,9 +41,9 @@ def silent(tx: Tx, device_numbers: Sequence[int]) -> frozenset[int]:
     return frozenset(row[0] for row in tx.rows(statement))
 
 
-def due(tx: Tx, now: Moment, most: int) -> list[str]:
+def list_due(tx: Tx, now: Moment, most: int) -> list[str]:
     """The ids of devices that it is time to look for."""
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "select d.id from device_watch w join device d on d.number = w.device_number"
         " where w.due_at <= :now order by w.due_at limit :most",
         {"now": now, "most": most},
@@ -51,12 +51,12 @@ def due(tx: Tx, now: Moment, most: int) -> list[str]:
     return [row[0] for row in rows]
 
 
-def heard_again(tx: Tx, after: int, most: int) -> tuple[list[str], int | None]:
+def list_recovered(tx: Tx, after: int, most: int) -> tuple[list[str], int | None]:
     """Of the next so many silent devices, those that were seen after they fell silent.
 
     And the number to go on after; None at the end.
     """
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "select w.device_number, d.id from (select device_number, silent_at from device_watch"
         " where silent_at is not null and device_number > :after"
         " order by device_number limit :most) w"
@@ -64,7 +64,7 @@ def heard_again(tx: Tx, after: int, most: int) -> tuple[list[str], int | None]:
         " join device d on d.number = w.device_number",
         {"after": after, "most": most},
     )
-    last = tx.hot(
+    last = tx.fetch_raw(
         "select max(device_number), count(*) from (select device_number from device_watch"
         " where silent_at is not null and device_number > :after"
         " order by device_number limit :most) w",
@@ -73,7 +73,7 @@ def heard_again(tx: Tx, after: int, most: int) -> tuple[list[str], int | None]:
     return [row[1] for row in rows], last[0] if last[1] == most else None
 
 
-class Watch(msgspec.Struct, frozen=True):
+class DeviceMonitor(msgspec.Struct, frozen=True):
     """A device that is looked for."""
 
     device_number: int
@@ -83,7 +83,7 @@ class Watch(msgspec.Struct, frozen=True):
     silent_at: Moment | None
 
 
-def held(tx: Tx, device_ids: Sequence[str]) -> list[Watch]:
+def lock_many(tx: Tx, device_ids: Sequence[str]) -> list[DeviceMonitor]:
     """What is known of devices to look at, which nobody else looks at meanwhile.
 
     Their own rows must be held before: everybody takes these two in the same order.
@@ -104,11 +104,11 @@ def held(tx: Tx, device_ids: Sequence[str]) -> list[Watch]:
         .order_by(_table.c.device_number)
         .with_for_update(of=_table, skip_locked=True)
     )
-    return [Watch(*tuple(row)) for row in tx.rows(statement)]
+    return [DeviceMonitor(*tuple(row)) for row in tx.rows(statement)]
 
 
-def looked(tx: Tx, device_number: int, silent_at: Moment | None, due_at: Moment | None) -> None:
-    tx.change(
+def update(tx: Tx, device_number: int, silent_at: Moment | None, due_at: Moment | None) -> None:
+    tx.execute(
         sa.update(_table)
         .where(_table.c.device_number == device_number)
         .values(silent_at=silent_at, due_at=due_at)
@@ -116,4 +116,4 @@ def looked(tx: Tx, device_number: int, silent_at: Moment | None, due_at: Moment 
 
 
 def delete(tx: Tx, device_numbers: Sequence[int]) -> None:
-    tx.change(sa.delete(_table).where(_table.c.device_number.in_(device_numbers)))
+    tx.execute(sa.delete(_table).where(_table.c.device_number.in_(device_numbers)))

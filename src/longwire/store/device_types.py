@@ -21,11 +21,11 @@ def list_page(tx: Tx, request: PageRequest) -> Page[DeviceType]:
     return page(tx, sa.select(_table), [_table.c.name], request, _device_type)
 
 
-def every(tx: Tx) -> list[DeviceType]:
+def list_all(tx: Tx) -> list[DeviceType]:
     return [_device_type(row) for row in tx.rows(sa.select(_table).order_by(_table.c.name))]
 
 
-def put(tx: Tx, device_type: DeviceType) -> None:
+def upsert(tx: Tx, device_type: DeviceType) -> None:
     """Add a type, or change the one of that name."""
     values = {
         "display_name": device_type.display_name,
@@ -38,12 +38,12 @@ def put(tx: Tx, device_type: DeviceType) -> None:
         "updated_at": tx.now,
     }
     statement = sa.update(_table).where(_table.c.name == device_type.name).values(values)
-    if not tx.change(statement):
-        tx.change(sa.insert(_table), {"name": device_type.name, "created_at": tx.now, **values})
+    if not tx.execute(statement):
+        tx.execute(sa.insert(_table), {"name": device_type.name, "created_at": tx.now, **values})
 
 
 def delete(tx: Tx, name: str) -> bool:
-    return tx.change(sa.delete(_table).where(_table.c.name == name)) > 0
+    return tx.execute(sa.delete(_table).where(_table.c.name == name)) > 0
 
 
 def _device_type(row: sa.Row[Any]) -> DeviceType:

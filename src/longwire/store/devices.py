@@ -50,7 +50,7 @@ _TAGS = [column.name for column in _COLUMNS].index("tags")
 _SELECT = sa.select(*_COLUMNS).outerjoin(_state, _state.c.device_number == _table.c.number)
 
 
-class Reporting(msgspec.Struct, frozen=True, gc=False):
+class ReportingDevice(msgspec.Struct, frozen=True, gc=False):
     """What storing a record needs to know of its device."""
 
     id: str
@@ -73,7 +73,7 @@ def get(tx: Tx, scope: Scope, device_id: str) -> Device | None:
     return _device(row) if row else None
 
 
-def among(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> dict[str, Device]:
+def lock_many(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> dict[str, Device]:
     """Those of the devices that are within the scope, by id, about to be changed or to go."""
     statement = (
         _SELECT.where(_table.c.id.in_(device_ids), within(_table.c.group_id, scope))
@@ -83,7 +83,7 @@ def among(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> dict[str, Device]:
     return {device.id: device for device in map(_device, tx.rows(statement))}
 
 
-def reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, Reporting]:
+def get_reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, ReportingDevice]:
     """Devices that say something, whosever they are; whoever asks must check the group.
 
     Until a write is over, nobody else moves or deletes them: what is stored for a device belongs to
@@ -91,30 +91,32 @@ def reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, Reporting]:
     """
     lock = " order by number for share" if tx.is_postgres and tx.is_write else ""
     if len(device_ids) == 1:
-        rows = tx.hot(f"{_REPORTING} = :id{lock}", {"id": next(iter(device_ids))})
+        rows = tx.fetch_raw(f"{_REPORTING} = :id{lock}", {"id": next(iter(device_ids))})
     elif tx.is_postgres:
-        rows = tx.hot(f"{_REPORTING} = any(:ids){lock}", {"ids": list(device_ids)})
+        rows = tx.fetch_raw(f"{_REPORTING} = any(:ids){lock}", {"ids": list(device_ids)})
     else:
         ids = json.dumps(list(device_ids))
-        rows = tx.hot(f"{_REPORTING} in (select value from json_each(:ids))", {"ids": ids})
+        rows = tx.fetch_raw(f"{_REPORTING} in (select value from json_each(:ids))", {"ids": ids})
     return {row[0]: _reporting(*row) for row in rows}
 
 
-def counting(tx: Tx, device_ids: Collection[str]) -> tuple[dict[str, Reporting], dict[int, Count]]:
+def get_reporting_with_counts(
+    tx: Tx, device_ids: Collection[str]
+) -> tuple[dict[str, ReportingDevice], dict[int, Count]]:
     """The same, and how far those devices have counted, by their numbers.
 
     Nobody else counts for them until the write is over. PostgreSQL locks all of them in the order
     in which `touch` does, or two that count for some of them might wait for each other.
     """
     if tx.is_postgres:
-        devices = reporting(tx, device_ids)
-        rows = tx.hot(
+        devices = get_reporting(tx, device_ids)
+        rows = tx.fetch_raw(
             "select device_number, sequence, sequence_at, missing from device_state"
             " where device_number = any(:numbers) order by device_number for update",
             {"numbers": [device.number for device in devices.values()]},
         )
         return devices, {row[0]: _count(*row[1:]) for row in rows if row[1] is not None}
-    rows = tx.hot(_COUNTING, {"ids": json.dumps(list(device_ids))})
+    rows = tx.fetch_raw(_COUNTING, {"ids": json.dumps(list(device_ids))})
     return (
         {row[0]: _reporting(*row[:8]) for row in rows},
         {row[1]: _count(*row[8:]) for row in rows if row[8] is not None},
@@ -143,26 +145,26 @@ def _reporting(
     type_name: str,
     tags: str,
     updated_at: Moment,
-) -> Reporting:
-    return Reporting(
+) -> ReportingDevice:
+    return ReportingDevice(
         device_id, number, group_number, stay, name, type_name, str(group_number), tags, updated_at
     )
 
 
-def in_group(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page[Device]:
+def list_page(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page[Device]:
     statement = _SELECT.where(_table.c.group_id == group_id, within(_table.c.group_id, scope))
     return page(tx, statement, [_table.c.number], request, _device)
 
 
-def of_group(
+def list_in_group(
     tx: Tx, group_id: str, type_name: str | None, first: int, most: int
-) -> list[Reporting]:
+) -> list[ReportingDevice]:
     """The devices of a group, perhaps of one type, from a number on."""
     of_type = "" if type_name is None else " and type = :type"
     values: dict[str, Any] = {"home": schema.group_number(group_id), "first": first, "most": most}
     if type_name is not None:
         values["type"] = type_name
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         f"{_REPORTING_OF} group_id = :home and number >= :first{of_type}"
         " order by number limit :most",
         values,
@@ -170,7 +172,7 @@ def of_group(
     return [_reporting(*row) for row in rows]
 
 
-def taken(tx: Tx, network: str, original_keys: Sequence[str]) -> frozenset[str]:
+def list_taken_keys(tx: Tx, network: str, original_keys: Sequence[str]) -> frozenset[str]:
     """Those of the original ids that some device of the network has, whosever it is."""
     statement = sa.select(_table.c.original_key).where(
         _table.c.network == network, _table.c.original_key.in_(original_keys)
@@ -184,7 +186,7 @@ def is_type_used(tx: Tx, name: str) -> bool:
 
 def insert(tx: Tx, devices: Sequence[Device], original_keys: Sequence[str]) -> list[Device]:
     """Add devices to a group; the same with the numbers they got."""
-    tx.change(
+    tx.execute(
         sa.insert(_table),
         [_row(device, key) for device, key in zip(devices, original_keys, strict=True)],
     )
@@ -199,12 +201,12 @@ def insert(tx: Tx, devices: Sequence[Device], original_keys: Sequence[str]) -> l
         ("device_number", "stay", "group_id"),
         [(device.number, device.stay, schema.group_number(device.group_id)) for device in kept],
     )
-    count(tx, devices[0].group_id, len(devices))
+    adjust_count(tx, devices[0].group_id, len(devices))
     return kept
 
 
 def save(tx: Tx, device: Device) -> None:
-    tx.change(
+    tx.execute(
         sa.update(_table)
         .where(_table.c.number == device.number)
         .values(
@@ -222,7 +224,7 @@ def save(tx: Tx, device: Device) -> None:
 def transfer(tx: Tx, devices: Sequence[Device], group_id: str, by: str) -> None:
     """Begin a stay in another group."""
     numbers = [device.number for device in devices]
-    tx.change(
+    tx.execute(
         sa.update(_table)
         .where(_table.c.number.in_(numbers))
         .values(group_id=group_id, stay=_table.c.stay + 1, updated_at=tx.now, updated_by=by)
@@ -230,15 +232,15 @@ def transfer(tx: Tx, devices: Sequence[Device], group_id: str, by: str) -> None:
     _forget_told(tx, numbers)
     # Whoever has them now sends nothing to where a network of the last group has said.
     link = schema.network_link
-    tx.change(sa.delete(link).where(link.c.device_number.in_(numbers)))
+    tx.execute(sa.delete(link).where(link.c.device_number.in_(numbers)))
     _begin_stays(tx, devices, group_id)
-    count(tx, devices[0].group_id, -len(devices))
-    count(tx, group_id, len(devices))
+    adjust_count(tx, devices[0].group_id, -len(devices))
+    adjust_count(tx, group_id, len(devices))
 
 
-def renew(tx: Tx, device: Reporting) -> None:
+def begin_new_stay(tx: Tx, device: ReportingDevice) -> None:
     """Begin a new stay in the same group, so that the records of the last one can go."""
-    tx.change(
+    tx.execute(
         sa.update(_table).where(_table.c.number == device.number).values(stay=device.stay + 1)
     )
     _begin_stays(tx, [device], device.group_id)
@@ -250,42 +252,42 @@ def delete(tx: Tx, devices: Sequence[Device]) -> None:
     stays = tx.rows(
         sa.select(_stay.c.device_number, _stay.c.stay).where(_stay.c.device_number.in_(numbers))
     )
-    erase(tx, [(row.device_number, row.stay) for row in stays])
-    tx.change(sa.delete(_state).where(_state.c.device_number.in_(numbers)))
+    erase_stays(tx, [(row.device_number, row.stay) for row in stays])
+    tx.execute(sa.delete(_state).where(_state.c.device_number.in_(numbers)))
     device_monitors.delete(tx, numbers)
     for table in (schema.registration, schema.downlink, schema.network_link):
-        tx.change(sa.delete(table).where(table.c.device_number.in_(numbers)))
+        tx.execute(sa.delete(table).where(table.c.device_number.in_(numbers)))
     _forget_told(tx, numbers)
-    tx.change(sa.delete(_table).where(_table.c.number.in_(numbers)))
-    count(tx, devices[0].group_id, -len(devices))
+    tx.execute(sa.delete(_table).where(_table.c.number.in_(numbers)))
+    adjust_count(tx, devices[0].group_id, -len(devices))
 
 
 def _forget_told(tx: Tx, numbers: Sequence[int]) -> None:
     """Notifications of the group that devices leave remember nothing of them."""
     told = schema.notification_state
-    tx.change(sa.delete(told).where(told.c.subject.in_(numbers)))
+    tx.execute(sa.delete(told).where(told.c.subject.in_(numbers)))
 
 
 # --- stays ---
 
 
-def stays(tx: Tx, device: Reporting | Device) -> list[Stay]:
+def list_stays(tx: Tx, device: ReportingDevice | Device) -> list[Stay]:
     """The groups a device is or was in, as far as there may be records of that time."""
     statement = sa.select(_stay).where(_stay.c.device_number == device.number)
     return [Stay(row.stay, row.group_id) for row in tx.rows(statement.order_by(_stay.c.stay))]
 
 
-def erase(tx: Tx, gone: Sequence[tuple[int, int]]) -> None:
+def erase_stays(tx: Tx, gone: Sequence[tuple[int, int]]) -> None:
     """Let the records of some stays disappear at once; the janitor removes them from the disk."""
     insert_many(tx, schema.erasure, ("device_number", "stay"), gone)
     tx.touched_devices.update(device_number for device_number, _ in gone)
     for device_number, stay in gone:
-        tx.change(
+        tx.execute(
             sa.delete(_stay).where(_stay.c.device_number == device_number, _stay.c.stay == stay)
         )
 
 
-def _begin_stays(tx: Tx, devices: Sequence[Device | Reporting], group_id: str) -> None:
+def _begin_stays(tx: Tx, devices: Sequence[Device | ReportingDevice], group_id: str) -> None:
     tx.touched_devices.update(device.number for device in devices)
     insert_many(
         tx,
@@ -298,7 +300,7 @@ def _begin_stays(tx: Tx, devices: Sequence[Device | Reporting], group_id: str) -
 # --- what changes with every message ---
 
 
-def touch(tx: Tx, seen: Mapping[int, Moment], counts: Mapping[int, Count]) -> None:
+def update_last_seen(tx: Tx, seen: Mapping[int, Moment], counts: Mapping[int, Count]) -> None:
     """Move `seen_at` of devices forward, never back, and keep how far some of them have counted.
 
     Sorted, so that processes do not deadlock.
@@ -339,7 +341,7 @@ def _missing(counted: Count) -> str | None:
 def set_battery(tx: Tx, number: int, battery: str, at: Moment) -> None:
     """Keep what a status message said of the battery, unless a newer one was heard before."""
     tx.driver.execute(
-        tx.spelled(
+        tx.to_driver_sql(
             "insert into device_state (device_number, battery, battery_at)"
             " values (:number, :battery, :at) on conflict (device_number) do update"
             " set battery = excluded.battery, battery_at = excluded.battery_at"
@@ -350,7 +352,7 @@ def set_battery(tx: Tx, number: int, battery: str, at: Moment) -> None:
     )
 
 
-class Found(msgspec.Struct, frozen=True):
+class NetworkDevice(msgspec.Struct, frozen=True):
     """A device that a network speaks of, as it was when it was changed last."""
 
     id: str
@@ -367,25 +369,27 @@ _FOUND = (
 )
 
 
-def heard(tx: Tx, group_id: str, network: str, original_key: str) -> Found | None:
+def get_by_original_id(
+    tx: Tx, group_id: str, network: str, original_key: str
+) -> NetworkDevice | None:
     """The device of a network's id, in a group or below it."""
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         _FOUND + " where d.network = :network and d.original_key = :original",
         {"home": schema.group_number(group_id), "network": network, "original": original_key},
     )
-    return Found(*rows[0]) if rows else None
+    return NetworkDevice(*rows[0]) if rows else None
 
 
-def heard_as(tx: Tx, group_id: str, device_id: str) -> Found | None:
+def get_in_subtree(tx: Tx, group_id: str, device_id: str) -> NetworkDevice | None:
     """The device of this id, in a group or below it."""
     asked = {"home": schema.group_number(group_id), "device": device_id}
-    rows = tx.hot(_FOUND + " where d.id = :device", asked)
-    return Found(*rows[0]) if rows else None
+    rows = tx.fetch_raw(_FOUND + " where d.id = :device", asked)
+    return NetworkDevice(*rows[0]) if rows else None
 
 
-def count(tx: Tx, group_id: str, difference: int) -> None:
+def adjust_count(tx: Tx, group_id: str, difference: int) -> None:
     group = schema.group
-    tx.change(
+    tx.execute(
         sa.update(group)
         .where(group.c.id == group_id)
         .values(device_count=group.c.device_count + difference)

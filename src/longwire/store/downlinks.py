@@ -28,17 +28,17 @@ ENDED = ("sent", "acknowledged", "failed", "expired", "cancelled")
 
 
 def insert(tx: Tx, downlink: Downlink) -> None:
-    tx.change(sa.insert(_table), {name: getattr(downlink, name) for name in _NAMES})
+    tx.execute(sa.insert(_table), {name: getattr(downlink, name) for name in _NAMES})
 
 
-def in_order(tx: Tx, number: int, group_id: str, request: PageRequest) -> Page[Downlink]:
+def list_page(tx: Tx, number: int, group_id: str, request: PageRequest) -> Page[Downlink]:
     """Those of a device that a group has asked for, the newest first."""
     statement = _SELECT.where(_table.c.device_number == number, _table.c.group_id == group_id)
     key = [_table.c.created_at, _table.c.id]
     return page(tx, statement, key, request, _downlink, ascending=False)
 
 
-def waiting(tx: Tx, number: int, group_id: str) -> int:
+def count_queued(tx: Tx, number: int, group_id: str) -> int:
     """How many that a group has asked for wait for a device."""
     statement = sa.select(sa.func.count()).where(
         _table.c.device_number == number,
@@ -48,9 +48,9 @@ def waiting(tx: Tx, number: int, group_id: str) -> int:
     return int(tx.rows(statement)[0][0])
 
 
-def lasting(tx: Tx, number: int, begin: Moment, end: Moment) -> set[Moment]:
+def list_expiries(tx: Tx, number: int, begin: Moment, end: Moment) -> set[Moment]:
     """Moments of a period at which the time of some message to a device is over."""
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "select expires_at from downlink where device_number = :number"
         " and expires_at >= :begin and expires_at < :end_at",
         {"number": number, "begin": begin, "end_at": end},
@@ -65,12 +65,12 @@ def get(tx: Tx, number: int, downlink_id: str) -> Downlink | None:
     return _one(tx, number, _table.c.id == downlink_id)
 
 
-def of_delivery(tx: Tx, number: int, seq: int) -> Downlink | None:
+def get_by_delivery(tx: Tx, number: int, seq: int) -> Downlink | None:
     """The one that a delivery takes to its network."""
     return _one(tx, number, _table.c.seq == seq)
 
 
-def named(tx: Tx, number: int, name: str) -> Downlink | None:
+def get_by_reference(tx: Tx, number: int, name: str) -> Downlink | None:
     """The one that a network speaks of, by our name for it or by the network's."""
     return _one(tx, number, sa.or_(_table.c.id == name, _table.c.reference == name))
 
@@ -80,7 +80,7 @@ def _one(tx: Tx, number: int, condition: sa.ColumnElement[bool]) -> Downlink | N
     return _downlink(row) if row else None
 
 
-def waiting_or_given(tx: Tx, number: int, reference: str) -> list[Downlink]:
+def lock_queued_or_answered(tx: Tx, number: int, reference: str) -> list[Downlink]:
     """What waits for a device, and what this message of the device has been answered with.
 
     The oldest first. A second who asks for the same waits here, and finds it given.
@@ -96,7 +96,7 @@ def waiting_or_given(tx: Tx, number: int, reference: str) -> list[Downlink]:
     return [_downlink(row) for row in tx.rows(statement)]
 
 
-def given(tx: Tx, number: int, most: int) -> list[Downlink]:
+def lock_answered(tx: Tx, number: int, most: int) -> list[Downlink]:
     """What a device was sent last in answer to messages of its own, the newest first."""
     statement = (
         _SELECT.where(_table.c.device_number == number, _table.c.reference.is_not(None))
@@ -107,7 +107,7 @@ def given(tx: Tx, number: int, most: int) -> list[Downlink]:
     return [_downlink(row) for row in tx.rows(statement)]
 
 
-class Overdue(msgspec.Struct, frozen=True):
+class ExpiredDownlink(msgspec.Struct, frozen=True):
     """One whose time is over before it was sent."""
 
     downlink_id: str
@@ -115,7 +115,7 @@ class Overdue(msgspec.Struct, frozen=True):
     network: str
 
 
-def overdue(tx: Tx, most: int) -> list[Overdue]:
+def list_expired(tx: Tx, most: int) -> list[ExpiredDownlink]:
     """Those whose time is over. They are not locked: their devices come first."""
     statement = (
         sa.select(_table.c.id, _device.c.id, _device.c.network)
@@ -124,20 +124,20 @@ def overdue(tx: Tx, most: int) -> list[Overdue]:
         .order_by(_table.c.expires_at, _table.c.id)
         .limit(most)
     )
-    return [Overdue(*tuple(row)) for row in tx.rows(statement)]
+    return [ExpiredDownlink(*tuple(row)) for row in tx.rows(statement)]
 
 
-def is_any_overdue(tx: Tx) -> bool:
-    rows = tx.hot(
+def has_expired(tx: Tx) -> bool:
+    rows = tx.fetch_raw(
         "select 1 from downlink where state = 'queued' and expires_at <= :now limit 1",
         {"now": tx.now},
     )
     return bool(rows)
 
 
-def move(tx: Tx, downlink: Downlink) -> None:
+def update_state(tx: Tx, downlink: Downlink) -> None:
     """Keep how far it has come."""
-    tx.change(
+    tx.execute(
         sa.update(_table)
         .where(_table.c.id == downlink.id)
         .values(
@@ -152,9 +152,9 @@ def move(tx: Tx, downlink: Downlink) -> None:
 # --- a quick look ---
 
 
-def has_something(tx: Tx, device_id: str, reference: str) -> bool:
+def has_queued_or_answered(tx: Tx, device_id: str, reference: str) -> bool:
     """Whether anything waits for a device, or was given in answer to this message of it."""
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "select 1 from downlink w join device d on d.number = w.device_number"
         " where d.id = :device and (w.state = 'queued' or w.reference = :reference) limit 1",
         {"device": device_id, "reference": reference},
@@ -162,10 +162,10 @@ def has_something(tx: Tx, device_id: str, reference: str) -> bool:
     return bool(rows)
 
 
-def is_named(tx: Tx, number: int, names: Sequence[str]) -> bool:
+def has_reference(tx: Tx, number: int, names: Sequence[str]) -> bool:
     """Whether any of these names is one of a message to a device."""
     return any(
-        tx.hot(
+        tx.fetch_raw(
             "select 1 from downlink where device_number = :number"
             " and (id = :name or reference = :name) limit 1",
             {"number": number, "name": name},
@@ -174,20 +174,20 @@ def is_named(tx: Tx, number: int, names: Sequence[str]) -> bool:
     )
 
 
-def is_any_given(tx: Tx, number: int) -> bool:
+def has_answered(tx: Tx, number: int) -> bool:
     """Whether any message of a device was answered with one."""
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "select 1 from downlink where device_number = :number and reference is not null limit 1",
         {"number": number},
     )
     return bool(rows)
 
 
-def said_between(
+def list_data_between(
     tx: Tx, number: int, stay: int, after: Moment, until: Moment, most: int
 ) -> list[str]:
     """The last data records that a device has made after one moment and up to another."""
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "select body from record_data where device_number = :number and stay = :stay"
         " and ts > :after and ts <= :until order by ts desc limit :most",
         {"number": number, "stay": stay, "after": after, "until": until, "most": most},
@@ -195,9 +195,9 @@ def said_between(
     return [row[0] for row in rows]
 
 
-def is_on_its_way(tx: Tx, number: int, outlet_number: int) -> bool:
+def is_in_flight(tx: Tx, number: int, outlet_number: int) -> bool:
     """Whether one for this device is being handed to its network just now."""
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "select 1 from downlink w join delivery d on d.seq = w.seq"
         " and d.connector_number = :outlet and d.state = 1"
         " where w.device_number = :number and w.state = 'queued' limit 1",
@@ -206,7 +206,7 @@ def is_on_its_way(tx: Tx, number: int, outlet_number: int) -> bool:
     return bool(rows)
 
 
-class Errand(msgspec.Struct, frozen=True):
+class PendingDownlink(msgspec.Struct, frozen=True):
     """A message to a device, with what is needed to bring it to its network."""
 
     downlink: Downlink
@@ -216,7 +216,7 @@ class Errand(msgspec.Struct, frozen=True):
     sealed_key: str | None
 
 
-def errand(tx: Tx, device_id: str, downlink_id: str) -> Errand | None:
+def get_pending(tx: Tx, device_id: str, downlink_id: str) -> PendingDownlink | None:
     statement = (
         sa.select(
             *_COLUMNS,
@@ -232,13 +232,13 @@ def errand(tx: Tx, device_id: str, downlink_id: str) -> Errand | None:
     row = tx.row(statement)
     if row is None:
         return None
-    return Errand(_downlink(row), row.original_id, row.is_at_home, row.url, row.sealed_key)
+    return PendingDownlink(_downlink(row), row.original_id, row.is_at_home, row.url, row.sealed_key)
 
 
 # --- links ---
 
 
-class Link(msgspec.Struct, frozen=True):
+class NetworkLink(msgspec.Struct, frozen=True):
     """Where a network takes messages to a device."""
 
     url: str
@@ -246,18 +246,18 @@ class Link(msgspec.Struct, frozen=True):
     told_at: Moment = 0
 
 
-def link(tx: Tx, device_id: str) -> Link | None:
-    rows = tx.hot(
+def get_link(tx: Tx, device_id: str) -> NetworkLink | None:
+    rows = tx.fetch_raw(
         "select l.url, l.sealed_key, l.updated_at from network_link l join device d on d.number ="
         " l.device_number where d.id = :device",
         {"device": device_id},
     )
-    return Link(*rows[0]) if rows else None
+    return NetworkLink(*rows[0]) if rows else None
 
 
-def keep_link(tx: Tx, number: int, link: Link) -> None:
+def save_link(tx: Tx, number: int, link: NetworkLink) -> None:
     tx.driver.execute(
-        tx.spelled(
+        tx.to_driver_sql(
             "insert into network_link (device_number, url, sealed_key, updated_at)"
             " values (:number, :url, :key, :now) on conflict (device_number) do update"
             " set url = excluded.url, sealed_key = excluded.sealed_key,"
@@ -267,10 +267,10 @@ def keep_link(tx: Tx, number: int, link: Link) -> None:
     )
 
 
-def forget_link(tx: Tx, device_id: str, url: str) -> None:
+def delete_link(tx: Tx, device_id: str, url: str) -> None:
     """Messages to a device do not go there any more."""
     tx.driver.execute(
-        tx.spelled(
+        tx.to_driver_sql(
             "delete from network_link where url = :url and device_number ="
             " (select number from device where id = :device)"
         ),
@@ -289,7 +289,7 @@ def prune(tx: Tx, before: Moment, most: int) -> int:
         .where(_table.c.updated_at < before)
         .limit(most)
     )
-    return tx.change(sa.delete(_table).where(_table.c.id.in_(some)))
+    return tx.execute(sa.delete(_table).where(_table.c.id.in_(some)))
 
 
 def _downlink(row: sa.Row[Any]) -> Downlink:

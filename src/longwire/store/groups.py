@@ -11,7 +11,7 @@ from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.paging import page
 from longwire.store.scopes import belongs, reaches, within
-from longwire.store.users import user_of
+from longwire.store.users import to_user
 
 _table = schema.group
 _path = schema.group_path
@@ -53,11 +53,11 @@ _PATH_UP = (
 def get(tx: Tx, scope: Scope, group_id: str) -> Group | None:
     if not reaches(scope, group_id):
         return None
-    rows = tx.hot(_BY_ID, {"group_id": schema.group_number(group_id)})
+    rows = tx.fetch_raw(_BY_ID, {"group_id": schema.group_number(group_id)})
     return _group_of_driver(rows[0]) if rows else None
 
 
-def of(
+def list_page(
     tx: Tx, belonging: Actor, scope: Scope | None, below: str | None, request: PageRequest
 ) -> Page[Group]:
     """The groups somebody belongs to; within a scope when another one asks; at or below a group."""
@@ -71,7 +71,7 @@ def of(
 
 
 def insert(tx: Tx, group: Group, token_digest: bytes) -> None:
-    tx.change(
+    tx.execute(
         sa.insert(_table),
         {
             "id": group.id,
@@ -93,7 +93,7 @@ def lock(tx: Tx, group_id: str) -> None:
 
 def save(tx: Tx, group: Group) -> None:
     """Keep a changed group; `move` is for another parent."""
-    tx.change(sa.update(_table).where(_table.c.id == group.id).values(_changeable(group)))
+    tx.execute(sa.update(_table).where(_table.c.id == group.id).values(_changeable(group)))
 
 
 def move(tx: Tx, group_id: str, parent_id: str | None) -> None:
@@ -102,13 +102,13 @@ def move(tx: Tx, group_id: str, parent_id: str | None) -> None:
     above = sa.select(_path.c.ancestor_id).where(
         _path.c.group_id == group_id, _path.c.ancestor_id != group_id
     )
-    tx.change(
+    tx.execute(
         sa.delete(_path).where(
             _path.c.group_id.in_(subtree.scalar_subquery()),
             _path.c.ancestor_id.in_(above.scalar_subquery()),
         )
     )
-    tx.change(sa.update(_table).where(_table.c.id == group_id).values(parent_id=parent_id))
+    tx.execute(sa.update(_table).where(_table.c.id == group_id).values(parent_id=parent_id))
     if parent_id is not None:
         up, down = _path.alias("up"), _path.alias("down")
         pairs = (
@@ -116,33 +116,33 @@ def move(tx: Tx, group_id: str, parent_id: str | None) -> None:
             .select_from(up.join(down, sa.true()))
             .where(up.c.group_id == parent_id, down.c.ancestor_id == group_id)
         )
-        tx.change(sa.insert(_path).from_select(["ancestor_id", "group_id", "depth"], pairs))
+        tx.execute(sa.insert(_path).from_select(["ancestor_id", "group_id", "depth"], pairs))
 
 
-def path_up(tx: Tx, group_id: str) -> tuple[str, ...]:
+def get_path(tx: Tx, group_id: str) -> tuple[str, ...]:
     """The group and all above it, nearest first; empty when there is no such group."""
     return tuple(tx.connection.scalars(_PATH_UP, {"group_id": group_id}))
 
 
-def set_token(tx: Tx, group_id: str, digest: bytes, sealed: str) -> None:
+def update_token(tx: Tx, group_id: str, digest: bytes, sealed: str) -> None:
     """Keep another network token instead of the one there was."""
     changed = {"token_digest": digest, "sealed_token": sealed}
-    tx.change(sa.update(_table).where(_table.c.id == group_id).values(changed))
+    tx.execute(sa.update(_table).where(_table.c.id == group_id).values(changed))
 
 
-def by_token(tx: Tx, digest: bytes) -> str | None:
+def get_id_by_token(tx: Tx, digest: bytes) -> str | None:
     """The group whose network token has this digest."""
     row = tx.row(sa.select(_table.c.id).where(_table.c.token_digest == digest))
     return str(row[0]) if row else None
 
 
-def subtree(tx: Tx, group_id: str) -> list[str]:
+def list_subtree(tx: Tx, group_id: str) -> list[str]:
     """The group and all below it."""
     statement = sa.select(_path.c.group_id).where(_path.c.ancestor_id == group_id)
     return list(tx.connection.scalars(statement))
 
 
-def height(tx: Tx, group_id: str) -> int:
+def get_height(tx: Tx, group_id: str) -> int:
     """How many levels lie below the group."""
     row = tx.row(sa.select(sa.func.max(_path.c.depth)).where(_path.c.ancestor_id == group_id))
     return int(row[0]) if row and row[0] is not None else 0
@@ -160,18 +160,18 @@ def are_within(tx: Tx, group_ids: Iterable[str], ancestor_id: str) -> bool:
 # --- members ---
 
 
-def memberships(tx: Tx, user_id: str) -> tuple[tuple[str, str], ...]:
+def list_memberships(tx: Tx, user_id: str) -> tuple[tuple[str, str], ...]:
     """Where a person belongs: (group, role) pairs."""
     statement = sa.select(_member.c.group_id, _member.c.role_id).where(_member.c.user_id == user_id)
     return tuple((row.group_id, row.role_id) for row in tx.rows(statement))
 
 
-def default_role_id(tx: Tx, group_id: str) -> str | None:
+def get_default_role_id(tx: Tx, group_id: str) -> str | None:
     row = tx.row(sa.select(_table.c.default_role_id).where(_table.c.id == group_id))
     return row[0] if row else None
 
 
-def member(tx: Tx, scope: Scope, group_id: str, user_id: str) -> Membership | None:
+def get_member(tx: Tx, scope: Scope, group_id: str, user_id: str) -> Membership | None:
     row = tx.row(
         sa.select(_member).where(
             _member.c.group_id == group_id,
@@ -182,7 +182,7 @@ def member(tx: Tx, scope: Scope, group_id: str, user_id: str) -> Membership | No
     return Membership(row.group_id, row.user_id, row.role_id, row.created_at) if row else None
 
 
-def members(
+def list_members(
     tx: Tx, scope: Scope, group_id: str, request: PageRequest
 ) -> Page[tuple[User, Membership]]:
     user = schema.user
@@ -196,8 +196,8 @@ def members(
     )
 
 
-def add_member(tx: Tx, membership: Membership) -> None:
-    tx.change(
+def insert_member(tx: Tx, membership: Membership) -> None:
+    tx.execute(
         sa.insert(_member),
         {
             "group_id": membership.group_id,
@@ -208,21 +208,21 @@ def add_member(tx: Tx, membership: Membership) -> None:
     )
 
 
-def set_role(tx: Tx, membership: Membership) -> None:
-    tx.change(
+def update_member_role(tx: Tx, membership: Membership) -> None:
+    tx.execute(
         sa.update(_member)
         .where(_member.c.group_id == membership.group_id, _member.c.user_id == membership.user_id)
         .values(role_id=membership.role_id)
     )
 
 
-def remove_member(tx: Tx, group_id: str, user_id: str) -> None:
-    tx.change(
+def delete_member(tx: Tx, group_id: str, user_id: str) -> None:
+    tx.execute(
         sa.delete(_member).where(_member.c.group_id == group_id, _member.c.user_id == user_id)
     )
 
 
-def count_holding(tx: Tx, role_id: str, *, group_id: str | None = None) -> int:
+def count_members_with_role(tx: Tx, role_id: str, *, group_id: str | None = None) -> int:
     """How many members hold a role, in one group or in all."""
     statement = sa.select(sa.func.count()).select_from(_member).where(_member.c.role_id == role_id)
     if group_id is not None:
@@ -239,9 +239,9 @@ def _attach(tx: Tx, group_id: str, parent_id: str | None) -> None:
     if parent_id is not None:
         rows += [
             {"ancestor_id": ancestor, "group_id": group_id, "depth": depth}
-            for depth, ancestor in enumerate(path_up(tx, parent_id), start=1)
+            for depth, ancestor in enumerate(get_path(tx, parent_id), start=1)
         ]
-    tx.change(sa.insert(_path), rows)
+    tx.execute(sa.insert(_path), rows)
 
 
 def _changeable(group: Group) -> dict[str, Any]:
@@ -277,7 +277,7 @@ def _tags(text: str) -> tuple[str, ...]:
 
 def _user_and_membership(row: sa.Row[Any]) -> tuple[User, Membership]:
     values = row._mapping
-    return user_of(row), Membership(
+    return to_user(row), Membership(
         values[_member.c.group_id],
         values[_member.c.user_id],
         values[_member.c.role_id],

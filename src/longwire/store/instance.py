@@ -9,16 +9,16 @@ from longwire.store.records import WRITER_BITS
 WRITERS_MAX = 1 << WRITER_BITS
 
 
-def fact(tx: Tx, name: str) -> str | None:
+def get_fact(tx: Tx, name: str) -> str | None:
     row = tx.row(sa.select(schema.instance.c.value).where(schema.instance.c.name == name))
     return row[0] if row else None
 
 
-def state(tx: Tx, name: str, value: str) -> None:
-    tx.change(sa.insert(schema.instance), {"name": name, "value": value})
+def insert_fact(tx: Tx, name: str, value: str) -> None:
+    tx.execute(sa.insert(schema.instance), {"name": name, "value": value})
 
 
-def writer_number(database: Database) -> int:
+def next_writer_number(database: Database) -> int:
     """A number for this process among those that write to the database, or have done so lately.
 
     A new one at every start: should the clock have been set back in between, the numbers of
@@ -31,6 +31,6 @@ def _next_writer(tx: Tx) -> int:
     if tx.is_postgres:
         return int(tx.rows(sa.select(schema.writer_number.next_value()))[0][0])
     # SQLite has no sequences, but a number in the head of its file that is the owner's to use.
-    number = int(tx.hot("pragma user_version", {})[0][0]) + 1
+    number = int(tx.fetch_raw("pragma user_version", {})[0][0]) + 1
     tx.driver.execute(f"pragma user_version = {number % WRITERS_MAX}")
     return number

@@ -13,22 +13,22 @@ _FIRST = sa.text(
 )
 
 
-def take(tx: Tx, name: str, holder: str, lasts: Moment) -> bool:
+def acquire(tx: Tx, name: str, holder: str, lasts: Moment) -> bool:
     """Take something or keep it; False while another process has it."""
     until_at = tx.now + lasts
     is_free = (_table.c.holder == holder) | (_table.c.until_at <= tx.now)
-    taken = tx.change(
+    taken = tx.execute(
         sa.update(_table)
         .where(_table.c.name == name, is_free)
         .values(holder=holder, until_at=until_at)
     )
     asked = {"name": name, "holder": holder, "until_at": until_at}
-    return bool(taken or tx.change(_FIRST, asked))
+    return bool(taken or tx.execute(_FIRST, asked))
 
 
-def give_up(tx: Tx, name: str, holder: str) -> None:
+def release(tx: Tx, name: str, holder: str) -> None:
     """Let another process take it at once."""
-    tx.change(
+    tx.execute(
         sa.update(_table)
         .where(_table.c.name == name, _table.c.holder == holder)
         .values(until_at=tx.now)

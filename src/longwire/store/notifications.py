@@ -36,7 +36,7 @@ def get(tx: Tx, scope: Scope, notification_id: str) -> Notification | None:
     return _notification(row) if row else None
 
 
-def within_scope(
+def list_page(
     tx: Tx, scope: Scope, request: PageRequest, group_id: str | None = None
 ) -> Page[Notification]:
     """All that a scope reaches, or those of one group."""
@@ -46,7 +46,7 @@ def within_scope(
     return page(tx, statement, [_outlet.c.number], request, _notification)
 
 
-def count_in(tx: Tx, group_id: str) -> int:
+def count(tx: Tx, group_id: str) -> int:
     """How many a group has, disabled ones as well."""
     group = schema.group
     row = tx.row(sa.select(group.c.notification_count).where(group.c.id == group_id))
@@ -56,7 +56,7 @@ def count_in(tx: Tx, group_id: str) -> int:
 def insert(tx: Tx, notification: Notification) -> Notification:
     """Add a notification; the same with the number it got."""
     outlet = store_connectors.insert(tx, notification.outlet)
-    tx.change(
+    tx.execute(
         sa.insert(_table),
         {
             "number": outlet.number,
@@ -71,22 +71,22 @@ def insert(tx: Tx, notification: Notification) -> Notification:
 def save(tx: Tx, notification: Notification) -> None:
     """Keep a changed notification, under a new version."""
     store_connectors.save(tx, notification.outlet)
-    tx.change(
+    tx.execute(
         sa.update(_table)
         .where(_table.c.number == notification.number)
         .values(reason=notification.reason, schedule=notification.schedule)
     )
 
 
-def remove(tx: Tx, notification: Notification) -> None:
+def mark_deleted(tx: Tx, notification: Notification) -> None:
     """Nobody finds it any more; its deliveries and what it remembers go in small steps."""
-    store_connectors.remove(tx, notification.outlet)
+    store_connectors.mark_deleted(tx, notification.outlet)
     _count(tx, notification.group_id, -1)
 
 
 def _count(tx: Tx, group_id: str, difference: int) -> None:
     group = schema.group
-    tx.change(
+    tx.execute(
         sa.update(group)
         .where(group.c.id == group_id)
         .values(notification_count=group.c.notification_count + difference)
@@ -96,16 +96,16 @@ def _count(tx: Tx, group_id: str, difference: int) -> None:
 # --- for whoever fires them ---
 
 
-def enabled_in(tx: Tx, group_id: str) -> list[Notification]:
+def list_enabled(tx: Tx, group_id: str) -> list[Notification]:
     """The enabled notifications of a group."""
     statement = _SELECT.where(_outlet.c.group_id == group_id, _outlet.c.is_enabled)
     return [_notification(row) for row in tx.rows(statement.order_by(_outlet.c.number))]
 
 
-def groups_of(tx: Tx, reasons: Collection[str]) -> list[str]:
+def list_groups_with_reasons(tx: Tx, reasons: Collection[str]) -> list[str]:
     """The groups that have an enabled notification with one of these reasons."""
     among = "= any(:reasons)" if tx.is_postgres else "in (select value from json_each(:reasons))"
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "select distinct c.group_id from notification n join connector c on c.number = n.number"
         f" where n.reason {among} and c.is_enabled and c.deleted_at is null",
         {"reasons": list(reasons) if tx.is_postgres else json.dumps(list(reasons))},
@@ -113,20 +113,20 @@ def groups_of(tx: Tx, reasons: Collection[str]) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
-def note_fired(tx: Tx, numbers: Collection[int]) -> None:
+def set_fired(tx: Tx, numbers: Collection[int]) -> None:
     """These have fired; in order, so that processes do not deadlock."""
     for number in sorted(numbers):
         _note(tx, "fired_at", number)
 
 
-def note_sent(tx: Tx, number: int) -> None:
+def set_sent(tx: Tx, number: int) -> None:
     """Something that it sent was taken."""
     _note(tx, "sent_at", number)
 
 
 def _note(tx: Tx, column: str, number: int) -> None:
     tx.driver.execute(
-        tx.spelled(
+        tx.to_driver_sql(
             f"update notification set {column} = :now where number = :number"
             f" and ({column} is null or {column} < :now)"
         ),
@@ -139,7 +139,7 @@ def _note(tx: Tx, column: str, number: int) -> None:
 Key = tuple[int, int]  # the number of a notification, and its subject
 
 
-class State(msgspec.Struct, frozen=True):
+class NotificationState(msgspec.Struct, frozen=True):
     """What a notification remembers of one subject."""
 
     raised_at: Moment | None = None  # since when it holds; None while it does not
@@ -167,7 +167,7 @@ def connector_subject(number: int) -> int:
     return -number
 
 
-def held(tx: Tx, keys: Collection[Key]) -> dict[Key, State]:
+def lock_states(tx: Tx, keys: Collection[Key]) -> dict[Key, NotificationState]:
     """What is remembered of these; nobody else changes it until this transaction is over.
 
     SQLite has one writer, who needs no lock for that.
@@ -178,7 +178,7 @@ def held(tx: Tx, keys: Collection[Key]) -> dict[Key, State]:
         columns = ("notification_number", "subject", "is_told", "held_back")
         insert_many(tx, _state, columns, blank, "on conflict do nothing")
     lock = " order by notification_number, subject for update" if tx.is_postgres else ""
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         f"{_SELECT_STATE} where notification_number {_among(tx, 'numbers')}"
         f" and subject {_among(tx, 'subjects')}{lock}",
         {
@@ -187,10 +187,10 @@ def held(tx: Tx, keys: Collection[Key]) -> dict[Key, State]:
         },
     )
     found = {(row[0], row[1]): _state_of(row) for row in rows}
-    return {key: found.get(key, State()) for key in keys}
+    return {key: found.get(key, NotificationState()) for key in keys}
 
 
-def keep(tx: Tx, changed: Mapping[Key, State]) -> None:
+def save_states(tx: Tx, changed: Mapping[Key, NotificationState]) -> None:
     """Remember what was held."""
     insert_many(
         tx,
@@ -205,10 +205,10 @@ def keep(tx: Tx, changed: Mapping[Key, State]) -> None:
     )
 
 
-def forget_states(tx: Tx, number: int, most: int | None = None) -> int:
+def delete_states(tx: Tx, number: int, most: int | None = None) -> int:
     """Let a notification forget, all or so much; how much that was."""
     limit = "" if most is None else " limit :most"
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "delete from notification_state where notification_number = :number and subject in"
         " (select subject from notification_state where notification_number = :number"
         f"{limit}) returning subject",
@@ -217,15 +217,15 @@ def forget_states(tx: Tx, number: int, most: int | None = None) -> int:
     return len(rows)
 
 
-def forget_subjects(tx: Tx, subjects: Sequence[int]) -> None:
+def delete_subject_states(tx: Tx, subjects: Sequence[int]) -> None:
     """Nobody remembers anything of these any more."""
-    tx.change(sa.delete(_state).where(_state.c.subject.in_(subjects)))
+    tx.execute(sa.delete(_state).where(_state.c.subject.in_(subjects)))
 
 
-def forget(tx: Tx, number: int) -> None:
+def delete(tx: Tx, number: int) -> None:
     """The last of a notification that is gone, or of a connector that some were about."""
-    tx.change(sa.delete(_table).where(_table.c.number == number))
-    forget_subjects(tx, [connector_subject(number)])
+    tx.execute(sa.delete(_table).where(_table.c.number == number))
+    delete_subject_states(tx, [connector_subject(number)])
 
 
 def _among(tx: Tx, name: str) -> str:
@@ -236,15 +236,15 @@ def _list(tx: Tx, numbers: Collection[int]) -> Any:
     return sorted(numbers) if tx.is_postgres else json.dumps(sorted(numbers))
 
 
-def _state_of(row: Sequence[Any]) -> State:
+def _state_of(row: Sequence[Any]) -> NotificationState:
     """The state of a row; a blank one where there was none to join."""
-    return State(row[2], bool(row[3]), row[4], row[5], row[6] or 0)
+    return NotificationState(row[2], bool(row[3]), row[4], row[5], row[6] or 0)
 
 
 # --- for whoever watches ---
 
 
-class Heard(msgspec.Struct, frozen=True):
+class LastSeen(msgspec.Struct, frozen=True):
     """When a device was heard of last, and what a notification remembers of it."""
 
     number: int
@@ -253,7 +253,7 @@ class Heard(msgspec.Struct, frozen=True):
     type: str
     tags: str  # JSON
     at: Moment  # its creation, if it has never said anything
-    state: State
+    state: NotificationState
 
 
 _HEARD_AT = "case when t.seen_at > d.created_at then t.seen_at else d.created_at end"
@@ -266,41 +266,41 @@ _HEARD = (
 )
 
 
-def heard(tx: Tx, number: int, group_id: str, only: Collection[int]) -> list[Heard]:
+def list_last_seen(tx: Tx, number: int, group_id: str, only: Collection[int]) -> list[LastSeen]:
     """Devices of a group by their numbers."""
     values = {"notification": number, "home": schema.group_number(group_id)}
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         f"{_HEARD} and d.number {_among(tx, 'numbers')} order by d.number",
         {**values, "numbers": _list(tx, only)},
     )
-    return [Heard(*row[:6], _state_of(row[6:])) for row in rows]  # type: ignore[call-arg]
+    return [LastSeen(*row[:6], _state_of(row[6:])) for row in rows]  # type: ignore[call-arg]
 
 
-def silent(
+def list_silence_changes(
     tx: Tx, number: int, group_id: str, before: Moment, after: int, most: int
-) -> tuple[list[Heard], int | None, int]:
+) -> tuple[list[LastSeen], int | None, int]:
     """Of some devices of a group those of which there may be news, where to go on, how many it was.
 
     They have not been heard of since `before`, or they have again.
     """
     values = {"notification": number, "home": schema.group_number(group_id)}
-    last, looked_at = tx.hot(
+    last, looked_at = tx.fetch_raw(
         "select max(number), count(*) from (select number from device where group_id = :home"
         " and number > :after order by number limit :most) piece",
         {**values, "after": after, "most": most},
     )[0]
     if last is None:
         return [], None, 0
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         f"{_HEARD} and d.number > :after and d.number <= :last and case when {_HEARD_AT} <= :before"
         " then s.raised_at is null or not s.is_told else s.raised_at is not null end",
         {**values, "after": after, "last": last, "before": before},
     )
-    found = [Heard(*row[:6], _state_of(row[6:])) for row in rows]  # type: ignore[call-arg]
+    found = [LastSeen(*row[:6], _state_of(row[6:])) for row in rows]  # type: ignore[call-arg]
     return found, last if looked_at == most else None, looked_at
 
 
-class Standing(msgspec.Struct, frozen=True):
+class ConnectorHealth(msgspec.Struct, frozen=True):
     """How a connector does, and what a notification remembers of it."""
 
     number: int
@@ -310,12 +310,12 @@ class Standing(msgspec.Struct, frozen=True):
     failures: int
     error: str | None
     is_enabled: bool
-    state: State
+    state: NotificationState
 
 
-def standings(
+def list_connector_health(
     tx: Tx, number: int, group_id: str, only: Collection[int] | None = None
-) -> list[Standing]:
+) -> list[ConnectorHealth]:
     """The connectors of a group, or of them only those with these numbers.
 
     Those that somebody has disabled are left out; those that the other side wants nothing more
@@ -323,7 +323,7 @@ def standings(
     """
     which = "" if only is None else f" and c.number {_among(tx, 'numbers')}"
     states = ", ".join(f"s.{name}" for name in _COLUMNS)
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "select c.number, c.id, c.name, c.type, c.failures, c.error_message, c.is_enabled,"
         f" {states} from connector c"
         " left join notification_state s on s.subject = -c.number"
@@ -339,7 +339,7 @@ def standings(
         },
     )
     return [
-        Standing(*row[:6], bool(row[6]), _state_of(row[7:]))  # type: ignore[call-arg]
+        ConnectorHealth(*row[:6], bool(row[6]), _state_of(row[7:]))  # type: ignore[call-arg]
         for row in rows
     ]
 
@@ -349,5 +349,5 @@ def standings(
 
 def _notification(row: sa.Row[Any]) -> Notification:
     return Notification(
-        store_connectors.connector_of(row), row.reason, row.schedule, row.fired_at, row.sent_at
+        store_connectors.to_connector(row), row.reason, row.schedule, row.fired_at, row.sent_at
     )

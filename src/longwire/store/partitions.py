@@ -17,7 +17,7 @@ MONTHS_AHEAD = 2
 PARTITION_LOCK = 7_105_511_994  # any number, the same in every process
 
 
-def make_ahead(tx: Tx) -> None:
+def create_ahead(tx: Tx) -> None:
     """Make the partitions of this month and the next ones, where they are missing."""
     if not tx.is_postgres:
         return
@@ -45,7 +45,7 @@ def drop_before(tx: Tx, kind: str, oldest: Moment) -> list[str]:
         and _end_of(label) <= oldest
     ]
     for name in over:
-        tx.change(sa.text(f"drop table {name}"))
+        tx.execute(sa.text(f"drop table {name}"))
     return over
 
 
@@ -62,14 +62,14 @@ def _make(
         return
     # What came before its time waits in the default partition and moves over.
     inside = f"{column} >= {begin} and {column} < {end}"
-    tx.change(sa.text(f"create table {name} (like {table} including all)"))
-    tx.change(
+    tx.execute(sa.text(f"create table {name} (like {table} including all)"))
+    tx.execute(
         sa.text(
             f"with early as (delete from {table}_default where {inside} returning *)"
             f" insert into {name} select * from early"
         )
     )
-    tx.change(
+    tx.execute(
         sa.text(f"alter table {table} attach partition {name} for values from ({begin}) to ({end})")
     )
 

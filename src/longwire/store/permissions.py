@@ -18,13 +18,13 @@ def get(tx: Tx, permission_id: str) -> Permission | None:
     return _permission(row) if row else None
 
 
-def known(tx: Tx, permission_ids: Iterable[str]) -> frozenset[str]:
+def list_existing_ids(tx: Tx, permission_ids: Iterable[str]) -> frozenset[str]:
     """Those of the ids that exist."""
     wanted = list(permission_ids)
     return frozenset(tx.connection.scalars(sa.select(_table.c.id).where(_table.c.id.in_(wanted))))
 
 
-def every(tx: Tx) -> tuple[Permission, ...]:
+def list_all(tx: Tx) -> tuple[Permission, ...]:
     return tuple(_permission(row) for row in tx.rows(sa.select(_table).order_by(_table.c.id)))
 
 
@@ -33,7 +33,7 @@ def list_page(tx: Tx, request: PageRequest) -> Page[Permission]:
 
 
 def insert(tx: Tx, permission: Permission) -> None:
-    tx.change(
+    tx.execute(
         sa.insert(_table),
         {
             "id": permission.id,
@@ -46,7 +46,7 @@ def insert(tx: Tx, permission: Permission) -> None:
 
 
 def save(tx: Tx, permission: Permission) -> None:
-    tx.change(
+    tx.execute(
         sa.update(_table)
         .where(_table.c.id == permission.id)
         .values(name=permission.name, description=permission.description)
@@ -56,8 +56,8 @@ def save(tx: Tx, permission: Permission) -> None:
 def delete(tx: Tx, permission_id: str) -> None:
     """Remove a permission, out of every role first."""
     held = schema.role_permission
-    tx.change(sa.delete(held).where(held.c.permission_id == permission_id))
-    tx.change(sa.delete(_table).where(_table.c.id == permission_id))
+    tx.execute(sa.delete(held).where(held.c.permission_id == permission_id))
+    tx.execute(sa.delete(_table).where(_table.c.id == permission_id))
 
 
 def _permission(row: sa.Row[Any]) -> Permission:

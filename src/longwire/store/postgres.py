@@ -15,8 +15,8 @@ import sqlalchemy as sa
 import structlog
 
 from longwire.errors import BadInput, Conflict, OutcomeUnknown, Unavailable
-from longwire.store.database import Tools, Tx, UnsafeServer, Work
-from longwire.store.workers import Job, Lane, RunJobs
+from longwire.store.database import DatabaseContext, Tx, UnsafeServer, Work
+from longwire.store.workers import Job, RunJobs, WorkerPool
 
 T = TypeVar("T")
 
@@ -40,10 +40,11 @@ log = structlog.get_logger()
 
 class Postgres:
     engine_name = "postgresql"
+    cursor_class: type[psycopg.Cursor[Any]] = psycopg.Cursor
     broken: str | None = None  # the server decides for itself; a lost one is only away
 
-    def __init__(self, url: str, tools: Tools, *, connections: int = 8) -> None:
-        self.tools = tools
+    def __init__(self, url: str, context: DatabaseContext, *, connections: int = 8) -> None:
+        self.context = context
         self._connections = connections
         self._engine = sa.create_engine(
             _url(url),
@@ -52,6 +53,7 @@ class Postgres:
             hide_parameters=True,  # an error that is logged must not carry what was to be stored
             connect_args={
                 "application_name": "longwire",
+                "cursor_factory": self.cursor_class,
                 "connect_timeout": 5,
                 "keepalives_idle": 10,
                 "keepalives_interval": 5,
@@ -62,35 +64,35 @@ class Postgres:
         )
         sa.event.listen(self._engine, "connect", _make_session_tables)
         self._reading = self._engine.execution_options(isolation_level="AUTOCOMMIT")
-        self._lane = Lane(
+        self._pool = WorkerPool(
             "database",
-            self._station,
+            self._open_worker,
             threads=connections,
-            bite_max=1,
+            batch_max=1,
             waiting_max=WAITING_MAX,
         )
 
     def start(self) -> None:
         with self._reading.connect() as connection:
             _refuse_unsafe(connection)
-        self._lane.start()
+        self._pool.start()
 
     def close(self) -> None:
-        self._lane.close()
+        self._pool.close()
         self._engine.dispose()
 
     async def read(self, work: Work[T]) -> T:
-        return await self._lane.submit(_Reading(work))
+        return await self._pool.submit(_Reading(work))
 
     async def write(self, work: Work[T]) -> T:
-        return await self._lane.submit(work)
+        return await self._pool.submit(work)
 
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
-        return self._lane.submit(work)
+        return self._pool.submit(work)
 
     @property
     def waiting(self) -> Mapping[str, int]:
-        return {"database": self._lane.waiting}
+        return {"database": self._pool.waiting}
 
     def upgrade(self, work: Work[T]) -> T:
         try:
@@ -105,7 +107,7 @@ class Postgres:
             raise Unavailable(f"The database cannot be used: {reason}") from error
 
     @contextmanager
-    def _station(self) -> Iterator[RunJobs]:
+    def _open_worker(self) -> Iterator[RunJobs]:
         yield self._run
 
     def _run(self, jobs: list[Job[Any]]) -> None:
@@ -151,8 +153,10 @@ class Postgres:
             return result
 
     def _tx(self, connection: sa.Connection, *, is_write: bool) -> Tx:
-        tools = self.tools
-        return Tx(connection, tools.clock.now(), tools.keyring, tools.memory, is_write=is_write)
+        context = self.context
+        return Tx(
+            connection, context.clock.now(), context.keyring, context.memory, is_write=is_write
+        )
 
 
 def _watched(connection: sa.Connection, work: Work[T], tx: Tx) -> T:

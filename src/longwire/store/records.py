@@ -15,7 +15,7 @@ from longwire.model import PageRequest
 from longwire.store import schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
-from longwire.store.devices import Reporting
+from longwire.store.devices import ReportingDevice
 
 KINDS = schema.RECORD_KINDS
 DIGEST_BYTES = 16
@@ -30,7 +30,7 @@ _COLUMNS = ("device_number", "stay", "ts", "digest", "seq", "body")
 _ALL_TIME = (-(2**63), 2**63 - 1)
 
 
-class Row(msgspec.Struct, frozen=True, gc=False):
+class RecordRow(msgspec.Struct, frozen=True, gc=False):
     """A record about to be stored. One is made for every record, so it is a kind made in C."""
 
     kind: int  # index in KINDS
@@ -59,14 +59,14 @@ def first_seq(moment: Moment) -> int:
 # --- in ---
 
 
-def insert(tx: Tx, rows: Sequence[Row]) -> list[Row]:
+def insert(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
     """Store records; those that were not there before."""
     fresh = _copy_in(tx, rows) if tx.is_postgres else _insert(tx, rows)
     tx.touched_devices.update(row.device_number for row in fresh)
     return fresh
 
 
-def enter(tx: Tx, fresh: Sequence[Row]) -> None:
+def insert_arrivals(tx: Tx, fresh: Sequence[RecordRow]) -> None:
     """Enter what was new in the ledger of arrivals."""
     insert_many(
         tx,
@@ -78,8 +78,8 @@ def enter(tx: Tx, fresh: Sequence[Row]) -> None:
     )
 
 
-def _insert(tx: Tx, rows: Sequence[Row]) -> list[Row]:
-    fresh: list[Row] = []
+def _insert(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
+    fresh: list[RecordRow] = []
     for number, kind in enumerate(KINDS):
         mine = [row for row in rows if row.kind == number]
         if not mine:
@@ -95,9 +95,9 @@ def _insert(tx: Tx, rows: Sequence[Row]) -> list[Row]:
     return fresh
 
 
-def _is_fresh(tx: Tx, row: Row) -> bool:
+def _is_fresh(tx: Tx, row: RecordRow) -> bool:
     """Whether this very row was stored, and not the same record before it."""
-    found = tx.hot(
+    found = tx.fetch_raw(
         f"select seq from record_{KINDS[row.kind]} where device_number = :device"
         " and stay = :stay and ts = :ts and digest = :digest",
         {
@@ -110,7 +110,7 @@ def _is_fresh(tx: Tx, row: Row) -> bool:
     return bool(found) and found[0][0] == row.seq
 
 
-def _copy_in(tx: Tx, rows: Sequence[Row]) -> list[Row]:
+def _copy_in(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
     """Through a table of the session, which every commit empties."""
     cursor = tx.driver.cursor()
     with cursor.copy("copy incoming from stdin (format binary)") as copy:
@@ -135,21 +135,21 @@ def _copy_in(tx: Tx, rows: Sequence[Row]) -> list[Row]:
 # --- once more ---
 
 
-class Past(msgspec.Struct, frozen=True):
+class ArrivedRecord(msgspec.Struct, frozen=True):
     """A stored record, with what is known of its device today."""
 
-    row: Row
-    device: Reporting
+    row: RecordRow
+    device: ReportingDevice
 
 
-def arrived(
+def list_arrivals(
     tx: Tx, group_number: int, after_seq: int, until_seq: int, begin: Moment, end: Moment, most: int
-) -> list[Past | int]:
+) -> list[ArrivedRecord | int]:
     """What arrived in a group after one arrival and before another, with timestamps in a period.
 
     In order of arrival. Where a record is gone meanwhile, only its `seq`.
     """
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         f"{_PAST} where a.group_id = :home and a.seq > :after and a.seq < :until"
         " and a.ts >= :begin and a.ts < :end_ts order by a.seq limit :most",
         {
@@ -164,11 +164,11 @@ def arrived(
     return [_past(tx, row) or row[1] for row in rows]
 
 
-def latest(tx: Tx, group_numbers: Sequence[int], most: int) -> list[Past]:
+def list_latest(tx: Tx, group_numbers: Sequence[int], most: int) -> list[ArrivedRecord]:
     """The last so many that arrived in some groups, the newest first."""
     found: list[tuple[Any, ...]] = []
     for number in group_numbers:
-        found += tx.hot(
+        found += tx.fetch_raw(
             f"{_PAST} where a.group_id = :home order by a.seq desc limit :most",
             {"home": number, "most": most},
         )
@@ -186,11 +186,11 @@ _PAST = (
 )
 
 
-def _past(tx: Tx, row: tuple[Any, ...]) -> Past | None:
+def _past(tx: Tx, row: tuple[Any, ...]) -> ArrivedRecord | None:
     group, seq, kind, number, ts, device_id, stay, name, type_name, tags = row
     if device_id is None:
         return None
-    found = tx.hot(
+    found = tx.fetch_raw(
         f"select r.digest, r.stay, r.body from record_{KINDS[kind]} r join device_stay s"
         " on s.device_number = r.device_number and s.stay = r.stay"
         " where r.device_number = :device and s.group_id = :home and r.ts = :ts and r.seq = :seq",
@@ -199,15 +199,15 @@ def _past(tx: Tx, row: tuple[Any, ...]) -> Past | None:
     if not found:
         return None
     digest, then, body = found[0]
-    return Past(
-        Row(kind, group, number, then, ts, digest, seq, body),
-        Reporting(device_id, number, group, stay, name, type_name, str(group), tags),
+    return ArrivedRecord(
+        RecordRow(kind, group, number, then, ts, digest, seq, body),
+        ReportingDevice(device_id, number, group, stay, name, type_name, str(group), tags),
     )
 
 
-def known_before(tx: Tx, row: Row) -> bool:
+def exists_in_earlier_stay(tx: Tx, row: RecordRow) -> bool:
     """Whether the record was stored during an earlier stay of its device."""
-    found = tx.hot(
+    found = tx.fetch_raw(
         f"select 1 from record_{KINDS[row.kind]} r join device_stay s"
         " on s.device_number = r.device_number and s.stay = r.stay"
         " where r.device_number = :device and s.stay < :stay and r.ts = :ts"
@@ -220,7 +220,7 @@ def known_before(tx: Tx, row: Row) -> bool:
 # --- read again ---
 
 
-class Kept(msgspec.Struct, frozen=True):
+class StoredDataRecord(msgspec.Struct, frozen=True):
     """A data record of a device as it is stored."""
 
     stay: int
@@ -230,7 +230,7 @@ class Kept(msgspec.Struct, frozen=True):
     body: str
 
 
-def kept(
+def list_data(
     tx: Tx,
     device_number: int,
     stay: int,
@@ -238,7 +238,7 @@ def kept(
     end: Moment | None,
     after: tuple[Moment, bytes] | tuple[()],
     most: int,
-) -> list[Kept]:
+) -> list[StoredDataRecord]:
     """Data records of a stay, in the order of their key, after one of them."""
     beyond = " and (ts, digest) > (:ts, :digest)" if after else ""
     values: dict[str, Any] = {
@@ -250,21 +250,21 @@ def kept(
     }
     if after:
         values["ts"], values["digest"] = after
-    rows = tx.hot(
+    rows = tx.fetch_raw(
         "select stay, ts, digest, seq, body from record_data where device_number = :device"
         f" and stay = :stay and ts >= :begin and ts < :end{beyond}"
         " order by ts, digest limit :most",
         values,
     )
-    return [Kept(*row) for row in rows]
+    return [StoredDataRecord(*row) for row in rows]
 
 
-def rewrite(tx: Tx, device_number: int, kept: Kept, body: str) -> bool:
+def update_body(tx: Tx, device_number: int, kept: StoredDataRecord, body: str) -> bool:
     """Give a data record another body, if it is still there and as it was."""
     tx.touched_devices.add(device_number)
     return bool(
         tx.driver.execute(
-            tx.spelled(
+            tx.to_driver_sql(
                 "update record_data set body = :body where device_number = :device"
                 " and stay = :stay and ts = :ts and digest = :digest and seq = :seq"
                 " and body = :old"
@@ -285,7 +285,7 @@ def rewrite(tx: Tx, device_number: int, kept: Kept, body: str) -> bool:
 # --- out ---
 
 
-class Bodies(msgspec.Struct, frozen=True):
+class RecordPage(msgspec.Struct, frozen=True):
     """A page of records, put together as a list of JSON without its brackets."""
 
     device_number: int
@@ -294,7 +294,7 @@ class Bodies(msgspec.Struct, frozen=True):
     last_key: tuple[int, int] | None = None
 
 
-def page(
+def list_page(
     tx: Tx,
     kind: str,
     device_number: int,
@@ -304,7 +304,7 @@ def page(
     request: PageRequest,
     *,
     ascending: bool,
-) -> Bodies:
+) -> RecordPage:
     """Bodies by timestamp, ties in order of arrival; the other way round when not ascending."""
     wanted = [
         _Wanted(
@@ -332,13 +332,13 @@ def page(
     if len(wanted) > 1:
         found.sort(key=lambda row: (row[1], row[2]), reverse=not ascending)
     if not found:
-        return Bodies(device_number, "", None)
+        return RecordPage(device_number, "", None)
     text = ",".join(row[0] for row in found[:limit])
     oldest = min(found[0][1], found[-1][1])
     if len(found) <= limit:
-        return Bodies(device_number, text, oldest)
+        return RecordPage(device_number, text, oldest)
     last = found[limit - 1]
-    return Bodies(device_number, text, oldest, (last[1], last[2]))
+    return RecordPage(device_number, text, oldest, (last[1], last[2]))
 
 
 class _Wanted(msgspec.Struct, frozen=True):
@@ -356,7 +356,7 @@ class _Wanted(msgspec.Struct, frozen=True):
     def fitting(self, tx: Tx) -> int:
         """How many of those wanted make a page of a bearable size; at least one."""
         order = "ts, seq" if self.ascending else "ts desc, seq desc"
-        sizes = tx.hot(
+        sizes = tx.fetch_raw(
             f"select length(body) {self._where()} order by {order} limit :limit",
             {**self._values(), "limit": self.limit},
         )
@@ -370,7 +370,7 @@ class _Wanted(msgspec.Struct, frozen=True):
     def rows(self, tx: Tx) -> list[tuple[Any, ...]]:
         """(body, ts, seq) of one more than wanted."""
         order = "ts, seq" if self.ascending else "ts desc, seq desc"
-        return tx.hot(
+        return tx.fetch_raw(
             f"select body, ts, seq {self._where()} order by {order} limit :limit",
             {**self._values(), "limit": self.limit + 1},
         )
@@ -379,7 +379,7 @@ class _Wanted(msgspec.Struct, frozen=True):
         """The bodies, instants and seqs of one more than wanted, joined, and the last body."""
         # SQLite takes `body` from the row that has the largest or smallest `ts`.
         last, order = ("max(ts)", "ts") if self.ascending else ("min(ts)", "ts desc")
-        bodies, instants, seqs, body, _ = tx.hot(
+        bodies, instants, seqs, body, _ = tx.fetch_raw(
             f"select group_concat(body), group_concat(ts), group_concat(seq), body, {last} from"
             f" (select body, ts, seq {self._where()} order by {order} limit :limit)",
             {**self._values(), "limit": self.limit + 1},
@@ -412,7 +412,7 @@ class _Wanted(msgspec.Struct, frozen=True):
         return values
 
 
-def _quick_page(tx: Tx, wanted: _Wanted) -> Bodies | None:
+def _quick_page(tx: Tx, wanted: _Wanted) -> RecordPage | None:
     """A page that SQLite itself puts together, when no two of its records share an instant.
 
     One row comes back instead of a hundred, each of which would hand the interpreter lock over and
@@ -421,21 +421,21 @@ def _quick_page(tx: Tx, wanted: _Wanted) -> Bodies | None:
     """
     bodies, instants, seqs, last_body = wanted.joined(tx)
     if bodies is None or instants is None or seqs is None or last_body is None:
-        return Bodies(wanted.device_number, "", None)
+        return RecordPage(wanted.device_number, "", None)
     at = instants.split(",")
     if len(set(at)) != len(at):
         return None
     oldest = min(int(at[0]), int(at[-1]))
     if len(at) <= wanted.limit:
-        return Bodies(wanted.device_number, bodies, oldest)
+        return RecordPage(wanted.device_number, bodies, oldest)
     # The last one only tells that there is more.
     key = (int(at[-2]), int(seqs.split(",")[-2]))
-    return Bodies(wanted.device_number, bodies[: -len(last_body) - 1], oldest, key)
+    return RecordPage(wanted.device_number, bodies[: -len(last_body) - 1], oldest, key)
 
 
 def count(tx: Tx, kind: str, device_number: int, stays: Sequence[int]) -> int:
     return sum(
-        tx.hot(
+        tx.fetch_raw(
             f"select count(*) from record_{kind} where device_number = :device and stay = :stay",
             {"device": device_number, "stay": stay},
         )[0][0]
@@ -448,7 +448,7 @@ def delete_at(tx: Tx, kind: str, device_number: int, stays: Sequence[int], ts: M
     tx.touched_devices.add(device_number)
     return sum(
         tx.driver.execute(
-            tx.spelled(
+            tx.to_driver_sql(
                 f"delete from record_{kind}"
                 " where device_number = :device and stay = :stay and ts = :ts"
             ),
@@ -461,9 +461,9 @@ def delete_at(tx: Tx, kind: str, device_number: int, stays: Sequence[int], ts: M
 # --- what nobody sees any more ---
 
 
-def remove_erased(tx: Tx) -> int:
+def delete_erased(tx: Tx) -> int:
     """Remove some records of stays that were erased; how many, 0 when there is nothing to do."""
-    waiting = tx.hot("select device_number, stay from erasure limit 1", {})
+    waiting = tx.fetch_raw("select device_number, stay from erasure limit 1", {})
     if not waiting:
         return 0
     values = {"device": waiting[0][0], "stay": waiting[0][1]}
@@ -473,18 +473,19 @@ def remove_erased(tx: Tx) -> int:
         if removed >= PRUNE_ROWS_MAX:
             return removed
     tx.driver.execute(
-        tx.spelled("delete from erasure where device_number = :device and stay = :stay"), values
+        tx.to_driver_sql("delete from erasure where device_number = :device and stay = :stay"),
+        values,
     )
     return max(removed, 1)
 
 
-def remove_older(tx: Tx, kind: str, after_device: int, before: Moment) -> tuple[int, int | None]:
+def delete_older(tx: Tx, kind: str, after_device: int, before: Moment) -> tuple[int, int | None]:
     """Remove some records older than a moment, of the next device that may have any.
 
     Walks the devices one after another, so that no index by time is needed and no step is large.
     Answers how many were removed and the device to go on after, None at the end of the round.
     """
-    following = tx.hot(
+    following = tx.fetch_raw(
         "select number from device where number > :after order by number limit 1",
         {"after": after_device},
     )
@@ -500,7 +501,7 @@ def _remove(tx: Tx, kind: str, condition: str, values: dict[str, Any], limit: in
     table = f"record_{kind}"
     return int(
         tx.driver.execute(
-            tx.spelled(
+            tx.to_driver_sql(
                 f"delete from {table} where (device_number, stay, ts, digest) in"
                 f" (select device_number, stay, ts, digest from {table}"
                 f" where device_number = :device and {condition} limit :limit)"

@@ -37,7 +37,7 @@ _SELECT = sa.select(
 
 def insert(tx: Tx, rows: Sequence[tuple[int, str, str, int | None]]) -> None:
     """Keep (number of the device, its sealed code, what is to be told, its delivery) of each."""
-    tx.change(
+    tx.execute(
         sa.insert(_table),
         [
             {
@@ -58,7 +58,7 @@ def get(tx: Tx, device_id: str) -> Registration | None:
     return Registration(*tuple(row)) if row else None
 
 
-def idle(tx: Tx, most: int) -> list[Registration]:
+def lock_unsent(tx: Tx, most: int) -> list[Registration]:
     """Those that nobody has sent on their way; another process finds the others meanwhile."""
     statement = (
         _SELECT.where(_table.c.state == "pending", _table.c.seq.is_(None))
@@ -69,29 +69,29 @@ def idle(tx: Tx, most: int) -> list[Registration]:
     return [Registration(*tuple(row)) for row in tx.rows(statement)]
 
 
-def mark(tx: Tx, seqs: Sequence[tuple[int, int]]) -> None:
+def set_deliveries(tx: Tx, seqs: Sequence[tuple[int, int]]) -> None:
     """These are on their way now: (number of the device, number of the delivery)."""
     for number, seq in seqs:
-        tx.change(sa.update(_table).where(_table.c.device_number == number).values(seq=seq))
+        tx.execute(sa.update(_table).where(_table.c.device_number == number).values(seq=seq))
 
 
-def settle(tx: Tx, number: int, state: str, answer: str) -> None:
+def update_state(tx: Tx, number: int, state: str, answer: str) -> None:
     """How far it is, and what the network said; what it has taken is not kept any longer."""
     values = {"state": state, "answer": answer, "updated_at": tx.now}
     if state == "registered":
         values["sealed_pac"] = ""
-    tx.change(sa.update(_table).where(_table.c.device_number == number).values(values))
+    tx.execute(sa.update(_table).where(_table.c.device_number == number).values(values))
 
 
-def lay_aside(tx: Tx, number: int) -> None:
+def requeue(tx: Tx, number: int) -> None:
     """It is not on its way any more, and waits to be sent again."""
     values = {"state": "pending", "seq": None, "updated_at": tx.now}
-    tx.change(sa.update(_table).where(_table.c.device_number == number).values(values))
+    tx.execute(sa.update(_table).where(_table.c.device_number == number).values(values))
 
 
-def inform(tx: Tx, number: int, information: str, by: str) -> None:
+def update_device_information(tx: Tx, number: int, information: str, by: str) -> None:
     """Show it to those who look at the device."""
-    tx.change(
+    tx.execute(
         sa.update(_device)
         .where(_device.c.number == number)
         .values(information=information, updated_at=tx.now, updated_by=by)

@@ -13,7 +13,9 @@ _COLUMNS = [_table.c[field.name] for field in fields(Replay)]
 
 
 def insert(tx: Tx, replay: Replay) -> None:
-    tx.change(sa.insert(_table), {column.name: getattr(replay, column.name) for column in _COLUMNS})
+    tx.execute(
+        sa.insert(_table), {column.name: getattr(replay, column.name) for column in _COLUMNS}
+    )
 
 
 def get(tx: Tx, connector_number: int, replay_id: str) -> Replay | None:
@@ -25,11 +27,11 @@ def get(tx: Tx, connector_number: int, replay_id: str) -> Replay | None:
     return Replay(**row._mapping) if row else None
 
 
-def is_any_running(tx: Tx) -> bool:
+def has_running(tx: Tx) -> bool:
     return tx.row(sa.select(_table.c.id).where(_table.c.state == "running").limit(1)) is not None
 
 
-def running(tx: Tx) -> list[Replay]:
+def lock_running(tx: Tx) -> list[Replay]:
     """Replays under way; another process that looks meanwhile finds the others."""
     statement = (
         sa.select(*_COLUMNS)
@@ -42,7 +44,7 @@ def running(tx: Tx) -> list[Replay]:
 
 def save(tx: Tx, replay: Replay) -> None:
     """Keep how far it is, unless somebody has ended it."""
-    tx.change(
+    tx.execute(
         sa.update(_table)
         .where(_table.c.id == replay.id, _table.c.state == "running")
         .values(

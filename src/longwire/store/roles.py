@@ -20,10 +20,10 @@ _group = schema.group
 def get(tx: Tx, role_id: str) -> Role | None:
     """A role by id: roles are read by whoever meets one, and say nothing of any group."""
     row = tx.row(sa.select(_table).where(_table.c.id == role_id))
-    return _role(row, permissions_of(tx, role_id)) if row else None
+    return _role(row, list_permissions(tx, role_id)) if row else None
 
 
-def permissions_of(tx: Tx, role_id: str) -> tuple[str, ...]:
+def list_permissions(tx: Tx, role_id: str) -> tuple[str, ...]:
     statement = (
         sa.select(_held.c.permission_id)
         .where(_held.c.role_id == role_id)
@@ -45,7 +45,7 @@ def list_page(tx: Tx, scope: Scope, actor: Actor, request: PageRequest) -> Page[
     return Page([_role(row, held.get(row.id, ())) for row in found.items], found.last_key)
 
 
-def groups_using(tx: Tx, role_id: str) -> frozenset[str]:
+def list_groups_using(tx: Tx, role_id: str) -> frozenset[str]:
     """Every group in which somebody holds the role, or that falls back to it."""
     members = sa.select(_member.c.group_id).where(_member.c.role_id == role_id)
     defaults = sa.select(_group.c.id).where(
@@ -60,7 +60,7 @@ def is_default_somewhere(tx: Tx, role_id: str) -> bool:
 
 
 def insert(tx: Tx, role: Role) -> None:
-    tx.change(
+    tx.execute(
         sa.insert(_table),
         {
             "id": role.id,
@@ -71,28 +71,28 @@ def insert(tx: Tx, role: Role) -> None:
             "created_at": tx.now,
         },
     )
-    hold(tx, role.id, role.permissions)
+    insert_permissions(tx, role.id, role.permissions)
 
 
 def save(tx: Tx, role: Role) -> None:
-    tx.change(
+    tx.execute(
         sa.update(_table)
         .where(_table.c.id == role.id)
         .values(name=role.name, description=role.description)
     )
-    tx.change(sa.delete(_held).where(_held.c.role_id == role.id))
-    hold(tx, role.id, role.permissions)
+    tx.execute(sa.delete(_held).where(_held.c.role_id == role.id))
+    insert_permissions(tx, role.id, role.permissions)
 
 
-def hold(tx: Tx, role_id: str, permission_ids: Iterable[str]) -> None:
+def insert_permissions(tx: Tx, role_id: str, permission_ids: Iterable[str]) -> None:
     rows = [{"role_id": role_id, "permission_id": each} for each in permission_ids]
     if rows:
-        tx.change(sa.insert(_held), rows)
+        tx.execute(sa.insert(_held), rows)
 
 
 def delete(tx: Tx, role_id: str) -> None:
-    tx.change(sa.delete(_held).where(_held.c.role_id == role_id))
-    tx.change(sa.delete(_table).where(_table.c.id == role_id))
+    tx.execute(sa.delete(_held).where(_held.c.role_id == role_id))
+    tx.execute(sa.delete(_table).where(_table.c.id == role_id))
 
 
 def _visible(scope: Scope, actor: Actor) -> sa.ColumnElement[bool]:

@@ -18,13 +18,13 @@ import sqlalchemy as sa
 import structlog
 
 from longwire.errors import Conflict, LongwireError, OutcomeUnknown, Unavailable
-from longwire.store.database import Tools, Tx, Work
-from longwire.store.workers import IDLE_S, Job, Lane, RunJobs
+from longwire.store.database import DatabaseContext, Tx, Work
+from longwire.store.workers import IDLE_S, Job, RunJobs, WorkerPool
 
 T = TypeVar("T")
 
 READERS = 2
-READS_PER_BITE_MAX = 8
+READS_PER_BATCH_MAX = 8
 WRITES_PER_COMMIT_MAX = 256
 WAITING_MAX = 5_000
 BUSY_TIMEOUT_MS = 5_000
@@ -52,12 +52,18 @@ log = structlog.get_logger()
 
 class SQLite:
     engine_name = "sqlite"
+    connection_class: type[sqlite3.Connection] = sqlite3.Connection
 
     def __init__(
-        self, path: Path, tools: Tools, *, synchronous: str = "FULL", is_guest: bool = False
+        self,
+        path: Path,
+        context: DatabaseContext,
+        *,
+        synchronous: str = "FULL",
+        is_guest: bool = False,
     ) -> None:
         """A guest works beside the process that serves the file, and leaves the log to it."""
-        self.tools = tools
+        self.context = context
         self._is_guest = is_guest
         self.broken: str | None = None
         self._changes_in_file = 0
@@ -73,18 +79,18 @@ class SQLite:
             isolation_level="AUTOCOMMIT",  # BEGIN and COMMIT are written out below
             hide_parameters=True,  # an error that is logged must not carry what was to be stored
         )
-        self._writer = Lane(
+        self._writer = WorkerPool(
             "write",
-            self._write_station,
+            self._open_writer,
             threads=1,
-            bite_max=WRITES_PER_COMMIT_MAX,
+            batch_max=WRITES_PER_COMMIT_MAX,
             waiting_max=WAITING_MAX,
         )
-        self._readers = Lane(
+        self._readers = WorkerPool(
             "read",
-            self._read_station,
+            self._open_reader,
             threads=READERS,
-            bite_max=READS_PER_BITE_MAX,
+            batch_max=READS_PER_BATCH_MAX,
             waiting_max=WAITING_MAX,
         )
 
@@ -144,7 +150,7 @@ class SQLite:
     # --- the two kinds of thread ---
 
     @contextmanager
-    def _read_station(self) -> Iterator[RunJobs]:
+    def _open_reader(self) -> Iterator[RunJobs]:
         with self._engine.connect() as connection:
             _driver(connection).execute("pragma query_only = on")
 
@@ -155,7 +161,7 @@ class SQLite:
             yield run
 
     @contextmanager
-    def _write_station(self) -> Iterator[RunJobs]:
+    def _open_writer(self) -> Iterator[RunJobs]:
         with self._engine.connect() as connection:
             _driver(connection).execute(f"pragma cache_size = {WRITER_CACHE_KIB * -1}")
 
@@ -294,8 +300,10 @@ class SQLite:
             driver.execute(f"pragma busy_timeout = {BUSY_TIMEOUT_MS}")
 
     def _tx(self, connection: sa.Connection, *, is_write: bool) -> Tx:
-        tools = self.tools
-        return Tx(connection, tools.clock.now(), tools.keyring, tools.memory, is_write=is_write)
+        context = self.context
+        return Tx(
+            connection, context.clock.now(), context.keyring, context.memory, is_write=is_write
+        )
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -303,6 +311,7 @@ class SQLite:
             isolation_level=None,
             timeout=BUSY_TIMEOUT_MS / 1_000,
             cached_statements=512,
+            factory=self.connection_class,
         )
         for pragma in (
             "journal_mode = wal",

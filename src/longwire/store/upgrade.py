@@ -12,7 +12,7 @@ from alembic.script import ScriptDirectory
 from longwire.store.database import Tx
 
 
-class FromTheFuture(Exception):
+class DatabaseTooNew(Exception):
     """The database was made by a newer longwire than this one."""
 
 
@@ -27,9 +27,9 @@ def upgrade(tx: Tx) -> list[str]:
 def missing_steps(tx: Tx) -> list[str]:
     """The steps between the database and today's schema."""
     known = _known_steps()
-    here = current(tx.connection)
+    here = get_current_revision(tx.connection)
     if here is not None and here not in known:
-        raise FromTheFuture(
+        raise DatabaseTooNew(
             f"The database is at step {here}, which this version of longwire does not know. "
             "It was used by a newer version; run that one."
         )
@@ -43,7 +43,7 @@ def _known_steps() -> tuple[str, ...]:
     return tuple(step.revision for step in reversed(list(script.walk_revisions())))
 
 
-def current(connection: sa.Connection) -> str | None:
+def get_current_revision(connection: sa.Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 

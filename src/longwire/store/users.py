@@ -14,13 +14,13 @@ _table = schema.user
 _push = schema.push_token
 
 
-def own(tx: Tx, user_id: str) -> User | None:
+def get(tx: Tx, user_id: str) -> User | None:
     """A person, for that person, for the operator, or for the service itself."""
     row = tx.row(sa.select(_table).where(_table.c.id == user_id))
-    return user_of(row) if row else None
+    return to_user(row) if row else None
 
 
-def seen_by(tx: Tx, scope: Scope, user_id: str) -> User | None:
+def get_in_scope(tx: Tx, scope: Scope, user_id: str) -> User | None:
     """A person who is a member of some group within the scope."""
     member = schema.member
     shared = (
@@ -31,12 +31,12 @@ def seen_by(tx: Tx, scope: Scope, user_id: str) -> User | None:
     if scope.holder is not None and scope.holder.is_operator:
         shared = sa.true()  # type: ignore[assignment]
     row = tx.row(sa.select(_table).where(_table.c.id == user_id, shared))
-    return user_of(row) if row else None
+    return to_user(row) if row else None
 
 
-def by_email(tx: Tx, email: str) -> User | None:
+def get_by_email(tx: Tx, email: str) -> User | None:
     row = tx.row(sa.select(_table).where(_table.c.email_key == email_key(email)))
-    return user_of(row) if row else None
+    return to_user(row) if row else None
 
 
 def email_key(email: str) -> str:
@@ -45,7 +45,7 @@ def email_key(email: str) -> str:
 
 
 def insert(tx: Tx, user: User) -> None:
-    tx.change(
+    tx.execute(
         sa.insert(_table),
         {
             "id": user.id,
@@ -64,7 +64,7 @@ def insert(tx: Tx, user: User) -> None:
 
 
 def save(tx: Tx, user: User) -> None:
-    tx.change(
+    tx.execute(
         sa.update(_table)
         .where(_table.c.id == user.id)
         .values(
@@ -78,11 +78,11 @@ def save(tx: Tx, user: User) -> None:
     )
 
 
-def touch(tx: Tx, user_id: str) -> None:
-    tx.change(sa.update(_table).where(_table.c.id == user_id).values(seen_at=tx.now))
+def update_seen_at(tx: Tx, user_id: str) -> None:
+    tx.execute(sa.update(_table).where(_table.c.id == user_id).values(seen_at=tx.now))
 
 
-def latest_push_token(tx: Tx, user_id: str) -> PushToken | None:
+def get_latest_push_token(tx: Tx, user_id: str) -> PushToken | None:
     statement = (
         sa.select(_push)
         .where(_push.c.user_id == user_id)
@@ -93,7 +93,7 @@ def latest_push_token(tx: Tx, user_id: str) -> PushToken | None:
     return _push_token(row) if row else None
 
 
-def put_push_token(tx: Tx, push: PushToken) -> None:
+def upsert_push_token(tx: Tx, push: PushToken) -> None:
     """Register a token; one that belonged to somebody else moves."""
     values: Mapping[str, Any] = {
         "user_id": push.created_by,
@@ -103,17 +103,17 @@ def put_push_token(tx: Tx, push: PushToken) -> None:
         "is_enabled": push.is_enabled,
         "created_at": push.created_at,
     }
-    updated = tx.change(sa.update(_push).where(_push.c.digest == push.digest).values(values))
+    updated = tx.execute(sa.update(_push).where(_push.c.digest == push.digest).values(values))
     if not updated:
-        tx.change(sa.insert(_push), {"digest": push.digest, **values})
+        tx.execute(sa.insert(_push), {"digest": push.digest, **values})
 
 
 def delete_push_token(tx: Tx, user_id: str, digest: bytes) -> bool:
     statement = sa.delete(_push).where(_push.c.digest == digest, _push.c.user_id == user_id)
-    return tx.change(statement) > 0
+    return tx.execute(statement) > 0
 
 
-def push_tokens_in(tx: Tx, group_id: str) -> list[tuple[str, bytes]]:
+def list_group_push_tokens(tx: Tx, group_id: str) -> list[tuple[str, bytes]]:
     """(user, digest) of every enabled token of a group's own members."""
     member = schema.member
     statement = (
@@ -125,7 +125,7 @@ def push_tokens_in(tx: Tx, group_id: str) -> list[tuple[str, bytes]]:
     return [(row.user_id, row.digest) for row in tx.rows(statement)]
 
 
-def push_token(tx: Tx, digest: bytes) -> PushToken | None:
+def get_push_token(tx: Tx, digest: bytes) -> PushToken | None:
     """A token that can be used, whosever it is."""
     row = tx.row(sa.select(_push).where(_push.c.digest == digest, _push.c.is_enabled))
     return _push_token(row) if row else None
@@ -134,10 +134,10 @@ def push_token(tx: Tx, digest: bytes) -> PushToken | None:
 def disable_push_token(tx: Tx, digest: bytes) -> bool:
     """The token leads nowhere any more; whether it was enabled so far."""
     statement = sa.update(_push).where(_push.c.digest == digest, _push.c.is_enabled)
-    return tx.change(statement.values(is_enabled=False)) > 0
+    return tx.execute(statement.values(is_enabled=False)) > 0
 
 
-def user_of(row: sa.Row[Any]) -> User:
+def to_user(row: sa.Row[Any]) -> User:
     return User(
         id=row.id,
         email=row.email,

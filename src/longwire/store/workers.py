@@ -1,8 +1,8 @@
 """Threads that do the database's work, fed by a queue, so that the event loop never waits.
 
-A lane takes whatever has queued up while it was busy and does it in one go: no timer, no tuning,
-and the busier it gets the larger its bites. The answers of a bite go back to the event loop in one
-call. What is waiting is bounded; past the bound the caller hears at once that the service is full.
+A worker takes whatever was queued while it was busy as one batch: no timer, no tuning, and batches
+grow with the load. The results of a batch go back to the event loop in one call. The queue is
+bounded; a full queue is refused at once.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ log = structlog.get_logger()
 
 
 class Job(Generic[T]):
-    """A piece of work and the caller who waits for it."""
+    """A unit of work and the future of its caller."""
 
     __slots__ = ("error", "future", "loop", "result", "work")
 
@@ -40,26 +40,26 @@ class Job(Generic[T]):
 RunJobs = Callable[[list[Job[Any]]], None]
 
 
-class Lane:
-    """`threads` threads, each inside its own `station()`, serving one queue.
+class WorkerPool:
+    """`threads` threads serving one queue.
 
-    A station opens what its thread needs (a connection) and yields the function that does a bite of
-    jobs, filling in `result` or `error` of each. After every bite, when those have their answers,
-    and now and then with nothing to do, it is handed an empty one, to tidy up.
+    `open_worker` opens what a thread needs (a connection) and yields the function that runs a batch
+    of jobs and sets `result` or `error` of each. It is called with an empty batch after every batch,
+    once its results are published, and when idle: time for housekeeping.
     """
 
     def __init__(
         self,
         name: str,
-        station: Callable[[], AbstractContextManager[RunJobs]],
+        open_worker: Callable[[], AbstractContextManager[RunJobs]],
         *,
         threads: int,
-        bite_max: int,
+        batch_max: int,
         waiting_max: int,
     ) -> None:
         self._name = name
-        self._station = station
-        self._bite_max = bite_max
+        self._open_worker = open_worker
+        self._batch_max = batch_max
         self._waiting_max = waiting_max
         self._is_closed = False
         self._queue: queue.SimpleQueue[Job[Any] | None] = queue.SimpleQueue()
@@ -70,7 +70,7 @@ class Lane:
         ]
 
     def start(self) -> None:
-        """Start the threads; raises what kept a station from opening."""
+        """Start the threads; raises the first error of `open_worker`."""
         for thread in self._threads:
             thread.start()
         failures = [failure for _ in self._threads if (failure := self._started.get())]
@@ -79,7 +79,7 @@ class Lane:
             raise failures[0]
 
     def close(self) -> None:
-        """Do what is queued, then end."""
+        """Finish what is queued, then stop."""
         self._is_closed = True
         running = [thread for thread in self._threads if thread.is_alive()]
         for _ in running:
@@ -105,53 +105,53 @@ class Lane:
 
     def _serve(self) -> None:
         try:
-            with self._station() as run:
+            with self._open_worker() as run:
                 self._started.put(None)
-                while (bite := self._next_bite()) is not None:
-                    self._do(run, bite)
-                    if bite:
-                        _answer(bite)
-                        self._do(run, [])
+                while (batch := self._next_batch()) is not None:
+                    self._run_batch(run, batch)
+                    if batch:
+                        _publish(batch)
+                        self._run_batch(run, [])
         except BaseException as error:
             self._started.put(error)
 
-    def _do(self, run: RunJobs, bite: list[Job[Any]]) -> None:
-        """A station answers for its jobs; should it stumble, nobody is left waiting for ever."""
+    def _run_batch(self, run: RunJobs, batch: list[Job[Any]]) -> None:
+        """Run a batch; an unexpected error fails its jobs instead of leaving their callers waiting."""
         try:
-            run(bite)
+            run(batch)
         except BaseException as error:
-            for job in bite:
+            for job in batch:
                 job.error = error
-            with contextlib.suppress(Exception):  # perhaps it is the log that cannot be written
-                log.exception("a lane stumbled", lane=self._name)
+            with contextlib.suppress(Exception):  # the log itself may be what failed
+                log.exception("database worker failed", pool=self._name)
 
-    def _next_bite(self) -> list[Job[Any]] | None:
+    def _next_batch(self) -> list[Job[Any]] | None:
         try:
             first = self._queue.get(timeout=IDLE_S)
         except queue.Empty:
             return []
         if first is None:
             return None
-        bite = [first]
-        while len(bite) < self._bite_max:
+        batch = [first]
+        while len(batch) < self._batch_max:
             try:
                 job = self._queue.get_nowait()
             except queue.Empty:
                 break
             if job is None:
-                self._queue.put(None)  # the end is for the next look, after this bite
+                self._queue.put(None)  # stop after this batch
                 break
-            bite.append(job)
-        return bite
+            batch.append(job)
+        return batch
 
 
-def _answer(bite: list[Job[Any]]) -> None:
-    for loop in {job.loop for job in bite}:
-        jobs = [job for job in bite if job.loop is loop]
+def _publish(batch: list[Job[Any]]) -> None:
+    for loop in {job.loop for job in batch}:
+        jobs = [job for job in batch if job.loop is loop]
         try:
             loop.call_soon_threadsafe(_resolve, jobs)
         except RuntimeError:
-            # The loop is closed: nobody waits any more, and what was committed stays committed.
+            # The loop is closed: nobody waits, and what was committed stays committed.
             continue
 
 
@@ -160,8 +160,8 @@ def _resolve(jobs: list[Job[Any]]) -> None:
         if job.future.done():
             continue  # the caller went away
         if isinstance(job.error, StopIteration):
-            # A future does not take it, and the others of the bite must not be left waiting.
-            job.future.set_exception(RuntimeError("a work found nothing more where it looked"))
+            # A future rejects StopIteration, which would leave the rest of the batch unresolved.
+            job.future.set_exception(RuntimeError("the work raised StopIteration"))
         elif job.error is not None:
             job.future.set_exception(job.error)
         else:

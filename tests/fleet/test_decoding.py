@@ -10,7 +10,7 @@ import pytest
 from longwire.decoders.base import Decoded
 from longwire.errors import BadInput, NotFound
 from longwire.fleet import device_types
-from longwire.fleet.decoding import beside
+from longwire.fleet.decoding import merge_decoded
 from longwire.model import SYSTEM, DeviceType
 from longwire.store import records as store
 from longwire.store.database import Tx
@@ -35,7 +35,9 @@ class Field:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        world.write(lambda tx: device_types.put(tx, SYSTEM, DeviceType("probe", "Probe", "{}")))
+        world.write(
+            lambda tx: device_types.put_device_type(tx, SYSTEM, DeviceType("probe", "Probe", "{}"))
+        )
         self.ada = world.person("ada")
         self.home = self.ada.group("home")
         self.crane = self.ada.device(self.home, type="probe", network="vendor", originalId="1F")
@@ -46,16 +48,16 @@ class Field:
         headers = {"Authorization": f"Bearer {self.token}"}
         ok(self.world.http.post(f"/network/{path}", json=said, headers=headers, params=params))
 
-    def crane_says(self, payload: str, number: int, **beside: Any) -> None:
+    def crane_says(self, payload: str, number: int, **merge_decoded: Any) -> None:
         said = {"device": "1F", "time": TIME + number, "data": payload, "seqNumber": number}
-        self.calls("vendor/data", said | beside)
+        self.calls("vendor/data", said | merge_decoded)
 
-    def buoy_says(self, payload: str, number: int, port: int = 2, **beside: Any) -> None:
+    def buoy_says(self, payload: str, number: int, port: int = 2, **merge_decoded: Any) -> None:
         said = {
             **{"deviceInfo": {"devEui": EUI}, "time": f"2026-03-01T12:00:{number:02d}Z"},
             **{"fCnt": number, "fPort": port, "data": payload},
         }
-        self.calls("chirpstack", said | beside, event="up")
+        self.calls("chirpstack", said | merge_decoded, event="up")
 
     def said(self, device: str) -> list[Json]:
         return [json.loads(each["data"]) for each in self.ada.records(device)]
@@ -179,7 +181,9 @@ def test_decoders_that_cannot_be_used_are_refused_and_change_nothing(world: Worl
                 decode_with(world, kind, source)
             with pytest.raises(BadInput, match=reason):
                 described = DeviceType("probe", "P", "{}", decoder=kind, decoder_source=source)
-                world.write(lambda tx, each=described: device_types.put(tx, SYSTEM, each))  # type: ignore[misc]
+                world.write(
+                    lambda tx, each=described: device_types.put_device_type(tx, SYSTEM, each)
+                )  # type: ignore[misc]
         with pytest.raises(NotFound):
             decode_with(world, "bits", "a::uint:8", name="sonar")
 
@@ -199,16 +203,16 @@ def test_decoders_that_cannot_be_used_are_refused_and_change_nothing(world: Worl
 def test_what_the_network_said_is_never_replaced(
     said: Json, decoded: Json, data: Json, names: list[str] | None
 ) -> None:
-    understood = beside(said, Decoded(decoded))
+    understood = merge_decoded(said, Decoded(decoded))
     assert understood.data == data
     assert set(understood.names) == (data.keys() - said.keys() if names is None else set(names))
 
 
 def test_remarks_of_a_decoder_are_kept_and_data_stays_within_its_bounds() -> None:
-    understood = beside({"seqNumber": 1}, Decoded({"a": 1}, ("low",)))
+    understood = merge_decoded({"seqNumber": 1}, Decoded({"a": 1}, ("low",)))
     assert understood.data == {"seqNumber": 1, "a": 1, "decodeWarnings": ["low"]}
     assert understood.names == ["a", "decodeWarnings"]
-    huge = beside({"seqNumber": 1}, Decoded({"a": 1, "long": "x" * 300_000}))
+    huge = merge_decoded({"seqNumber": 1}, Decoded({"a": 1, "long": "x" * 300_000}))
     assert huge.data == {"seqNumber": 1, "a": 1, "leftOut": 1}
     assert huge.names == ["a"]
 
@@ -339,9 +343,9 @@ def test_a_record_that_changed_meanwhile_is_left_alone(world: World) -> None:
 
     async def after_others(work: Callable[[Tx], Any]) -> Any:
         def meanwhile(tx: Tx) -> None:
-            number = tx.hot("select device_number from record_data limit 1", {})[0][0]
-            one, two, _ = store.kept(tx, number, 0, None, None, (), 9)
-            store.rewrite(tx, number, one, one.body.replace("{", "{ ", 1))
+            number = tx.fetch_raw("select device_number from record_data limit 1", {})[0][0]
+            one, two, _ = store.list_data(tx, number, 0, None, None, (), 9)
+            store.update_body(tx, number, one, one.body.replace("{", "{ ", 1))
             store.delete_at(tx, "data", number, [0], two.ts)
             changed.append(number)
 

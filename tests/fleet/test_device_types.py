@@ -15,11 +15,11 @@ SONAR = DeviceType("sonar", "Depth sounder", '{"pings": 3}', "1 x D", "2.1")
 
 
 def put(world: World, device_type: DeviceType) -> None:
-    world.write(lambda tx: device_types.put(tx, SYSTEM, device_type))
+    world.write(lambda tx: device_types.put_device_type(tx, SYSTEM, device_type))
 
 
 def remove(world: World, name: str) -> None:
-    world.write(lambda tx: device_types.remove(tx, SYSTEM, name))
+    world.write(lambda tx: device_types.delete_device_type(tx, SYSTEM, name))
 
 
 def refusal(world: World, name: str, why: type[LongwireError]) -> str:

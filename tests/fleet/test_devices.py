@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from longwire.fleet.devices import original_key
 from longwire.store import schema
-from longwire.store.records import remove_erased
+from longwire.store.records import delete_erased
 from tests.world import (
     KINDS,
     Person,
@@ -283,7 +283,7 @@ def test_a_device_at_the_vendors_is_pending_and_its_pac_is_nowhere_to_be_seen(
     assert all(PAC.encode() not in each.read_bytes() for each in files)
     # It is there, for whoever has the key and registers the device.
     row = world.read(lambda tx: tx.rows(schema.registration.select()))[0]
-    unsealed = world.database.tools.keyring.unseal(row.sealed_pac, f"registration|{kept}|pac")
+    unsealed = world.database.context.keyring.unseal(row.sealed_pac, f"registration|{kept}|pac")
     assert unsealed == PAC
 
 
@@ -707,7 +707,7 @@ def test_a_deleted_device_takes_everything_it_ever_said_along(world: World) -> N
         assert len(ada.records(stays, kind)) == 1
     assert (counted(ada, source), counted(ada, target)) == (0, 1)
     # Not only out of sight: after the janitor has been there, nothing is left.
-    while world.write(remove_erased):
+    while world.write(delete_erased):
         pass
     left = {name: len(rows) for name, rows in world.everything().items()}
     assert [left[f"record_{kind}"] for kind in KINDS] == [1] * len(KINDS)

@@ -437,7 +437,7 @@ class Queue:
 
 def die(tx: Tx) -> None:
     """Claim everything, as an engine does, and never be heard of again."""
-    (outlet,) = store_connectors.every(tx)
+    (outlet,) = store_connectors.list_all(tx)
     assert store_deliveries.claim(tx, outlet.number, 10, 7, tx.now + 30_000_000)
 
 
@@ -515,7 +515,7 @@ def test_news_that_overtake_the_answer_are_waited_for(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[Any] = []
-    hear = downlinks.hear
+    hear = downlinks.apply_update
     monkeypatch.setattr(downlinks, "hear", lambda *said: written.append(said) or hear(*said))
     with Receiver(Answer(body=QUEUED.body, delay_s=0.5)) as receiver:
         world = make_world(**chirpstack(receiver))

@@ -9,9 +9,9 @@ import pytest
 
 from longwire import maintenance
 from longwire.fleet import monitoring
-from longwire.ingest import Sequencer, tell
-from longwire.model import Count
-from longwire.networks.monitoring import Numbered
+from longwire.ingest import Sequencer, store_service_events
+from longwire.model import SequenceCounter
+from longwire.networks.monitoring import SequencedMessage
 from longwire.store import device_monitors, schema
 from longwire.store.database import Tx
 from tests.delivery.receiver import Receiver
@@ -113,14 +113,14 @@ def test_missed_messages_are_told_once_and_when_they_come_after_all(world: World
 
 
 def test_messages_that_came_together_are_taken_in_the_order_they_were_said() -> None:
-    def heard(number: int, at: int) -> tuple[int, Numbered]:
-        return 5, Numbered("dev", number, at, 1 << 12)
+    def heard(number: int, at: int) -> tuple[int, SequencedMessage]:
+        return 5, SequencedMessage("dev", number, at, 1 << 12)
 
-    counts = {5: Count(6, 0), 6: Count(1, 0)}
-    counted, told = monitoring.follow(counts, [heard(9, 3), heard(7, 1), heard(8, 2)], {})
-    assert (counted, told) == ({5: Count(9, 3)}, [])
-    counted, told = monitoring.follow(counts, [heard(1, 3)], {5: 2, 7: 2})
-    assert (counted, told) == ({5: Count(1, 3)}, []), "it began to count anew before that"
+    counts = {5: SequenceCounter(6, 0), 6: SequenceCounter(1, 0)}
+    counted, told = monitoring.track_sequences(counts, [heard(9, 3), heard(7, 1), heard(8, 2)], {})
+    assert (counted, told) == ({5: SequenceCounter(9, 3)}, [])
+    counted, told = monitoring.track_sequences(counts, [heard(1, 3)], {5: 2, 7: 2})
+    assert (counted, told) == ({5: SequenceCounter(1, 3)}, []), "it began to count anew before that"
 
 
 def test_a_device_that_joins_again_counts_from_the_beginning(world: World) -> None:
@@ -241,7 +241,7 @@ def test_old_news_do_not_bring_a_device_back(world: World) -> None:
 def test_several_processes_tell_of_a_device_once(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "DEVICES_WATCH_S", 3_600)  # the test looks by itself
+    monkeypatch.setattr(maintenance, "DEVICES_POLL_INTERVAL_S", 3_600)  # the test looks by itself
     world = make_world()
     yard = Yard(world, silentAfterSeconds=HOUR)
     devices = [yard.crane]
@@ -249,7 +249,7 @@ def test_several_processes_tell_of_a_device_once(
     for device in devices:
         yard.ada.reports(device, timestamp=yard.now)
     yard.later(days=1)
-    due = world.read(lambda tx: device_monitors.due(tx, tx.now, 100))
+    due = world.read(lambda tx: device_monitors.list_due(tx, tx.now, 100))
     assert sorted(due) == sorted(devices)
 
     async def look() -> None:
@@ -257,7 +257,9 @@ def test_several_processes_tell_of_a_device_once(
         await asyncio.gather(
             *(
                 world.database.write(
-                    lambda tx, each=each: tell(tx, each, monitoring.look(tx, due))  # type: ignore[misc]
+                    lambda tx, each=each: store_service_events(
+                        tx, each, monitoring.check_silent_devices(tx, due)
+                    )  # type: ignore[misc]
                 )
                 for each in sequencers
             )
@@ -268,7 +270,7 @@ def test_several_processes_tell_of_a_device_once(
     world._run(look())
     for device in devices:
         assert [each for each, _ in yard.events(device)] == ["deviceSilent"]
-    assert world.read(lambda tx: device_monitors.due(tx, tx.now, 100)) == []
+    assert world.read(lambda tx: device_monitors.list_due(tx, tx.now, 100)) == []
 
 
 def test_devices_of_an_older_database_are_watched_over_as_well(world: World) -> None:
@@ -278,7 +280,7 @@ def test_devices_of_an_older_database_are_watched_over_as_well(world: World) -> 
     yard.later(seconds=2 * HOUR)
 
     def as_before(tx: Tx) -> None:
-        tx.change(schema.device_watch.delete())
+        tx.execute(schema.device_watch.delete())
         tx.driver.execute(
             "insert into device_watch (device_number, due_at) select number, 0 from device"
         )
@@ -291,8 +293,8 @@ def test_many_silent_devices_are_gone_through_in_rounds(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "SILENT_PER_ROUND_MAX", 2)
-    monkeypatch.setattr(maintenance, "DEVICES_PER_STEP_MAX", 2)
-    monkeypatch.setattr(maintenance, "DEVICES_WATCH_S", 0.05)
+    monkeypatch.setattr(maintenance, "DEVICES_PER_BATCH_MAX", 2)
+    monkeypatch.setattr(maintenance, "DEVICES_POLL_INTERVAL_S", 0.05)
     world = make_world()
     yard = Yard(world)
     devices = [yard.ada.device(yard.home, type="tracker") for _ in range(7)]

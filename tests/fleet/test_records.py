@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from longwire.clock import DAY, HOUR, MILLISECOND, SECOND, Moment
-from longwire.dates import date_text
+from longwire.dates import format_date
 from longwire.settings import Settings
-from longwire.store.records import remove_erased
+from longwire.store.records import delete_erased
 from tests.world import (
     KINDS,
     NOON,
@@ -194,7 +194,7 @@ def test_records_come_by_time_and_those_of_one_instant_in_order_of_arrival(scene
         scene.says(hour(at), words)
     scene.says("1931-01-01", "of old")
     scene.says("2931-01-01", "of a broken clock")
-    scene.says(date_text(scene.world.clock.now()), "now")
+    scene.says(format_date(scene.world.clock.now()), "now")
     noons = ["noon 0", "noon 1", "noon 2", "noon 3"]
     order = ["of old", "10", "11", *noons, "13", "13 b", "14", "now", "of a broken clock"]
     assert scene.heard() == scene.heard(ascending="true") == order
@@ -491,7 +491,7 @@ def test_deleting_all_records_counts_them_and_what_comes_again_is_stored_anew(
         assert (again["stored"], again["duplicates"]) == (1, 1)
         assert len(ada.records(device, kind)) == 2
     assert ok(ada.get("/device", deviceId=device))["seenAt"] == seen, "never back"
-    while world.write(remove_erased):
+    while world.write(delete_erased):
         pass
     left = {name: len(rows) for name, rows in world.everything().items()}
     assert [left[f"record_{kind}"] for kind in KINDS] == [3] * 4, "the janitor takes no more"
@@ -513,7 +513,7 @@ def test_a_batch_takes_five_thousand_and_not_one_more(world: World) -> None:
     devices = [ada.device(group) for _ in range(3)]
 
     def item(number: int) -> dict[str, Any]:
-        at = date_text(1_772_000_000 * SECOND + number * MILLISECOND)
+        at = format_date(1_772_000_000 * SECOND + number * MILLISECOND)
         return record_of(devices[number % 3], timestamp=at, data=str(number))
 
     items = [item(number) for number in range(BATCH_MAX + 1)]
@@ -591,7 +591,7 @@ def test_a_device_was_seen_when_its_newest_record_says_but_never_in_the_future(
         return ok(ada.get("/device", deviceId=device)).get("seenAt")
 
     def says(at: Moment, kind: str) -> None:
-        ada.reports(device, kind, timestamp=date_text(at))
+        ada.reports(device, kind, timestamp=format_date(at))
 
     start = world.clock.now()
     assert seen() is None
@@ -601,7 +601,7 @@ def test_a_device_was_seen_when_its_newest_record_says_but_never_in_the_future(
     for ago, kind in ((9 * DAY, "data"), (3 * DAY + 1, "telemetry"), (3 * DAY, "geoloc")):
         says(start - ago, kind)
         assert seen() == (start - 3 * DAY) // MILLISECOND, "an older one never moves it back"
-    items = [record_of(device, timestamp=date_text(start - days * DAY)) for days in (2, 1, 7)]
+    items = [record_of(device, timestamp=format_date(start - days * DAY)) for days in (2, 1, 7)]
     ok(ada.post("/device/data/batch", {"items": items}))
     assert seen() == (start - DAY) // MILLISECOND
     says(start + 30 * DAY, "telemetry")
@@ -613,7 +613,7 @@ def test_a_device_was_seen_when_its_newest_record_says_but_never_in_the_future(
     says(now + HOUR // 4, "event")
     assert seen() == (now + HOUR // 4) // MILLISECOND
     # Deleting what it said does not make it unseen.
-    ok(delete_at(ada, device, "event", date_text(now + HOUR // 4)))
+    ok(delete_at(ada, device, "event", format_date(now + HOUR // 4)))
     ok(delete_all(ada, device))
     assert seen() == (now + HOUR // 4) // MILLISECOND
 

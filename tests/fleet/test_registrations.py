@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from longwire.fleet import registrations
-from longwire.fleet.network_channels import OF_SOMEBODY_ELSE, safe_words
+from longwire.fleet.network_channels import REGISTERED_ELSEWHERE, sanitize_reply
 from longwire.store.schema import metadata
 from tests import test_cli
 from tests.delivery.receiver import HANG_UP, Answer, Received, Receiver
@@ -143,7 +143,7 @@ def test_a_device_that_the_network_knows_is_ours_or_somebody_elses(
         fleet = Fleet(world)
         ours, theirs = fleet.creates("A/1"), fleet.creates("A2")
         assert fleet.becomes(ours, "registered")["answer"] == "the network knew the device already"
-        assert fleet.becomes(theirs, "failed")["reason"] == OF_SOMEBODY_ELSE
+        assert fleet.becomes(theirs, "failed")["reason"] == REGISTERED_ELSEWHERE
         assert len(receiver.requests) == 4
 
 
@@ -203,7 +203,7 @@ def test_several_processes_that_start_at_once_send_each_registration_once(
     named = replace(world.app._dispatch, networks=frozenset(["vendor"]))
 
     def start(_: int) -> int:
-        return world.write(lambda tx: registrations.send_idle(tx, named, 7))
+        return world.write(lambda tx: registrations.send_waiting(tx, named, 7))
 
     with ThreadPoolExecutor(4) as processes:
         began = list(processes.map(start, range(12)))
@@ -292,4 +292,4 @@ def test_many_devices_are_created_together_and_registered_one_by_one(
 def test_words_of_the_network_are_shown_when_they_give_nothing_away(
     said: str | None, shown: str
 ) -> None:
-    assert safe_words(said, (PAC, "")) == shown
+    assert sanitize_reply(said, (PAC, "")) == shown

@@ -18,12 +18,18 @@ from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from structlog.testing import capture_logs
 
-from longwire.delivery.destinations.connections import NoConnection
+from longwire.delivery.destinations.connections import ConnectionFailed
 from longwire.errors import Unavailable
 from longwire.fleet import device_types
 from longwire.inbound import mqtt_listener
-from longwire.inbound.mqtt_listener import Held, _Arrivals, _Session, broker_at, client_id_of
-from longwire.inbound.mqtt_messages import Published
+from longwire.inbound.mqtt_listener import (
+    InFlightMessage,
+    _MqttArrivalTimes,
+    _Session,
+    default_client_id,
+    parse_broker_url,
+)
+from longwire.inbound.mqtt_messages import MqttMessage
 from longwire.model import SYSTEM
 from longwire.settings import Settings
 from longwire.store import leases
@@ -46,7 +52,7 @@ from tests.world import KINDS, NOON, TurnableClock, World, copied_folder, ok, re
 MakeWorld = Callable[..., World]
 
 NUMBERS = itertools.count(1)
-STANDING = mqtt_listener.Standing(in_flight_max=10, packet_bytes_max=1_000)
+STANDING = mqtt_listener.SubscriberOptions(in_flight_max=10, packet_bytes_max=1_000)
 
 needs_mosquitto = pytest.mark.skipif(
     brokers.MOSQUITTO is None, reason="mosquitto is not installed here; it is the broker for MQTT 5"
@@ -330,9 +336,9 @@ def test_what_cannot_be_stored_now_is_not_acknowledged_and_stored_later(
     world = make_world(**place.settings(mqtt_in_flight_max=4))
     wait_for(lambda: listens(world))
     site = Site(world)
-    tries: list[Published] = []
+    tries: list[MqttMessage] = []
 
-    async def away(published: Published) -> None:
+    async def away(published: MqttMessage) -> None:
         tries.append(published)
         raise Unavailable
 
@@ -362,7 +368,7 @@ def test_a_message_that_fails_in_a_way_nobody_thought_of_does_not_stop_those_beh
     assert world.app.listener is not None
     take = world.app.listener.take
 
-    async def trips(published: Published) -> None:
+    async def trips(published: MqttMessage) -> None:
         if b"stone" in published.payload:
             raise ZeroDivisionError
         await take(published)
@@ -435,13 +441,15 @@ def test_a_login_is_used_and_a_wrong_one_is_told_without_it(
 def test_who_may_not_listen_is_told_so(answers: tuple[bytes, ...], reason: str) -> None:
     async def story() -> None:
         async with Impostor(b"", *answers) as broker:
-            there = broker_at(f"mqtt://127.0.0.1:{broker.port}", "3.1.1", "us", "in", STANDING)
-            await _Session.opened(there, anything, _Arrivals(1))
+            there = parse_broker_url(
+                f"mqtt://127.0.0.1:{broker.port}", "3.1.1", "us", "in", STANDING
+            )
+            await _Session.opened(there, anything, _MqttArrivalTimes(1))
 
-    async def anything(message: Held) -> None:
+    async def anything(message: InFlightMessage) -> None:
         raise AssertionError
 
-    with pytest.raises(NoConnection, match=reason):
+    with pytest.raises(ConnectionFailed, match=reason):
         told(story())
 
 
@@ -479,16 +487,16 @@ def test_over_an_encrypted_connection_a_stop_in_order_doubles_nothing(
 # --- each once ---
 
 
-def held(number: int, *, again: bool = False, payload: bytes = b"1") -> Held:
+def held(number: int, *, again: bool = False, payload: bytes = b"1") -> InFlightMessage:
     message = paho.MQTTMessage(number, b"in/token/pump/event")
     message.qos, message.dup, message.payload = 1, again, payload
-    return Held(message, 100, 1_000)
+    return InFlightMessage(message, 100, 1_000)
 
 
 def test_a_repetition_came_when_it_came_first(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1_000.0
     monkeypatch.setattr(mqtt_listener.time, "monotonic", lambda: now)
-    arrivals = _Arrivals(most=3)
+    arrivals = _MqttArrivalTimes(most=3)
     assert arrivals.moment_of(held(1), 10) == 10
     assert arrivals.moment_of(held(1, again=True), 20) == 10
     # Not repeated, or something else: it is new, and has taken the number.
@@ -523,13 +531,13 @@ def test_what_was_stored_but_not_acknowledged_when_the_connection_broke_is_store
     assert listener is not None
     take, taken = listener.take, []
 
-    async def cut(published: Published) -> None:
+    async def cut(published: MqttMessage) -> None:
         """It is committed, and before anybody can say so the connection is gone."""
         await take(published)
         taken.append(published)
         if len(taken) == 1:
             assert listener.session is not None
-            listener.session.drop()
+            listener.session.abort()
 
     monkeypatch.setattr(listener, "take", cut)
     with place.publisher() as devices:
@@ -606,8 +614,8 @@ def test_of_several_processes_one_listens_and_another_takes_its_place(
         # Had it been stopped for a while, another one would have its place by now.
 
         def take_away(tx: Tx) -> bool:
-            leases.give_up(tx, mqtt_listener.LEASE, second.app.listener._holder)
-            return leases.take(tx, mqtt_listener.LEASE, "another", 60_000_000)
+            leases.release(tx, mqtt_listener.LEASE, second.app.listener._holder)
+            return leases.acquire(tx, mqtt_listener.LEASE, "another", 60_000_000)
 
         assert second.write(take_away)
         wait_for(lambda: "standing by" in state(second))
@@ -617,20 +625,20 @@ def test_of_several_processes_one_listens_and_another_takes_its_place(
 
 def test_a_lease_is_held_by_one_until_it_ends_or_is_given_up(world: World) -> None:
     def take(holder: str) -> bool:
-        return world.write(lambda tx: leases.take(tx, "something", holder, 15_000_000))
+        return world.write(lambda tx: leases.acquire(tx, "something", holder, 15_000_000))
 
     assert take("ada")
     assert not take("bob")
     assert take("ada")
-    assert world.write(lambda tx: leases.take(tx, "something else", "bob", 1))
+    assert world.write(lambda tx: leases.acquire(tx, "something else", "bob", 1))
     world.clock.let_pass(seconds=14)
     assert not take("bob")
     world.clock.let_pass(seconds=2)
     assert take("bob")
     assert not take("ada")
-    world.write(lambda tx: leases.give_up(tx, "something", "ada"))  # who has it no more
+    world.write(lambda tx: leases.release(tx, "something", "ada"))  # who has it no more
     assert not take("ada")
-    world.write(lambda tx: leases.give_up(tx, "something", "bob"))
+    world.write(lambda tx: leases.release(tx, "something", "bob"))
     assert take("ada")
 
 
@@ -649,7 +657,7 @@ def test_a_lease_is_held_by_one_until_it_ends_or_is_given_up(world: World) -> No
 def test_the_address_of_a_broker_has_a_login_in_it(
     url: str, address: str, username: str | None, password: str | None
 ) -> None:
-    broker = broker_at(url, "5", "us", "a/b", STANDING)
+    broker = parse_broker_url(url, "5", "us", "a/b", STANDING)
     assert str(broker.address) == address
     assert (broker.login.username, broker.login.password) == (username, password)
     assert broker.topics == "a/b/+/+/+"
@@ -657,7 +665,7 @@ def test_the_address_of_a_broker_has_a_login_in_it(
 
 @on_sqlite
 def test_a_database_is_the_same_client_at_all_times(world: World) -> None:
-    before = client_id_of(world.database)
+    before = default_client_id(world.database)
     world.restart()
-    assert client_id_of(world.database) == before
+    assert default_client_id(world.database) == before
     assert before.startswith("longwire") and before.isalnum() and len(before) <= 23

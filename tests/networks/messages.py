@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from longwire.networks.bodies import values_of
+from longwire.networks.bodies import parse_body
 
 ODD = [
     *(
@@ -51,4 +51,4 @@ def messages(names: Sequence[str], sound: dict[str, Any]) -> st.SearchStrategy[d
     """Values of any message, some of which have a sound beginning so that the rest gets read."""
     odd = _objects(names, anything(names))
     mixed = st.tuples(odd, st.booleans()).map(lambda pair: pair[0] | (sound if pair[1] else {}))
-    return mixed.map(lambda body: values_of("application/json", msgspec.json.encode(body), b""))
+    return mixed.map(lambda body: parse_body("application/json", msgspec.json.encode(body), b""))

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from longwire.api.records import KINDS, RecordInput
-from longwire.dates import date_text
-from longwire.networks.base import Heard, Reading
+from longwire.dates import format_date
+from longwire.networks.base import ParsedUplink, Reading
 from longwire.web.validation import wire_names
 
 INPUTS = {kind.name: kind.input for kind in KINDS}
@@ -23,7 +23,7 @@ def as_record(reading: Reading) -> RecordInput:
         fields["data"] = msgspec.json.encode(fields["data"]).decode()
     sent = {
         **{name: value for name, value in OF_THE_DEVICE.items() if name in names.values()},
-        "timestamp": date_text(reading.ts or 0),
+        "timestamp": format_date(reading.ts or 0),
         **fields,
     }
     assert "\x00" not in str(sent)
@@ -32,7 +32,7 @@ def as_record(reading: Reading) -> RecordInput:
     return record
 
 
-def fits(heard: Heard) -> None:
+def fits(heard: ParsedUplink) -> None:
     """Every reading can be stored, and nothing in a message is left half said."""
     assert heard.original_id
     for reading in heard.readings:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from longwire.clock import MILLISECOND, SECOND
 from longwire.networks import bodies
-from longwire.networks.base import Nonsense
-from longwire.networks.bodies import Needs, values_of
+from longwire.networks.base import InvalidMessage
+from longwire.networks.bodies import RequiredFields, parse_body
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
@@ -85,7 +85,7 @@ A_TIME = 1_653_666_733 * SECOND  # 2022-05-27T15:52:13Z
     ],
 )
 def test_a_request_says(media_type, raw, query, values):
-    found = values_of(media_type, raw, query)
+    found = parse_body(media_type, raw, query)
     if values is not None:
         assert found == values
 
@@ -118,8 +118,8 @@ def test_a_request_says(media_type, raw, query, values):
     ],
 )
 def test_what_is_no_message_is_nonsense(media_type, raw, words):
-    with pytest.raises(Nonsense, match=words):
-        values_of(media_type, raw, b"")
+    with pytest.raises(InvalidMessage, match=words):
+        parse_body(media_type, raw, b"")
 
 
 @given(
@@ -129,8 +129,8 @@ def test_what_is_no_message_is_nonsense(media_type, raw, words):
 )
 def test_no_bytes_break_it(media_type, raw, query):
     try:
-        values = values_of(media_type, raw, query)
-    except Nonsense as error:
+        values = parse_body(media_type, raw, query)
+    except InvalidMessage as error:
         assert error.message
     else:
         assert all(isinstance(name, str) for name in values)
@@ -142,43 +142,43 @@ UNREADABLE = ["abc", "1,5", "0x10", "1 2", "--1", "1e9999", "", " ", "null", "N/
 @pytest.mark.parametrize(
     "read, value, found",
     [
-        (bodies.number_of, 5, 5),
-        (bodies.number_of, " -5 ", -5),
-        (bodies.number_of, "+5", 5),
-        (bodies.number_of, "0.0", 0.0),
-        (bodies.number_of, "-113.00", -113.0),
-        (bodies.number_of, ".5", 0.5),
-        (bodies.number_of, "1e3", 1000.0),
-        (bodies.number_of, "9" * 30, 1e30),
-        (bodies.number_of, float("nan"), None),
-        (bodies.number_of, True, None),
-        *((bodies.number_of, value, None) for value in UNREADABLE),
-        (bodies.whole_of, "16", 16),
-        (bodies.whole_of, "16.0", 16),
-        (bodies.whole_of, 16.5, None),
-        (bodies.whole_of, 1e300, None),
-        (bodies.whole_of, 2**63, None),
-        *((bodies.whole_of, value, None) for value in UNREADABLE),
-        (bodies.rounded_of, "12.6", 13),
-        (bodies.rounded_of, 1e300, None),
-        *((bodies.rounded_of, value, None) for value in UNREADABLE),
-        (bodies.boolean_of, True, True),
-        (bodies.boolean_of, "True", True),
-        (bodies.boolean_of, "1", True),
-        (bodies.boolean_of, 0, False),
-        (bodies.boolean_of, " false ", False),
-        (bodies.boolean_of, 2, None),
-        (bodies.boolean_of, 1.0, None),
-        *((bodies.boolean_of, value, None) for value in UNREADABLE),
-        (bodies.mapping_of, {"a": 1}, {"a": 1}),
-        (bodies.mapping_of, ' {"a":1}', {"a": 1}),
-        (bodies.mapping_of, '{"a":', None),
-        (bodies.mapping_of, "[]", None),
-        (bodies.mapping_of, "N/A", None),
-        (bodies.list_of, "[1]", [1]),
-        (bodies.list_of, {}, None),
-        (bodies.mappings_in, [{}, 1, None, {"a": 1}], [{}, {"a": 1}]),
-        (bodies.mappings_in, "x", []),
+        (bodies.parse_number, 5, 5),
+        (bodies.parse_number, " -5 ", -5),
+        (bodies.parse_number, "+5", 5),
+        (bodies.parse_number, "0.0", 0.0),
+        (bodies.parse_number, "-113.00", -113.0),
+        (bodies.parse_number, ".5", 0.5),
+        (bodies.parse_number, "1e3", 1000.0),
+        (bodies.parse_number, "9" * 30, 1e30),
+        (bodies.parse_number, float("nan"), None),
+        (bodies.parse_number, True, None),
+        *((bodies.parse_number, value, None) for value in UNREADABLE),
+        (bodies.parse_integer, "16", 16),
+        (bodies.parse_integer, "16.0", 16),
+        (bodies.parse_integer, 16.5, None),
+        (bodies.parse_integer, 1e300, None),
+        (bodies.parse_integer, 2**63, None),
+        *((bodies.parse_integer, value, None) for value in UNREADABLE),
+        (bodies.parse_rounded, "12.6", 13),
+        (bodies.parse_rounded, 1e300, None),
+        *((bodies.parse_rounded, value, None) for value in UNREADABLE),
+        (bodies.parse_boolean, True, True),
+        (bodies.parse_boolean, "True", True),
+        (bodies.parse_boolean, "1", True),
+        (bodies.parse_boolean, 0, False),
+        (bodies.parse_boolean, " false ", False),
+        (bodies.parse_boolean, 2, None),
+        (bodies.parse_boolean, 1.0, None),
+        *((bodies.parse_boolean, value, None) for value in UNREADABLE),
+        (bodies.parse_mapping, {"a": 1}, {"a": 1}),
+        (bodies.parse_mapping, ' {"a":1}', {"a": 1}),
+        (bodies.parse_mapping, '{"a":', None),
+        (bodies.parse_mapping, "[]", None),
+        (bodies.parse_mapping, "N/A", None),
+        (bodies.parse_list, "[1]", [1]),
+        (bodies.parse_list, {}, None),
+        (bodies.list_mappings, [{}, 1, None, {"a": 1}], [{}, {"a": 1}]),
+        (bodies.list_mappings, "x", []),
     ],
 )
 def test_a_value_is_read_or_is_none(read: Callable[[Any], Any], value: Any, found: Any):
@@ -191,31 +191,31 @@ def test_a_value_is_read_or_is_none(read: Callable[[Any], Any], value: Any, foun
     [("a", "a"), (" abcdef ", "abcd"), (528, "528"), (1.5, "1.5"), (True, None), ([], None)],
 )
 def test_a_text_is_cut_to_what_fits(value, text):
-    assert bodies.text_of(value, 4) == text
+    assert bodies.parse_text(value, 4) == text
 
 
 @pytest.mark.parametrize(
     "read, value, found",
     [
-        (bodies.bytes_of_hex, "", b""),
-        (bodies.bytes_of_hex, "00fF", b"\x00\xff"),
-        (bodies.bytes_of_hex, 1234, b"\x12\x34"),
-        (bodies.bytes_of_hex, "0", None),
-        (bodies.bytes_of_hex, "0g", None),
-        (bodies.bytes_of_hex, "00 11", None),
-        (bodies.bytes_of_hex, 1.5, None),
-        (bodies.bytes_of_hex, True, None),
-        (bodies.bytes_of_hex, -12, None),
-        (bodies.bytes_of_hex, {}, None),
-        (bodies.bytes_of_base64, "vu8=", b"\xbe\xef"),
-        (bodies.bytes_of_base64, "vu8", b"\xbe\xef"),
-        (bodies.bytes_of_base64, "-_8=", b"\xfb\xff"),
-        (bodies.bytes_of_base64, "+/8=", b"\xfb\xff"),
-        (bodies.bytes_of_base64, "", b""),
-        (bodies.bytes_of_base64, "v", None),
-        (bodies.bytes_of_base64, "v u8", None),
-        (bodies.bytes_of_base64, "\u00e4\u00e4\u00e4\u00e4", None),
-        (bodies.bytes_of_base64, 12, None),
+        (bodies.parse_hex, "", b""),
+        (bodies.parse_hex, "00fF", b"\x00\xff"),
+        (bodies.parse_hex, 1234, b"\x12\x34"),
+        (bodies.parse_hex, "0", None),
+        (bodies.parse_hex, "0g", None),
+        (bodies.parse_hex, "00 11", None),
+        (bodies.parse_hex, 1.5, None),
+        (bodies.parse_hex, True, None),
+        (bodies.parse_hex, -12, None),
+        (bodies.parse_hex, {}, None),
+        (bodies.parse_base64, "vu8=", b"\xbe\xef"),
+        (bodies.parse_base64, "vu8", b"\xbe\xef"),
+        (bodies.parse_base64, "-_8=", b"\xfb\xff"),
+        (bodies.parse_base64, "+/8=", b"\xfb\xff"),
+        (bodies.parse_base64, "", b""),
+        (bodies.parse_base64, "v", None),
+        (bodies.parse_base64, "v u8", None),
+        (bodies.parse_base64, "\u00e4\u00e4\u00e4\u00e4", None),
+        (bodies.parse_base64, 12, None),
     ],
 )
 def test_bytes_are_read_or_refused(read, value, found):
@@ -256,28 +256,28 @@ def test_bytes_are_read_or_refused(read, value, found):
     ],
 )
 def test_a_moment_is_read_or_refused(value, moment):
-    assert bodies.readable_moment(value) == moment
+    assert bodies.first_moment(value) == moment
     if moment is None:
         with pytest.raises(ValueError, match="is no date"):
-            bodies.moment_of(value)
+            bodies.parse_moment(value)
     else:
-        assert bodies.moment_of(value) == moment
+        assert bodies.parse_moment(value) == moment
 
 
 def test_everything_that_is_missing_is_named_at_once():
-    needs = Needs()
-    needs.device("device", None)
-    needs.device("other", {})
-    needs.device("third", "x" * 129)
-    needs.device("fourth", 1e5)
-    needs.moment("time", "null")
-    needs.moment_if_given("at", "soon")
-    needs.payload("data", "0", bodies.bytes_of_hex, 10)
-    needs.payload("more", "00" * 11, bodies.bytes_of_hex, 10)
-    needs.require(False, "location")
-    with pytest.raises(Nonsense) as caught:
-        needs.settle()
-    assert [(fault.field, fault.message.split(";")[0]) for fault in caught.value.faults] == [
+    required = RequiredFields()
+    required.device("device", None)
+    required.device("other", {})
+    required.device("third", "x" * 129)
+    required.device("fourth", 1e5)
+    required.moment("time", "null")
+    required.moment_if_given("at", "soon")
+    required.payload("data", "0", bodies.parse_hex, 10)
+    required.payload("more", "00" * 11, bodies.parse_hex, 10)
+    required.require(False, "location")
+    with pytest.raises(InvalidMessage) as caught:
+        required.raise_faults()
+    assert [(fault.field, fault.message.split(";")[0]) for fault in caught.value.field_errors] == [
         ("device", "is required"),
         ("other", "must be a string"),
         ("third", "must have at most 128 characters"),
@@ -291,11 +291,11 @@ def test_everything_that_is_missing_is_named_at_once():
 
 
 def test_a_message_that_has_all_is_let_through():
-    needs = Needs()
-    assert needs.device("device", 123456) == "123456"
-    assert needs.device("device", "00fF") == "00fF"
-    assert needs.moment("time", "1653666733") == A_TIME
-    assert needs.moment_if_given("time", None) is None
-    assert needs.payload("data", None, bodies.bytes_of_hex, 10) == b""
-    needs.require(True, "location")
-    needs.settle()
+    required = RequiredFields()
+    assert required.device("device", 123456) == "123456"
+    assert required.device("device", "00fF") == "00fF"
+    assert required.moment("time", "1653666733") == A_TIME
+    assert required.moment_if_given("time", None) is None
+    assert required.payload("data", None, bodies.parse_hex, 10) == b""
+    required.require(True, "location")
+    required.raise_faults()

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from longwire.clock import SECOND
 from longwire.networks import chirpstack
-from longwire.networks.base import DownlinkNews, Nonsense, Reading
-from longwire.networks.bodies import values_of
+from longwire.networks.base import DownlinkUpdate, InvalidMessage, Reading
+from longwire.networks.bodies import parse_body
 from tests.networks.messages import messages
 from tests.networks.stored import fits
 
@@ -42,7 +42,7 @@ UP = {
 
 
 def heard(event, body):
-    found = chirpstack.read(event, values_of("application/json", json.dumps(body).encode(), b""))
+    found = chirpstack.read(event, parse_body("application/json", json.dumps(body).encode(), b""))
     fits(found)
     return found
 
@@ -173,10 +173,10 @@ def test_the_best_gateway_is_the_one_with_the_clearest_signal():
         ("", ENVELOPE, ["event"]),
     ],
 )
-def test_what_makes_the_message_has_to_be_there(event, body, faults):
-    with pytest.raises(Nonsense) as caught:
+def test_what_makes_the_message_has_to_be_there(event, body, field_errors):
+    with pytest.raises(InvalidMessage) as caught:
         heard(event, body)
-    assert [fault.field for fault in caught.value.faults] == faults
+    assert [fault.field for fault in caught.value.field_errors] == field_errors
 
 
 # --- the others ---
@@ -203,8 +203,8 @@ def test_an_ack_says_whether_the_device_has_confirmed(said, state):
 def test_a_txack_says_that_it_is_sent():
     sent = {"downlinkId": 3, "queueItemId": "2b1d", "gatewayId": "0016c001f153a14c"}
     found = heard("txack", {**ENVELOPE, **sent})
-    assert found.downlink == DownlinkNews("2b1d", "sent", "0016c001f153a14c sends it")
-    assert heard("txack", ENVELOPE).downlink == DownlinkNews(None, "sent", "a gateway sends it")
+    assert found.downlink == DownlinkUpdate("2b1d", "sent", "0016c001f153a14c sends it")
+    assert heard("txack", ENVELOPE).downlink == DownlinkUpdate(None, "sent", "a gateway sends it")
 
 
 @pytest.mark.parametrize(
@@ -268,11 +268,11 @@ def test_a_location_becomes_a_place(location, found):
         ({}, "info", None, None),
         (
             {"level": "WARNING", "code": "EXPIRED", "context": {"queue_item_id": "2b1d"}},
-            *("warning", "EXPIRED", DownlinkNews("2b1d", "expired", "EXPIRED")),
+            *("warning", "EXPIRED", DownlinkUpdate("2b1d", "expired", "EXPIRED")),
         ),
         (
             {"level": "ERROR", "code": "DOWNLINK_GATEWAY", "description": "too late"},
-            *("error", "too late", DownlinkNews(None, "failed", "too late")),
+            *("error", "too late", DownlinkUpdate(None, "failed", "too late")),
         ),
     ],
 )
@@ -332,7 +332,7 @@ NAMES = [
 def test_no_message_breaks_it(event, values):
     try:
         found = chirpstack.read(event, values)
-    except Nonsense as error:
-        assert error.faults
+    except InvalidMessage as error:
+        assert error.field_errors
     else:
         fits(found)

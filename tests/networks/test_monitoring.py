@@ -6,34 +6,34 @@ from typing import Any
 import pytest
 
 from longwire.clock import SECOND
-from longwire.model import Count, Told
+from longwire.model import SequenceCounter, ServiceEvent
 from longwire.networks.monitoring import (
     GAPS_KEPT_MAX,
-    Look,
-    Numbered,
-    Watched,
-    follow,
-    look_at,
+    MonitoredDevice,
+    SequencedMessage,
+    SilenceCheck,
+    check_silence,
     silent_after,
+    track_sequence,
 )
 
 VENDOR, LORAWAN = 1 << 12, 1 << 32
 
 
-def heard(number: int, second: int, modulus: int = VENDOR) -> Numbered:
-    return Numbered("dev", number, second * SECOND, modulus)
+def heard(number: int, second: int, modulus: int = VENDOR) -> SequencedMessage:
+    return SequencedMessage("dev", number, second * SECOND, modulus)
 
 
 def story(*said: tuple[int, int], modulus: int = VENDOR) -> list[Any]:
     """What is told of messages, each a number and a second: gaps as numbers, the rest as words."""
-    count, told = Count(), []
+    count, told = SequenceCounter(), []
     for number, second in said:
-        count, news = follow(count, heard(number, second, modulus))
+        count, news = track_sequence(count, heard(number, second, modulus))
         told.append(None if news is None else _short(news))
     return told
 
 
-def _short(news: Told) -> Any:
+def _short(news: ServiceEvent) -> Any:
     assert news.data is not None
     if news.type == "sequenceGap":
         return news.data["expected"], news.data["missed"]
@@ -91,8 +91,8 @@ def test_numbers_of_lorawan(said: list[tuple[int, int]], told: list[Any]) -> Non
 
 
 def test_a_gap_says_what_was_expected_and_what_came() -> None:
-    _, told = follow(Count(7, SECOND), heard(10, 5))
-    assert told == Told(
+    _, told = track_sequence(SequenceCounter(7, SECOND), heard(10, 5))
+    assert told == ServiceEvent(
         "dev",
         "sequenceGap",
         5 * SECOND,
@@ -103,11 +103,11 @@ def test_a_gap_says_what_was_expected_and_what_came() -> None:
 
 
 def test_only_so_many_gaps_are_remembered() -> None:
-    count = Count()
+    count = SequenceCounter()
     for number in range(0, 200, 2):
-        count, _ = follow(count, heard(number, number))
+        count, _ = track_sequence(count, heard(number, number))
         assert len(count.missing) <= GAPS_KEPT_MAX
-    count, told = follow(count, heard(1, 1))  # the oldest ones are past hope
+    count, told = track_sequence(count, heard(1, 1))  # the oldest ones are past hope
     assert told is None
     assert len(count.missing) == GAPS_KEPT_MAX
 
@@ -156,24 +156,36 @@ NOW = 100 * HOUR
 @pytest.mark.parametrize(
     "configuration, seen_at, silent_at, found, told",
     [
-        (HOURLY, None, None, Look(None, NOW + HOUR), None),  # still in its box
-        (HOURLY, NOW - 1, None, Look(None, NOW - 1 + HOUR), None),
-        (HOURLY, NOW - HOUR + 1, None, Look(None, NOW + 1), None),
-        (HOURLY, NOW - HOUR, None, Look(NOW, None), "deviceSilent"),
-        (HOURLY, NOW - HOUR, NOW, Look(NOW, None), None),  # once
-        (HOURLY, NOW - 1, NOW - HOUR, Look(None, NOW - 1 + HOUR), "deviceBack"),
-        (HOURLY, NOW - 3 * HOUR, NOW - 9 * HOUR, Look(NOW - 2 * HOUR, None), None),  # old news
-        ("{}", NOW - 9 * HOUR, None, Look(None, None), None),
-        ("{}", NOW - 9 * HOUR, NOW - 8 * HOUR, Look(None, None), None),  # not expected any more
+        (HOURLY, None, None, SilenceCheck(None, NOW + HOUR), None),  # still in its box
+        (HOURLY, NOW - 1, None, SilenceCheck(None, NOW - 1 + HOUR), None),
+        (HOURLY, NOW - HOUR + 1, None, SilenceCheck(None, NOW + 1), None),
+        (HOURLY, NOW - HOUR, None, SilenceCheck(NOW, None), "deviceSilent"),
+        (HOURLY, NOW - HOUR, NOW, SilenceCheck(NOW, None), None),  # once
+        (HOURLY, NOW - 1, NOW - HOUR, SilenceCheck(None, NOW - 1 + HOUR), "deviceBack"),
+        (
+            HOURLY,
+            NOW - 3 * HOUR,
+            NOW - 9 * HOUR,
+            SilenceCheck(NOW - 2 * HOUR, None),
+            None,
+        ),  # old news
+        ("{}", NOW - 9 * HOUR, None, SilenceCheck(None, None), None),
+        (
+            "{}",
+            NOW - 9 * HOUR,
+            NOW - 8 * HOUR,
+            SilenceCheck(None, None),
+            None,
+        ),  # not expected any more
     ],
 )
 def test_whether_a_device_is_silent(
     configuration: str,
     seen_at: int | None,
     silent_at: int | None,
-    found: Look,
+    found: SilenceCheck,
     told: str | None,
 ) -> None:
-    look = look_at(Watched("dev", configuration, seen_at, silent_at), NOW)
+    look = check_silence(MonitoredDevice("dev", configuration, seen_at, silent_at), NOW)
     assert (look.silent_at, look.due_at) == (found.silent_at, found.due_at)
     assert (look.told.type if look.told else None) == told

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from longwire.delivery import api_client
-from longwire.delivery.api_client import LATER_THAN_KEYS, Answer
+from longwire.delivery.api_client import RETRYABLE_STATUSES_AND_AUTH, ApiResponse
 from longwire.delivery.destinations.base import Delivered, Refused
 from longwire.networks import chirpstack, ttn, vendor
-from longwire.networks.base import Downlink
+from longwire.networks.base import DownlinkFrame
 
-DOWNLINK = Downlink(
+DOWNLINK = DownlinkFrame(
     id="dwn_1",
     original_id="01AB/../x",
     payload=b"\xbe\xef",
@@ -104,13 +104,15 @@ def test_a_new_device_is_told_in_the_words_of_the_vendor(
     ],
 )
 def test_what_is_wrong_for_good_is_not_tried_again(status: int, is_final: bool) -> None:
-    refusal = api_client.outcome(Answer(status, b""), 0, later=LATER_THAN_KEYS)
+    refusal = api_client.outcome_of_response(
+        ApiResponse(status, b""), 0, retryable=RETRYABLE_STATUSES_AND_AUTH
+    )
     assert refusal == Refused(f"answered with status {status}", is_final=is_final)
 
 
 def test_what_was_answered_is_heard() -> None:
-    assert api_client.outcome(Answer(202, b""), 0, said="it") == Delivered("it")
-    asked = api_client.outcome(Answer(429, b"", "7"), 0)
+    assert api_client.outcome_of_response(ApiResponse(202, b""), 0, detail="it") == Delivered("it")
+    asked = api_client.outcome_of_response(ApiResponse(429, b"", "7"), 0)
     assert asked == Refused("answered with status 429", retry_after_s=7)
 
 
@@ -126,4 +128,4 @@ def test_what_was_answered_is_heard() -> None:
     ],
 )
 def test_an_answer_is_understood_as_far_as_it_can_be(body: bytes, found: str | None) -> None:
-    assert Answer(200, body).member("id") == found
+    assert ApiResponse(200, body).get_string("id") == found

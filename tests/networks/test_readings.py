@@ -17,12 +17,12 @@ def test_data_that_is_too_large_keeps_its_small_members_in_their_order():
 
 @pytest.mark.parametrize("length", range(262_100, 262_150))
 def test_data_fits_to_the_letter(length):
-    kept = readings.fitting({"a": "x" * length})
+    kept = readings.truncate_json({"a": "x" * length})
     assert len(msgspec.json.encode(kept)) <= readings.TEXT_CHARACTERS_MAX
 
 
 def test_many_small_members_are_kept_as_far_as_there_is_room():
-    kept = readings.fitting({f"name{number}": number for number in range(50_000)})
+    kept = readings.truncate_json({f"name{number}": number for number in range(50_000)})
     assert 10_000 < len(kept) < 50_000
     as_record(readings.event(0, "log", kept))
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from longwire.clock import SECOND
 from longwire.networks import ttn
-from longwire.networks.base import DownlinkNews, Nonsense, Reading
-from longwire.networks.bodies import values_of
+from longwire.networks.base import DownlinkUpdate, InvalidMessage, Reading
+from longwire.networks.bodies import parse_body
 from tests.networks.messages import messages
 from tests.networks.stored import fits
 
@@ -45,7 +45,7 @@ UPLINK = {
 
 def heard(key, message, **envelope):
     body = {**ENVELOPE, **envelope, key: message}
-    found = ttn.read(values_of("application/json", json.dumps(body).encode(), b""))
+    found = ttn.read(parse_body("application/json", json.dumps(body).encode(), b""))
     fits(found)
     return found
 
@@ -266,7 +266,7 @@ OTHER_SESSION = "the session has changed, and what was queued in the old one is 
 )
 def test_what_happens_to_downlinks_and_services_becomes_an_event(key, message, news):
     found = heard(key, message)
-    assert found.downlink == (DownlinkNews(*news) if news else None)
+    assert found.downlink == (DownlinkUpdate(*news) if news else None)
     assert fields(found, "event")["type"] == key
     assert fields(found, "event").get("message") == (news[2] if news else None)
     assert found.readings[0].ts == PASSED_ON_TS
@@ -287,10 +287,10 @@ def test_what_happens_to_downlinks_and_services_becomes_an_event(key, message, n
         ({}, []),
     ],
 )
-def test_what_makes_the_message_has_to_be_there(body, faults):
-    with pytest.raises(Nonsense) as caught:
-        ttn.read(values_of("application/json", json.dumps(body).encode(), b""))
-    assert [fault.field for fault in caught.value.faults] == faults
+def test_what_makes_the_message_has_to_be_there(body, field_errors):
+    with pytest.raises(InvalidMessage) as caught:
+        ttn.read(parse_body("application/json", json.dumps(body).encode(), b""))
+    assert [fault.field for fault in caught.value.field_errors] == field_errors
     assert caught.value.message
 
 
@@ -316,7 +316,7 @@ SOUND = {"end_device_ids": {"dev_eui": "0004A30B001C0530"}, "received_at": RECEI
 def test_no_message_breaks_it(key, values, message):
     try:
         found = ttn.read({**values, key: message})
-    except Nonsense as error:
+    except InvalidMessage as error:
         assert error.message
     else:
         fits(found)

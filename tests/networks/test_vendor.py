@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from longwire.clock import SECOND
 from longwire.networks import vendor
-from longwire.networks.base import DownlinkNews, Nonsense, Reading
-from longwire.networks.bodies import values_of
+from longwire.networks.base import DownlinkUpdate, InvalidMessage, Reading
+from longwire.networks.bodies import parse_body
 from tests.networks.messages import messages
 from tests.networks.stored import fits
 
@@ -32,7 +32,7 @@ FORM = "application/x-www-form-urlencoded"
 
 def heard(kind, body, media_type=JSON, query=b""):
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    found = vendor.read(kind, values_of(media_type, raw, query))
+    found = vendor.read(kind, parse_body(media_type, raw, query))
     fits(found)
     return found
 
@@ -154,16 +154,16 @@ def test_the_old_geolocation_is_taken_where_data_goes():
         ("error", {"device": []}, ["device must be a string", "time is required"]),
     ],
 )
-def test_what_makes_the_message_has_to_be_there(kind, body, faults):
-    with pytest.raises(Nonsense) as caught:
+def test_what_makes_the_message_has_to_be_there(kind, body, field_errors):
+    with pytest.raises(InvalidMessage) as caught:
         heard(kind, body)
-    said = [f"{fault.field} {fault.message}" for fault in caught.value.faults]
-    assert len(said) == len(faults)
-    assert all(one.startswith(other) for one, other in zip(said, faults, strict=True))
+    said = [f"{fault.field} {fault.message}" for fault in caught.value.field_errors]
+    assert len(said) == len(field_errors)
+    assert all(one.startswith(other) for one, other in zip(said, field_errors, strict=True))
 
 
 def test_there_are_five_callbacks():
-    with pytest.raises(Nonsense, match="data, dataAdvanced, status, acknowledge, error"):
+    with pytest.raises(InvalidMessage, match="data, dataAdvanced, status, acknowledge, error"):
         vendor.read("geoloc", {})
 
 
@@ -291,7 +291,7 @@ def test_a_status_tells_the_battery_and_becomes_an_event(battery, text):
 )
 def test_an_acknowledgement_says_what_became_of_the_downlink(said, name, state):
     found = heard("acknowledge", {"device": "1", "time": TIME, **said})
-    assert found.downlink == (None if state is None else DownlinkNews(None, state, name or ""))
+    assert found.downlink == (None if state is None else DownlinkUpdate(None, state, name or ""))
     fields = found.readings[0].fields
     assert fields["type"] == "acknowledge"
     assert fields.get("message") == name
@@ -303,7 +303,7 @@ def test_an_acknowledgement_is_told_in_the_words_of_the_network():
     body = {"device": "1", "time": TIME, "infoCode": 1, "infoMessage": "No answer from callback"}
     found = heard("acknowledge", body)
     assert found.readings[0].fields["message"] == "No answer from callback"
-    assert found.downlink == DownlinkNews(None, "failed", "No answer from callback")
+    assert found.downlink == DownlinkUpdate(None, "failed", "No answer from callback")
 
 
 def test_an_error_becomes_an_event():
@@ -333,7 +333,7 @@ def test_a_downlink_is_answered_with_eight_bytes():
 
 @pytest.mark.parametrize("wrong", ["", "00", "deadbeefcafebabe00", "deadbeefcafebabg"])
 def test_no_other_number_of_bytes_is_answered(wrong):
-    with pytest.raises(Nonsense, match="16 hex digits"):
+    with pytest.raises(InvalidMessage, match="16 hex digits"):
         vendor.answer("1FD48BE", wrong)
 
 
@@ -352,8 +352,8 @@ def test_no_message_breaks_it(kind, values):
     again = msgspec.json.decode(msgspec.json.encode(values))
     try:
         found = vendor.read(kind, values)
-    except Nonsense as error:
-        assert error.faults
+    except InvalidMessage as error:
+        assert error.field_errors
     else:
         fits(found)
         assert vendor.read(kind, again) == found
@@ -393,4 +393,4 @@ def test_the_quick_way_reads_what_the_other_reads_or_leaves_it_alone(body, is_pl
     quick = vendor.read_plain(body.encode())
     assert (quick is not None) == is_plain
     if quick is not None:
-        assert quick == vendor.read("data", values_of("application/json", body.encode(), b""))
+        assert quick == vendor.read("data", parse_body("application/json", body.encode(), b""))

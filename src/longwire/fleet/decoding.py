@@ -10,13 +10,13 @@ from typing import Any
 from msgspec import Struct
 
 from longwire.clock import Moment
-from longwire.decoders.base import BadDecoder, CannotDecode, Decoded
+from longwire.decoders.base import Decoded, DecodeError, InvalidDecoder
 from longwire.decoders.catalogue import decoder_of, known_decoder, waits
 from longwire.decoders.javascript import JavaScriptDecoder
-from longwire.decoders.sandbox_pool import LoopSandboxes
+from longwire.decoders.sandbox_pool import AsyncSandboxPool
 from longwire.errors import Unavailable
 from longwire.networks.base import DECODE_ERROR, DECODE_WARNINGS, DECODED
-from longwire.networks.readings import fitting
+from longwire.networks.readings import truncate_json
 from longwire.store import device_types as store
 from longwire.store.database import Tx
 
@@ -36,11 +36,11 @@ class Codec(Struct, frozen=True):
         return bool(self.kind)
 
 
-SHELF = "codecs"
+CODEC_CACHE = "codecs"
 
 
-def codec_of(tx: Tx, type_name: str) -> Codec:
-    return tx.recall(SHELF, type_name, lambda: _load(tx, type_name))
+def get_codec(tx: Tx, type_name: str) -> Codec:
+    return tx.cached(CODEC_CACHE, type_name, lambda: _load(tx, type_name))
 
 
 def _load(tx: Tx, type_name: str) -> Codec:
@@ -50,7 +50,7 @@ def _load(tx: Tx, type_name: str) -> Codec:
     return Codec(found.decoder, found.decoder_source or "", waits(found.decoder))
 
 
-class Understood(Struct, frozen=True):
+class DecodedData(Struct, frozen=True):
     """The data of a record, and which names in it come of decoding."""
 
     data: dict[str, Any]
@@ -58,7 +58,7 @@ class Understood(Struct, frozen=True):
     failure: str | None = None
 
 
-class Payload(Struct, frozen=True):
+class UplinkPayload(Struct, frozen=True):
     """Bytes that a device sent, and what the network said of them."""
 
     said: Mapping[str, Any]
@@ -67,59 +67,59 @@ class Payload(Struct, frozen=True):
     at: Moment
 
 
-def interpret(codec: Codec, payload: Payload) -> Understood:
+def decode_payload(codec: Codec, payload: UplinkPayload) -> DecodedData:
     """What a message says that has just come in.
 
     What the network itself has made of the payload gives way to our decoder, unless that fails.
     """
     try:
         return _understood(payload.said, _decode(codec, payload))
-    except CannotDecode as error:
+    except DecodeError as error:
         return _understood(payload.said, error)
 
 
-def interpret_soon(
+def decode_async(
     codec: Codec,
-    payload: Payload,
-    sandboxes: LoopSandboxes,
-    tell: Callable[[Understood | None], None],
+    payload: UplinkPayload,
+    sandboxes: AsyncSandboxPool,
+    tell: Callable[[DecodedData | None], None],
 ) -> bool:
     """The same with a codec that waits, for an event loop, which is told later.
 
-    Where it is told None, or this is False, only `interpret` can find out.
+    Where it is told None, or this is False, only `decode_payload` can find out.
     """
     decoder = known_decoder(codec.kind, codec.source)
     if not isinstance(decoder, JavaScriptDecoder):
         return False
 
-    def told(decoded: Decoded | CannotDecode | None) -> None:
+    def told(decoded: Decoded | DecodeError | None) -> None:
         tell(None if decoded is None else _understood(payload.said, decoded))
 
     return decoder.decode_soon(payload.content, payload.port, payload.at, sandboxes, told)
 
 
-def _understood(said: Mapping[str, Any], decoded: Decoded | CannotDecode) -> Understood:
-    if isinstance(decoded, CannotDecode):
-        data = fitting({**said, DECODE_ERROR: decoded.reason})
-        return Understood(data, [DECODE_ERROR], decoded.reason)
-    return beside({name: value for name, value in said.items() if name != DECODED}, decoded)
+def _understood(said: Mapping[str, Any], decoded: Decoded | DecodeError) -> DecodedData:
+    if isinstance(decoded, DecodeError):
+        data = truncate_json({**said, DECODE_ERROR: decoded.reason})
+        return DecodedData(data, [DECODE_ERROR], decoded.reason)
+    return merge_decoded({name: value for name, value in said.items() if name != DECODED}, decoded)
 
 
-def again(codec: Codec, payload: Payload) -> Understood:
-    """What a stored message says; or `CannotDecode`, and then it stays as it is."""
-    return beside(payload.said, _decode(codec, payload))
+def redecode(codec: Codec, payload: UplinkPayload) -> DecodedData:
+    """What a stored message says; or `DecodeError`, and then it stays as it is."""
+    return merge_decoded(payload.said, _decode(codec, payload))
 
 
-def _decode(codec: Codec, payload: Payload) -> Decoded:
+def _decode(codec: Codec, payload: UplinkPayload) -> Decoded:
     try:
         decoder = decoder_of(codec.kind, codec.source)
         return decoder.decode(payload.content, payload.port, payload.at)
-    except (BadDecoder, Unavailable) as error:
+    except (InvalidDecoder, Unavailable) as error:
         # It was tried when it was saved, so this is our trouble; the message is not to suffer.
-        raise CannotDecode(str(error)) from None
+        raise DecodeError(str(error)) from None
 
 
-def beside(said: Mapping[str, Any], decoded: Decoded) -> Understood:
+def merge_decoded(said: Mapping[str, Any], decoded: Decoded) -> DecodedData:
     """Decoded values next to what was said. A value whose name is taken gets one with a `_`."""
     data = dict(said)
     names = []
@@ -132,5 +132,5 @@ def beside(said: Mapping[str, Any], decoded: Decoded) -> Understood:
     if decoded.warnings:
         data[DECODE_WARNINGS] = list(decoded.warnings)
         names.append(DECODE_WARNINGS)
-    fit = fitting(data)
-    return Understood(fit, [name for name in names if name in fit])
+    fit = truncate_json(data)
+    return DecodedData(fit, [name for name in names if name in fit])

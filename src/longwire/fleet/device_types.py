@@ -3,9 +3,9 @@
 import json
 from dataclasses import replace
 
-from longwire.decoders.base import BadDecoder
+from longwire.decoders.base import InvalidDecoder
 from longwire.decoders.catalogue import decoder_of
-from longwire.errors import Conflict, missing, wrong
+from longwire.errors import Conflict, invalid_field, not_found
 from longwire.model import Actor, DeviceType, Page, PageRequest
 from longwire.store import audit, auth_epoch
 from longwire.store import device_types as store
@@ -52,46 +52,46 @@ BUILT_IN = (
 )
 
 
-def complete(tx: Tx) -> None:
+def add_built_in_types(tx: Tx) -> None:
     """Add the built-in types that are missing; one that the operator changed stays as it is."""
     for device_type in BUILT_IN:
         if store.get(tx, device_type.name) is None:
-            store.put(tx, replace(device_type, is_built_in=True))
+            store.upsert(tx, replace(device_type, is_built_in=True))
 
 
-def every(tx: Tx) -> list[DeviceType]:
-    return store.every(tx)
+def list_all(tx: Tx) -> list[DeviceType]:
+    return store.list_all(tx)
 
 
-def get(tx: Tx, name: str) -> DeviceType | None:
+def find_device_type(tx: Tx, name: str) -> DeviceType | None:
     return store.get(tx, name)
 
 
-def show(tx: Tx, name: str) -> DeviceType:
+def get_device_type(tx: Tx, name: str) -> DeviceType:
     device_type = store.get(tx, name)
     if device_type is None:
-        raise missing("type", "device type")
+        raise not_found("type", "device type")
     return device_type
 
 
-def list_page(tx: Tx, request: PageRequest) -> Page[DeviceType]:
+def list_device_types(tx: Tx, request: PageRequest) -> Page[DeviceType]:
     return store.list_page(tx, request)
 
 
-def put(tx: Tx, actor: Actor, device_type: DeviceType) -> DeviceType:
+def put_device_type(tx: Tx, actor: Actor, device_type: DeviceType) -> DeviceType:
     """Add a type, or change the one of that name; a decoder it has stays, unless one is given."""
     name = device_type.name
     if not name or len(name) > NAME_CHARACTERS_MAX or "\x00" in name:
-        raise wrong("name", f"must have 1 to {NAME_CHARACTERS_MAX} characters")
+        raise invalid_field("name", f"must have 1 to {NAME_CHARACTERS_MAX} characters")
     present = store.get(tx, name)
     kept = replace(device_type, is_built_in=present is not None and present.is_built_in)
     if kept.decoder is not None:
-        require_readable(kept.decoder, kept.decoder_source or "")
-        auth_epoch.change(tx)
+        validate_decoder(kept.decoder, kept.decoder_source or "")
+        auth_epoch.bump_auth_epoch(tx)
     elif present is not None:
         kept = replace(kept, decoder=present.decoder, decoder_source=present.decoder_source)
-    store.put(tx, kept)
-    audit.note(tx, actor, "deviceType.put", name)
+    store.upsert(tx, kept)
+    audit.log(tx, actor, "deviceType.put", name)
     return kept
 
 
@@ -99,35 +99,35 @@ def set_decoder(tx: Tx, actor: Actor, name: str, kind: str | None, source: str) 
     """Say how payloads of a type are read from now on; by nobody, if there is no kind."""
     present = store.get(tx, name)
     if present is None:
-        raise missing("name", "device type")
+        raise not_found("name", "device type")
     if kind is not None:
-        require_readable(kind, source)
+        validate_decoder(kind, source)
     # Decoders are remembered like rights: every process sees the new one within two seconds.
-    auth_epoch.change(tx)
+    auth_epoch.bump_auth_epoch(tx)
     kept = replace(present, decoder=kind, decoder_source=None if kind is None else source)
-    store.put(tx, kept)
-    audit.note(tx, actor, "deviceType.decoder", name, detail=kind or "")
+    store.upsert(tx, kept)
+    audit.log(tx, actor, "deviceType.decoder", name, detail=kind or "")
     return kept
 
 
-def require_readable(kind: str, source: str) -> None:
+def validate_decoder(kind: str, source: str) -> None:
     """Refuse a decoder that cannot be used, and say where it is wrong."""
     try:
         decoder_of(kind, source)
-    except BadDecoder as error:
-        raise wrong("decoder", str(error)) from None
+    except InvalidDecoder as error:
+        raise invalid_field("decoder", str(error)) from None
 
 
-def remove(tx: Tx, actor: Actor, name: str) -> DeviceType:
+def delete_device_type(tx: Tx, actor: Actor, name: str) -> DeviceType:
     present = store.get(tx, name)
     if present is None:
-        raise missing("name", "device type")
+        raise not_found("name", "device type")
     if present.is_built_in:
         raise Conflict(f"The device type {name} is built in and cannot be removed.")
     if store_devices.is_type_used(tx, name):
         raise Conflict(f"There are devices of the type {name}; give them another type first.")
     if present.decoder is not None:
-        auth_epoch.change(tx)
+        auth_epoch.bump_auth_epoch(tx)
     store.delete(tx, name)
-    audit.note(tx, actor, "deviceType.remove", name)
+    audit.log(tx, actor, "deviceType.remove", name)
     return present

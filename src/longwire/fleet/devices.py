@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from longwire.delivery.channels import Dispatch
-from longwire.errors import BadInput, Conflict, Fault, NotFound, missing, wrong
+from longwire.delivery.channels import DispatchContext
+from longwire.errors import BadInput, Conflict, FieldError, NotFound, invalid_field, not_found
 from longwire.fleet import device_types, monitoring, registrations
 from longwire.identity import access
 from longwire.ids import new_id
@@ -13,13 +13,13 @@ from longwire.networks.base import VENDOR
 from longwire.store import audit
 from longwire.store import devices as store
 from longwire.store.database import Tx
-from longwire.store.devices import Found
+from longwire.store.devices import NetworkDevice
 
 MQTT = "mqtt"  # devices that publish by themselves
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class DeviceDraft:
     """A device that is to be."""
 
     name: str
@@ -30,7 +30,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class VendorWish:
+class VendorRegistration:
     """What the vendor's network is told about a device."""
 
     id: str
@@ -52,43 +52,45 @@ def original_key(network: str, original_id: str) -> str:
 # --- seeing ---
 
 
-def show(tx: Tx, actor: Actor, device_id: str, group_id: str | None) -> Device:
-    scope = access.within(tx, actor, "device.read", group_id)
+def get_device(tx: Tx, actor: Actor, device_id: str, group_id: str | None) -> Device:
+    scope = access.authorize_optional_group(tx, actor, "device.read", group_id)
     device = store.get(tx, scope, device_id)
     if device is None:
-        raise missing("device_id", "device")
+        raise not_found("device_id", "device")
     return device
 
 
-def in_group(tx: Tx, actor: Actor, group_id: str, request: PageRequest) -> Page[Device]:
-    scope = access.enter(tx, actor, "device.read", group_id)
-    return store.in_group(tx, scope, group_id, request)
+def list_devices(tx: Tx, actor: Actor, group_id: str, request: PageRequest) -> Page[Device]:
+    scope = access.authorize(tx, actor, "device.read", group_id)
+    return store.list_page(tx, scope, group_id, request)
 
 
-def heard(tx: Tx, actor: Actor, network: str, original_id: str) -> Found:
+def find_reporting_device(tx: Tx, actor: Actor, network: str, original_id: str) -> NetworkDevice:
     """The device that a network speaks of, by the network's own id.
 
     Devices that publish by themselves may call themselves as we do, wherever else they are known.
     """
     assert actor.group_id is not None
-    device = store.heard(tx, actor.group_id, network, original_key(network, original_id))
+    device = store.get_by_original_id(
+        tx, actor.group_id, network, original_key(network, original_id)
+    )
     if device is None and network == MQTT:
-        device = store.heard_as(tx, actor.group_id, original_id)
+        device = store.get_in_subtree(tx, actor.group_id, original_id)
     if device is None:
-        raise missing("device", f"device of the network {network}")
+        raise not_found("device", f"device of the network {network}")
     return device
 
 
 # --- coming into being ---
 
 
-def create(tx: Tx, actor: Actor, group_id: str, wish: Wish) -> Device:
+def create_device(tx: Tx, actor: Actor, group_id: str, draft: DeviceDraft) -> Device:
     """A new device, configured as its type is by default."""
-    access.enter(tx, actor, "device.create", group_id)
-    return _create(tx, actor, group_id, [wish], lambda index: "original_id")[0]
+    access.authorize(tx, actor, "device.create", group_id)
+    return _create(tx, actor, group_id, [draft], lambda index: "original_id")[0]
 
 
-def create_many(
+def create_devices(
     tx: Tx,
     actor: Actor,
     group_id: str,
@@ -98,46 +100,51 @@ def create_many(
     tags: Sequence[str],
 ) -> list[Device]:
     """Many alike, each named after its original id; all or none."""
-    access.enter(tx, actor, "device.create", group_id)
-    wishes = [Wish(each, type_name, each, network, tags) for each in original_ids]
-    return _create(tx, actor, group_id, wishes, lambda index: f"original_devices_ids[{index}]")
+    access.authorize(tx, actor, "device.create", group_id)
+    drafts = [DeviceDraft(each, type_name, each, network, tags) for each in original_ids]
+    return _create(tx, actor, group_id, drafts, lambda index: f"original_devices_ids[{index}]")
 
 
-def create_at_vendor(
-    tx: Tx, actor: Actor, dispatch: Dispatch, group_id: str, wish: Wish, vendor: VendorWish
+def create_vendor_device(
+    tx: Tx,
+    actor: Actor,
+    dispatch: DispatchContext,
+    group_id: str,
+    draft: DeviceDraft,
+    vendor: VendorRegistration,
 ) -> Device:
     """A device that the vendor's network is to know as well; until it does, it is pending."""
-    access.enter(tx, actor, "device.create", group_id, field="input.group_id")
-    faults = []
-    if wish.network != VENDOR:
-        faults.append(Fault("input.network", f"must be {VENDOR}"))
-    if original_key(VENDOR, wish.original_id) != original_key(VENDOR, vendor.id):
-        faults.append(Fault("input.original_id", "must be the id under vendor"))
-    if faults:
-        raise BadInput(faults=faults)
+    access.authorize(tx, actor, "device.create", group_id, field="input.group_id")
+    field_errors = []
+    if draft.network != VENDOR:
+        field_errors.append(FieldError("input.network", f"must be {VENDOR}"))
+    if original_key(VENDOR, draft.original_id) != original_key(VENDOR, vendor.id):
+        field_errors.append(FieldError("input.original_id", "must be the id under vendor"))
+    if field_errors:
+        raise BadInput(field_errors=field_errors)
     information = registrations.first_information(dispatch)
     made = _create(
-        tx, actor, group_id, [wish], lambda index: "input.original_id", "input.", information
+        tx, actor, group_id, [draft], lambda index: "input.original_id", "input.", information
     )
     _register(tx, dispatch, group_id, made, [vendor])
     return made[0]
 
 
-def create_many_at_vendor(
+def create_vendor_devices(
     tx: Tx,
     actor: Actor,
-    dispatch: Dispatch,
+    dispatch: DispatchContext,
     group_id: str,
     type_name: str,
     tags: Sequence[str],
-    vendors: Sequence[VendorWish],
+    vendors: Sequence[VendorRegistration],
 ) -> list[Device]:
     """Many of them, each called as the network is to call it; all or none."""
-    access.enter(tx, actor, "device.create", group_id)
-    wishes = [Wish(each.device_name, type_name, each.id, VENDOR, tags) for each in vendors]
+    access.authorize(tx, actor, "device.create", group_id)
+    drafts = [DeviceDraft(each.device_name, type_name, each.id, VENDOR, tags) for each in vendors]
     information = registrations.first_information(dispatch)
     made = _create(
-        tx, actor, group_id, wishes, lambda index: f"vendor[{index}].id", information=information
+        tx, actor, group_id, drafts, lambda index: f"vendor[{index}].id", information=information
     )
     _register(tx, dispatch, group_id, made, vendors)
     return made
@@ -145,38 +152,38 @@ def create_many_at_vendor(
 
 def _register(
     tx: Tx,
-    dispatch: Dispatch,
+    dispatch: DispatchContext,
     group_id: str,
     devices: Sequence[Device],
-    vendors: Sequence[VendorWish],
+    vendors: Sequence[VendorRegistration],
 ) -> None:
     """Let the vendor's network know of new devices."""
-    wishes = []
+    drafts = []
     for device, vendor in zip(devices, vendors, strict=True):
         told = {name: value for name, value in asdict(vendor).items() if value is not None}
         del told["pac"]  # is sealed, and kept apart
-        wishes.append((device, told, vendor.pac))
-    registrations.note(tx, dispatch, group_id, wishes)
+        drafts.append((device, told, vendor.pac))
+    registrations.request_registrations(tx, dispatch, group_id, drafts)
 
 
 def _create(
     tx: Tx,
     actor: Actor,
     group_id: str,
-    wishes: Sequence[Wish],
+    drafts: Sequence[DeviceDraft],
     field_of: Callable[[int], str],
     prefix: str = "",
     information: str = "{}",
 ) -> list[Device]:
-    device_type = _known_type(tx, wishes[0].type, prefix + "type")
-    network = wishes[0].network
-    keys = [original_key(network, wish.original_id) for wish in wishes]
+    device_type = _known_type(tx, drafts[0].type, prefix + "type")
+    network = drafts[0].network
+    keys = [original_key(network, draft.original_id) for draft in drafts]
     _require_each_once(keys, field_of)
-    taken = store.taken(tx, network, keys)
+    taken = store.list_taken_keys(tx, network, keys)
     if taken:
         raise Conflict(
-            faults=[
-                Fault(field_of(index), "is taken in this network")
+            field_errors=[
+                FieldError(field_of(index), "is taken in this network")
                 for index, key in enumerate(keys)
                 if key in taken
             ]
@@ -187,31 +194,31 @@ def _create(
             id=new_id("dev"),
             group_id=group_id,
             stay=0,
-            name=wish.name,
-            type=wish.type,
+            name=draft.name,
+            type=draft.type,
             network=network,
-            original_id=wish.original_id,
+            original_id=draft.original_id,
             information=information,
             configuration=device_type.default_configuration,
-            tags=tuple(wish.tags),
+            tags=tuple(draft.tags),
             created_at=tx.now,
             updated_at=tx.now,
             created_by=actor.id,
             updated_by=actor.id,
         )
-        for wish in wishes
+        for draft in drafts
     ]
     kept = store.insert(tx, devices, keys)
-    monitoring.expect(tx, kept)
+    monitoring.schedule_silence_checks(tx, kept)
     for device in kept:
-        audit.note(tx, actor, "device.create", device.id, group_id=group_id)
+        audit.log(tx, actor, "device.create", device.id, group_id=group_id)
     return kept
 
 
 # --- changing ---
 
 
-def change(
+def update_device(
     tx: Tx,
     actor: Actor,
     device_id: str,
@@ -232,12 +239,12 @@ def change(
     )
     store.save(tx, changed)
     if changed.configuration != device.configuration:
-        monitoring.expect(tx, [changed])
-    audit.note(tx, actor, "device.update", device_id, group_id=group_id)
+        monitoring.schedule_silence_checks(tx, [changed])
+    audit.log(tx, actor, "device.update", device_id, group_id=group_id)
     return changed
 
 
-def set_type(tx: Tx, actor: Actor, device_id: str, group_id: str, type_name: str) -> Device:
+def set_device_type(tx: Tx, actor: Actor, device_id: str, group_id: str, type_name: str) -> Device:
     """Make a device one of another type, with that type's default configuration."""
     device = _one(tx, actor, "device.update", device_id, group_id)
     device_type = _known_type(tx, type_name, "type")
@@ -249,24 +256,24 @@ def set_type(tx: Tx, actor: Actor, device_id: str, group_id: str, type_name: str
         updated_by=actor.id,
     )
     store.save(tx, changed)
-    monitoring.expect(tx, [changed])
-    audit.note(tx, actor, "device.update", device_id, group_id=group_id, detail=type_name)
+    monitoring.schedule_silence_checks(tx, [changed])
+    audit.log(tx, actor, "device.update", device_id, group_id=group_id, detail=type_name)
     return changed
 
 
-def transfer(
+def transfer_devices(
     tx: Tx, actor: Actor, device_ids: Sequence[str], group_id: str, to_group_id: str, field: str
 ) -> list[Device]:
     """Hand devices over to another group; what they said so far stays with the first one."""
-    scope = access.enter(tx, actor, "device.transfer", group_id)
-    access.enter(tx, actor, "device.create", to_group_id, field="to_group_id")
+    scope = access.authorize(tx, actor, "device.transfer", group_id)
+    access.authorize(tx, actor, "device.create", to_group_id, field="to_group_id")
     if to_group_id == group_id:
-        raise wrong("to_group_id", "is the group the devices are in already")
+        raise invalid_field("to_group_id", "is the group the devices are in already")
     devices = _all(tx, scope, device_ids, field)
     store.transfer(tx, devices, to_group_id, actor.id)
     for device in devices:
         for group in (group_id, to_group_id):
-            audit.note(tx, actor, "device.transfer", device.id, group_id=group, detail=to_group_id)
+            audit.log(tx, actor, "device.transfer", device.id, group_id=group, detail=to_group_id)
     return [
         replace(
             device,
@@ -279,15 +286,15 @@ def transfer(
     ]
 
 
-def delete(
+def delete_devices(
     tx: Tx, actor: Actor, device_ids: Sequence[str], group_id: str, field: str
 ) -> list[Device]:
     """Delete devices with everything they have ever said, whatever group it belongs to."""
-    scope = access.enter(tx, actor, "device.delete", group_id)
+    scope = access.authorize(tx, actor, "device.delete", group_id)
     devices = _all(tx, scope, device_ids, field)
     store.delete(tx, devices)
     for device in devices:
-        audit.note(tx, actor, "device.delete", device.id, group_id=group_id)
+        audit.log(tx, actor, "device.delete", device.id, group_id=group_id)
     return devices
 
 
@@ -295,10 +302,10 @@ def delete(
 
 
 def _one(tx: Tx, actor: Actor, permission: str, device_id: str, group_id: str) -> Device:
-    scope = access.enter(tx, actor, permission, group_id)
-    device = store.among(tx, scope, [device_id]).get(device_id)
+    scope = access.authorize(tx, actor, permission, group_id)
+    device = store.lock_many(tx, scope, [device_id]).get(device_id)
     if device is None:
-        raise missing("device_id", "device in this group")
+        raise not_found("device_id", "device in this group")
     return device
 
 
@@ -309,28 +316,30 @@ def _all(tx: Tx, scope: Scope, device_ids: Sequence[str], field: str) -> list[De
         return f"{field}[{index}]" if field.endswith("s") else field
 
     _require_each_once(device_ids, name)
-    found = store.among(tx, scope, device_ids)
+    found = store.lock_many(tx, scope, device_ids)
     absent = [index for index, device_id in enumerate(device_ids) if device_id not in found]
     if absent:
         raise NotFound(
-            faults=[Fault(name(index), "names no device in this group") for index in absent]
+            field_errors=[
+                FieldError(name(index), "names no device in this group") for index in absent
+            ]
         )
     return [found[device_id] for device_id in device_ids]
 
 
 def _require_each_once(names: Sequence[str], field_of: Callable[[int], str]) -> None:
     first: dict[str, int] = {}
-    faults = []
+    field_errors = []
     for index, name in enumerate(names):
         if first.setdefault(name, index) != index:
-            faults.append(Fault(field_of(index), f"is the same as number {first[name]}"))
-    if faults:
-        raise BadInput(faults=faults)
+            field_errors.append(FieldError(field_of(index), f"is the same as number {first[name]}"))
+    if field_errors:
+        raise BadInput(field_errors=field_errors)
 
 
 def _known_type(tx: Tx, name: str, field: str) -> DeviceType:
-    device_type = device_types.get(tx, name)
+    device_type = device_types.find_device_type(tx, name)
     if device_type is None:
-        known = ", ".join(each.name for each in device_types.every(tx))
-        raise wrong(field, f"is no device type; there are {known}")
+        known = ", ".join(each.name for each in device_types.list_all(tx))
+        raise invalid_field(field, f"is no device type; there are {known}")
     return device_type

@@ -15,12 +15,12 @@ import msgspec
 
 from longwire import metrics
 from longwire.clock import MILLISECOND, SECOND, Moment
-from longwire.dates import date_text
+from longwire.dates import format_date
 from longwire.delivery import channels
-from longwire.delivery.channels import Dispatch, Policy
-from longwire.delivery.destinations.http import url_problems
+from longwire.delivery.channels import ChannelPolicy, DispatchContext
+from longwire.delivery.destinations.http import validate_url
 from longwire.delivery.egress import Egress
-from longwire.errors import BadInput, Conflict, Fault, NotAllowed, missing
+from longwire.errors import BadInput, Conflict, FieldError, NotAllowed, not_found
 from longwire.fleet import decoding
 from longwire.fleet.decoding import Codec
 from longwire.identity import access
@@ -33,9 +33,9 @@ from longwire.model import (
     DownlinkState,
     Page,
     PageRequest,
-    Told,
+    ServiceEvent,
 )
-from longwire.networks.base import VENDOR, DownlinkNews
+from longwire.networks.base import VENDOR, DownlinkUpdate
 from longwire.networks.vendor import DOWNLINK_BYTES, asks
 from longwire.store import audit
 from longwire.store import connectors as store_connectors
@@ -43,8 +43,8 @@ from longwire.store import deliveries as store_deliveries
 from longwire.store import devices as store_devices
 from longwire.store import downlinks as store
 from longwire.store.database import Tx
-from longwire.store.devices import Reporting
-from longwire.store.downlinks import Link
+from longwire.store.devices import ReportingDevice
+from longwire.store.downlinks import NetworkLink
 
 PURPOSE = "network"
 PERMISSION = "device.downlink"
@@ -59,10 +59,10 @@ EXPIRES_DEFAULT_S = 86_400
 EXPIRES_MAX_S = 30 * 86_400
 
 # Tried until its time is over, which is asked before every try. There is nothing to send again.
-POLICY = Policy(retry_delay_s=30, retries_max=10_000_000, storing_s=0)
+POLICY = ChannelPolicy(retry_delay_s=30, retries_max=10_000_000, storing_s=0)
 
 # How many messages back a network may speak of one that it has fetched.
-_GIVEN_MAX = 50
+_FETCHED_MAX = 50
 # How many messages of a device are looked through for one that asked later.
 _SINCE_MAX = 200
 
@@ -72,7 +72,7 @@ LINK_STAYS_S = 3_600
 
 # A message only comes further, so each of its events is told once. What the device has confirmed
 # has reached it, whatever was believed before.
-_FAR: Mapping[DownlinkState, int] = {
+_PROGRESS: Mapping[DownlinkState, int] = {
     "queued": 0,
     "sent": 1,
     "failed": 2,
@@ -87,7 +87,7 @@ _SEVERITIES: Mapping[DownlinkState, str] = {"failed": "error", "expired": "warni
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class DownlinkDraft:
     """A message that is to be sent; `field` is what it was given as."""
 
     device_id: str
@@ -99,76 +99,80 @@ class Wish:
     expires_s: int = EXPIRES_DEFAULT_S
 
 
-def codec_for(tx: Tx, actor: Actor, device_id: str, group_id: str | None) -> tuple[str, Codec]:
+def get_device_codec(
+    tx: Tx, actor: Actor, device_id: str, group_id: str | None
+) -> tuple[str, Codec]:
     """The type of a device that somebody may send to, and its codec."""
-    device = _addressed(tx, actor, device_id, group_id)
-    return device.type, decoding.codec_of(tx, device.type)
+    device = _get_target_device(tx, actor, device_id, group_id)
+    return device.type, decoding.get_codec(tx, device.type)
 
 
-def queue(tx: Tx, actor: Actor, dispatch: Dispatch, wish: Wish) -> Downlink:
+def queue_downlink(
+    tx: Tx, actor: Actor, dispatch: DispatchContext, draft: DownlinkDraft
+) -> Downlink:
     """Let a message wait for its device, or send it on its way to the network."""
-    device = _addressed(tx, actor, wish.device_id, wish.group_id)
-    _require_way(tx, device, dispatch)
-    _require_fit(device, wish)
-    if store.waiting(tx, device.number, device.group_id) >= WAITING_MAX:
+    device = _get_target_device(tx, actor, draft.device_id, draft.group_id)
+    _require_route(tx, device, dispatch)
+    _validate_payload(device, draft)
+    if store.count_queued(tx, device.number, device.group_id) >= WAITING_MAX:
         raise Conflict(f"{WAITING_MAX} messages wait for this device already.")
     downlink = Downlink(
         id=new_id("dwn"),
         device_number=device.number,
         group_id=device.group_id,
-        payload=wish.payload.hex(),
-        port=None if device.network == VENDOR else wish.port,
-        is_confirmed=wish.is_confirmed,
+        payload=draft.payload.hex(),
+        port=None if device.network == VENDOR else draft.port,
+        is_confirmed=draft.is_confirmed,
         state="queued",
         detail=None,
         reference=None,
         seq=None,
         created_at=tx.now,
         updated_at=tx.now,
-        expires_at=_until(tx, device.number, tx.now + wish.expires_s * SECOND),
+        expires_at=_unique_expiry(tx, device.number, tx.now + draft.expires_s * SECOND),
         created_by=actor.id,
     )
     if device.network != VENDOR:
-        way = _outlet(tx, device.network, device.group_id)
+        channel = _outlet(tx, device.network, device.group_id)
         downlink = replace(
-            downlink, seq=channels.send(tx, way, dispatch, [(device.id, downlink.id)])[0]
+            downlink, seq=channels.enqueue(tx, channel, dispatch, [(device.id, downlink.id)])[0]
         )
     store.insert(tx, downlink)
-    audit.note(tx, actor, "downlink.create", downlink.id, group_id=device.group_id)
+    audit.log(tx, actor, "downlink.create", downlink.id, group_id=device.group_id)
     asked = {
         "payload": downlink.payload,
         **({} if downlink.port is None else {"port": downlink.port}),
         "confirmed": downlink.is_confirmed,
-        "until": date_text(downlink.expires_at),
+        "until": format_date(downlink.expires_at),
     }
-    dispatch.tell(tx, [_told(tx, device.id, downlink, asked)])
+    dispatch.store_events(tx, [_told(tx, device.id, downlink, asked)])
     return downlink
 
 
-def _until(tx: Tx, number: int, wanted: Moment) -> Moment:
+def _unique_expiry(tx: Tx, number: int, wanted: Moment) -> Moment:
     """When its time is over: at a moment of its own, by which it is known again in a queue."""
-    taken = store.lasting(tx, number, wanted, wanted + MILLISECOND)
+    taken = store.list_expiries(tx, number, wanted, wanted + MILLISECOND)
     return next(moment for moment in itertools.count(wanted) if moment not in taken)
 
 
-def _addressed(tx: Tx, actor: Actor, device_id: str, group_id: str | None) -> Device:
+def _get_target_device(tx: Tx, actor: Actor, device_id: str, group_id: str | None) -> Device:
     """The device, if the actor may send to it; it stays where it is until a write is over."""
-    scope = access.within(tx, actor, PERMISSION, group_id)
+    scope = access.authorize_optional_group(tx, actor, PERMISSION, group_id)
     device = (
-        store_devices.among(tx, scope, [device_id]).get(device_id)
+        store_devices.lock_many(tx, scope, [device_id]).get(device_id)
         if tx.is_write
         else store_devices.get(tx, scope, device_id)
     )
     if device is not None:
         return device
     if group_id is None:
-        seen = store_devices.get(tx, access.everywhere(actor, "device.read"), device_id)
+        seen = store_devices.get(tx, access.scope_all_groups(actor, "device.read"), device_id)
         if seen is not None:
             raise NotAllowed(f"This needs the permission {PERMISSION} in group {seen.group_id}.")
-    raise missing("device_id", "device")
+    raise not_found("device_id", "device")
 
 
-def _require_way(tx: Tx, device: Device, dispatch: Dispatch) -> None:
+def _require_route(tx: Tx, device: Device, dispatch: DispatchContext) -> None:
     if device.network not in NETWORKS:
         raise Conflict(
             f"The device is on the network {device.network}; messages go to devices on "
@@ -176,96 +180,98 @@ def _require_way(tx: Tx, device: Device, dispatch: Dispatch) -> None:
         )
     if device.network == CHIRPSTACK and CHIRPSTACK not in dispatch.networks:
         raise Conflict("The operator has not named an API of ChirpStack to this service.")
-    if device.network == TTN and store.link(tx, device.id) is None:
+    if device.network == TTN and store.get_link(tx, device.id) is None:
         raise Conflict(
             "The Things Stack has not told yet where messages to this device go: it does with "
             "the next message of the device, if its webhook has a downlink API key."
         )
 
 
-def _require_fit(device: Device, wish: Wish) -> None:
-    faults = []
-    size = len(wish.payload)
+def _validate_payload(device: Device, draft: DownlinkDraft) -> None:
+    field_errors = []
+    size = len(draft.payload)
     if device.network == VENDOR:
         if size != DOWNLINK_BYTES:
-            faults.append(
-                Fault(wish.field, f"must make {DOWNLINK_BYTES} bytes on this network, not {size}")
+            field_errors.append(
+                FieldError(
+                    draft.field, f"must make {DOWNLINK_BYTES} bytes on this network, not {size}"
+                )
             )
     else:
         if not 0 < size <= PAYLOAD_BYTES_MAX:
-            faults.append(
-                Fault(wish.field, f"must make 1 to {PAYLOAD_BYTES_MAX} bytes, not {size}")
+            field_errors.append(
+                FieldError(draft.field, f"must make 1 to {PAYLOAD_BYTES_MAX} bytes, not {size}")
             )
-        if wish.port is None:
-            faults.append(Fault("port", "is required on this network"))
-        elif not 1 <= wish.port <= PORT_MAX:
-            faults.append(Fault("port", f"must be from 1 to {PORT_MAX}"))
-    if faults:
-        raise BadInput(faults=faults)
+        if draft.port is None:
+            field_errors.append(FieldError("port", "is required on this network"))
+        elif not 1 <= draft.port <= PORT_MAX:
+            field_errors.append(FieldError("port", f"must be from 1 to {PORT_MAX}"))
+    if field_errors:
+        raise BadInput(field_errors=field_errors)
 
 
 # --- seeing, and taking back ---
 
 
-def in_order(
+def list_downlinks(
     tx: Tx, actor: Actor, device_id: str, group_id: str | None, request: PageRequest
 ) -> Page[Downlink]:
     """What was sent to a device since it is in its group, the newest first."""
-    scope = access.within(tx, actor, "device.read", group_id)
+    scope = access.authorize_optional_group(tx, actor, "device.read", group_id)
     device = store_devices.get(tx, scope, device_id)
     if device is None:
-        raise missing("device_id", "device")
-    return store.in_order(tx, device.number, device.group_id, request)
+        raise not_found("device_id", "device")
+    return store.list_page(tx, device.number, device.group_id, request)
 
 
-def cancel(
+def cancel_downlink(
     tx: Tx,
     actor: Actor,
-    dispatch: Dispatch,
+    dispatch: DispatchContext,
     downlink_id: str,
     device_id: str,
     group_id: str | None,
 ) -> Downlink:
     """Take back a message that waits."""
-    device = _addressed(tx, actor, device_id, group_id)
+    device = _get_target_device(tx, actor, device_id, group_id)
     downlink = store.get(tx, device.number, downlink_id)
     if downlink is None or downlink.group_id != device.group_id:
-        raise missing("downlink_id", "message to this device")
+        raise not_found("downlink_id", "message to this device")
     if downlink.state != "queued":
         raise Conflict(f"The message is {downlink.state}; only what waits can be taken back.")
-    if not _stop(tx, device.network, downlink, "taken back"):
+    if not _cancel_delivery(tx, device.network, downlink, "taken back"):
         raise Conflict("The message is being handed to the network at this moment.")
-    audit.note(tx, actor, "downlink.cancel", downlink.id, group_id=device.group_id)
-    return _moved(tx, dispatch, device, downlink, "cancelled", "it was taken back")
+    audit.log(tx, actor, "downlink.cancel", downlink.id, group_id=device.group_id)
+    return _advance(tx, dispatch, device, downlink, "cancelled", "it was taken back")
 
 
-def _stop(tx: Tx, network: str, downlink: Downlink, why: str) -> bool:
+def _cancel_delivery(tx: Tx, network: str, downlink: Downlink, why: str) -> bool:
     """Keep the engine from sending it; False if it is at it just now."""
     if downlink.seq is None:
         return True
-    way = _outlet(tx, network, downlink.group_id)
-    if store_deliveries.cancel(tx, way.number, downlink.seq, why):
+    channel = _outlet(tx, network, downlink.group_id)
+    if store_deliveries.cancel(tx, channel.number, downlink.seq, why):
         return True
-    delivery = store_deliveries.get(tx, way.number, downlink.seq)
+    delivery = store_deliveries.get(tx, channel.number, downlink.seq)
     return delivery is None or delivery.state != store_deliveries.LEASED
 
 
 # --- how it comes further ---
 
 
-def _moved(
+def _advance(
     tx: Tx,
-    dispatch: Dispatch,
-    device: Device | Reporting,
+    dispatch: DispatchContext,
+    device: Device | ReportingDevice,
     downlink: Downlink,
     state: DownlinkState,
     detail: str,
     *,
     reference: str | None = None,
-    tries: int = 1,
+    attempts: int = 1,
 ) -> Downlink:
     """The message after a step, which is noted and told; none is made backwards."""
-    if _FAR[state] <= _FAR[downlink.state]:
+    if _PROGRESS[state] <= _PROGRESS[downlink.state]:
         return downlink
     moved = replace(
         downlink,
@@ -274,20 +280,20 @@ def _moved(
         reference=reference or downlink.reference,
         updated_at=tx.now,
     )
-    store.move(tx, moved)
-    beside = {} if tries == 1 else {"tries": tries}
+    store.update_state(tx, moved)
+    beside = {} if attempts == 1 else {"tries": attempts}
     told = [_told(tx, device.id, moved, beside)]
     if state == "acknowledged" and downlink.state == "queued":
         # The network was faster with its news than with its answer.
         sent = replace(moved, state="sent")
         told = [_told(tx, device.id, sent, beside), _told(tx, device.id, moved, {})]
     if device.group_id == downlink.group_id:  # whoever has the device now did not ask for it
-        dispatch.tell(tx, told)
+        dispatch.store_events(tx, told)
     return moved
 
 
-def _told(tx: Tx, device_id: str, downlink: Downlink, beside: Mapping[str, object]) -> Told:
-    return Told(
+def _told(tx: Tx, device_id: str, downlink: Downlink, beside: Mapping[str, object]) -> ServiceEvent:
+    return ServiceEvent(
         device_id,
         f"downlink{downlink.state.capitalize()}",
         tx.now,
@@ -297,37 +303,39 @@ def _told(tx: Tx, device_id: str, downlink: Downlink, beside: Mapping[str, objec
     )
 
 
-def expire(tx: Tx, dispatch: Dispatch, most: int) -> int:
+def expire_downlinks(tx: Tx, dispatch: DispatchContext, most: int) -> int:
     """Let go of messages whose time is over; how many that were."""
-    overdue = store.overdue(tx, most)
+    overdue = store.list_expired(tx, most)
     # Before the messages themselves, as everybody does who changes them: no deadlocks.
-    devices = store_devices.reporting(tx, {each.device_id for each in overdue}) if overdue else {}
+    devices = (
+        store_devices.get_reporting(tx, {each.device_id for each in overdue}) if overdue else {}
+    )
     gone = 0
     for each in overdue:
         device = devices.get(each.device_id)
         downlink = device and store.get(tx, device.number, each.downlink_id)
         if not device or not downlink or downlink.state != "queued":
             continue  # somebody was faster
-        if _stop(tx, each.network, downlink, "its time was over"):
-            _moved(tx, dispatch, device, downlink, "expired", "its time was over")
+        if _cancel_delivery(tx, each.network, downlink, "its time was over"):
+            _advance(tx, dispatch, device, downlink, "expired", "its time was over")
             gone += 1
         # Otherwise it is being handed over, and what comes of that decides.
     return gone
 
 
-def _device(tx: Tx, device_id: str) -> Reporting | None:
-    return store_devices.reporting(tx, [device_id]).get(device_id)
+def _device(tx: Tx, device_id: str) -> ReportingDevice | None:
+    return store_devices.get_reporting(tx, [device_id]).get(device_id)
 
 
 # --- the vendor's network, which fetches them ---
 
 
-def reference_of(ts: Moment, sequence: int | None) -> str:
+def uplink_reference(ts: Moment, sequence: int | None) -> str:
     """What a message of a device is known by, if it comes once more."""
     return f"{ts}:{'' if sequence is None else sequence}"
 
 
-def fetch(tx: Tx, dispatch: Dispatch, device_id: str, reference: str) -> str | None:
+def fetch_payload(tx: Tx, dispatch: DispatchContext, device_id: str, reference: str) -> str | None:
     """The payload that answers a message of a device: the one that waits longest, if any does.
 
     The same message once more is answered with the same payload.
@@ -335,14 +343,14 @@ def fetch(tx: Tx, dispatch: Dispatch, device_id: str, reference: str) -> str | N
     device = _device(tx, device_id)
     if device is None:
         return None
-    found = store.waiting_or_given(tx, device.number, reference)
+    found = store.lock_queued_or_answered(tx, device.number, reference)
     for downlink in found:
         if downlink.reference == reference:
             return downlink.payload
     for downlink in found:
         if downlink.group_id == device.group_id and downlink.expires_at > tx.now:
             words = "the network has fetched it"
-            _moved(tx, dispatch, device, downlink, "sent", words, reference=reference)
+            _advance(tx, dispatch, device, downlink, "sent", words, reference=reference)
             counted = Counter({(device.group_number, "device_vendor_downlink"): 1})
             metrics.count(tx, dispatch.writer, counted)
             return downlink.payload
@@ -352,83 +360,88 @@ def fetch(tx: Tx, dispatch: Dispatch, device_id: str, reference: str) -> str | N
 # --- what networks say of them ---
 
 
-Prospect = Literal["known", "coming", "unknown"]
+MatchState = Literal["known", "coming", "unknown"]
 
 
-def prospect(tx: Tx, network: str, device_id: str, news: DownlinkNews) -> Prospect:
+def match_update(tx: Tx, network: str, device_id: str, update: DownlinkUpdate) -> MatchState:
     """Whether a network speaks of a message of ours, or whether that may turn out in a moment."""
     device = _device(tx, device_id)
     if device is None:
         return "unknown"
     if network == VENDOR:
-        return "known" if store.is_any_given(tx, device.number) else "unknown"
-    names = _names(news)
-    if store.is_named(tx, device.number, names):
+        return "known" if store.has_answered(tx, device.number) else "unknown"
+    names = _network_ids(update)
+    if store.has_reference(tx, device.number, names):
         return "known"
     if network != CHIRPSTACK or not names:
         return "unknown"
     # It names its messages itself. We learn the name when it answers, which may be now.
-    way = store_connectors.of_purpose(tx, PURPOSE, _outlet_id(network, device.group_id))
-    is_coming = way is not None and store.is_on_its_way(tx, device.number, way.number)
+    channel = store_connectors.get_by_purpose(tx, PURPOSE, _outlet_id(network, device.group_id))
+    is_coming = channel is not None and store.is_in_flight(tx, device.number, channel.number)
     return "coming" if is_coming else "unknown"
 
 
-def _names(news: DownlinkNews) -> list[str]:
-    return [name for name in (news.id, *news.also) if name is not None]
+def _network_ids(update: DownlinkUpdate) -> list[str]:
+    return [name for name in (update.id, *update.other_ids) if name is not None]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class UplinkInfo:
     """When a network has said something, and with which number."""
 
     at: Moment
     sequence: int | None
 
 
-def hear(
-    tx: Tx, dispatch: Dispatch, network: str, device_id: str, news: DownlinkNews, said: Said
+def apply_update(
+    tx: Tx,
+    dispatch: DispatchContext,
+    network: str,
+    device_id: str,
+    update: DownlinkUpdate,
+    uplink: UplinkInfo,
 ) -> None:
     """Note what became of a message, or of several, as far as they are ours."""
     device = _device(tx, device_id)
     if device is None:
         return
     found = (
-        [_acknowledged(tx, device, said)]
+        [_acknowledged(tx, device, uplink)]
         if network == VENDOR
-        else [store.named(tx, device.number, name) for name in _names(news)]
+        else [store.get_by_reference(tx, device.number, name) for name in _network_ids(update)]
     )
     for downlink in found:
         if downlink is not None:
-            tries = _tries(tx, network, downlink)
-            _moved(tx, dispatch, device, downlink, news.state, news.detail, tries=tries)
+            attempts = _attempts(tx, network, downlink)
+            _advance(tx, dispatch, device, downlink, update.state, update.detail, attempts=attempts)
 
 
-def _acknowledged(tx: Tx, device: Reporting, said: Said) -> Downlink | None:
+def _acknowledged(tx: Tx, device: ReportingDevice, uplink: UplinkInfo) -> Downlink | None:
     """What an acknowledgement of the vendor's network is about.
 
     It names no message. It is about what the device's last question before it was answered with,
     and that may have been nothing.
     """
-    given = store.given(tx, device.number, _GIVEN_MAX)
-    if said.sequence is not None:
-        given = [each for each in given if _answers(each)[1] == str(said.sequence)]
-    last = _given_before(given, said.at)
-    if last is None or said.sequence is not None:
+    fetched = store.lock_answered(tx, device.number, _FETCHED_MAX)
+    if uplink.sequence is not None:
+        fetched = [each for each in fetched if _answered_uplink(each)[1] == str(uplink.sequence)]
+    last = _fetched_before(fetched, uplink.at)
+    if last is None or uplink.sequence is not None:
         return last
-    since = store.said_between(
-        tx, device.number, device.stay, _answers(last)[0], said.at, _SINCE_MAX
+    since = store.list_data_between(
+        tx, device.number, device.stay, _answered_uplink(last)[0], uplink.at, _SINCE_MAX
     )
     return None if any(map(_asks, since)) else last
 
 
-def _given_before(given: Sequence[Downlink], ts: Moment) -> Downlink | None:
+def _fetched_before(fetched: Sequence[Downlink], ts: Moment) -> Downlink | None:
     """The last one that answers a message from before this moment."""
-    before = [downlink for downlink in given if _answers(downlink)[0] <= ts]
-    return max(before, key=lambda downlink: _answers(downlink)[0], default=None)
+    before = [downlink for downlink in fetched if _answered_uplink(downlink)[0] <= ts]
+    return max(before, key=lambda downlink: _answered_uplink(downlink)[0], default=None)
 
 
-def _answers(downlink: Downlink) -> tuple[Moment, str]:
-    """When the message was said that it answers, and the number of that; see `reference_of`."""
+def _answered_uplink(downlink: Downlink) -> tuple[Moment, str]:
+    """When the message was said that it answers, and the number of that; see `uplink_reference`."""
     moment, _, sequence = (downlink.reference or "").partition(":")
     return int(moment) if moment.isdecimal() else 0, sequence
 
@@ -440,18 +453,18 @@ class _Record(msgspec.Struct):
 def _asks(record: str) -> bool:
     """Whether a stored data record is of a message that waited for an answer."""
     try:
-        said = msgspec.json.decode(msgspec.json.decode(record, type=_Record).data)
+        uplink = msgspec.json.decode(msgspec.json.decode(record, type=_Record).data)
     except (msgspec.MsgspecError, RecursionError):
         return False  # data may be any text, if it did not come from a network
-    return isinstance(said, dict) and asks(said)
+    return isinstance(uplink, dict) and asks(uplink)
 
 
-def _tries(tx: Tx, network: str, downlink: Downlink) -> int:
+def _attempts(tx: Tx, network: str, downlink: Downlink) -> int:
     """How often it was taken to its network, as long as the network has not answered."""
     if downlink.seq is None or downlink.state != "queued":
         return 1
-    way = _outlet(tx, network, downlink.group_id)
-    delivery = store_deliveries.get(tx, way.number, downlink.seq)
+    channel = _outlet(tx, network, downlink.group_id)
+    delivery = store_deliveries.get(tx, channel.number, downlink.seq)
     return delivery.attempts if delivery else 1
 
 
@@ -463,38 +476,47 @@ def _outlet_id(network: str, group_id: str) -> str:
 
 
 def _outlet(tx: Tx, network: str, group_id: str) -> Connector:
-    return channels.outlet(tx, PURPOSE, _outlet_id(network, group_id), group_id, network, POLICY)
+    return channels.get_or_create_channel(
+        tx, PURPOSE, _outlet_id(network, group_id), group_id, network, POLICY
+    )
 
 
-def delivered(
-    tx: Tx, dispatch: Dispatch, device_id: str, seq: int, reference: str, tries: int
+def mark_sent(
+    tx: Tx, dispatch: DispatchContext, device_id: str, seq: int, reference: str, attempts: int
 ) -> None:
     """A network has taken the message of a delivery, and calls it so."""
     device = _device(tx, device_id)
-    downlink = device and store.of_delivery(tx, device.number, seq)
+    downlink = device and store.get_by_delivery(tx, device.number, seq)
     if device and downlink:
         words = "the network has taken it"
-        _moved(
-            tx, dispatch, device, downlink, "sent", words, reference=reference or None, tries=tries
+        _advance(
+            tx,
+            dispatch,
+            device,
+            downlink,
+            "sent",
+            words,
+            reference=reference or None,
+            attempts=attempts,
         )
 
 
-def given_up(tx: Tx, dispatch: Dispatch, device_id: str, seq: int, reason: str) -> None:
+def mark_failed(tx: Tx, dispatch: DispatchContext, device_id: str, seq: int, reason: str) -> None:
     """No network has taken it, and none will be asked again."""
     device = _device(tx, device_id)
-    downlink = device and store.of_delivery(tx, device.number, seq)
+    downlink = device and store.get_by_delivery(tx, device.number, seq)
     if device and downlink:
         is_over = downlink.expires_at <= tx.now
         state: DownlinkState = "expired" if is_over else "failed"
-        _moved(tx, dispatch, device, downlink, state, "its time was over" if is_over else reason)
+        _advance(tx, dispatch, device, downlink, state, "its time was over" if is_over else reason)
 
 
-def put_off(tx: Tx, device_id: str, seq: int, reason: str) -> None:
+def record_retry(tx: Tx, device_id: str, seq: int, reason: str) -> None:
     """Not this time; why is shown until the next try."""
     device = _device(tx, device_id)
-    downlink = device and store.of_delivery(tx, device.number, seq)
+    downlink = device and store.get_by_delivery(tx, device.number, seq)
     if downlink and downlink.state == "queued":
-        store.move(tx, replace(downlink, detail=reason))
+        store.update_state(tx, replace(downlink, detail=reason))
 
 
 # --- where a network takes them ---
@@ -504,32 +526,32 @@ def _key_purpose(device_id: str) -> str:
     return f"network_link|{device_id}|key"
 
 
-def is_link_wanted(tx: Tx, device_id: str, url: str, key: str) -> bool:
+def needs_link_update(tx: Tx, device_id: str, url: str, key: str) -> bool:
     """Whether a link is to take the place of the one that is known."""
-    known = store.link(tx, device_id)
+    known = store.get_link(tx, device_id)
     if known is None:
         return True
     if known.url == url:
-        return unsealed_key(tx, device_id, known.sealed_key) != key
+        return unseal_link_key(tx, device_id, known.sealed_key) != key
     return tx.now - known.told_at >= LINK_STAYS_S * SECOND
 
 
-def unsealed_key(tx: Tx, device_id: str, sealed: str) -> str:
+def unseal_link_key(tx: Tx, device_id: str, sealed: str) -> str:
     return tx.keyring.unseal(sealed, _key_purpose(device_id))
 
 
-def is_link_usable(url: str, egress: Egress) -> bool:
-    return not any(url_problems(url, egress))
+def is_link_allowed(url: str, egress: Egress) -> bool:
+    return not any(validate_url(url, egress))
 
 
-def keep_link(tx: Tx, device_id: str, url: str, key: str) -> None:
+def save_link(tx: Tx, device_id: str, url: str, key: str) -> None:
     """A network has told where messages to one of its devices go, and what opens the way."""
     device = _device(tx, device_id)
-    if device is not None and is_link_wanted(tx, device_id, url, key):
+    if device is not None and needs_link_update(tx, device_id, url, key):
         sealed = tx.keyring.seal(key, _key_purpose(device_id))
-        store.keep_link(tx, device.number, Link(url, sealed))
+        store.save_link(tx, device.number, NetworkLink(url, sealed))
 
 
-def forget_link(tx: Tx, device_id: str, url: str) -> None:
+def delete_link(tx: Tx, device_id: str, url: str) -> None:
     """The link leads nowhere; the next one that is told counts at once."""
-    store.forget_link(tx, device_id, url)
+    store.delete_link(tx, device_id, url)

@@ -5,22 +5,22 @@ sees what came after and the old one what came before; who may read both sees al
 """
 
 from longwire.clock import DAY, Moment
-from longwire.errors import NotAllowed, missing
+from longwire.errors import NotAllowed, not_found
 from longwire.identity import access
 from longwire.model import Actor, PageRequest
 from longwire.store import audit
 from longwire.store import devices as store_devices
 from longwire.store import records as store
 from longwire.store.database import Tx
-from longwire.store.devices import Reporting
-from longwire.store.records import Bodies
+from longwire.store.devices import ReportingDevice
+from longwire.store.records import RecordPage
 
 KINDS = store.KINDS
 DIGEST_BYTES = store.DIGEST_BYTES
 FOREVER: Moment = 2**63 - 1
 
 
-def page(
+def list_records(
     tx: Tx,
     actor: Actor,
     kind: str,
@@ -30,58 +30,58 @@ def page(
     request: PageRequest,
     *,
     ascending: bool,
-) -> Bodies:
+) -> RecordPage:
     """A page of what a device said, as far as the actor may read it."""
-    device = device_of(tx, device_id)
-    stays = stays_with(tx, actor, "record.read", device)
-    return store.page(tx, kind, device.number, stays, begin, end, request, ascending=ascending)
+    device = get_reporting_device(tx, device_id)
+    stays = permitted_stays(tx, actor, "record.read", device)
+    return store.list_page(tx, kind, device.number, stays, begin, end, request, ascending=ascending)
 
 
-def delete_at(tx: Tx, actor: Actor, kind: str, device_id: str, ts: Moment) -> int:
+def delete_records_at(tx: Tx, actor: Actor, kind: str, device_id: str, ts: Moment) -> int:
     """Delete everything of one kind that a device said at one instant."""
-    device = device_of(tx, device_id)
-    stays = stays_with(tx, actor, "record.delete", device)
+    device = get_reporting_device(tx, device_id)
+    stays = permitted_stays(tx, actor, "record.delete", device)
     deleted = store.delete_at(tx, kind, device.number, stays, ts)
     if not deleted:
-        raise missing("timestamp", "record of this device")
-    audit.note(
+        raise not_found("timestamp", "record of this device")
+    audit.log(
         tx, actor, "record.delete", device_id, group_id=device.group_id, detail=f"{kind} {ts}"
     )
     return deleted
 
 
-def delete_all(tx: Tx, actor: Actor, device_id: str) -> dict[str, int]:
+def delete_all_records(tx: Tx, actor: Actor, device_id: str) -> dict[str, int]:
     """Delete everything a device said, as far as the actor may; how much of each kind."""
-    device = device_of(tx, device_id)
-    stays = stays_with(tx, actor, "record.delete", device)
+    device = get_reporting_device(tx, device_id)
+    stays = permitted_stays(tx, actor, "record.delete", device)
     counts = {kind: store.count(tx, kind, device.number, stays) for kind in KINDS}
     if device.stay in stays:
-        store_devices.renew(tx, device)
-    store_devices.erase(tx, [(device.number, stay) for stay in stays])
-    audit.note(tx, actor, "record.deleteAll", device_id, group_id=device.group_id)
+        store_devices.begin_new_stay(tx, device)
+    store_devices.erase_stays(tx, [(device.number, stay) for stay in stays])
+    audit.log(tx, actor, "record.deleteAll", device_id, group_id=device.group_id)
     return counts
 
 
-def device_of(tx: Tx, device_id: str) -> Reporting:
-    device = store_devices.reporting(tx, [device_id]).get(device_id)
+def get_reporting_device(tx: Tx, device_id: str) -> ReportingDevice:
+    device = store_devices.get_reporting(tx, [device_id]).get(device_id)
     if device is None:
-        raise missing("device_id", "device")
+        raise not_found("device_id", "device")
     return device
 
 
-def stays_with(tx: Tx, actor: Actor, permission: str, device: Reporting) -> list[int]:
+def permitted_stays(tx: Tx, actor: Actor, permission: str, device: ReportingDevice) -> list[int]:
     """The stays of the device in groups where the actor holds the permission."""
     if device.stay == 0:
         groups = {0: device.group_id}
     else:
-        groups = {stay.number: stay.group_id for stay in store_devices.stays(tx, device)}
-    held = {stay: access.permissions_in(tx, actor, group) for stay, group in groups.items()}
+        groups = {stay.number: stay.group_id for stay in store_devices.list_stays(tx, device)}
+    held = {stay: access.get_permissions(tx, actor, group) for stay, group in groups.items()}
     stays = [stay for stay, permissions in held.items() if permission in permissions]
     if stays:
         return stays
     if any("record.read" in each or "device.read" in each for each in held.values()):
         raise NotAllowed(f"This needs the permission {permission} in the group of the device.")
-    raise missing("device_id", "device")
+    raise not_found("device_id", "device")
 
 
 # --- forgetting ---

@@ -16,27 +16,27 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec.structs import replace
 
-from longwire.api.downlinks import Desk
+from longwire.api.downlinks import DownlinkService
 from longwire.api.records import KINDS, DecodedDataInput, RecordInput
 from longwire.clock import SECOND, Moment
-from longwire.dates import date_text
-from longwire.decoders.sandbox_pool import PROCESSES_MAX, LoopSandboxes
-from longwire.errors import Fault, LongwireError, NotAuthenticated, NotFound
+from longwire.dates import format_date
+from longwire.decoders.sandbox_pool import PROCESSES_MAX, AsyncSandboxPool
+from longwire.errors import FieldError, LongwireError, NotAuthenticated, NotFound
 from longwire.fleet import decoding, devices
-from longwire.fleet.decoding import Codec, Payload, Understood
+from longwire.fleet.decoding import Codec, DecodedData, UplinkPayload
 from longwire.fleet.records import DIGEST_BYTES
 from longwire.identity import groups
-from longwire.identity.throttle import Throttle
-from longwire.ingest import Aside, Ingest, Item, Outdated, Unit
+from longwire.identity.rate_limiter import RateLimiter
+from longwire.ingest import Ingest, IngestItem, IngestRequest, MessageMetadata, StaleDevice
 from longwire.model import Actor
 from longwire.networks import chirpstack, monitoring, ttn, vendor
-from longwire.networks.base import VENDOR, Heard, Nonsense, Reading
-from longwire.networks.bodies import values_of
+from longwire.networks.base import VENDOR, InvalidMessage, ParsedUplink, Reading
+from longwire.networks.bodies import parse_body
 from longwire.store.database import Database
-from longwire.store.devices import Found
+from longwire.store.devices import NetworkDevice
 from longwire.web.openapi import network_document
-from longwire.web.prometheus import Instruments
-from longwire.web.routing import PlainRoute, Request, Response, Soon, bearer_of
+from longwire.web.prometheus import PrometheusMetrics
+from longwire.web.routing import DeferredIngest, PlainRoute, Request, Response, bearer_token
 
 GROUP_TOKEN = "the token of a group"
 STORED = b'{"message":"stored"}'
@@ -90,12 +90,12 @@ _COUNTERS = {
     "vendor_data_advanced": "vendor_data_advanced_message",
 }
 
-Read = Callable[[Request, Mapping[str, Any]], Heard]
+Read = Callable[[Request, Mapping[str, Any]], ParsedUplink]
 # The quick way for the most common body; None for one that it does not know.
-Plain = Callable[[bytes], Heard | None]
+Plain = Callable[[bytes], ParsedUplink | None]
 
 
-class Arrivals:
+class ArrivalTimes:
     """When messages came for the first time that do not tell their time, but by what to know them.
 
     A repetition is given the same moment, and so is the same record. It is remembered by this
@@ -105,35 +105,35 @@ class Arrivals:
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], Moment] = {}
 
-    def of(self, mark: tuple[str, str], now: Moment) -> Moment:
-        known = self._known.pop(mark, None)
+    def of(self, dedup_key: tuple[str, str], now: Moment) -> Moment:
+        known = self._known.pop(dedup_key, None)
         at = now if known is None or now - known > REPETITION_S_MAX * SECOND else known
-        self._known[mark] = at
+        self._known[dedup_key] = at
         if len(self._known) > REPETITIONS_MAX:
             del self._known[next(iter(self._known))]
         return at
 
 
-class NetworkEndpoints:
+class NetworkCallbacks:
     """Takes the messages of networks."""
 
     def __init__(
         self,
         database: Database,
         ingest: Ingest,
-        instruments: Instruments,
-        desk: Desk,
-        throttle: Throttle | None = None,
+        metrics: PrometheusMetrics,
+        downlink_service: DownlinkService,
+        throttle: RateLimiter | None = None,
     ) -> None:
         self._database = database
-        self._desk = desk
+        self._desk = downlink_service
         self._ingest = ingest
-        self._instruments = instruments
+        self._metrics = metrics
         self._throttle = throttle
-        self._arrivals = Arrivals()
+        self._arrivals = ArrivalTimes()
         # As many as there are sandboxes to ask.
         self._decoders = ThreadPoolExecutor(PROCESSES_MAX, thread_name_prefix="decoder")
-        self.sandboxes = LoopSandboxes()
+        self.sandboxes = AsyncSandboxPool()
 
     def close(self) -> None:
         self.sandboxes.stop()
@@ -145,13 +145,13 @@ class NetworkEndpoints:
             self._throttle.let_in(actor.id)
         try:
             media_type = request.headers.get(b"content-type", b"").decode("latin-1")
-            values = values_of(media_type, body, request.query_string)
+            values = parse_body(media_type, body, request.query_string)
             if network == "vendor" and vendor.BATCH in values:
                 several = _read_lines(read, request, values)
             else:
                 several = [read(request, values)]
-        except Nonsense:
-            self._instruments.nonsense(network)
+        except InvalidMessage:
+            self._metrics.nonsense(network)
             raise
         if len(several) == 1:
             downlinks = await self._hear(actor, network, request, several[0])
@@ -164,16 +164,16 @@ class NetworkEndpoints:
         return Response(200, msgspec.json.encode(downlinks) if downlinks else STORED)
 
     async def _hear(
-        self, actor: Actor, network: str, request: Request, heard: Heard
+        self, actor: Actor, network: str, request: Request, heard: ParsedUplink
     ) -> Mapping[str, Any]:
         """Store one message; what its network is told to do, if it asked."""
         found = await self.find(actor, network, heard.original_id)
-        arrived = self._database.tools.clock.now()
-        if heard.mark is not None:
-            arrived = self._arrivals.of((found.id, heard.mark), arrived)
+        arrived = self._database.context.clock.now()
+        if heard.dedup_key is not None:
+            arrived = self._arrivals.of((found.id, heard.dedup_key), arrived)
         try:
             await self.store(actor, heard, found, arrived)
-        except (NotFound, Outdated):
+        except (NotFound, StaleDevice):
             # What was remembered of the device is over: it was changed, moved, or made anew.
             found = await self.find(actor, network, heard.original_id, anew=True)
             await self.store(actor, heard, found, arrived)
@@ -185,22 +185,24 @@ class NetworkEndpoints:
             return vendor.answer(heard.original_id, downlink)
         return {}
 
-    async def _require_all(self, actor: Actor, network: str, several: Sequence[Heard]) -> None:
+    async def _require_all(
+        self, actor: Actor, network: str, several: Sequence[ParsedUplink]
+    ) -> None:
         """Nothing of several messages is stored if one of their devices is not there."""
-        faults: list[Fault] = []
+        field_errors: list[FieldError] = []
         for index, heard in enumerate(several):
             try:
                 await self.find(actor, network, heard.original_id)
             except NotFound as error:
-                faults += _in_line(index, error)
-        if faults:
-            raise NotFound(faults=faults)
+                field_errors += _in_line(index, error)
+        if field_errors:
+            raise NotFound(field_errors=field_errors)
 
-    def quick(
+    def fast_path(
         self, network: str, read: Read, plain: Plain, request: Request, token: str, body: bytes
-    ) -> Unit | Soon | None:
+    ) -> IngestRequest | DeferredIngest | None:
         """A message of a known network about a known device, if nothing has to be looked up."""
-        memory = self._database.tools.memory
+        memory = self._database.context.memory
         actor: Actor | None = memory.known("networks", token)
         if actor is None or PUSH in request.headers:
             return None
@@ -208,19 +210,21 @@ class NetworkEndpoints:
         is_plain = media_type == b"application/json" and not request.query_string
         heard = plain(body) if is_plain else None
         if heard is None:
-            values = values_of(media_type.decode("latin-1"), body, request.query_string)
+            values = parse_body(media_type.decode("latin-1"), body, request.query_string)
             if vendor.BATCH in values:
                 return None
             heard = read(request, values)
-        if heard.wants_downlink or heard.downlink is not None or heard.mark is not None:
+        if heard.wants_downlink or heard.downlink is not None or heard.dedup_key is not None:
             return None
-        found: Found | None = memory.known("heard", (actor.group_id, network, heard.original_id))
+        found: NetworkDevice | None = memory.known(
+            "heard", (actor.group_id, network, heard.original_id)
+        )
         if found is None or not heard.readings:
             return None
-        arrived = self._database.tools.clock.now()
+        arrived = self._database.context.clock.now()
         if not heard.payload:
             return _unit(actor, heard, found, arrived)
-        codec: Codec | None = memory.known(decoding.SHELF, found.type)
+        codec: Codec | None = memory.known(decoding.CODEC_CACHE, found.type)
         if codec is None:
             return None
         if codec.waits:
@@ -229,61 +233,65 @@ class NetworkEndpoints:
         return _decoded_unit(actor, heard, found, arrived, understood)
 
     def _decoded(
-        self, codec: Codec, heard: Heard, found: Found, arrived: Moment
-    ) -> Understood | None:
+        self, codec: Codec, heard: ParsedUplink, found: NetworkDevice, arrived: Moment
+    ) -> DecodedData | None:
         """What the payload says, if there are both a payload and a decoder."""
         payload = _payload(codec, heard, arrived)
         if payload is None:
             return None
-        return self._counted(found, decoding.interpret(codec, payload))
+        return self._counted(found, decoding.decode_payload(codec, payload))
 
     def _decode_soon(
         self,
         actor: Actor,
         codec: Codec,
-        heard: Heard,
-        found: Found,
+        heard: ParsedUplink,
+        found: NetworkDevice,
         arrived: Moment,
-        tell: Callable[[Unit | None], None],
+        tell: Callable[[IngestRequest | None], None],
     ) -> bool:
         """The same without waiting; the unit is told later."""
         payload = _payload(codec, heard, arrived)
         if payload is None:
             return False
 
-        def told(understood: Understood | None) -> None:
+        def told(understood: DecodedData | None) -> None:
             if understood is None:
                 tell(None)
                 return
             self._counted(found, understood)
             tell(_filled(unit, understood))
 
-        if not decoding.interpret_soon(codec, payload, self.sandboxes, told):
+        if not decoding.decode_async(codec, payload, self.sandboxes, told):
             return False
         unit = _unit(actor, heard, found, arrived, decodes=True)  # while the sandbox is at work
         if not self._ingest.is_busy:
             self.sandboxes.glance()
         return True
 
-    def _counted(self, found: Found, understood: Understood) -> Understood:
+    def _counted(self, found: NetworkDevice, understood: DecodedData) -> DecodedData:
         if understood.failure is not None:
-            self._instruments.undecoded(found.type)
+            self._metrics.undecoded(found.type)
         return understood
 
-    async def store(self, actor: Actor, heard: Heard, found: Found, arrived: Moment) -> None:
+    async def store(
+        self, actor: Actor, heard: ParsedUplink, found: NetworkDevice, arrived: Moment
+    ) -> None:
         """All that a message says of a device, however it came; returns after the commit."""
         understood = await self._understand(heard, found, arrived)
         unit = _decoded_unit(actor, heard, found, arrived, understood)
         if unit.items:
-            await self._ingest.put(unit)
+            await self._ingest.store(unit)
 
-    async def _understand(self, heard: Heard, found: Found, arrived: Moment) -> Understood | None:
+    async def _understand(
+        self, heard: ParsedUplink, found: NetworkDevice, arrived: Moment
+    ) -> DecodedData | None:
         """What the payload says by the decoder of the device's type."""
         if not heard.payload:
             return None
-        codec: Codec | None = self._database.tools.memory.known(decoding.SHELF, found.type)
+        codec: Codec | None = self._database.context.memory.known(decoding.CODEC_CACHE, found.type)
         if codec is None:
-            codec = await self._database.read(lambda tx: decoding.codec_of(tx, found.type))
+            codec = await self._database.read(lambda tx: decoding.get_codec(tx, found.type))
         work = partial(self._decoded, codec, heard, found, arrived)
         if codec.waits:
             return await asyncio.get_running_loop().run_in_executor(self._decoders, work)
@@ -291,18 +299,18 @@ class NetworkEndpoints:
 
     async def find(
         self, actor: Actor, network: str, original_id: str, *, anew: bool = False
-    ) -> Found:
+    ) -> NetworkDevice:
         """The device that a network speaks of, from memory unless it is to be looked up anew.
 
         Storing compares what was remembered with what is, so it may be old without harm.
         """
-        memory = self._database.tools.memory
+        memory = self._database.context.memory
         key = (actor.group_id, network, original_id)
-        known: Found | None = None if anew else memory.known("heard", key)
+        known: NetworkDevice | None = None if anew else memory.known("heard", key)
         if known is None:
             generation = memory.generation
             known = await self._database.read(
-                lambda tx: devices.heard(tx, actor, network, original_id)
+                lambda tx: devices.find_reporting_device(tx, actor, network, original_id)
             )
             if len(known.configuration) <= REMEMBERED_CHARACTERS_MAX:
                 memory.keep("heard", key, known, since=generation)
@@ -310,13 +318,13 @@ class NetworkEndpoints:
 
     async def speaker(self, token: str) -> Actor:
         """The network that speaks for a group, by the token of the group alone."""
-        tools = self._database.tools
-        known: Actor | None = tools.memory.known("networks", token)
+        context = self._database.context
+        known: Actor | None = context.memory.known("networks", token)
         if known is None:
-            generation = tools.memory.generation
-            digest = tools.keyring.digest(token)
-            known = await self._database.read(lambda tx: groups.network_of(tx, digest))
-            tools.memory.keep("networks", token, known, since=generation)
+            generation = context.memory.generation
+            digest = context.keyring.digest(token)
+            known = await self._database.read(lambda tx: groups.authenticate_network(tx, digest))
+            context.memory.keep("networks", token, known, since=generation)
         return known
 
     def routes(self) -> list[PlainRoute]:
@@ -336,10 +344,10 @@ class NetworkEndpoints:
                 method="POST",
                 path=path,
                 handler=handler,
-                quick=partial(self.quick, network, read, plain),
-                stored=STORED,
-                needs=GROUP_TOKEN,
-                rule=_RULE,
+                fast_path=partial(self.fast_path, network, read, plain),
+                stored_body=STORED,
+                permission=GROUP_TOKEN,
+                object_rule=_RULE,
                 tag="Networks",
                 document=network_document(summary, example, parameters),
             )
@@ -387,35 +395,35 @@ def _never_plain(body: bytes) -> None:
     return None
 
 
-def _read_vendor(kind: str, request: Request, values: Mapping[str, Any]) -> Heard:
+def _read_vendor(kind: str, request: Request, values: Mapping[str, Any]) -> ParsedUplink:
     return vendor.read(kind, values)
 
 
-def _read_chirpstack(request: Request, values: Mapping[str, Any]) -> Heard:
+def _read_chirpstack(request: Request, values: Mapping[str, Any]) -> ParsedUplink:
     event = dict(parse_qsl(request.query_string.decode("latin-1"))).get("event", "")
     return chirpstack.read(event, values)
 
 
-def _read_ttn(request: Request, values: Mapping[str, Any]) -> Heard:
+def _read_ttn(request: Request, values: Mapping[str, Any]) -> ParsedUplink:
     return ttn.read(values)
 
 
-def _read_lines(read: Read, request: Request, values: Mapping[str, Any]) -> list[Heard]:
+def _read_lines(read: Read, request: Request, values: Mapping[str, Any]) -> list[ParsedUplink]:
     """Several messages in one; all that is wrong with any of them is named by its line."""
     columns = dict(parse_qsl(request.query_string.decode("latin-1"))).get("fields")
-    several: list[Heard] = []
-    faults: list[Fault] = []
+    several: list[ParsedUplink] = []
+    field_errors: list[FieldError] = []
     for index, said in enumerate(vendor.lines(values, columns)):
         try:
             several.append(read(request, said))
-        except Nonsense as error:
-            faults += _in_line(index, error)
-    if faults:
-        raise Nonsense(faults=faults)
+        except InvalidMessage as error:
+            field_errors += _in_line(index, error)
+    if field_errors:
+        raise InvalidMessage(field_errors=field_errors)
     return _asking_once(several)
 
 
-def _asking_once(several: Sequence[Heard]) -> list[Heard]:
+def _asking_once(several: Sequence[ParsedUplink]) -> list[ParsedUplink]:
     """The answer has room for one message to each device, so the last that asks for one gets it."""
     keys = [devices.original_key(VENDOR, heard.original_id) for heard in several]
     last = {key: index for index, key in enumerate(keys) if several[index].wants_downlink}
@@ -425,13 +433,16 @@ def _asking_once(several: Sequence[Heard]) -> list[Heard]:
     ]
 
 
-def _in_line(index: int, error: LongwireError) -> list[Fault]:
-    return [Fault(f"{vendor.BATCH}[{index}].{each.field}", each.message) for each in error.faults]
+def _in_line(index: int, error: LongwireError) -> list[FieldError]:
+    return [
+        FieldError(f"{vendor.BATCH}[{index}].{each.field}", each.message)
+        for each in error.field_errors
+    ]
 
 
 def _token(request: Request) -> str:
     """From the header, as everywhere; or from the query, where a network can send no header."""
-    value = bearer_of(request)
+    value = bearer_token(request)
     if not value:
         asked = parse_qsl(request.query_string.decode("latin-1"))
         given = [text for name, text in asked if name == "token"]
@@ -441,26 +452,30 @@ def _token(request: Request) -> str:
     return value.decode()
 
 
-def _payload(codec: Codec, heard: Heard, arrived: Moment) -> Payload | None:
+def _payload(codec: Codec, heard: ParsedUplink, arrived: Moment) -> UplinkPayload | None:
     """What there is to decode, if there are both a payload and a decoder."""
     if not codec.exists or not heard.payload:
         return None
     for reading in heard.readings:
         if reading.kind == "data":
             at = arrived if reading.ts is None else reading.ts
-            return Payload(reading.fields["data"], heard.payload, heard.port, at)
+            return UplinkPayload(reading.fields["data"], heard.payload, heard.port, at)
     return None
 
 
 def _decoded_unit(
-    actor: Actor, heard: Heard, found: Found, now: Moment, understood: Understood | None
-) -> Unit:
+    actor: Actor,
+    heard: ParsedUplink,
+    found: NetworkDevice,
+    now: Moment,
+    understood: DecodedData | None,
+) -> IngestRequest:
     if understood is None:
         return _unit(actor, heard, found, now)
     return _filled(_unit(actor, heard, found, now, decodes=True), understood)
 
 
-def _filled(unit: Unit, understood: Understood) -> Unit:
+def _filled(unit: IngestRequest, understood: DecodedData) -> IngestRequest:
     """The unit with what its payload says."""
     for item in unit.items:
         if isinstance(item.draft, DecodedDataInput):
@@ -469,14 +484,16 @@ def _filled(unit: Unit, understood: Understood) -> Unit:
     return unit
 
 
-def _unit(actor: Actor, heard: Heard, found: Found, now: Moment, *, decodes: bool = False) -> Unit:
+def _unit(
+    actor: Actor, heard: ParsedUplink, found: NetworkDevice, now: Moment, *, decodes: bool = False
+) -> IngestRequest:
     readings = heard.readings
     items = [_item(reading, found, now, decodes=decodes) for reading in readings]
     said_at = None
     for reading in readings:
         if reading.ts is not None and (said_at is None or reading.ts > said_at):
             said_at = reading.ts
-    aside = Aside(
+    metadata = MessageMetadata(
         found.id,
         _counters(heard.counts),
         heard.battery,
@@ -484,9 +501,9 @@ def _unit(actor: Actor, heard: Heard, found: Found, now: Moment, *, decodes: boo
         found.updated_at,
         heard.sequence if _is_numbered(heard) else None,
         monitoring.MODULI.get(found.network, 0),
-        heard.restarts,
+        heard.resets_sequence,
     )
-    return Unit(actor, items, is_batch=False, aside=aside)
+    return IngestRequest(actor, items, is_batch=False, metadata=metadata)
 
 
 @functools.cache
@@ -494,12 +511,12 @@ def _counters(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(_COUNTERS[name] for name in names)
 
 
-def _is_numbered(heard: Heard) -> bool:
+def _is_numbered(heard: ParsedUplink) -> bool:
     """Whether it has a number of its own, and does not only speak of another message."""
     return bool(heard.payload is not None or "vendor_uplink" in heard.counts)
 
 
-def _item(reading: Reading, found: Found, now: Moment, *, decodes: bool) -> Item:
+def _item(reading: Reading, found: NetworkDevice, now: Moment, *, decodes: bool) -> IngestItem:
     """A record of the kind, recognised again by what the network said and by nothing else."""
     number, make, tells = _MADE_OF[reading.kind]
     if decodes and reading.kind == "data":
@@ -513,9 +530,9 @@ def _item(reading: Reading, found: Found, now: Moment, *, decodes: bool) -> Item
     if "device_type" in tells:
         fields["device_type"] = found.type
     ts = now if reading.ts is None else reading.ts
-    draft = make(device_id=found.id, timestamp=date_text(ts), **fields)
+    draft = make(device_id=found.id, timestamp=format_date(ts), **fields)
     said = _encode_sorted((reading.kind, reading.fields))
-    return Item(number, ts, hashlib.blake2b(said, digest_size=DIGEST_BYTES).digest(), draft)
+    return IngestItem(number, ts, hashlib.blake2b(said, digest_size=DIGEST_BYTES).digest(), draft)
 
 
 _encode = msgspec.json.Encoder().encode

@@ -26,19 +26,19 @@ from paho.mqtt.reasoncodes import ReasonCode
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from longwire.clock import SECOND, Moment
-from longwire.delivery.destinations.addresses import Address, parsed
+from longwire.delivery.destinations.addresses import Address, parse_address
 from longwire.delivery.destinations.base import Refused
-from longwire.delivery.destinations.connections import NoConnection, failure
+from longwire.delivery.destinations.connections import ConnectionFailed, outcome_of_error
 from longwire.delivery.destinations.mqtt_connection import (
     AT_LEAST_ONCE,
     DEFAULT_PORTS,
-    Link,
     Login,
-    Protocol,
-    Standing,
-    connected,
+    MqttConnection,
+    MqttProtocol,
+    SubscriberOptions,
+    open_socket,
 )
-from longwire.delivery.egress import ANYWHERE, EgressDenied
+from longwire.delivery.egress import UNRESTRICTED, EgressDenied
 from longwire.errors import (
     BadInput,
     LongwireError,
@@ -47,7 +47,7 @@ from longwire.errors import (
     TooLarge,
     Unavailable,
 )
-from longwire.inbound.mqtt_messages import Published
+from longwire.inbound.mqtt_messages import MqttMessage
 from longwire.store import leases
 from longwire.store.database import Database
 
@@ -86,51 +86,53 @@ SENT_AWAY = {
     0x8E: "another client has come with our client id",
 }
 
-Take = Callable[[Published], Awaitable[None]]
+Take = Callable[[MqttMessage], Awaitable[None]]
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Broker:
+class BrokerConfig:
     """Where to listen, as whom, to what, and how much at once."""
 
     address: Address
     login: Login
     prefix: str
-    standing: Standing
+    options: SubscriberOptions
 
     @property
     def topics(self) -> str:
         return f"{self.prefix}/+/+/+"
 
 
-def broker_at(url: str, version: str, client_id: str, prefix: str, standing: Standing) -> Broker:
+def parse_broker_url(
+    url: str, version: str, client_id: str, prefix: str, options: SubscriberOptions
+) -> BrokerConfig:
     """The broker of an address with a login in it."""
     scheme, _, rest = url.partition("://")
     login, _, place = rest.rpartition("@")
     username, _, password = login.partition(":")
-    return Broker(
-        parsed(f"{scheme}://{place}", DEFAULT_PORTS),
+    return BrokerConfig(
+        parse_address(f"{scheme}://{place}", DEFAULT_PORTS),
         Login(version, client_id, unquote(username) or None, unquote(password) or None),
         prefix,
-        standing,
+        options,
     )
 
 
-def client_id_of(database: Database) -> str:
+def default_client_id(database: Database) -> str:
     """The same for all processes of a database at all times, and for nobody else's."""
     # Twenty characters without a sign are what every broker takes.
-    return "longwire" + database.tools.keyring.digest("mqtt listener").hex()[:12]
+    return "longwire" + database.context.keyring.digest("mqtt listener").hex()[:12]
 
 
-class Listener:
+class MqttListener:
     """Listens for as long as it runs, whatever becomes of connections."""
 
     def __init__(
         self,
         database: Database,
-        broker: Broker,
+        broker: BrokerConfig,
         take: Take,
         count: Callable[[str], None],
         show: Callable[[bool], None],
@@ -143,17 +145,17 @@ class Listener:
         self._show = show
         self._holder = secrets.token_hex(8)
         self._is_shared = database.engine_name != "sqlite"  # whether others can be there
-        self._arrivals = _Arrivals(max(REMEMBERED_MIN, 2 * broker.standing.in_flight_max))
-        self._complaints = _Complaints()
+        self._arrivals = _MqttArrivalTimes(max(REMEMBERED_MIN, 2 * broker.options.in_flight_max))
+        self._warnings = _ThrottledLog()
         self._is_known = False
         self.session: _Session | None = None
         self._state = "connecting"
 
-    def told_state(self) -> str:
+    def describe_state(self) -> str:
         """How it is, in words."""
         return self._state
 
-    def _be(self, state: str) -> None:
+    def _set_state(self, state: str) -> None:
         self._state = state
         self._show(state == LISTENING)
 
@@ -165,24 +167,24 @@ class Listener:
                 since = time.monotonic()
                 try:
                     if not await self._is_mine():
-                        self._be("standing by: another process listens")
+                        self._set_state("standing by: another process listens")
                         failures = 0
                         await asyncio.sleep(LEASE_EVERY_S)
                         continue
                     reason = await self._listen()
                 except LongwireError:
                     reason = "the database does not answer"
-                except (NoConnection, EgressDenied, OSError) as error:
-                    reason = failure(error).reason
+                except (ConnectionFailed, EgressDenied, OSError) as error:
+                    reason = outcome_of_error(error).reason
                 except Exception:
                     reason = "something went wrong that is our fault"
                     log.exception("listening to the broker failed")
                 failures = 1 if time.monotonic() - since > STEADY_S else failures + 1
-                self._be(f"not connected: {reason}")
-                self._complaints.say("the broker cannot be listened to", reason=reason)
+                self._set_state(f"not connected: {reason}")
+                self._warnings.say("the broker cannot be listened to", reason=reason)
                 await asyncio.sleep(_pause_s(failures, RECONNECT_MIN_S, RECONNECT_MAX_S))
         finally:
-            self._be("stopped")
+            self._set_state("stopped")
             await self._give_up()
 
     async def _listen(self) -> str:
@@ -194,7 +196,7 @@ class Listener:
             if self._is_known and not session.has_past:
                 log.warning("the broker has forgotten us, and what was published meanwhile")
             self._is_known = True
-            self._be(LISTENING)
+            self._set_state(LISTENING)
             log.info("listening", broker=str(self._broker.address), topics=self._broker.topics)
             async with asyncio.TaskGroup() as group:
                 keeping = group.create_task(self._keep_lease(session))
@@ -205,21 +207,21 @@ class Listener:
             await session.finish(STOP_TIMEOUT_S)
             raise
         finally:
-            session.drop()
+            session.abort()
             self._arrivals.connection_ended()
 
     # --- messages ---
 
-    def _arrived(self, message: "Held") -> Awaitable[None]:
-        now = self._database.tools.clock.now()
+    def _arrived(self, message: "InFlightMessage") -> Awaitable[None]:
+        now = self._database.context.clock.now()
         message.arrived = self._arrivals.moment_of(message, now) if message.qos else now
         return self._handle(message)
 
-    async def _handle(self, message: "Held") -> None:
+    async def _handle(self, message: "InFlightMessage") -> None:
         """What becomes of a message; when this returns it can be acknowledged."""
         self._count(await self._outcome(message))
 
-    async def _outcome(self, message: "Held") -> str:
+    async def _outcome(self, message: "InFlightMessage") -> str:
         if message.is_kept:
             # It was said before we came. What is said while we are away waits in our session.
             return KEPT
@@ -230,12 +232,12 @@ class Listener:
                 await self.take(self._published(message))
                 return STORED
             except Unavailable as error:
-                self._complaints.say("messages of the broker wait", reason=str(error))
+                self._warnings.say("messages of the broker wait", reason=str(error))
             except LongwireError as error:
                 outcome = next(
                     (name for kind, name in OUTCOMES.items() if isinstance(error, kind)), FAILED
                 )
-                self._complaints.say(
+                self._warnings.say(
                     "a message of the broker was dropped",
                     key=outcome,
                     outcome=outcome,
@@ -251,9 +253,9 @@ class Listener:
             tries += 1
             await asyncio.sleep(_pause_s(tries, STORE_AGAIN_MIN_S, STORE_AGAIN_MAX_S))
 
-    def _published(self, message: "Held") -> Published:
+    def _published(self, message: "InFlightMessage") -> MqttMessage:
         below = message.topic.removeprefix(self._broker.prefix + "/")
-        return Published(below, message.payload, message.size, message.arrived)
+        return MqttMessage(below, message.payload, message.size, message.arrived)
 
     # --- one process among others ---
 
@@ -261,7 +263,7 @@ class Listener:
         if not self._is_shared:
             return True
         return await self._database.write(
-            lambda tx: leases.take(tx, LEASE, self._holder, LEASE_S * SECOND)
+            lambda tx: leases.acquire(tx, LEASE, self._holder, LEASE_S * SECOND)
         )
 
     async def _keep_lease(self, session: "_Session") -> None:
@@ -277,16 +279,16 @@ class Listener:
                 break
         else:
             return
-        session.drop()
+        session.abort()
 
     async def _give_up(self) -> None:
         if self._is_shared:
             # It ends by itself soon, too.
             with contextlib.suppress(Exception):
-                await self._database.write(lambda tx: leases.give_up(tx, LEASE, self._holder))
+                await self._database.write(lambda tx: leases.release(tx, LEASE, self._holder))
 
 
-class Held:
+class InFlightMessage:
     """A message that came, until the broker is told that it did."""
 
     def __init__(self, message: Any, packet_bytes: int, packet_bytes_max: int) -> None:
@@ -309,7 +311,7 @@ class Held:
         """What the topic calls the device. The rest of it holds a secret."""
         return [*self.topic.rsplit("/", 2), "", ""][1]
 
-    def is_same_as(self, other: "Held") -> bool:
+    def is_same_as(self, other: "InFlightMessage") -> bool:
         return self.mid == other.mid and self.digest() == other.digest()
 
     def digest(self) -> bytes:
@@ -318,23 +320,27 @@ class Held:
         return said.digest()
 
 
-Arrived = Callable[[Held], Awaitable[None]]
+OnMessage = Callable[[InFlightMessage], Awaitable[None]]
 
 
-class _Session(Link):
+class _Session(MqttConnection):
     """A connection on which we are subscribed."""
 
     def __init__(
-        self, broker: Broker, wire: socket.socket, arrived: Arrived, arrivals: "_Arrivals"
+        self,
+        broker: BrokerConfig,
+        wire: socket.socket,
+        arrived: OnMessage,
+        arrivals: "_MqttArrivalTimes",
     ) -> None:
-        super().__init__(Protocol(broker.login, wire, broker.standing), wire)
+        super().__init__(MqttProtocol(broker.login, wire, broker.options), wire)
         self._protocol.on_message = self._on_message
         self._protocol.on_subscribe = self._on_subscribe
-        self._standing = broker.standing
+        self._options = broker.options
         self._arrived = arrived
         self._arrivals = arrivals
         self._granted: asyncio.Future[int | None] = self._loop.create_future()
-        self._held: deque[Held] = deque()
+        self._held: deque[InFlightMessage] = deque()
         self._held_bytes = 0
         self._handling: set[asyncio.Future[None]] = set()
         self._is_finishing = False
@@ -344,13 +350,15 @@ class _Session(Link):
         self.over = asyncio.Event()
 
     @classmethod
-    async def opened(cls, broker: Broker, arrived: Arrived, arrivals: "_Arrivals") -> "_Session":
-        session = cls(broker, await connected(ANYWHERE, broker.address), arrived, arrivals)
+    async def opened(
+        cls, broker: BrokerConfig, arrived: OnMessage, arrivals: "_MqttArrivalTimes"
+    ) -> "_Session":
+        session = cls(broker, await open_socket(UNRESTRICTED, broker.address), arrived, arrivals)
         try:
-            session.has_past = (await session.welcomed()).has_session
+            session.has_past = (await session.connect()).has_session
             await session._subscribe(broker.topics)
         except BaseException:
-            session.drop()
+            session.abort()
             raise
         return session
 
@@ -367,23 +375,23 @@ class _Session(Link):
                 while self._handling:
                     await asyncio.wait(self._handling)
                     await asyncio.sleep(0)  # for what is done when they are
-                await self._heard_out()
+                await self._flush()
         await self.close()
 
-    async def _heard_out(self) -> None:
+    async def _flush(self) -> None:
         signs = itertools.count(1)
 
-        def on_sign() -> None:
+        def on_ping_response() -> None:
             if next(signs) == 2:  # the first may be for an earlier question
                 self._is_heard.set()
 
-        self._protocol.on_sign = on_sign
-        self._protocol.ask_for_a_sign()
-        self._protocol.ask_for_a_sign()
+        self._protocol.on_ping_response = on_ping_response
+        self._protocol.send_ping()
+        self._protocol.send_ping()
         await self._is_heard.wait()
 
-    def lost(self) -> None:
-        super().lost()
+    def on_lost(self) -> None:
+        super().on_lost()
         if not self._granted.done():
             self._granted.set_result(None)
         for each in list(self._handling):
@@ -404,9 +412,9 @@ class _Session(Link):
         if granted is None:
             raise ConnectionResetError
         if granted != AT_LEAST_ONCE:
-            raise NoConnection(Refused("the broker does not let this login subscribe"))
+            raise ConnectionFailed(Refused("the broker does not let this login subscribe"))
 
-    def _done(self, message: Held, handling: "asyncio.Future[None]") -> None:
+    def _done(self, message: InFlightMessage, handling: "asyncio.Future[None]") -> None:
         self._handling.discard(handling)
         if handling.cancelled() or not self.is_open:
             return
@@ -416,7 +424,7 @@ class _Session(Link):
             first = self._held.popleft()
             self._held_bytes -= len(first.payload)
             if first.qos and self._protocol.ack(first.mid, first.qos):
-                self.drop()
+                self.abort()
                 return
             self._arrivals.acknowledged(first)
         if not self._is_full:
@@ -424,7 +432,7 @@ class _Session(Link):
 
     @property
     def _is_full(self) -> bool:
-        is_many = len(self._held) >= self._standing.in_flight_max
+        is_many = len(self._held) >= self._options.in_flight_max
         return is_many or self._held_bytes >= HELD_BYTES_MAX
 
     # What paho tells us; see the link.
@@ -444,7 +452,9 @@ class _Session(Link):
     def _on_message(self, client: Any, data: Any, message: Any) -> None:
         if self._is_finishing:
             return  # it comes again
-        held = Held(message, self._protocol.incoming_bytes, self._standing.packet_bytes_max)
+        held = InFlightMessage(
+            message, self._protocol.incoming_bytes, self._options.packet_bytes_max
+        )
         if held.is_repeated and any(held.is_same_as(other) for other in self._held):
             return  # some brokers become impatient; one acknowledgement will do
         self._held.append(held)
@@ -457,13 +467,13 @@ class _Session(Link):
 
 
 @dataclass(slots=True)
-class _Arrival:
+class _MqttArrival:
     digest: bytes
     moment: Moment
     acknowledged_at: float | None = None
 
 
-class _Arrivals:
+class _MqttArrivalTimes:
     """When messages came that the broker may send once more, by the numbers it gives them.
 
     So a repetition is the same record even if it does not say when it was. Across a restart of the
@@ -472,19 +482,19 @@ class _Arrivals:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._known: OrderedDict[int, _Arrival] = OrderedDict()
+        self._known: OrderedDict[int, _MqttArrival] = OrderedDict()
 
-    def moment_of(self, message: Held, now: Moment) -> Moment:
+    def moment_of(self, message: InFlightMessage, now: Moment) -> Moment:
         digest = message.digest()
         known = self._known.pop(message.mid, None)
         is_same = message.is_repeated and known is not None and known.digest == digest
         moment = known.moment if known is not None and is_same else now
-        self._known[message.mid] = _Arrival(digest, moment)
+        self._known[message.mid] = _MqttArrival(digest, moment)
         if len(self._known) > self._most:
             self._known.popitem(last=False)
         return moment
 
-    def acknowledged(self, message: Held) -> None:
+    def acknowledged(self, message: InFlightMessage) -> None:
         known = self._known.get(message.mid)
         if known is not None:
             known.acknowledged_at = time.monotonic()
@@ -497,7 +507,7 @@ class _Arrivals:
                 del self._known[mid]
 
 
-class _Complaints:
+class _ThrottledLog:
     """Says the same thing once in a while, however often it happens."""
 
     def __init__(self) -> None:

@@ -12,16 +12,16 @@ import msgspec
 
 from longwire.api.records import KINDS, Kind
 from longwire.clock import Moment
-from longwire.dates import date_text
-from longwire.errors import BadInput, NotFound, wrong
+from longwire.dates import format_date
+from longwire.errors import BadInput, NotFound, invalid_field
 from longwire.fleet.devices import MQTT
 from longwire.fleet.records import DIGEST_BYTES
-from longwire.inbound.callbacks import NetworkEndpoints
-from longwire.ingest import Aside, Ingest, Item, Outdated, Unit
+from longwire.inbound.callbacks import NetworkCallbacks
+from longwire.ingest import Ingest, IngestItem, IngestRequest, MessageMetadata, StaleDevice
 from longwire.model import Actor
-from longwire.networks.base import Heard, Reading
+from longwire.networks.base import ParsedUplink, Reading
 from longwire.networks.readings import PAYLOAD_BYTES_MAX
-from longwire.store.devices import Found
+from longwire.store.devices import NetworkDevice
 from longwire.web.validation import InputLimits, check_depth, check_size, check_text, decode_body
 
 RAW = "raw"
@@ -32,7 +32,7 @@ _LEVELS = f"must end in a token, a device, and one of {', '.join([*_BY_NAME, RAW
 _NOT_CONTENT = {"timestamp", "deviceId", "groupId", "deviceName"}
 
 
-class Published(msgspec.Struct, frozen=True):
+class MqttMessage(msgspec.Struct, frozen=True):
     """A message of a broker."""
 
     topic: str  # below the prefix
@@ -41,15 +41,15 @@ class Published(msgspec.Struct, frozen=True):
     arrived: Moment
 
 
-class Publications:
+class MqttMessages:
     """Takes the messages of a broker."""
 
-    def __init__(self, ingest: Ingest, networks: NetworkEndpoints, limits: InputLimits) -> None:
+    def __init__(self, ingest: Ingest, networks: NetworkCallbacks, limits: InputLimits) -> None:
         self._ingest = ingest
         self._networks = networks
         self._limits = limits
 
-    async def take(self, published: Published) -> None:
+    async def take(self, published: MqttMessage) -> None:
         """Store what was said; returns after the commit, and raises as a request would."""
         token, name, kind = _levels(published.topic)
         check_size(published.size, self._limits.body_bytes_max)
@@ -57,27 +57,31 @@ class Publications:
         found = await self._networks.find(actor, MQTT, name)
         try:
             await self._store(actor, kind, published, found)
-        except (NotFound, Outdated):
+        except (NotFound, StaleDevice):
             # What was remembered of the device is over: it was changed, moved, or made anew.
             found = await self._networks.find(actor, MQTT, name, anew=True)
             await self._store(actor, kind, published, found)
 
-    async def _store(self, actor: Actor, kind: str, published: Published, found: Found) -> None:
+    async def _store(
+        self, actor: Actor, kind: str, published: MqttMessage, found: NetworkDevice
+    ) -> None:
         if kind == RAW:
             heard = _bytes_of(published, found.id)
             await self._networks.store(actor, heard, found, published.arrived)
         else:
             item = self._item(_BY_NAME[kind], published, found)
-            aside = Aside(found.id, as_of=found.updated_at)
-            await self._ingest.put(Unit(actor, [item], is_batch=False, aside=aside))
+            metadata = MessageMetadata(found.id, as_of=found.updated_at)
+            await self._ingest.store(
+                IngestRequest(actor, [item], is_batch=False, metadata=metadata)
+            )
 
-    def _item(self, kind: Kind, published: Published, found: Found) -> Item:
+    def _item(self, kind: Kind, published: MqttMessage, found: NetworkDevice) -> IngestItem:
         """A record of the kind, recognised again by what was published and by nothing else."""
         said = self._members(published.payload)
         record = {**_known(kind, published, found), **said}
         body = decode_body(msgspec.json.encode(record), kind.input, self._limits)
         if body.device_id != found.id:
-            raise wrong("device_id", "is not the device of the topic; leave it out")
+            raise invalid_field("device_id", "is not the device of the topic; leave it out")
         content = [(name, said[name]) for name in sorted(said.keys() - _NOT_CONTENT)]
         told = msgspec.json.encode([kind.name, content])
         digest = hashlib.blake2b(told, digest_size=DIGEST_BYTES).digest()
@@ -99,15 +103,15 @@ def _levels(topic: str) -> list[str]:
     levels = topic.split("/")
     is_known = len(levels) == 3 and (levels[2] in _BY_NAME or levels[2] == RAW)
     if not is_known or not all(levels) or "\0" in topic:
-        raise wrong("topic", _LEVELS)
+        raise invalid_field("topic", _LEVELS)
     return levels
 
 
-def _known(kind: Kind, published: Published, found: Found) -> dict[str, Any]:
+def _known(kind: Kind, published: MqttMessage, found: NetworkDevice) -> dict[str, Any]:
     """What a message need not say, because it is known."""
     known = {
         "device_id": ("deviceId", found.id),
-        "timestamp": ("timestamp", date_text(published.arrived)),
+        "timestamp": ("timestamp", format_date(published.arrived)),
         "configuration": ("configuration", found.configuration),
         "device_type": ("deviceType", found.type),
     }
@@ -117,7 +121,7 @@ def _known(kind: Kind, published: Published, found: Found) -> dict[str, Any]:
     return dict(said for field, said in known.items() if field in fields)
 
 
-def _bytes_of(published: Published, device_id: str) -> Heard:
+def _bytes_of(published: MqttMessage, device_id: str) -> ParsedUplink:
     check_size(published.size, PAYLOAD_BYTES_MAX)
     reading = Reading("data", None, {"raw": published.payload.hex(), "data": {}})
-    return Heard(original_id=device_id, readings=(reading,), payload=published.payload)
+    return ParsedUplink(original_id=device_id, readings=(reading,), payload=published.payload)

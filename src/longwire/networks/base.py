@@ -7,8 +7,8 @@ from msgspec import Struct
 from longwire.clock import Moment
 from longwire.errors import BadInput
 
-Kind = Literal["data", "event", "geoloc", "telemetry"]
-Count = Literal["vendor_uplink", "vendor_data", "vendor_data_advanced"]
+ReadingKind = Literal["data", "event", "geoloc", "telemetry"]
+UplinkCounter = Literal["vendor_uplink", "vendor_data", "vendor_data_advanced"]
 DownlinkState = Literal["sent", "acknowledged", "failed", "expired"]
 
 # The network that devices, groups and the operator call so.
@@ -25,7 +25,7 @@ RAW = "__raw"
 DECODED_NAMES = "decodedNames"
 
 
-class Nonsense(BadInput):
+class InvalidMessage(BadInput):
     """The message of the network is not understood."""
 
 
@@ -36,21 +36,21 @@ class Reading(Struct, frozen=True):
     `data` is an object that is yet to be written as JSON, `duplicates` is a list of JSON texts.
     """
 
-    kind: Kind
+    kind: ReadingKind
     ts: Moment | None  # None: the network did not say; then it is the moment of arrival
     fields: dict[str, Any]
 
 
-class DownlinkNews(Struct, frozen=True):
+class DownlinkUpdate(Struct, frozen=True):
     """What became of a message to the device."""
 
     id: str | None  # the one it was queued under at the network, where the network repeats it
     state: DownlinkState
     detail: str
-    also: tuple[str, ...] = ()  # others of which the same is told
+    other_ids: tuple[str, ...] = ()  # others of which the same is told
 
 
-class Heard(Struct, frozen=True, kw_only=True):
+class ParsedUplink(Struct, frozen=True, kw_only=True):
     """All that a message says."""
 
     original_id: str
@@ -59,14 +59,16 @@ class Heard(Struct, frozen=True, kw_only=True):
     payload: bytes | None = None  # what the decoder of the device type gets
     port: int | None = None
     battery: str | None = None  # percent, or with the unit V
-    counts: tuple[Count, ...] = ()
+    counts: tuple[UplinkCounter, ...] = ()
     wants_downlink: bool = False
-    mark: str | None = None  # what a message without a time is known by when it is repeated
-    restarts: bool = False  # the device has joined the network, and counts from the beginning
-    downlink: DownlinkNews | None = None
+    dedup_key: str | None = None  # what a message without a time is known by when it is repeated
+    resets_sequence: bool = (
+        False  # the device has joined the network, and counts from the beginning
+    )
+    downlink: DownlinkUpdate | None = None
 
 
-class Downlink(Struct, frozen=True, kw_only=True):
+class DownlinkFrame(Struct, frozen=True, kw_only=True):
     """A message to a device, for the API of its network."""
 
     id: str

@@ -4,7 +4,7 @@ Networks fill templates in: a number comes as a number or as a text, a JSON obje
 type of a form, a missing value as one of several words. All of that ends here.
 
 What optional values are made of is answered with None when it is not there or not readable. What a
-message cannot do without goes through `Needs`, which gathers everything that is wrong with it.
+message cannot do without goes through `RequiredFields`, which gathers everything that is wrong with it.
 """
 
 import base64
@@ -20,8 +20,8 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from longwire.clock import MILLISECOND, SECOND, Moment
-from longwire.errors import Fault
-from longwire.networks.base import Nonsense
+from longwire.errors import FieldError
+from longwire.networks.base import InvalidMessage
 
 BODY_BYTES_MAX = 1024 * 1024
 JSON_DEPTH_MAX = 32
@@ -33,10 +33,10 @@ INTEGER_MIN, INTEGER_MAX = -(2**63), 2**63 - 1
 TOKEN = "token"
 
 
-def values_of(media_type: str | None, raw: bytes, query: bytes) -> dict[str, Any]:
+def parse_body(media_type: str | None, raw: bytes, query: bytes) -> dict[str, Any]:
     """What a request says, by name: its body, or its query if it has no body."""
     if len(raw) > BODY_BYTES_MAX:
-        raise Nonsense(f"The body may have at most {BODY_BYTES_MAX} bytes.")
+        raise InvalidMessage(f"The body may have at most {BODY_BYTES_MAX} bytes.")
     body = raw.removeprefix(b"\xef\xbb\xbf").strip()
     plain = _plain_object(body)
     if plain is not None:
@@ -60,9 +60,9 @@ def _body_values(media_type: str, body: bytes) -> dict[str, Any]:
         if isinstance(value, dict):
             return value
     if media_type == "application/json" or media_type.endswith("+json"):
-        raise Nonsense("The body is not a JSON object.")
+        raise InvalidMessage("The body is not a JSON object.")
     if media_type not in _FORM_TYPES or b"=" not in body:
-        raise Nonsense("The body is neither a JSON object nor a form.")
+        raise InvalidMessage("The body is neither a JSON object nor a form.")
     return _form(body)
 
 
@@ -75,7 +75,7 @@ _FORM_TYPES = {"", "text/plain", "application/x-www-form-urlencoded"}
 def _form(raw: bytes) -> dict[str, Any]:
     pairs = raw.split(b"&", FORM_FIELDS_MAX)
     if len(pairs) > FORM_FIELDS_MAX:
-        raise Nonsense(f"The form may have at most {FORM_FIELDS_MAX} fields.")
+        raise InvalidMessage(f"The form may have at most {FORM_FIELDS_MAX} fields.")
     named = [pair.partition(b"=") for pair in pairs if b"=" in pair]
     return _each_once((_unquote(name), _unquoted(_unquote(value))) for name, _, value in named)
 
@@ -91,13 +91,13 @@ def _unquoted(text: str) -> str:
 
 def _each_once(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    repeated: dict[str, Fault] = {}
+    repeated: dict[str, FieldError] = {}
     for name, value in pairs:
         if name in found:
-            repeated[name] = Fault(name, "is given more than once")
+            repeated[name] = FieldError(name, "is given more than once")
         found[name] = value
     if repeated:
-        raise Nonsense(faults=repeated.values())
+        raise InvalidMessage(field_errors=repeated.values())
     return found
 
 
@@ -133,12 +133,12 @@ def _plain_object(raw: bytes) -> dict[str, Any] | None:
 _DECODER = msgspec.json.Decoder()
 
 
-def read_json(raw: bytes) -> Any:
+def parse_json(raw: bytes) -> Any:
     """Any JSON value, of which everything can be stored and written as JSON again."""
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
-        raise Nonsense(f"The body is not valid UTF-8 at byte {error.start}.") from None
+        raise InvalidMessage(f"The body is not valid UTF-8 at byte {error.start}.") from None
     _check_depth(text)
     try:
         value = json.loads(
@@ -149,18 +149,18 @@ def read_json(raw: bytes) -> Any:
             object_pairs_hook=_each_once,
         )
     except ValueError as error:
-        raise Nonsense(f"The body is not valid JSON: {error}.") from None
+        raise InvalidMessage(f"The body is not valid JSON: {error}.") from None
     return _clean(value) if _SUSPICIOUS.search(text) else value
 
 
 def _read_filled_in(raw: bytes) -> Any:
     """The JSON of a template, also where values without quotes have made it something else."""
     try:
-        return read_json(raw)
-    except Nonsense as error:
+        return parse_json(raw)
+    except InvalidMessage as error:
         try:
-            return read_json(_BARE.sub(_quoted, raw))
-        except Nonsense:
+            return parse_json(_BARE.sub(_quoted, raw))
+        except InvalidMessage:
             raise error from None
 
 
@@ -193,7 +193,7 @@ def _check_depth(text: str) -> None:
     for bracket in _BRACKET.findall(_STRING.sub("", text)):
         depth += 1 if bracket in "[{" else -1
         if depth > JSON_DEPTH_MAX:
-            raise Nonsense(f"The body is nested deeper than {JSON_DEPTH_MAX} levels.")
+            raise InvalidMessage(f"The body is nested deeper than {JSON_DEPTH_MAX} levels.")
 
 
 _DIGITS_MAX = len(str(INTEGER_MIN))
@@ -248,12 +248,12 @@ def _is_nothing(value: Any) -> bool:
     return value.strip().lower() in _NOTHING
 
 
-def first(values: Mapping[str, Any], *names: str) -> Any:
+def first_value(values: Mapping[str, Any], *names: str) -> Any:
     """The value under the first of these names that has one."""
     return next((values[name] for name in names if not _is_nothing(values.get(name))), None)
 
 
-def text_of(value: Any, characters_max: int) -> str | None:
+def parse_text(value: Any, characters_max: int) -> str | None:
     """A text, or a number as one; no longer than it may be."""
     if isinstance(value, bool) or not isinstance(value, str | int | float) or _is_nothing(value):
         return None
@@ -263,7 +263,7 @@ def text_of(value: Any, characters_max: int) -> str | None:
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 
 
-def number_of(value: Any) -> float | None:
+def parse_number(value: Any) -> float | None:
     """A number, or a text that is one; whole ones come as int."""
     if type(value) is int:
         return value
@@ -277,26 +277,26 @@ def number_of(value: Any) -> float | None:
     return value
 
 
-def whole_of(value: Any, least: int = INTEGER_MIN, most: int = INTEGER_MAX) -> int | None:
+def parse_integer(value: Any, minimum: int = INTEGER_MIN, maximum: int = INTEGER_MAX) -> int | None:
     """A whole number between two others."""
     if type(value) is int:
-        return value if least <= value <= most else None
-    number = number_of(value)
-    if number is None or number != int(number) or not least <= int(number) <= most:
+        return value if minimum <= value <= maximum else None
+    number = parse_number(value)
+    if number is None or number != int(number) or not minimum <= int(number) <= maximum:
         return None
     return int(number)
 
 
-def rounded_of(value: Any, least: int = INTEGER_MIN, most: int = INTEGER_MAX) -> int | None:
+def parse_rounded(value: Any, minimum: int = INTEGER_MIN, maximum: int = INTEGER_MAX) -> int | None:
     """The whole number next to any number."""
-    number = number_of(value)
-    return None if number is None else whole_of(round(number), least, most)
+    number = parse_number(value)
+    return None if number is None else parse_integer(round(number), minimum, maximum)
 
 
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 
 
-def boolean_of(value: Any) -> bool | None:
+def parse_boolean(value: Any) -> bool | None:
     if isinstance(value, bool):
         return value
     if isinstance(value, str | int):
@@ -304,33 +304,33 @@ def boolean_of(value: Any) -> bool | None:
     return None
 
 
-def mapping_of(value: Any) -> dict[str, Any] | None:
+def parse_mapping(value: Any) -> dict[str, Any] | None:
     """An object, also one that was put into quotes."""
     found = _inside(value)
     return found if isinstance(found, dict) else None
 
 
-def list_of(value: Any) -> list[Any] | None:
+def parse_list(value: Any) -> list[Any] | None:
     """A list, also one that was put into quotes."""
     found = _inside(value)
     return found if isinstance(found, list) else None
 
 
-def mappings_in(value: Any) -> list[dict[str, Any]]:
+def list_mappings(value: Any) -> list[dict[str, Any]]:
     """The objects in a list; none if it is no list."""
-    return [each for each in list_of(value) or () if isinstance(each, dict)]
+    return [each for each in parse_list(value) or () if isinstance(each, dict)]
 
 
 def _inside(value: Any) -> Any:
     if not isinstance(value, str) or value.strip()[:1] not in ("{", "["):
         return value
     try:
-        return read_json(value.encode(errors="replace"))
-    except Nonsense:
+        return parse_json(value.encode(errors="replace"))
+    except InvalidMessage:
         return None
 
 
-def bytes_of_hex(value: Any) -> bytes:
+def parse_hex(value: Any) -> bytes:
     """Bytes written as hex digits; ValueError when they are not."""
     # Without quotes in the template, digits have become a number. A whole one has lost nothing.
     text = str(value) if type(value) is int else value
@@ -342,7 +342,7 @@ def bytes_of_hex(value: Any) -> bytes:
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2})*+")
 
 
-def bytes_of_base64(value: Any) -> bytes:
+def parse_base64(value: Any) -> bytes:
     """Bytes written in base64, of either alphabet, padded or not; ValueError if they are not."""
     if not isinstance(value, str):
         raise ValueError("must be base64")
@@ -368,11 +368,11 @@ _MILLISECONDS_FROM = 10**11
 _LAST: Moment = 253_402_300_800 * SECOND  # the year 10000
 
 
-def moment_of(value: Any) -> Moment:
+def parse_moment(value: Any) -> Moment:
     """Seconds or milliseconds since 1970, or RFC 3339; ValueError when it is neither."""
     if isinstance(value, str) and _DATE.fullmatch(value.strip()):
         return _in_range(_of_date(value.strip().upper()))
-    number = number_of(value)
+    number = parse_number(value)
     if number is None:
         raise ValueError(
             "is no date; write it as seconds or milliseconds since 1970, or like "
@@ -398,11 +398,11 @@ def _in_range(moment: Moment) -> Moment:
     return moment
 
 
-def readable_moment(*values: Any) -> Moment | None:
+def first_moment(*values: Any) -> Moment | None:
     """The first of these that is a moment."""
     for value in values:
         try:
-            return moment_of(value)
+            return parse_moment(value)
         except ValueError:
             continue
     return None
@@ -413,22 +413,24 @@ def readable_moment(*values: Any) -> Moment | None:
 T = TypeVar("T")
 
 
-class Needs:
-    """Takes what has to be there, and remembers what was not; `settle` raises all of it at once.
+class RequiredFields:
+    """Takes what has to be there, and remembers what was not; `raise_faults` raises all of it at once.
 
-    What it hands out in place of a missing value is of no use to anybody, and after `settle` nobody
+    What it hands out in place of a missing value is of no use to anybody, and after `raise_faults` nobody
     has it.
     """
 
     def __init__(self) -> None:
-        self._faults: list[Fault] = []
+        self._faults: list[FieldError] = []
 
     def device(self, field: str, value: Any) -> str:
         """The id of the device, as it was sent."""
         if _is_nothing(value):
             return self._wrong(field, "is required", "")
         # 1E5 without quotes has become a number with a fraction, and its digits are lost.
-        found = None if isinstance(value, float) else text_of(value, DEVICE_ID_CHARACTERS_MAX + 1)
+        found = (
+            None if isinstance(value, float) else parse_text(value, DEVICE_ID_CHARACTERS_MAX + 1)
+        )
         if found is None:
             return self._wrong(field, "must be a string", "")
         if len(found) > DEVICE_ID_CHARACTERS_MAX:
@@ -440,10 +442,10 @@ class Needs:
     def moment(self, field: str, value: Any) -> Moment:
         if _is_nothing(value):
             return self._wrong(field, "is required", 0)
-        return self._read(field, value, moment_of, 0)
+        return self._read(field, value, parse_moment, 0)
 
     def moment_if_given(self, field: str, value: Any) -> Moment | None:
-        return None if _is_nothing(value) else self._read(field, value, moment_of, 0)
+        return None if _is_nothing(value) else self._read(field, value, parse_moment, 0)
 
     def payload(
         self, field: str, value: Any, read: Callable[[Any], bytes], bytes_max: int
@@ -458,11 +460,11 @@ class Needs:
 
     def require(self, is_met: bool, field: str, message: str = "is required") -> None:
         if not is_met:
-            self._faults.append(Fault(field, message))
+            self._faults.append(FieldError(field, message))
 
-    def settle(self) -> None:
+    def raise_faults(self) -> None:
         if self._faults:
-            raise Nonsense(faults=self._faults)
+            raise InvalidMessage(field_errors=self._faults)
 
     def _read(self, field: str, value: Any, read: Callable[[Any], T], otherwise: T) -> T:
         try:
@@ -471,5 +473,5 @@ class Needs:
             return self._wrong(field, str(error), otherwise)
 
     def _wrong(self, field: str, message: str, otherwise: T) -> T:
-        self._faults.append(Fault(field, message))
+        self._faults.append(FieldError(field, message))
         return otherwise

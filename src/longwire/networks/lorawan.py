@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from longwire.clock import Moment
 from longwire.networks import readings
-from longwire.networks.base import Heard, Reading
-from longwire.networks.bodies import number_of, whole_of
+from longwire.networks.base import ParsedUplink, Reading
+from longwire.networks.bodies import parse_integer, parse_number
 
 PORT_MAX = 255
 
@@ -34,10 +34,10 @@ class Radio(Struct, frozen=True):
 
 
 def gateway(id: str | None, rssi: Any, snr: Any, radio: Radio) -> Gateway:
-    strength = number_of(rssi)
+    strength = parse_number(rssi)
     # Only this modulation has a ratio of signal to noise; there, none is one of zero.
     is_zero = snr is None and strength is not None and radio.spreading_factor is not None
-    return Gateway(id, strength, 0 if is_zero else number_of(snr))
+    return Gateway(id, strength, 0 if is_zero else parse_number(snr))
 
 
 def best(gateways: Sequence[Gateway]) -> Gateway | None:
@@ -105,7 +105,7 @@ def telemetry(
     return (
         readings.telemetry(
             ts,
-            readings.known(told),
+            readings.drop_none(told),
             duplicates=receptions,
             stations=stations(gateways),
             score=score(heard, radio),
@@ -120,7 +120,7 @@ def geoloc(
     said: Mapping[str, Any],
 ) -> Reading | None:
     """A place; its source as the vendor numbers them, and in the network's own word."""
-    beside = readings.rest(location, used=("latitude", "longitude", "accuracy"))
+    beside = readings.remaining_fields(location, used=("latitude", "longitude", "accuracy"))
     return readings.geoloc(
         ts,
         location.get("latitude", 0),
@@ -131,16 +131,16 @@ def geoloc(
     )
 
 
-def is_timeless(heard: Heard) -> bool:
+def has_no_moment(heard: ParsedUplink) -> bool:
     """Whether nothing in a message tells when it was."""
     return all(reading.ts is None for reading in heard.readings)
 
 
 def battery(percent: Any) -> str | None:
-    level = number_of(percent)
+    level = parse_number(percent)
     return None if level is None or not 0 <= level <= 100 else f"{level:.4g}"
 
 
 def port(value: Any) -> int | None:
     """The port of the payload; port 0 is for the network's own commands, and left out as well."""
-    return whole_of(value, 1, PORT_MAX)
+    return parse_integer(value, 1, PORT_MAX)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from longwire.clock import SECOND, Moment
-from longwire.model import Count, Told
+from longwire.model import SequenceCounter, ServiceEvent
 
 SEQUENCE_GAP = "sequenceGap"
 SEQUENCE_RECOVERED = "sequenceRecovered"
@@ -29,7 +29,7 @@ GAPS_KEPT_MAX = 16
 # --- numbers ---
 
 
-class Numbered(Struct, frozen=True, gc=False):
+class SequencedMessage(Struct, frozen=True, gc=False):
     """A message that has a number."""
 
     device_id: str
@@ -38,30 +38,34 @@ class Numbered(Struct, frozen=True, gc=False):
     modulus: int
 
 
-def follow(count: Count, heard: Numbered) -> tuple[Count, Told | None]:
+def track_sequence(
+    count: SequenceCounter, heard: SequencedMessage
+) -> tuple[SequenceCounter, ServiceEvent | None]:
     """How far it is now, and what there is to tell.
 
     What was said before the newest message is late, and fills a gap if it belongs into one. What
     was said after it is next, or leaves a gap, or begins to count anew.
     """
     if count.number is None or count.at is None:
-        return Count(heard.number, heard.at), None
+        return SequenceCounter(heard.number, heard.at), None
     ahead = (heard.number - count.number) % heard.modulus
     if ahead == 1 and heard.at >= count.at:
-        return Count(heard.number, heard.at, count.missing), None
+        return SequenceCounter(heard.number, heard.at, count.missing), None
     if ahead == 0:
         return count, None
     if heard.at < count.at or (heard.at == count.at and ahead > heard.modulus // 2):
         return _filled(count, heard)
     missed = ahead - 1
     if missed > min(GAP_MAX, heard.modulus // 2 - 1):
-        return Count(heard.number, heard.at), None
+        return SequenceCounter(heard.number, heard.at), None
     expected = (count.number + 1) % heard.modulus
     missing = (*count.missing, (expected, missed))[-GAPS_KEPT_MAX:]
-    return Count(heard.number, heard.at, missing), _gap(heard, expected, missed)
+    return SequenceCounter(heard.number, heard.at, missing), _gap(heard, expected, missed)
 
 
-def _filled(count: Count, heard: Numbered) -> tuple[Count, Told | None]:
+def _filled(
+    count: SequenceCounter, heard: SequencedMessage
+) -> tuple[SequenceCounter, ServiceEvent | None]:
     """One that is late: of its gap the rest is missing, and if there is no rest, that is news."""
     for index, (first, number) in enumerate(count.missing):
         at = (heard.number - first) % heard.modulus
@@ -73,14 +77,14 @@ def _filled(count: Count, heard: Numbered) -> tuple[Count, Told | None]:
             *(gap for gap in rest if gap[1]),
             *count.missing[index + 1 :],
         )
-        left = Count(count.number, count.at, missing[-GAPS_KEPT_MAX:])
+        left = SequenceCounter(count.number, count.at, missing[-GAPS_KEPT_MAX:])
         return left, None if missing else _recovered(heard, count.at)
     return count, None
 
 
-def _gap(heard: Numbered, expected: int, missed: int) -> Told:
+def _gap(heard: SequencedMessage, expected: int, missed: int) -> ServiceEvent:
     words = "1 message was missed" if missed == 1 else f"{missed} messages were missed"
-    return Told(
+    return ServiceEvent(
         heard.device_id,
         SEQUENCE_GAP,
         heard.at,
@@ -90,9 +94,9 @@ def _gap(heard: Numbered, expected: int, missed: int) -> Told:
     )
 
 
-def _recovered(heard: Numbered, at: Moment | None) -> Told:
+def _recovered(heard: SequencedMessage, at: Moment | None) -> ServiceEvent:
     """Told at the moment of the newest message, so that it follows the gap."""
-    return Told(
+    return ServiceEvent(
         heard.device_id,
         SEQUENCE_RECOVERED,
         heard.at if at is None else at,
@@ -134,7 +138,7 @@ def _interval(value: object, times: int) -> Moment | None:
     return round(value * times * SECOND) if 0 < value * times <= INTERVAL_S_MAX else None
 
 
-class Watched(Struct, frozen=True):
+class MonitoredDevice(Struct, frozen=True):
     """A device of which something is expected."""
 
     device_id: str
@@ -143,32 +147,32 @@ class Watched(Struct, frozen=True):
     silent_at: Moment | None  # since when it is silent
 
 
-class Look(Struct, frozen=True):
+class SilenceCheck(Struct, frozen=True):
     """What was found, and when to look again; None when nobody needs to."""
 
     silent_at: Moment | None
     due_at: Moment | None
-    told: Told | None = None
+    told: ServiceEvent | None = None
 
 
-def look_at(watched: Watched, now: Moment) -> Look:
+def check_silence(watched: MonitoredDevice, now: Moment) -> SilenceCheck:
     """Whether a device is silent. One that was never heard is not: it may lie in a box."""
     after = silent_after(watched.configuration)
     if after is None:
-        return Look(None, None)
+        return SilenceCheck(None, None)
     if watched.seen_at is None:
-        return Look(None, now + after)
+        return SilenceCheck(None, now + after)
     late_at = watched.seen_at + after
     if late_at > now:
-        return Look(None, late_at, _back(watched, watched.seen_at, now))
+        return SilenceCheck(None, late_at, _back(watched, watched.seen_at, now))
     # Silent, and no need to look before it says something, or is configured otherwise.
     told = _silent(watched, late_at, after) if watched.silent_at is None else None
-    return Look(late_at, None, told)
+    return SilenceCheck(late_at, None, told)
 
 
-def _silent(watched: Watched, late_at: Moment, after: Moment) -> Told:
+def _silent(watched: MonitoredDevice, late_at: Moment, after: Moment) -> ServiceEvent:
     seconds = after // SECOND
-    return Told(
+    return ServiceEvent(
         watched.device_id,
         DEVICE_SILENT,
         late_at,
@@ -178,13 +182,13 @@ def _silent(watched: Watched, late_at: Moment, after: Moment) -> Told:
     )
 
 
-def _back(watched: Watched, seen_at: Moment, now: Moment) -> Told | None:
+def _back(watched: MonitoredDevice, seen_at: Moment, now: Moment) -> ServiceEvent | None:
     """If it was silent. It was seen since, or may be silent for longer from now on."""
     if watched.silent_at is None:
         return None
     at = seen_at if seen_at > watched.silent_at else now
     seconds = max(0, at - watched.silent_at) // SECOND
-    return Told(
+    return ServiceEvent(
         watched.device_id,
         DEVICE_BACK,
         at,

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from longwire.clock import Moment
-from longwire.networks.base import Kind, Reading
-from longwire.networks.bodies import number_of, rounded_of, text_of, whole_of
+from longwire.networks.base import Reading, ReadingKind
+from longwire.networks.bodies import parse_integer, parse_number, parse_rounded, parse_text
 
 # The records' own limits.
 WORD_CHARACTERS_MAX = 256
@@ -25,7 +25,7 @@ _ROOM_FOR_LEFT_OUT = 64  # its name, a number and the punctuation around
 
 
 def data(ts: Moment | None, payload: bytes, said: Mapping[str, Any]) -> Reading:
-    return Reading("data", ts, {"data": fitting(said), "raw": payload.hex()})
+    return Reading("data", ts, {"data": truncate_json(said), "raw": payload.hex()})
 
 
 def event(
@@ -41,7 +41,7 @@ def event(
         ts,
         said,
         type=type,
-        message=text_of(message, TEXT_CHARACTERS_MAX),
+        message=parse_text(message, TEXT_CHARACTERS_MAX),
         severity=_severity(severity),
     )
 
@@ -57,10 +57,10 @@ def geoloc(
     status: Any = None,
 ) -> Reading | None:
     """Where the device was, if that is a place."""
-    north, east = number_of(lat), number_of(lng)
+    north, east = parse_number(lat), parse_number(lng)
     if north is None or east is None or not (-90 <= north <= 90 and -180 <= east <= 180):
         return None
-    reach = rounded_of(radius, least=0)
+    reach = parse_rounded(radius, minimum=0)
     # A network that has no position to tell fills in zeros. Nobody has a device just there.
     if north == 0 and east == 0 and not reach:
         return None
@@ -71,8 +71,8 @@ def geoloc(
         lat=float(north),
         lng=float(east),
         radius=reach,
-        source=whole_of(source),
-        status=whole_of(status),
+        source=parse_integer(source),
+        status=parse_integer(status),
     )
 
 
@@ -96,17 +96,17 @@ def telemetry(
     )
 
 
-def rest(values: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
+def remaining_fields(values: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
     """What nobody has asked for yet, to be kept as it was sent."""
     return {name: value for name, value in values.items() if name not in used and value is not None}
 
 
-def known(said: Mapping[str, Any]) -> dict[str, Any]:
+def drop_none(said: Mapping[str, Any]) -> dict[str, Any]:
     """Only what has a value."""
     return {name: value for name, value in said.items() if value is not None}
 
 
-def fitting(said: Mapping[str, Any]) -> dict[str, Any]:
+def truncate_json(said: Mapping[str, Any]) -> dict[str, Any]:
     """As much of an object as fits into the data of a record, written as JSON."""
     if len(msgspec.json.encode(said)) <= TEXT_CHARACTERS_MAX:
         return dict(said)
@@ -122,8 +122,10 @@ def fitting(said: Mapping[str, Any]) -> dict[str, Any]:
     return {name: said[name] for name in said if name in kept} | {LEFT_OUT: len(said) - len(kept)}
 
 
-def _reading(kind: Kind, ts: Moment | None, said: Mapping[str, Any], **fields: Any) -> Reading:
-    return Reading(kind, ts, known({**fields, "data": fitting(said) if said else None}))
+def _reading(
+    kind: ReadingKind, ts: Moment | None, said: Mapping[str, Any], **fields: Any
+) -> Reading:
+    return Reading(kind, ts, drop_none({**fields, "data": truncate_json(said) if said else None}))
 
 
 def _texts(items: Iterable[Any]) -> list[str]:
@@ -141,5 +143,5 @@ _SEVERITIES = {
 
 
 def _severity(value: Any) -> str | None:
-    word = text_of(value, WORD_CHARACTERS_MAX)
+    word = parse_text(value, WORD_CHARACTERS_MAX)
     return None if word is None else _SEVERITIES.get(word.lower(), word)

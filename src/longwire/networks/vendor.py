@@ -13,39 +13,39 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType, json
 
 from longwire.clock import SECOND, Moment
-from longwire.errors import Fault
+from longwire.errors import FieldError
 from longwire.networks import readings
 from longwire.networks.base import (
     DECODED,
     SEQUENCE,
-    Count,
-    DownlinkNews,
     DownlinkState,
-    Heard,
-    Nonsense,
+    DownlinkUpdate,
+    InvalidMessage,
+    ParsedUplink,
     Reading,
+    UplinkCounter,
 )
 from longwire.networks.bodies import (
     INTEGER_MAX,
-    Needs,
-    boolean_of,
-    bytes_of_hex,
-    first,
-    list_of,
-    mapping_of,
-    mappings_in,
-    number_of,
-    text_of,
-    whole_of,
+    RequiredFields,
+    first_value,
+    list_mappings,
+    parse_boolean,
+    parse_hex,
+    parse_integer,
+    parse_list,
+    parse_mapping,
+    parse_number,
+    parse_text,
 )
 
 DOWNLINK_BYTES = 8
 
 
-def read(kind: str, values: Mapping[str, Any]) -> Heard:
+def read(kind: str, values: Mapping[str, Any]) -> ParsedUplink:
     """What a callback of this kind says."""
     if kind not in _READERS:
-        raise Nonsense(f"The vendor has no such callback; there are {', '.join(_READERS)}.")
+        raise InvalidMessage(f"The vendor has no such callback; there are {', '.join(_READERS)}.")
     return _READERS[kind](_typed(_in_one_spelling(values)))
 
 
@@ -54,12 +54,12 @@ def answer(original_id: str, downlink: str | None) -> dict[str, dict[str, Any]]:
     if downlink is None:
         return {original_id: {"noData": True}}
     try:
-        payload = bytes_of_hex(downlink)
+        payload = parse_hex(downlink)
     except ValueError:
         payload = b""
     if len(payload) != DOWNLINK_BYTES:
         message = f"must be {2 * DOWNLINK_BYTES} hex digits, which are {DOWNLINK_BYTES} bytes"
-        raise Nonsense(faults=[Fault("downlinkData", message)])
+        raise InvalidMessage(field_errors=[FieldError("downlinkData", message)])
     return {original_id: {"downlinkData": payload.hex()}}
 
 
@@ -78,20 +78,24 @@ def lines(values: Mapping[str, Any], columns: str | None) -> list[dict[str, Any]
     names = [name.strip(" {}") for name in (columns or _COLUMNS).split(";")]
     text = values.get(BATCH)
     if not isinstance(text, str):
-        raise Nonsense(faults=[Fault(BATCH, "must be lines of text")])
+        raise InvalidMessage(field_errors=[FieldError(BATCH, "must be lines of text")])
     found = [line for line in text.splitlines() if line.strip()]
     if len(found) > LINES_MAX:
-        raise Nonsense(faults=[Fault(BATCH, f"may have at most {LINES_MAX} lines")])
+        raise InvalidMessage(
+            field_errors=[FieldError(BATCH, f"may have at most {LINES_MAX} lines")]
+        )
     said = [line.split(";") for line in found]
     odd = [index for index, each in enumerate(said) if len(each) != len(names)]
     if odd:
         message = f"must have {len(names)} values, for {';'.join(names)}"
-        raise Nonsense(faults=[Fault(f"{BATCH}[{index}]", message) for index in odd])
+        raise InvalidMessage(
+            field_errors=[FieldError(f"{BATCH}[{index}]", message) for index in odd]
+        )
     return [_of_columns(dict(zip(names, each, strict=True))) for each in said]
 
 
 def _of_columns(said: Mapping[str, str]) -> dict[str, Any]:
-    return {name: first(said, name) for name in said}
+    return {name: first_value(said, name) for name in said}
 
 
 # --- names and values ---
@@ -111,30 +115,30 @@ def _in_one_spelling(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _location_of(value: Any) -> dict[str, Any] | None:
     """The computed location; some tell a list of them, the best one first."""
-    return mapping_of(value) or next(iter(mappings_in(value)), None)
+    return parse_mapping(value) or next(iter(list_mappings(value)), None)
 
 
 _TYPES: Mapping[str, Callable[[Any], Any]] = {
-    SEQUENCE: lambda value: whole_of(value, least=0),
-    "ack": boolean_of,
-    "longPolling": boolean_of,
-    "duplicate": boolean_of,
-    "rssi": number_of,
-    "snr": number_of,
-    "avgSnr": number_of,
-    "lat": number_of,
-    "lng": number_of,
-    "radius": number_of,
-    "linkQuality": whole_of,
-    "fixedLat": number_of,
-    "fixedLng": number_of,
-    "duplicates": list_of,
+    SEQUENCE: lambda value: parse_integer(value, minimum=0),
+    "ack": parse_boolean,
+    "longPolling": parse_boolean,
+    "duplicate": parse_boolean,
+    "rssi": parse_number,
+    "snr": parse_number,
+    "avgSnr": parse_number,
+    "lat": parse_number,
+    "lng": parse_number,
+    "radius": parse_number,
+    "linkQuality": parse_integer,
+    "fixedLat": parse_number,
+    "fixedLng": parse_number,
+    "duplicates": parse_list,
     "computedLocation": _location_of,
-    "temp": number_of,
-    "batt": number_of,
-    "infoCode": whole_of,
-    "downlinkAck": boolean_of,
-    "downlinkOverusage": boolean_of,
+    "temp": parse_number,
+    "batt": parse_number,
+    "infoCode": parse_integer,
+    "downlinkAck": parse_boolean,
+    "downlinkOverusage": parse_boolean,
 }
 
 
@@ -149,13 +153,13 @@ def _typed(said: dict[str, Any]) -> dict[str, Any]:
     return said
 
 
-def _who_and_when(needs: Needs, said: Mapping[str, Any]) -> tuple[str, Moment]:
+def _device_and_moment(required: RequiredFields, said: Mapping[str, Any]) -> tuple[str, Moment]:
     # The time is what repetitions of a callback are known by, so there is no doing without it.
-    return needs.device("device", said.get("device")), needs.moment("time", said.get("time"))
+    return required.device("device", said.get("device")), required.moment("time", said.get("time"))
 
 
 def _sequence(said: Mapping[str, Any]) -> int | None:
-    return whole_of(said.get(SEQUENCE), least=0)
+    return parse_integer(said.get(SEQUENCE), minimum=0)
 
 
 # --- data ---
@@ -166,21 +170,21 @@ _UPLINK = (
     *("rssi", "snr", "avgSnr", "station", "lat", "lng", "radius", "geolocSource", "type"),
 )
 _FRAME_AND_UPLINK = frozenset(_FRAME + _UPLINK)
-_DATA_COUNTS: tuple[Count, ...] = ("vendor_uplink", "vendor_data")
+_DATA_COUNTS: tuple[UplinkCounter, ...] = ("vendor_uplink", "vendor_data")
 
 
-def _data(said: Mapping[str, Any]) -> Heard:
-    needs = Needs()
-    device, ts = _who_and_when(needs, said)
+def _data(said: Mapping[str, Any]) -> ParsedUplink:
+    required = RequiredFields()
+    device, ts = _device_and_moment(required, said)
     position = _old_position(ts, said)
     if "data" not in said:
         if position is not None:
-            needs.settle()
-            return Heard(original_id=device, readings=(position,), sequence=_sequence(said))
-        needs.require(False, "data")
-    payload = needs.payload("data", said.get("data"), bytes_of_hex, readings.PAYLOAD_BYTES_MAX)
-    needs.settle()
-    return Heard(
+            required.raise_faults()
+            return ParsedUplink(original_id=device, readings=(position,), sequence=_sequence(said))
+        required.require(False, "data")
+    payload = required.payload("data", said.get("data"), parse_hex, readings.PAYLOAD_BYTES_MAX)
+    required.raise_faults()
+    return ParsedUplink(
         original_id=device,
         readings=(
             readings.data(ts, payload, _told_with_data(said)),
@@ -211,7 +215,7 @@ class _Plain(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", gc
 _plain = json.Decoder(_Plain)
 
 
-def read_plain(body: bytes) -> Heard | None:
+def read_plain(body: bytes) -> ParsedUplink | None:
     """What a data callback says, the quick way; None if it needs a closer look."""
     try:
         said = _plain.decode(body)
@@ -227,7 +231,7 @@ def read_plain(body: bytes) -> Heard | None:
         told["ack"] = said.ack
     if body.count(b":") != 3 + len(told):
         return None  # something is said twice
-    return Heard(
+    return ParsedUplink(
         original_id=said.device,
         readings=(Reading("data", said.time * SECOND, {"data": told, "raw": payload.hex()}),),
         sequence=told.get(SEQUENCE),
@@ -239,7 +243,7 @@ def read_plain(body: bytes) -> Heard | None:
 
 def _told_with_data(said: Mapping[str, Any]) -> dict[str, Any]:
     told = {name: said[name] for name in _UPLINK if name in said and said[name] is not None}
-    decoded = readings.rest(said, used=_FRAME_AND_UPLINK)
+    decoded = readings.remaining_fields(said, used=_FRAME_AND_UPLINK)
     return told | {DECODED: decoded} if decoded else told
 
 
@@ -254,7 +258,7 @@ def _old_position(ts: Moment, said: Mapping[str, Any]) -> Reading | None:
         ts,
         said.get("lat"),
         said.get("lng"),
-        readings.rest(said, used=(*_FRAME, "lat", "lng", "radius")),
+        readings.remaining_fields(said, used=(*_FRAME, "lat", "lng", "radius")),
         radius=said.get("radius"),
         source=said.get("geolocSource"),
     )
@@ -266,10 +270,10 @@ def _old_position(ts: Moment, said: Mapping[str, Any]) -> Reading | None:
 _LINK_QUALITIES = ("LIMIT", "AVERAGE", "GOOD", "EXCELLENT")
 
 
-def _data_advanced(said: Mapping[str, Any]) -> Heard:
-    needs = Needs()
-    device, ts = _who_and_when(needs, said)
-    needs.settle()
+def _data_advanced(said: Mapping[str, Any]) -> ParsedUplink:
+    required = RequiredFields()
+    device, ts = _device_and_moment(required, said)
+    required.raise_faults()
     location = _computed_location(ts, said)
     duplicates = said.get("duplicates")
     heard_by = duplicates if isinstance(duplicates, list) else None
@@ -278,13 +282,13 @@ def _data_advanced(said: Mapping[str, Any]) -> Heard:
     used |= {"computedLocation"} if location is not None else set()
     link = readings.telemetry(
         ts,
-        readings.rest(said, used),
+        readings.remaining_fields(said, used),
         duplicates=heard_by,
         stations=None if heard_by is None else len(heard_by),
         score=_score(said),
-        rc=whole_of(said.get("rc")),
+        rc=parse_integer(said.get("rc")),
     )
-    return Heard(
+    return ParsedUplink(
         original_id=device,
         readings=(link, *([location] if location else ())),
         sequence=_sequence(said),
@@ -296,12 +300,12 @@ def _computed_location(ts: Moment, said: Mapping[str, Any]) -> Reading | None:
     location = said.get("computedLocation")
     if not isinstance(location, dict):
         return None
-    beside = readings.rest(location, used=("lat", "lng", "radius", "source", "status"))
+    beside = readings.remaining_fields(location, used=("lat", "lng", "radius", "source", "status"))
     return readings.geoloc(
         ts,
         location.get("lat"),
         location.get("lng"),
-        readings.known({SEQUENCE: _sequence(said)} | beside),
+        readings.drop_none({SEQUENCE: _sequence(said)} | beside),
         radius=location.get("radius"),
         source=location.get("source"),
         status=location.get("status"),
@@ -310,24 +314,26 @@ def _computed_location(ts: Moment, said: Mapping[str, Any]) -> Reading | None:
 
 def _score(said: Mapping[str, Any]) -> int | None:
     """From 0, hardly heard, to 3; the number and the word say the same."""
-    number = whole_of(said.get("linkQuality"), 0, len(_LINK_QUALITIES))
+    number = parse_integer(said.get("linkQuality"), 0, len(_LINK_QUALITIES))
     if number is not None:
         return number if number < len(_LINK_QUALITIES) else None
-    word = (text_of(said.get("lqi"), readings.WORD_CHARACTERS_MAX) or "").upper()
+    word = (parse_text(said.get("lqi"), readings.WORD_CHARACTERS_MAX) or "").upper()
     return _LINK_QUALITIES.index(word) if word in _LINK_QUALITIES else None
 
 
 # --- status, acknowledgement, error ---
 
 
-def _status(said: Mapping[str, Any]) -> Heard:
-    needs = Needs()
-    device, ts = _who_and_when(needs, said)
-    needs.settle()
-    volts = number_of(said.get("batt"))
-    return Heard(
+def _status(said: Mapping[str, Any]) -> ParsedUplink:
+    required = RequiredFields()
+    device, ts = _device_and_moment(required, said)
+    required.raise_faults()
+    volts = parse_number(said.get("batt"))
+    return ParsedUplink(
         original_id=device,
-        readings=(readings.event(ts, "status", readings.rest(said, used=("device", "time"))),),
+        readings=(
+            readings.event(ts, "status", readings.remaining_fields(said, used=("device", "time"))),
+        ),
         sequence=_sequence(said),
         battery=None if volts is None or volts < 0 else f"{volts:g} V",
         counts=("vendor_uplink",),
@@ -347,27 +353,27 @@ _INFO_CODES: tuple[tuple[str, DownlinkState | None], ...] = (
 )
 
 
-def _acknowledge(said: Mapping[str, Any]) -> Heard:
-    needs = Needs()
-    device, ts = _who_and_when(needs, said)
-    needs.settle()
+def _acknowledge(said: Mapping[str, Any]) -> ParsedUplink:
+    required = RequiredFields()
+    device, ts = _device_and_moment(required, said)
+    required.raise_faults()
     name, state = _outcome(said)
-    message = text_of(said.get("infoMessage"), readings.TEXT_CHARACTERS_MAX) or name
-    told = readings.known({"infoName": name}) | readings.rest(
+    message = parse_text(said.get("infoMessage"), readings.TEXT_CHARACTERS_MAX) or name
+    told = readings.drop_none({"infoName": name}) | readings.remaining_fields(
         said, used=("device", "time", "infoMessage")
     )
-    return Heard(
+    return ParsedUplink(
         original_id=device,
         readings=(readings.event(ts, "acknowledge", told, message=message),),
         sequence=_sequence(said),
-        downlink=DownlinkNews(None, state, message or "") if state else None,
+        downlink=DownlinkUpdate(None, state, message or "") if state else None,
     )
 
 
 def _outcome(said: Mapping[str, Any]) -> tuple[str | None, DownlinkState | None]:
     """The name of the code, and what it means for the downlink."""
-    reached = boolean_of(said.get("downlinkAck"))
-    code = whole_of(said.get("infoCode"), 0, len(_INFO_CODES) - 1)
+    reached = parse_boolean(said.get("downlinkAck"))
+    code = parse_integer(said.get("infoCode"), 0, len(_INFO_CODES) - 1)
     if code is None:
         return None, None if reached is None else "acknowledged" if reached else "failed"
     name, state = _INFO_CODES[code]
@@ -375,21 +381,21 @@ def _outcome(said: Mapping[str, Any]) -> tuple[str | None, DownlinkState | None]
     return name, "sent" if state == "acknowledged" and reached is False else state
 
 
-def _error(said: Mapping[str, Any]) -> Heard:
-    needs = Needs()
-    device, ts = _who_and_when(needs, said)
-    needs.settle()
+def _error(said: Mapping[str, Any]) -> ParsedUplink:
+    required = RequiredFields()
+    device, ts = _device_and_moment(required, said)
+    required.raise_faults()
     reported = readings.event(
         ts,
         "error",
-        readings.rest(said, used=("device", "time", "info", "severity")),
+        readings.remaining_fields(said, used=("device", "time", "info", "severity")),
         message=said.get("info"),
         severity=said.get("severity"),
     )
-    return Heard(original_id=device, readings=(reported,), sequence=_sequence(said))
+    return ParsedUplink(original_id=device, readings=(reported,), sequence=_sequence(said))
 
 
-_READERS: Mapping[str, Callable[[Mapping[str, Any]], Heard]] = {
+_READERS: Mapping[str, Callable[[Mapping[str, Any]], ParsedUplink]] = {
     "data": _data,
     "dataAdvanced": _data_advanced,
     "status": _status,

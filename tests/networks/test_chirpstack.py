@@ -42,7 +42,7 @@ UP = {
 
 
 def heard(event, body):
-    found = chirpstack.read(event, parse_body("application/json", json.dumps(body).encode(), b""))
+    found = chirpstack.parse(event, parse_body("application/json", json.dumps(body).encode(), b""))
     fits(found)
     return found
 
@@ -157,7 +157,7 @@ def test_the_best_gateway_is_the_one_with_the_clearest_signal():
 
 
 @pytest.mark.parametrize(
-    "event, body, faults",
+    "event, body, field_errors",
     [
         ("up", {}, ["deviceInfo.devEui"]),
         (
@@ -331,7 +331,7 @@ NAMES = [
 @given(st.sampled_from(EVENTS), messages(NAMES, {"deviceInfo": {"devEui": "01"}, "time": TIME}))
 def test_no_message_breaks_it(event, values):
     try:
-        found = chirpstack.read(event, values)
+        found = chirpstack.parse(event, values)
     except InvalidMessage as error:
         assert error.field_errors
     else:

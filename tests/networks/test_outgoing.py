@@ -62,16 +62,16 @@ ITEM = {
 )
 def test_a_message_is_found_in_the_queue_of_chirpstack(answered: Any, name: str | None) -> None:
     body = answered.encode() if isinstance(answered, str) else json.dumps(answered).encode()
-    assert chirpstack.name_in_queue(body, DOWNLINK) == name
+    assert chirpstack.find_in_queue(body, DOWNLINK) == name
 
 
 def test_a_message_for_the_things_stack_carries_our_name_and_is_known_by_it() -> None:
-    (message,) = ttn.pushed(DOWNLINK)["downlinks"]
+    (message,) = ttn.push_body(DOWNLINK)["downlinks"]
     body = {
         "end_device_ids": {"dev_eui": "0102030405060708"},
         "downlink_ack": {**message, "correlation_ids": ["as:up:1", *message["correlation_ids"]]},
     }
-    news = ttn.read(body).downlink
+    news = ttn.parse(body).downlink
     assert news is not None
     assert (news.id, news.state) == ("dwn_1", "acknowledged")
 
@@ -93,7 +93,7 @@ def test_a_message_for_the_things_stack_carries_our_name_and_is_known_by_it() ->
 def test_a_new_device_is_told_in_the_words_of_the_vendor(
     request_: dict[str, Any], told: dict[str, Any]
 ) -> None:
-    assert vendor.registration(request_, "77") == told
+    assert vendor.registration_body(request_, "77") == told
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ UPLINK = {
 
 def heard(key, message, **envelope):
     body = {**ENVELOPE, **envelope, key: message}
-    found = ttn.read(parse_body("application/json", json.dumps(body).encode(), b""))
+    found = ttn.parse(parse_body("application/json", json.dumps(body).encode(), b""))
     fits(found)
     return found
 
@@ -273,7 +273,7 @@ def test_what_happens_to_downlinks_and_services_becomes_an_event(key, message, n
 
 
 @pytest.mark.parametrize(
-    "body, faults",
+    "body, field_errors",
     [
         ({"uplink_message": {}}, ["end_device_ids.dev_eui"]),
         (
@@ -289,7 +289,7 @@ def test_what_happens_to_downlinks_and_services_becomes_an_event(key, message, n
 )
 def test_what_makes_the_message_has_to_be_there(body, field_errors):
     with pytest.raises(InvalidMessage) as caught:
-        ttn.read(parse_body("application/json", json.dumps(body).encode(), b""))
+        ttn.parse(parse_body("application/json", json.dumps(body).encode(), b""))
     assert [fault.field for fault in caught.value.field_errors] == field_errors
     assert caught.value.message
 
@@ -315,7 +315,7 @@ SOUND = {"end_device_ids": {"dev_eui": "0004A30B001C0530"}, "received_at": RECEI
 @given(st.sampled_from(KEYS), messages(NAMES, SOUND), messages(NAMES, {}))
 def test_no_message_breaks_it(key, values, message):
     try:
-        found = ttn.read({**values, key: message})
+        found = ttn.parse({**values, key: message})
     except InvalidMessage as error:
         assert error.message
     else:

@@ -32,7 +32,7 @@ FORM = "application/x-www-form-urlencoded"
 
 def heard(kind, body, media_type=JSON, query=b""):
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    found = vendor.read(kind, parse_body(media_type, raw, query))
+    found = vendor.parse(kind, parse_body(media_type, raw, query))
     fits(found)
     return found
 
@@ -133,7 +133,7 @@ def test_the_old_geolocation_is_taken_where_data_goes():
 
 
 @pytest.mark.parametrize(
-    "kind, body, faults",
+    "kind, body, field_errors",
     [
         ("data", {}, ["device is required", "time is required", "data is required"]),
         ("data", {"device": "1", "time": TIME}, ["data is required"]),
@@ -145,7 +145,7 @@ def test_the_old_geolocation_is_taken_where_data_goes():
         (
             "data",
             {"device": "1", "time": "soon", "data": "xy"},
-            ["time is no date", "data must be"],
+            ["time is not a valid date", "data must be"],
         ),
         ("data", {"device": "1", "lat": 1, "lng": 2, "radius": 3}, ["time is required"]),
         ("dataAdvanced", {"seqNumber": 1}, ["device is required", "time is required"]),
@@ -164,7 +164,7 @@ def test_what_makes_the_message_has_to_be_there(kind, body, field_errors):
 
 def test_there_are_five_callbacks():
     with pytest.raises(InvalidMessage, match="data, dataAdvanced, status, acknowledge, error"):
-        vendor.read("geoloc", {})
+        vendor.parse("geoloc", {})
 
 
 # --- advanced data ---
@@ -325,16 +325,16 @@ def test_an_error_becomes_an_event():
 
 
 def test_a_downlink_is_answered_with_eight_bytes():
-    assert vendor.answer("1FD48BE", "DEADbeefcafebabe") == {
+    assert vendor.build_response("1FD48BE", "DEADbeefcafebabe") == {
         "1FD48BE": {"downlinkData": "deadbeefcafebabe"}
     }
-    assert vendor.answer("1FD48BE", None) == {"1FD48BE": {"noData": True}}
+    assert vendor.build_response("1FD48BE", None) == {"1FD48BE": {"noData": True}}
 
 
 @pytest.mark.parametrize("wrong", ["", "00", "deadbeefcafebabe00", "deadbeefcafebabg"])
 def test_no_other_number_of_bytes_is_answered(wrong):
     with pytest.raises(InvalidMessage, match="16 hex digits"):
-        vendor.answer("1FD48BE", wrong)
+        vendor.build_response("1FD48BE", wrong)
 
 
 # --- anything ---
@@ -351,12 +351,12 @@ NAMES = [
 def test_no_message_breaks_it(kind, values):
     again = msgspec.json.decode(msgspec.json.encode(values))
     try:
-        found = vendor.read(kind, values)
+        found = vendor.parse(kind, values)
     except InvalidMessage as error:
         assert error.field_errors
     else:
         fits(found)
-        assert vendor.read(kind, again) == found
+        assert vendor.parse(kind, again) == found
 
 
 PLAIN = '{"device":"1FD48BE","time":1794731400,"data":"0a1B","seqNumber":16,"ack":false}'
@@ -390,7 +390,7 @@ PLAIN = '{"device":"1FD48BE","time":1794731400,"data":"0a1B","seqNumber":16,"ack
     ],
 )
 def test_the_quick_way_reads_what_the_other_reads_or_leaves_it_alone(body, is_plain):
-    quick = vendor.read_plain(body.encode())
+    quick = vendor.parse_plain_data(body.encode())
     assert (quick is not None) == is_plain
     if quick is not None:
-        assert quick == vendor.read("data", parse_body("application/json", body.encode(), b""))
+        assert quick == vendor.parse("data", parse_body("application/json", body.encode(), b""))

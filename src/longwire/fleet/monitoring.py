@@ -1,7 +1,8 @@
-"""Watches over devices: which messages are missing, and who has fallen silent.
+"""Device monitoring: missing messages and silent devices.
 
-Numbers are followed while messages are stored. Silence is found by looking: nothing is written when
-a device speaks, so a device is looked for when it is due, and if it was seen since, later again.
+Sequence numbers are tracked while messages are stored. Silence is found by polling: receiving a
+message writes nothing here, so a device is checked when it is due, and rescheduled if it was seen
+since.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,70 +18,66 @@ from longwire.store.database import Tx
 NOTHING_COUNTED = SequenceCounter()
 
 
-# --- numbers ---
+# --- sequence ---
 
 
 def track_sequences(
     counts: Mapping[int, SequenceCounter],
-    heard: Iterable[tuple[int, SequencedMessage]],
-    restarted: Mapping[int, Moment],
+    messages: Iterable[tuple[int, SequencedMessage]],
+    reset: Mapping[int, Moment],
 ) -> tuple[dict[int, SequenceCounter], list[ServiceEvent]]:
-    """What the numbers of new messages tell, and of devices that count from the beginning.
-
-    Devices are known by their own numbers. Those that have counted on, how far; and what there is
-    to tell of them.
-    """
+    """The counters that change with new messages and resets, by device number, and the events."""
     changed: dict[int, SequenceCounter] = {}
-    for device, at in restarted.items():
+    for device, at in reset.items():
         known = counts.get(device)
         if known is not None and (known.at is None or known.at <= at):
             changed[device] = NOTHING_COUNTED
-    told = []
-    for device, message in sorted(heard, key=_moment):
+    events = []
+    for device, message in sorted(messages, key=_moment):
         before = changed.get(device) or counts.get(device, NOTHING_COUNTED)
-        count, news = monitoring.track_sequence(before, message)
+        count, event = monitoring.track_sequence(before, message)
         if count is not before:
             changed[device] = count
-        if news is not None:
-            told.append(news)
-    return changed, told
+        if event is not None:
+            events.append(event)
+    return changed, events
 
 
-def _moment(heard: tuple[int, SequencedMessage]) -> Moment:
-    return heard[1].at
+def _moment(messages: tuple[int, SequencedMessage]) -> Moment:
+    return messages[1].at
 
 
 # --- silence ---
 
 
 def schedule_silence_checks(tx: Tx, devices: Sequence[Device]) -> None:
-    """Begin to watch over devices, or go on by their new configuration."""
+    """Start to monitor devices, or apply their new configuration."""
     silent = store.list_silent(tx, [device.number for device in devices])
     due: list[tuple[int, Moment]] = []
-    nothing: list[int] = []
+    unmonitored: list[int] = []
     for device in devices:
-        after = monitoring.silent_after(device.configuration)
-        if after is None:
-            nothing.append(device.number)
+        interval = monitoring.silent_after(device.configuration)
+        if interval is None:
+            unmonitored.append(device.number)
         elif device.number in silent:
-            due.append((device.number, tx.now))  # perhaps it is not silent any more
+            due.append((device.number, tx.now))  # it may not be silent any more
         else:
-            due.append((device.number, (device.seen_at or tx.now) + after))
+            due.append((device.number, (device.seen_at or tx.now) + interval))
     store.schedule(tx, due)
-    store.clear(tx, nothing)
+    store.clear(tx, unmonitored)
 
 
 def check_silent_devices(tx: Tx, device_ids: Sequence[str]) -> list[ServiceEvent]:
-    """Look for devices that are due, or silent and heard again; what there is to tell of them.
+    """Check devices that are due, or silent and seen again; the events that follow.
 
-    Whoever finds them in the hands of another process leaves them to it.
+    Skips devices that another process has locked.
     """
-    there = store_devices.get_reporting(tx, device_ids)
-    told = []
-    for each in store.lock_many(tx, list(there)):
-        watched = MonitoredDevice(each.device_id, each.configuration, each.seen_at, each.silent_at)
-        found = monitoring.check_silence(watched, tx.now)
+    locked = store_devices.get_reporting(tx, device_ids)
+    events = []
+    for each in store.lock_many(tx, list(locked)):
+        device = MonitoredDevice(each.device_id, each.configuration, each.seen_at, each.silent_at)
+        found = monitoring.check_silence(device, tx.now)
         store.update(tx, each.device_number, found.silent_at, found.due_at)
-        if found.told is not None:
-            told.append(found.told)
-    return told
+        if found.event is not None:
+            events.append(found.event)
+    return events

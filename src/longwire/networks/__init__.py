@@ -1,10 +1,10 @@
-"""WHAT NETWORKS SAY: one file for each network, a pure function from its message to what it means.
+"""Messages of networks: one file for each network, a pure function from a message to what it means.
 
-Owns the spelling of other people's messages: their names, their times, their encodings, what they
-leave out. Uses `errors` and `clock` only. Never knows which devices there are, who sends, what time
-it is, or how a record is stored; never raises anything but `InvalidMessage` for what came from outside.
+Owns the formats of other systems: their field names, times, encodings, what they omit. Uses
+`errors` and `clock` only. Never knows which devices exist, who sends, what time it is, or how a record is
+stored; input from outside raises nothing but `InvalidMessage`.
 
-Adding a network is adding its file. `base.py` says what it answers, `bodies.py` reads what all of
-them write, `readings.py` makes readings that fit their records, `lorawan.py` is for those that have
-their radio in common.
+To add a network, add its file. `base.py` has the result types, `bodies.py`, `json_text.py` and
+`values.py` parse what all of them send, `readings.py` builds readings that fit their records, and
+`lorawan.py` has what LoRaWAN networks share.
 """

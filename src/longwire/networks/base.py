@@ -1,4 +1,4 @@
-"""What an adapter answers: which device was heard, and what was said. Or that it made no sense."""
+"""The result of parsing a network's message: a device and its readings, or `InvalidMessage`."""
 
 from typing import Any, Literal
 
@@ -11,65 +11,62 @@ ReadingKind = Literal["data", "event", "geoloc", "telemetry"]
 UplinkCounter = Literal["vendor_uplink", "vendor_data", "vendor_data_advanced"]
 DownlinkState = Literal["sent", "acknowledged", "failed", "expired"]
 
-# The network that devices, groups and the operator call so.
 VENDOR = "vendor"
-# What the data of a message is called in its record, whichever network it came through.
+# Names in the data of a record, the same for all networks.
 SEQUENCE = "seqNumber"
 PORT = "port"
 DECODED = "decoded"
-# Why the decoder of the device's type could not read the payload, and what it had to remark.
+# Errors and warnings of the device type's decoder.
 DECODE_ERROR = "decodeError"
 DECODE_WARNINGS = "decodeWarnings"
-# In the record itself: the payload, and which members of its data come of decoding.
+# In the record itself: the payload, and which members of its data were decoded from it.
 RAW = "__raw"
 DECODED_NAMES = "decodedNames"
 
 
 class InvalidMessage(BadInput):
-    """The message of the network is not understood."""
+    """The message of the network is invalid."""
 
 
 class Reading(Struct, frozen=True):
-    """One record in the making. The same message always makes equal ones.
+    """The content of one record. Parsing the same message again gives equal readings.
 
-    The fields are called like those of the record and fit them; what is not known is not there.
-    `data` is an object that is yet to be written as JSON, `duplicates` is a list of JSON texts.
+    The fields have the names of the record's fields and fit them; unknown ones are omitted. `data`
+    is an object that is not encoded yet, `duplicates` a list of JSON texts.
     """
 
     kind: ReadingKind
-    ts: Moment | None  # None: the network did not say; then it is the moment of arrival
+    ts: Moment | None  # None if the network sends no time; then the time of arrival counts
     fields: dict[str, Any]
 
 
 class DownlinkUpdate(Struct, frozen=True):
-    """What became of a message to the device."""
+    """The new state of a downlink, as the network reports it."""
 
-    id: str | None  # the one it was queued under at the network, where the network repeats it
+    id: str | None  # in the network's queue, if the network reports it
     state: DownlinkState
     detail: str
-    other_ids: tuple[str, ...] = ()  # others of which the same is told
+    other_ids: tuple[str, ...] = ()  # other downlinks with the same update
 
 
 class ParsedUplink(Struct, frozen=True, kw_only=True):
-    """All that a message says."""
+    """A parsed message of a network: readings of a device, and what else follows from it."""
 
     original_id: str
     readings: tuple[Reading, ...] = ()
     sequence: int | None = None
-    payload: bytes | None = None  # what the decoder of the device type gets
+    payload: bytes | None = None  # input of the device type's decoder
     port: int | None = None
     battery: str | None = None  # percent, or with the unit V
     counts: tuple[UplinkCounter, ...] = ()
     wants_downlink: bool = False
-    dedup_key: str | None = None  # what a message without a time is known by when it is repeated
-    resets_sequence: bool = (
-        False  # the device has joined the network, and counts from the beginning
-    )
+    dedup_key: str | None = None  # identifies a repeated message that has no time
+    resets_sequence: bool = False  # the device has joined: its frame counter restarts
     downlink: DownlinkUpdate | None = None
 
 
 class DownlinkFrame(Struct, frozen=True, kw_only=True):
-    """A message to a device, for the API of its network."""
+    """A downlink as the API of a network gets it."""
 
     id: str
     original_id: str

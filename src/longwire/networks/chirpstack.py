@@ -1,4 +1,4 @@
-"""ChirpStack 4, its HTTP integration with JSON: what a message is, is told in the query."""
+"""ChirpStack 4: its HTTP integration with JSON, where the query names the event."""
 
 from base64 import b64encode
 from collections.abc import Callable, Mapping
@@ -21,7 +21,8 @@ from longwire.networks.base import (
     InvalidMessage,
     ParsedUplink,
 )
-from longwire.networks.bodies import (
+from longwire.networks.json_text import parse_json
+from longwire.networks.values import (
     RequiredFields,
     first_moment,
     first_value,
@@ -29,26 +30,23 @@ from longwire.networks.bodies import (
     parse_base64,
     parse_boolean,
     parse_integer,
-    parse_json,
     parse_mapping,
     parse_text,
 )
 
 
-def read(event: str, values: Mapping[str, Any]) -> ParsedUplink:
-    """What an event says."""
-    if event not in _READERS:
-        message = f"is no event; there are {', '.join(_READERS)}"
+def parse(event: str, values: Mapping[str, Any]) -> ParsedUplink:
+    if event not in _PARSERS:
+        message = f"is no event; there are {', '.join(_PARSERS)}"
         raise InvalidMessage(field_errors=[FieldError("event", message)])
-    heard = _READERS[event](values)
-    known_by = parse_text(values.get("deduplicationId"), readings.WORD_CHARACTERS_MAX)
-    if known_by is not None and lorawan.has_no_moment(heard):
-        return replace(heard, dedup_key=f"{event} {known_by}")
-    return heard
+    uplink = _PARSERS[event](values)
+    deduplication_id = parse_text(values.get("deduplicationId"), readings.WORD_CHARACTERS_MAX)
+    if deduplication_id is not None and lorawan.has_no_moment(uplink):
+        return replace(uplink, dedup_key=f"{event} {deduplication_id}")
+    return uplink
 
 
-# With the device and the time: the keys of a session that the network cannot decrypt. They would
-# open everything that the device says, to everybody who may read one record.
+# The join server context has session keys: whoever may read one record could decrypt all payloads.
 _ENVELOPE = ("deviceInfo", "time", "joinServerContext")
 
 
@@ -56,8 +54,8 @@ def _device_and_moment(
     required: RequiredFields, values: Mapping[str, Any]
 ) -> tuple[str, Moment | None]:
     device = parse_mapping(values.get("deviceInfo")) or {}
-    is_of_3 = "deviceInfo" not in values and "devEUI" in values
-    required.require(not is_of_3, "devEUI", "is that of ChirpStack 3; version 4 is understood")
+    is_version_3 = "deviceInfo" not in values and "devEUI" in values
+    required.check(not is_version_3, "devEUI", "is that of ChirpStack 3; version 4 is understood")
     return (
         required.device("deviceInfo.devEui", device.get("devEui")),
         required.moment_if_given("time", values.get("time")),
@@ -75,14 +73,14 @@ def _event(
     downlink: DownlinkUpdate | None = None,
     resets_sequence: bool = False,
 ) -> ParsedUplink:
-    """A message that becomes an event, with everything that it tells."""
+    """A message that becomes an event record, with all of its fields."""
     required = RequiredFields()
     device, ts = _device_and_moment(required, values)
-    required.raise_faults()
-    told = readings.remaining_fields(values, used=_ENVELOPE + used)
+    required.raise_errors()
+    data = readings.remaining_fields(values, used=_ENVELOPE + used)
     return ParsedUplink(
         original_id=device,
-        readings=(readings.event(ts, type, told, message=message, severity=severity),),
+        readings=(readings.event(ts, type, data, message=message, severity=severity),),
         battery=battery,
         downlink=downlink,
         resets_sequence=resets_sequence,
@@ -92,24 +90,24 @@ def _event(
 # --- up ---
 
 _UPLINK = ("fCnt", "fPort", "data", "object", "rxInfo", "txInfo")
-# Only the gateway that has written it can read it.
+# Opaque to everybody but the gateway.
 _OPAQUE = ("context",)
 
 
 def _up(values: Mapping[str, Any]) -> ParsedUplink:
     required = RequiredFields()
-    device, said_at = _device_and_moment(required, values)
+    device, sent_at = _device_and_moment(required, values)
     payload = required.payload("data", values.get("data"), parse_base64, readings.PAYLOAD_BYTES_MAX)
-    required.raise_faults()
+    required.raise_errors()
     receptions = list_mappings(values.get("rxInfo"))
-    ts = said_at if said_at is not None else _received_at(receptions)
+    ts = sent_at if sent_at is not None else _received_at(receptions)
     sequence = parse_integer(values.get("fCnt", 0), minimum=0)
-    port = lorawan.port(values.get("fPort"))
-    told = {SEQUENCE: sequence, PORT: port, DECODED: values.get("object")}
-    told |= readings.remaining_fields(values, used=(*_ENVELOPE, *_UPLINK, *told))
+    port = lorawan.parse_port(values.get("fPort"))
+    data = {SEQUENCE: sequence, PORT: port, DECODED: values.get("object")}
+    data |= readings.remaining_fields(values, used=(*_ENVELOPE, *_UPLINK, *data))
     radio = _radio(parse_mapping(values.get("txInfo")) or {})
     gateways = [
-        lorawan.gateway(
+        lorawan.parse_gateway(
             parse_text(each.get("gatewayId"), readings.WORD_CHARACTERS_MAX),
             each.get("rssi"),
             each.get("snr"),
@@ -118,12 +116,12 @@ def _up(values: Mapping[str, Any]) -> ParsedUplink:
         for each in receptions
     ]
     about = {SEQUENCE: sequence, "deduplicationId": values.get("deduplicationId")}
-    heard_by = [readings.remaining_fields(each, used=_OPAQUE) for each in receptions]
+    reception_data = [readings.remaining_fields(each, used=_OPAQUE) for each in receptions]
     return ParsedUplink(
         original_id=device,
         readings=(
-            readings.data(ts, payload, readings.drop_none(told)),
-            *lorawan.telemetry(ts, gateways, heard_by, radio, about),
+            readings.data(ts, payload, readings.drop_none(data)),
+            *lorawan.telemetry(ts, gateways, reception_data, radio, about),
         ),
         sequence=sequence,
         payload=payload,
@@ -136,10 +134,10 @@ def _received_at(receptions: list[dict[str, Any]]) -> Moment | None:
     return first_moment(*times)
 
 
-def _radio(sent: Mapping[str, Any]) -> lorawan.Radio:
+def _radio(sent: Mapping[str, Any]) -> lorawan.RadioSettings:
     modulation = parse_mapping(sent.get("modulation")) or {}
     lora = parse_mapping(modulation.get("lora")) or {}
-    return lorawan.Radio(
+    return lorawan.RadioSettings(
         frequency=parse_integer(sent.get("frequency")),
         bandwidth=parse_integer(lora.get("bandwidth")),
         spreading_factor=parse_integer(lora.get("spreadingFactor")),
@@ -147,7 +145,7 @@ def _radio(sent: Mapping[str, Any]) -> lorawan.Radio:
     )
 
 
-# --- what happens to a device ---
+# --- device events ---
 
 
 def _join(values: Mapping[str, Any]) -> ParsedUplink:
@@ -158,7 +156,7 @@ def _status(values: Mapping[str, Any]) -> ParsedUplink:
     is_unknown = parse_boolean(values.get("batteryLevelUnavailable"))
     has_no_battery = parse_boolean(values.get("externalPowerSource"))
     level = None if is_unknown or has_no_battery else values.get("batteryLevel", 0)
-    return _event("status", values, battery=lorawan.battery(level))
+    return _event("status", values, battery=lorawan.parse_battery(level))
 
 
 # The vendor's numbers for where a position comes from: 1 GPS, 2 network, 6 Wi-Fi. Configured
@@ -176,32 +174,32 @@ def _location(values: Mapping[str, Any]) -> ParsedUplink:
     required = RequiredFields()
     device, ts = _device_and_moment(required, values)
     location = parse_mapping(values.get("location")) or {}
-    told = readings.remaining_fields(values, used=(*_ENVELOPE, "location"))
-    place = lorawan.geoloc(ts, location, _SOURCES, told)
-    required.require(place is not None, "location", "must be a place, with latitude and longitude")
-    required.raise_faults()
-    return ParsedUplink(original_id=device, readings=(place,) if place else ())
+    data = readings.remaining_fields(values, used=(*_ENVELOPE, "location"))
+    position = lorawan.geoloc(ts, location, _SOURCES, data)
+    required.check(position is not None, "location", "must be a place, with latitude and longitude")
+    required.raise_errors()
+    return ParsedUplink(original_id=device, readings=(position,) if position else ())
 
 
-# --- what became of a downlink ---
+# --- downlink events ---
 
 
-def _queued_as(values: Mapping[str, Any], name: str) -> str | None:
+def _network_id(values: Mapping[str, Any], name: str) -> str | None:
     return parse_text(values.get(name), readings.WORD_CHARACTERS_MAX)
 
 
 def _ack(values: Mapping[str, Any]) -> ParsedUplink:
-    queued_as = _queued_as(values, "queueItemId")
+    network_id = _network_id(values, "queueItemId")
     if parse_boolean(values.get("acknowledged")):
-        update = DownlinkUpdate(queued_as, "acknowledged", "the device has confirmed it")
+        update = DownlinkUpdate(network_id, "acknowledged", "the device has confirmed it")
     else:
-        update = DownlinkUpdate(queued_as, "failed", "the device has not confirmed it in time")
+        update = DownlinkUpdate(network_id, "failed", "the device has not confirmed it in time")
     return _event("ack", values, message=update.detail, downlink=update)
 
 
 def _txack(values: Mapping[str, Any]) -> ParsedUplink:
     gateway = parse_text(values.get("gatewayId"), readings.WORD_CHARACTERS_MAX) or "a gateway"
-    update = DownlinkUpdate(_queued_as(values, "queueItemId"), "sent", f"{gateway} sends it")
+    update = DownlinkUpdate(_network_id(values, "queueItemId"), "sent", f"{gateway} sends it")
     return _event("txack", values, message=update.detail, downlink=update)
 
 
@@ -218,14 +216,15 @@ def _log(values: Mapping[str, Any]) -> ParsedUplink:
     description = parse_text(values.get("description"), readings.TEXT_CHARACTERS_MAX)
     code = parse_text(values.get("code"), readings.WORD_CHARACTERS_MAX) or ""
     state = _DOWNLINK_CODES.get(code)
-    queued_as = _queued_as(parse_mapping(values.get("context")) or {}, "queue_item_id")
+    network_id = _network_id(parse_mapping(values.get("context")) or {}, "queue_item_id")
     return _event(
         "log",
         values,
         message=description or code,
-        severity=first_value(values, "level") or "INFO",  # the zero of its levels, and so left out
+        severity=first_value(values, "level")
+        or "INFO",  # the zero value of the enum, so it is omitted
         used=("description", "level"),
-        downlink=DownlinkUpdate(queued_as, state, description or code) if state else None,
+        downlink=DownlinkUpdate(network_id, state, description or code) if state else None,
     )
 
 
@@ -233,7 +232,7 @@ def _integration(values: Mapping[str, Any]) -> ParsedUplink:
     return _event("integration", values, message=values.get("eventType"))
 
 
-_READERS: Mapping[str, Callable[[Mapping[str, Any]], ParsedUplink]] = {
+_PARSERS: Mapping[str, Callable[[Mapping[str, Any]], ParsedUplink]] = {
     "up": _up,
     "join": _join,
     "ack": _ack,
@@ -243,14 +242,14 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], ParsedUplink]] = {
     "log": _log,
     "integration": _integration,
 }
-EVENTS = tuple(_READERS)
+EVENTS = tuple(_PARSERS)
 
 
-# --- the other way ---
+# --- downlinks ---
 
 
 def queue_item(downlink: DownlinkFrame) -> tuple[str, dict[str, Any]]:
-    """Where in the API a message to a device is queued, and how it is told."""
+    """The API path and the body that queue a downlink."""
     item = {
         "confirmed": downlink.is_confirmed,
         "data": b64encode(downlink.payload).decode(),
@@ -261,14 +260,13 @@ def queue_item(downlink: DownlinkFrame) -> tuple[str, dict[str, Any]]:
     return f"/api/devices/{eui}/queue", {"queueItem": item}
 
 
-def name_in_queue(answered: bytes, downlink: DownlinkFrame) -> str | None:
-    """What the network calls a message to a device, if it is in the queue that it answers with.
+def find_in_queue(response: bytes, downlink: DownlinkFrame) -> str | None:
+    """The network's id of a downlink, if it is in the queue.
 
-    It takes no names of ours. But it keeps until when a message is good, and no two messages of
-    ours to one device are good until the same moment.
+    ChirpStack accepts no ids of ours, but keeps the expiry, which is unique per device.
     """
     try:
-        queue = parse_mapping(parse_json(answered)) or {}
+        queue = parse_mapping(parse_json(response)) or {}
     except InvalidMessage:
         return None
     for item in list_mappings(queue.get("result")):
@@ -282,6 +280,6 @@ def name_in_queue(answered: bytes, downlink: DownlinkFrame) -> str | None:
     return None
 
 
-def credentials(key: str) -> dict[str, str]:
-    """How the proxy in front of the API wants to be shown the key."""
+def auth_headers(key: str) -> dict[str, str]:
+    """The header that the REST proxy in front of the gRPC API reads."""
     return {"Grpc-Metadata-Authorization": f"Bearer {key}"}

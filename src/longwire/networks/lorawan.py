@@ -1,6 +1,6 @@
-"""What the networks of LoRaWAN have in common: gateways, places, batteries.
+"""What LoRaWAN networks have in common: gateways, positions, batteries.
 
-Their messages leave out whatever is zero, false or empty, so that a missing number often is a zero.
+Their messages omit zero, false and empty values, so a missing number often is a zero.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,21 +11,21 @@ from msgspec import Struct
 from longwire.clock import Moment
 from longwire.networks import readings
 from longwire.networks.base import ParsedUplink, Reading
-from longwire.networks.bodies import parse_integer, parse_number
+from longwire.networks.values import parse_integer, parse_number
 
 PORT_MAX = 255
 
 
 class Gateway(Struct, frozen=True):
-    """One that has heard the message."""
+    """A gateway that received the uplink."""
 
     id: str | None
     rssi: float | None
     snr: float | None
 
 
-class Radio(Struct, frozen=True):
-    """How the message was sent."""
+class RadioSettings(Struct, frozen=True):
+    """How the uplink was sent."""
 
     frequency: int | None = None
     bandwidth: int | None = None
@@ -33,51 +33,51 @@ class Radio(Struct, frozen=True):
     code_rate: str | None = None
 
 
-def gateway(id: str | None, rssi: Any, snr: Any, radio: Radio) -> Gateway:
-    strength = parse_number(rssi)
-    # Only this modulation has a ratio of signal to noise; there, none is one of zero.
-    is_zero = snr is None and strength is not None and radio.spreading_factor is not None
-    return Gateway(id, strength, 0 if is_zero else parse_number(snr))
+def parse_gateway(id: str | None, rssi: Any, snr: Any, radio: RadioSettings) -> Gateway:
+    rssi_dbm = parse_number(rssi)
+    # Only LoRa modulation has an SNR; there, a missing one is zero.
+    is_zero = snr is None and rssi_dbm is not None and radio.spreading_factor is not None
+    return Gateway(id, rssi_dbm, 0 if is_zero else parse_number(snr))
 
 
-def best(gateways: Sequence[Gateway]) -> Gateway | None:
-    """The one that has heard it best, the first of equals."""
+def find_best_gateway(gateways: Sequence[Gateway]) -> Gateway | None:
+    """The gateway with the best reception, the first of equals."""
     return max(gateways, key=_quality, default=None)
 
 
 def _quality(gateway: Gateway) -> tuple[float, float]:
-    nothing = float("-inf")
+    missing = float("-inf")
     return (
-        nothing if gateway.snr is None else gateway.snr,
-        nothing if gateway.rssi is None else gateway.rssi,
+        missing if gateway.snr is None else gateway.snr,
+        missing if gateway.rssi is None else gateway.rssi,
     )
 
 
-def stations(gateways: Sequence[Gateway]) -> int:
+def count_gateways(gateways: Sequence[Gateway]) -> int:
     """How many gateways; one with two antennas counts once."""
     named = {each.id for each in gateways if each.id is not None}
     return len(named) + sum(each.id is None for each in gateways)
 
 
-# The least ratio of signal to noise, in dB, at which each spreading factor can still be read.
-_FLOORS = {5: -2.5, 6: -5.0, 7: -7.5, 8: -10.0, 9: -12.5, 10: -15.0, 11: -17.5, 12: -20.0}
-_MARGINS = (5.0, 10.0, 15.0)
-_STRENGTHS = (-118.0, -110.0, -100.0)
+# The lowest SNR at which each spreading factor can be demodulated.
+_SNR_MIN_DB = {5: -2.5, 6: -5.0, 7: -7.5, 8: -10.0, 9: -12.5, 10: -15.0, 11: -17.5, 12: -20.0}
+_MARGIN_STEPS_DB = (5.0, 10.0, 15.0)
+_RSSI_STEPS_DBM = (-118.0, -110.0, -100.0)
 
 
-def score(heard: Gateway | None, radio: Radio) -> int | None:
-    """From 0, hardly heard, to 3: the scale on which the vendor's network tells it.
+def link_score(best_gateway: Gateway | None, radio: RadioSettings) -> int | None:
+    """The link quality from 0 to 3, on the scale of the vendor's network.
 
-    A point for each 5 dB above what the spreading factor needs at the best gateway. Without a ratio
-    of signal to noise it goes by the strength of the signal: -118, -110 and -100 dBm.
+    One point for each 5 dB above the demodulation limit at the best gateway; without an SNR, one
+    for each RSSI step.
     """
-    if heard is None:
+    if best_gateway is None:
         return None
-    if heard.snr is not None:
-        margin = heard.snr - _FLOORS.get(radio.spreading_factor or 0, _FLOORS[7])
-        return sum(margin >= each for each in _MARGINS)
-    if heard.rssi is not None:
-        return sum(heard.rssi >= each for each in _STRENGTHS)
+    if best_gateway.snr is not None:
+        margin = best_gateway.snr - _SNR_MIN_DB.get(radio.spreading_factor or 0, _SNR_MIN_DB[7])
+        return sum(margin >= each for each in _MARGIN_STEPS_DB)
+    if best_gateway.rssi is not None:
+        return sum(best_gateway.rssi >= each for each in _RSSI_STEPS_DBM)
     return None
 
 
@@ -85,18 +85,18 @@ def telemetry(
     ts: Moment | None,
     gateways: Sequence[Gateway],
     receptions: Sequence[Mapping[str, Any]],
-    radio: Radio,
-    said: Mapping[str, Any],
+    radio: RadioSettings,
+    extra: Mapping[str, Any],
 ) -> tuple[Reading, ...]:
-    """How it was heard, if the network tells by whom."""
-    heard = best(gateways)
-    if heard is None:
+    """The reception of an uplink, if the network names the gateways."""
+    best_gateway = find_best_gateway(gateways)
+    if best_gateway is None:
         return ()
-    told = {
-        **said,
-        "station": heard.id,
-        "rssi": heard.rssi,
-        "snr": heard.snr,
+    data = {
+        **extra,
+        "station": best_gateway.id,
+        "rssi": best_gateway.rssi,
+        "snr": best_gateway.snr,
         "frequency": radio.frequency,
         "bandwidth": radio.bandwidth,
         "spreadingFactor": radio.spreading_factor,
@@ -105,10 +105,10 @@ def telemetry(
     return (
         readings.telemetry(
             ts,
-            readings.drop_none(told),
+            readings.drop_none(data),
             duplicates=receptions,
-            stations=stations(gateways),
-            score=score(heard, radio),
+            stations=count_gateways(gateways),
+            score=link_score(best_gateway, radio),
         ),
     )
 
@@ -117,30 +117,29 @@ def geoloc(
     ts: Moment | None,
     location: Mapping[str, Any],
     sources: Mapping[str, int],
-    said: Mapping[str, Any],
+    extra: Mapping[str, Any],
 ) -> Reading | None:
-    """A place; its source as the vendor numbers them, and in the network's own word."""
-    beside = readings.remaining_fields(location, used=("latitude", "longitude", "accuracy"))
+    """A position; its source in the vendor's numbers, and as the network names it."""
+    details = readings.remaining_fields(location, used=("latitude", "longitude", "accuracy"))
     return readings.geoloc(
         ts,
         location.get("latitude", 0),
         location.get("longitude", 0),
-        {**said, **beside},
+        {**extra, **details},
         radius=location.get("accuracy"),
         source=sources.get(str(location.get("source"))),
     )
 
 
-def has_no_moment(heard: ParsedUplink) -> bool:
-    """Whether nothing in a message tells when it was."""
-    return all(reading.ts is None for reading in heard.readings)
+def has_no_moment(uplink: ParsedUplink) -> bool:
+    return all(reading.ts is None for reading in uplink.readings)
 
 
-def battery(percent: Any) -> str | None:
+def parse_battery(percent: Any) -> str | None:
     level = parse_number(percent)
     return None if level is None or not 0 <= level <= 100 else f"{level:.4g}"
 
 
-def port(value: Any) -> int | None:
-    """The port of the payload; port 0 is for the network's own commands, and left out as well."""
+def parse_port(value: Any) -> int | None:
+    """The port of the payload; port 0 carries MAC commands, and is not kept."""
     return parse_integer(value, 1, PORT_MAX)

@@ -1,7 +1,6 @@
-"""What is expected of a device: that its messages are numbered without gaps, and that it speaks.
+"""Rules of device monitoring: gaps in the sequence of messages, and silence.
 
-Pure rules: from what was known and what was heard to what is known now, and to the events that tell
-what is out of order.
+Pure functions from the known state and a message, or the time, to the new state and an event.
 """
 
 import math
@@ -17,20 +16,20 @@ SEQUENCE_RECOVERED = "sequenceRecovered"
 DEVICE_SILENT = "deviceSilent"
 DEVICE_BACK = "deviceBack"
 
-# Messages of the vendor's network are numbered with 12 bits. LoRaWAN counts 32 bits, of which the
-# networks tell all, though only 16 are sent.
+# The vendor's network numbers messages with 12 bits. LoRaWAN frame counters have 32 bits; networks
+# report all of them, though only 16 go over the air.
 MODULI = {"vendor": 1 << 12, "chirpstack": 1 << 32, "ttn": 1 << 32}
-# The largest gap that the specification of LoRaWAN takes for one; beyond it somebody counts anew.
+# MAX_FCNT_GAP of LoRaWAN; a larger jump means that the counter was reset.
 GAP_MAX = 16_384
-# Of what is missing, so many gaps are remembered, in case it comes in late.
+# So many gaps are tracked, to detect late messages that fill them.
 GAPS_KEPT_MAX = 16
 
 
-# --- numbers ---
+# --- sequence ---
 
 
 class SequencedMessage(Struct, frozen=True, gc=False):
-    """A message that has a number."""
+    """A message with a sequence number."""
 
     device_id: str
     number: int
@@ -39,70 +38,72 @@ class SequencedMessage(Struct, frozen=True, gc=False):
 
 
 def track_sequence(
-    count: SequenceCounter, heard: SequencedMessage
+    counter: SequenceCounter, message: SequencedMessage
 ) -> tuple[SequenceCounter, ServiceEvent | None]:
-    """How far it is now, and what there is to tell.
+    """The counter after a message, and the event that follows from it.
 
-    What was said before the newest message is late, and fills a gap if it belongs into one. What
-    was said after it is next, or leaves a gap, or begins to count anew.
+    A message older than the newest is late, and may fill a gap. A newer one is next in sequence, or
+    leaves a gap, or shows that the counter was reset.
     """
-    if count.number is None or count.at is None:
-        return SequenceCounter(heard.number, heard.at), None
-    ahead = (heard.number - count.number) % heard.modulus
-    if ahead == 1 and heard.at >= count.at:
-        return SequenceCounter(heard.number, heard.at, count.missing), None
-    if ahead == 0:
-        return count, None
-    if heard.at < count.at or (heard.at == count.at and ahead > heard.modulus // 2):
-        return _filled(count, heard)
-    missed = ahead - 1
-    if missed > min(GAP_MAX, heard.modulus // 2 - 1):
-        return SequenceCounter(heard.number, heard.at), None
-    expected = (count.number + 1) % heard.modulus
-    missing = (*count.missing, (expected, missed))[-GAPS_KEPT_MAX:]
-    return SequenceCounter(heard.number, heard.at, missing), _gap(heard, expected, missed)
-
-
-def _filled(
-    count: SequenceCounter, heard: SequencedMessage
-) -> tuple[SequenceCounter, ServiceEvent | None]:
-    """One that is late: of its gap the rest is missing, and if there is no rest, that is news."""
-    for index, (first, number) in enumerate(count.missing):
-        at = (heard.number - first) % heard.modulus
-        if at >= number:
-            continue
-        rest = [(first, at), ((heard.number + 1) % heard.modulus, number - at - 1)]
-        missing = (
-            *count.missing[:index],
-            *(gap for gap in rest if gap[1]),
-            *count.missing[index + 1 :],
-        )
-        left = SequenceCounter(count.number, count.at, missing[-GAPS_KEPT_MAX:])
-        return left, None if missing else _recovered(heard, count.at)
-    return count, None
-
-
-def _gap(heard: SequencedMessage, expected: int, missed: int) -> ServiceEvent:
-    words = "1 message was missed" if missed == 1 else f"{missed} messages were missed"
-    return ServiceEvent(
-        heard.device_id,
-        SEQUENCE_GAP,
-        heard.at,
-        f"{words}: {expected} was expected, {heard.number} came",
-        "warning",
-        {"expected": expected, "got": heard.number, "missed": missed},
+    if counter.number is None or counter.at is None:
+        return SequenceCounter(message.number, message.at), None
+    delta = (message.number - counter.number) % message.modulus
+    if delta == 1 and message.at >= counter.at:
+        return SequenceCounter(message.number, message.at, counter.missing), None
+    if delta == 0:
+        return counter, None
+    if message.at < counter.at or (message.at == counter.at and delta > message.modulus // 2):
+        return _fill_gap(counter, message)
+    missed = delta - 1
+    if missed > min(GAP_MAX, message.modulus // 2 - 1):
+        return SequenceCounter(message.number, message.at), None
+    expected = (counter.number + 1) % message.modulus
+    missing = (*counter.missing, (expected, missed))[-GAPS_KEPT_MAX:]
+    return SequenceCounter(message.number, message.at, missing), _gap_event(
+        message, expected, missed
     )
 
 
-def _recovered(heard: SequencedMessage, at: Moment | None) -> ServiceEvent:
-    """Told at the moment of the newest message, so that it follows the gap."""
+def _fill_gap(
+    counter: SequenceCounter, message: SequencedMessage
+) -> tuple[SequenceCounter, ServiceEvent | None]:
+    """Remove a late message from its gap; an event if that was the last gap."""
+    for index, (first, number) in enumerate(counter.missing):
+        at = (message.number - first) % message.modulus
+        if at >= number:
+            continue
+        gaps = [(first, at), ((message.number + 1) % message.modulus, number - at - 1)]
+        missing = (
+            *counter.missing[:index],
+            *(gap for gap in gaps if gap[1]),
+            *counter.missing[index + 1 :],
+        )
+        remaining = SequenceCounter(counter.number, counter.at, missing[-GAPS_KEPT_MAX:])
+        return remaining, None if missing else _recovered_event(message, counter.at)
+    return counter, None
+
+
+def _gap_event(message: SequencedMessage, expected: int, missed: int) -> ServiceEvent:
+    words = "1 message was missed" if missed == 1 else f"{missed} messages were missed"
     return ServiceEvent(
-        heard.device_id,
+        message.device_id,
+        SEQUENCE_GAP,
+        message.at,
+        f"{words}: {expected} was expected, {message.number} came",
+        "warning",
+        {"expected": expected, "got": message.number, "missed": missed},
+    )
+
+
+def _recovered_event(message: SequencedMessage, at: Moment | None) -> ServiceEvent:
+    """Dated like the newest message, so that it sorts after the gap."""
+    return ServiceEvent(
+        message.device_id,
         SEQUENCE_RECOVERED,
-        heard.at if at is None else at,
-        f"all messages that were missed have come in; {heard.number} was the last of them",
+        message.at if at is None else at,
+        f"all messages that were missed have come in; {message.number} was the last of them",
         "info",
-        {"got": heard.number},
+        {"got": message.number},
     )
 
 
@@ -118,28 +119,28 @@ class _Configured(Struct, rename="camel"):
 
 
 def silent_after(configuration: str) -> Moment | None:
-    """How long a device of this configuration may be silent; None if nothing is expected.
+    """How long a device of this configuration may be silent; None if it is not monitored.
 
-    As long as the configuration says, or else twice as long as it reports, or shows that it lives.
+    As configured, or else twice the interval of its reports or heartbeats.
     """
     try:
-        said = msgspec.json.decode(configuration, type=_Configured)
+        configured = msgspec.json.decode(configuration, type=_Configured)
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
         return None  # a configuration may be any text
-    if said.silent_after_seconds is not None:
-        return _interval(said.silent_after_seconds, 1)
-    every = _interval(said.report_every_seconds, 2)
-    return _interval(said.heartbeat_every_seconds, 2) if every is None else every
+    if configured.silent_after_seconds is not None:
+        return _parse_interval(configured.silent_after_seconds, 1)
+    every = _parse_interval(configured.report_every_seconds, 2)
+    return _parse_interval(configured.heartbeat_every_seconds, 2) if every is None else every
 
 
-def _interval(value: object, times: int) -> Moment | None:
+def _parse_interval(value: object, times: int) -> Moment | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return round(value * times * SECOND) if 0 < value * times <= INTERVAL_S_MAX else None
 
 
 class MonitoredDevice(Struct, frozen=True):
-    """A device of which something is expected."""
+    """A device that is checked for silence."""
 
     device_id: str
     configuration: str
@@ -148,48 +149,48 @@ class MonitoredDevice(Struct, frozen=True):
 
 
 class SilenceCheck(Struct, frozen=True):
-    """What was found, and when to look again; None when nobody needs to."""
+    """The result of a check; `due_at` is the time of the next one, if one is needed."""
 
     silent_at: Moment | None
     due_at: Moment | None
-    told: ServiceEvent | None = None
+    event: ServiceEvent | None = None
 
 
-def check_silence(watched: MonitoredDevice, now: Moment) -> SilenceCheck:
-    """Whether a device is silent. One that was never heard is not: it may lie in a box."""
-    after = silent_after(watched.configuration)
+def check_silence(device: MonitoredDevice, now: Moment) -> SilenceCheck:
+    """Whether a device is silent. One that was never seen is not: it may be in storage."""
+    after = silent_after(device.configuration)
     if after is None:
         return SilenceCheck(None, None)
-    if watched.seen_at is None:
+    if device.seen_at is None:
         return SilenceCheck(None, now + after)
-    late_at = watched.seen_at + after
-    if late_at > now:
-        return SilenceCheck(None, late_at, _back(watched, watched.seen_at, now))
-    # Silent, and no need to look before it says something, or is configured otherwise.
-    told = _silent(watched, late_at, after) if watched.silent_at is None else None
-    return SilenceCheck(late_at, None, told)
+    silent_from = device.seen_at + after
+    if silent_from > now:
+        return SilenceCheck(None, silent_from, _back_event(device, device.seen_at, now))
+    # Silent: no check until it sends something or its configuration changes.
+    event = _silent_event(device, silent_from, after) if device.silent_at is None else None
+    return SilenceCheck(silent_from, None, event)
 
 
-def _silent(watched: MonitoredDevice, late_at: Moment, after: Moment) -> ServiceEvent:
+def _silent_event(device: MonitoredDevice, silent_from: Moment, after: Moment) -> ServiceEvent:
     seconds = after // SECOND
     return ServiceEvent(
-        watched.device_id,
+        device.device_id,
         DEVICE_SILENT,
-        late_at,
+        silent_from,
         f"nothing was heard for {seconds} s",
         "warning",
         {"seconds": seconds},
     )
 
 
-def _back(watched: MonitoredDevice, seen_at: Moment, now: Moment) -> ServiceEvent | None:
-    """If it was silent. It was seen since, or may be silent for longer from now on."""
-    if watched.silent_at is None:
+def _back_event(device: MonitoredDevice, seen_at: Moment, now: Moment) -> ServiceEvent | None:
+    """If it was silent before: it was seen since, or its new configuration allows more silence."""
+    if device.silent_at is None:
         return None
-    at = seen_at if seen_at > watched.silent_at else now
-    seconds = max(0, at - watched.silent_at) // SECOND
+    at = seen_at if seen_at > device.silent_at else now
+    seconds = max(0, at - device.silent_at) // SECOND
     return ServiceEvent(
-        watched.device_id,
+        device.device_id,
         DEVICE_BACK,
         at,
         f"it is heard again, {seconds} s after it was missed",

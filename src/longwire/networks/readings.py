@@ -1,7 +1,7 @@
-"""Makes readings that fit their records, whatever a network has put into the values.
+"""Build readings that fit their records, whatever values a network has sent.
 
-What is optional and does not fit is left out. What is too long is cut, and of data that is too
-large as many members are kept as there is room for, the small ones first.
+Invalid optional values are omitted and long ones truncated. Of data that is too large, as many
+members are kept as fit, the smallest first.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -11,7 +11,7 @@ import msgspec
 
 from longwire.clock import Moment
 from longwire.networks.base import Reading, ReadingKind
-from longwire.networks.bodies import parse_integer, parse_number, parse_rounded, parse_text
+from longwire.networks.values import parse_integer, parse_number, parse_rounded, parse_text
 
 # The records' own limits.
 WORD_CHARACTERS_MAX = 256
@@ -21,17 +21,17 @@ DUPLICATES_MAX = 1_000
 PAYLOAD_BYTES_MAX = TEXT_CHARACTERS_MAX // 2  # two hex digits each
 
 LEFT_OUT = "leftOut"
-_ROOM_FOR_LEFT_OUT = 64  # its name, a number and the punctuation around
+_LEFT_OUT_BYTES = 64  # its name, a number and the punctuation around
 
 
-def data(ts: Moment | None, payload: bytes, said: Mapping[str, Any]) -> Reading:
-    return Reading("data", ts, {"data": truncate_json(said), "raw": payload.hex()})
+def data(ts: Moment | None, payload: bytes, values: Mapping[str, Any]) -> Reading:
+    return Reading("data", ts, {"data": truncate_json(values), "raw": payload.hex()})
 
 
 def event(
     ts: Moment | None,
     type: str,
-    said: Mapping[str, Any],
+    values: Mapping[str, Any],
     *,
     message: Any = None,
     severity: Any = None,
@@ -39,7 +39,7 @@ def event(
     return _reading(
         "event",
         ts,
-        said,
+        values,
         type=type,
         message=parse_text(message, TEXT_CHARACTERS_MAX),
         severity=_severity(severity),
@@ -50,27 +50,31 @@ def geoloc(
     ts: Moment | None,
     lat: Any,
     lng: Any,
-    said: Mapping[str, Any],
+    values: Mapping[str, Any],
     *,
     radius: Any = None,
     source: Any = None,
     status: Any = None,
 ) -> Reading | None:
-    """Where the device was, if that is a place."""
-    north, east = parse_number(lat), parse_number(lng)
-    if north is None or east is None or not (-90 <= north <= 90 and -180 <= east <= 180):
+    """The position of the device, if it is a valid one."""
+    latitude, longitude = parse_number(lat), parse_number(lng)
+    if (
+        latitude is None
+        or longitude is None
+        or not (-90 <= latitude <= 90 and -180 <= longitude <= 180)
+    ):
         return None
-    reach = parse_rounded(radius, minimum=0)
-    # A network that has no position to tell fills in zeros. Nobody has a device just there.
-    if north == 0 and east == 0 and not reach:
+    radius_m = parse_rounded(radius, minimum=0)
+    # Networks fill in zeros if they have no position.
+    if latitude == 0 and longitude == 0 and not radius_m:
         return None
     return _reading(
         "geoloc",
         ts,
-        said,
-        lat=float(north),
-        lng=float(east),
-        radius=reach,
+        values,
+        lat=float(latitude),
+        lng=float(longitude),
+        radius=radius_m,
         source=parse_integer(source),
         status=parse_integer(status),
     )
@@ -78,7 +82,7 @@ def geoloc(
 
 def telemetry(
     ts: Moment | None,
-    said: Mapping[str, Any],
+    values: Mapping[str, Any],
     *,
     duplicates: Iterable[Any] | None = None,
     stations: int | None = None,
@@ -88,8 +92,8 @@ def telemetry(
     return _reading(
         "telemetry",
         ts,
-        said,
-        duplicates=None if duplicates is None else _texts(duplicates),
+        values,
+        duplicates=None if duplicates is None else _encode_each(duplicates),
         stations=stations,
         score=score,
         rc=rc,
@@ -97,43 +101,45 @@ def telemetry(
 
 
 def remaining_fields(values: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
-    """What nobody has asked for yet, to be kept as it was sent."""
+    """The fields that were not used, to be kept as they were sent."""
     return {name: value for name, value in values.items() if name not in used and value is not None}
 
 
-def drop_none(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Only what has a value."""
-    return {name: value for name, value in said.items() if value is not None}
+def drop_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
-def truncate_json(said: Mapping[str, Any]) -> dict[str, Any]:
-    """As much of an object as fits into the data of a record, written as JSON."""
-    if len(msgspec.json.encode(said)) <= TEXT_CHARACTERS_MAX:
-        return dict(said)
+def truncate_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Drop the largest members until the object fits into the data of a record as JSON."""
+    if len(msgspec.json.encode(values)) <= TEXT_CHARACTERS_MAX:
+        return dict(values)
     # Name and value, two quotes, a colon and a comma.
-    sizes = {name: len(msgspec.json.encode((name, value))) + 4 for name, value in said.items()}
-    room = TEXT_CHARACTERS_MAX - _ROOM_FOR_LEFT_OUT
+    sizes = {name: len(msgspec.json.encode((name, value))) + 4 for name, value in values.items()}
+    bytes_left = TEXT_CHARACTERS_MAX - _LEFT_OUT_BYTES
     kept = set()
     for name in sorted(sizes, key=sizes.__getitem__):
-        room -= sizes[name]
-        if room < 0:
+        bytes_left -= sizes[name]
+        if bytes_left < 0:
             break
         kept.add(name)
-    return {name: said[name] for name in said if name in kept} | {LEFT_OUT: len(said) - len(kept)}
+    return {name: values[name] for name in values if name in kept} | {
+        LEFT_OUT: len(values) - len(kept)
+    }
 
 
 def _reading(
-    kind: ReadingKind, ts: Moment | None, said: Mapping[str, Any], **fields: Any
+    kind: ReadingKind, ts: Moment | None, values: Mapping[str, Any], **fields: Any
 ) -> Reading:
-    return Reading(kind, ts, drop_none({**fields, "data": truncate_json(said) if said else None}))
+    return Reading(
+        kind, ts, drop_none({**fields, "data": truncate_json(values) if values else None})
+    )
 
 
-def _texts(items: Iterable[Any]) -> list[str]:
+def _encode_each(items: Iterable[Any]) -> list[str]:
     texts = (msgspec.json.encode(item).decode() for item in items)
     return [text for text in texts if len(text) <= TEXT_CHARACTERS_MAX][:DUPLICATES_MAX]
 
 
-# Networks agree on what to say and not on how.
 _SEVERITIES = {
     "info": "info",
     "warn": "warning",

@@ -1,4 +1,4 @@
-"""The Things Stack 3, its webhooks with JSON: what a message is, is told by the key it has."""
+"""The Things Stack 3: its webhooks with JSON, where a key in the body names the message type."""
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +18,7 @@ from longwire.networks.base import (
     ParsedUplink,
     Reading,
 )
-from longwire.networks.bodies import (
+from longwire.networks.values import (
     RequiredFields,
     first_value,
     list_mappings,
@@ -31,31 +31,30 @@ from longwire.networks.bodies import (
     parse_text,
 )
 
-# A downlink that is queued with a correlation id of this beginning is known by what follows it.
+# The prefix of the correlation id that carries our downlink id.
 CORRELATION = "longwire:"
-# Of more messages at once it is not told what became of them: so many never wait for one device.
+# More than ever wait for one device; the rest of a longer list is ignored.
 INVALIDATED_MAX = 1_000
 
 Message = Mapping[str, Any]
 
 
-def read(values: Message) -> ParsedUplink:
-    """What a webhook says."""
-    present = [key for key in _READERS if key in values]
+def parse(values: Message) -> ParsedUplink:
+    present = [key for key in _PARSERS if key in values]
     if not present:
-        raise InvalidMessage(f"The message has none of {', '.join(_READERS)}.")
+        raise InvalidMessage(f"The message has none of {', '.join(_PARSERS)}.")
     key = present[0]
-    # An empty message is left empty by some senders and null by others.
+    # Some senders write an empty message as null.
     message = {} if values[key] is None else parse_mapping(values[key])
     if message is None:
         raise InvalidMessage(field_errors=[FieldError(key, "must be an object")])
-    return _READERS[key](key, values, message)
+    return _PARSERS[key](key, values, message)
 
 
 def _device_and_moment(
     required: RequiredFields, values: Message, message: Message
 ) -> tuple[str, Moment | None]:
-    """The device, and when the network heard it rather than when it was passed on."""
+    """The device, and when the network received the message rather than when it forwarded it."""
     device = parse_mapping(values.get("end_device_ids")) or {}
     inner = first_value(message, "received_at")
     field = "received_at" if inner is None else f"{_key_of(values)}.received_at"
@@ -66,11 +65,11 @@ def _device_and_moment(
 
 
 def _key_of(values: Message) -> str:
-    return next(key for key in _READERS if key in values)
+    return next(key for key in _PARSERS if key in values)
 
 
 def _simulated(values: Message) -> dict[str, Any]:
-    """Somebody tries out the console; what comes of it must be told from what was measured."""
+    """Mark messages that were simulated in the console, to tell them from measurements."""
     return {"simulated": True} if parse_boolean(values.get("simulated")) else {}
 
 
@@ -80,10 +79,10 @@ _UPLINK = (
     *("f_cnt", "f_port", "frm_payload", "decoded_payload", "normalized_payload"),
     *("rx_metadata", "settings", "received_at"),
 )
-# Only the gateway's server can read them.
+# Opaque to everybody but the gateway server.
 _OPAQUE = ("uplink_token", "downlink_path_constraint")
-# The key of the session, which is told where the network does not decrypt by itself. It would open
-# everything that the device says, to everybody who may read one record.
+# The session key, sent if the network does not decrypt: whoever may read one record could decrypt
+# all payloads.
 _SECRET = ("app_s_key",)
 
 
@@ -96,29 +95,29 @@ def _uplink(key: str, values: Message, message: Message) -> ParsedUplink:
         parse_base64,
         readings.PAYLOAD_BYTES_MAX,
     )
-    required.raise_faults()
+    required.raise_errors()
     sequence = parse_integer(message.get("f_cnt", 0), minimum=0)
-    port = lorawan.port(message.get("f_port"))
+    port = lorawan.parse_port(message.get("f_port"))
     simulated = _simulated(values)
-    told = {
+    data = {
         SEQUENCE: sequence,
         PORT: port,
         DECODED: message.get("decoded_payload"),
         "normalized": message.get("normalized_payload"),
         **simulated,
     }
-    told |= readings.remaining_fields(message, used=(*_UPLINK, *_SECRET, *told))
+    data |= readings.remaining_fields(message, used=(*_UPLINK, *_SECRET, *data))
     about = {SEQUENCE: sequence, **simulated}
     session = parse_text(message.get("session_key_id"), readings.WORD_CHARACTERS_MAX)
     is_known = ts is None and session is not None
     return ParsedUplink(
         original_id=device,
         readings=(
-            readings.data(ts, payload, readings.drop_none(told)),
-            *_heard_by(ts, message, about),
-            *_best_place(ts, message, about),
+            readings.data(ts, payload, readings.drop_none(data)),
+            *_telemetry(ts, message, about),
+            *_best_position(ts, message, about),
         ),
-        # What was never said leaves no gap behind it, and no battery was asked.
+        # A simulated uplink has no frame counter and no battery level.
         sequence=None if simulated else sequence,
         payload=payload,
         port=port,
@@ -127,32 +126,32 @@ def _uplink(key: str, values: Message, message: Message) -> ParsedUplink:
     )
 
 
-def _heard_by(ts: Moment | None, message: Message, about: Message) -> tuple[Reading, ...]:
+def _telemetry(ts: Moment | None, message: Message, about: Message) -> tuple[Reading, ...]:
     radio = _radio(parse_mapping(message.get("settings")) or {})
     receptions = list_mappings(message.get("rx_metadata"))
     gateways = [
-        lorawan.gateway(
+        lorawan.parse_gateway(
             _gateway_id(each), first_value(each, "rssi", "channel_rssi"), each.get("snr"), radio
         )
         for each in receptions
     ]
-    heard_by = [readings.remaining_fields(each, used=_OPAQUE) for each in receptions]
-    return lorawan.telemetry(ts, gateways, heard_by, radio, about)
+    reception_data = [readings.remaining_fields(each, used=_OPAQUE) for each in receptions]
+    return lorawan.telemetry(ts, gateways, reception_data, radio, about)
 
 
 def _gateway_id(reception: Message) -> str | None:
-    """Its name; gateways of other networks all have that of the broker, and their own beside it."""
+    """The gateway's id; behind Packet Broker, the one at the forwarder instead of the broker's."""
     ids = parse_mapping(reception.get("gateway_ids")) or {}
-    elsewhere = parse_mapping(reception.get("packet_broker")) or {}
-    own = first_value(elsewhere, "forwarder_gateway_id", "forwarder_gateway_eui")
+    broker = parse_mapping(reception.get("packet_broker")) or {}
+    own = first_value(broker, "forwarder_gateway_id", "forwarder_gateway_eui")
     return parse_text(own or first_value(ids, "gateway_id", "eui"), readings.WORD_CHARACTERS_MAX)
 
 
-def _radio(settings: Message) -> lorawan.Radio:
+def _radio(settings: Message) -> lorawan.RadioSettings:
     data_rate = parse_mapping(settings.get("data_rate")) or {}
     lora = parse_mapping(data_rate.get("lora")) or {}
     code_rate = first_value(lora, "coding_rate") or first_value(settings, "coding_rate")
-    return lorawan.Radio(
+    return lorawan.RadioSettings(
         frequency=parse_integer(settings.get("frequency")),
         bandwidth=parse_integer(lora.get("bandwidth")),
         spreading_factor=parse_integer(lora.get("spreading_factor")),
@@ -161,15 +160,15 @@ def _radio(settings: Message) -> lorawan.Radio:
 
 
 def _battery(message: Message) -> str | None:
-    """The device's last answer to the network's question, which is repeated with every uplink."""
-    told = parse_mapping(message.get("last_battery_percentage"))
-    return None if told is None else lorawan.battery(told.get("value", 0))
+    """The last reported battery level, which the network repeats with every uplink."""
+    data = parse_mapping(message.get("last_battery_percentage"))
+    return None if data is None else lorawan.parse_battery(data.get("value", 0))
 
 
-# --- places ---
+# --- positions ---
 
 # The vendor's numbers for where a position comes from: 1 GPS, 2 network, 6 Wi-Fi, 7 proximity.
-# What somebody has entered has none.
+# Positions that were entered by hand have none.
 _SOURCES = {
     "SOURCE_GPS": 1,
     "SOURCE_LORA_RSSI_GEOLOCATION": 2,
@@ -178,21 +177,21 @@ _SOURCES = {
     "SOURCE_WIFI_RSSI_GEOLOCATION": 6,
     "SOURCE_BT_RSSI_GEOLOCATION": 7,
 }
-_ENTERED = "SOURCE_REGISTRY"
+_MANUAL = "SOURCE_REGISTRY"
 
 
-def _best_place(ts: Moment | None, message: Message, about: Message) -> Iterable[Reading]:
-    """One of the places that come with an uplink: measured before entered, then the most exact."""
+def _best_position(ts: Moment | None, message: Message, about: Message) -> Iterable[Reading]:
+    """The best position of an uplink: measured before entered, then the most accurate."""
     named = parse_mapping(message.get("locations")) or {}
-    places = sorted(
-        (location.get("source") == _ENTERED, _inaccuracy(location), name)
+    positions = sorted(
+        (location.get("source") == _MANUAL, _inaccuracy(location), name)
         for name, location in named.items()
         if isinstance(location, dict)
     )
-    for _, _, name in places:
-        place = lorawan.geoloc(ts, named[name], _SOURCES, {**about, "service": name})
-        if place is not None:
-            return (place,)
+    for _, _, name in positions:
+        position = lorawan.geoloc(ts, named[name], _SOURCES, {**about, "service": name})
+        if position is not None:
+            return (position,)
     return ()
 
 
@@ -205,13 +204,13 @@ def _location_solved(key: str, values: Message, message: Message) -> ParsedUplin
     required = RequiredFields()
     device, ts = _device_and_moment(required, values, message)
     location = parse_mapping(message.get("location")) or {}
-    told = readings.remaining_fields(message, used=("location", "received_at")) | _simulated(values)
-    place = lorawan.geoloc(ts, location, _SOURCES, told)
-    required.require(
-        place is not None, f"{key}.location", "must be a place, with latitude and longitude"
+    data = readings.remaining_fields(message, used=("location", "received_at")) | _simulated(values)
+    position = lorawan.geoloc(ts, location, _SOURCES, data)
+    required.check(
+        position is not None, f"{key}.location", "must be a place, with latitude and longitude"
     )
-    required.raise_faults()
-    return ParsedUplink(original_id=device, readings=(place,) if place else ())
+    required.raise_errors()
+    return ParsedUplink(original_id=device, readings=(position,) if position else ())
 
 
 # --- events ---
@@ -229,13 +228,13 @@ def _event(
 ) -> ParsedUplink:
     required = RequiredFields()
     device, ts = _device_and_moment(required, values, message)
-    required.raise_faults()
+    required.raise_errors()
     used = ("received_at", "correlation_ids", *_SECRET)
-    told = readings.remaining_fields(message, used) | _simulated(values)
+    data = readings.remaining_fields(message, used) | _simulated(values)
     text = downlink.detail if downlink else text
     return ParsedUplink(
         original_id=device,
-        readings=(readings.event(ts, key, told, message=text, severity=severity),),
+        readings=(readings.event(ts, key, data, message=text, severity=severity),),
         downlink=downlink,
         resets_sequence=resets_sequence,
     )
@@ -247,12 +246,14 @@ def _join(key: str, values: Message, message: Message) -> ParsedUplink:
     return _event(key, values, message, resets_sequence=True, downlink=update)
 
 
-def _downlink(state: DownlinkState, detail: str) -> Callable[[str, Message, Message], ParsedUplink]:
-    def read_downlink(key: str, values: Message, message: Message) -> ParsedUplink:
-        update = DownlinkUpdate(_queued_as(message), state, detail)
+def _downlink_parser(
+    state: DownlinkState, detail: str
+) -> Callable[[str, Message, Message], ParsedUplink]:
+    def parse_downlink(key: str, values: Message, message: Message) -> ParsedUplink:
+        update = DownlinkUpdate(_network_id(message), state, detail)
         return _event(key, values, message, downlink=update)
 
-    return read_downlink
+    return parse_downlink
 
 
 def _downlink_failed(key: str, values: Message, message: Message) -> ParsedUplink:
@@ -260,7 +261,7 @@ def _downlink_failed(key: str, values: Message, message: Message) -> ParsedUplin
     name = parse_text(error.get("name"), readings.WORD_CHARACTERS_MAX) or ""
     reason = parse_text(error.get("message_format"), readings.TEXT_CHARACTERS_MAX) or name
     update = DownlinkUpdate(
-        _queued_as(parse_mapping(message.get("downlink")) or {}),
+        _network_id(parse_mapping(message.get("downlink")) or {}),
         "expired" if "expired" in name else "failed",
         reason or "the network could not send it",
     )
@@ -268,12 +269,12 @@ def _downlink_failed(key: str, values: Message, message: Message) -> ParsedUplin
 
 
 def _downlink_nack(key: str, values: Message, message: Message) -> ParsedUplink:
-    """The network tries again by itself where it counts its tries, and tells when it gives up."""
+    """With a retry count the network retries by itself, and reports when it gives up."""
     detail = "the device has not confirmed it"
     if parse_mapping(message.get("confirmed_retry")) is not None:
         return _event(key, values, message, text=detail)
     return _event(
-        key, values, message, downlink=DownlinkUpdate(_queued_as(message), "failed", detail)
+        key, values, message, downlink=DownlinkUpdate(_network_id(message), "failed", detail)
     )
 
 
@@ -282,8 +283,8 @@ def _queue_invalidated(key: str, values: Message, message: Message) -> ParsedUpl
 
 
 def _invalidated(downlinks: Any) -> DownlinkUpdate:
-    some = list_mappings(downlinks)[:INVALIDATED_MAX]
-    names = [name for each in some if (name := _queued_as(each)) is not None]
+    invalidated = list_mappings(downlinks)[:INVALIDATED_MAX]
+    names = [name for each in invalidated if (name := _network_id(each)) is not None]
     return DownlinkUpdate(
         names[0] if names else None,
         "failed",
@@ -292,8 +293,8 @@ def _invalidated(downlinks: Any) -> DownlinkUpdate:
     )
 
 
-def _queued_as(downlink: Message) -> str | None:
-    """Our own name for it, or the one the network gave it."""
+def _network_id(downlink: Message) -> str | None:
+    """Our own downlink id, or the one of the network."""
     ids = [
         each for each in parse_list(downlink.get("correlation_ids")) or () if isinstance(each, str)
     ]
@@ -302,26 +303,26 @@ def _queued_as(downlink: Message) -> str | None:
     return parse_text(next(iter(ours + theirs), None), readings.WORD_CHARACTERS_MAX)
 
 
-_READERS: Mapping[str, Callable[[str, Message, Message], ParsedUplink]] = {
+_PARSERS: Mapping[str, Callable[[str, Message, Message], ParsedUplink]] = {
     "uplink_message": _uplink,
     "uplink_normalized": _uplink,
     "join_accept": _join,
-    "downlink_ack": _downlink("acknowledged", "the device has confirmed it"),
+    "downlink_ack": _downlink_parser("acknowledged", "the device has confirmed it"),
     "downlink_nack": _downlink_nack,
-    "downlink_sent": _downlink("sent", "a gateway sends it"),
+    "downlink_sent": _downlink_parser("sent", "a gateway sends it"),
     "downlink_failed": _downlink_failed,
-    "downlink_queued": _downlink("sent", "the network has taken it"),
+    "downlink_queued": _downlink_parser("sent", "the network has taken it"),
     "downlink_queue_invalidated": _queue_invalidated,
     "location_solved": _location_solved,
     "service_data": _event,
 }
 
 
-# --- the other way ---
+# --- downlinks ---
 
 
-def pushed(downlink: DownlinkFrame) -> dict[str, Any]:
-    """How a message to a device is told to the address that the network itself has named."""
+def push_body(downlink: DownlinkFrame) -> dict[str, Any]:
+    """The body that pushes a downlink to the URL that the network has sent."""
     message = {
         "frm_payload": b64encode(downlink.payload).decode(),
         "f_port": downlink.port,
@@ -332,5 +333,5 @@ def pushed(downlink: DownlinkFrame) -> dict[str, Any]:
     return {"downlinks": [message]}
 
 
-def credentials(key: str) -> dict[str, str]:
+def auth_headers(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}

@@ -1,8 +1,8 @@
-"""The vendor's callbacks, and the answer that carries a downlink.
+"""The vendor's callbacks, and the response that carries a downlink.
 
 A callback is a template that its owner has written, so names vary, numbers may be in quotes, and
-anything can have been added. Names are brought to one spelling, values to what they are, and what
-is not known here is kept: in a data message it was decoded out of the payload by the vendor.
+there may be more fields. Names are normalized, values parsed, and unknown fields kept: in a data
+message these are what the vendor decoded from the payload.
 """
 
 from base64 import b64encode
@@ -25,8 +25,8 @@ from longwire.networks.base import (
     Reading,
     UplinkCounter,
 )
-from longwire.networks.bodies import (
-    INTEGER_MAX,
+from longwire.networks.json_text import INTEGER_MAX
+from longwire.networks.values import (
     RequiredFields,
     first_value,
     list_mappings,
@@ -42,15 +42,14 @@ from longwire.networks.bodies import (
 DOWNLINK_BYTES = 8
 
 
-def read(kind: str, values: Mapping[str, Any]) -> ParsedUplink:
-    """What a callback of this kind says."""
-    if kind not in _READERS:
-        raise InvalidMessage(f"The vendor has no such callback; there are {', '.join(_READERS)}.")
-    return _READERS[kind](_typed(_in_one_spelling(values)))
+def parse(kind: str, values: Mapping[str, Any]) -> ParsedUplink:
+    if kind not in _PARSERS:
+        raise InvalidMessage(f"The vendor has no such callback; there are {', '.join(_PARSERS)}.")
+    return _PARSERS[kind](_parse_types(_normalize_names(values)))
 
 
-def answer(original_id: str, downlink: str | None) -> dict[str, dict[str, Any]]:
-    """What a callback that waits for a downlink is answered with: eight bytes in hex, or none."""
+def build_response(original_id: str, downlink: str | None) -> dict[str, dict[str, Any]]:
+    """The response to a callback that requests a downlink: eight bytes in hex, or none."""
     if downlink is None:
         return {original_id: {"noData": True}}
     try:
@@ -63,17 +62,17 @@ def answer(original_id: str, downlink: str | None) -> dict[str, dict[str, Any]]:
     return {original_id: {"downlinkData": payload.hex()}}
 
 
-# --- several at once ---
+# --- batches ---
 
 BATCH = "batch"
 LINES_MAX = 1_000
 _COLUMNS = "device;time;data;seqNumber;ack"
 
 
-def lines(values: Mapping[str, Any], columns: str | None) -> list[dict[str, Any]]:
-    """The messages of a callback that brings several, each a line with its values in columns.
+def split_batch(values: Mapping[str, Any], columns: str | None) -> list[dict[str, Any]]:
+    """The messages of a batch callback, one per line, with values separated by semicolons.
 
-    `columns` are their names, as in the pattern of the callback, with its braces or without.
+    `columns` has their names, as in the pattern of the callback, with its braces or without.
     """
     names = [name.strip(" {}") for name in (columns or _COLUMNS).split(";")]
     text = values.get(BATCH)
@@ -84,18 +83,18 @@ def lines(values: Mapping[str, Any], columns: str | None) -> list[dict[str, Any]
         raise InvalidMessage(
             field_errors=[FieldError(BATCH, f"may have at most {LINES_MAX} lines")]
         )
-    said = [line.split(";") for line in found]
-    odd = [index for index, each in enumerate(said) if len(each) != len(names)]
-    if odd:
+    fields = [line.split(";") for line in found]
+    mismatched = [index for index, each in enumerate(fields) if len(each) != len(names)]
+    if mismatched:
         message = f"must have {len(names)} values, for {';'.join(names)}"
         raise InvalidMessage(
-            field_errors=[FieldError(f"{BATCH}[{index}]", message) for index in odd]
+            field_errors=[FieldError(f"{BATCH}[{index}]", message) for index in mismatched]
         )
-    return [_of_columns(dict(zip(names, each, strict=True))) for each in said]
+    return [_drop_empty(dict(zip(names, each, strict=True))) for each in fields]
 
 
-def _of_columns(said: Mapping[str, str]) -> dict[str, Any]:
-    return {name: first_value(said, name) for name in said}
+def _drop_empty(fields: Mapping[str, str]) -> dict[str, Any]:
+    return {name: first_value(fields, name) for name in fields}
 
 
 # --- names and values ---
@@ -103,18 +102,18 @@ def _of_columns(said: Mapping[str, str]) -> dict[str, Any]:
 _ALIASES = {"deviceId": "device", "seq": SEQUENCE, "avgSignal": "avgSnr"}
 
 
-def _in_one_spelling(values: Mapping[str, Any]) -> dict[str, Any]:
-    said = dict(values)
-    if _ALIASES.keys().isdisjoint(said):
-        return said
+def _normalize_names(values: Mapping[str, Any]) -> dict[str, Any]:
+    fields = dict(values)
+    if _ALIASES.keys().isdisjoint(fields):
+        return fields
     for alias, name in _ALIASES.items():
-        if said.get(name) is None and said.get(alias) is not None:
-            said[name] = said.pop(alias)
-    return said
+        if fields.get(name) is None and fields.get(alias) is not None:
+            fields[name] = fields.pop(alias)
+    return fields
 
 
-def _location_of(value: Any) -> dict[str, Any] | None:
-    """The computed location; some tell a list of them, the best one first."""
+def _parse_location(value: Any) -> dict[str, Any] | None:
+    """The computed location; some send a list of them, the best one first."""
     return parse_mapping(value) or next(iter(list_mappings(value)), None)
 
 
@@ -133,7 +132,7 @@ _TYPES: Mapping[str, Callable[[Any], Any]] = {
     "fixedLat": parse_number,
     "fixedLng": parse_number,
     "duplicates": parse_list,
-    "computedLocation": _location_of,
+    "computedLocation": _parse_location,
     "temp": parse_number,
     "batt": parse_number,
     "infoCode": parse_integer,
@@ -142,24 +141,26 @@ _TYPES: Mapping[str, Callable[[Any], Any]] = {
 }
 
 
-def _typed(said: dict[str, Any]) -> dict[str, Any]:
-    """Every value as what it is; one that is something else stays as it was sent."""
-    for name, value in said.items():
-        read_value = _TYPES.get(name)
-        if read_value is not None:
-            found = read_value(value)
+def _parse_types(fields: dict[str, Any]) -> dict[str, Any]:
+    """Parse values to their types; an invalid one stays as it was sent."""
+    for name, value in fields.items():
+        parse_value = _TYPES.get(name)
+        if parse_value is not None:
+            found = parse_value(value)
             if found is not None:
-                said[name] = found
-    return said
+                fields[name] = found
+    return fields
 
 
-def _device_and_moment(required: RequiredFields, said: Mapping[str, Any]) -> tuple[str, Moment]:
-    # The time is what repetitions of a callback are known by, so there is no doing without it.
-    return required.device("device", said.get("device")), required.moment("time", said.get("time"))
+def _device_and_moment(required: RequiredFields, fields: Mapping[str, Any]) -> tuple[str, Moment]:
+    # The time identifies a repeated callback, so it is required.
+    return required.device("device", fields.get("device")), required.moment(
+        "time", fields.get("time")
+    )
 
 
-def _sequence(said: Mapping[str, Any]) -> int | None:
-    return parse_integer(said.get(SEQUENCE), minimum=0)
+def _sequence(fields: Mapping[str, Any]) -> int | None:
+    return parse_integer(fields.get(SEQUENCE), minimum=0)
 
 
 # --- data ---
@@ -173,37 +174,39 @@ _FRAME_AND_UPLINK = frozenset(_FRAME + _UPLINK)
 _DATA_COUNTS: tuple[UplinkCounter, ...] = ("vendor_uplink", "vendor_data")
 
 
-def _data(said: Mapping[str, Any]) -> ParsedUplink:
+def _data(fields: Mapping[str, Any]) -> ParsedUplink:
     required = RequiredFields()
-    device, ts = _device_and_moment(required, said)
-    position = _old_position(ts, said)
-    if "data" not in said:
+    device, ts = _device_and_moment(required, fields)
+    position = _legacy_position(ts, fields)
+    if "data" not in fields:
         if position is not None:
-            required.raise_faults()
-            return ParsedUplink(original_id=device, readings=(position,), sequence=_sequence(said))
-        required.require(False, "data")
-    payload = required.payload("data", said.get("data"), parse_hex, readings.PAYLOAD_BYTES_MAX)
-    required.raise_faults()
+            required.raise_errors()
+            return ParsedUplink(
+                original_id=device, readings=(position,), sequence=_sequence(fields)
+            )
+        required.check(False, "data")
+    payload = required.payload("data", fields.get("data"), parse_hex, readings.PAYLOAD_BYTES_MAX)
+    required.raise_errors()
     return ParsedUplink(
         original_id=device,
         readings=(
-            readings.data(ts, payload, _told_with_data(said)),
+            readings.data(ts, payload, _uplink_data(fields)),
             *([position] if position else ()),
         ),
-        sequence=_sequence(said),
+        sequence=_sequence(fields),
         payload=payload,
         counts=_DATA_COUNTS,
-        wants_downlink=asks(said),
+        wants_downlink=requests_downlink(fields),
     )
 
 
-def asks(said: Mapping[str, Any]) -> bool:
-    """Whether a data message waits for a downlink."""
-    return said.get("ack") is True or said.get("longPolling") is True
+def requests_downlink(fields: Mapping[str, Any]) -> bool:
+    """Whether a data message waits for a downlink in the response."""
+    return fields.get("ack") is True or fields.get("longPolling") is True
 
 
-class _Plain(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", gc=False):
-    """A data callback as most templates have it: values of their own types, and nothing else."""
+class _PlainData(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", gc=False):
+    """A data callback as most templates send it: expected types, and no other fields."""
 
     device: Annotated[str, Meta(min_length=1, max_length=16)]
     time: Annotated[int, Meta(ge=0, lt=10**10)]  # in seconds
@@ -212,130 +215,132 @@ class _Plain(Struct, frozen=True, forbid_unknown_fields=True, rename="camel", gc
     ack: bool | UnsetType = UNSET
 
 
-_plain = json.Decoder(_Plain)
+_plain_data_decoder = json.Decoder(_PlainData)
 
 
-def read_plain(body: bytes) -> ParsedUplink | None:
-    """What a data callback says, the quick way; None if it needs a closer look."""
+def parse_plain_data(body: bytes) -> ParsedUplink | None:
+    """Fast path for a data callback; None if it needs the full parser."""
     try:
-        said = _plain.decode(body)
-        payload = bytes.fromhex(said.data)
+        fields = _plain_data_decoder.decode(body)
+        payload = bytes.fromhex(fields.data)
     except (MsgspecError, ValueError):
         return None
-    if len(said.data) != 2 * len(payload) or said.device.strip(hexdigits):
+    if len(fields.data) != 2 * len(payload) or fields.device.strip(hexdigits):
         return None  # spaces, for instance
-    told: dict[str, Any] = {}
-    if said.seq_number is not UNSET:
-        told[SEQUENCE] = said.seq_number
-    if said.ack is not UNSET:
-        told["ack"] = said.ack
-    if body.count(b":") != 3 + len(told):
-        return None  # something is said twice
+    data: dict[str, Any] = {}
+    if fields.seq_number is not UNSET:
+        data[SEQUENCE] = fields.seq_number
+    if fields.ack is not UNSET:
+        data["ack"] = fields.ack
+    if body.count(b":") != 3 + len(data):
+        return None  # a duplicate name
     return ParsedUplink(
-        original_id=said.device,
-        readings=(Reading("data", said.time * SECOND, {"data": told, "raw": payload.hex()}),),
-        sequence=told.get(SEQUENCE),
+        original_id=fields.device,
+        readings=(Reading("data", fields.time * SECOND, {"data": data, "raw": payload.hex()}),),
+        sequence=data.get(SEQUENCE),
         payload=payload,
         counts=_DATA_COUNTS,
-        wants_downlink=said.ack is True,
+        wants_downlink=fields.ack is True,
     )
 
 
-def _told_with_data(said: Mapping[str, Any]) -> dict[str, Any]:
-    told = {name: said[name] for name in _UPLINK if name in said and said[name] is not None}
-    decoded = readings.remaining_fields(said, used=_FRAME_AND_UPLINK)
-    return told | {DECODED: decoded} if decoded else told
+def _uplink_data(fields: Mapping[str, Any]) -> dict[str, Any]:
+    data = {name: fields[name] for name in _UPLINK if name in fields and fields[name] is not None}
+    decoded = readings.remaining_fields(fields, used=_FRAME_AND_UPLINK)
+    return data | {DECODED: decoded} if decoded else data
 
 
-def _old_position(ts: Moment, said: Mapping[str, Any]) -> Reading | None:
-    """The position of the old geolocation callback, which may still be sent to where data goes.
+def _legacy_position(ts: Moment, fields: Mapping[str, Any]) -> Reading | None:
+    """The position of the legacy geolocation callback, which may be configured as a data callback.
 
-    With data, `lat` and `lng` alone are where the station is; a radius belongs to the device.
+    In a data callback, `lat` and `lng` alone are the station's position; a radius is the device's.
     """
-    if said.get("radius") is None and said.get("geolocSource") is None:
+    if fields.get("radius") is None and fields.get("geolocSource") is None:
         return None
     return readings.geoloc(
         ts,
-        said.get("lat"),
-        said.get("lng"),
-        readings.remaining_fields(said, used=(*_FRAME, "lat", "lng", "radius")),
-        radius=said.get("radius"),
-        source=said.get("geolocSource"),
+        fields.get("lat"),
+        fields.get("lng"),
+        readings.remaining_fields(fields, used=(*_FRAME, "lat", "lng", "radius")),
+        radius=fields.get("radius"),
+        source=fields.get("geolocSource"),
     )
 
 
 # --- advanced data ---
 
-# How well it was heard, from worst to best; the vendor's number for it is the place in this list.
+# From worst to best; the index is the vendor's number for it.
 _LINK_QUALITIES = ("LIMIT", "AVERAGE", "GOOD", "EXCELLENT")
 
 
-def _data_advanced(said: Mapping[str, Any]) -> ParsedUplink:
+def _data_advanced(fields: Mapping[str, Any]) -> ParsedUplink:
     required = RequiredFields()
-    device, ts = _device_and_moment(required, said)
-    required.raise_faults()
-    location = _computed_location(ts, said)
-    duplicates = said.get("duplicates")
-    heard_by = duplicates if isinstance(duplicates, list) else None
+    device, ts = _device_and_moment(required, fields)
+    required.raise_errors()
+    location = _computed_location(ts, fields)
+    duplicates = fields.get("duplicates")
+    duplicates_list = duplicates if isinstance(duplicates, list) else None
     used = {"device", "time", "rc"}
-    used |= {"duplicates"} if heard_by is not None else set()
+    used |= {"duplicates"} if duplicates_list is not None else set()
     used |= {"computedLocation"} if location is not None else set()
     link = readings.telemetry(
         ts,
-        readings.remaining_fields(said, used),
-        duplicates=heard_by,
-        stations=None if heard_by is None else len(heard_by),
-        score=_score(said),
-        rc=parse_integer(said.get("rc")),
+        readings.remaining_fields(fields, used),
+        duplicates=duplicates_list,
+        stations=None if duplicates_list is None else len(duplicates_list),
+        score=_score(fields),
+        rc=parse_integer(fields.get("rc")),
     )
     return ParsedUplink(
         original_id=device,
         readings=(link, *([location] if location else ())),
-        sequence=_sequence(said),
+        sequence=_sequence(fields),
         counts=("vendor_data_advanced",),
     )
 
 
-def _computed_location(ts: Moment, said: Mapping[str, Any]) -> Reading | None:
-    location = said.get("computedLocation")
+def _computed_location(ts: Moment, fields: Mapping[str, Any]) -> Reading | None:
+    location = fields.get("computedLocation")
     if not isinstance(location, dict):
         return None
-    beside = readings.remaining_fields(location, used=("lat", "lng", "radius", "source", "status"))
+    details = readings.remaining_fields(location, used=("lat", "lng", "radius", "source", "status"))
     return readings.geoloc(
         ts,
         location.get("lat"),
         location.get("lng"),
-        readings.drop_none({SEQUENCE: _sequence(said)} | beside),
+        readings.drop_none({SEQUENCE: _sequence(fields)} | details),
         radius=location.get("radius"),
         source=location.get("source"),
         status=location.get("status"),
     )
 
 
-def _score(said: Mapping[str, Any]) -> int | None:
-    """From 0, hardly heard, to 3; the number and the word say the same."""
-    number = parse_integer(said.get("linkQuality"), 0, len(_LINK_QUALITIES))
+def _score(fields: Mapping[str, Any]) -> int | None:
+    """The link quality from 0 to 3, sent as a number or a word."""
+    number = parse_integer(fields.get("linkQuality"), 0, len(_LINK_QUALITIES))
     if number is not None:
         return number if number < len(_LINK_QUALITIES) else None
-    word = (parse_text(said.get("lqi"), readings.WORD_CHARACTERS_MAX) or "").upper()
+    word = (parse_text(fields.get("lqi"), readings.WORD_CHARACTERS_MAX) or "").upper()
     return _LINK_QUALITIES.index(word) if word in _LINK_QUALITIES else None
 
 
 # --- status, acknowledgement, error ---
 
 
-def _status(said: Mapping[str, Any]) -> ParsedUplink:
+def _status(fields: Mapping[str, Any]) -> ParsedUplink:
     required = RequiredFields()
-    device, ts = _device_and_moment(required, said)
-    required.raise_faults()
-    volts = parse_number(said.get("batt"))
+    device, ts = _device_and_moment(required, fields)
+    required.raise_errors()
+    battery_v = parse_number(fields.get("batt"))
     return ParsedUplink(
         original_id=device,
         readings=(
-            readings.event(ts, "status", readings.remaining_fields(said, used=("device", "time"))),
+            readings.event(
+                ts, "status", readings.remaining_fields(fields, used=("device", "time"))
+            ),
         ),
-        sequence=_sequence(said),
-        battery=None if volts is None or volts < 0 else f"{volts:g} V",
+        sequence=_sequence(fields),
+        battery=None if battery_v is None or battery_v < 0 else f"{battery_v:g} V",
         counts=("vendor_uplink",),
     )
 
@@ -353,49 +358,52 @@ _INFO_CODES: tuple[tuple[str, DownlinkState | None], ...] = (
 )
 
 
-def _acknowledge(said: Mapping[str, Any]) -> ParsedUplink:
+def _acknowledge(fields: Mapping[str, Any]) -> ParsedUplink:
     required = RequiredFields()
-    device, ts = _device_and_moment(required, said)
-    required.raise_faults()
-    name, state = _outcome(said)
-    message = parse_text(said.get("infoMessage"), readings.TEXT_CHARACTERS_MAX) or name
-    told = readings.drop_none({"infoName": name}) | readings.remaining_fields(
-        said, used=("device", "time", "infoMessage")
+    device, ts = _device_and_moment(required, fields)
+    required.raise_errors()
+    name, state = _outcome(fields)
+    message = parse_text(fields.get("infoMessage"), readings.TEXT_CHARACTERS_MAX) or name
+    data = readings.drop_none({"infoName": name}) | readings.remaining_fields(
+        fields, used=("device", "time", "infoMessage")
     )
     return ParsedUplink(
         original_id=device,
-        readings=(readings.event(ts, "acknowledge", told, message=message),),
-        sequence=_sequence(said),
+        readings=(readings.event(ts, "acknowledge", data, message=message),),
+        sequence=_sequence(fields),
         downlink=DownlinkUpdate(None, state, message or "") if state else None,
     )
 
 
-def _outcome(said: Mapping[str, Any]) -> tuple[str | None, DownlinkState | None]:
-    """The name of the code, and what it means for the downlink."""
-    reached = parse_boolean(said.get("downlinkAck"))
-    code = parse_integer(said.get("infoCode"), 0, len(_INFO_CODES) - 1)
+def _outcome(fields: Mapping[str, Any]) -> tuple[str | None, DownlinkState | None]:
+    """The name of the info code, and the state of the downlink."""
+    is_acknowledged = parse_boolean(fields.get("downlinkAck"))
+    code = parse_integer(fields.get("infoCode"), 0, len(_INFO_CODES) - 1)
     if code is None:
-        return None, None if reached is None else "acknowledged" if reached else "failed"
+        return (
+            None,
+            None if is_acknowledged is None else "acknowledged" if is_acknowledged else "failed",
+        )
     name, state = _INFO_CODES[code]
-    # The network is done with it, and the device has not confirmed.
-    return name, "sent" if state == "acknowledged" and reached is False else state
+    # The network has sent it, and the device has not confirmed.
+    return name, "sent" if state == "acknowledged" and is_acknowledged is False else state
 
 
-def _error(said: Mapping[str, Any]) -> ParsedUplink:
+def _error(fields: Mapping[str, Any]) -> ParsedUplink:
     required = RequiredFields()
-    device, ts = _device_and_moment(required, said)
-    required.raise_faults()
+    device, ts = _device_and_moment(required, fields)
+    required.raise_errors()
     reported = readings.event(
         ts,
         "error",
-        readings.remaining_fields(said, used=("device", "time", "info", "severity")),
-        message=said.get("info"),
-        severity=said.get("severity"),
+        readings.remaining_fields(fields, used=("device", "time", "info", "severity")),
+        message=fields.get("info"),
+        severity=fields.get("severity"),
     )
-    return ParsedUplink(original_id=device, readings=(reported,), sequence=_sequence(said))
+    return ParsedUplink(original_id=device, readings=(reported,), sequence=_sequence(fields))
 
 
-_READERS: Mapping[str, Callable[[Mapping[str, Any]], ParsedUplink]] = {
+_PARSERS: Mapping[str, Callable[[Mapping[str, Any]], ParsedUplink]] = {
     "data": _data,
     "dataAdvanced": _data_advanced,
     "status": _status,
@@ -404,11 +412,11 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], ParsedUplink]] = {
 }
 
 
-# --- the other way ---
+# --- registration ---
 
 DEVICES = "/devices/"
-# Our names for what the network is told of a device, and its own.
-_TOLD = {
+# Our field names and those of the network's API.
+_API_FIELDS = {
     "id": "id",
     "device_name": "name",
     "device_type_id": "deviceTypeId",
@@ -419,10 +427,10 @@ _TOLD = {
 }
 
 
-def registration(request: Mapping[str, Any], pac: str) -> dict[str, Any]:
-    """What the network's API is told about a new device."""
-    return {_TOLD[name]: value for name, value in request.items()} | {"pac": pac}
+def registration_body(request: Mapping[str, Any], pac: str) -> dict[str, Any]:
+    """The body that registers a device at the network's API."""
+    return {_API_FIELDS[name]: value for name, value in request.items()} | {"pac": pac}
 
 
-def credentials(login: str, password: str) -> dict[str, str]:
+def auth_headers(login: str, password: str) -> dict[str, str]:
     return {"Authorization": "Basic " + b64encode(f"{login}:{password}".encode()).decode()}

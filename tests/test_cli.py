@@ -16,10 +16,11 @@ import structlog
 from longwire import __version__, cli, startup
 from longwire.clock import Clock
 from longwire.notifications.webpush import Vapid
-from longwire.settings import Settings, explained
+from longwire.settings import Settings, describe_settings
 from longwire.store import schema
 from tests.conftest import PostgresServer
-from tests.process import longwire, wait_for
+from tests.process import longwire
+from tests.waiting import eventually
 from tests.world import World, ok
 
 
@@ -93,7 +94,7 @@ def test_config_prints_every_setting_with_its_value_its_default_and_its_reason(
         *("config", "--json", "--config", "my.toml", "--port", "9000"),
         LONGWIRE_EGRESS_ALLOW="127.0.0.0/8,::1",
     ).json
-    assert [row["name"] for row in rows] == [each.name for each in explained()]
+    assert [row["name"] for row in rows] == [each.name for each in describe_settings()]
     assert all(row["reason"] for row in rows)
     row = {each["name"]: each for each in rows}
     assert (row["port"]["value"], row["port"]["default"]) == (9000, 8080)
@@ -106,7 +107,9 @@ def test_config_prints_every_setting_with_its_value_its_default_and_its_reason(
     assert table.code == 0
     lines = {line.split()[0]: line for line in table.out.splitlines()}
     assert lines["port"].split()[1:3] == ["9000", "8080"]
-    assert all(each.name in lines and each.reason in lines[each.name] for each in explained())
+    assert all(
+        each.name in lines and each.reason in lines[each.name] for each in describe_settings()
+    )
 
 
 @pytest.mark.parametrize("form", [["--json"], []])
@@ -172,7 +175,7 @@ def test_credentials_are_issued_listed_and_revoked_beside_the_service(
     assert command("credentials", "revoke", issued["clientId"], "--json", *at).json == {
         "revoked": issued["clientId"]
     }
-    wait_for(lambda: world.http.get("/user/me", headers=bearer).status_code == 401)
+    eventually(lambda: world.http.get("/user/me", headers=bearer).status_code == 401)
     assert world.ask_token(issued["clientId"], issued["clientSecret"]).status_code == 401
     assert world.token(again["clientId"], again["clientSecret"])
     left = command("credentials", "list", "--json", *at).json
@@ -236,7 +239,7 @@ def test_the_token_of_a_group_is_exchanged_beside_the_service(
     new = told.json["token"]
     assert told.json == {"groupId": group, "token": new}
     # The process that serves has the old one in its memory, and hears of it.
-    wait_for(lambda: status(old, 1_700_000_001) == 401)
+    eventually(lambda: status(old, 1_700_000_001) == 401)
     assert token_of(group) == new != old
     assert status(new, 1_700_000_002) == 200
     assert (token_of(below), status(others, 1_700_000_003)) == (others, 200)
@@ -244,9 +247,9 @@ def test_the_token_of_a_group_is_exchanged_beside_the_service(
     assert new not in command("audit", *at).out
     # Once more; what was new is old.
     assert command("group", "rotate-token", group, *at).out.startswith("lwg_")
-    wait_for(lambda: status(new, 1_700_000_004) == 401)
+    eventually(lambda: status(new, 1_700_000_004) == 401)
     assert len(ada.records(device)) >= 3
-    assert "names no group" in command("group", "rotate-token", "4711", *at).sentence
+    assert "is not a known group" in command("group", "rotate-token", "4711", *at).sentence
 
 
 # --- device types ---
@@ -339,7 +342,7 @@ def test_a_device_type_is_given_by_name_or_by_file(command: Command, settings: S
         assert "give a NAME or --file" in told.err
 
 
-# --- the audit trail ---
+# --- the audit log ---
 
 
 def test_a_decoder_is_set_shown_used_and_removed_beside_the_service(
@@ -369,7 +372,7 @@ def test_a_decoder_is_set_shown_used_and_removed_beside_the_service(
     assert told.json == {"name": "tracker", "decoder": "bits"}
     assert tracker() == {**before, "decoder": "bits", "decoderSource": "high::uint:8"}
     assert "bits" in command("device-type", "list", *at).out
-    wait_for(lambda: hears() == {"high": 1})  # the process that serves hears of it
+    eventually(lambda: hears() == {"high": 1})  # the process that serves hears of it
 
     # What cannot be used is refused with its place, and changes nothing.
     wrong = command(*bits, "high::uint:8\n  low::uint:0", *at).sentence
@@ -383,7 +386,7 @@ def test_a_decoder_is_set_shown_used_and_removed_beside_the_service(
         codec.write_bytes(source)
         assert reason in command(*javascript, "--decoder-file", codec, *at).err
     missing = command("device-type", "remove-decoder", "sonar", *at).sentence
-    assert "names no device type" in missing
+    assert "is not a known device type" in missing
     assert tracker()["decoderSource"] == "high::uint:8"
     assert hears() == {"high": 1}
 
@@ -396,7 +399,7 @@ def test_a_decoder_is_set_shown_used_and_removed_beside_the_service(
     assert "decoder: line 1" in command("device-type", "add", "--file", types, *at).sentence
     types.write_text(json.dumps([described]))
     command("device-type", "add", "--file", types, *at)
-    wait_for(lambda: hears() == {"low": 2})
+    eventually(lambda: hears() == {"low": 2})
 
     # What was said before is read again, also while the service runs.
     first = {"deviceId": device, "limit": 1}
@@ -406,7 +409,7 @@ def test_a_decoder_is_set_shown_used_and_removed_beside_the_service(
         **{"lookedAt": 2, "changed": 2, "skipped": 0, "failed": 0},
         "failure": None,
     }
-    wait_for(lambda: ok(ada.get("/device/data", **first))["items"][0]["data"] == '{"low":2}')
+    eventually(lambda: ok(ada.get("/device/data", **first))["items"][0]["data"] == '{"low":2}')
     codec.write_text("function decodeUplink({bytes}) { return {data: {sum: bytes[0] + bytes[1]}} }")
     command(*javascript, "--decoder-file", codec, *at)
     text = command("redecode", "--group", group, "--device-type", "tracker", *at).out
@@ -424,7 +427,7 @@ def test_a_decoder_is_set_shown_used_and_removed_beside_the_service(
         ("--device", device, "--begin", "soon"),
     ):
         assert command("redecode", *wrong_use, *at).code == 2
-    wait_for(lambda: hears() == {})
+    eventually(lambda: hears() == {})
 
 
 def test_the_audit_trail_shows_the_newest_first(command: Command, world: World) -> None:
@@ -455,11 +458,14 @@ def test_migrate_fills_an_empty_folder_and_then_has_nothing_to_do(
     command: Command, tmp_path: Path
 ) -> None:
     first = command("migrate", "--data", "new", "--json").json
-    assert first["founded"] is True
+    assert first["bootstrapped"] is True
     assert first["steps"]
     kept = json.loads((tmp_path / "new" / "operator.json").read_text())
     assert set(kept) == {"baseUrl", "authUrl", "clientId", "clientSecret", "userId"}
-    assert command("migrate", "--data", "new", "--json").json == {"steps": [], "founded": False}
+    assert command("migrate", "--data", "new", "--json").json == {
+        "steps": [],
+        "bootstrapped": False,
+    }
     assert command("migrate", "--data", "new").out == "0 step(s) run\n"
     other = command("migrate", "--data", "another")
     assert kept["clientSecret"] not in other.out
@@ -509,7 +515,7 @@ def test_a_command_never_makes_a_database_by_accident(
         told = command(*arguments, "--data", "nowhere", "--database", postgres.url(name)).sentence
         assert "longwire migrate" in told
     assert not (tmp_path / "nowhere").exists()
-    database, _ = startup.open_database(
+    database, _ = startup.build_database(
         Settings(data=tmp_path / "looking", database=postgres.url(name)), Clock()
     )
     assert database.upgrade(lambda tx: sa.inspect(tx.connection).get_table_names()) == []
@@ -555,9 +561,9 @@ def test_all_wrong_settings_are_named_at_once(command: Command) -> None:
 def test_a_database_from_a_newer_release_is_left_alone(
     command: Command, settings: Settings
 ) -> None:
-    database, _ = startup.open_database(settings, Clock())
+    database, _ = startup.build_database(settings, Clock())
     database.upgrade(
-        lambda tx: tx.change(sa.text("update alembic_version set version_num = '9999'"))
+        lambda tx: tx.execute(sa.text("update alembic_version set version_num = '9999'"))
     )
     database.close()
     assert "newer version" in command("credentials", "list", *where(settings)).sentence
@@ -571,7 +577,7 @@ def test_a_lost_key_is_noticed_before_anything_is_written(
     told = command("credentials", "issue", "--email", "eve@example.com", *where(settings))
     assert "Copy secret.key" in told.sentence
     assert not (settings.data / "secret.key").exists(), "a new one would only hide the loss"
-    database, _ = startup.open_database(settings, Clock())
+    database, _ = startup.build_database(settings, Clock())
     emails = sa.select(schema.user.c.email)
     found = database.upgrade(lambda tx: {row[0] for row in tx.rows(emails)})
     database.close()
@@ -586,7 +592,7 @@ def test_the_command_as_it_is_typed(tmp_path: Path) -> None:
     assert (version.returncode, version.stdout) == (0, f"longwire {__version__}\n")
     helping = longwire("serve", "-h", cwd=tmp_path)
     assert helping.returncode == 0
-    assert all(each.flag in helping.stdout for each in explained())
+    assert all(each.flag in helping.stdout for each in describe_settings())
     nothing = longwire("credentials", "list", cwd=tmp_path)
     assert nothing.returncode == 2
     assert nothing.stdout == ""

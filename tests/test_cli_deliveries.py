@@ -6,8 +6,8 @@ import pytest
 
 from tests import test_cli
 from tests.delivery.receiver import HANG, Receiver
-from tests.process import wait_for
 from tests.test_cli import Command, where
+from tests.waiting import eventually
 from tests.world import Person, World, ok
 
 command = test_cli.command
@@ -35,7 +35,7 @@ class Line:
         return [(event["status"], event["attempts"]) for event in events]
 
     def settles(self, *statuses: tuple[str, int]) -> None:
-        wait_for(lambda: sorted(self.statuses()) == sorted(statuses))
+        eventually(lambda: sorted(self.statuses()) == sorted(statuses))
 
 
 def test_connectors_are_listed_with_what_waits_what_failed_and_why(
@@ -54,7 +54,7 @@ def test_connectors_are_listed_with_what_waits_what_failed_and_why(
         bad.settles(("failed", 1), ("failed", 1))
         later.settles(("processing", 1), ("processing", 1))
         hanging.wait_for(2)
-        wait_for(lambda: connectors(command, world)[later.connector]["queued"] == 2)
+        eventually(lambda: connectors(command, world)[later.connector]["queued"] == 2)
         ok(ada.delete("/connector", connectorId=gone.connector, groupId=gone.group))
         rows = connectors(command, world)
         assert set(rows) == {line.connector for line in (good, bad, later, stuck)}
@@ -102,7 +102,7 @@ def test_messages_are_listed_by_state_and_connector_those_that_changed_last_firs
         for line, end in ((good, "succeed"), (bad, "failed"), (later, "processing")):
             line.reports(2)
             line.settles((end, 1), (end, 1))
-            wait_for(lambda: not messages(command, world, "--state", "sending"))
+            eventually(lambda: not messages(command, world, "--state", "sending"))
         listed = messages(command, world)
         assert [row["state"] for row in listed] == ["queued"] * 2 + ["failed"] * 2
         assert [row["changedAt"] for row in listed] == sorted(
@@ -154,7 +154,7 @@ def test_a_message_that_failed_or_waits_is_tried_at_once_when_the_operator_says_
         bad.settles(("failed", 1))
         later.settles(("processing", 1))
         receiver.wait_for(2)
-        wait_for(lambda: not messages(command, world, "--state", "sending"))
+        eventually(lambda: not messages(command, world, "--state", "sending"))
         receiver.forget()
         receiver.answer(200)
         waiting, failed = (row["id"] for row in messages(command, world))
@@ -166,7 +166,7 @@ def test_a_message_that_failed_or_waits_is_tried_at_once_when_the_operator_says_
         later.settles(("succeed", 2))
         assert sorted(receiver.ids) == sorted([waiting, failed])
         told = command("deliveries", "retry", failed, *where(world.settings))
-        assert told.sentence == f"{failed} neither waits, nor is it kept after it failed."
+        assert told.sentence == f"{failed} is neither queued nor kept for a resend."
         assert [action for _, action, _ in world.audit()].count("delivery.retry") == 2
         resent = {
             row["id"]: row["resent"] for row in messages(command, world, "--state", "succeeded")
@@ -182,7 +182,7 @@ def test_a_message_that_waits_is_cancelled_and_not_sent_any_more(
         later = Line(ada, receiver.url, retryPolicy=LATER)
         later.reports(2)
         later.settles(("processing", 1), ("processing", 1))
-        wait_for(lambda: not messages(command, world, "--state", "sending"))
+        eventually(lambda: not messages(command, world, "--state", "sending"))
         first, second = (row["id"] for row in messages(command, world))
         told = command("deliveries", "cancel", first, "--json", *where(world.settings))
         assert told.json == {"cancelled": first}
@@ -190,8 +190,8 @@ def test_a_message_that_waits_is_cancelled_and_not_sent_any_more(
         [cancelled] = messages(command, world, "--state", "cancelled")
         assert (cancelled["id"], cancelled["error"]) == (first, "cancelled by the operator")
         for verb, why in (
-            ("cancel", f"{first} does not wait; only what waits can be cancelled."),
-            ("retry", f"{first} neither waits, nor is it kept after it failed."),
+            ("cancel", f"{first} is not queued; only a queued message can be cancelled."),
+            ("retry", f"{first} is neither queued nor kept for a resend."),
         ):
             assert command("deliveries", verb, first, *where(world.settings)).sentence == why
         told = command("deliveries", "cancel", second, *where(world.settings))
@@ -223,8 +223,8 @@ def test_what_notifications_send_is_listed_beside_the_connectors_messages(
         line = Line(ada, failing.url, retryPolicy=ONCE)
         alarm = ada.notification(line.group, failing.url)
         ada.reports(line.device, "event")
-        wait_for(lambda: len(messages(command, world, "--state", "failed")) == 1)
-        wait_for(lambda: numbers(connectors(command, world)[alarm]) == (1, 0, 0, 1))
+        eventually(lambda: len(messages(command, world, "--state", "failed")) == 1)
+        eventually(lambda: numbers(connectors(command, world)[alarm]) == (1, 0, 0, 1))
         rows = connectors(command, world)
         assert {name: row["purpose"] for name, row in rows.items()} == {
             line.connector: "connector",
@@ -238,6 +238,6 @@ def test_what_notifications_send_is_listed_beside_the_connectors_messages(
         )
         failing.answer(200)
         command("deliveries", "retry", row["id"], *where(world.settings))
-        wait_for(lambda: not messages(command, world, "--connector", alarm))
+        eventually(lambda: not messages(command, world, "--connector", alarm))
         shown = ok(ada.get("/notification", notificationId=alarm))
         assert "lastSentAt" in shown

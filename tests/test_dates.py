@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwire.clock import DAY, MILLISECOND, SECOND
-from longwire.dates import date_text, end_of, epoch_seconds, moment_of, optional_date_text
+from longwire.dates import (
+    format_date,
+    format_optional_date,
+    parse_date,
+    parse_range_end,
+    to_epoch_seconds,
+)
 
 HALF_PAST_EIGHT = 1_794_731_400 * SECOND  # 2026-11-15T08:30:00Z
 MIDNIGHT = 1_794_700_800 * SECOND  # 2026-11-15T00:00:00Z
@@ -112,13 +118,13 @@ WRONG = [
 
 @pytest.mark.parametrize(("text", "moment"), SPELLINGS.items())
 def test_a_date_is_taken_in_every_usual_spelling(text: str, moment: int) -> None:
-    assert moment_of(text) == moment
+    assert parse_date(text) == moment
 
 
 @pytest.mark.parametrize("text", WRONG)
 def test_what_is_no_date_is_refused_in_words(text: str) -> None:
-    with pytest.raises(ValueError, match=r"^is no date"):
-        moment_of(text)
+    with pytest.raises(ValueError, match=r"^is not a valid date"):
+        parse_date(text)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +142,7 @@ def test_what_is_no_date_is_refused_in_words(text: str) -> None:
     ],
 )
 def test_a_number_is_seconds_or_milliseconds(number: float, moment: int) -> None:
-    assert moment_of(number) == moment
+    assert parse_date(number) == moment
 
 
 @pytest.mark.parametrize(
@@ -153,8 +159,8 @@ def test_a_number_is_seconds_or_milliseconds(number: float, moment: int) -> None
     ],
 )
 def test_a_number_out_of_the_calendar_is_refused(number: float) -> None:
-    with pytest.raises(ValueError, match=r"^is no date"):
-        moment_of(number)
+    with pytest.raises(ValueError, match=r"^is not a valid date"):
+        parse_date(number)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +177,7 @@ def test_a_number_out_of_the_calendar_is_refused(number: float) -> None:
     ],
 )
 def test_only_a_date_alone_ends_a_range_with_its_day(text: str, end: int) -> None:
-    assert end_of(text) == end
+    assert parse_range_end(text) == end
 
 
 @pytest.mark.parametrize(
@@ -191,12 +197,12 @@ def test_only_a_date_alone_ends_a_range_with_its_day(text: str, end: int) -> Non
 def test_a_date_is_answered_in_utc_with_microseconds_only_when_there_are_any(
     moment: int, text: str
 ) -> None:
-    assert date_text(moment) == text
+    assert format_date(moment) == text
 
 
 @given(st.integers(FIRST, LAST))
 def test_what_is_answered_is_understood_again(moment: int) -> None:
-    assert moment_of(date_text(moment)) == moment
+    assert parse_date(format_date(moment)) == moment
 
 
 @given(
@@ -211,11 +217,11 @@ def test_any_offset_means_the_same_moment(when: datetime, offset: timedelta) -> 
     meant = (when.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(
         microseconds=1
     )
-    assert moment_of(f"{local}{sign}{hours:02}:{rest:02}") == meant
+    assert parse_date(f"{local}{sign}{hours:02}:{rest:02}") == meant
 
 
 def test_what_is_not_known_is_left_out() -> None:
-    assert optional_date_text(None) is None
-    assert optional_date_text(HALF_PAST_EIGHT) == "2026-11-15T08:30:00.000Z"
-    assert epoch_seconds(None) is None
-    assert epoch_seconds(HALF_PAST_EIGHT + 999_999) == HALF_PAST_EIGHT // SECOND
+    assert format_optional_date(None) is None
+    assert format_optional_date(HALF_PAST_EIGHT) == "2026-11-15T08:30:00.000Z"
+    assert to_epoch_seconds(None) is None
+    assert to_epoch_seconds(HALF_PAST_EIGHT + 999_999) == HALF_PAST_EIGHT // SECOND

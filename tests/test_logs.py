@@ -50,7 +50,7 @@ def test_people_get_lines_and_machines_get_json(
     form: str, stream: type[io.StringIO], is_json: bool
 ) -> None:
     out = stream()
-    logs.set_up("info", form, out)
+    logs.configure_logging("info", form, out)
     structlog.get_logger().info("a boat came in", boat="Anna")
     assert "a boat came in" in out.getvalue()
     assert "Anna" in out.getvalue()
@@ -73,7 +73,7 @@ def test_people_get_lines_and_machines_get_json(
 )
 def test_the_level_is_kept(level: str, heard: list[str]) -> None:
     out = io.StringIO()
-    logs.set_up(level, "json", out)
+    logs.configure_logging(level, "json", out)
     for each in ("debug", "info", "warning", "error"):
         getattr(structlog.get_logger(), each)("something")
     assert [line["level"] for line in logged(out)] == heard
@@ -81,7 +81,7 @@ def test_the_level_is_kept(level: str, heard: list[str]) -> None:
 
 def test_what_libraries_say_has_the_same_form_and_only_warnings_get_through() -> None:
     out = io.StringIO()
-    logs.set_up("debug", "json", out)
+    logs.configure_logging("debug", "json", out)
     library = logging.getLogger("some.library")
     library.debug("chatter")
     library.info("chatter")
@@ -95,7 +95,7 @@ def test_what_libraries_say_has_the_same_form_and_only_warnings_get_through() ->
 @pytest.mark.parametrize("form", ["json", "human"])
 def test_an_error_shows_where_it_happened_but_not_what_was_in_hand(form: str) -> None:
     out = io.StringIO()
-    logs.set_up("info", form, out)
+    logs.configure_logging("info", form, out)
 
     def fail(client_secret: str) -> None:
         raise RuntimeError("the mast broke")
@@ -132,7 +132,7 @@ def test_an_error_shows_where_it_happened_but_not_what_was_in_hand(form: str) ->
 )
 def test_a_value_under_a_telling_name_is_never_written(name: str) -> None:
     out = io.StringIO()
-    logs.set_up("info", "json", out)
+    logs.configure_logging("info", "json", out)
     structlog.get_logger().info("something", **{name: "canary", "boat": "Anna"})
     (line,) = logged(out)
     assert line[name] == "***"

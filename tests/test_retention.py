@@ -9,11 +9,10 @@ import sqlalchemy as sa
 
 from longwire import maintenance
 from longwire.clock import DAY, HOUR, MINUTE, Moment
-from longwire.dates import date_text
+from longwire.dates import format_date
 from longwire.store import counters as store_counters
 from longwire.store import records as store_records
 from longwire.store.database import Tx
-from tests.process import wait_for
 from tests.reports import (
     KINDS,
     counted,
@@ -26,6 +25,7 @@ from tests.reports import (
     say_all,
     words,
 )
+from tests.waiting import eventually
 from tests.world import Person, World, ok, refused
 
 
@@ -34,20 +34,20 @@ def on_disk(world: World) -> dict[str, int]:
 
     def work(tx: Tx) -> dict[str, int]:
         count = "select count(*) from record_{}"
-        return {kind: int(tx.hot(count.format(kind), {})[0][0]) for kind in KINDS}
+        return {kind: int(tx.fetch_raw(count.format(kind), {})[0][0]) for kind in KINDS}
 
     return world.read(work)
 
 
 def forget_old(world: World) -> None:
     """One round of what the service does on the side."""
-    world._run(maintenance.forget_old(world.database, world.app._keeps_days))
+    world._run(maintenance.delete_old_records(world.database, world.app._keeps_days))
 
 
 def remove_erased(world: World) -> list[int]:
     """All that the janitor has to do; how much it removed in each step."""
     steps = []
-    while removed := world.write(store_records.remove_erased):
+    while removed := world.write(store_records.delete_erased):
         steps.append(removed)
     return steps
 
@@ -88,7 +88,7 @@ def test_a_record_past_its_time_is_out_of_sight_at_once_and_off_the_disk_soon(
     for kind in ("geoloc", "telemetry"):
         assert words(ada, kind, sensor) == all_names, "kept for ever"
     # Nor does asking for it by name bring it back.
-    before = {"beginDate": date_text(now - 25 * DAY), "endDate": date_text(now - 18 * DAY)}
+    before = {"beginDate": format_date(now - 25 * DAY), "endDate": format_date(now - 18 * DAY)}
     assert words(ada, "data", sensor, **before) == []
     assert words(ada, "geoloc", sensor, **before) == ["old"]
     assert on_disk(world) == dict.fromkeys(KINDS, 5)
@@ -151,7 +151,7 @@ def test_reports_reach_back_as_far_as_the_operator_says_and_the_ledger_goes_afte
     ok(say(ada, "data", sensor, began + 90 * DAY, "a clock that is ahead"))
 
     def reported(begin: Moment, end: Moment) -> tuple[int, list[str], int]:
-        found = metrics(ada, group, date_text(begin), date_text(end), subgroups="true")
+        found = metrics(ada, group, format_date(begin), format_date(end), subgroups="true")
         return found["totalDeviceMessage"], found["activeDevices"], len(found["items"])
 
     def found_by_arrival() -> int:
@@ -161,7 +161,9 @@ def test_reports_reach_back_as_far_as_the_operator_says_and_the_ledger_goes_afte
     def on_disk_of_counters() -> dict[str, int]:
         def work(tx: Tx) -> dict[str, int]:
             tables = ("counter", "activity", "arrival")
-            return {each: int(tx.hot(f"select count(*) from {each}", {})[0][0]) for each in tables}
+            return {
+                each: int(tx.fetch_raw(f"select count(*) from {each}", {})[0][0]) for each in tables
+            }
 
         return world.read(work)
 
@@ -305,8 +307,8 @@ def test_what_was_erased_leaves_the_disk_in_small_steps_and_nothing_else_does(
 def test_the_service_does_all_this_by_itself(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "TIDY_EVERY_S", 0.05)
-    monkeypatch.setattr(maintenance, "RETENTION_ROUND_S", 0.1)
+    monkeypatch.setattr(maintenance, "CLEANUP_INTERVAL_S", 0.05)
+    monkeypatch.setattr(maintenance, "RETENTION_INTERVAL_S", 0.1)
     world = make_world(retention_geoloc_days=3)
     ada = world.person("ada")
     sensor, gone = devices(ada, ada.group(), 2)
@@ -315,12 +317,12 @@ def test_the_service_does_all_this_by_itself(
         ok(say(ada, kind, sensor, now, "now"))
         ok(say(ada, kind, sensor, now - 4 * DAY, "old"))
         ok(say(ada, kind, gone, now, "of a device that is deleted"))
-    wait_for(lambda: on_disk(world) == {**dict.fromkeys(KINDS, 3), "geoloc": 2})
+    eventually(lambda: on_disk(world) == {**dict.fromkeys(KINDS, 3), "geoloc": 2})
     group = ok(ada.get("/device", deviceId=gone))["groupId"]
     ok(ada.delete("/device", deviceId=gone, groupId=group))
-    wait_for(lambda: on_disk(world) == {**dict.fromkeys(KINDS, 2), "geoloc": 1})
+    eventually(lambda: on_disk(world) == {**dict.fromkeys(KINDS, 2), "geoloc": 1})
     let_pass(world, days=5)
-    wait_for(lambda: on_disk(world) == {**dict.fromkeys(KINDS, 2), "geoloc": 0})
+    eventually(lambda: on_disk(world) == {**dict.fromkeys(KINDS, 2), "geoloc": 0})
 
 
 # --- whole months at once ---

@@ -25,7 +25,8 @@ from cryptography.x509.oid import NameOID
 
 from longwire.settings import Settings
 from tests.conftest import PostgresServer
-from tests.process import Service, longwire, wait_for
+from tests.process import Service, longwire
+from tests.waiting import eventually
 from tests.world import ok
 
 
@@ -169,9 +170,9 @@ def test_with_a_certificate_everything_is_https(
     service = serve(tmp_path / "data", "--tls-cert", str(cert), "--tls-key", str(key))
     assert service.url.startswith("https://")
     assert service.operator["baseUrl"] == service.url
-    trusting = ssl.create_default_context(cafile=str(cert))
+    default_tls_context = ssl.create_default_context(cafile=str(cert))
     at = service.url.replace("127.0.0.1", "localhost")
-    with httpx.Client(base_url=at, verify=trusting) as http:
+    with httpx.Client(base_url=at, verify=default_tls_context) as http:
         answer = http.get("/user/me", headers=service.bearer)
     assert ok(answer)["id"] == service.operator["userId"]
     assert "max-age=" in answer.headers["strict-transport-security"]
@@ -211,14 +212,14 @@ class Posting(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        with httpx.Client(base_url=self._service.url, timeout=30) as http:
+        with httpx.Client(base_url=self._service.url, timeout=120) as http:
             answer = http.post("/group", json={"name": self.name}, headers=self._headers)
         self.status = answer.status_code
 
 
 def waiting_writes(service: Service) -> float:
     text = service.http.get("/metrics").text
-    found = re.search(r'longwire_database_waiting\{lane="write"\} (\S+)', text)
+    found = re.search(r'longwire_database_queued\{queue="write"\} (\S+)', text)
     return float(found[1]) if found else 0.0
 
 
@@ -244,12 +245,12 @@ def test_a_stop_answers_every_request_that_had_arrived(
     holder.execute("begin immediate")
     requests = pile_up(service, 5)
     service.signal(how)
-    wait_for(lambda: not service.answers())
+    eventually(lambda: not service.answers())
     assert not service.is_over, "it waits for those who wait"
     holder.execute("rollback")
     holder.close()
     for request in requests:
-        request.join(30)
+        request.join(120)
     assert [request.status for request in requests] == [200] * len(requests)
     assert service.ended() == 0
     assert service.log[-1]["event"] == "stopped"
@@ -266,7 +267,7 @@ def test_a_stop_waits_no_longer_than_it_was_told(
         f"POST /group HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         f"Authorization: Bearer {service.token}\r\nContent-Length: 100\r\n\r\n{{".encode()
     )
-    wait_for(service.answers)
+    eventually(service.answers)
     service.signal(signal.SIGTERM)
     began = time.monotonic()
     assert service.ended() == 0
@@ -296,13 +297,13 @@ def test_several_workers_serve_one_port_replace_each_other_and_stop_together(
     assert len(first) == 2
     requests = [Posting(service, f"group {number}") for number in range(20)]
     for request in requests:
-        request.join(30)
+        request.join(120)
     assert [request.status for request in requests] == [200] * 20
-    wait_for(lambda: counted(service, "/group") == 20)
+    eventually(lambda: counted(service, "/group") == 20)
 
     killed = min(first)
     psutil.Process(killed).kill()
-    wait_for(lambda: len(workers_of(service) - {killed}) == 2)
+    eventually(lambda: len(workers_of(service) - {killed}) == 2)
     assert len(first & workers_of(service)) == 1, "the other one went on"
     for number in range(10):
         ok(service.post_group(f"later {number}"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from longwire.settings import Settings, WrongSettings, explained, load
+from longwire.settings import Settings, SettingsError, describe_settings, load
 
 # What a number may count when its name does not end in a unit.
 COUNTED = {
@@ -41,7 +41,7 @@ def complaints(
     environ: dict[str, str] | None = None,
     config: Path | None = None,
 ) -> list[str]:
-    with pytest.raises(WrongSettings) as raised:
+    with pytest.raises(SettingsError) as raised:
         load(flags or {}, environ or {}, config)
     return str(raised.value).splitlines()
 
@@ -49,7 +49,7 @@ def complaints(
 # --- the table ---
 
 
-@pytest.mark.parametrize("each", explained(), ids=lambda each: each.name)
+@pytest.mark.parametrize("each", describe_settings(), ids=lambda each: each.name)
 def test_every_setting_has_a_reason_and_every_number_a_unit(each: Any) -> None:
     assert len(each.reason) > 10, "why is it so?"
     assert each.flag == "--" + each.name.replace("_", "-")
@@ -64,7 +64,7 @@ def test_the_defaults_do_not_contradict_each_other() -> None:
 
 
 def test_what_opens_something_is_never_shown() -> None:
-    assert [each.name for each in explained() if each.is_secret] == [
+    assert [each.name for each in describe_settings() if each.is_secret] == [
         "secret_key",
         "vendor_api_password",
         "chirpstack_api_key",

@@ -178,7 +178,7 @@ def answering(answer: bytes) -> Iterator[str]:
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()
-        thread.join(10)
+        thread.join(120)
 
 
 def assert_one_sentence(told: CompletedProcess[str], *words: str) -> None:

@@ -27,36 +27,46 @@ from longwire.api import (
     tokens,
     users,
 )
-from longwire.api.downlinks import Desk
-from longwire.api.service import ServicePages
+from longwire.api.description import api_info
+from longwire.api.service import ServiceEndpoints
 from longwire.api.tokens import TokenEndpoint
-from longwire.delivery.channels import Dispatch
-from longwire.delivery.destinations.mqtt_connection import Standing
+from longwire.delivery import email_addresses
+from longwire.delivery.channels import DispatchContext
+from longwire.delivery.destinations.mqtt_connection import SubscriberOptions
 from longwire.delivery.egress import Egress
-from longwire.delivery.engine import PURPOSES, Engine, Observe, Purposes
+from longwire.delivery.engine import DEFAULT_HANDLERS, ChannelHandlers, Engine, OnAttempt
+from longwire.delivery.invitations import MAIL_PURPOSE, MailHandler
+from longwire.delivery.smtp import MailConfig
 from longwire.fleet import network_channels
-from longwire.fleet.network_channels import Remote, Remotes
+from longwire.fleet.network_channels import NetworkApi, NetworkApis
 from longwire.fleet.records import KINDS
-from longwire.identity.throttle import Throttle
-from longwire.inbound.callbacks import NetworkEndpoints
-from longwire.inbound.mqtt_listener import Listener, broker_at, client_id_of
-from longwire.inbound.mqtt_messages import Publications
-from longwire.ingest import Ingest, Sequencer, tell
-from longwire.notifications import addresses, monitoring
-from longwire.notifications.mails import MAILING, Mailing
-from longwire.notifications.sending import Notifying
-from longwire.notifications.types.base import Office
+from longwire.identity.rate_limiter import RateLimiter
+from longwire.inbound.callbacks import NetworkCallbacks
+from longwire.inbound.downlinks import DownlinkService
+from longwire.inbound.mqtt_listener import MqttListener, default_client_id, parse_broker_url
+from longwire.inbound.mqtt_messages import MqttMessageHandler
+from longwire.inbound.uplinks import UplinkStore
+from longwire.ingest import Ingest, Sequencer, store_service_events
+from longwire.notifications import monitoring
+from longwire.notifications.sending import NotificationHandler
+from longwire.notifications.types.base import SendingConfig
 from longwire.settings import Settings
 from longwire.store.database import Database, Tx
-from longwire.store.instance import writer_number
-from longwire.store.notifications import PURPOSE as NOTIFYING
-from longwire.web import openapi
-from longwire.web.prometheus import Instruments
-from longwire.web.request_handler import Door, DoorSettings, Receive, Scope, Send
+from longwire.store.instance import next_writer_number
+from longwire.store.notifications import PURPOSE as NOTIFICATION_PURPOSE
+from longwire.web.fields import InputLimits
+from longwire.web.openapi import build_document
+from longwire.web.prometheus import PrometheusMetrics
+from longwire.web.request_handler import (
+    Receive,
+    RequestHandler,
+    RequestHandlerSettings,
+    Scope,
+    Send,
+)
 from longwire.web.routing import PlainRoute, Route
-from longwire.web.server import Reply, WireLimits
-from longwire.web.status_server import WatchedPages
-from longwire.web.validation import InputLimits
+from longwire.web.server import SendResponse, WireLimits
+from longwire.web.status_server import StatusServer
 
 OPERATIONS: tuple[Route, ...] = (
     *groups.ROUTES,
@@ -75,27 +85,27 @@ log = structlog.get_logger()
 
 
 class App:
-    """The ASGI application: the door, and what runs beside it while it is open."""
+    """The ASGI application: the request handler, and the background tasks of the process."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self.database = database
         self.stop: Callable[[], None] = lambda: None  # set by whoever runs the server
-        self._keeps_days = _keeps_days(settings)
-        instruments = Instruments(shares_counters="PROMETHEUS_MULTIPROC_DIR" in os.environ)
-        egress = _egress(settings)
-        writer = writer_number(database)
+        self._keeps_days = _get_retention_days(settings)
+        prometheus = PrometheusMetrics(shares_counters="PROMETHEUS_MULTIPROC_DIR" in os.environ)
+        egress = _build_egress(settings)
+        writer = next_writer_number(database)
         self._sequencer = Sequencer(writer)
-        remotes = _remotes(settings)
-        self._dispatch = _dispatch(
-            self._sequencer, remotes, lambda numbers: self.engine.wake_soon(numbers)
+        apis = _build_remotes(settings)
+        self._dispatch = _build_dispatch(
+            self._sequencer, apis, lambda numbers: self.engine.wake_soon(numbers)
         )
-        self.engine = _engine(
+        self.engine = _build_engine(
             settings,
             database,
             writer,
             egress,
-            network_channels.purposes(database, self._dispatch, remotes),
-            instruments.tried,
+            network_channels.network_handlers(database, self._dispatch, apis),
+            prometheus.observe_attempt,
             lambda: ingest.is_busy,
         )
         self._delivers = settings.delivery
@@ -107,31 +117,34 @@ class App:
             records_per_commit_max=settings.ingest_commit_records_max,
             wake=self.engine.wake if settings.delivery else lambda connectors: None,
         )
-        limits = _input_limits(settings)
-        throttle = _caller_throttle(settings, database)
-        desk = Desk(database, self._dispatch, egress)
-        networks = self.networks = NetworkEndpoints(database, ingest, instruments, desk, throttle)
-        publications = Publications(ingest, networks, limits)
-        self.listener = _listener(settings, database, publications, instruments)
-        pages = ServicePages(
+        limits = _build_input_limits(settings)
+        throttle = _build_request_rate_limiter(settings, database)
+        downlink_service = DownlinkService(database, self._dispatch, egress)
+        uplinks = self._uplinks = UplinkStore(database, ingest, prometheus)
+        networks = NetworkCallbacks(database, uplinks, prometheus, downlink_service, throttle)
+        mqtt_messages = MqttMessageHandler(uplinks, limits)
+        self.listener = _build_listener(settings, database, mqtt_messages, prometheus)
+        service_endpoints = ServiceEndpoints(
             database,
             ingest,
             self.engine if settings.delivery else None,
-            instruments,
-            self.listener.told_state if self.listener is not None else None,
+            prometheus,
+            self.listener.describe_state if self.listener is not None else None,
         )
         self.routes: list[Route | PlainRoute] = [
-            *_token_routes(settings, database),
+            *_build_token_routes(settings, database),
             *OPERATIONS,
             *networks.routes(),
-            *pages.routes(),
+            *service_endpoints.routes(),
         ]
-        pages.describe(lambda: openapi.document(self.routes, limits, __version__))
-        self._door = Door(
+        service_endpoints.set_openapi_builder(
+            lambda: build_document(self.routes, limits, api_info(__version__))
+        )
+        self._request_handler = RequestHandler(
             database,
             ingest,
             self.routes,
-            DoorSettings(
+            RequestHandlerSettings(
                 limits,
                 settings.trusted_proxies,
                 bool(settings.tls_cert),
@@ -141,20 +154,20 @@ class App:
                 egress,
                 writer,
                 dispatch=self._dispatch,
-                office=_office(settings),
+                sending_config=_build_sending_config(settings),
             ),
-            instruments,
+            prometheus,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            await self._door(scope, receive, send)
+            await self._request_handler(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._live(receive, send)
 
-    def lane(self, scope: Scope, body: bytes | bytearray, reply: Reply) -> bool:
-        """The short way for records; see the door."""
-        return self._door.lane(scope, body, reply)
+    def fast_path(self, scope: Scope, body: bytes | bytearray, send: SendResponse) -> bool:
+        """See `web.server`."""
+        return self._request_handler.fast_path(scope, body, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -166,23 +179,29 @@ class App:
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
         tasks = [
-            asyncio.create_task(maintenance.watch_rights(self.database, self._failed)),
+            asyncio.create_task(maintenance.watch_auth_epoch(self.database, self._failed)),
             asyncio.create_task(
-                maintenance.tidy(self.database, self._keeps_days, self._delivery_keep_days)
+                maintenance.run_cleanup(self.database, self._keeps_days, self._delivery_keep_days)
             ),
             asyncio.create_task(
-                maintenance.watch_devices(self.database, self._sequencer, self.engine.wake)
+                maintenance.watch_silent_devices(self.database, self._sequencer, self.engine.wake)
             ),
         ]
         tasks.append(
             asyncio.create_task(
-                monitoring.watch(self.database, self._dispatch.number, self.engine.wake)
+                monitoring.run_monitor(
+                    self.database, self._dispatch.take_sequence_numbers, self.engine.wake
+                )
             )
         )
         tasks.append(
-            asyncio.create_task(maintenance.watch_downlinks(self.database, self._dispatch))
+            asyncio.create_task(maintenance.expire_downlinks(self.database, self._dispatch))
         )
-        tasks.append(asyncio.create_task(maintenance.register_idle(self.database, self._dispatch)))
+        tasks.append(
+            asyncio.create_task(
+                maintenance.send_pending_registrations(self.database, self._dispatch)
+            )
+        )
         if self._delivers:
             tasks.append(asyncio.create_task(self.engine.run()))
         if self.listener is not None:
@@ -193,34 +212,34 @@ class App:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            self.networks.close()
+            self._uplinks.close()
 
     def _failed(self) -> None:
         log.critical("stopping: the database cannot be trusted", reason=self.database.broken)
         self.stop()
 
 
-class Deliverer:
+class DeliveryProcess:
     """The delivery engine alone, without the interface."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self._database = database
-        writer = writer_number(database)
-        remotes = _remotes(settings)
-        dispatch = _dispatch(
-            Sequencer(writer), remotes, lambda numbers: self._engine.wake_soon(numbers)
+        writer = next_writer_number(database)
+        apis = _build_remotes(settings)
+        dispatch = _build_dispatch(
+            Sequencer(writer), apis, lambda numbers: self._engine.wake_soon(numbers)
         )
-        instruments = Instruments()
-        self._engine = _engine(
+        prometheus = PrometheusMetrics()
+        self._engine = _build_engine(
             settings,
             database,
             writer,
-            _egress(settings),
-            network_channels.purposes(database, dispatch, remotes),
-            instruments.tried,
+            _build_egress(settings),
+            network_channels.network_handlers(database, dispatch, apis),
+            prometheus.observe_attempt,
         )
-        pages = ServicePages(database, None, self._engine, instruments)
-        self._watched = WatchedPages(pages.watched())
+        service_endpoints = ServiceEndpoints(database, None, self._engine, prometheus)
+        self._status_server = StatusServer(service_endpoints.status_routes())
 
     async def run(self, stopping: asyncio.Event, listener: socket.socket | None) -> None:
         """Deliver until told to stop, or until the database cannot be trusted.
@@ -229,30 +248,32 @@ class Deliverer:
         """
         tasks = [
             asyncio.create_task(self._engine.run()),
-            asyncio.create_task(maintenance.watch_rights(self._database, stopping.set)),
+            asyncio.create_task(maintenance.watch_auth_epoch(self._database, stopping.set)),
         ]
         if listener is not None:
-            tasks.append(asyncio.create_task(self._watched.serve(listener)))
+            tasks.append(asyncio.create_task(self._status_server.serve(listener)))
         await stopping.wait()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _egress(settings: Settings) -> Egress:
+def _build_egress(settings: Settings) -> Egress:
     return Egress([str(network) for network in settings.egress_allow])
 
 
-def _office(settings: Settings) -> Office:
+def _build_sending_config(settings: Settings) -> SendingConfig:
     account = settings.fcm_account and Path(settings.fcm_account).read_text()
-    return Office(
-        smtp_host=settings.smtp_host,
-        smtp_port=settings.smtp_port,
-        smtp_user=settings.smtp_user,
-        smtp_password=settings.smtp_password,
-        smtp_from=settings.smtp_from,
-        smtp_security=settings.smtp_security,
-        mail_domains=addresses.domains_in(settings.mail_domains),
+    return SendingConfig(
+        mail=MailConfig(
+            smtp_host=settings.smtp_host,
+            smtp_port=settings.smtp_port,
+            smtp_user=settings.smtp_user,
+            smtp_password=settings.smtp_password,
+            smtp_from=settings.smtp_from,
+            smtp_security=settings.smtp_security,
+            mail_domains=email_addresses.parse_domains(settings.mail_domains),
+        ),
         vapid_key=settings.vapid_key,
         vapid_contact=settings.vapid_contact,
         fcm_account=account,
@@ -260,50 +281,50 @@ def _office(settings: Settings) -> Office:
     )
 
 
-def _remotes(settings: Settings) -> Remotes:
-    return Remotes(
-        vendor=Remote(
+def _build_remotes(settings: Settings) -> NetworkApis:
+    return NetworkApis(
+        vendor=NetworkApi(
             settings.vendor_api_url, settings.vendor_api_login, settings.vendor_api_password
         ),
-        chirpstack=Remote(settings.chirpstack_api_url, secret=settings.chirpstack_api_key),
+        chirpstack=NetworkApi(settings.chirpstack_api_url, secret=settings.chirpstack_api_key),
     )
 
 
-def _dispatch(
-    sequencer: Sequencer, remotes: Remotes, wake: Callable[[Collection[int]], None]
-) -> Dispatch:
+def _build_dispatch(
+    sequencer: Sequencer, apis: NetworkApis, wake: Callable[[Collection[int]], None]
+) -> DispatchContext:
     def wake_afterwards(tx: Tx, numbers: Collection[int]) -> None:
         if numbers:
-            tx.afterwards(lambda: wake(numbers))
+            tx.on_commit(lambda: wake(numbers))
 
-    return Dispatch(
+    return DispatchContext(
         sequencer.writer,
         sequencer.take,
-        lambda tx, told: wake_afterwards(tx, tell(tx, sequencer, told)),
-        remotes.named,
+        lambda tx, told: wake_afterwards(tx, store_service_events(tx, sequencer, told)),
+        apis.named,
         wake_afterwards,
     )
 
 
-def _engine(
+def _build_engine(
     settings: Settings,
     database: Database,
     writer: int,
     egress: Egress,
-    purposes: Purposes,
-    observe: Observe,
+    purposes: ChannelHandlers,
+    observe: OnAttempt,
     is_busy: Callable[[], bool] = lambda: False,
 ) -> Engine:
-    office = _office(settings)
+    sending_config = _build_sending_config(settings)
     return Engine(
         database,
         writer,
         egress,
         purposes={
-            **PURPOSES,
+            **DEFAULT_HANDLERS,
             **purposes,
-            NOTIFYING: Notifying(database, office),
-            MAILING: Mailing(office),
+            NOTIFICATION_PURPOSE: NotificationHandler(database, sending_config),
+            MAIL_PURPOSE: MailHandler(sending_config.mail),
         },
         in_flight_max=settings.delivery_in_flight_max,
         resend_per_s=settings.resend_per_s,
@@ -312,29 +333,38 @@ def _engine(
     )
 
 
-def _listener(
-    settings: Settings, database: Database, publications: Publications, instruments: Instruments
-) -> Listener | None:
+def _build_listener(
+    settings: Settings,
+    database: Database,
+    mqtt_messages: MqttMessageHandler,
+    prometheus: PrometheusMetrics,
+) -> MqttListener | None:
     if not settings.mqtt_url:
         return None
-    broker = broker_at(
+    broker = parse_broker_url(
         settings.mqtt_url,
         settings.mqtt_version,
-        settings.mqtt_client_id or client_id_of(database),
+        settings.mqtt_client_id or default_client_id(database),
         settings.mqtt_prefix,
-        Standing(settings.mqtt_in_flight_max, packet_bytes_max=2 * settings.body_bytes_max),
+        SubscriberOptions(
+            settings.mqtt_in_flight_max, packet_bytes_max=2 * settings.body_bytes_max
+        ),
     )
-    return Listener(
-        database, broker, publications.take, instruments.published, instruments.listening
+    return MqttListener(
+        database,
+        broker,
+        mqtt_messages.handle,
+        prometheus.count_mqtt_message,
+        prometheus.set_mqtt_connected,
     )
 
 
-def _token_routes(settings: Settings, database: Database) -> list[PlainRoute]:
+def _build_token_routes(settings: Settings, database: Database) -> list[PlainRoute]:
     if settings.auth_url:
         return []
-    clock = database.tools.clock
+    clock = database.context.clock
     per_address, per_client = (
-        Throttle(clock, burst=most, per_minute=most)
+        RateLimiter(clock, burst=most, per_minute=most)
         for most in (
             settings.token_failures_per_address_max,
             settings.token_failures_per_client_max,
@@ -346,26 +376,25 @@ def _token_routes(settings: Settings, database: Database) -> list[PlainRoute]:
             lifetime_s=settings.token_lifetime_s,
             per_address=per_address,
             per_client=per_client,
-        ),
-        openapi.token_document(),
+        )
     )
 
 
-def _caller_throttle(settings: Settings, database: Database) -> Throttle | None:
+def _build_request_rate_limiter(settings: Settings, database: Database) -> RateLimiter | None:
     if not settings.requests_per_caller_per_s:
         return None
-    return Throttle(
-        database.tools.clock,
+    return RateLimiter(
+        database.context.clock,
         burst=settings.requests_per_caller_burst,
         per_minute=settings.requests_per_caller_per_s * 60,
     )
 
 
-def _keeps_days(settings: Settings) -> dict[str, int]:
+def _get_retention_days(settings: Settings) -> dict[str, int]:
     return {name: getattr(settings, f"retention_{name}_days") for name in (*KINDS, "metrics")}
 
 
-def _input_limits(settings: Settings) -> InputLimits:
+def _build_input_limits(settings: Settings) -> InputLimits:
     return InputLimits(
         body_bytes_max=settings.body_bytes_max,
         bulk_body_bytes_max=settings.bulk_body_bytes_max,
@@ -380,7 +409,7 @@ def _input_limits(settings: Settings) -> InputLimits:
     )
 
 
-def wire_limits(settings: Settings) -> WireLimits:
+def build_wire_limits(settings: Settings) -> WireLimits:
     return WireLimits(
         head_bytes_max=settings.head_bytes_max,
         head_timeout_s=settings.head_timeout_s,

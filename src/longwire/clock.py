@@ -1,7 +1,7 @@
-"""What time it is, and nothing else: every moment in the service comes from here.
+"""The current time; every timestamp of the service comes from here.
 
-A moment is a whole number of microseconds since 1970 in UTC. One number sorts, compares, is stored
-the same way by both database engines and never carries a time zone to forget.
+A moment is an integer: microseconds since 1970 in UTC. It sorts, compares, is stored the same way
+by both database engines and needs no time zone.
 """
 
 import time
@@ -16,10 +16,10 @@ DAY: Moment = 24 * HOUR
 
 
 class Clock:
-    """The machine's clock, set right by the database's when several machines share one.
+    """The system clock, corrected by the offset to the database's when machines share one.
 
-    Each machine measures how far its own clock is from the database's and adds the difference, so
-    that all of them agree on what is due without asking the database for the time every time.
+    Each machine measures its offset periodically, so all agree on what is due without a query each
+    time.
     """
 
     def __init__(self) -> None:
@@ -28,6 +28,6 @@ class Clock:
     def now(self) -> Moment:
         return time.time_ns() // 1_000 + self._offset
 
-    def follow(self, authority: Moment) -> None:
-        """Agree from now on with a clock that says it is `authority` at this instant."""
-        self._offset = authority - time.time_ns() // 1_000
+    def synchronize(self, reference: Moment) -> None:
+        """Adopt the offset to a reference clock that reads `reference` now."""
+        self._offset = reference - time.time_ns() // 1_000

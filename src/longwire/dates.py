@@ -1,4 +1,4 @@
-"""Moments in the interface's spelling."""
+"""Parses and formats dates of the API."""
 
 import functools
 import re
@@ -10,7 +10,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def date_text(moment: Moment) -> str:
+def format_date(moment: Moment) -> str:
     """RFC 3339 in UTC with milliseconds, with microseconds when there are any."""
     minute, rest = divmod(moment, MINUTE)
     second, micros = divmod(rest, SECOND)
@@ -21,68 +21,69 @@ def date_text(moment: Moment) -> str:
 
 @functools.lru_cache(maxsize=4_096)
 def _minute_text(minute: int) -> str:
-    """The part that is the same for a whole minute; a list of records shares a few of them."""
+    """The prefix up to the minute; cached because records of a list share a few of them."""
     return (_EPOCH + timedelta(minutes=minute)).strftime("%Y-%m-%dT%H:%M:").zfill(17)
 
 
-# RFC 3339 and its obvious relatives: a space for the T, no seconds, no offset, a date alone.
-_SPELLINGS = re.compile(
+# RFC 3339, and its common variants: a space for the T, no seconds, no offset, a date alone.
+_DATE_FORMATS = re.compile(
     r"\d{4}-\d\d-\d\d"
     r"(?:[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d\d:\d\d)?)?",
     re.ASCII,
 )
 _DIGITS = re.compile(r"-?\d{1,16}(?:\.\d{1,6})?", re.ASCII)
 _DATE_CHARACTERS = 10
-# As seconds this is the year 5138, as milliseconds 1973: nobody means the other one.
+# As seconds this is the year 5138, as milliseconds 1973, so the unit is unambiguous.
 _MILLISECONDS_FROM = 10**11
 _FIRST: Moment = -62_135_596_800 * SECOND  # the year 1
 _LAST: Moment = 253_402_300_800 * SECOND  # the year 10000
-LATEST: Moment = _LAST - 1  # that can be written
+LATEST: Moment = _LAST - 1
 
 
-def moment_of(value: str | float) -> Moment:
-    """The moment that somebody wrote; ValueError when it is none."""
+def parse_date(value: str | float) -> Moment:
+    """Parse a date or epoch number; ValueError if it is neither."""
     if not isinstance(value, str):
-        return _of_number(value)
-    if _SPELLINGS.fullmatch(value):
+        return _parse_number(value)
+    if _DATE_FORMATS.fullmatch(value):
         try:
             when = datetime.fromisoformat(value.upper())
         except ValueError as error:
-            raise ValueError(f"is no date: {error}") from None
+            raise ValueError(f"is not a valid date: {error}") from None
         if when.tzinfo is None:
             when = when.replace(tzinfo=UTC)
-        return _in_range((when - _EPOCH) // _MICROSECOND)
+        return _require_in_range((when - _EPOCH) // _MICROSECOND)
     if _DIGITS.fullmatch(value):
-        return _of_number(float(value) if "." in value else int(value))
+        return _parse_number(float(value) if "." in value else int(value))
     raise ValueError(
-        "is no date; write it like 2026-11-15T08:30:00Z, or as seconds or milliseconds since 1970"
+        "is not a valid date; use a format like 2026-11-15T08:30:00Z, or seconds or milliseconds "
+        "since 1970"
     )
 
 
-def end_of(value: str | float) -> Moment:
-    """The end of a range: a date alone means to the end of that day."""
-    end = moment_of(value)
+def parse_range_end(value: str | float) -> Moment:
+    """Parse the end of a range; a date without a time includes that day."""
+    end = parse_date(value)
     text = str(value)
     is_date_alone = len(text) == _DATE_CHARACTERS and text[4] == "-"
     return end + DAY if is_date_alone else end
 
 
-def _of_number(number: float) -> Moment:
+def _parse_number(number: float) -> Moment:
     if not -1e15 < number < 1e15:
-        raise ValueError("is no date: the number is too large")
+        raise ValueError("is not a valid date: the number is too large")
     unit = MILLISECOND if abs(number) >= _MILLISECONDS_FROM else SECOND
-    return _in_range(round(number * unit))
+    return _require_in_range(round(number * unit))
 
 
-def _in_range(moment: Moment) -> Moment:
+def _require_in_range(moment: Moment) -> Moment:
     if not _FIRST <= moment < _LAST:
-        raise ValueError("is no date between the years 1 and 9999")
+        raise ValueError("is not a valid date between the years 1 and 9999")
     return moment
 
 
-def optional_date_text(moment: Moment | None) -> str | None:
-    return None if moment is None else date_text(moment)
+def format_optional_date(moment: Moment | None) -> str | None:
+    return None if moment is None else format_date(moment)
 
 
-def epoch_seconds(moment: Moment | None) -> int | None:
+def to_epoch_seconds(moment: Moment | None) -> int | None:
     return None if moment is None else moment // SECOND

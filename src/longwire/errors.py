@@ -1,8 +1,7 @@
-"""What can go wrong, in the words of the domain.
+"""The domain's errors.
 
-A rule that is broken raises one of these where it is broken, and it rises untouched to the door.
-The docstring is the sentence a caller reads when nothing more exact was said. Nobody below
-`api/errors.py` knows which status an error becomes.
+Raised where a rule is broken and not caught below the web layer, which alone maps them to HTTP
+statuses. The docstring of an error is its default message.
 """
 
 from collections.abc import Iterable
@@ -10,8 +9,8 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """One wrong field: its name as the operation spells it, and what is wrong with it."""
+class FieldError:
+    """One invalid field, by its Python name, and why it is invalid."""
 
     field: str
     message: str
@@ -20,19 +19,21 @@ class Fault:
 class LongwireError(Exception):
     """The request could not be carried out."""
 
-    def __init__(self, message: str | None = None, *, faults: Iterable[Fault] = ()) -> None:
-        self.faults = tuple(faults)
+    def __init__(
+        self, message: str | None = None, *, field_errors: Iterable[FieldError] = ()
+    ) -> None:
+        self.field_errors = tuple(field_errors)
         self.message = message or self.sentence()
         super().__init__(self.message)
 
     def sentence(self) -> str:
-        if self.faults:
-            return "; ".join(f"{fault.field}: {fault.message}" for fault in self.faults)
+        if self.field_errors:
+            return "; ".join(f"{fault.field}: {fault.message}" for fault in self.field_errors)
         return " ".join((self.__doc__ or "").split())
 
 
 class BadInput(LongwireError):
-    """The request is not understood."""
+    """The request is invalid."""
 
 
 class NotAuthenticated(LongwireError):
@@ -40,19 +41,19 @@ class NotAuthenticated(LongwireError):
 
 
 class NotAllowed(LongwireError):
-    """You may see this, but you may not do this to it."""
+    """You do not have the permission for this operation."""
 
 
 class NotFound(LongwireError):
-    """There is no such thing, or it is not yours to see."""
+    """It does not exist, or you do not have access to it."""
 
 
 class Conflict(LongwireError):
-    """This collides with something that exists."""
+    """The request conflicts with the current state."""
 
 
 class TooLarge(LongwireError):
-    """The request is larger than this service takes."""
+    """The request is too large."""
 
 
 class WrongMediaType(LongwireError):
@@ -68,20 +69,22 @@ class TooManyRequests(LongwireError):
 
 
 class Unavailable(LongwireError):
-    """The service cannot do this now; nothing was changed. Try again shortly."""
+    """The service is temporarily unavailable; nothing was changed. Retry shortly."""
 
     retry_after_s = 1
 
 
 class OutcomeUnknown(Unavailable):
-    """The change may or may not have been stored. Repeat the request to be sure."""
+    """The change may or may not have been stored. Retry the request to be sure."""
 
 
-def missing(field: str, noun: str) -> NotFound:
-    """A parameter that names nothing, or nothing that the caller may see."""
-    return NotFound(faults=[Fault(field, f"names no {noun}, or none that is yours to see")])
+def not_found(field: str, noun: str) -> NotFound:
+    """The error for an id that does not exist or that the caller may not see."""
+    return NotFound(
+        field_errors=[FieldError(field, f"is not a known {noun}, or you have no access to it")]
+    )
 
 
-def wrong(field: str, message: str) -> BadInput:
-    """One field that breaks a rule."""
-    return BadInput(faults=[Fault(field, message)])
+def invalid_field(field: str, message: str) -> BadInput:
+    """The error for one invalid field."""
+    return BadInput(field_errors=[FieldError(field, message)])

@@ -1,8 +1,8 @@
-"""Names for new things.
+"""Generates ids and secrets.
 
-Ids are random and say nothing about when or by whom a thing was made: an invitation must not tell
-whether the person was known before. Group ids are the exception, because the interface types them
-as integers in places: decimal digits below 2^53, growing with time so that lists keep their order.
+Ids are random and reveal neither creation time nor creator: an invitation must not disclose whether
+the user existed before. Group ids are the exception, because the API types them as integers in
+places: decimal digits below 2^53, increasing with time so that lists keep their order.
 """
 
 import base64
@@ -32,26 +32,26 @@ def new_secret(prefix: str) -> str:
 
 
 def new_group_id(now: Moment) -> str:
-    """The next group id: milliseconds and chance, never twice or backwards in one process."""
+    """The next group id: milliseconds and random bits, strictly increasing in a process."""
     global _last_group
     milliseconds = (now - _GROUP_EPOCH) // 1_000
-    wish = (milliseconds << _GROUP_RANDOM_BITS) | secrets.randbits(_GROUP_RANDOM_BITS)
+    candidate = (milliseconds << _GROUP_RANDOM_BITS) | secrets.randbits(_GROUP_RANDOM_BITS)
     with _group_lock:
-        _last_group = max(wish, _last_group + 1)
+        _last_group = max(candidate, _last_group + 1)
         return str(_last_group)
 
 
-def delivery_id(connector_number: int, seq: int) -> str:
-    """The name of a record's way through a connector: the same whenever and however often it goes.
+def format_delivery_id(connector_number: int, seq: int) -> str:
+    """The message id of a record's delivery through a connector, the same on every attempt.
 
-    No random part, so that it cannot be made twice, and can be found again without a look-up.
+    Deterministic: it is derived from the row's key and needs no column or index of its own.
     """
     return f"msg_{connector_number:x}_{seq:x}"
 
 
-def delivery_key(delivery_id: str) -> tuple[int, int] | None:
-    """Connector number and `seq` out of such a name."""
-    found = _DELIVERY_ID.fullmatch(delivery_id)
-    key = (int(found[1], 16), int(found[2], 16)) if found else None
-    # What no database could keep is the name of nothing.
+def parse_delivery_id(text: str) -> tuple[int, int] | None:
+    """Connector number and `seq` of a message id; None if it is not one."""
+    match = _DELIVERY_ID.fullmatch(text)
+    key = (int(match[1], 16), int(match[2], 16)) if match else None
+    # Larger numbers do not fit a database integer, so no delivery has them.
     return key if key and max(key) < 2**63 else None

@@ -1,4 +1,4 @@
-"""How the service speaks to its operator: lines for people on a terminal, JSON for machines."""
+"""Logging: readable lines on a terminal, JSON elsewhere."""
 
 import logging
 import sys
@@ -10,12 +10,12 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 SECRET_WORDS = ("secret", "password", "authorization", "token", "pac", "params")
 
 
-def set_up(level: str, form: str, stream: TextIO | None = None) -> None:
+def configure_logging(level: str, form: str, stream: TextIO | None = None) -> None:
     out = stream or sys.stderr
     is_human = form == "human" or (form == "auto" and out.isatty())
     number = getattr(logging, level.upper())
-    last: list[Processor] = (
-        # The rich form of a traceback would show the local variables, secrets among them.
+    renderers: list[Processor] = (
+        # The rich traceback formatter would print local variables, including secrets.
         [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
         if is_human
         else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
@@ -24,28 +24,28 @@ def set_up(level: str, form: str, stream: TextIO | None = None) -> None:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            hide_secrets,
-            *last,
+            redact_secrets,
+            *renderers,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.PrintLoggerFactory(out),
         cache_logger_on_first_use=False,
     )
-    # What libraries log comes out in the same form.
+    # Forward the standard library's logging, so that libraries log in the same format.
     root = logging.getLogger()
-    root.handlers = [_ToStructlog()]
+    root.handlers = [_StructlogHandler()]
     root.setLevel(max(number, logging.WARNING))
 
 
-def hide_secrets(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-    """The last line of defence: a value under a telling name never reaches the log."""
+def redact_secrets(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
+    """Mask values whose key names a secret, as a last line of defence."""
     for key in event:
         if any(word in key.lower() for word in SECRET_WORDS):
             event[key] = "***"
     return event
 
 
-class _ToStructlog(logging.Handler):
+class _StructlogHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         write = getattr(structlog.get_logger(record.name), record.levelname.lower(), None)
         if write is not None:

@@ -1,4 +1,4 @@
-"""What a running service does on the side: watch, prune, erase, forget; always in small steps."""
+"""Periodic work of a running service: polling, expiry, retention; always in small batches."""
 
 import asyncio
 import time
@@ -9,13 +9,13 @@ import structlog
 
 from longwire import metrics
 from longwire.clock import DAY
-from longwire.delivery.channels import Dispatch
+from longwire.delivery.channels import DispatchContext
 from longwire.errors import LongwireError
-from longwire.fleet import downlinks, monitoring, registrations
+from longwire.fleet import downlink_states, monitoring, registrations
 from longwire.fleet.records import oldest_kept
-from longwire.ingest import Sequencer, tell
+from longwire.ingest import Sequencer, store_service_events
 from longwire.store import (
-    auth_epoch,
+    cache_epochs,
     connectors,
     counters,
     credentials,
@@ -28,200 +28,216 @@ from longwire.store import (
 from longwire.store import downlinks as store_downlinks
 from longwire.store.database import Database, Tx
 
-RIGHTS_WATCH_S = 1.0
-RIGHTS_TRUST_S = 5.0
-DEVICES_WATCH_S = 1.0
-DEVICES_PER_STEP_MAX = 200
-# Looking at a silent device costs a microsecond or two.
+AUTH_EPOCH_POLL_INTERVAL_S = 1.0
+AUTH_EPOCH_MAX_AGE_S = 5.0
+DEVICES_POLL_INTERVAL_S = 1.0
+DEVICES_PER_BATCH_MAX = 200
+# Checking a silent device costs a microsecond or two.
 SILENT_PER_ROUND_MAX = 10_000
-DOWNLINKS_WATCH_S = 1.0
-DOWNLINKS_PER_STEP_MAX = 200
-REGISTRATIONS_PER_STEP_MAX = 200
-TIDY_EVERY_S = 30.0
-BETWEEN_STEPS_S = 0.02
-TOKENS_PER_STEP_MAX = 1_000
-DELIVERIES_PER_STEP_MAX = 1_000
-RETENTION_ROUND_S = 3_600.0
+DOWNLINKS_POLL_INTERVAL_S = 1.0
+DOWNLINKS_PER_BATCH_MAX = 200
+REGISTRATIONS_PER_BATCH_MAX = 200
+CLEANUP_INTERVAL_S = 30.0
+PAUSE_BETWEEN_BATCHES_S = 0.02
+TOKENS_PER_BATCH_MAX = 1_000
+DELIVERIES_PER_BATCH_MAX = 1_000
+RETENTION_INTERVAL_S = 3_600.0
 
 log = structlog.get_logger()
 
 
-async def watch_rights(database: Database, failed: Callable[[], None]) -> None:
-    """Follow the epoch and the clock of the database; say so when the database is broken."""
-    memory, clock = database.tools.memory, database.tools.clock
+async def watch_auth_epoch(database: Database, failed: Callable[[], None]) -> None:
+    """Poll the cache epochs and the clock of the database; call `failed` once it is broken."""
+    caches, clock = database.context.caches, database.context.clock
     last_seen = time.monotonic()
     while True:
         if database.broken:
             failed()
             return
         try:
-            async with asyncio.timeout(RIGHTS_TRUST_S):
-                epoch, now = await database.read(auth_epoch.epoch_and_time)
+            async with asyncio.timeout(AUTH_EPOCH_MAX_AGE_S):
+                epochs, now = await database.read(cache_epochs.read_epochs_and_time)
         except Exception as error:
-            # Whatever it was: a watch that ends would leave stale rights standing for ever.
+            # Keep polling after any error: without it the caches would stay stale for ever.
             if not isinstance(error, LongwireError | TimeoutError):
-                log.exception("the epoch of rights cannot be read")
-            if time.monotonic() - last_seen > RIGHTS_TRUST_S:
-                memory.distrust()
+                log.exception("reading the cache epochs failed")
+            if time.monotonic() - last_seen > AUTH_EPOCH_MAX_AGE_S:
+                caches.distrust()
         else:
             last_seen = time.monotonic()
-            memory.saw_epoch(epoch)
+            caches.observe(epochs)
             if database.engine_name == "postgresql":
-                clock.follow(now)
-        await asyncio.sleep(RIGHTS_WATCH_S)
+                clock.synchronize(now)
+        await asyncio.sleep(AUTH_EPOCH_POLL_INTERVAL_S)
 
 
-async def watch_devices(
+async def watch_silent_devices(
     database: Database, sequencer: Sequencer, wake: Callable[[Collection[int]], None]
 ) -> None:
-    """Tell of devices that have fallen silent, and of those that are back."""
+    """Raise events for devices that have fallen silent, and for those that are back."""
     after: int | None = 0
     while True:
-        await asyncio.sleep(DEVICES_WATCH_S)
+        await asyncio.sleep(DEVICES_POLL_INTERVAL_S)
         try:
-            after = await _look_around(database, sequencer, wake, after or 0)
+            after = await _check_devices(database, sequencer, wake, after or 0)
         except LongwireError:
-            pass  # the database is away for now; the next round tries again
+            pass  # the database is unavailable; the next round retries
         except Exception:
-            log.exception("it is not known which devices are silent")
+            log.exception("checking for silent devices failed")
 
 
-async def _look_around(
+async def _check_devices(
     database: Database,
     sequencer: Sequencer,
     wake: Callable[[Collection[int]], None],
     after: int,
 ) -> int | None:
-    """One round: those that are due, and some of the silent ones; where to go on with these."""
+    """One round: devices that are due, and some silent ones; returns where to continue."""
 
     def find(tx: Tx) -> tuple[list[str], list[str], int | None]:
-        due = device_monitors.due(tx, tx.now, DEVICES_PER_STEP_MAX)
-        return due, *device_monitors.heard_again(tx, after, SILENT_PER_ROUND_MAX)
+        due = device_monitors.list_due(tx, tx.now, DEVICES_PER_BATCH_MAX)
+        return due, *device_monitors.list_recovered(tx, after, SILENT_PER_ROUND_MAX)
 
     due, again, last = await database.read(find)
     while due or again:
-        some, again = again[:DEVICES_PER_STEP_MAX], again[DEVICES_PER_STEP_MAX:]
+        some, again = again[:DEVICES_PER_BATCH_MAX], again[DEVICES_PER_BATCH_MAX:]
         woken = await database.write(
-            lambda tx, ids=(*due, *some): tell(tx, sequencer, monitoring.look(tx, ids))  # type: ignore[misc]
+            lambda tx, ids=(*due, *some): store_service_events(
+                tx, sequencer, monitoring.check_silent_devices(tx, ids)
+            )  # type: ignore[misc]
         )
         if woken:
             wake(woken)
-        await asyncio.sleep(BETWEEN_STEPS_S)
-        due = await database.read(lambda tx: device_monitors.due(tx, tx.now, DEVICES_PER_STEP_MAX))
+        await asyncio.sleep(PAUSE_BETWEEN_BATCHES_S)
+        due = await database.read(
+            lambda tx: device_monitors.list_due(tx, tx.now, DEVICES_PER_BATCH_MAX)
+        )
     return last
 
 
-async def watch_downlinks(database: Database, dispatch: Dispatch) -> None:
-    """Let go of messages to devices whose time is over, and tell so."""
+async def expire_downlinks(database: Database, dispatch: DispatchContext) -> None:
+    """Expire downlinks past their deadline, and raise events for them."""
 
     def step(tx: Tx) -> int:
-        return downlinks.expire(tx, dispatch, DOWNLINKS_PER_STEP_MAX)
+        return downlink_states.expire_downlinks(tx, dispatch, DOWNLINKS_PER_BATCH_MAX)
 
     while True:
-        await asyncio.sleep(DOWNLINKS_WATCH_S)
+        await asyncio.sleep(DOWNLINKS_POLL_INTERVAL_S)
         try:
-            if await database.read(store_downlinks.is_any_overdue):
-                await _in_steps(database, step)
+            if await database.read(store_downlinks.has_expired):
+                await _run_in_batches(database, step)
         except LongwireError:
-            pass  # the database is away for now; the next round tries again
+            pass  # the database is unavailable; the next round retries
         except Exception:
-            log.exception("messages to devices whose time is over could not be let go")
+            log.exception("expiring downlinks failed")
 
 
-async def register_idle(database: Database, dispatch: Dispatch) -> None:
-    """Once after the start: send on its way what waits for the vendor's API to be named."""
+async def send_pending_registrations(database: Database, dispatch: DispatchContext) -> None:
+    """Once after the start: enqueue registrations that waited for the vendor's API settings."""
 
     def step(tx: Tx) -> int:
-        return registrations.send_idle(tx, dispatch, REGISTRATIONS_PER_STEP_MAX)
+        return registrations.send_waiting(tx, dispatch, REGISTRATIONS_PER_BATCH_MAX)
 
     while registrations.is_possible(dispatch):
         try:
-            await _in_steps(database, step)
+            await _run_in_batches(database, step)
             return
         except LongwireError:
-            pass  # the database is away for now
+            pass  # the database is unavailable
         except Exception:
-            log.exception("registrations that wait could not be sent on their way")
-        await asyncio.sleep(TIDY_EVERY_S)
+            log.exception("sending pending registrations failed")
+        await asyncio.sleep(CLEANUP_INTERVAL_S)
 
 
-async def tidy(database: Database, keeps_days: Mapping[str, int], delivery_keep_days: int) -> None:
-    """Remove what is over: tokens, erased records, records and deliveries past their time."""
+async def run_cleanup(
+    database: Database, keeps_days: Mapping[str, int], delivery_keep_days: int
+) -> None:
+    """Delete expired tokens, erased records, and records and deliveries past their retention."""
     last_day = -1
-    last_round = -RETENTION_ROUND_S
+    last_round = -RETENTION_INTERVAL_S
     while True:
-        await asyncio.sleep(TIDY_EVERY_S)  # first: a service that has just started is busy
+        await asyncio.sleep(CLEANUP_INTERVAL_S)  # first, as a service is busy when it starts
         try:
-            await _in_steps(database, lambda tx: credentials.prune_tokens(tx, TOKENS_PER_STEP_MAX))
-            await _in_steps(database, records.remove_erased)
-            await forget_deliveries(database, delivery_keep_days)
-            today = database.tools.clock.now() // DAY
+            await _run_in_batches(
+                database, lambda tx: credentials.prune_tokens(tx, TOKENS_PER_BATCH_MAX)
+            )
+            await _run_in_batches(database, records.delete_erased)
+            await delete_old_deliveries(database, delivery_keep_days)
+            today = database.context.clock.now() // DAY
             if today != last_day:
-                await database.write(partitions.make_ahead)
+                await database.write(partitions.create_ahead)
                 last_day = today
-            if time.monotonic() - last_round > RETENTION_ROUND_S:
+            if time.monotonic() - last_round > RETENTION_INTERVAL_S:
                 last_round = time.monotonic()
-                await forget_old(database, keeps_days)
+                await delete_old_records(database, keeps_days)
         except LongwireError:
-            pass  # the database is away for now; the next round tries again
+            pass  # the database is unavailable; the next round retries
         except Exception:
-            log.exception("what is over could not be removed")
+            log.exception("cleanup failed")
 
 
-async def forget_deliveries(database: Database, keep_days: int) -> None:
-    """Let go of what is kept in vain, of what ended long ago, and of deleted connectors."""
-    before = database.tools.clock.now() - keep_days * DAY
-    await _in_steps(database, lambda tx: deliveries.expire(tx, DELIVERIES_PER_STEP_MAX))
-    await _in_steps(database, lambda tx: deliveries.prune(tx, before, DELIVERIES_PER_STEP_MAX))
-    await _in_steps(database, lambda tx: store_downlinks.prune(tx, before, DELIVERIES_PER_STEP_MAX))
-    for number in await database.read(connectors.deleted):
-        step = partial(deliveries.remove_of, number=number, most=DELIVERIES_PER_STEP_MAX)
-        await _in_steps(database, step)
-        step = partial(notifications.forget_states, number=number, most=DELIVERIES_PER_STEP_MAX)
-        await _in_steps(database, step)
-        await database.write(partial(notifications.forget, number=number))
-        await database.write(partial(connectors.forget, number=number))
+async def delete_old_deliveries(database: Database, keep_days: int) -> None:
+    """Expire dead letters, delete deliveries that ended long ago, and purge deleted connectors."""
+    before = database.context.clock.now() - keep_days * DAY
+    await _run_in_batches(
+        database, lambda tx: deliveries.expire_dead_letters(tx, DELIVERIES_PER_BATCH_MAX)
+    )
+    await _run_in_batches(
+        database, lambda tx: deliveries.prune(tx, before, DELIVERIES_PER_BATCH_MAX)
+    )
+    await _run_in_batches(
+        database, lambda tx: store_downlinks.prune(tx, before, DELIVERIES_PER_BATCH_MAX)
+    )
+    for number in await database.read(connectors.list_deleted):
+        step = partial(
+            deliveries.delete_for_connector, number=number, most=DELIVERIES_PER_BATCH_MAX
+        )
+        await _run_in_batches(database, step)
+        step = partial(notifications.delete_states, number=number, most=DELIVERIES_PER_BATCH_MAX)
+        await _run_in_batches(database, step)
+        await database.write(partial(notifications.delete, number=number))
+        await database.write(partial(connectors.delete, number=number))
 
 
-async def forget_old(database: Database, keeps_days: Mapping[str, int]) -> None:
-    """One round through everything that is older than it is kept."""
+async def delete_old_records(database: Database, keeps_days: Mapping[str, int]) -> None:
+    """Delete records and counters past their retention, once."""
     for kind in records.KINDS:
-        oldest = oldest_kept(keeps_days.get(kind, 0), database.tools.clock.now())
+        oldest = oldest_kept(keeps_days.get(kind, 0), database.context.clock.now())
         if oldest is None:
             continue
         dropped = await database.write(partial(partitions.drop_before, kind=kind, oldest=oldest))
         if dropped:
-            log.info("dropped old records", partitions=dropped)
+            log.info("dropped old partitions", partitions=dropped)
         device: int | None = 0
         while device is not None:
-            step = partial(records.remove_older, kind=kind, after_device=device, before=oldest)
+            step = partial(records.delete_older, kind=kind, after_device=device, before=oldest)
             _, device = await database.write(step)
             await asyncio.sleep(0)
-    await _forget_counted(database, keeps_days)
+    await _delete_old_counters(database, keeps_days)
 
 
-async def _forget_counted(database: Database, keeps_days: Mapping[str, int]) -> None:
-    now = database.tools.clock.now()
+async def _delete_old_counters(database: Database, keeps_days: Mapping[str, int]) -> None:
+    now = database.context.clock.now()
     oldest = metrics.oldest_counted(keeps_days.get("metrics", 0), now)
     if oldest is None:
         return
     group: int | None = 0
     while group is not None:
-        step = partial(counters.remove_older, after_group=group, oldest=oldest)
+        step = partial(counters.delete_older, after_group=group, oldest=oldest)
         _, group = await database.write(step)
         await asyncio.sleep(0)
-    oldest = metrics.oldest_entered(keeps_days, now)
+    oldest = metrics.oldest_indexed(keeps_days, now)
     if oldest is None:
         return
-    place: counters.Place | None = counters.BEFORE_ANY
+    place: counters.ArrivalPosition | None = counters.BEFORE_ANY
     while place is not None:
-        walk = partial(counters.remove_entries, after=place, oldest=oldest)
+        walk = partial(counters.delete_arrivals, after=place, oldest=oldest)
         _, place = await database.write(walk)
         await asyncio.sleep(0)
 
 
-async def _in_steps(database: Database, step: Callable[[Tx], int]) -> None:
+async def _run_in_batches(database: Database, step: Callable[[Tx], int]) -> None:
     removed = 1
     while removed:
         removed = await database.write(step)
-        await asyncio.sleep(BETWEEN_STEPS_S)
+        await asyncio.sleep(PAUSE_BETWEEN_BATCHES_S)

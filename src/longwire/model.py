@@ -1,6 +1,6 @@
-"""The nouns of the service as plain frozen values; no behaviour beyond what a value can say.
+"""The domain entities as frozen values; derive a changed one with `dataclasses.replace`.
 
-Change makes a new value (`dataclasses.replace`). Moments are microseconds since 1970 (`clock`).
+Times are `Moment`s: microseconds since 1970 in UTC (see `clock`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,20 +14,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Whoever acts: a person, a group's app client, or a network that speaks for its devices.
+    """Who makes a request: a user, an app client of a group, a network, or the service itself.
 
-    Chosen by the token, by nothing else.
+    Determined by the access token alone.
     """
 
     kind: Literal["user", "client", "network", "system"]
     id: str
     is_operator: bool = False
-    group_id: str | None = None  # the home of an app client, or of a network's token
+    group_id: str | None = None  # of an app client, or of a network's group token
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a request came from, for the audit trail."""
+    """Where a request came from, for the audit log."""
 
     address: str
     request_id: str
@@ -39,10 +39,10 @@ LOCAL = Origin("local", "-")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The groups in which somebody holds a permission: the key the store asks for.
+    """The groups in which an actor has a permission; the store reads nothing without one.
 
     Either exactly `group_ids`, or, when `holder` is set, every group in which the holder has the
-    permission. Only `identity/access.py` makes one, so that whoever reads has been checked.
+    permission. Only `identity/access.py` creates one, so every read has been authorised.
     """
 
     permission: str
@@ -52,7 +52,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """A piece of a list and the key of its last row, when there is more."""
+    """One page of a list; `last_key` is the key of its last row if more rows follow."""
 
     items: Sequence[T]
     last_key: tuple[int | str, ...] | None = None
@@ -60,7 +60,7 @@ class Page(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """How much of a list is wanted, and after which row."""
+    """Page size, and the key of the row to continue after."""
 
     limit: int
     after: tuple[int | str, ...] | None = None
@@ -152,7 +152,7 @@ class AppClient:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A client id whose bearer acts as a user; issued by the operator."""
+    """A client id and secret that authenticate as a user; issued by the operator."""
 
     client_id: str
     user_id: str
@@ -169,15 +169,15 @@ class DeviceType:
     battery: str | None = None
     firmware_version: str | None = None
     is_built_in: bool = False
-    decoder: str | None = None  # the kind of its decoder
+    decoder: str | None = None  # the kind of decoder
     decoder_source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device in the group it is in now. `stay` counts the groups it has been in before."""
+    """A device in its current group. `stay` counts the groups it has been in before."""
 
-    number: int  # ours alone: what records point at
+    number: int  # internal key, referenced by records
     id: str
     group_id: str
     stay: int
@@ -196,8 +196,8 @@ class Device:
     seen_at: Moment | None = None
 
 
-class Count(NamedTuple):
-    """How far a device has counted, and what is missing: the first of each gap, and how many."""
+class SequenceCounter(NamedTuple):
+    """A device's last frame counter and the gaps so far: first missing number and length."""
 
     number: int | None = None
     at: Moment | None = None
@@ -205,8 +205,8 @@ class Count(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """An event of a device that nobody but the service itself can tell."""
+class ServiceEvent:
+    """An event about a device that the service itself raises, such as falling silent."""
 
     device_id: str
     type: str
@@ -221,18 +221,18 @@ DownlinkState = Literal["queued", "sent", "acknowledged", "failed", "expired", "
 
 @dataclass(frozen=True, slots=True)
 class Downlink:
-    """A message to a device, and how far it has come."""
+    """A message to a device and its delivery state."""
 
     id: str
     device_number: int
-    group_id: str  # the one its device was in when it was asked for
+    group_id: str  # the device's group when it was requested
     payload: str  # hex
     port: int | None
     is_confirmed: bool
     state: DownlinkState
     detail: str | None
-    reference: str | None  # what its network calls it
-    seq: int | None  # of its delivery, where the engine takes it to its network
+    reference: str | None  # the network's id for it
+    seq: int | None  # of its delivery, if the delivery engine sends it to the network
     created_at: Moment
     updated_at: Moment
     expires_at: Moment
@@ -241,7 +241,7 @@ class Downlink:
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """A time that a device spent in a group; its records of that time belong to that group."""
+    """A period a device spent in a group; records of that period belong to that group."""
 
     number: int
     group_id: str
@@ -252,9 +252,9 @@ FORWARDING = "connector"  # the purpose of a connector: records to the customer'
 
 @dataclass(frozen=True, slots=True)
 class Connector:
-    """Where a group's messages are forwarded to, and which of them."""
+    """Forwards a group's messages that match its filter to a destination."""
 
-    number: int  # ours alone: what deliveries point at
+    number: int  # internal key, referenced by deliveries
     id: str
     group_id: str
     version: int
@@ -285,9 +285,9 @@ class Connector:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """Who is told of what, and when."""
+    """An alert rule: which condition notifies whom, through a channel of its own."""
 
-    outlet: Connector  # how it leaves, and all that the two have in common
+    channel: Connector  # shared with connectors: destination, policy, selection
     reason: str | None = None
     schedule: str | None = None  # JSON
     fired_at: Moment | None = None
@@ -295,25 +295,25 @@ class Notification:
 
     @property
     def number(self) -> int:
-        return self.outlet.number
+        return self.channel.number
 
     @property
     def id(self) -> str:
-        return self.outlet.id
+        return self.channel.id
 
     @property
     def group_id(self) -> str:
-        return self.outlet.group_id
+        return self.channel.group_id
 
     @property
     def device_id(self) -> str | None:
-        """The one device that it is about, if it is about one."""
-        return self.outlet.device_ids[0] if self.outlet.device_ids else None
+        """The only device it watches, or None for all devices of the group."""
+        return self.channel.device_ids[0] if self.channel.device_ids else None
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Stored records of a period on their way through a connector once more."""
+    """Sends the stored records of a period through a connector again."""
 
     id: str
     connector_number: int

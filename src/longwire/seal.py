@@ -1,7 +1,7 @@
-"""Secrets at rest: digests that recognise, seals that hide and give back.
+"""Secrets at rest: keyed digests for comparison, authenticated encryption for recovery.
 
-Everything rests on one key of 32 bytes that the operator keeps beside the database, never in it. A
-copy of the database alone gives away no token, no client secret and no connector password.
+All keys are derived from one 32-byte key that is stored outside the database. A copy of the
+database alone reveals no token, client secret or connector password.
 """
 
 import base64
@@ -19,42 +19,42 @@ KEY_BYTES = 32
 _NONCE_BYTES = 12
 
 
-class BrokenSeal(Exception):
+class UnsealError(Exception):
     """The text was not sealed with this key, or not for this purpose."""
 
 
 class Keyring:
-    """The keys derived from the operator's one key, each for a purpose of its own."""
+    """The keys derived from the operator's key, one per purpose."""
 
     def __init__(self, key: bytes) -> None:
         if len(key) != KEY_BYTES:
-            raise ValueError(f"a key has {KEY_BYTES} bytes, this one has {len(key)}")
+            raise ValueError(f"the key must have {KEY_BYTES} bytes, not {len(key)}")
         self._digest_key = _derive(key, b"digest")
         self._cipher = AESGCM(_derive(key, b"seal"))
         self.fingerprint = _derive(key, b"fingerprint").hex()[:16]
 
     def digest(self, secret: str) -> bytes:
-        """The same 32 bytes for the same secret, useless without the key."""
+        """HMAC-SHA256 of a secret: deterministic, so that it can be looked up."""
         return hmac.digest(self._digest_key, secret.encode(), hashlib.sha256)
 
     def matches(self, secret: str, digest: bytes) -> bool:
         return hmac.compare_digest(self.digest(secret), digest)
 
     def seal(self, text: str, purpose: str) -> str:
-        """Hide a text; it opens again only with the same purpose (table, row, column, caller …)."""
+        """Encrypt with AES-GCM; unsealing needs the same purpose (table, row, column …)."""
         nonce = os.urandom(_NONCE_BYTES)
         sealed = nonce + self._cipher.encrypt(nonce, text.encode(), purpose.encode())
-        return _armour(sealed)
+        return _encode_base64url(sealed)
 
     def unseal(self, sealed: str, purpose: str) -> str:
         try:
             raw = base64.urlsafe_b64decode(sealed.encode("ascii") + b"=" * (-len(sealed) % 4))
             text = self._cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], purpose.encode())
         except (InvalidTag, ValueError) as error:
-            raise BrokenSeal from error
-        if _armour(raw) != sealed:
-            # Base64 is read leniently: stray characters and spare bits would go unnoticed.
-            raise BrokenSeal
+            raise UnsealError from error
+        if _encode_base64url(raw) != sealed:
+            # The base64 decoder ignores stray characters and trailing bits; accept one form only.
+            raise UnsealError
         return text.decode()
 
 
@@ -62,7 +62,7 @@ def new_key() -> bytes:
     return secrets.token_bytes(KEY_BYTES)
 
 
-def _armour(sealed: bytes) -> str:
+def _encode_base64url(sealed: bytes) -> str:
     return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
 
 

@@ -1,4 +1,4 @@
-"""Running the service as a process: its socket, its lock, its worker processes, its end."""
+"""Runs the service as a process: its sockets, its lock, its worker processes, its exit code."""
 
 import asyncio
 import fcntl
@@ -24,53 +24,53 @@ import structlog
 from longwire import app, startup
 from longwire.clock import Clock
 from longwire.settings import PREFIX, Settings
-from longwire.web.errors import wire_refusal
+from longwire.web.errors import encode_problem
 from longwire.web.server import build_server, run_until_done
 
-EXIT_BROKEN = 70
+EXIT_DATABASE_FAILED = 70
 BACKLOG = 2_048
 RESTART_AFTER_S = 1.0
 GC_AFTER_OBJECTS = 20_000
-INHERITED = "WORKER_OF_LONGWIRE_INHERITS"  # outside of the settings' prefix
+INHERITED_FDS_VARIABLE = "WORKER_OF_LONGWIRE_INHERITS"  # not a setting, so without their prefix
 
 log = structlog.get_logger()
 
-# Tells the operator that the service is up, and what a first start made.
-Announce = Callable[[Settings, startup.Prepared], None]
+# Prints that the service is up, and the credentials of a first start.
+Announce = Callable[[Settings, startup.PreparationResult], None]
 
 
 def serve(settings: Settings, announce: Announce) -> int:
-    """Serve until told to stop; the exit code."""
+    """Serve until stopped; returns the exit code."""
     _require_certificate(settings)
-    with _listening(settings.host, settings.port, "--port") as listener:
+    with _open_listening_socket(settings.host, settings.port, "--port") as listener:
         settings = replace(settings, port=listener.getsockname()[1])
-        with _alone(settings):
+        with _lock_data_folder(settings):
             if settings.workers > 1:
-                return _supervise(settings, listener, announce)
-            return _work(settings, listener, announce)
+                return _run_workers(settings, listener, announce)
+            return _run_server(settings, listener, announce)
 
 
 def serve_as_worker(settings: Settings, inherited: str) -> int:
-    """Serve on a socket that the supervising process has opened, for as long as that one lives."""
+    """Serve on a socket inherited from the parent process, as long as the parent lives."""
     descriptor, lifeline = map(int, inherited.split(","))
-    threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
+    threading.Thread(target=_stop_when_parent_exits, args=(lifeline,), daemon=True).start()
     with socket.socket(fileno=descriptor) as listener:
         settings = replace(settings, port=listener.getsockname()[1])
-        return _work(settings, listener, _say_nothing)
+        return _run_server(settings, listener, _skip_announcement)
 
 
-def _end_with(lifeline: int) -> None:
-    """Stop when the other end of this pipe is gone, and with it the supervising process."""
+def _stop_when_parent_exits(lifeline: int) -> None:
+    """Stop when the pipe closes, which means that the parent process is gone."""
     os.read(lifeline, 1)
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _say_nothing(settings: Settings, prepared: startup.Prepared) -> None:
+def _skip_announcement(settings: Settings, prepared: startup.PreparationResult) -> None:
     return None
 
 
-def _work(settings: Settings, listener: socket.socket, announce: Announce) -> int:
-    database, prepared = startup.opened(settings, Clock())
+def _run_server(settings: Settings, listener: socket.socket, announce: Announce) -> int:
+    database, prepared = startup.open_prepared_database(settings, Clock())
     database.start()
     try:
         application = app.App(settings, database)
@@ -78,9 +78,9 @@ def _work(settings: Settings, listener: socket.socket, announce: Announce) -> in
             application,
             host=settings.host,
             port=settings.port,
-            limits=app.wire_limits(settings),
-            refusal=wire_refusal,
-            lane=application.lane,
+            limits=app.build_wire_limits(settings),
+            encode_error=encode_problem,
+            fast_path=application.fast_path,
             tls_cert=settings.tls_cert or None,
             tls_key=settings.tls_key or None,
             graceful_s=math.ceil(settings.stop_timeout_s),
@@ -90,24 +90,24 @@ def _work(settings: Settings, listener: socket.socket, announce: Announce) -> in
             server.should_exit = True
 
         application.stop = stop
-        # uvicorn raises what it caught once more after it has stopped; without a handler of ours it
-        # would then end the process before the database is closed.
+        # uvicorn re-raises captured signals after it has stopped; without our own handler that
+        # would end the process before the database is closed.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda number, frame: stop())
         announce(settings, prepared)
-        _settle_memory()
+        _tune_garbage_collector()
         server.run(sockets=[listener])
     finally:
         database.close()
     log.info("stopped")
-    return EXIT_BROKEN if database.broken else 0
+    return EXIT_DATABASE_FAILED if database.broken else 0
 
 
-def _settle_memory() -> None:
-    """What is there by now stays for good, so the collector of cycles need not look at it again.
+def _tune_garbage_collector() -> None:
+    """Exclude the objects of the start from collection, and collect less often.
 
-    Requests make many objects that live briefly, and hardly ever cycles: looking for those after
-    every 700 new objects, as is the default, would take a tenth of the time.
+    Requests create many short-lived objects and hardly ever cycles: at the default threshold of
+    700 objects the collector would take a tenth of the time.
     """
     gc.collect()
     gc.freeze()
@@ -115,23 +115,23 @@ def _settle_memory() -> None:
 
 
 def deliver(settings: Settings, announce: Callable[[Settings], None]) -> int:
-    """Deliver without serving, until told to stop; the exit code."""
-    with _watchable(settings) as listener, _alone(settings):
+    """Deliver without serving, until stopped; returns the exit code."""
+    with _open_metrics_socket(settings) as listener, _lock_data_folder(settings):
         if listener is not None:
             settings = replace(settings, metrics_port=listener.getsockname()[1])
-        database, _ = startup.opened(settings, Clock())
+        database, _ = startup.open_prepared_database(settings, Clock())
         database.start()
         try:
             announce(settings)
-            _settle_memory()
-            run_until_done(_deliver(app.Deliverer(settings, database), listener))
+            _tune_garbage_collector()
+            run_until_done(_deliver(app.DeliveryProcess(settings, database), listener))
         finally:
             database.close()
     log.info("stopped")
-    return EXIT_BROKEN if database.broken else 0
+    return EXIT_DATABASE_FAILED if database.broken else 0
 
 
-async def _deliver(deliverer: app.Deliverer, listener: socket.socket | None) -> None:
+async def _deliver(deliverer: app.DeliveryProcess, listener: socket.socket | None) -> None:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -140,35 +140,37 @@ async def _deliver(deliverer: app.Deliverer, listener: socket.socket | None) -> 
 
 
 def _require_certificate(settings: Settings) -> None:
-    """Look at it before anything else is done, so that a wrong one is a plain refusal."""
+    """Check the certificate first, so that an invalid one fails with a clear message."""
     if not settings.tls_cert:
         return
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(settings.tls_cert, settings.tls_key, password="")
     except OSError as error:
-        raise startup.CannotStart(
+        raise startup.StartupError(
             f"The certificate {settings.tls_cert} with the key {settings.tls_key} cannot be used: "
             f"{error.strerror or error}."
         ) from error
 
 
-# --- one process among others ---
+# --- sockets and locks ---
 
 
 @contextmanager
-def _watchable(settings: Settings) -> Iterator[socket.socket | None]:
-    """The socket of those who watch, if there is to be one."""
+def _open_metrics_socket(settings: Settings) -> Iterator[socket.socket | None]:
+    """The socket for health and metrics, if configured."""
     if not settings.metrics_port:
         yield None
         return
-    with _listening(settings.metrics_host, settings.metrics_port, "--metrics-port") as listener:
+    with _open_listening_socket(
+        settings.metrics_host, settings.metrics_port, "--metrics-port"
+    ) as listener:
         yield listener
 
 
 @contextmanager
-def _listening(host: str, port: int, flag: str) -> Iterator[socket.socket]:
-    """The socket, bound before anything else, so that a taken port is a plain refusal."""
+def _open_listening_socket(host: str, port: int, flag: str) -> Iterator[socket.socket]:
+    """Bind the socket first, so that a port in use fails with a clear message."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -176,7 +178,7 @@ def _listening(host: str, port: int, flag: str) -> Iterator[socket.socket]:
         try:
             listener.bind((host, port))
         except OSError as error:
-            raise startup.CannotStart(
+            raise startup.StartupError(
                 f"Cannot listen on {host}:{port}: {error.strerror}. "
                 f"Choose another port with {flag}."
             ) from error
@@ -187,8 +189,8 @@ def _listening(host: str, port: int, flag: str) -> Iterator[socket.socket]:
 
 
 @contextmanager
-def _alone(settings: Settings) -> Iterator[None]:
-    """The embedded database is served by one process at a time."""
+def _lock_data_folder(settings: Settings) -> Iterator[None]:
+    """Allow one serving process per embedded database."""
     if settings.database:
         yield
         return
@@ -197,18 +199,19 @@ def _alone(settings: Settings) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise startup.CannotStart(
-                f"Another longwire serves {settings.data} already; stop it, or use another --data."
+            raise startup.StartupError(
+                f"Another longwire process already serves {settings.data}; stop it, or use another "
+                "--data."
             ) from error
         yield
 
 
-# --- several processes ---
+# --- worker processes ---
 
 
-def _supervise(settings: Settings, listener: socket.socket, announce: Announce) -> int:
-    """Keep so many workers alive on one socket, until told to stop."""
-    database, prepared = startup.opened(settings, Clock())
+def _run_workers(settings: Settings, listener: socket.socket, announce: Announce) -> int:
+    """Run `workers` processes on one socket and restart those that exit, until stopped."""
+    database, prepared = startup.open_prepared_database(settings, Clock())
     database.close()
     stopping = threading.Event()
 
@@ -217,20 +220,21 @@ def _supervise(settings: Settings, listener: socket.socket, announce: Announce) 
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    lifeline, _held = os.pipe()  # nobody writes; it ends when this process does, however it does
+    # Nobody writes; workers see it close when this process exits, for whatever reason.
+    lifeline, _write_end = os.pipe()
     inherited = (listener.fileno(), lifeline)
     with tempfile.TemporaryDirectory(prefix="longwire-metrics-") as counters:
         environment = {
-            **_as_environment(settings),
+            **_to_environment(settings),
             "PROMETHEUS_MULTIPROC_DIR": counters,
-            INHERITED: ",".join(map(str, inherited)),
+            INHERITED_FDS_VARIABLE: ",".join(map(str, inherited)),
         }
         workers = [_start_worker(inherited, environment) for _ in range(settings.workers)]
         announce(settings, prepared)
         while not stopping.wait(0.2):
             for index, worker in enumerate(workers):
                 if worker.poll() is not None:
-                    log.error("worker ended, starting another", code=worker.returncode)
+                    log.error("worker exited, restarting", code=worker.returncode)
                     time.sleep(RESTART_AFTER_S)
                     workers[index] = _start_worker(inherited, environment)
         for worker in workers:
@@ -246,12 +250,12 @@ def _start_worker(
         [sys.executable, "-m", "longwire", "serve"],
         env={**os.environ, **environment},
         pass_fds=inherited,
-        start_new_session=True,  # Ctrl-C reaches the supervisor, which stops the workers in order
+        start_new_session=True,  # Ctrl-C reaches only the parent, which stops the workers
     )
 
 
-def _as_environment(settings: Settings) -> dict[str, str]:
-    """The settings as a worker reads them back."""
+def _to_environment(settings: Settings) -> dict[str, str]:
+    """The settings as environment variables for a worker."""
     environment: dict[str, str] = {}
     for each in fields(Settings):
         value = getattr(settings, each.name)

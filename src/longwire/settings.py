@@ -1,8 +1,8 @@
-"""Every setting of the service: its name, its type, its default and why it is so.
+"""Every setting of the service: name, type, default and description.
 
-Flags win over the environment, the environment over a TOML file. The table below is the only place
-where a setting exists; flags, variables, `longwire config` and the documents follow from it. Plain
-values go down from `app.py`; nothing below knows this file.
+Flags override environment variables, which override a TOML file. The class below is the only
+definition of a setting; flags, variables, `longwire config` and the documents follow from it.
+`app.py` passes plain values down; lower layers never import this module.
 """
 
 import json
@@ -16,7 +16,8 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 
-from longwire.notifications import addresses, webpush
+from longwire.delivery import email_addresses
+from longwire.notifications import webpush
 
 PREFIX = "LONGWIRE_"
 
@@ -24,20 +25,20 @@ _DATA_FOLDER = Path("longwire-data")
 _BROKER = re.compile(
     r"mqtts?://(?:[^\s/?#@]+@)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?/?"
 )
-_DAYS_MAX = 100_000  # longer than any of this will be there
-_IN_FLIGHT_MAX = 65_535  # the protocol's
+_DAYS_MAX = 100_000  # keeps dates within range
+_IN_FLIGHT_MAX = 65_535  # packet identifiers of MQTT have 16 bits
 _API = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?(?:/[^\s?#]*)?")
 
 Network = IPv4Network | IPv6Network
 
 
-class WrongSettings(Exception):
-    """Some settings cannot be used; the message names all of them."""
+class SettingsError(Exception):
+    """Some settings are invalid; the message lists all of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
-    """What `longwire config` says about a setting beside its value."""
+class SettingInfo:
+    """A setting's metadata, for flags and `longwire config`."""
 
     name: str
     default: object
@@ -59,7 +60,7 @@ def _setting(default: Any, reason: str, *, is_secret: bool = False) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    # --- where it runs ---
+    # --- process ---
     host: str = _setting("127.0.0.1", "the address to listen on; only this machine by default")
     port: int = _setting(8080, "the port to listen on; 0 takes a free one")
     data: Path = _setting(
@@ -68,149 +69,139 @@ class Settings:
     database: str = _setting(
         "", "postgresql://… for PostgreSQL; empty for the embedded database in the data folder"
     )
-    workers: int = _setting(
-        1, "processes that serve; more than one needs PostgreSQL, the embedded database has one"
-    )
+    workers: int = _setting(1, "worker processes; more than one needs PostgreSQL")
     public_url: str = _setting(
-        "", "how clients reach the service, when that is not http(s)://host:port"
+        "", "the URL by which clients reach the service, if not http(s)://host:port"
     )
     auth_url: str = _setting(
-        "", "another service that hands out the tokens; empty to hand them out here"
+        "", "another service that issues the access tokens; empty to issue them here"
     )
     tls_cert: str = _setting("", "certificate chain (PEM) to serve HTTPS with")
     tls_key: str = _setting("", "private key (PEM) of that certificate")
     trusted_proxies: tuple[Network, ...] = _setting(
-        (), "networks whose X-Forwarded-Proto and X-Forwarded-For are believed"
+        (), "networks whose X-Forwarded-Proto and X-Forwarded-For headers are trusted"
     )
     egress_allow: tuple[Network, ...] = _setting(
-        (), "networks that outgoing connections may reach although they are not public"
+        (), "non-public networks that outgoing connections may reach"
     )
     secret_key: str = _setting(
         "", "the key of secret.key in hex, for machines without that file", is_secret=True
     )
-    # --- what it says about itself ---
-    log_level: str = _setting("info", "debug, info, warning or error; debug shows every request")
+    # --- logging ---
+    log_level: str = _setting("info", "debug, info, warning or error; debug logs every request")
     log_format: str = _setting("auto", "human, json, or auto: human on a terminal, else json")
-    # --- tokens and callers ---
-    token_lifetime_s: int = _setting(3_600, "how long an access token lasts")
+    # --- tokens and rate limits ---
+    token_lifetime_s: int = _setting(3_600, "lifetime of an access token")
     token_failures_per_address_max: int = _setting(
-        30, "failed tries at a token that one address has at once; refills in a minute"
+        30, "rate limit: failed token requests per address and minute"
     )
     token_failures_per_client_max: int = _setting(
-        5, "the same for one address and one client id, against guessing a secret"
+        5, "the same per address and client id, against guessing a secret"
     )
     requests_per_caller_per_s: float = _setting(
-        0.0, "how many requests a caller may make in the long run; 0 for no limit"
+        0.0, "rate limit: average requests per second of one caller; 0 for no limit"
     )
-    requests_per_caller_burst: int = _setting(
-        100, "how many of them at once, when there is a limit"
-    )
+    requests_per_caller_burst: int = _setting(100, "burst size of that rate limit")
     # --- limits of a request ---
-    body_bytes_max: int = _setting(1024 * 1024, "the largest body of one request")
-    bulk_body_bytes_max: int = _setting(8 * 1024 * 1024, "the same for bulk and batch calls")
-    json_depth_max: int = _setting(32, "how deep JSON may be nested; ours is never deeper than 5")
-    page_items_default: int = _setting(100, "items of a page when limit is not given")
-    page_items_max: int = _setting(1_000, "the largest limit")
-    bulk_ids_max: int = _setting(1_000, "ids in one bulk call")
-    batch_records_max: int = _setting(5_000, "records in one batch")
-    tags_max: int = _setting(50, "tags of one thing")
-    tag_characters_max: int = _setting(64, "characters of one tag")
+    body_bytes_max: int = _setting(1024 * 1024, "maximum size of a request body")
+    bulk_body_bytes_max: int = _setting(8 * 1024 * 1024, "the same for bulk and batch requests")
+    json_depth_max: int = _setting(32, "maximum nesting of JSON; the API itself needs 5 levels")
+    page_items_default: int = _setting(100, "items of a page if the request has no limit")
+    page_items_max: int = _setting(1_000, "maximum items of a page")
+    bulk_ids_max: int = _setting(1_000, "maximum ids in a bulk request")
+    batch_records_max: int = _setting(5_000, "maximum records in a batch request")
+    tags_max: int = _setting(50, "maximum tags of an object")
+    tag_characters_max: int = _setting(64, "maximum characters of a tag")
     # --- limits of a connection ---
-    head_bytes_max: int = _setting(16 * 1024, "the largest header block")
-    head_timeout_s: float = _setting(10.0, "a request's headers must have arrived by then")
-    request_timeout_s: float = _setting(30.0, "a whole request must have arrived by then")
-    write_timeout_s: float = _setting(30.0, "how long a caller may take no byte of its answer")
-    keep_alive_s: float = _setting(30.0, "how long an idle connection is kept")
-    connections_max: int = _setting(10_000, "connections of all callers together")
+    head_bytes_max: int = _setting(16 * 1024, "maximum size of the request headers")
+    head_timeout_s: float = _setting(10.0, "timeout for receiving the request headers")
+    request_timeout_s: float = _setting(30.0, "timeout for receiving a whole request")
+    write_timeout_s: float = _setting(30.0, "timeout for a client that reads no response bytes")
+    keep_alive_s: float = _setting(30.0, "timeout of an idle connection")
+    connections_max: int = _setting(10_000, "maximum connections of all clients")
     connections_per_address_max: int = _setting(
-        0, "connections of one address; 0 for no limit, as behind a proxy all look alike"
+        0, "maximum connections per address; 0 for no limit, as needed behind a proxy"
     )
     # --- the database ---
-    database_connections: int = _setting(8, "connections of one process to PostgreSQL")
+    database_connections: int = _setting(8, "pool size per process for PostgreSQL")
     ingest_waiting_records_max: int = _setting(
-        20_000, "records that may wait for the disk before senders hear 503"
+        20_000, "size of the ingest queue in records; when full, requests get 503"
     )
-    ingest_commit_records_max: int = _setting(
-        1_000, "records stored by one commit, when so many came together"
-    )
-    # --- how long records are kept ---
+    ingest_commit_records_max: int = _setting(1_000, "maximum records stored by one commit")
+    # --- retention ---
     retention_data_days: int = _setting(0, "days that data records are kept; 0 for ever")
     retention_event_days: int = _setting(0, "the same for events")
     retention_geoloc_days: int = _setting(0, "the same for geolocations")
     retention_telemetry_days: int = _setting(0, "the same for telemetry")
-    retention_metrics_days: int = _setting(
-        0, "days that reports of metrics reach back, at least; 0 for ever"
-    )
-    # --- messages out ---
+    retention_metrics_days: int = _setting(0, "minimum days that metrics are kept; 0 for ever")
+    # --- delivery ---
     delivery: bool = _setting(
-        True, "whether serve delivers as well; off where `longwire deliver` does it apart"
+        True, "run the delivery engine in serve; off if `longwire deliver` runs it"
     )
     delivery_in_flight_max: int = _setting(
-        16, "messages that one connector may have under way at once, in one process"
+        16, "maximum messages in flight per connector and process"
     )
-    delivery_keep_days: int = _setting(
-        30, "days that it can be seen what became of a message, once that is final"
-    )
-    resend_per_s: int = _setting(100, "messages a second that a resend puts back into the queue")
+    delivery_keep_days: int = _setting(30, "days that finished deliveries are kept")
+    resend_per_s: int = _setting(100, "messages per second that a resend puts into the queue")
     metrics_host: str = _setting(
-        "127.0.0.1", "the address at which `longwire deliver` tells its health and metrics"
+        "127.0.0.1", "the address on which `longwire deliver` serves health and metrics"
     )
     metrics_port: int = _setting(
-        0, "the port for that; 0 for none. `serve` tells them among everything else"
+        0, "the port for that; 0 for none. `serve` has them on its own port"
     )
-    # --- messages in ---
+    # --- MQTT ---
     mqtt_url: str = _setting(
-        "", "mqtt(s)://user:password@host:port of a broker to listen to; empty for none"
+        "", "mqtt(s)://user:password@host:port of a broker to subscribe to; empty for none"
     )
     mqtt_prefix: str = _setting(
-        "longwire", "what the topics of the broker begin with; token, device and kind follow"
+        "longwire", "the first levels of the topics; group token, device and kind follow"
     )
-    mqtt_version: str = _setting("5", "the version of MQTT that the broker speaks: 5 or 3.1.1")
+    mqtt_version: str = _setting("5", "the broker's MQTT version: 5 or 3.1.1")
     mqtt_client_id: str = _setting(
-        "", "who we are to the broker; empty for a name that follows from the secret key"
+        "", "the client id at the broker; empty to derive one from the secret key"
     )
     mqtt_in_flight_max: int = _setting(
-        100, "messages that are taken from the broker before the first of them is stored"
+        100, "maximum messages received from the broker but not stored yet"
     )
     # --- networks ---
     vendor_api_url: str = _setting(
-        "", "the API of the vendor's network, up to its version; empty to register nothing there"
+        "", "the vendor network's API URL, including its version; empty to register no devices"
     )
     vendor_api_login: str = _setting("", "the login of that API")
     vendor_api_password: str = _setting("", "the password of that login", is_secret=True)
     chirpstack_api_url: str = _setting(
-        "", "the REST API of ChirpStack, for messages to devices; empty to send none"
+        "", "the URL of ChirpStack's REST API, for downlinks; empty to send none"
     )
     chirpstack_api_key: str = _setting("", "an API key of ChirpStack", is_secret=True)
-    # --- telling people ---
+    # --- notifications ---
     notifications_per_group_max: int = _setting(
-        200, "notifications of one group; each may have to look at all that its devices say"
+        200, "maximum notifications of a group; each may be evaluated for every record"
     )
-    smtp_host: str = _setting("", "the mail server that sends notifications; empty for no mail")
+    smtp_host: str = _setting("", "the SMTP server for e-mail; empty to send none")
     smtp_port: int = _setting(587, "its port; 465 with smtp_security tls, 25 within a network")
-    smtp_security: str = _setting("starttls", "starttls, tls or none; none sends in the clear")
-    smtp_user: str = _setting("", "who logs in to it; empty for nobody")
-    smtp_password: str = _setting("", "with which password", is_secret=True)
-    smtp_from: str = _setting("", "whom mails come from, like Longwire <longwire@example.com>")
+    smtp_security: str = _setting("starttls", "starttls, tls or none; none is not encrypted")
+    smtp_user: str = _setting("", "the SMTP user; empty for no authentication")
+    smtp_password: str = _setting("", "the SMTP password", is_secret=True)
+    smtp_from: str = _setting("", "the sender, like Longwire <longwire@example.com>")
     mail_domains: str = _setting(
-        "", "domains that mails may go to, with commas between them; empty for any"
+        "", "allowed domains of recipients, separated by commas; empty for any"
     )
     vapid_key: str = _setting(
         "", "the private key for Web Push, in base64url; empty for no Web Push", is_secret=True
     )
-    vapid_contact: str = _setting("", "mailto:… or https://…, for whoever runs a push service")
+    vapid_contact: str = _setting("", "a mailto: or https: URL for the push services")
     fcm_account: str = _setting(
         "", "the JSON file of a service account for Firebase Cloud Messaging; empty for none"
     )
-    fcm_url: str = _setting("https://fcm.googleapis.com", "where Firebase Cloud Messaging is")
-    # --- stopping ---
-    stop_timeout_s: float = _setting(30.0, "how long a stop waits for requests under way")
+    fcm_url: str = _setting("https://fcm.googleapis.com", "the URL of Firebase Cloud Messaging")
+    # --- shutdown ---
+    stop_timeout_s: float = _setting(30.0, "how long a shutdown waits for requests in progress")
 
 
-def explained() -> list[Explained]:
-    """Every setting in the order of the table."""
+def describe_settings() -> list[SettingInfo]:
+    """Every setting, in the order of the class."""
     return [
-        Explained(each.name, each.default, each.metadata["reason"], each.metadata["is_secret"])
+        SettingInfo(each.name, each.default, each.metadata["reason"], each.metadata["is_secret"])
         for each in fields(Settings)
     ]
 
@@ -218,44 +209,44 @@ def explained() -> list[Explained]:
 def load(
     flags: Mapping[str, Any], environ: Mapping[str, str], config: Path | None = None
 ) -> Settings:
-    """The settings from all three sources; raises once with everything that is wrong."""
+    """The settings from all three sources; raises one error that lists every problem."""
     wrong: list[str] = []
     raw: dict[str, Any] = {}
     if config is not None:
-        raw.update(_from_file(config, wrong))
-    raw.update(_from_environment(environ, wrong))
+        raw.update(_load_file(config, wrong))
+    raw.update(_load_environment(environ, wrong))
     raw.update({name: value for name, value in flags.items() if value is not None})
     values: dict[str, Any] = {}
     for each in fields(Settings):
         if each.name in raw:
             try:
-                values[each.name] = _read(raw[each.name], each.default)
+                values[each.name] = _parse_value(raw[each.name], each.default)
             except ValueError as error:
                 wrong.append(f"{each.name}: {error}")
     settings = Settings(**values)
-    wrong += _contradictions(settings)
+    wrong += _validate(settings)
     if wrong:
-        raise WrongSettings("\n".join(wrong))
+        raise SettingsError("\n".join(wrong))
     return settings
 
 
-def without_password(url: str) -> str:
-    """The URL of a database as it may be shown."""
+def redact_password(url: str) -> str:
+    """A URL without its password, for display."""
     hidden = re.sub(r"(//[^/?#@:]*):[^/?#@]*@", r"\1:***@", url)
     return re.sub(r"([?&]\w*password=)[^&]*", r"\1***", hidden)
 
 
-def _from_file(path: Path, wrong: list[str]) -> dict[str, Any]:
+def _load_file(path: Path, wrong: list[str]) -> dict[str, Any]:
     try:
         values = tomllib.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise WrongSettings(f"{path}: {error}") from error
+        raise SettingsError(f"{path}: {error}") from error
     for name in values:
         _require_known(name, f"{path}: {name}", wrong)
     return values
 
 
-def _from_environment(environ: Mapping[str, str], wrong: list[str]) -> dict[str, Any]:
+def _load_environment(environ: Mapping[str, str], wrong: list[str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for variable, value in environ.items():
         name = variable.removeprefix(PREFIX).lower()
@@ -266,7 +257,7 @@ def _from_environment(environ: Mapping[str, str], wrong: list[str]) -> dict[str,
 
 
 def _require_known(name: str, spelled: str, wrong: list[str]) -> None:
-    """A misspelled setting that is silently ignored is the worst kind."""
+    """Reject unknown names: a misspelled setting must not be ignored silently."""
     known = [each.name for each in fields(Settings)]
     if name not in known:
         near = get_close_matches(name, known, 1)
@@ -274,15 +265,15 @@ def _require_known(name: str, spelled: str, wrong: list[str]) -> None:
         wrong.append(f"{spelled} is not a setting{hint}")
 
 
-def _read(raw: Any, default: object) -> Any:
-    """A value of the default's type out of whatever the source holds."""
+def _parse_value(raw: Any, default: object) -> Any:
+    """Convert a raw value to the type of the default."""
     match default:
         case bool():
-            return _yes_or_no(raw)
+            return _parse_bool(raw)
         case int() if not isinstance(raw, bool):
-            return _at_least_zero(int(str(raw)))
+            return _require_not_negative(int(str(raw)))
         case float() if not isinstance(raw, bool):
-            return _at_least_zero(float(str(raw)))
+            return _require_not_negative(float(str(raw)))
         case Path() if isinstance(raw, str | Path):
             return Path(raw)
         case tuple():
@@ -293,20 +284,20 @@ def _read(raw: Any, default: object) -> Any:
     raise ValueError(f"cannot be of the type {type(raw).__name__}")
 
 
-def _yes_or_no(raw: Any) -> bool:
+def _parse_bool(raw: Any) -> bool:
     word = str(raw).strip().lower()
     if word not in ("true", "false", "1", "0", "yes", "no", "on", "off"):
         raise ValueError(f"{word} must be true or false")
     return word in ("true", "1", "yes", "on")
 
 
-def _at_least_zero(number: float) -> float:
+def _require_not_negative(number: float) -> float:
     if not 0 <= number < float("inf"):
         raise ValueError(f"{number} must be a number that is not negative")
     return number
 
 
-def _contradictions(settings: Settings) -> list[str]:
+def _validate(settings: Settings) -> list[str]:
     wrong = []
     if not settings.host:
         wrong.append("host: must not be empty; 0.0.0.0 listens on every address")
@@ -334,9 +325,9 @@ def _contradictions(settings: Settings) -> list[str]:
         wrong.append("batch_records_max: must not be larger than ingest_waiting_records_max")
     if settings.page_items_default > settings.page_items_max:
         wrong.append("page_items_default: must not be larger than page_items_max")
-    wrong += _mqtt_problems(settings)
-    wrong += _api_problems(settings)
-    wrong += _telling_problems(settings)
+    wrong += _validate_mqtt(settings)
+    wrong += _validate_network_apis(settings)
+    wrong += _validate_notifications(settings)
     for name in (
         "token_lifetime_s",
         "token_failures_per_address_max",
@@ -360,10 +351,10 @@ def _contradictions(settings: Settings) -> list[str]:
     return wrong
 
 
-def _mqtt_problems(settings: Settings) -> list[str]:
+def _validate_mqtt(settings: Settings) -> list[str]:
     wrong = []
     if settings.mqtt_url and not _BROKER.fullmatch(settings.mqtt_url):
-        # Not repeated: there may be a password in it.
+        # The value is not repeated: it may contain a password.
         wrong.append(
             "mqtt_url: must be mqtt:// or mqtts:// with a host, a port if wanted, and"
             " user:password@ in front of the host if wanted, special characters as %.."
@@ -380,7 +371,7 @@ def _mqtt_problems(settings: Settings) -> list[str]:
     return wrong
 
 
-def _api_problems(settings: Settings) -> list[str]:
+def _validate_network_apis(settings: Settings) -> list[str]:
     wrong = []
     for name in ("vendor_api_url", "chirpstack_api_url"):
         url = getattr(settings, name)
@@ -397,11 +388,13 @@ def _api_problems(settings: Settings) -> list[str]:
     return wrong
 
 
-def _telling_problems(settings: Settings) -> list[str]:
+def _validate_notifications(settings: Settings) -> list[str]:
     wrong = []
     if bool(settings.smtp_host) != bool(settings.smtp_from):
         wrong.append("smtp_host, smtp_from: give both or neither")
-    if settings.smtp_from and not re.fullmatch(r"[^@\s<>]+@[^@\s<>]+", _address(settings)):
+    if settings.smtp_from and not re.fullmatch(
+        r"[^@\s<>]+@[^@\s<>]+", _parse_sender_address(settings)
+    ):
         wrong.append("smtp_from: must be an address, or a name with an address in < >")
     if bool(settings.smtp_user) != bool(settings.smtp_password):
         wrong.append("smtp_user, smtp_password: give both or neither")
@@ -409,7 +402,8 @@ def _telling_problems(settings: Settings) -> list[str]:
         wrong.append("smtp_security: must be starttls, tls or none")
     if not 0 < settings.smtp_port < 65_536:
         wrong.append("smtp_port: must be between 1 and 65535")
-    if not all(map(addresses.is_domain, addresses.domains_in(settings.mail_domains))):
+    domains = email_addresses.parse_domains(settings.mail_domains)
+    if not all(map(email_addresses.is_domain, domains)):
         wrong.append("mail_domains: must be domains like example.com, with commas between them")
     if bool(settings.vapid_key) != bool(settings.vapid_contact):
         wrong.append("vapid_key, vapid_contact: give both or neither")
@@ -417,30 +411,30 @@ def _telling_problems(settings: Settings) -> list[str]:
         wrong.append("vapid_key: must be a key of 32 bytes in base64url")
     if settings.vapid_contact and not settings.vapid_contact.startswith(("mailto:", "https://")):
         wrong.append("vapid_contact: must begin with mailto: or https://")
-    if settings.fcm_account and not _is_account(Path(settings.fcm_account)):
+    if settings.fcm_account and not _is_service_account(Path(settings.fcm_account)):
         wrong.append("fcm_account: must be the JSON file of a service account, with its keys")
     if not settings.fcm_url.startswith(("https://", "http://")):
         wrong.append("fcm_url: must begin with https://")
     return wrong
 
 
-def _address(settings: Settings) -> str:
+def _parse_sender_address(settings: Settings) -> str:
     return parseaddr(settings.smtp_from)[1]
 
 
 def _is_vapid_key(text: str) -> bool:
     try:
-        webpush.vapid_key_of(text)
+        webpush.parse_vapid_key(text)
     except ValueError:
         return False
     return True
 
 
-def _is_account(path: Path) -> bool:
+def _is_service_account(path: Path) -> bool:
     try:
         account = json.loads(path.read_text())
         texts = {"token_uri": "", **account}
-        webpush.jwt_rs256(texts["private_key"], {})
+        webpush.sign_jwt_rs256(texts["private_key"], {})
     except (OSError, ValueError, TypeError, AttributeError, KeyError):
         return False
     needed = ("project_id", "client_email", "token_uri")

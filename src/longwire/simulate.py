@@ -1,8 +1,7 @@
-"""A fleet to play with: plausible devices that talk to a running service over HTTP.
+"""A load generator: simulated devices that send records to a running service over HTTP.
 
-Makes a small tree of groups with trackers, meters and buttons, lets them report at a given rate,
-and tells how fast the service answered. It knows the service only from outside, as a customer's
-program would; everything it does can be done with curl.
+Creates a small tree of groups with trackers, meters and buttons, sends their records at a given
+rate, and measures the latency. It uses only the public API, as a customer's program would.
 """
 
 import asyncio
@@ -26,13 +25,13 @@ DEVICES_PER_CALL_MAX = 1_000
 Json = dict[str, Any]
 
 
-class SimulationFailed(Exception):
-    """The service did not answer as it should."""
+class SimulationError(Exception):
+    """The service is unreachable or returned an error."""
 
 
 @dataclass(slots=True)
-class Device:
-    """A device with a life of its own: where it is, how full it is, what it has counted."""
+class SimulatedDevice:
+    """The state of a simulated device: position, battery, sequence number."""
 
     id: str
     type: str
@@ -41,13 +40,13 @@ class Device:
     battery: float = 100.0
     count: int = 0
 
-    def report(self, chance: random.Random, now_ms: int) -> tuple[str, Json]:
-        """What it says next: a path and a body."""
+    def report(self, rng: random.Random, now_ms: int) -> tuple[str, Json]:
+        """The next report: a path and a body."""
         self.count += 1
-        self.battery = max(1.0, self.battery - chance.random() * 0.01)
-        if chance.random() < 0.15:
-            return self._telemetry(chance, now_ms)
-        return _REPORTS[self.type](self, chance, now_ms)
+        self.battery = max(1.0, self.battery - rng.random() * 0.01)
+        if rng.random() < 0.15:
+            return self._telemetry(rng, now_ms)
+        return _REPORTS[self.type](self, rng, now_ms)
 
     def _data(self, now_ms: int, values: Json, reason: str) -> tuple[str, Json]:
         values = {**values, "battery": round(self.battery, 1), "sequence": self.count}
@@ -61,61 +60,61 @@ class Device:
             "reason": reason,
         }
 
-    def track(self, chance: random.Random, now_ms: int) -> tuple[str, Json]:
-        self.lat += chance.gauss(0, 0.0005)
-        self.lng += chance.gauss(0, 0.0005)
-        if chance.random() < 0.3:
-            return self._data(now_ms, {"speed": round(chance.random() * 90, 1)}, "moved")
+    def track(self, rng: random.Random, now_ms: int) -> tuple[str, Json]:
+        self.lat += rng.gauss(0, 0.0005)
+        self.lng += rng.gauss(0, 0.0005)
+        if rng.random() < 0.3:
+            return self._data(now_ms, {"speed": round(rng.random() * 90, 1)}, "moved")
         return "/device/geoloc", {
             "deviceId": self.id,
             "timestamp": now_ms,
             "lat": round(self.lat, 6),
             "lng": round(self.lng, 6),
-            "radius": chance.choice((5, 10, 25)),
+            "radius": rng.choice((5, 10, 25)),
             "source": 1,
             "status": 1,
         }
 
-    def meter(self, chance: random.Random, now_ms: int) -> tuple[str, Json]:
-        return self._data(now_ms, {"pulses": self.count * chance.randint(1, 3)}, "interval")
+    def meter(self, rng: random.Random, now_ms: int) -> tuple[str, Json]:
+        return self._data(now_ms, {"pulses": self.count * rng.randint(1, 3)}, "interval")
 
-    def press(self, chance: random.Random, now_ms: int) -> tuple[str, Json]:
+    def press(self, rng: random.Random, now_ms: int) -> tuple[str, Json]:
         return "/device/event", {
             "deviceId": self.id,
             "timestamp": now_ms,
-            "type": chance.choice(("pressed", "longPressed", "heartbeat")),
+            "type": rng.choice(("pressed", "longPressed", "heartbeat")),
             "deviceType": self.type,
             "severity": "info",
             "data": self._sequence(),
         }
 
-    def _telemetry(self, chance: random.Random, now_ms: int) -> tuple[str, Json]:
-        stations = [f"{chance.getrandbits(16):04X}" for _ in range(chance.randint(1, 4))]
+    def _telemetry(self, rng: random.Random, now_ms: int) -> tuple[str, Json]:
+        stations = [f"{rng.getrandbits(16):04X}" for _ in range(rng.randint(1, 4))]
         return "/device/telemetry", {
             "deviceId": self.id,
             "timestamp": now_ms,
             "deviceType": self.type,
             "duplicates": stations,
             "nbBs": len(stations),
-            "score": chance.randint(0, 4),
+            "score": rng.randint(0, 4),
             "data": self._sequence(),
         }
 
     def _sequence(self) -> str:
-        """Two presses within a millisecond are two, not one that was sent twice."""
+        """Keeps two reports within one millisecond distinct, so neither counts as a duplicate."""
         return json.dumps({"sequence": self.count})
 
 
-_REPORTS: dict[str, Callable[[Device, random.Random, int], tuple[str, Json]]] = {
-    "tracker": Device.track,
-    "meter": Device.meter,
-    "button": Device.press,
+_REPORTS: dict[str, Callable[[SimulatedDevice, random.Random, int], tuple[str, Json]]] = {
+    "tracker": SimulatedDevice.track,
+    "meter": SimulatedDevice.meter,
+    "button": SimulatedDevice.press,
 }
 
 
 @dataclass(slots=True)
-class Result:
-    """What the service made of it."""
+class SimulationResult:
+    """Counts and latencies of a run."""
 
     seconds: float = 0.0
     sent: int = 0
@@ -130,16 +129,16 @@ class Result:
         ordered = sorted(self.latencies_ms)
         return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else math.nan
 
-    def line(self) -> str:
+    def summarize(self) -> str:
         return (
             f"{self.sent} records in {self.seconds:.1f} s, {self.rate:.0f} a second; "
-            f"answered in {self.percentile_ms(0.5):.1f} ms (median), "
-            f"{self.percentile_ms(0.99):.1f} ms (99 of 100); {self.failed} failed"
+            f"latency {self.percentile_ms(0.5):.1f} ms (p50), "
+            f"{self.percentile_ms(0.99):.1f} ms (p99); {self.failed} failed"
         )
 
 
-class Line:
-    """One kept-alive HTTP connection; just enough of HTTP for a service that tells lengths."""
+class HttpConnection:
+    """A keep-alive HTTP connection; expects every response to have a Content-Length."""
 
     def __init__(self, url: str, authorization: str) -> None:
         parts = urlsplit(url)
@@ -150,18 +149,18 @@ class Line:
         self._authorization = authorization
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def call(
+    async def request(
         self, method: str, path: str, body: bytes = b"", media_type: str = "application/json"
     ) -> tuple[int, bytes]:
-        """The status and body of an answer."""
+        """The status and body of a response."""
         try:
-            return await self._call(method, path, body, media_type)
+            return await self._request(method, path, body, media_type)
         except OSError as error:
-            raise self._failed(f"cannot be reached: {error.strerror or error}") from error
+            raise self._close_failed(f"cannot be reached: {error.strerror or error}") from error
         except (EOFError, asyncio.LimitOverrunError, ValueError) as error:
-            raise self._failed("does not answer like longwire") from error
+            raise self._close_failed("does not respond like longwire") from error
 
-    async def _call(
+    async def _request(
         self, method: str, path: str, body: bytes, media_type: str
     ) -> tuple[int, bytes]:
         if self._streams is None:
@@ -182,16 +181,16 @@ class Line:
         length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
         return status, await reader.readexactly(length)
 
-    async def ask(self, method: str, path: str, body: Json | None = None) -> Any:
-        """The answer of a call that must succeed."""
-        status, answer = await self.call(method, path, json.dumps(body or {}).encode())
+    async def request_json(self, method: str, path: str, body: Json | None = None) -> Any:
+        """The JSON response of a request that must succeed."""
+        status, response = await self.request(method, path, json.dumps(body or {}).encode())
         if status != 200:
-            raise SimulationFailed(f"{method} {path}: {status} {answer.decode(errors='replace')}")
-        return json.loads(answer)
+            raise SimulationError(f"{method} {path}: {status} {response.decode(errors='replace')}")
+        return json.loads(response)
 
-    def _failed(self, how: str) -> SimulationFailed:
+    def _close_failed(self, reason: str) -> SimulationError:
         self.close()
-        return SimulationFailed(f"{self._url} {how}.")
+        return SimulationError(f"{self._url} {reason}.")
 
     def close(self) -> None:
         if self._streams is not None:
@@ -201,118 +200,125 @@ class Line:
 
 async def get_token(url: str, client_id: str, client_secret: str) -> str:
     basic = base64.b64encode(f"{client_id}:{client_secret}".encode()).decode()
-    line = Line(url, f"Basic {basic}")
+    connection = HttpConnection(url, f"Basic {basic}")
     try:
-        status, answer = await line.call(
+        status, response = await connection.request(
             "POST",
             "/oauth2/token?grant_type=client_credentials",
             media_type="application/x-www-form-urlencoded",
         )
     finally:
-        line.close()
+        connection.close()
     if status != 200:
-        raise SimulationFailed(f"no token: {status} {answer.decode(errors='replace')}")
+        raise SimulationError(f"no token: {status} {response.decode(errors='replace')}")
     try:
-        return str(json.loads(answer)["access_token"])
+        return str(json.loads(response)["access_token"])
     except (ValueError, LookupError, TypeError) as error:
-        raise SimulationFailed(f"{url} does not answer like longwire.") from error
+        raise SimulationError(f"{url} does not respond like longwire.") from error
 
 
-async def make_fleet(url: str, token: str, number: int, seed: int) -> list[Device]:
-    """A root group, a few below it, and the devices spread over them."""
-    chance = random.Random(seed)
-    line = Line(url, f"Bearer {token}")
+async def create_fleet(url: str, token: str, number: int, seed: int) -> list[SimulatedDevice]:
+    """Create a root group, a few groups below it, and devices in them."""
+    rng = random.Random(seed)
+    connection = HttpConnection(url, f"Bearer {token}")
     try:
-        name = f"Simulated fleet {chance.getrandbits(32):08x}"
-        root = (await line.ask("POST", "/group", {"name": name, "tags": ["simulated"]}))["id"]
-        devices: list[Device] = []
+        name = f"Simulated fleet {rng.getrandbits(32):08x}"
+        root = (
+            await connection.request_json("POST", "/group", {"name": name, "tags": ["simulated"]})
+        )["id"]
+        devices: list[SimulatedDevice] = []
         shares = [(branch, kind, weight) for branch in BRANCHES for kind, weight in TYPES]
-        total = sum(weight for *_, weight in shares)
+        total_weight = sum(weight for *_, weight in shares)
         groups = {
-            branch: (await line.ask("POST", f"/group?parentId={root}", {"name": branch}))["id"]
+            branch: (
+                await connection.request_json("POST", f"/group?parentId={root}", {"name": branch})
+            )["id"]
             for branch in BRANCHES
         }
         made = 0
         for index, (branch, kind, weight) in enumerate(shares):
-            upto = number if index == len(shares) - 1 else made + number * weight // total
+            upto = number if index == len(shares) - 1 else made + number * weight // total_weight
             prefix = f"{root}-{branch}-{kind}"
-            async for device in _make(line, groups[branch], kind, prefix, upto - made, chance):
+            async for device in _create_devices(
+                connection, groups[branch], kind, prefix, upto - made, rng
+            ):
                 devices.append(device)
             made = upto
         return devices
     finally:
-        line.close()
+        connection.close()
 
 
-async def _make(
-    line: Line, group: str, kind: str, prefix: str, number: int, chance: random.Random
+async def _create_devices(
+    connection: HttpConnection, group: str, kind: str, prefix: str, number: int, rng: random.Random
 ) -> Any:
     for start in range(0, number, DEVICES_PER_CALL_MAX):
         ids = [
             f"{prefix}-{start + each}" for each in range(min(DEVICES_PER_CALL_MAX, number - start))
         ]
-        wish = {
+        body = {
             "originalDevicesIds": ids,
             "groupId": group,
             "type": kind,
             "network": "simulated",
             "tags": ["simulated"],
         }
-        for made in (await line.ask("POST", "/devices", wish))["items"]:
-            lat, lng = 48.85 + chance.gauss(0, 0.2), 2.35 + chance.gauss(0, 0.2)
-            yield Device(made["deviceId"], kind, lat, lng, battery=chance.uniform(30, 100))
+        for made in (await connection.request_json("POST", "/devices", body))["items"]:
+            lat, lng = 48.85 + rng.gauss(0, 0.2), 2.35 + rng.gauss(0, 0.2)
+            yield SimulatedDevice(made["deviceId"], kind, lat, lng, battery=rng.uniform(30, 100))
 
 
-async def talk(
+async def run_simulation(
     url: str,
     token: str,
-    devices: list[Device],
+    devices: list[SimulatedDevice],
     *,
     rate: float,
     seconds: float,
     seed: int,
     progress: Callable[[int], None],
-) -> Result:
-    """Let the devices report; what is late because the service is slow counts as slow."""
-    chance = random.Random(seed + 1)
+) -> SimulationResult:
+    """Send reports at a fixed rate; latency counts from when a report was due (no coordinated
+    omission)."""
+    rng = random.Random(seed + 1)
     clock = Clock()
-    result = Result()
+    result = SimulationResult()
     started = time.perf_counter()
-    moments = _moments(rate, seconds)
+    moments = _schedule_reports(rate, seconds)
 
-    async def speak() -> None:
-        line = Line(url, f"Bearer {token}")
+    async def send_reports() -> None:
+        connection = HttpConnection(url, f"Bearer {token}")
         try:
             for due in moments:
                 await asyncio.sleep(max(0.0, started + due - time.perf_counter()))
-                path, body = chance.choice(devices).report(chance, clock.now() // MILLISECOND)
-                status = await _say(line, path, body)
+                path, body = rng.choice(devices).report(rng, clock.now() // MILLISECOND)
+                status = await _send_report(connection, path, body)
                 result.latencies_ms.append((time.perf_counter() - started - due) * 1_000)
                 result.sent += status == 200
                 result.failed += status != 200
                 progress(1)
         finally:
-            line.close()
+            connection.close()
 
-    speakers = min(CONNECTIONS_MAX, max(1, math.ceil(rate / 20)), len(devices))
-    await asyncio.gather(*(speak() for _ in range(speakers)))
+    connections = min(CONNECTIONS_MAX, max(1, math.ceil(rate / 20)), len(devices))
+    await asyncio.gather(*(send_reports() for _ in range(connections)))
     result.seconds = time.perf_counter() - started
     return result
 
 
-async def _say(line: Line, path: str, body: Json) -> int:
+async def _send_report(connection: HttpConnection, path: str, body: Json) -> int:
     try:
-        return (await line.call("POST", path, json.dumps(body).encode()))[0]
-    except SimulationFailed:
+        return (await connection.request("POST", path, json.dumps(body).encode()))[0]
+    except SimulationError:
         await asyncio.sleep(0.1)
         return 0
 
 
-def _moments(rate: float, seconds: float) -> Iterator[float]:
-    """When each report is due; shared by all speakers, so each takes the next one."""
-    return (number / rate for number in range(total(rate, seconds)))
+def _schedule_reports(rate: float, seconds: float) -> Iterator[float]:
+    """When each report is due; one iterator shared by all connections."""
+    return (number / rate for number in range(count_reports(rate, seconds)))
 
 
-def total(rate: float, seconds: float) -> int:
-    """How many reports there are; at least one, or there would be nothing to tell."""
+def count_reports(rate: float, seconds: float) -> int:
+    """The number of reports, at least one."""
     return max(1, int(rate * seconds))

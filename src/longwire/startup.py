@@ -1,7 +1,6 @@
-"""Opens the database of the settings: finds its key, brings it up to date, fills it when empty.
+"""Opens the configured database: loads its key, migrates its schema, bootstraps it when empty.
 
-Commands beside a running service need this, too, and wait until it is loaded. So nothing here knows
-the interface or the delivery of messages.
+Commands that run next to a service load this too, so it imports neither the API nor delivery.
 """
 
 import importlib
@@ -21,20 +20,19 @@ from longwire.model import SYSTEM
 from longwire.seal import KEY_BYTES, Keyring, new_key
 from longwire.settings import Settings
 from longwire.store import instance, partitions, upgrade
-from longwire.store.cache import Memory
-from longwire.store.database import Database, Tools, Tx
+from longwire.store.database import Database, DatabaseContext, Tx
 from longwire.store.sqlite import SQLite
 
-HOW_TO_FILL = "Start `longwire serve` once, or run `longwire migrate`."
+HOW_TO_INITIALIZE = "Start `longwire serve` once, or run `longwire migrate`."
 
 
-class CannotStart(Exception):
-    """The service cannot start; the message tells the operator why and what to do."""
+class StartupError(Exception):
+    """The service or a command cannot start; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Founded:
-    """What a first start made: the operator's credentials, shown once."""
+class OperatorCredentials:
+    """The credentials that the first start creates, shown once."""
 
     client_id: str
     client_secret: str
@@ -42,27 +40,27 @@ class Founded:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """What preparing a database did."""
+class PreparationResult:
+    """The migrations that ran, and the operator's credentials if the database was empty."""
 
     steps: list[str]
-    founded: Founded | None
+    operator: OperatorCredentials | None
 
 
-def opened(
+def open_prepared_database(
     settings: Settings, clock: Clock, *, is_guest: bool = False, is_visit: bool = False
-) -> tuple[Database, Prepared]:
-    """The database of the settings, prepared but not started yet, and what preparing it did.
+) -> tuple[Database, PreparationResult]:
+    """Open and prepare the configured database; it is not started yet.
 
-    Of several processes that start at once in an empty folder, one makes the key. The others had
-    thought of one as well, which nobody has seen: they go on with the one that was kept.
+    If several processes start at once in an empty folder, one saves its new key. The others
+    generated one as well, which was never used: they retry with the saved one.
     """
     while True:
         is_keyless = not _has_key(settings)
-        database, keep_key = open_database(settings, clock, is_guest=is_guest)
+        database, save_key = build_database(settings, clock, is_guest=is_guest)
         try:
-            return database, prepare(database, settings, keep_key, is_visit=is_visit)
-        except CannotStart:
+            return database, prepare(database, settings, save_key, is_visit=is_visit)
+        except StartupError:
             database.close()
             if not is_keyless or not _has_key(settings):
                 raise
@@ -71,72 +69,71 @@ def opened(
             raise
 
 
-def open_database(
+def build_database(
     settings: Settings, clock: Clock, *, is_guest: bool = False
 ) -> tuple[Database, Callable[[], None]]:
-    """The database of the settings, not started yet, and what puts its key in place."""
-    key, keep_key = _key(settings)
-    tools = Tools(clock, Keyring(key), Memory())
+    """The configured database, not started yet, and a function that saves its key if new."""
+    key, save_key = _load_key(settings)
+    context = DatabaseContext(clock, Keyring(key))
     if settings.database:
-        # Its driver takes long to load, and only those wait for it who need it.
+        # Imported on demand: the driver is slow to load.
         engine: Any = importlib.import_module("longwire.store.postgres")
         database: Database = engine.Postgres(
-            settings.database, tools, connections=settings.database_connections
+            settings.database, context, connections=settings.database_connections
         )
-        return database, keep_key
+        return database, save_key
     settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return SQLite(settings.data / "longwire.db", tools, is_guest=is_guest), keep_key
+    return SQLite(settings.data / "longwire.db", context, is_guest=is_guest), save_key
 
 
 def prepare(
     database: Database,
     settings: Settings,
-    keep_key: Callable[[], None],
+    save_key: Callable[[], None],
     *,
     is_visit: bool = False,
-) -> Prepared:
-    """Bring the database up to date, and fill it when it is empty; all or nothing.
+) -> PreparationResult:
+    """Migrate the schema and bootstrap an empty database, in one transaction.
 
-    A visit, as of a command beside the service, does neither: a newer command must not change the
-    schema under an older service.
+    With `is_visit`, as for commands next to a running service, do neither: a newer command must
+    not change the schema under an older service.
     """
 
-    def work(tx: Tx) -> Prepared:
+    def work(tx: Tx) -> PreparationResult:
         if is_visit:
-            _require_ready(tx)
+            _require_current_schema(tx)
         steps = upgrade.upgrade(tx)
-        partitions.make_ahead(tx)
-        if bootstrap.is_founded(tx):
+        partitions.create_ahead(tx)
+        if bootstrap.is_bootstrapped(tx):
             _require_same_key(tx)
-            bootstrap.complete_catalogue(tx)
-            device_types.complete(tx)
-            return Prepared(steps, None)
-        operator = bootstrap.found(tx)
-        device_types.complete(tx)
-        issued = tokens.credential_for(tx, SYSTEM, operator.id)
-        founded = Founded(issued.credential.client_id, issued.secret, operator.id)
-        # Written before the commit: were it the other way round, a crash in between would leave a
-        # database whose only credentials nobody has ever seen.
-        keep_key()
-        _keep_operator(settings, founded)
-        return Prepared(steps, founded)
+            bootstrap.add_missing_catalogue_entries(tx)
+            device_types.add_built_in_types(tx)
+            return PreparationResult(steps, None)
+        operator = bootstrap.bootstrap(tx)
+        device_types.add_built_in_types(tx)
+        issued = tokens.create_credential(tx, SYSTEM, operator.id)
+        created = OperatorCredentials(issued.credential.client_id, issued.secret, operator.id)
+        # Before the commit: a crash after it would leave a database without usable credentials.
+        save_key()
+        _save_operator_credentials(settings, created)
+        return PreparationResult(steps, created)
 
     return database.upgrade(work)
 
 
-def _key(settings: Settings) -> tuple[bytes, Callable[[], None]]:
-    """The secret key, and a function that keeps a new one once it is needed."""
+def _load_key(settings: Settings) -> tuple[bytes, Callable[[], None]]:
+    """The secret key, and a function that saves it if it is new."""
     path = _key_path(settings)
     if _has_key(settings):
         try:
             key = bytes.fromhex((settings.secret_key or path.read_text()).strip())
         except (ValueError, OSError) as error:
-            raise CannotStart(f"The secret key cannot be read: {error}") from error
+            raise StartupError(f"The secret key cannot be read: {error}") from error
         if len(key) != KEY_BYTES:
-            raise CannotStart(f"The secret key must have {KEY_BYTES} bytes, in hex.")
+            raise StartupError(f"The secret key must have {KEY_BYTES} bytes, in hex.")
         return key, lambda: None
     key = new_key()
-    return key, lambda: _keep_new_key(path, key)
+    return key, lambda: _save_new_key(path, key)
 
 
 def _has_key(settings: Settings) -> bool:
@@ -147,56 +144,56 @@ def _key_path(settings: Settings) -> Path:
     return settings.data / "secret.key"
 
 
-def _keep_new_key(path: Path, key: bytes) -> None:
-    """Keep it unless there is one by now: what that one has sealed would be lost with it."""
-    with _written_aside(path, key.hex() + "\n") as part:
+def _save_new_key(path: Path, key: bytes) -> None:
+    """Save the key without overwriting one: data sealed with that would be lost."""
+    with _write_temporary_file(path, key.hex() + "\n") as part:
         try:
             path.hardlink_to(part)
         except OSError as error:
             if path.exists():
-                raise CannotStart(f"Another process has just made {path}. Try again.") from error
-            part.replace(path)  # a file system without links
-    _settle_folder(path)
+                raise StartupError(f"Another process has just created {path}. Retry.") from error
+            part.replace(path)  # a file system without hard links
+    _fsync_parent_folder(path)
 
 
-def _require_ready(tx: Tx) -> None:
-    if upgrade.current(tx.connection) is None:
-        raise CannotStart(f"This database is empty. {HOW_TO_FILL}")
+def _require_current_schema(tx: Tx) -> None:
+    if upgrade.get_current_revision(tx.connection) is None:
+        raise StartupError(f"This database is empty. {HOW_TO_INITIALIZE}")
     if upgrade.missing_steps(tx):
-        raise CannotStart(
-            "This database was made by an older version. Restart the service with this one, or "
-            "run `longwire migrate`."
+        raise StartupError(
+            "This database has the schema of an older version. Restart the service with this "
+            "version, or run `longwire migrate`."
         )
 
 
 def _require_same_key(tx: Tx) -> None:
-    if instance.fact(tx, "key_fingerprint") != tx.keyring.fingerprint:
-        raise CannotStart(
-            "This database was made with another secret key. Copy secret.key from the data folder "
-            "of its first start into this one, or set LONGWIRE_SECRET_KEY."
+    if instance.get_fact(tx, "key_fingerprint") != tx.keyring.fingerprint:
+        raise StartupError(
+            "This database was created with another secret key. Copy secret.key from the data "
+            "folder of its first start into this one, or set LONGWIRE_SECRET_KEY."
         )
 
 
-def _keep_operator(settings: Settings, founded: Founded) -> None:
+def _save_operator_credentials(settings: Settings, operator: OperatorCredentials) -> None:
     content = {
-        "baseUrl": base_url(settings),
-        "authUrl": settings.auth_url or base_url(settings),
-        "clientId": founded.client_id,
-        "clientSecret": founded.client_secret,
-        "userId": founded.user_id,
+        "baseUrl": get_base_url(settings),
+        "authUrl": settings.auth_url or get_base_url(settings),
+        "clientId": operator.client_id,
+        "clientSecret": operator.client_secret,
+        "userId": operator.user_id,
     }
     _write_private(settings.data / "operator.json", json.dumps(content, indent=2) + "\n")
 
 
 def _write_private(path: Path, text: str) -> None:
-    with _written_aside(path, text) as part:
+    with _write_temporary_file(path, text) as part:
         part.replace(path)
-    _settle_folder(path)
+    _fsync_parent_folder(path)
 
 
 @contextmanager
-def _written_aside(path: Path, text: str) -> Iterator[Path]:
-    """A file with this text that no other process knows, in the folder of the one it is to be."""
+def _write_temporary_file(path: Path, text: str) -> Iterator[Path]:
+    """A synced temporary file with this text, in the same folder, to be renamed or linked."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor, name = tempfile.mkstemp(".part", f"{path.name}.", path.parent)
     part = Path(name)
@@ -210,8 +207,8 @@ def _written_aside(path: Path, text: str) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def _settle_folder(path: Path) -> None:
-    """The new name must be on the disk before the database relies on what it names."""
+def _fsync_parent_folder(path: Path) -> None:
+    """Make a rename durable before the database relies on it."""
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -219,7 +216,7 @@ def _settle_folder(path: Path) -> None:
         os.close(folder)
 
 
-def base_url(settings: Settings) -> str:
+def get_base_url(settings: Settings) -> str:
     if settings.public_url:
         return settings.public_url.rstrip("/")
     scheme = "https" if settings.tls_cert else "http"

@@ -26,7 +26,7 @@ from longwire.clock import SECOND, Clock
 from longwire.identity import groups, tokens
 from longwire.model import SYSTEM
 from longwire.settings import Settings
-from longwire.startup import open_database
+from longwire.startup import build_database
 from longwire.store.database import Tx
 from longwire.store.schema import metadata
 from tests.world import Person, World, ok, refused
@@ -306,7 +306,7 @@ def test_every_operation_asks_for_a_token_first(world: World) -> None:
 
 def test_no_tokens_are_handed_out_here_when_another_service_does(settings: Settings) -> None:
     def paths(chosen: Settings) -> set[str]:
-        database, _ = open_database(chosen, Clock())
+        database, _ = build_database(chosen, Clock())
         with closing(database):
             return {route.path for route in App(chosen, database).routes}
 
@@ -328,7 +328,7 @@ def test_tokens_and_secrets_are_kept_only_as_digests(world: World) -> None:
         assert secret not in rows
         assert secret.removeprefix("lws_").replace("-", "") not in rows
         # Nor a digest that anybody could compute: it takes the key, which is not in the database.
-        assert repr(world.database.tools.keyring.digest(secret)) in rows
+        assert repr(world.database.context.keyring.digest(secret)) in rows
     assert repr(uuid.UUID(ada.token).bytes) not in rows
     key = (world.settings.data / "secret.key").read_text().strip()
     assert key not in rows and repr(bytes.fromhex(key)) not in rows
@@ -702,12 +702,12 @@ def test_what_a_command_takes_away_the_service_refuses_within_two_seconds(world:
     ok(carol.get("/user/me"))
 
     def command(work: Callable[[Tx], Any]) -> Any:
-        database, _ = open_database(world.settings, Clock(), is_guest=True)
+        database, _ = build_database(world.settings, Clock(), is_guest=True)
         database.start()
         with closing(database):
             return asyncio.run(database.write(work))
 
-    command(lambda tx: groups.remove(tx, SYSTEM, group, bob.id))
+    command(lambda tx: groups.remove_member(tx, SYSTEM, group, bob.id))
     command(lambda tx: tokens.revoke_credential(tx, SYSTEM, carol.client_id))
     until_all_refused(
         {

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from longwire.dates import date_text
+from longwire.dates import format_date
 from longwire.store.schema import metadata
 from tests.world import World, ok, refused, walk
 
@@ -25,7 +25,7 @@ def test_people_see_themselves_in_full(world: World) -> None:
     ada = world.person("ada")
     me = ok(ada.get("/user/me"))
     assert me.pop("createdAt") == me.pop("updatedAt")
-    assert me.pop("seenAt") <= date_text(world.clock.now())
+    assert me.pop("seenAt") <= format_date(world.clock.now())
     assert me == {"id": ada.id, "email": "ada@example.com"}
     assert ok(ada.get("/user", userId=ada.id)) == ok(ada.get("/user/me"))
     # The interface has the bare token in the header here; any scheme-less form will do.

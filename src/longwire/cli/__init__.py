@@ -1,8 +1,8 @@
-"""THE COMMAND: `longwire serve`, and what an operator does beside it.
+"""The command line: `longwire serve`, and the operator's commands.
 
-Every setting is a flag of `serve`; the other commands take those that find the database. Commands
-that print take `--json`. One file for each noun; `base` is what they have in common. Knows every
-floor below. Never loads the service itself (`serve`, and `app` below it) before a command runs it.
+Every setting is a flag of `serve`; other commands take those that locate the database. Commands
+that print take `--json`. One file per noun; `base` has what they share. May use every layer below.
+Imports `serve` and `app` only when a command runs the service, because they are slow to load.
 """
 
 import os
@@ -24,19 +24,26 @@ from longwire.cli import (
     simulate,
 )
 from longwire.errors import LongwireError
-from longwire.settings import WrongSettings
+from longwire.settings import SettingsError
 from longwire.store.database import UnsafeServer
-from longwire.store.upgrade import FromTheFuture
+from longwire.store.upgrade import DatabaseTooNew
 
-MENDABLE = (WrongSettings, startup.CannotStart, UnsafeServer, FromTheFuture, LongwireError, OSError)
+OPERATOR_ERRORS = (
+    SettingsError,
+    startup.StartupError,
+    UnsafeServer,
+    DatabaseTooNew,
+    LongwireError,
+    OSError,
+)
 
 
 def main() -> None:
-    """Run the command line; what the operator can mend ends in one sentence, not in a traceback."""
-    os.umask(0o077)  # what this service writes is nobody else's business
+    """Run the command line; errors that the operator can fix print a message, no traceback."""
+    os.umask(0o077)  # files of the service are private
     try:
         commands(prog_name="longwire")
-    except MENDABLE as error:
+    except OPERATOR_ERRORS as error:
         click.echo(f"longwire: {error}", err=True)
         sys.exit(2)
 
@@ -44,7 +51,7 @@ def main() -> None:
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="longwire %(version)s")
 def commands() -> None:
-    """Devices in groups, what they say, and who hears it."""
+    """A service for connected devices: groups, records, connectors and notifications."""
 
 
 for command in (

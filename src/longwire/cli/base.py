@@ -1,4 +1,4 @@
-"""What the commands have in common: flags, the way to the database, printing."""
+"""Shared by the commands: flags, database access, printing."""
 
 import asyncio
 import json
@@ -29,10 +29,10 @@ PIPED_COLUMNS = 2_000
 
 
 def setting_flags(*names: str) -> Callable[[F], F]:
-    """The flags of some settings, or of all, read off the table of settings."""
+    """Flags for the given settings, or for all of them."""
 
     def add(command: F) -> F:
-        for each in reversed(settings.explained()):
+        for each in reversed(settings.describe_settings()):
             if not names or each.name in names:
                 shown = each.default if each.default not in ("", ()) else "none"
                 command = click.option(
@@ -57,49 +57,51 @@ database_flags = setting_flags("data", "database", "secret_key")
 json_flag = click.option("--json", "as_json", is_flag=True, help="print JSON")
 
 
-def load(config: Path | None, flags: dict[str, Any]) -> Settings:
+def load_settings(config: Path | None, flags: dict[str, Any]) -> Settings:
     return settings.load(flags, os.environ, config)
 
 
-# --- working on the database beside a serving process ---
+# --- database access next to a running service ---
 
 
 @contextmanager
-def visiting(chosen: Settings) -> Iterator[Database]:
-    """The database, when it has been filled; a command never makes one by accident."""
+def open_existing_database(chosen: Settings) -> Iterator[Database]:
+    """Open an initialized database; a command never creates one by accident."""
     if not chosen.database and not (chosen.data / "longwire.db").exists():
-        raise startup.CannotStart(f"There is no database in {chosen.data}. {startup.HOW_TO_FILL}")
-    logs.set_up("error", "auto")
-    database, _ = startup.opened(chosen, Clock(), is_guest=True, is_visit=True)
+        raise startup.StartupError(
+            f"There is no database in {chosen.data}. {startup.HOW_TO_INITIALIZE}"
+        )
+    logs.configure_logging("error", "auto")
+    database, _ = startup.open_prepared_database(chosen, Clock(), is_guest=True, is_visit=True)
     with closing(database):
         database.start()
         yield database
 
 
-def read(chosen: Settings, work: Callable[[Tx], T]) -> T:
-    with visiting(chosen) as database:
+def run_read(chosen: Settings, work: Callable[[Tx], T]) -> T:
+    with open_existing_database(chosen) as database:
         return asyncio.run(database.read(work))
 
 
-def write(chosen: Settings, work: Callable[[Tx], T]) -> T:
-    with visiting(chosen) as database:
+def run_write(chosen: Settings, work: Callable[[Tx], T]) -> T:
+    with open_existing_database(chosen) as database:
         return asyncio.run(database.write(work))
 
 
 # --- printing ---
 
 
-def show(value: dict[str, Any], as_json: bool, text: str) -> None:
+def print_result(value: dict[str, Any], as_json: bool, text: str) -> None:
     click.echo(json.dumps(value) if as_json else text)
 
 
-def show_table(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) -> None:
+def print_table(rows: list[dict[str, Any]], columns: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(rows))
         return
     table = Table(*(Column(name, overflow="fold") for name in columns), box=None)
     for row in rows:
         table.add_row(*(Text("" if row[name] is None else str(row[name])) for name in columns))
-    # An id cut short to fit is of no use, so a line that is piped on is as long as it needs to be.
+    # A truncated id is useless, so piped output is as wide as it needs to be.
     console = Console() if sys.stdout.isatty() else Console(width=PIPED_COLUMNS)
     console.print(table)

@@ -1,12 +1,12 @@
-"""`connectors`: what waits at each of them, what failed, and why."""
+"""`connectors`: queue sizes and errors of every connector."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from longwire.cli.base import database_flags, json_flag, load, read, show_table
-from longwire.dates import optional_date_text
+from longwire.cli.base import database_flags, json_flag, load_settings, print_table, run_read
+from longwire.dates import format_optional_date
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store_deliveries
 from longwire.store.database import Tx
@@ -16,12 +16,12 @@ from longwire.store.database import Tx
 @database_flags
 @json_flag
 def connectors_command(config: Path | None, as_json: bool, **flags: Any) -> None:
-    """Show every connector: what waits, what failed, since when and why."""
+    """List every connector with its queue, failed messages and last error."""
 
     def work(tx: Tx) -> list[dict[str, Any]]:
-        waiting = store_deliveries.backlogs(tx)
+        waiting = store_deliveries.list_backlogs(tx)
         rows = []
-        for each in store_connectors.every(tx):
+        for each in store_connectors.list_all(tx):
             backlog = waiting.get(each.number)
             rows.append(
                 {
@@ -34,15 +34,15 @@ def connectors_command(config: Path | None, as_json: bool, **flags: Any) -> None
                     "queued": backlog.queued if backlog else 0,
                     "sending": backlog.leased if backlog else 0,
                     "failed": backlog.failed if backlog else 0,
-                    "oldest": optional_date_text(backlog.oldest) if backlog else None,
+                    "oldest": format_optional_date(backlog.oldest) if backlog else None,
                     "failuresInARow": each.failures,
-                    "errorAt": optional_date_text(each.error_at),
+                    "errorAt": format_optional_date(each.error_at),
                     "error": each.error_message,
                 }
             )
         return rows
 
-    rows = read(load(config, flags), work)
+    rows = run_read(load_settings(config, flags), work)
     shown = (
         "id",
         "group",
@@ -57,4 +57,4 @@ def connectors_command(config: Path | None, as_json: bool, **flags: Any) -> None
         "errorAt",
         "error",
     )
-    show_table(rows, shown, as_json)
+    print_table(rows, shown, as_json)

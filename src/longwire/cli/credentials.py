@@ -1,13 +1,21 @@
-"""`credentials`: client ids and secrets that act as people."""
+"""`credentials`: client ids and secrets of users."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from longwire.cli.base import database_flags, json_flag, load, read, show, show_table, write
+from longwire.cli.base import (
+    database_flags,
+    json_flag,
+    load_settings,
+    print_result,
+    print_table,
+    run_read,
+    run_write,
+)
 from longwire.clock import DAY
-from longwire.dates import date_text, optional_date_text
+from longwire.dates import format_date, format_optional_date
 from longwire.identity import tokens
 from longwire.model import SYSTEM
 from longwire.store import credentials as store_credentials
@@ -16,15 +24,17 @@ from longwire.store.database import Tx
 
 @click.group("credentials")
 def credentials_group() -> None:
-    """Client ids and secrets that act as people."""
+    """Client ids and secrets of users."""
 
 
 @credentials_group.command("issue")
-@click.option("--email", required=True, help="whose credentials; entered if new")
+@click.option("--email", required=True, help="the user; created if new")
 @click.option("--first-name", default=None)
 @click.option("--last-name", default=None)
-@click.option("--operator", is_flag=True, help="hold every permission in every group")
-@click.option("--expires-days", type=click.IntRange(min=1), default=None, help="end after so long")
+@click.option("--operator", is_flag=True, help="grant every permission in every group")
+@click.option(
+    "--expires-days", type=click.IntRange(min=1), default=None, help="expire after this many days"
+)
 @database_flags
 @json_flag
 def credentials_issue(
@@ -37,9 +47,9 @@ def credentials_issue(
     as_json: bool,
     **flags: Any,
 ) -> None:
-    """Issue credentials; the secret is shown this once."""
+    """Issue credentials; the secret is shown only once."""
 
-    def work(tx: Tx) -> tokens.NewCredential:
+    def work(tx: Tx) -> tokens.CredentialWithSecret:
         return tokens.issue_credential(
             tx,
             SYSTEM,
@@ -50,13 +60,13 @@ def credentials_issue(
             expires_at=None if expires_days is None else tx.now + expires_days * DAY,
         )
 
-    issued = write(load(config, flags), work)
+    issued = run_write(load_settings(config, flags), work)
     made = {
         "clientId": issued.credential.client_id,
         "clientSecret": issued.secret,
         "userId": issued.credential.user_id,
     }
-    show(made, as_json, "\n".join(f"{name:13} {value}" for name, value in made.items()))
+    print_result(made, as_json, "\n".join(f"{name:13} {value}" for name, value in made.items()))
 
 
 @credentials_group.command("list")
@@ -64,18 +74,18 @@ def credentials_issue(
 @json_flag
 def credentials_list(config: Path | None, as_json: bool, **flags: Any) -> None:
     """List all credentials, without their secrets."""
-    found = read(load(config, flags), store_credentials.every)
+    found = run_read(load_settings(config, flags), store_credentials.list_all)
     rows = [
         {
             "clientId": each.client_id,
             "userId": each.user_id,
             "email": each.email,
-            "createdAt": date_text(each.created_at),
-            "expiresAt": optional_date_text(each.expires_at),
+            "createdAt": format_date(each.created_at),
+            "expiresAt": format_optional_date(each.expires_at),
         }
         for each in found
     ]
-    show_table(rows, ("clientId", "email", "userId", "createdAt", "expiresAt"), as_json)
+    print_table(rows, ("clientId", "email", "userId", "createdAt", "expiresAt"), as_json)
 
 
 @credentials_group.command("revoke")
@@ -84,5 +94,7 @@ def credentials_list(config: Path | None, as_json: bool, **flags: Any) -> None:
 @json_flag
 def credentials_revoke(client_id: str, config: Path | None, as_json: bool, **flags: Any) -> None:
     """Revoke credentials; their tokens stop working within two seconds."""
-    write(load(config, flags), lambda tx: tokens.revoke_credential(tx, SYSTEM, client_id))
-    show({"revoked": client_id}, as_json, f"{client_id} is revoked")
+    run_write(
+        load_settings(config, flags), lambda tx: tokens.revoke_credential(tx, SYSTEM, client_id)
+    )
+    print_result({"revoked": client_id}, as_json, f"{client_id} is revoked")

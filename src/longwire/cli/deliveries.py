@@ -1,4 +1,4 @@
-"""`deliveries`: single messages on their way out."""
+"""`deliveries`: list, retry and cancel outgoing messages."""
 
 from pathlib import Path
 from typing import Any
@@ -6,10 +6,18 @@ from typing import Any
 import click
 
 from longwire import startup
-from longwire.cli.base import database_flags, json_flag, load, read, show, show_table, write
-from longwire.dates import date_text
+from longwire.cli.base import (
+    database_flags,
+    json_flag,
+    load_settings,
+    print_result,
+    print_table,
+    run_read,
+    run_write,
+)
+from longwire.dates import format_date
 from longwire.delivery import deliveries
-from longwire.ids import delivery_id
+from longwire.ids import format_delivery_id
 from longwire.model import Connector
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store_deliveries
@@ -28,11 +36,11 @@ STATES = {
 
 @click.group("deliveries")
 def deliveries_group() -> None:
-    """Single messages on their way out."""
+    """Outgoing messages."""
 
 
 @deliveries_group.command("list")
-@click.option("--connector", "connector_id", default=None, help="only of this connector")
+@click.option("--connector", "connector_id", default=None, help="only deliveries of this connector")
 @click.option(
     "--state",
     "states",
@@ -40,7 +48,7 @@ def deliveries_group() -> None:
     multiple=True,
     default=("queued", "sending", "failed"),
     show_default=True,
-    help="can be given several times",
+    help="may be repeated",
 )
 @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
 @database_flags
@@ -53,22 +61,22 @@ def deliveries_list(
     as_json: bool,
     **flags: Any,
 ) -> None:
-    """List messages, those that changed last first."""
+    """List messages, most recently changed first."""
 
     def work(tx: Tx) -> list[dict[str, Any]]:
-        ways = {each.number: each for each in store_connectors.every(tx)}
+        ways = {each.number: each for each in store_connectors.list_all(tx)}
         number = None
         if connector_id is not None:
             number = next((key for key, each in ways.items() if each.id == connector_id), None)
             if number is None:
-                raise startup.CannotStart(f"There is no connector {connector_id}.")
+                raise startup.StartupError(f"There is no connector {connector_id}.")
         wanted = [STATES[state] for state in states]
         return [
             _delivery_row(each, ways.get(each.connector_number))
-            for each in store_deliveries.latest(tx, wanted, limit, number)
+            for each in store_deliveries.list_latest(tx, wanted, limit, number)
         ]
 
-    rows = read(load(config, flags), work)
+    rows = run_read(load_settings(config, flags), work)
     shown = (
         "id",
         "connector",
@@ -82,13 +90,13 @@ def deliveries_list(
         "dueAt",
         "error",
     )
-    show_table(rows, shown, as_json)
+    print_table(rows, shown, as_json)
 
 
-def _delivery_row(each: store_deliveries.Event, way: Connector | None) -> dict[str, Any]:
+def _delivery_row(each: store_deliveries.DeliveryEvent, way: Connector | None) -> dict[str, Any]:
     is_waiting = each.state == store_deliveries.QUEUED
     return {
-        "id": delivery_id(each.connector_number, each.seq),
+        "id": format_delivery_id(each.connector_number, each.seq),
         "connector": way.id if way else "(deleted)",
         "purpose": way.purpose if way else None,
         "device": each.device_id,
@@ -96,9 +104,9 @@ def _delivery_row(each: store_deliveries.Event, way: Connector | None) -> dict[s
         "state": next(name for name, state in STATES.items() if state == each.state),
         "resent": each.generation,
         "attempts": each.attempts,
-        "createdAt": date_text(each.created_at),
-        "changedAt": date_text(each.changed_at),
-        "dueAt": date_text(each.due_at) if is_waiting else None,
+        "createdAt": format_date(each.created_at),
+        "changedAt": format_date(each.changed_at),
+        "dueAt": format_date(each.due_at) if is_waiting else None,
         "error": each.error,
     }
 
@@ -108,9 +116,9 @@ def _delivery_row(each: store_deliveries.Event, way: Connector | None) -> dict[s
 @database_flags
 @json_flag
 def deliveries_retry(message_id: str, config: Path | None, as_json: bool, **flags: Any) -> None:
-    """Try a message at once: one that waits, or one that failed and was kept."""
-    write(load(config, flags), lambda tx: deliveries.retry(tx, message_id))
-    show({"retried": message_id}, as_json, f"{message_id} is due now")
+    """Retry a message now: a queued one, or a dead letter (failed and kept for resend)."""
+    run_write(load_settings(config, flags), lambda tx: deliveries.retry_delivery(tx, message_id))
+    print_result({"retried": message_id}, as_json, f"{message_id} is due now")
 
 
 @deliveries_group.command("cancel")
@@ -118,6 +126,6 @@ def deliveries_retry(message_id: str, config: Path | None, as_json: bool, **flag
 @database_flags
 @json_flag
 def deliveries_cancel(message_id: str, config: Path | None, as_json: bool, **flags: Any) -> None:
-    """Give up on a message that waits."""
-    write(load(config, flags), lambda tx: deliveries.cancel(tx, message_id))
-    show({"cancelled": message_id}, as_json, f"{message_id} is cancelled")
+    """Cancel a queued message."""
+    run_write(load_settings(config, flags), lambda tx: deliveries.cancel_delivery(tx, message_id))
+    print_result({"cancelled": message_id}, as_json, f"{message_id} is cancelled")

@@ -1,4 +1,4 @@
-"""`device-type`: the catalogue of device types, and how their payloads are read."""
+"""`device-type`: the catalogue of device types and their decoders."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,15 @@ from typing import Any
 
 import click
 
-from longwire.cli.base import database_flags, json_flag, load, read, show, show_table, write
+from longwire.cli.base import (
+    database_flags,
+    json_flag,
+    load_settings,
+    print_result,
+    print_table,
+    run_read,
+    run_write,
+)
 from longwire.decoders.catalogue import KINDS as DECODERS
 from longwire.fleet import device_types
 from longwire.model import SYSTEM, DeviceType
@@ -28,7 +36,7 @@ def device_type_group() -> None:
     "source",
     type=click.File(),
     default=None,
-    help="a JSON list of types with the names of GET /device/type",
+    help="a JSON list of types, with the fields of GET /device/type",
 )
 @database_flags
 @json_flag
@@ -43,7 +51,7 @@ def device_type_add(
     as_json: bool,
     **flags: Any,
 ) -> None:
-    """Add device types, or change those of the same name."""
+    """Add device types, or update those of the same name."""
     if (name is None) == (source is None):
         raise click.UsageError("give a NAME or --file")
     if name is not None:
@@ -53,15 +61,16 @@ def device_type_add(
             )
         ]
     else:
-        types = _types_in(source.read())
-    kept = write(
-        load(config, flags), lambda tx: [device_types.put(tx, SYSTEM, each) for each in types]
+        types = _parse_types(source.read())
+    kept = run_write(
+        load_settings(config, flags),
+        lambda tx: [device_types.put_device_type(tx, SYSTEM, each) for each in types],
     )
     names = [each.name for each in kept]
-    show({"added": names}, as_json, f"added {', '.join(names)}")
+    print_result({"added": names}, as_json, f"added {', '.join(names)}")
 
 
-def _types_in(text: str) -> list[DeviceType]:
+def _parse_types(text: str) -> list[DeviceType]:
     try:
         listed = json.loads(text)
         return [
@@ -81,9 +90,9 @@ def _types_in(text: str) -> list[DeviceType]:
 
 
 def _text(value: object) -> str:
-    """A text that both databases can keep."""
+    """A string that both databases can store."""
     if not isinstance(value, str) or "\x00" in value:
-        raise ValueError(f"{value!r} is not a text")
+        raise ValueError(f"{value!r} is not a valid string")
     value.encode()
     return value
 
@@ -108,10 +117,10 @@ def device_type_list(config: Path | None, as_json: bool, **flags: Any) -> None:
             "decoder": each.decoder,
             "decoderSource": each.decoder_source,
         }
-        for each in read(load(config, flags), device_types.every)
+        for each in run_read(load_settings(config, flags), device_types.list_all)
     ]
     shown = ("name", "displayName", "defaultConfiguration", "builtIn", "decoder")
-    show_table(rows, shown, as_json)
+    print_table(rows, shown, as_json)
 
 
 @device_type_group.command("remove")
@@ -120,8 +129,10 @@ def device_type_list(config: Path | None, as_json: bool, **flags: Any) -> None:
 @json_flag
 def device_type_remove(name: str, config: Path | None, as_json: bool, **flags: Any) -> None:
     """Remove a device type that is not built in."""
-    write(load(config, flags), lambda tx: device_types.remove(tx, SYSTEM, name))
-    show({"removed": name}, as_json, f"removed {name}")
+    run_write(
+        load_settings(config, flags), lambda tx: device_types.delete_device_type(tx, SYSTEM, name)
+    )
+    print_result({"removed": name}, as_json, f"removed {name}")
 
 
 @device_type_group.command("set-decoder")
@@ -133,8 +144,8 @@ def device_type_remove(name: str, config: Path | None, as_json: bool, **flags: A
     required=True,
     help="a bit format, Cayenne LPP, or a codec in JavaScript",
 )
-@click.option("--decoder-source", default=None, help="the bit format, or the codec")
-@click.option("--decoder-file", type=click.File("rb"), default=None, help="a file with the same")
+@click.option("--decoder-source", default=None, help="the source of the bit format or codec")
+@click.option("--decoder-file", type=click.File("rb"), default=None, help="a file with that source")
 @database_flags
 @json_flag
 def device_type_set_decoder(
@@ -146,16 +157,19 @@ def device_type_set_decoder(
     as_json: bool,
     **flags: Any,
 ) -> None:
-    """Say how the payloads of a device type are read."""
+    """Set the decoder for the payloads of a device type."""
     if decoder_source is not None and decoder_file is not None:
         raise click.UsageError("give --decoder-source or --decoder-file, not both")
-    source = (decoder_source or "") if decoder_file is None else _text_in(decoder_file)
-    device_types.require_readable(kind, source)  # before the database has to wait for it
-    write(load(config, flags), lambda tx: device_types.set_decoder(tx, SYSTEM, name, kind, source))
-    show({"name": name, "decoder": kind}, as_json, f"{name} is read by {kind}")
+    source = (decoder_source or "") if decoder_file is None else _read_utf8(decoder_file)
+    device_types.validate_decoder(kind, source)  # outside of the transaction
+    run_write(
+        load_settings(config, flags),
+        lambda tx: device_types.set_decoder(tx, SYSTEM, name, kind, source),
+    )
+    print_result({"name": name, "decoder": kind}, as_json, f"{name} is decoded by {kind}")
 
 
-def _text_in(file: Any) -> str:
+def _read_utf8(file: Any) -> str:
     try:
         return str(file.read(), "utf-8")
     except UnicodeDecodeError as error:
@@ -167,6 +181,9 @@ def _text_in(file: Any) -> str:
 @database_flags
 @json_flag
 def device_type_remove_decoder(name: str, config: Path | None, as_json: bool, **flags: Any) -> None:
-    """Leave the payloads of a device type as they are."""
-    write(load(config, flags), lambda tx: device_types.set_decoder(tx, SYSTEM, name, None, ""))
-    show({"name": name, "decoder": None}, as_json, f"{name} has no decoder")
+    """Remove the decoder of a device type."""
+    run_write(
+        load_settings(config, flags),
+        lambda tx: device_types.set_decoder(tx, SYSTEM, name, None, ""),
+    )
+    print_result({"name": name, "decoder": None}, as_json, f"{name} has no decoder")

@@ -1,4 +1,4 @@
-"""`redecode`: stored payloads once more, by the decoder that the device type has now."""
+"""`redecode`: decode stored payloads again with the device type's current decoder."""
 
 import asyncio
 from functools import partial
@@ -7,23 +7,31 @@ from typing import Any
 
 import click
 
-from longwire.cli.base import database_flags, json_flag, load, show, visiting
-from longwire.dates import end_of, moment_of
+from longwire.cli.base import (
+    database_flags,
+    json_flag,
+    load_settings,
+    open_existing_database,
+    print_result,
+)
+from longwire.dates import parse_date, parse_range_end
 from longwire.fleet import redecoding
-from longwire.fleet.redecoding import Wanted
+from longwire.fleet.redecoding import RedecodeSelection
 from longwire.model import SYSTEM, PageRequest
-from longwire.store import auth_epoch
+from longwire.store import cache_epochs
 from longwire.store.database import Database, Tx
 
-REREAD_PER_STEP = 500
+RECORDS_PER_BATCH = 500
 
 
 @click.command("redecode")
-@click.option("--device", "device_id", default=None, help="the payloads of this device")
-@click.option("--group", "group_id", default=None, help="those of all devices of this group")
-@click.option("--device-type", default=None, help="only devices that are of this type now")
-@click.option("--begin", default=None, help="from this date on; from the first record by default")
-@click.option("--end", default=None, help="before this date; a date alone is that day as well")
+@click.option("--device", "device_id", default=None, help="only this device")
+@click.option("--group", "group_id", default=None, help="all devices of this group")
+@click.option("--device-type", default=None, help="only devices of this type")
+@click.option("--begin", default=None, help="from this date; default: the first record")
+@click.option(
+    "--end", default=None, help="before this date; a date without a time includes that day"
+)
 @database_flags
 @json_flag
 def redecode_command(
@@ -36,35 +44,35 @@ def redecode_command(
     as_json: bool,
     **flags: Any,
 ) -> None:
-    """Decode stored payloads again, by the decoder that the device type has now."""
+    """Decode stored payloads again with the device type's current decoder."""
     if device_id is None and group_id is None:
         raise click.UsageError("give --device or --group")
     try:
-        since = None if begin is None else moment_of(begin)
-        until = None if end is None else end_of(end)
+        since = None if begin is None else parse_date(begin)
+        until = None if end is None else parse_range_end(end)
     except ValueError as error:
         raise click.UsageError(f"--begin or --end {error}") from error
-    wanted = Wanted(device_id, group_id, device_type, since, until)
-    with visiting(load(config, flags)) as database:
+    wanted = RedecodeSelection(device_id, group_id, device_type, since, until)
+    with open_existing_database(load_settings(config, flags)) as database:
         totals = asyncio.run(_redecode(database, wanted))
     text = "{lookedAt} records looked at: {changed} changed, {skipped} without a payload to decode"
     text = text.format(**totals) + f", {totals['failed']} left alone because decoding failed"
-    show(totals, as_json, text + (f"\n{totals['failure']}" if totals["failure"] else ""))
+    print_result(totals, as_json, text + (f"\n{totals['failure']}" if totals["failure"] else ""))
 
 
-async def _redecode(database: Database, wanted: Wanted) -> dict[str, Any]:
+async def _redecode(database: Database, wanted: RedecodeSelection) -> dict[str, Any]:
     totals: dict[str, Any] = {
         **{"lookedAt": 0, "changed": 0, "skipped": 0, "failed": 0},
         "failure": None,
     }
     after: tuple[int | str, ...] | None = None
     while True:
-        request = PageRequest(REREAD_PER_STEP, after)
-        piece = await database.read(partial(_to_redecode, wanted=wanted, request=request))
-        reread = redecoding.read_again(piece)
+        request = PageRequest(RECORDS_PER_BATCH, after)
+        piece = await database.read(partial(_find_records, wanted=wanted, request=request))
+        reread = redecoding.redecode_batch(piece)
         if reread.bodies:
-            totals["changed"] += await database.write(partial(_keep_redecoded, reread=reread))
-        totals["lookedAt"] += reread.looked_at
+            totals["changed"] += await database.write(partial(_save_records, reread=reread))
+        totals["lookedAt"] += reread.examined
         totals["skipped"] += reread.skipped
         totals["failed"] += reread.failed
         totals["failure"] = totals["failure"] or reread.failure
@@ -73,11 +81,13 @@ async def _redecode(database: Database, wanted: Wanted) -> dict[str, Any]:
             return totals
 
 
-def _to_redecode(tx: Tx, wanted: Wanted, request: PageRequest) -> redecoding.Piece:
-    return redecoding.find(tx, SYSTEM, wanted, request)
+def _find_records(
+    tx: Tx, wanted: RedecodeSelection, request: PageRequest
+) -> redecoding.RedecodeBatch:
+    return redecoding.find_batch(tx, SYSTEM, wanted, request)
 
 
-def _keep_redecoded(tx: Tx, reread: redecoding.Reread) -> int:
+def _save_records(tx: Tx, reread: redecoding.RedecodedBatch) -> int:
     # A service beside this command remembers lists that it answered; this makes it forget them.
-    auth_epoch.change(tx)
-    return redecoding.keep(tx, SYSTEM, reread)
+    cache_epochs.bump_records_epoch(tx)
+    return redecoding.store_batch(tx, SYSTEM, reread)

@@ -1,4 +1,4 @@
-"""`serve` and `deliver`, which run the service, and `migrate`, which prepares one."""
+"""`serve` and `deliver`, which run the service, and `migrate`, which prepares its database."""
 
 import gc
 import importlib
@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from longwire import __version__, logs, settings, startup
-from longwire.cli.base import database_flags, json_flag, load, setting_flags, show
+from longwire.cli.base import database_flags, json_flag, load_settings, print_result, setting_flags
 from longwire.clock import Clock
 from longwire.settings import Settings
 
@@ -19,30 +19,30 @@ from longwire.settings import Settings
 @click.command("serve")
 @setting_flags()
 def serve_command(config: Path | None, **flags: Any) -> None:
-    """Serve until told to stop."""
-    chosen = load(config, flags)
-    logs.set_up(chosen.log_level, chosen.log_format)
-    service = _service()
+    """Serve the API until stopped."""
+    chosen = load_settings(config, flags)
+    logs.configure_logging(chosen.log_level, chosen.log_format)
+    service = _import_service()
     inherited = os.environ.pop(service.INHERITED, None)
     if inherited is not None:
         sys.exit(service.serve_as_worker(chosen, inherited))
     sys.exit(service.serve(chosen, _announce))
 
 
-def _announce(chosen: Settings, prepared: startup.Prepared) -> None:
-    url = startup.base_url(chosen)
-    kept = settings.without_password(chosen.database) if chosen.database else str(chosen.data)
+def _announce(chosen: Settings, prepared: startup.PreparationResult) -> None:
+    url = startup.get_base_url(chosen)
+    kept = settings.redact_password(chosen.database) if chosen.database else str(chosen.data)
     click.echo(f"longwire {__version__} serves {url} ({url}/docs), database: {kept}")
     if chosen.mqtt_url:
-        broker = settings.without_password(chosen.mqtt_url)
-        click.echo(f"it listens to {broker}, under {chosen.mqtt_prefix}/")
+        broker = settings.redact_password(chosen.mqtt_url)
+        click.echo(f"subscribes to {broker}, topics under {chosen.mqtt_prefix}/")
     if chosen.egress_allow:
         allowed = ", ".join(str(network) for network in chosen.egress_allow)
         click.echo(f"outgoing connections may also reach {allowed}")
-    if prepared.founded is not None:
-        made = prepared.founded
+    if prepared.operator is not None:
+        made = prepared.operator
         click.echo(
-            f"\nThis is the first start. The operator's credentials, also kept in "
+            f"\nThis is the first start. The operator's credentials, also saved in "
             f"{chosen.data / 'operator.json'}:\n\n"
             f"  client id      {made.client_id}\n"
             f"  client secret  {made.client_secret}\n\n"
@@ -57,24 +57,24 @@ def _announce(chosen: Settings, prepared: startup.Prepared) -> None:
 @click.command("deliver")
 @setting_flags()
 def deliver_command(config: Path | None, **flags: Any) -> None:
-    """Deliver what waits for connectors, without serving."""
-    chosen = load(config, flags)
-    logs.set_up(chosen.log_level, chosen.log_format)
+    """Run the delivery engine without the API."""
+    chosen = load_settings(config, flags)
+    logs.configure_logging(chosen.log_level, chosen.log_format)
 
     def announce(chosen: Settings) -> None:
-        kept = settings.without_password(chosen.database) if chosen.database else str(chosen.data)
+        kept = settings.redact_password(chosen.database) if chosen.database else str(chosen.data)
         click.echo(f"longwire {__version__} delivers, database: {kept}")
         if chosen.metrics_port:
             host = f"[{chosen.metrics_host}]" if ":" in chosen.metrics_host else chosen.metrics_host
-            click.echo(f"its metrics are at http://{host}:{chosen.metrics_port}/metrics")
+            click.echo(f"metrics are at http://{host}:{chosen.metrics_port}/metrics")
         sys.stdout.flush()
 
-    sys.exit(_service().deliver(chosen, announce))
+    sys.exit(_import_service().deliver(chosen, announce))
 
 
-def _service() -> ModuleType:
-    """The service itself, which takes long to load: only those wait for it who run it."""
-    gc.disable()  # all that is made now is there to stay, so looking for garbage is in vain
+def _import_service() -> ModuleType:
+    """Import the service on demand, because it is slow to load."""
+    gc.disable()  # objects created by imports stay, so collecting would find nothing
     try:
         return importlib.import_module("longwire.serve")
     finally:
@@ -85,13 +85,13 @@ def _service() -> ModuleType:
 @database_flags
 @json_flag
 def migrate_command(config: Path | None, as_json: bool, **flags: Any) -> None:
-    """Bring the database to this version's schema, and fill it when it is empty."""
-    chosen = load(config, flags)
-    database, prepared = startup.opened(chosen, Clock(), is_guest=True)
+    """Migrate the database to this version's schema, and bootstrap it when empty."""
+    chosen = load_settings(config, flags)
+    database, prepared = startup.open_prepared_database(chosen, Clock(), is_guest=True)
     database.close()
-    show(
-        {"steps": prepared.steps, "founded": prepared.founded is not None},
+    print_result(
+        {"steps": prepared.steps, "bootstrapped": prepared.operator is not None},
         as_json,
-        f"{len(prepared.steps)} step(s) run"
-        + (f"; credentials are in {chosen.data / 'operator.json'}" if prepared.founded else ""),
+        f"{len(prepared.steps)} migration(s) run"
+        + (f"; credentials are in {chosen.data / 'operator.json'}" if prepared.operator else ""),
     )

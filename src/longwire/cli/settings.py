@@ -1,4 +1,4 @@
-"""`config` prints the settings, `vapid-key` makes a value for one of them."""
+"""`config` prints the settings, `vapid-key` generates a value for one of them."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from longwire import settings
-from longwire.cli.base import json_flag, load, setting_flags, show, show_table
+from longwire.cli.base import json_flag, load_settings, print_result, print_table, setting_flags
 from longwire.notifications import webpush
 from longwire.settings import Settings
 
@@ -15,27 +15,27 @@ from longwire.settings import Settings
 @setting_flags()
 @json_flag
 def config_command(config: Path | None, as_json: bool, **flags: Any) -> None:
-    """Print every setting: its value, its default, its reason."""
-    chosen = load(config, flags)
-    rows = [_setting_row(chosen, each) for each in settings.explained()]
-    show_table(rows, ("name", "value", "default", "reason"), as_json)
+    """Print every setting with its value, default and description."""
+    chosen = load_settings(config, flags)
+    rows = [_setting_row(chosen, each) for each in settings.describe_settings()]
+    print_table(rows, ("name", "value", "default", "reason"), as_json)
 
 
-def _setting_row(chosen: Settings, each: settings.Explained) -> dict[str, Any]:
+def _setting_row(chosen: Settings, each: settings.SettingInfo) -> dict[str, Any]:
     value = getattr(chosen, each.name)
     return {
         "name": each.name,
         "flag": each.flag,
         "variable": each.variable,
-        "value": "***" if each.is_secret and value else _plain(each.name, value),
-        "default": _plain(each.name, each.default),
+        "value": "***" if each.is_secret and value else _format_value(each.name, value),
+        "default": _format_value(each.name, each.default),
         "reason": each.reason,
     }
 
 
-def _plain(name: str, value: object) -> object:
+def _format_value(name: str, value: object) -> object:
     if name in ("database", "mqtt_url"):
-        return settings.without_password(str(value))
+        return settings.redact_password(str(value))
     if isinstance(value, tuple):
         return [str(part) for part in value]
     return value if isinstance(value, int | float | str) else str(value)
@@ -44,10 +44,10 @@ def _plain(name: str, value: object) -> object:
 @click.command("vapid-key")
 @json_flag
 def vapid_key_command(as_json: bool) -> None:
-    """Make a pair of keys for Web Push: one for the settings, one for the applications."""
-    key = webpush.new_vapid_key()
+    """Generate a key pair for Web Push: one for the settings, one for the applications."""
+    key = webpush.generate_vapid_key()
     public_key = webpush.Vapid(key, "").public_key
-    show(
+    print_result(
         {"vapidKey": key, "applicationServerKey": public_key},
         as_json,
         f"vapid_key:             {key}\napplicationServerKey:  {public_key}",

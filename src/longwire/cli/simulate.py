@@ -1,4 +1,4 @@
-"""`simulate`: a made-up fleet that talks to a running service."""
+"""`simulate`: a simulated fleet that sends records to a running service."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from longwire import simulate, startup
-from longwire.cli.base import json_flag, load, setting_flags, show
+from longwire.cli.base import json_flag, load_settings, print_result, setting_flags
 from longwire.settings import Settings
 
 
@@ -26,8 +26,8 @@ from longwire.settings import Settings
     help="records a second, of all devices together",
 )
 @click.option("--seconds", type=click.FloatRange(min=0.1), default=30.0, show_default=True)
-@click.option("--seed", type=int, default=None, help="the same fleet and the same day again")
-@click.option("--url", default=None, help="where the service is; from operator.json by default")
+@click.option("--seed", type=int, default=None, help="repeat the same fleet and reports")
+@click.option("--url", default=None, help="of the service; from operator.json by default")
 @click.option("--client-id", default=None, help="from operator.json by default")
 @click.option("--client-secret", default=None, help="from operator.json by default")
 @setting_flags("data")
@@ -44,8 +44,8 @@ def simulate_command(
     as_json: bool,
     **flags: Any,
 ) -> None:
-    """Let a made-up fleet talk to a running service."""
-    known = _operator(load(config, flags))
+    """Send records of a simulated fleet to a running service."""
+    known = _load_operator_file(load_settings(config, flags))
     url = url or known.get("baseUrl")
     client_id = client_id or known.get("clientId")
     client_secret = client_secret or known.get("clientSecret")
@@ -55,11 +55,11 @@ def simulate_command(
         )
     seed = random.getrandbits(32) if seed is None else seed
 
-    async def run(progress: Progress) -> simulate.Result:
+    async def run(progress: Progress) -> simulate.SimulationResult:
         token = await simulate.get_token(url, client_id, client_secret)
-        fleet = await simulate.make_fleet(url, token, number, seed)
-        task = progress.add_task("reporting", total=simulate.total(rate, seconds))
-        return await simulate.talk(
+        fleet = await simulate.create_fleet(url, token, number, seed)
+        task = progress.add_task("reporting", total=simulate.count_reports(rate, seconds))
+        return await simulate.run_simulation(
             url,
             token,
             fleet,
@@ -73,9 +73,9 @@ def simulate_command(
         watched = sys.stderr.isatty() and not as_json
         with Progress(console=Console(stderr=True), disable=not watched) as progress:
             result = asyncio.run(run(progress))
-    except simulate.SimulationFailed as error:
-        raise startup.CannotStart(str(error)) from error
-    show(
+    except simulate.SimulationError as error:
+        raise startup.StartupError(str(error)) from error
+    print_result(
         {
             "sent": result.sent,
             "failed": result.failed,
@@ -85,10 +85,10 @@ def simulate_command(
             "p99Ms": round(result.percentile_ms(0.99), 2),
         },
         as_json,
-        result.line(),
+        result.summarize(),
     )
 
 
-def _operator(chosen: Settings) -> dict[str, str]:
+def _load_operator_file(chosen: Settings) -> dict[str, str]:
     path = chosen.data / "operator.json"
     return json.loads(path.read_text()) if path.exists() else {}

@@ -1,8 +1,8 @@
-"""What an empty database is filled with: permissions, roles, and the first operator."""
+"""The initial content of a database: permissions, roles, and the first operator."""
 
 from longwire.ids import new_id
 from longwire.model import SYSTEM, Permission, Role, User
-from longwire.store import audit, auth_epoch, instance
+from longwire.store import audit, cache_epochs, instance
 from longwire.store import permissions as store_permissions
 from longwire.store import roles as store_roles
 from longwire.store import users as store_users
@@ -42,7 +42,7 @@ _IN_GROUPS = {
     "notification.read": ("See notifications", "See a group's notifications"),
     "notification.write": ("Change notifications", "Create, change and delete notifications"),
     "metrics.read": ("Read metrics", "Read a group's counters"),
-    "audit.read": ("Read the audit trail", "Read who changed what in a group"),
+    "audit.read": ("Read the audit log", "Read who changed what in a group"),
 }
 _PLATFORM_WIDE = {
     "user.create": ("Create users", "Create people who belong to no group yet"),
@@ -55,7 +55,7 @@ PERMISSIONS = tuple(
 )
 
 
-def _those(*prefixes: str) -> set[str]:
+def _select_by_prefix(*prefixes: str) -> set[str]:
     return {id_ for id_ in _IN_GROUPS if id_.startswith(prefixes)}
 
 
@@ -69,27 +69,27 @@ ROLES = tuple(
             MANAGER,
             "Manager",
             "Everything about devices, records, connectors, notifications and metrics",
-            _those("device.", "record.", "connector.", "notification.", "metrics.")
+            _select_by_prefix("device.", "record.", "connector.", "notification.", "metrics.")
             | {"group.read", "member.read", "role.read"},
         ),
         (
             MEMBER,
             "Member",
-            "Reads everything but the audit trail, stores records",
+            "Reads everything but the audit log, stores records",
             _READS | {"record.create"},
         ),
-        (VIEWER, "Viewer", "Reads everything but the audit trail", _READS),
+        (VIEWER, "Viewer", "Reads everything but the audit log", _READS),
     )
 )
 
 
-def is_founded(tx: Tx) -> bool:
-    return instance.fact(tx, "founded_at") is not None
+def is_bootstrapped(tx: Tx) -> bool:
+    return instance.get_fact(tx, "bootstrapped_at") is not None
 
 
-def found(tx: Tx) -> User:
-    """Fill an empty database; the first operator."""
-    complete_catalogue(tx)
+def bootstrap(tx: Tx) -> User:
+    """Fill an empty database; returns the first operator."""
+    add_missing_catalogue_entries(tx)
     operator = User(
         id=new_id("usr"),
         email=OPERATOR_EMAIL,
@@ -99,15 +99,15 @@ def found(tx: Tx) -> User:
         is_operator=True,
     )
     store_users.insert(tx, operator)
-    instance.state(tx, "founded_at", str(tx.now))
-    instance.state(tx, "key_fingerprint", tx.keyring.fingerprint)
-    audit.note(tx, SYSTEM, "service.found", operator.id)
+    instance.insert_fact(tx, "bootstrapped_at", str(tx.now))
+    instance.insert_fact(tx, "key_fingerprint", tx.keyring.fingerprint)
+    audit.log(tx, SYSTEM, "service.bootstrap", operator.id)
     return operator
 
 
-def complete_catalogue(tx: Tx) -> None:
-    """Add the built-in permissions and roles that are missing, as after an upgrade."""
-    known = {permission.id for permission in store_permissions.every(tx)}
+def add_missing_catalogue_entries(tx: Tx) -> None:
+    """Add the built-in permissions and roles that a newer version brings."""
+    known = {permission.id for permission in store_permissions.list_all(tx)}
     news = [permission for permission in PERMISSIONS if permission.id not in known]
     for permission in news:
         store_permissions.insert(tx, permission)
@@ -116,6 +116,6 @@ def complete_catalogue(tx: Tx) -> None:
             store_roles.insert(tx, role)
         else:
             fresh = {permission.id for permission in news}
-            store_roles.hold(tx, role.id, sorted(fresh & set(role.permissions)))
+            store_roles.insert_permissions(tx, role.id, sorted(fresh & set(role.permissions)))
     if news:
-        auth_epoch.change(tx)
+        cache_epochs.bump_auth_epoch(tx)

@@ -3,10 +3,10 @@
 import re
 from dataclasses import replace
 
-from longwire.errors import BadInput, Conflict, Fault, missing
+from longwire.errors import BadInput, Conflict, FieldError, not_found
 from longwire.identity import access, bootstrap
 from longwire.model import Actor, Page, PageRequest, Permission
-from longwire.store import audit, auth_epoch
+from longwire.store import audit, cache_epochs
 from longwire.store import permissions as store
 from longwire.store import roles as store_roles
 from longwire.store.database import Tx
@@ -20,44 +20,48 @@ def list_page(tx: Tx, request: PageRequest) -> Page[Permission]:
 
 
 def create(tx: Tx, actor: Actor, permission_id: str, name: str, description: str) -> Permission:
-    """Add a permission; Administrators hold it from now on."""
-    access.require_platform(tx, actor, "permission.write")
+    """Add a permission, and grant it to the role Administrator."""
+    access.require_operator(tx, actor, "permission.write")
     if not _ID.fullmatch(permission_id) or len(permission_id) > _ID_CHARACTERS_MAX:
         raise BadInput(
-            faults=[Fault("permission_id", "must be words joined by dots, such as report.read")]
+            field_errors=[
+                FieldError("permission_id", "must be words separated by dots, such as report.read")
+            ]
         )
     if store.get(tx, permission_id):
-        raise Conflict(faults=[Fault("permission_id", "exists already")])
-    auth_epoch.change(tx)
+        raise Conflict(field_errors=[FieldError("permission_id", "exists already")])
+    cache_epochs.bump_auth_epoch(tx)
     permission = Permission(permission_id, name, description)
     store.insert(tx, permission)
-    store_roles.hold(tx, bootstrap.ADMINISTRATOR, [permission_id])
-    audit.note(tx, actor, "permission.create", permission_id)
+    store_roles.insert_permissions(tx, bootstrap.ADMINISTRATOR, [permission_id])
+    audit.log(tx, actor, "permission.create", permission_id)
     return permission
 
 
-def change(tx: Tx, actor: Actor, permission_id: str, name: str, description: str) -> Permission:
-    access.require_platform(tx, actor, "permission.write")
-    permission = replace(_existing(tx, permission_id), name=name, description=description)
+def update(tx: Tx, actor: Actor, permission_id: str, name: str, description: str) -> Permission:
+    access.require_operator(tx, actor, "permission.write")
+    permission = replace(_get_permission(tx, permission_id), name=name, description=description)
     store.save(tx, permission)
-    audit.note(tx, actor, "permission.update", permission_id)
+    audit.log(tx, actor, "permission.update", permission_id)
     return permission
 
 
 def delete(tx: Tx, actor: Actor, permission_id: str) -> Permission:
     """Remove a permission from the catalogue and from every role."""
-    access.require_platform(tx, actor, "permission.write")
-    permission = _existing(tx, permission_id)
+    access.require_operator(tx, actor, "permission.write")
+    permission = _get_permission(tx, permission_id)
     if permission.is_built_in:
-        raise Conflict(faults=[Fault("permission_id", "is built in and cannot be deleted")])
-    auth_epoch.change(tx)
+        raise Conflict(
+            field_errors=[FieldError("permission_id", "is built in and cannot be deleted")]
+        )
+    cache_epochs.bump_auth_epoch(tx)
     store.delete(tx, permission_id)
-    audit.note(tx, actor, "permission.delete", permission_id)
+    audit.log(tx, actor, "permission.delete", permission_id)
     return permission
 
 
-def _existing(tx: Tx, permission_id: str) -> Permission:
+def _get_permission(tx: Tx, permission_id: str) -> Permission:
     permission = store.get(tx, permission_id)
     if permission is None:
-        raise missing("permission_id", "permission")
+        raise not_found("permission_id", "permission")
     return permission

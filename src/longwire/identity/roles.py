@@ -1,13 +1,13 @@
-"""Roles: named sets of permissions that people hold in groups."""
+"""Roles: named sets of permissions, assigned to users in groups."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from longwire.errors import BadInput, Fault, NotAllowed, missing, wrong
+from longwire.errors import BadInput, FieldError, NotAllowed, invalid_field, not_found
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import Actor, Membership, Page, PageRequest, Role
-from longwire.store import audit, auth_epoch
+from longwire.store import audit, cache_epochs
 from longwire.store import groups as store_groups
 from longwire.store import permissions as store_permissions
 from longwire.store import roles as store
@@ -15,38 +15,39 @@ from longwire.store.database import Tx
 
 
 def list_page(tx: Tx, actor: Actor, request: PageRequest) -> Page[Role]:
-    """The built-in roles, one's own, and those in use where one may read roles."""
-    return store.list_page(tx, access.everywhere(actor, "role.read"), actor, request)
+    """The built-in roles, the actor's own, and those used in groups where they have role.read."""
+    return store.list_page(tx, access.scope_all_groups(actor, "role.read"), actor, request)
 
 
-def visible(tx: Tx, actor: Actor, role_id: str, *, field: str = "role_id") -> Role:
-    """A role the actor may know of."""
-    scope = access.everywhere(actor, "role.read")
+def get_visible(tx: Tx, actor: Actor, role_id: str, *, field: str = "role_id") -> Role:
+    """A role that the actor may see."""
+    scope = access.scope_all_groups(actor, "role.read")
     role = store.get(tx, role_id) if store.is_visible(tx, scope, actor, role_id) else None
     if role is None:
-        raise missing(field, "role")
+        raise not_found(field, "role")
     return role
 
 
 def create(tx: Tx, actor: Actor, name: str, description: str, permissions: Sequence[str]) -> Role:
-    """Make a role out of permissions that the actor holds in a group where they manage roles."""
-    wanted = _known(tx, permissions)
+    """Create a role from permissions that the actor has in a group where they have role.write."""
+    wanted = _validate_permissions(tx, permissions)
     if not actor.is_operator:
-        homes = access.groups_where(tx, actor, "role.write")
+        homes = access.list_groups_with_permission(tx, actor, "role.write")
         if not homes:
             raise NotAllowed("This needs the permission role.write in some group.")
         if not any(access.can_grant(tx, actor, group_id, wanted) for group_id in homes):
             raise NotAllowed(
-                "A role can hold only what you hold yourself in a group where you have role.write."
+                "A role can contain only permissions that you have in a group where you have "
+                "role.write."
             )
-    auth_epoch.change(tx)
+    cache_epochs.bump_auth_epoch(tx)
     role = Role(new_id("rol"), name, description, wanted, created_by=actor.id)
     store.insert(tx, role)
-    audit.note(tx, actor, "role.create", role.id, detail=" ".join(wanted))
+    audit.log(tx, actor, "role.create", role.id, detail=" ".join(wanted))
     return role
 
 
-def change(
+def update(
     tx: Tx,
     actor: Actor,
     role_id: str,
@@ -56,81 +57,86 @@ def change(
     description: str | None,
     permissions: Sequence[str] | None,
 ) -> Role:
-    """Change a role for everyone who holds it; all of them at or below the group."""
-    auth_epoch.change(tx)
-    role = _in_hands(tx, actor, role_id, group_id)
+    """Update a role, which must be used only in this group and below."""
+    cache_epochs.bump_auth_epoch(tx)
+    role = _get_editable_role(tx, actor, role_id, group_id)
     changed = replace(
         role,
         name=role.name if name is None else name,
         description=role.description if description is None else description,
-        permissions=role.permissions if permissions is None else _known(tx, permissions),
+        permissions=role.permissions
+        if permissions is None
+        else _validate_permissions(tx, permissions),
     )
     added = set(changed.permissions) - set(role.permissions)
     if not access.can_grant(tx, actor, group_id, added):
-        raise NotAllowed("A role can be given only what you hold yourself in this group.")
+        raise NotAllowed("You can add only permissions that you have in this group.")
     store.save(tx, changed)
-    audit.note(
+    audit.log(
         tx, actor, "role.update", role_id, group_id=group_id, detail=" ".join(changed.permissions)
     )
     return changed
 
 
 def delete(tx: Tx, actor: Actor, role_id: str, group_id: str, user_id: str) -> Role:
-    """Delete a role; the named person, if they hold it in the group, falls back to its default."""
-    auth_epoch.change(tx)
-    role = _in_hands(tx, actor, role_id, group_id)
-    scope = access.enter(tx, actor, "role.write", group_id)
-    holder = store_groups.member(tx, scope, group_id, user_id)
+    """Delete a role; the given member, if they have it, gets the group's default role."""
+    cache_epochs.bump_auth_epoch(tx)
+    role = _get_editable_role(tx, actor, role_id, group_id)
+    scope = access.authorize(tx, actor, "role.write", group_id)
+    holder = store_groups.get_member(tx, scope, group_id, user_id)
     if holder is None and user_id != actor.id:
-        raise missing("user_id", "member of the group")
+        raise not_found("user_id", "member of the group")
     falls_back = holder is not None and holder.role_id == role_id
-    others = store_groups.count_holding(tx, role_id) - int(falls_back)
+    others = store_groups.count_members_with_role(tx, role_id) - int(falls_back)
     if others:
-        raise wrong("role_id", f"is still held by {others} other member(s); give them another role")
+        raise invalid_field("role_id", f"is still assigned to {others} other member(s)")
     if store.is_default_somewhere(tx, role_id):
-        raise wrong("role_id", "is the default role of a group; choose another default first")
+        raise invalid_field(
+            "role_id", "is the default role of a group; choose another default first"
+        )
     if holder is not None and falls_back:
-        _fall_back(tx, actor, holder)
+        _assign_default_role(tx, actor, holder)
     store.delete(tx, role_id)
-    audit.note(tx, actor, "role.delete", role_id, group_id=group_id)
+    audit.log(tx, actor, "role.delete", role_id, group_id=group_id)
     return role
 
 
-def _in_hands(tx: Tx, actor: Actor, role_id: str, group_id: str) -> Role:
-    """The role, when the actor may change it through this group."""
-    access.enter(tx, actor, "role.write", group_id)
-    role = visible(tx, actor, role_id)
+def _get_editable_role(tx: Tx, actor: Actor, role_id: str, group_id: str) -> Role:
+    """The role, if the actor may edit it by role.write in this group."""
+    access.authorize(tx, actor, "role.write", group_id)
+    role = get_visible(tx, actor, role_id)
     if not role.is_removable:
         raise NotAllowed(f"The role {role.name} is built in and cannot be changed.")
-    using = store.groups_using(tx, role_id)
+    using = store.list_groups_using(tx, role_id)
     if not using and role.created_by != actor.id and not actor.is_operator:
-        raise NotAllowed("Nobody uses this role, and it was made by somebody else.")
+        raise NotAllowed("Only its creator can change a role that is not in use.")
     if not store_groups.are_within(tx, using, group_id):
-        raise NotAllowed("This role is also used in groups that do not lie below this one.")
+        raise NotAllowed("This role is also used in groups that are not below this one.")
     return role
 
 
-def _fall_back(tx: Tx, actor: Actor, holder: Membership) -> None:
-    default_id = store_groups.default_role_id(tx, holder.group_id)
-    default = access.role_named(tx, default_id) if default_id else None
+def _assign_default_role(tx: Tx, actor: Actor, holder: Membership) -> None:
+    default_id = store_groups.get_default_role_id(tx, holder.group_id)
+    default = access.get_role(tx, default_id) if default_id else None
     assert default is not None  # a member's group exists, and so does its default role
-    # Else somebody could delete a small role and so give its holder, or themselves, a large one.
-    access.require_grant(tx, actor, holder.group_id, default)
-    store_groups.set_role(tx, replace(holder, role_id=default.id))
-    audit.note(
+    # Otherwise deleting a role could escalate its holder to a larger default role.
+    access.require_can_grant(tx, actor, holder.group_id, default)
+    store_groups.update_member_role(tx, replace(holder, role_id=default.id))
+    audit.log(
         tx, actor, "member.update", holder.user_id, group_id=holder.group_id, detail=default.id
     )
 
 
-def _known(tx: Tx, permissions: Iterable[str]) -> tuple[str, ...]:
+def _validate_permissions(tx: Tx, permissions: Iterable[str]) -> tuple[str, ...]:
     wanted = tuple(sorted(set(permissions)))
     if not wanted:
-        raise wrong("permissions", "must name at least one permission")
-    unknown = set(wanted) - store_permissions.known(tx, wanted)
+        raise invalid_field("permissions", "must contain at least one permission")
+    unknown = set(wanted) - store_permissions.list_existing_ids(tx, wanted)
     if unknown:
         raise BadInput(
-            faults=[
-                Fault("permissions", f"there is no permission {each}") for each in sorted(unknown)
+            field_errors=[
+                FieldError("permissions", f"there is no permission {each}")
+                for each in sorted(unknown)
             ]
         )
     return wanted

@@ -1,64 +1,68 @@
-"""Credentials of people, and the access tokens that they and app clients get."""
+"""Credentials of users, and the access tokens of users and app clients."""
 
 import secrets
 import uuid
 from dataclasses import dataclass
 
 from longwire.clock import SECOND, Moment
-from longwire.errors import Conflict, NotAuthenticated, missing
+from longwire.errors import Conflict, NotAuthenticated, not_found
 from longwire.identity import access, users
 from longwire.ids import new_id, new_secret
 from longwire.model import Actor, Credential
-from longwire.store import audit, auth_epoch
+from longwire.store import audit, cache_epochs
 from longwire.store import credentials as store
 from longwire.store import users as store_users
 from longwire.store.database import Tx
 
-_NOBODY = bytes(32)
+_UNKNOWN_CLIENT_DIGEST = bytes(32)
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class IssuedToken:
     token: str
     lifetime_s: int
 
 
 @dataclass(frozen=True, slots=True)
-class NewCredential:
+class CredentialWithSecret:
     credential: Credential
     secret: str
 
 
-def issue(tx: Tx, client_id: str, secret: str, lifetime_s: int) -> Issued:
-    """A token for a client that knows its secret; a uniform refusal for everyone else."""
-    client = store.client(tx, client_id)
-    # The digest is computed and compared for unknown clients too, so that time tells nothing.
-    knows = tx.keyring.matches(secret, client.secret_digest if client else _NOBODY)
-    over = client is not None and client.expires_at is not None and client.expires_at <= tx.now
-    if client is None or not knows or over:
+def issue_token(tx: Tx, client_id: str, secret: str, lifetime_s: int) -> IssuedToken:
+    """An access token for valid client credentials; the same error for every invalid one."""
+    client = store.get_client(tx, client_id)
+    # Unknown clients take the same time: the digest is computed and compared for them too.
+    is_secret_valid = tx.keyring.matches(
+        secret, client.secret_digest if client else _UNKNOWN_CLIENT_DIGEST
+    )
+    is_expired = (
+        client is not None and client.expires_at is not None and client.expires_at <= tx.now
+    )
+    if client is None or not is_secret_valid or is_expired:
         raise NotAuthenticated
     expires_at = tx.now + lifetime_s * SECOND
     if client.expires_at is not None:
         expires_at = min(expires_at, client.expires_at)
-    token = str(uuid.UUID(bytes=secrets.token_bytes(16)))  # all 128 bits are chance
+    token = str(uuid.UUID(bytes=secrets.token_bytes(16)))  # all 128 bits random
     store.insert_token(tx, tx.keyring.digest(token), client, expires_at)
     actor = Actor("client", client_id)
     if client.user_id is not None:
-        store_users.touch(tx, client.user_id)
+        store_users.update_seen_at(tx, client.user_id)
         actor = Actor("user", client.user_id)
-    audit.note(tx, actor, "token.issue", client_id)
-    return Issued(token, max(1, (expires_at - tx.now) // SECOND))
+    audit.log(tx, actor, "token.issue", client_id)
+    return IssuedToken(token, max(1, (expires_at - tx.now) // SECOND))
 
 
-def bearer(tx: Tx, digest: bytes) -> tuple[Actor, Moment]:
-    """Who acts with a token, and until when."""
-    found = access.actor_of_token(tx, digest)
+def authenticate_token(tx: Tx, digest: bytes) -> tuple[Actor, Moment]:
+    """The actor of an access token, and when the token expires."""
+    found = access.get_token_actor(tx, digest)
     if found is None or found[1] <= tx.now:
-        raise NotAuthenticated("The access token is unknown or over; get a new one.")
+        raise NotAuthenticated("The access token is invalid or expired; get a new one.")
     return found
 
 
-# --- credentials, for the operator's command line ---
+# --- credentials, for the command line ---
 
 
 def issue_credential(
@@ -70,9 +74,9 @@ def issue_credential(
     last_name: str | None = None,
     is_operator: bool = False,
     expires_at: Moment | None = None,
-) -> NewCredential:
-    """Credentials for a person, who is entered if they are new."""
-    user = store_users.by_email(tx, email)
+) -> CredentialWithSecret:
+    """Create credentials for a user, and the user if there is none with this address."""
+    user = store_users.get_by_email(tx, email)
     if user is None:
         user = users.register(
             tx, actor, email, first_name=first_name, last_name=last_name, is_operator=is_operator
@@ -81,21 +85,21 @@ def issue_credential(
         raise Conflict(
             f"{email} is an ordinary user. Issue operator credentials under another address."
         )
-    return credential_for(tx, actor, user.id, expires_at=expires_at)
+    return create_credential(tx, actor, user.id, expires_at=expires_at)
 
 
-def credential_for(
+def create_credential(
     tx: Tx, actor: Actor, user_id: str, *, expires_at: Moment | None = None
-) -> NewCredential:
+) -> CredentialWithSecret:
     secret = new_secret("lws")
     credential = Credential(new_id("cli"), user_id, tx.now, expires_at)
     store.insert(tx, credential, tx.keyring.digest(secret))
-    audit.note(tx, actor, "credential.issue", credential.client_id, detail=user_id)
-    return NewCredential(credential, secret)
+    audit.log(tx, actor, "credential.issue", credential.client_id, detail=user_id)
+    return CredentialWithSecret(credential, secret)
 
 
 def revoke_credential(tx: Tx, actor: Actor, client_id: str) -> None:
-    auth_epoch.change(tx)
+    cache_epochs.bump_auth_epoch(tx)
     if not store.delete(tx, client_id):
-        raise missing("client_id", "credential")
-    audit.note(tx, actor, "credential.revoke", client_id)
+        raise not_found("client_id", "credential")
+    audit.log(tx, actor, "credential.revoke", client_id)

@@ -1,9 +1,9 @@
-"""People: who they are to themselves, to those who share a group, and to the operator."""
+"""Users and their push tokens."""
 
 import re
 from dataclasses import dataclass, replace
 
-from longwire.errors import Conflict, Fault, NotAllowed, missing, wrong
+from longwire.errors import Conflict, FieldError, NotAllowed, invalid_field, not_found
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import Actor, PushToken, User
@@ -15,36 +15,36 @@ _EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]{1,64}@[^@\s\x00-\x1f\x7f]{1,189}")
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
-    """A push token, readable."""
+class RegisteredPushToken:
+    """A push token in plain text."""
 
     push: PushToken
     token: str
 
 
-def me(tx: Tx, actor: Actor) -> User:
+def get_current(tx: Tx, actor: Actor) -> User:
     if actor.kind != "user":
-        raise NotAllowed("An app client acts here, so there is no user.")
-    user = store.own(tx, actor.id)
+        raise NotAllowed("This needs a user; an app client is not one.")
+    user = store.get(tx, actor.id)
     if user is None:
-        raise missing("user_id", "user")
+        raise not_found("user_id", "user")
     return user
 
 
-def seen(tx: Tx, actor: Actor, user_id: str) -> User:
-    """Somebody who shares a group in which the actor may see members."""
-    user = store.seen_by(tx, access.everywhere(actor, "member.read"), user_id)
+def get_visible(tx: Tx, actor: Actor, user_id: str) -> User:
+    """A user who shares a group with the actor in which the actor has member.read."""
+    user = store.get_in_scope(tx, access.scope_all_groups(actor, "member.read"), user_id)
     if user is None:
-        raise missing("user_id", "user")
+        raise not_found("user_id", "user")
     return user
 
 
 def create(
     tx: Tx, actor: Actor, email: str, *, first_name: str | None, last_name: str | None
 ) -> User:
-    access.require_platform(tx, actor, "user.create")
-    if store.by_email(tx, email):
-        raise Conflict(faults=[Fault("email", "belongs to a user already")])
+    access.require_operator(tx, actor, "user.create")
+    if store.get_by_email(tx, email):
+        raise Conflict(field_errors=[FieldError("email", "is already in use")])
     return register(tx, actor, email, first_name=first_name, last_name=last_name)
 
 
@@ -57,9 +57,9 @@ def register(
     last_name: str | None = None,
     is_operator: bool = False,
 ) -> User:
-    """Enter somebody new, whoever asked for it."""
+    """Create a user without checking permissions."""
     if not _EMAIL.fullmatch(email):
-        raise wrong("email", "must be an e-mail address")
+        raise invalid_field("email", "must be an e-mail address")
     user = User(
         id=new_id("usr"),
         email=email,
@@ -71,11 +71,11 @@ def register(
         updated_at=tx.now,
     )
     store.insert(tx, user)
-    audit.note(tx, actor, "user.create", user.id)
+    audit.log(tx, actor, "user.create", user.id)
     return user
 
 
-def change_me(
+def update_current(
     tx: Tx,
     actor: Actor,
     *,
@@ -84,7 +84,7 @@ def change_me(
     first_name: str | None,
     last_name: str | None,
 ) -> User:
-    user = me(tx, actor)
+    user = get_current(tx, actor)
     changed = replace(
         user,
         gender=user.gender if gender is None else gender,
@@ -94,21 +94,27 @@ def change_me(
         updated_at=tx.now,
     )
     store.save(tx, changed)
-    audit.note(tx, actor, "user.update", user.id)
+    audit.log(tx, actor, "user.update", user.id)
     return changed
 
 
 # --- push tokens ---
 
 
-def latest_push_token(tx: Tx, user: User) -> Registered | None:
-    push = store.latest_push_token(tx, user.id)
-    return Registered(push, tx.keyring.unseal(push.sealed_token, _purpose(push))) if push else None
+def get_latest_push_token(tx: Tx, user: User) -> RegisteredPushToken | None:
+    push = store.get_latest_push_token(tx, user.id)
+    return (
+        RegisteredPushToken(push, tx.keyring.unseal(push.sealed_token, _seal_purpose(push)))
+        if push
+        else None
+    )
 
 
-def register_push_token(tx: Tx, actor: Actor, token: str, device_name: str | None) -> Registered:
-    """Link a push token to the person; one that somebody else registered moves over."""
-    user = me(tx, actor)
+def register_push_token(
+    tx: Tx, actor: Actor, token: str, device_name: str | None
+) -> RegisteredPushToken:
+    """Link a push token to the user; one that another user registered is reassigned."""
+    user = get_current(tx, actor)
     push = PushToken(
         sealed_token="",
         digest=tx.keyring.digest(token),
@@ -117,24 +123,28 @@ def register_push_token(tx: Tx, actor: Actor, token: str, device_name: str | Non
         created_by=user.id,
         device_name=device_name,
     )
-    push = replace(push, sealed_token=tx.keyring.seal(token, _purpose(push)))
-    store.put_push_token(tx, push)
-    audit.note(tx, actor, "pushToken.register", user.id)
-    return Registered(push, token)
+    push = replace(push, sealed_token=tx.keyring.seal(token, _seal_purpose(push)))
+    store.upsert_push_token(tx, push)
+    audit.log(tx, actor, "pushToken.register", user.id)
+    return RegisteredPushToken(push, token)
 
 
 def remove_push_token(tx: Tx, actor: Actor, token: str) -> None:
-    user = me(tx, actor)
+    user = get_current(tx, actor)
     if not store.delete_push_token(tx, user.id, tx.keyring.digest(token)):
-        raise missing("token", "push token of yours")
-    audit.note(tx, actor, "pushToken.remove", user.id)
+        raise not_found("token", "push token of yours")
+    audit.log(tx, actor, "pushToken.remove", user.id)
 
 
-def usable_push_token(tx: Tx, digest: bytes) -> Registered | None:
-    """A token by its digest, for whoever sends; None once it is gone or leads nowhere."""
-    push = store.push_token(tx, digest)
-    return Registered(push, tx.keyring.unseal(push.sealed_token, _purpose(push))) if push else None
+def get_push_token(tx: Tx, digest: bytes) -> RegisteredPushToken | None:
+    """A push token by its digest; None once it was removed or disabled."""
+    push = store.get_push_token(tx, digest)
+    return (
+        RegisteredPushToken(push, tx.keyring.unseal(push.sealed_token, _seal_purpose(push)))
+        if push
+        else None
+    )
 
 
-def _purpose(push: PushToken) -> str:
+def _seal_purpose(push: PushToken) -> str:
     return f"push_token|{push.created_by}"

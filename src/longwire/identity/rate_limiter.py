@@ -1,4 +1,4 @@
-"""Failed tries at the token endpoint, and callers in a hurry: buckets that refill with time."""
+"""Rate limiting with token buckets: failed token requests, and requests per caller."""
 
 import math
 from collections import OrderedDict
@@ -10,11 +10,10 @@ from longwire.errors import TooManyRequests
 DEBT_MAX = 60.0
 
 
-class Throttle:
-    """Each key may take `burst` at once and `per_minute` in the long run.
+class RateLimiter:
+    """A token bucket per key: `burst` at once, `per_minute` on average.
 
-    Only so many keys are remembered; the ones unused for longest are forgotten first, by when their
-    bucket is nearly always full again.
+    The least recently used keys are evicted; by then their bucket is nearly always full again.
     """
 
     def __init__(self, clock: Clock, *, burst: int, per_minute: float, keys_max: int = 50_000):
@@ -24,23 +23,21 @@ class Throttle:
         self._keys_max = keys_max
         self._buckets: OrderedDict[Hashable, tuple[float, Moment]] = OrderedDict()
 
-    def let_in(self, key: Hashable) -> None:
-        """Take one, or raise TooManyRequests."""
-        wait_s = self.wait_s(key)
-        if wait_s:
-            raise TooManyRequests(retry_after_s=wait_s)
-        self.take(key)
+    def acquire(self, key: Hashable) -> None:
+        """Consume one token, or raise TooManyRequests."""
+        retry_after_s = self.get_retry_after_s(key)
+        if retry_after_s:
+            raise TooManyRequests(retry_after_s=retry_after_s)
+        self.consume(key)
 
-    def wait_s(self, key: Hashable) -> int:
-        """How many seconds until the key may take again; 0 for at once."""
+    def get_retry_after_s(self, key: Hashable) -> int:
+        """Seconds until a token is available; 0 if one is."""
         lacking = 1 - self._level(key)
         return 0 if lacking <= 0 else max(1, math.ceil(lacking / self._per_moment / SECOND))
 
-    def take(self, key: Hashable) -> None:
-        """Take one; those that were let in at the same time may run into debt, which is waited off.
-
-        So many guesses made at once are paid for later, and the long run stays what it should be.
-        """
+    def consume(self, key: Hashable) -> None:
+        """Consume one token, even below zero: concurrent requests that passed the check together
+        go into debt, so that the average rate holds."""
         self._buckets[key] = (max(-DEBT_MAX, self._level(key) - 1), self._clock.now())
         self._buckets.move_to_end(key)
         if len(self._buckets) > self._keys_max:

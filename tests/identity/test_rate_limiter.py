@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwire.clock import MINUTE, SECOND, Clock, Moment
-from longwire.identity.throttle import Throttle
-from longwire.settings import WrongSettings, load
+from longwire.identity.rate_limiter import RateLimiter
+from longwire.settings import SettingsError, load
 
 
 class Hand(Clock):
@@ -20,12 +20,12 @@ class Hand(Clock):
         return self.moment
 
 
-def tries(throttle: Throttle, key: str, count: int) -> int:
+def tries(limiter: RateLimiter, key: str, count: int) -> int:
     """How many of so many impatient tries were let through."""
     passed = 0
     for _ in range(count):
-        if not throttle.wait_s(key):
-            throttle.take(key)
+        if not limiter.get_retry_after_s(key):
+            limiter.consume(key)
             passed += 1
     return passed
 
@@ -36,10 +36,10 @@ def tries(throttle: Throttle, key: str, count: int) -> int:
 )
 def test_after_a_burst_the_bucket_refills_evenly(waited_s: int, let_through: int) -> None:
     hand = Hand()
-    throttle = Throttle(hand, burst=5, per_minute=5)
-    assert tries(throttle, "ada", 10) == 5
+    limiter = RateLimiter(hand, burst=5, per_minute=5)
+    assert tries(limiter, "ada", 10) == 5
     hand.moment += waited_s * SECOND
-    assert tries(throttle, "ada", 10) == let_through
+    assert tries(limiter, "ada", 10) == let_through
 
 
 @pytest.mark.parametrize(
@@ -50,37 +50,41 @@ def test_the_wait_is_told_in_whole_seconds_and_never_too_short(
     per_minute: float, waited_s: float, wait_s: int
 ) -> None:
     hand = Hand()
-    throttle = Throttle(hand, burst=1, per_minute=per_minute)
-    throttle.take("ada")
+    limiter = RateLimiter(hand, burst=1, per_minute=per_minute)
+    limiter.consume("ada")
     hand.moment += int(waited_s * SECOND)
-    assert throttle.wait_s("ada") == wait_s
+    assert limiter.get_retry_after_s("ada") == wait_s
 
 
 def test_looking_takes_nothing_and_keys_do_not_mix() -> None:
-    throttle = Throttle(Hand(), burst=2, per_minute=2)
-    assert [throttle.wait_s("ada") for _ in range(10)] == [0] * 10
-    assert tries(throttle, "ada", 5) == 2
-    assert tries(throttle, "bob", 5) == 2
-    assert throttle.wait_s(("ada", "bob")) == 0
+    limiter = RateLimiter(Hand(), burst=2, per_minute=2)
+    assert [limiter.get_retry_after_s("ada") for _ in range(10)] == [0] * 10
+    assert tries(limiter, "ada", 5) == 2
+    assert tries(limiter, "bob", 5) == 2
+    assert limiter.get_retry_after_s(("ada", "bob")) == 0
 
 
 def test_a_clock_that_is_set_back_neither_fills_nor_empties_a_bucket() -> None:
     hand = Hand()
-    throttle = Throttle(hand, burst=2, per_minute=2)
-    throttle.take("ada")
+    limiter = RateLimiter(hand, burst=2, per_minute=2)
+    limiter.consume("ada")
     hand.moment -= 10 * MINUTE
-    assert tries(throttle, "ada", 5) == 1
+    assert tries(limiter, "ada", 5) == 1
     hand.moment += 30 * SECOND
-    assert tries(throttle, "ada", 5) == 1
+    assert tries(limiter, "ada", 5) == 1
 
 
 def test_the_key_unused_for_longest_is_forgotten_first() -> None:
-    throttle = Throttle(Hand(), burst=1, per_minute=1, keys_max=2)
-    throttle.take("ada")
-    throttle.take("bob")
-    throttle.take("ada")
-    throttle.take("carol")
-    assert [throttle.wait_s(key) > 0 for key in ("ada", "bob", "carol")] == [True, False, True]
+    limiter = RateLimiter(Hand(), burst=1, per_minute=1, keys_max=2)
+    limiter.consume("ada")
+    limiter.consume("bob")
+    limiter.consume("ada")
+    limiter.consume("carol")
+    assert [limiter.get_retry_after_s(key) > 0 for key in ("ada", "bob", "carol")] == [
+        True,
+        False,
+        True,
+    ]
 
 
 @given(
@@ -92,11 +96,11 @@ def test_in_no_span_of_time_more_is_taken_than_promised(
     burst: int, per_minute: int, pauses: list[Moment]
 ) -> None:
     hand = Hand()
-    throttle = Throttle(hand, burst=burst, per_minute=per_minute)
+    limiter = RateLimiter(hand, burst=burst, per_minute=per_minute)
     taken: list[Moment] = []
     for pause in pauses:
         hand.moment += pause
-        taken += [hand.moment] * tries(throttle, "ada", burst + 1)
+        taken += [hand.moment] * tries(limiter, "ada", burst + 1)
     for first in range(len(taken)):
         for last in range(first, len(taken)):
             span = taken[last] - taken[first]
@@ -112,14 +116,14 @@ def test_whoever_waits_as_long_as_told_is_let_through(
     burst: int, per_minute: int, pause: Moment
 ) -> None:
     hand = Hand()
-    throttle = Throttle(hand, burst=burst, per_minute=per_minute)
-    tries(throttle, "ada", burst)
+    limiter = RateLimiter(hand, burst=burst, per_minute=per_minute)
+    tries(limiter, "ada", burst)
     hand.moment += pause
-    tries(throttle, "ada", burst)
-    wait_s = throttle.wait_s("ada")
+    tries(limiter, "ada", burst)
+    wait_s = limiter.get_retry_after_s("ada")
     assert 1 <= wait_s <= 60 / per_minute + 1
     hand.moment += wait_s * SECOND
-    assert throttle.wait_s("ada") == 0
+    assert limiter.get_retry_after_s("ada") == 0
 
 
 @pytest.mark.parametrize(
@@ -131,6 +135,6 @@ def test_whoever_waits_as_long_as_told_is_let_through(
     ],
 )
 def test_a_bucket_that_would_never_let_anybody_through_cannot_be_set(name: str) -> None:
-    with pytest.raises(WrongSettings, match=f"{name}: must be at least 1"):
+    with pytest.raises(SettingsError, match=f"{name}: must be at least 1"):
         load({name: "0"}, {})
     assert getattr(load({name: "1"}, {}), name) == 1

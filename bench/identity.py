@@ -6,7 +6,7 @@ from bench.ceiling import serving
 from bench.load import Result, request, run
 from bench.service import Service, running
 from bench.table import Findings, Row, measured, rss_mb
-from longwire.web.errors import wire_refusal
+from longwire.web.errors import encode_problem
 from longwire.web.server import WireLimits, build_server
 
 CONNECTIONS = 32
@@ -16,7 +16,9 @@ MEMORY_MB_MAX = 150.0
 
 def guarded(app):
     """The bare answer on the very server that the service runs on."""
-    return build_server(app, host="127.0.0.1", port=0, limits=WireLimits(), refusal=wire_refusal)
+    return build_server(
+        app, host="127.0.0.1", port=0, limits=WireLimits(), encode_error=encode_problem
+    )
 
 
 def measure(findings: Findings, seconds: float) -> None:

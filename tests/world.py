@@ -20,16 +20,16 @@ from typing import Any, TypeVar
 import httpx
 import uvloop
 
-from longwire.app import App, wire_limits
+from longwire.app import App, build_wire_limits
 from longwire.clock import Clock, Moment
 from longwire.identity import tokens
 from longwire.model import SYSTEM
 from longwire.notifications import monitoring
 from longwire.settings import Settings
-from longwire.startup import open_database, prepare
+from longwire.startup import build_database, prepare
 from longwire.store.database import Database, Tx
 from longwire.store.schema import metadata
-from longwire.web.errors import wire_refusal
+from longwire.web.errors import encode_problem
 from longwire.web.server import build_server
 
 T = TypeVar("T")
@@ -149,10 +149,10 @@ class World:
     """One running service."""
 
     def __init__(
-        self, settings: Settings, clock: TurnableClock, *, has_short_way: bool = True
+        self, settings: Settings, clock: TurnableClock, *, has_fast_path: bool = True
     ) -> None:
         self.settings = settings
-        self.has_short_way = has_short_way
+        self.has_fast_path = has_fast_path
         self.clock = clock
         self._emails: dict[str, str] = {}
         self.numbers = itertools.count(1)  # for things that must not be called alike
@@ -163,8 +163,8 @@ class World:
     # --- the service ---
 
     def start(self) -> None:
-        self.database, keep_key = open_database(self.settings, self.clock)
-        self.founded = prepare(self.database, self.settings, keep_key).founded
+        self.database, save_key = build_database(self.settings, self.clock)
+        self.operator = prepare(self.database, self.settings, save_key).operator
         self.database.start()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
@@ -173,19 +173,19 @@ class World:
             self.app,
             host="127.0.0.1",
             port=self.port,
-            limits=wire_limits(self.settings),
-            refusal=wire_refusal,
-            lane=self.app.lane if self.has_short_way else None,
+            limits=build_wire_limits(self.settings),
+            encode_error=encode_problem,
+            fast_path=self.app.fast_path if self.has_fast_path else None,
             tls_cert=self.settings.tls_cert or None,
             tls_key=self.settings.tls_key or None,
         )
         ready: Future[asyncio.AbstractEventLoop] = Future()
         self._thread = threading.Thread(target=self._serve, args=(ready,), daemon=True)
         self._thread.start()
-        self._loop = ready.result(timeout=10)
+        self._loop = ready.result(timeout=60)
         scheme = "https" if self.settings.tls_cert else "http"
         self.url = f"{scheme}://127.0.0.1:{self.port}"
-        self.http = httpx.Client(base_url=self.url, timeout=30, verify=False)
+        self.http = httpx.Client(base_url=self.url, timeout=120, verify=False)
 
     def _serve(self, ready: "Future[asyncio.AbstractEventLoop]") -> None:
         async def run() -> None:
@@ -200,7 +200,7 @@ class World:
     def stop(self) -> None:
         self.http.close()
         self._server.should_exit = True
-        self._thread.join(timeout=30)
+        self._thread.join(120)
         assert not self._thread.is_alive(), "the service did not stop"
         self.database.close()
         self._listener.close()
@@ -252,16 +252,16 @@ class World:
         return self._run(self.database.write(work))
 
     def watch_once(self) -> None:
-        """Let notifications look once at what nobody reports, instead of waiting for it."""
-        numbers, wake = self.app._dispatch.number, self.app.engine.wake
-        self._run(monitoring.look_around(self.database, numbers, wake))
+        """Run one round of the notification monitor, instead of waiting for it."""
+        take_seqs, wake = self.app._dispatch.take_sequence_numbers, self.app.engine.wake
+        self._run(monitoring.check_all(self.database, take_seqs, wake))
 
     def _run(self, waiting: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(waiting, self._loop).result(timeout=30)
+        return asyncio.run_coroutine_threadsafe(waiting, self._loop).result(timeout=120)
 
     def everything(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Every row of every table but tokens and the audit trail, to see that nothing changed."""
-        left_out = {"access_token", "audit", "auth_epoch"}
+        """Every row of every table but tokens and the audit log, to see that nothing changed."""
+        left_out = {"access_token", "audit", "cache_epoch", "config_change"}
 
         def work(tx: Tx) -> dict[str, list[tuple[Any, ...]]]:
             return {
@@ -347,8 +347,8 @@ def walk(list_page: Callable[..., httpx.Response], **params: Any) -> list[dict[s
 def prepared_folder(folder: Path, database: str = "") -> Settings:
     """A filled database, to be copied for each test."""
     settings = Settings(data=folder, database=database)
-    made, keep_key = open_database(settings, Clock())
-    prepare(made, settings, keep_key)
+    made, save_key = build_database(settings, Clock())
+    prepare(made, settings, save_key)
     made.close()
     return settings
 

@@ -1,17 +1,15 @@
-"""Puts the building together: the lowest floor first, and takes it down in reverse.
+"""Assembles the process, lowest layer first, and shuts it down in reverse.
 
-The only file that knows everything. Settings stop here and at `opening`; what is below receives
+The only module that knows every layer. Settings end here and in `startup`; lower layers receive
 plain values.
 """
 
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Collection
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
-
-import structlog
 
 from longwire import __version__, maintenance
 from longwire.api import (
@@ -34,11 +32,12 @@ from longwire.delivery import email_addresses
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.destinations.mqtt_connection import SubscriberOptions
 from longwire.delivery.egress import Egress
-from longwire.delivery.engine import DEFAULT_HANDLERS, ChannelHandlers, Engine, OnAttempt
+from longwire.delivery.engine import Engine
 from longwire.delivery.invitations import MAIL_PURPOSE, MailHandler
+from longwire.delivery.settlement import DEFAULT_HANDLERS
 from longwire.delivery.smtp import MailConfig
 from longwire.fleet import network_channels
-from longwire.fleet.network_channels import NetworkApi, NetworkApis
+from longwire.fleet.network_apis import NetworkApi, NetworkApis
 from longwire.fleet.records import KINDS
 from longwire.identity.rate_limiter import RateLimiter
 from longwire.inbound.callbacks import NetworkCallbacks
@@ -54,6 +53,7 @@ from longwire.settings import Settings
 from longwire.store.database import Database, Tx
 from longwire.store.instance import next_writer_number
 from longwire.store.notifications import PURPOSE as NOTIFICATION_PURPOSE
+from longwire.supervisor import BackgroundTask, Supervisor
 from longwire.web.fields import InputLimits
 from longwire.web.openapi import build_document
 from longwire.web.prometheus import PrometheusMetrics
@@ -81,8 +81,6 @@ OPERATIONS: tuple[Route, ...] = (
     *metrics.ROUTES,
 )
 
-log = structlog.get_logger()
-
 
 class App:
     """The ASGI application: the request handler, and the background tasks of the process."""
@@ -90,24 +88,12 @@ class App:
     def __init__(self, settings: Settings, database: Database) -> None:
         self.database = database
         self.stop: Callable[[], None] = lambda: None  # set by whoever runs the server
-        self._keeps_days = _get_retention_days(settings)
+        self._retention_days = _get_retention_days(settings)
         prometheus = PrometheusMetrics(shares_counters="PROMETHEUS_MULTIPROC_DIR" in os.environ)
-        egress = _build_egress(settings)
-        writer = next_writer_number(database)
-        self._sequencer = Sequencer(writer)
-        apis = _build_remotes(settings)
-        self._dispatch = _build_dispatch(
-            self._sequencer, apis, lambda numbers: self.engine.wake_soon(numbers)
-        )
-        self.engine = _build_engine(
-            settings,
-            database,
-            writer,
-            egress,
-            network_channels.network_handlers(database, self._dispatch, apis),
-            prometheus.observe_attempt,
-            lambda: ingest.is_busy,
-        )
+        self.supervisor = Supervisor(lambda: self.stop(), prometheus)
+        stack = _DeliveryStack(settings, database, prometheus, lambda: ingest.is_busy)
+        self.engine, self._dispatch = stack.engine, stack.dispatch
+        self._sequencer = stack.sequencer
         self._delivers = settings.delivery
         self._delivery_keep_days = settings.delivery_keep_days
         ingest = Ingest(
@@ -118,10 +104,10 @@ class App:
             wake=self.engine.wake if settings.delivery else lambda connectors: None,
         )
         limits = _build_input_limits(settings)
-        throttle = _build_request_rate_limiter(settings, database)
-        downlink_service = DownlinkService(database, self._dispatch, egress)
+        rate_limiter = _build_request_rate_limiter(settings, database)
+        downlink_service = DownlinkService(database, self._dispatch, stack.egress)
         uplinks = self._uplinks = UplinkStore(database, ingest, prometheus)
-        networks = NetworkCallbacks(database, uplinks, prometheus, downlink_service, throttle)
+        networks = NetworkCallbacks(database, uplinks, prometheus, downlink_service, rate_limiter)
         mqtt_messages = MqttMessageHandler(uplinks, limits)
         self.listener = _build_listener(settings, database, mqtt_messages, prometheus)
         service_endpoints = ServiceEndpoints(
@@ -130,6 +116,7 @@ class App:
             self.engine if settings.delivery else None,
             prometheus,
             self.listener.describe_state if self.listener is not None else None,
+            failing_tasks=self.supervisor.list_failing_critical,
         )
         self.routes: list[Route | PlainRoute] = [
             *_build_token_routes(settings, database),
@@ -149,12 +136,12 @@ class App:
                 settings.trusted_proxies,
                 bool(settings.tls_cert),
                 settings.log_level == "debug",
-                throttle,
-                self._keeps_days,
-                egress,
-                writer,
+                rate_limiter,
+                self._retention_days,
+                stack.egress,
+                stack.writer,
                 dispatch=self._dispatch,
-                sending_config=_build_sending_config(settings),
+                sending_config=stack.sending_config,
             ),
             prometheus,
         )
@@ -163,103 +150,141 @@ class App:
         if scope["type"] == "http":
             await self._request_handler(scope, receive, send)
         elif scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._run_lifespan(receive, send)
 
     def fast_path(self, scope: Scope, body: bytes | bytearray, send: SendResponse) -> bool:
         """See `web.server`."""
         return self._request_handler.fast_path(scope, body, send)
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
-        async with self._running():
-            await send({"type": "lifespan.startup.complete"})
-            await receive()
+        try:
+            async with self.supervisor.run(self._list_background_tasks()):
+                await send({"type": "lifespan.startup.complete"})
+                await receive()
+        finally:
+            self._uplinks.close()
         await send({"type": "lifespan.shutdown.complete"})
 
-    @asynccontextmanager
-    async def _running(self) -> AsyncIterator[None]:
+    def _list_background_tasks(self) -> list[BackgroundTask]:
+        database, engine, dispatch = self.database, self.engine, self._dispatch
         tasks = [
-            asyncio.create_task(maintenance.watch_auth_epoch(self.database, self._failed)),
-            asyncio.create_task(
-                maintenance.run_cleanup(self.database, self._keeps_days, self._delivery_keep_days)
+            *_list_database_tasks(database),
+            BackgroundTask(
+                "cleanup",
+                partial(
+                    maintenance.run_cleanup,
+                    database,
+                    self._retention_days,
+                    self._delivery_keep_days,
+                ),
             ),
-            asyncio.create_task(
-                maintenance.watch_silent_devices(self.database, self._sequencer, self.engine.wake)
+            BackgroundTask(
+                "silent devices",
+                partial(maintenance.watch_silent_devices, database, self._sequencer, engine.wake),
+            ),
+            BackgroundTask(
+                "notification monitor",
+                partial(
+                    monitoring.run_monitor, database, dispatch.take_sequence_numbers, engine.wake
+                ),
+            ),
+            BackgroundTask(
+                "downlink expiry", partial(maintenance.expire_downlinks, database, dispatch)
+            ),
+            BackgroundTask(
+                "pending registrations",
+                partial(maintenance.send_pending_registrations, database, dispatch),
+                may_finish=True,
             ),
         ]
-        tasks.append(
-            asyncio.create_task(
-                monitoring.run_monitor(
-                    self.database, self._dispatch.take_sequence_numbers, self.engine.wake
-                )
-            )
-        )
-        tasks.append(
-            asyncio.create_task(maintenance.expire_downlinks(self.database, self._dispatch))
-        )
-        tasks.append(
-            asyncio.create_task(
-                maintenance.send_pending_registrations(self.database, self._dispatch)
-            )
-        )
         if self._delivers:
-            tasks.append(asyncio.create_task(self.engine.run()))
+            tasks.append(BackgroundTask("delivery engine", engine.run, is_critical=True))
         if self.listener is not None:
-            tasks.append(asyncio.create_task(self.listener.run()))
-        try:
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            self._uplinks.close()
-
-    def _failed(self) -> None:
-        log.critical("stopping: the database cannot be trusted", reason=self.database.broken)
-        self.stop()
+            tasks.append(BackgroundTask("mqtt listener", self.listener.run))
+        return tasks
 
 
 class DeliveryProcess:
-    """The delivery engine alone, without the interface."""
+    """The delivery engine without the API, with health and metrics on a port of their own."""
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self._database = database
-        writer = next_writer_number(database)
-        apis = _build_remotes(settings)
-        dispatch = _build_dispatch(
-            Sequencer(writer), apis, lambda numbers: self._engine.wake_soon(numbers)
-        )
+        self._stopping = asyncio.Event()
         prometheus = PrometheusMetrics()
-        self._engine = _build_engine(
-            settings,
+        self._supervisor = Supervisor(self._stopping.set, prometheus)
+        self._engine = _DeliveryStack(settings, database, prometheus).engine
+        endpoints = ServiceEndpoints(
             database,
-            writer,
-            _build_egress(settings),
-            network_channels.network_handlers(database, dispatch, apis),
-            prometheus.observe_attempt,
+            None,
+            self._engine,
+            prometheus,
+            failing_tasks=self._supervisor.list_failing_critical,
         )
-        service_endpoints = ServiceEndpoints(database, None, self._engine, prometheus)
-        self._status_server = StatusServer(service_endpoints.status_routes())
+        self._status_server = StatusServer(endpoints.status_routes())
 
-    async def run(self, stopping: asyncio.Event, listener: socket.socket | None) -> None:
-        """Deliver until told to stop, or until the database cannot be trusted.
+    def stop(self) -> None:
+        self._stopping.set()
 
-        Whoever asks at `listener` is told how it goes.
-        """
+    async def run(self, listener: socket.socket | None) -> None:
+        """Deliver until stopped, or until the database fails."""
         tasks = [
-            asyncio.create_task(self._engine.run()),
-            asyncio.create_task(maintenance.watch_auth_epoch(self._database, stopping.set)),
+            BackgroundTask("delivery engine", self._engine.run, is_critical=True),
+            *_list_database_tasks(self._database),
         ]
         if listener is not None:
-            tasks.append(asyncio.create_task(self._status_server.serve(listener)))
-        await stopping.wait()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+            # Each run gets its own duplicate: the server closes its socket when it ends.
+            tasks.append(
+                BackgroundTask("status server", lambda: self._status_server.serve(listener.dup()))
+            )
+        async with self._supervisor.run(tasks):
+            await self._stopping.wait()
 
 
-def _build_egress(settings: Settings) -> Egress:
-    return Egress([str(network) for network in settings.egress_allow])
+class _DeliveryStack:
+    """What both processes need to send: sequence numbers, dispatch and the delivery engine."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        prometheus: PrometheusMetrics,
+        is_busy: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.writer = next_writer_number(database)
+        self.egress = Egress([str(network) for network in settings.egress_allow])
+        self.sequencer = Sequencer(self.writer)
+        self.sending_config = _build_sending_config(settings)
+        apis = _build_network_apis(settings)
+        self.dispatch = _build_dispatch(
+            self.sequencer, apis, lambda numbers: self.engine.wake_threadsafe(numbers)
+        )
+        self.engine = Engine(
+            database,
+            self.writer,
+            self.egress,
+            handlers={
+                **DEFAULT_HANDLERS,
+                **network_channels.network_handlers(database, self.dispatch, apis),
+                NOTIFICATION_PURPOSE: NotificationHandler(database, self.sending_config),
+                MAIL_PURPOSE: MailHandler(self.sending_config.mail),
+            },
+            in_flight_max=settings.delivery_in_flight_max,
+            resend_per_s=settings.resend_per_s,
+            on_attempt=prometheus.observe_attempt,
+            is_busy=is_busy,
+        )
+
+
+def _list_database_tasks(database: Database) -> list[BackgroundTask]:
+    return [
+        BackgroundTask(
+            "database watcher", partial(maintenance.watch_database, database), is_fatal=True
+        ),
+        BackgroundTask(
+            "epoch watcher", partial(maintenance.watch_cache_epochs, database), is_critical=True
+        ),
+    ]
 
 
 def _build_sending_config(settings: Settings) -> SendingConfig:
@@ -281,7 +306,7 @@ def _build_sending_config(settings: Settings) -> SendingConfig:
     )
 
 
-def _build_remotes(settings: Settings) -> NetworkApis:
+def _build_network_apis(settings: Settings) -> NetworkApis:
     return NetworkApis(
         vendor=NetworkApi(
             settings.vendor_api_url, settings.vendor_api_login, settings.vendor_api_password
@@ -293,43 +318,16 @@ def _build_remotes(settings: Settings) -> NetworkApis:
 def _build_dispatch(
     sequencer: Sequencer, apis: NetworkApis, wake: Callable[[Collection[int]], None]
 ) -> DispatchContext:
-    def wake_afterwards(tx: Tx, numbers: Collection[int]) -> None:
+    def wake_on_commit(tx: Tx, numbers: Collection[int]) -> None:
         if numbers:
             tx.on_commit(lambda: wake(numbers))
 
     return DispatchContext(
         sequencer.writer,
         sequencer.take,
-        lambda tx, told: wake_afterwards(tx, store_service_events(tx, sequencer, told)),
-        apis.named,
-        wake_afterwards,
-    )
-
-
-def _build_engine(
-    settings: Settings,
-    database: Database,
-    writer: int,
-    egress: Egress,
-    purposes: ChannelHandlers,
-    observe: OnAttempt,
-    is_busy: Callable[[], bool] = lambda: False,
-) -> Engine:
-    sending_config = _build_sending_config(settings)
-    return Engine(
-        database,
-        writer,
-        egress,
-        purposes={
-            **DEFAULT_HANDLERS,
-            **purposes,
-            NOTIFICATION_PURPOSE: NotificationHandler(database, sending_config),
-            MAIL_PURPOSE: MailHandler(sending_config.mail),
-        },
-        in_flight_max=settings.delivery_in_flight_max,
-        resend_per_s=settings.resend_per_s,
-        observe=observe,
-        is_busy=is_busy,
+        lambda tx, events: wake_on_commit(tx, store_service_events(tx, sequencer, events)),
+        apis.configured,
+        wake_on_commit,
     )
 
 

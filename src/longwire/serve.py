@@ -132,11 +132,10 @@ def deliver(settings: Settings, announce: Callable[[Settings], None]) -> int:
 
 
 async def _deliver(deliverer: app.DeliveryProcess, listener: socket.socket | None) -> None:
-    stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
-    await deliverer.run(stopping, listener)
+        loop.add_signal_handler(number, deliverer.stop)
+    await deliverer.run(listener)
 
 
 def _require_certificate(settings: Settings) -> None:

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from longwire.delivery import retry_policy
 from longwire.delivery.destinations.base import MASK
 from tests.delivery.receiver import Receiver
-from tests.process import wait_for
+from tests.waiting import eventually
 from tests.world import Person, World, nothing_happens, ok, refused
 
 NOWHERE = "http://127.0.0.1:9/hook"  # nobody listens there
@@ -687,7 +687,7 @@ def test_secrets_are_sealed_and_told_to_nobody(world: World) -> None:
         ada.reports(device)
         for connector in told:
             which = named(group, connector)
-            wait_for(lambda: ada.events(group, connector)["stats"]["totalFailed"] == 1)  # noqa: B023
+            eventually(lambda: ada.events(group, connector)["stats"]["totalFailed"] == 1)  # noqa: B023
             for request in requests_about(connector, group, begun(ada, group, connector)).values():
                 if request[0] != "DELETE":
                     heard.append(ask(viewer, request))
@@ -703,7 +703,7 @@ def test_secrets_are_sealed_and_told_to_nobody(world: World) -> None:
         assert "canary" not in answer.text, answer.request.url
     assert "canary" not in repr(logs)
     assert "canary" not in repr(world.everything())
-    trail = world.read(lambda tx: tx.hot("select * from audit", {}))
+    trail = world.read(lambda tx: tx.fetch_raw("select * from audit", {}))
     assert "connector.create" in repr(trail)
     assert "canary" not in repr(trail)
     for file in world.settings.data.rglob("*"):

@@ -6,13 +6,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from longwire.errors import Unavailable
-from tests.process import wait_for
+from tests.waiting import eventually
 from tests.world import World, ok, refused
 
 PAGES = ("/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs")
 
 
-WAITING = "longwire_database_waiting"
+WAITING = "longwire_database_queued"
 
 
 def counters(world: World) -> dict[tuple[str, ...], float]:
@@ -35,18 +35,18 @@ def answered(numbers: dict[tuple[str, ...], float], method: str, path: str, stat
 
 
 def waiting(world: World) -> dict[str, float]:
-    """How many works wait for the database, by lane."""
+    """How many works wait for the database, by queue."""
     numbers = counters(world)
-    return {key[1].removeprefix("lane="): numbers[key] for key in numbers if key[0] == WAITING}
+    return {key[1].removeprefix("queue="): numbers[key] for key in numbers if key[0] == WAITING}
 
 
 def test_a_running_service_is_alive_and_ready(world: World) -> None:
     for path in ("/health/live", "/health/ready"):
         assert ok(world.nobody.get(path)) == {"status": "ok"}
     assert counters(world)["longwire_healthy",] == 1
-    assert counters(world)["longwire_ingest_waiting_records",] == 0
+    assert counters(world)["longwire_ingest_queued_records",] == 0
     # What a service does by itself may be waiting for a moment.
-    wait_for(lambda: waiting(world) == dict.fromkeys(world.database.waiting, 0))
+    eventually(lambda: waiting(world) == dict.fromkeys(world.database.waiting, 0))
 
 
 def test_nobody_needs_a_token_and_a_wrong_one_does_no_harm(world: World) -> None:
@@ -111,12 +111,12 @@ def test_a_service_without_its_database_lives_but_is_not_ready(
     assert ok(world.nobody.get("/health/live")) == {"status": "ok"}
     response = world.nobody.get("/health/ready")
     assert response.status_code == 503
-    assert response.json() == {"status": "unavailable", "reason": "the database does not answer"}
+    assert response.json() == {"status": "unavailable", "reason": "the database does not respond"}
     assert counters(world)["longwire_healthy",] == 0
     monkeypatch.undo()
     assert ok(world.nobody.get("/health/ready")) == {"status": "ok"}
     assert counters(world)["longwire_healthy",] == 1
-    assert counters(world)["longwire_ingest_waiting_records",] == 0
+    assert counters(world)["longwire_ingest_queued_records",] == 0
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -124,5 +124,5 @@ def test_a_broken_database_is_told_at_once(world: World, monkeypatch: pytest.Mon
     monkeypatch.setattr(world.database, "broken", "OperationalError: disk I/O error")
     response = world.nobody.get("/health/ready")
     assert response.status_code == 503
-    assert response.json()["reason"] == "the database failed; the service is about to stop"
+    assert response.json()["reason"] == "the database failed; the service is stopping"
     assert "disk I/O" not in response.text

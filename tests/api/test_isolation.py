@@ -466,7 +466,9 @@ def tenants(world: World) -> tuple[Tenant, Tenant]:
 def strangers(world: World, tenants: tuple[Tenant, Tenant]) -> dict[str, Person]:
     """People whose time is over, or who never had one."""
     own, _ = tenants
-    credential = world.write(lambda tx: tokens.credential_for(tx, SYSTEM, own.people["admin"].id))
+    credential = world.write(
+        lambda tx: tokens.create_credential(tx, SYSTEM, own.people["admin"].id)
+    )
     client = (credential.credential.client_id, credential.secret)
     revoked = Person(world, world.token(*client), own.people["admin"].id, client)
     expired = Person(world, own.people["admin"].token, own.people["admin"].id, client)
@@ -586,7 +588,7 @@ def test_a_network_that_speaks_for_one_tenant_reaches_nothing_of_the_other(
             tenant.people["admin"].device(tenant.things["@home"], **fields)
     (shown,) = ok(own.people["admin"].get("/group", groupId=own.things["@home"]))
     network = Person(world, shown["token"], "", ("", ""))
-    called = {route.path for route in world.app.routes if route.needs == GROUP_TOKEN}
+    called = {route.path for route in world.app.routes if route.permission == GROUP_TOKEN}
     assert messages("").keys() == called
 
     before = world.everything()

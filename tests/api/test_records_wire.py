@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from longwire.web.validation import InputLimits
+from longwire.web.fields import InputLimits
 from tests.world import KINDS, NOON, Person, World, nothing_happens, ok, record_of, refused
 
 ODD = ' {"a" : 1.0,\n\t"a":"ü\\u00fc\U0001f6f0\\\\"}\x01\u2028'  # any text, to the letter

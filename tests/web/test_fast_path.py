@@ -14,7 +14,6 @@ from longwire.fleet import device_types
 from longwire.model import SYSTEM
 from longwire.settings import Settings
 from longwire.web import server
-from tests.process import wait_for
 from tests.world import Person, TurnableClock, World, copied_folder, ok, record_of
 
 DIFFERS = {"date", "x-request-id"}
@@ -26,15 +25,15 @@ def both(sqlite_template: Path, tmp_path: Path) -> Iterator[list[World]]:
     worlds = [
         World(
             Settings(
-                data=copied_folder(sqlite_template, tmp_path / str(has_short_way)),
+                data=copied_folder(sqlite_template, tmp_path / str(has_fast_path)),
                 body_bytes_max=4_096,
                 batch_records_max=3,
                 ingest_waiting_records_max=3,
             ),
             TurnableClock(),
-            has_short_way=has_short_way,
+            has_fast_path=has_fast_path,
         )
-        for has_short_way in (True, False)
+        for has_fast_path in (True, False)
     ]
     yield worlds
     for world in worlds:
@@ -46,13 +45,13 @@ class Told:
 
     def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         self.verdicts: list[bool] = []
-        lane = world.app._door.lane
+        fast_path = world.app._request_handler.fast_path
 
         def watched(*request: Any) -> bool:
-            self.verdicts.append(lane(*request))
+            self.verdicts.append(fast_path(*request))
             return self.verdicts[-1]
 
-        monkeypatch.setattr(world.app._door, "lane", watched)
+        monkeypatch.setattr(world.app._request_handler, "lane", watched)
 
 
 def test_the_same_requests_get_the_same_answers_on_both_ways(
@@ -121,7 +120,7 @@ def oddly_said(ada: Person, body: dict[str, Any]) -> Iterator[httpx.Response]:
 
 def full(world: World, ada: Person, body: dict[str, Any]) -> httpx.Response:
     """More records wait than may; the batch would fit if none did."""
-    ingest = world.app._door._ingest
+    ingest = world.app._request_handler._ingest
     ingest._waiting += 2
     try:
         items = [{**body, "timestamp": number} for number in (11, 12)]
@@ -162,7 +161,7 @@ class Wire:
 
     def __init__(self, world: World, token: str, **headers: str) -> None:
         url = httpx.URL(world.url)
-        self._socket = socket.create_connection((url.host, url.port or 80), timeout=20)
+        self._socket = socket.create_connection((url.host, url.port or 80), timeout=60)
         self._lines = {"Host": "x", "Authorization": f"Bearer {token}", **headers}
 
     def whole(self, body: dict[str, Any]) -> bytes:
@@ -318,9 +317,7 @@ def messages(world: World) -> Iterator[httpx.Response]:
     codec = "function decodeUplink(input) { return {data: {half: 6 / input.bytes.length}}; }"
     world.write(lambda tx: device_types.set_decoder(tx, SYSTEM, "generic", "javascript", codec))
     yield says(seqNumber=10)
-    yield says(seqNumber=11)  # now it is worth a sandbox
-    if world.has_short_way:
-        wait_for(lambda: world.app.networks.sandboxes.count > 0)
+    yield says(seqNumber=11)
     yield says(seqNumber=12)
     yield says(seqNumber=13, data="0a0b")
     ok(ada.put("/device", {"deviceId": device, "groupId": group, "configuration": "new"}))

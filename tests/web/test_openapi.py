@@ -8,14 +8,15 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from longwire.api.types import Tags
 from longwire.app import OPERATIONS
 from longwire.identity.bootstrap import PERMISSIONS
 from longwire.inbound.callbacks import GROUP_TOKEN
 from longwire.settings import Settings
 from longwire.web import openapi
 from longwire.web.docs_page import ASSETS, CONTENT_SECURITY_POLICY
-from longwire.web.routing import ANY_TOKEN, NO_TOKEN, OWN, Call, Route
-from longwire.web.validation import Body, Id, InputLimits, Tags
+from longwire.web.fields import Body, Id, InputLimits
+from longwire.web.routing import ANY_TOKEN, NO_TOKEN, OWN, RequestContext, Route
 from tests.world import KINDS, TurnableClock, World, copied_folder, ok
 
 Json = dict[str, Any]
@@ -303,7 +304,7 @@ def test_refusals_are_described_where_they_can_happen(document: Json) -> None:
         assert {"400", "401", "429", "503"} <= statuses, route
         assert ({"413", "415"} <= statuses) == (route.body is not None), route
         assert ("409" in statuses) == bool(route.conflicts), route
-        if route.missing_is_bad:
+        if route.not_found_is_bad_request:
             assert "404" not in statuses, route
     problem = document["components"]["schemas"]["Problem"]
     assert set(problem["required"]) == {
@@ -348,8 +349,8 @@ def test_every_example_fits_its_schema(document: Json) -> None:
     assert len(found) > 40
     for place, schema, example in found:
         whole = {**schema, "components": document["components"]}
-        faults = [error.message for error in Draft202012Validator(whole).iter_errors(example)]
-        assert faults == [], place
+        field_errors = [error.message for error in Draft202012Validator(whole).iter_errors(example)]
+        assert field_errors == [], place
 
 
 # --- in the interface's words ---
@@ -459,14 +460,19 @@ class Outer(Body):
     others: list[Inner] | None = None
 
 
-def change_nothing(call: Call, body: Outer) -> Annotated[list[Id], "nothing"]:
+def change_nothing(call: RequestContext, body: Outer) -> Annotated[list[Id], "nothing"]:
     """Change nothing."""
     return []
 
 
 def test_limits_hold_for_objects_inside_a_body() -> None:
     route = Route(
-        method="PUT", path="/x", handler=change_nothing, needs=OWN, rule="none", tag="Groups"
+        method="PUT",
+        path="/x",
+        handler=change_nothing,
+        permission=OWN,
+        object_rule="none",
+        tag="Groups",
     )
     made = openapi.document([route], InputLimits(tags_max=3, tag_characters_max=9), "1")
     tags = made["components"]["schemas"]["Inner"]["properties"]["tags"]

@@ -10,9 +10,9 @@ import pytest
 
 from longwire.app import OPERATIONS
 from longwire.fleet import device_types
-from longwire.ids import delivery_key
+from longwire.ids import parse_delivery_id
 from longwire.model import SYSTEM, DeviceType
-from tests.process import wait_for
+from tests.waiting import eventually
 from tests.world import KINDS, Person, World, ok, refused, walk
 
 NOWHERE = "http://127.0.0.1:9/"  # nobody listens there
@@ -98,9 +98,11 @@ def paged_lists(world: World, ada: Person) -> list[PagedList]:
             "/device/types",
             {},
             lambda name: world.write(
-                lambda tx: device_types.put(tx, SYSTEM, DeviceType(name, name, "{}")).name
+                lambda tx: (
+                    device_types.put_device_type(tx, SYSTEM, DeviceType(name, name, "{}")).name
+                )
             ),
-            lambda name: world.write(lambda tx: device_types.remove(tx, SYSTEM, name)),
+            lambda name: world.write(lambda tx: device_types.delete_device_type(tx, SYSTEM, name)),
             key="name",
         ),
         *(records_of(operator, home, kind) for kind in KINDS),
@@ -153,7 +155,7 @@ def downlinks_of(world: World, person: Person, group: str) -> PagedList:
 
     def remove(id_: str) -> None:
         forget = "delete from downlink where id = :id returning id"
-        world.write(lambda tx: tx.hot(forget, {"id": id_}))
+        world.write(lambda tx: tx.fetch_raw(forget, {"id": id_}))
 
     return PagedList("/device/downlinks", {"deviceId": device}, add, remove)
 
@@ -173,16 +175,16 @@ def events_of(world: World, person: Person, group: str) -> PagedList:
 
     def add(name: str) -> str:
         person.reports(device, data=name)
-        wait_for(lambda: len(failed()) == 1)
+        eventually(lambda: len(failed()) == 1)
         made = failed().pop()
         known.add(made)
         return made
 
     def remove(id_: str) -> None:
-        key = delivery_key(id_)
+        key = parse_delivery_id(id_)
         assert key is not None
         world.write(
-            lambda tx: tx.hot(
+            lambda tx: tx.fetch_raw(
                 "delete from delivery where connector_number = :connector and seq = :seq"
                 " returning seq",
                 {"connector": key[0], "seq": key[1]},

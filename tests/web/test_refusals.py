@@ -21,8 +21,8 @@ import pytest
 
 from longwire.app import OPERATIONS
 from longwire.inbound.callbacks import GROUP_TOKEN
+from longwire.web.fields import InputLimits
 from longwire.web.routing import PlainRoute, Route
-from longwire.web.validation import InputLimits
 from tests.world import Person, World, ok, refused
 
 on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -293,7 +293,7 @@ def test_networks_are_refused_in_the_same_ways(small_world: World) -> None:
     group = world.operator.group()
     token = ok(world.operator.get("/group", groupId=group))[0]["token"]
     network = Person(world, token, "", ("", ""))
-    called = [route for route in world.app.routes if route.needs == GROUP_TOKEN]
+    called = [route for route in world.app.routes if route.permission == GROUP_TOKEN]
     assert len(called) == 7
     before = world.everything()
     for route in called:
@@ -415,12 +415,12 @@ def test_a_head_is_answered_like_a_get_without_the_body(world: World) -> None:
 # --- over a bare socket, where a client can say what no library says ---
 
 
-def said(world: World, *pieces: bytes, hang_up: bool = False) -> list[tuple[int, bytes]]:
+def said(world: World, *pieces: bytes, close_socket: bool = False) -> list[tuple[int, bytes]]:
     """Every (status, body) the service answers with until it closes."""
-    with socket.create_connection(("127.0.0.1", world.port), timeout=10) as sock:
+    with socket.create_connection(("127.0.0.1", world.port), timeout=60) as sock:
         for piece in pieces:
             sock.sendall(piece)
-        if hang_up:
+        if close_socket:
             return []
         received = b"".join(iter(lambda: sock.recv(65_536), b""))
     answers = []
@@ -476,13 +476,13 @@ def test_a_request_that_ends_too_early_is_not_carried_out(small_world: World) ->
         small_world,
         head_of(small_world, "POST /group HTTP/1.1", "Content-Length: 30"),
         b'{"name": "half"}',
-        hang_up=True,
+        close_socket=True,
     )
     said(
         small_world,
         head_of(small_world, "POST /group HTTP/1.1", "Transfer-Encoding: chunked"),
         b"2\r\n{}\r\n",
-        hang_up=True,
+        close_socket=True,
     )
     assert ok(small_world.operator.get("/user/me"))
     assert small_world.everything() == before
@@ -509,7 +509,7 @@ def test_a_length_that_promises_more_than_comes_ends_in_a_timeout(
     world = make_world(request_timeout_s=0.3, head_timeout_s=0.3)
     before = world.everything()
     head = head_of(world, "POST /group HTTP/1.1", "Content-Length: 100")
-    with socket.create_connection(("127.0.0.1", world.port), timeout=10) as sock:
+    with socket.create_connection(("127.0.0.1", world.port), timeout=60) as sock:
         sock.sendall(head + b"{}")
         assert sock.recv(65_536).startswith(b"HTTP/1.1 408 ")
     assert world.everything() == before

@@ -64,7 +64,7 @@ class Known:
             return sent
         names = [name for name in sent if name in self.values]
         known = {name: draw(st.sampled_from(self.values[name])) for name in names}
-        for name, sets in self.together.items():
+        for name, sets in self.pipeline.items():
             if name in sent:
                 known |= draw(st.sampled_from(sets))
         return {name: known.get(name, value) for name, value in sent.items()}
@@ -220,7 +220,9 @@ def test_every_operation_keeps_to_the_document(world: World) -> None:
         }
     described = {f"{route.method} {route.path}" for route in OPERATIONS}
     described |= {
-        f"{route.method} {route.path}" for route in world.app.routes if route.needs == GROUP_TOKEN
+        f"{route.method} {route.path}"
+        for route in world.app.routes
+        if route.permission == GROUP_TOKEN
     }
     assert described <= statuses.keys()
     if world.database.engine_name == "sqlite":  # the few on the other engine need not get far

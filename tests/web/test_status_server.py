@@ -11,7 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.delivery.brokers import free_port
 from tests.delivery.receiver import Receiver
 from tests.faults.test_delivery_crashes import Delivering
-from tests.process import longwire, wait_for
+from tests.process import longwire
+from tests.waiting import eventually
 from tests.world import World
 
 
@@ -25,7 +26,7 @@ def samples(text: str) -> dict[tuple[str, ...], float]:
 
 def said(port: int, request: bytes) -> bytes:
     """The answer to some bytes, as far as there is one."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as wire:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as wire:
         wire.sendall(request)
         answer = b""
         while block := wire.recv(65_536):
@@ -49,15 +50,17 @@ def tell_how_it_goes(world: World, receiver: Receiver) -> None:
     delivering = Delivering(world.settings, "--metrics-port", str(port))
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}") as watcher:
-            wait_for(lambda: watcher.get("/health/ready").status_code == 200)
-            wait_for(lambda: len(receiver.requests) == 1)
+            eventually(lambda: watcher.get("/health/ready").status_code == 200)
+            eventually(lambda: len(receiver.requests) == 1)
 
             def counted() -> float:
                 numbers = samples(watcher.get("/metrics").text)
-                return numbers.get(("longwire_delivery_try_seconds_count", "delivered", "http"), 0)
+                return numbers.get(
+                    ("longwire_delivery_attempt_seconds_count", "delivered", "http"), 0
+                )
 
-            wait_for(lambda: counted() == 1)
-            wait_for(
+            eventually(lambda: counted() == 1)
+            eventually(
                 lambda: samples(watcher.get("/metrics").text)["longwire_deliveries", "queued"] == 0
             )
             told = watcher.get("/metrics")

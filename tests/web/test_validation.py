@@ -12,20 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Meta
 
+from longwire.api.types import GroupId, Tags
 from longwire.errors import BadInput, TooLarge
-from longwire.web.validation import (
-    FAULTS_MAX,
-    Body,
-    GroupId,
-    InputLimits,
-    Int64,
-    Name,
-    Paged,
-    Tags,
-    check_size,
-    decode_body,
-    decode_query,
-)
+from longwire.web.fields import Body, InputLimits, Int64, Name, Paged
+from longwire.web.validation import FIELD_ERRORS_MAX, check_size, decode_body, decode_query
 
 LIMITS = InputLimits()
 
@@ -62,12 +52,12 @@ def wish(raw: bytes | str, limits: InputLimits = LIMITS) -> Wish:
     return decode_body(raw.encode() if isinstance(raw, str) else raw, Wish, limits)
 
 
-def faults(decode: Any, *args: Any) -> dict[str, str]:
+def field_errors(decode: Any, *args: Any) -> dict[str, str]:
     """Every named field with its message; each field only once."""
     with pytest.raises(BadInput) as caught:
         decode(*args)
-    named = {fault.field: fault.message for fault in caught.value.faults}
-    assert len(named) == len(caught.value.faults)
+    named = {fault.field: fault.message for fault in caught.value.field_errors}
+    assert len(named) == len(caught.value.field_errors)
     return named
 
 
@@ -75,7 +65,7 @@ def sentence(decode: Any, *args: Any) -> str:
     """What is said about a body that is wrong as a whole."""
     with pytest.raises(BadInput) as caught:
         decode(*args)
-    assert not caught.value.faults
+    assert not caught.value.field_errors
     return caught.value.message
 
 
@@ -110,7 +100,7 @@ def test_all_wrong_fields_are_named_at_once_where_they_stand() -> None:
         "places": [{"groupId": "8"}, {"tags": {}}, "elsewhere"],
         "words": 3.5,
     }
-    assert faults(wish, json.dumps(body)) == {
+    assert field_errors(wish, json.dumps(body)) == {
         "name": "is required",
         "count": "must be an integer, not a string",
         "share": "must be a number, not a list",
@@ -134,11 +124,11 @@ def test_all_wrong_fields_are_named_at_once_where_they_stand() -> None:
         ('"name": ""', "name", "must not be empty"),
         (f'"name": "{"x" * 257}"', "name", "must have at most 256 characters"),
         ('"name": "a\\u0000"', "name", "must not contain NUL"),
-        ('"name": "\\ud83d"', "name", "contains half of a surrogate pair"),
-        ('"name": "\\uDE00\\uD83D"', "name", "contains half of a surrogate pair"),
+        ('"name": "\\ud83d"', "name", "contains a lone surrogate"),
+        ('"name": "\\uDE00\\uD83D"', "name", "contains a lone surrogate"),
         ('"tags": ["a", "\\u0000"]', "tags[1]", "must not contain NUL"),
-        ('"words": ["\\udfff"]', "words[0]", "contains half of a surrogate pair"),
-        ('"input": {"groupId": "\\udabc"}', "input.groupId", "contains half of a surrogate pair"),
+        ('"words": ["\\udfff"]', "words[0]", "contains a lone surrogate"),
+        ('"input": {"groupId": "\\udabc"}', "input.groupId", "contains a lone surrogate"),
         ('"count": 9223372036854775808', "count", "must be at most 9223372036854775807"),
         ('"count": -9223372036854775809', "count", "must be at least -9223372036854775808"),
         (f'"count": {"9" * 5_000}', "count", "is out of range"),
@@ -152,7 +142,7 @@ def test_all_wrong_fields_are_named_at_once_where_they_stand() -> None:
     ],
 )
 def test_a_wrong_field_is_named_with_what_is_wrong(member: str, field: str, message: str) -> None:
-    named = faults(wish, f"{{{member}}}")
+    named = field_errors(wish, f"{{{member}}}")
     named.pop("name") if field != "name" else None
     assert named == {field: message}
 
@@ -188,7 +178,7 @@ def test_what_is_not_json_in_utf_8_is_refused_as_a_whole(raw: bytes, said: str) 
 
 @pytest.mark.parametrize("raw", ["[]", '"name"', "null", "7", "true"])
 def test_a_body_that_is_no_object_is_told_what_it_should_be(raw: str) -> None:
-    named = faults(wish, raw)
+    named = field_errors(wish, raw)
     assert named.keys() == {"body"}
     assert named["body"].startswith("must be an object, not ")
 
@@ -224,10 +214,10 @@ def test_brackets_in_texts_and_side_by_side_are_not_depth() -> None:
     ],
 )
 def test_the_largest_nonsense_is_refused_without_delay(raw: bytes) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     with pytest.raises(BadInput) as caught:
         wish(raw)
-    assert time.perf_counter() - started < 3
+    assert time.thread_time() - started < 30, "hours if it were quadratic"
     assert len(caught.value.message) < 1_000
 
 
@@ -236,14 +226,14 @@ def test_an_answer_names_only_so_many_faults() -> None:
         places: list[Place]
 
     with pytest.raises(BadInput) as caught:
-        decode_body(json.dumps({"places": [{}] * (FAULTS_MAX + 1)}).encode(), Many, LIMITS)
-    assert len(caught.value.faults) == FAULTS_MAX
+        decode_body(json.dumps({"places": [{}] * (FIELD_ERRORS_MAX + 1)}).encode(), Many, LIMITS)
+    assert len(caught.value.field_errors) == FIELD_ERRORS_MAX
 
 
 def test_limits_are_those_of_the_settings() -> None:
     strict = InputLimits(tags_max=2, tag_characters_max=3)
     assert wish('{"name": "a", "tags": ["abc", "b"]}', strict).tags == ["abc", "b"]
-    assert faults(
+    assert field_errors(
         wish,
         '{"tags": ["abcd"], "input": {"groupId": "1", "tags": ["a", "b", "c"]},'
         ' "places": [{"groupId": "1", "tags": ["a", "abcd"]}]}',
@@ -328,20 +318,20 @@ def test_a_right_query_becomes_the_values_it_says(raw: bytes, taken: Search) -> 
     ],
 )
 def test_a_wrong_query_has_every_parameter_named(raw: bytes, named: dict[str, str]) -> None:
-    assert faults(decode_query, raw, Search, LIMITS) == named
+    assert field_errors(decode_query, raw, Search, LIMITS) == named
 
 
 def test_a_limit_of_five_thousand_digits_is_a_limit_too_large() -> None:
-    assert faults(decode_query, b"groupId=7&limit=" + b"9" * 5_000, Search, LIMITS).keys() == {
-        "limit"
-    }
+    assert field_errors(
+        decode_query, b"groupId=7&limit=" + b"9" * 5_000, Search, LIMITS
+    ).keys() == {"limit"}
 
 
 def test_the_largest_page_is_a_setting() -> None:
     assert decode_query(b"groupId=7&limit=5", Search, InputLimits(page_items_max=5)).limit == 5
-    assert faults(decode_query, b"groupId=7&limit=6", Search, InputLimits(page_items_max=5)) == {
-        "limit": "must be at most 5"
-    }
+    assert field_errors(
+        decode_query, b"groupId=7&limit=6", Search, InputLimits(page_items_max=5)
+    ) == {"limit": "must be at most 5"}
 
 
 # --- any input at all ---
@@ -391,7 +381,7 @@ def outcome(raw: bytes) -> Wish | set[tuple[str, str]]:
     try:
         return wish(raw)
     except BadInput as error:
-        return {(fault.field, fault.message) for fault in error.faults}
+        return {(fault.field, fault.message) for fault in error.field_errors}
 
 
 def leaves(value: Any) -> list[Any]:
@@ -446,7 +436,7 @@ def test_any_query_is_taken_or_refused(raw: bytes) -> None:
         try:
             decode_query(query, Search, LIMITS)
         except BadInput as error:
-            assert error.faults
+            assert error.field_errors
 
 
 @patient

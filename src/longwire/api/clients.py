@@ -1,15 +1,16 @@
-"""App clients on the wire."""
+"""Operations on app clients."""
 
+from functools import partial
 from typing import Annotated
 
 from msgspec import Meta, field
 
-from longwire.api.users import GenericReturnBoolean
+from longwire.api.types import GenericReturnBoolean, GroupId
 from longwire.clock import SECOND
-from longwire.dates import epoch_seconds
+from longwire.dates import to_epoch_seconds
 from longwire.identity import clients
-from longwire.web.routing import Call, Route
-from longwire.web.validation import Body, GroupId, Id, Name, Query, Reply, Text
+from longwire.web.fields import Body, Id, Name, Query, Reply, Text
+from longwire.web.routing import RequestContext, Route
 
 EpochSeconds = Annotated[int, Meta(ge=0, le=2**40, description="Seconds since 1970.")]
 
@@ -44,7 +45,7 @@ class AppClientInput(Body):
 
 
 class AppClientChange(Body):
-    """Which app client gets which new name."""
+    """The new name of an app client."""
 
     name: Name
     new_name: Name
@@ -59,15 +60,16 @@ class AppClientQuery(Query):
     app_client_id: Id
 
 
-def create_client(call: Call, body: AppClientInput) -> GroupAppClient:
+def create_client(context: RequestContext, body: AppClientInput) -> GroupAppClient:
     """Create an app client for a group.
 
-    Its id and secret get tokens at the token endpoint; it acts with the group's default role, so
-    you must hold what that role holds. `description` and `expiration` can be given too.
+    Its id and secret are exchanged for access tokens at the token endpoint; it acts with the
+    group's default role, so the caller must have the permissions of that role. `description` and
+    `expiration` are optional.
     """
     opened = clients.create(
-        call.tx,
-        call.actor,
+        context.tx,
+        context.actor,
         body.group_id,
         body.name,
         description=body.description,
@@ -79,59 +81,58 @@ def create_client(call: Call, body: AppClientInput) -> GroupAppClient:
         app_client_id=client.id,
         secret=opened.secret,
         description=client.description,
-        expiration=epoch_seconds(client.expires_at),
+        expiration=to_epoch_seconds(client.expires_at),
         name=client.name,
     )
 
 
-def rename_client(call: Call, body: AppClientChange) -> UpdateGroupAppClient:
+def rename_client(context: RequestContext, body: AppClientChange) -> UpdateGroupAppClient:
     """Rename an app client.
 
-    Its secret stays the same and is part of the answer.
+    Its secret is unchanged and included in the response.
     """
-    opened = clients.rename(call.tx, call.actor, body.group_id, body.name, body.new_name)
+    opened = clients.rename(context.tx, context.actor, body.group_id, body.name, body.new_name)
     return UpdateGroupAppClient(
         app_client_id=opened.client.id,
         secret=opened.secret,
         name=opened.client.name,
-        expiration=epoch_seconds(opened.client.expires_at),
+        expiration=to_epoch_seconds(opened.client.expires_at),
     )
 
 
-def delete_client(call: Call, query: AppClientQuery) -> GenericReturnBoolean:
+def delete_client(context: RequestContext, query: AppClientQuery) -> GenericReturnBoolean:
     """Delete an app client.
 
-    `name` carries the id of the group. The client's tokens stop working at once.
+    `name` is the id of the group. The client's tokens are revoked at once.
     """
-    clients.delete(call.tx, call.actor, query.group_id, query.app_client_id)
+    clients.delete(context.tx, context.actor, query.group_id, query.app_client_id)
     return GenericReturnBoolean(message="The app client was deleted.", value=True)
 
 
+_route = partial(Route, tag="App clients")
+
 ROUTES = [
-    Route(
-        method="POST",
-        path="/appClient",
-        handler=create_client,
-        needs="appClient.write",
-        rule="in the group, by someone who holds what its default role holds",
-        tag="App clients",
+    _route(
+        "POST",
+        "/appClient",
+        create_client,
+        "appClient.write",
+        object_rule="in the group, by someone who holds what its default role holds",
         conflicts="The group has an app client of this name.",
     ),
-    Route(
-        method="PUT",
-        path="/appClient",
-        handler=rename_client,
-        needs="appClient.write",
-        rule="in the group, by someone who holds what its default role holds",
-        tag="App clients",
+    _route(
+        "PUT",
+        "/appClient",
+        rename_client,
+        "appClient.write",
+        object_rule="in the group, by someone who holds what its default role holds",
         conflicts="The group has an app client of the new name.",
     ),
-    Route(
-        method="DELETE",
-        path="/appClient",
-        handler=delete_client,
-        needs="appClient.write",
-        rule="in the group that name carries the id of",
-        tag="App clients",
+    _route(
+        "DELETE",
+        "/appClient",
+        delete_client,
+        "appClient.write",
+        object_rule="in the group whose id is in name",
     ),
 ]

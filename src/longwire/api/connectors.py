@@ -1,40 +1,46 @@
-"""Connectors on the wire."""
+"""Operations on connectors, their deliveries and replays."""
 
+from functools import partial
 from typing import Annotated
 
 from msgspec import Meta
 
-from longwire.api.groups import GroupPage
-from longwire.api.records import DeviceId, period
-from longwire.dates import LATEST, date_text, optional_date_text
-from longwire.delivery import connectors, replays, retry_policy
+from longwire.api.types import (
+    ChannelParams,
+    ChannelTypeName,
+    DeviceIds,
+    DeviceTypeNames,
+    GroupId,
+    GroupPage,
+    Tags,
+    parse_period,
+)
+from longwire.dates import LATEST, format_date, format_optional_date
+from longwire.delivery import connectors, previews, replays, retry_policy
 from longwire.delivery.destinations import catalogue
 from longwire.delivery.destinations.base import Params
-from longwire.errors import missing
-from longwire.ids import delivery_id
+from longwire.errors import not_found
+from longwire.ids import format_delivery_id
 from longwire.model import Replay as ReplayValue
 from longwire.store import deliveries
-from longwire.store.deliveries import Event
+from longwire.store.deliveries import DeliveryEvent
 from longwire.store.records import KINDS
-from longwire.web.page_tokens import page_of_names
-from longwire.web.routing import ANY_TOKEN, Call, Route
-from longwire.web.validation import (
+from longwire.web.fields import (
     Body,
     Count,
     DateIn,
     DateQuery,
     DateText,
-    GroupId,
     Id,
     Name,
     Paged,
     Query,
     Reply,
-    Tags,
     Text,
-    decode_text,
-    up_to,
 )
+from longwire.web.page_tokens import paginate_names
+from longwire.web.routing import ANY_TOKEN, RequestContext, Route
+from longwire.web.validation import decode_text
 
 EVENTS_DEFAULT = 1_000
 PREVIEW_DEFAULT = 10
@@ -49,15 +55,8 @@ ConnectorId = Annotated[
         examples=["con_vzpeqxr5mxjrq2uy6ct3mlgw"],
     ),
 ]
-ParamsText = Annotated[
-    str,
-    Meta(
-        max_length=65_536,
-        description="A JSON object, as the type's `expectedParameters` describe it.",
-        examples=['{"url":"https://example.com/hook"}'],
-    ),
-]
-TypeName = Annotated[str, Meta(min_length=1, max_length=64, examples=["http"])]
+ConnectorParams = Annotated[ChannelParams, Meta(examples=['{"url":"https://example.com/hook"}'])]
+ConnectorTypeName = Annotated[ChannelTypeName, Meta(examples=["http"])]
 FormatName = Annotated[
     str,
     Meta(
@@ -71,18 +70,14 @@ Filter = Annotated[
     str,
     Meta(
         max_length=4_096,
-        description="CEL over `message`; what it is true for is forwarded. Empty for everything.",
+        description="CEL over `message`; records for which it is true are forwarded. Empty: all.",
         examples=["message.kind == 'data' && message.data.temperature > 30"],
     ),
 ]
-DeviceTypes = Annotated[
-    list[Annotated[str, Meta(min_length=1, max_length=128)]], up_to("bulk_ids_max", unit="types")
-]
-DeviceIds = Annotated[list[DeviceId], up_to("bulk_ids_max", unit="ids")]
 ReplayId = Annotated[Id, Meta(examples=["rpl_vzpeqxr5mxjrq2uy6ct3mlgw"])]
 
 
-# --- what is answered ---
+# --- responses ---
 
 
 class ConnectorError(Reply):
@@ -93,14 +88,14 @@ class ConnectorError(Reply):
 
 
 class RetryPolicy(Reply):
-    """How often, and how many seconds apart, a message is tried again."""
+    """How often a delivery is retried, and the delay between attempts in seconds."""
 
     retry_delay: int | None = None
     max_retry: int | None = None
 
 
 class DataFailurePolicy(Reply):
-    """What is kept of messages that could not be delivered."""
+    """Which dead letters are kept for a resend."""
 
     storing_duration: int | None = None
     has_data: bool | None = None
@@ -109,7 +104,7 @@ class DataFailurePolicy(Reply):
 
 
 class Connector(Reply, kw_only=True):
-    """Where a group's messages are forwarded to, and which of them."""
+    """Where a group's records are forwarded to, and which of them."""
 
     group_id: str
     id: str
@@ -133,14 +128,14 @@ class Connector(Reply, kw_only=True):
 
 
 class ConnectorConnection(Reply):
-    """A page of connectors, under the name the interface gives it."""
+    """A page of connectors; the interface names the list `test`."""
 
     test: list[Connector]
     next_token: str | None = None
 
 
 class ConnectorType(Reply):
-    """A kind of destination, and what it wants to be told."""
+    """A type of destination and its parameters."""
 
     expected_parameters: str
     type: str
@@ -156,7 +151,7 @@ class ConnectorTypeConnection(Reply):
 
 
 class ConnectorEvent(Reply):
-    """What became of one message."""
+    """The status of one delivery."""
 
     connector_id: str
     timestamp: DateText | None = None
@@ -169,7 +164,7 @@ class ConnectorEvent(Reply):
 
 
 class ConnectorEventStats(Reply, omit_defaults=False):
-    """How many messages of the period stand how."""
+    """The number of deliveries of the period, by status."""
 
     total_still_processing: Count = 0
     total_succeed: Count = 0
@@ -177,7 +172,7 @@ class ConnectorEventStats(Reply, omit_defaults=False):
 
 
 class ConnectorEventConnection(Reply):
-    """A page of what became of messages; `stats` count the whole period."""
+    """A page of deliveries; `stats` count the whole period."""
 
     items: list[ConnectorEvent]
     stats: ConnectorEventStats
@@ -185,7 +180,7 @@ class ConnectorEventConnection(Reply):
 
 
 class PreviewRequest(Reply):
-    """What would go out; secrets are masked."""
+    """The request that would be sent; secrets are masked."""
 
     method: str
     url: str
@@ -205,13 +200,13 @@ class PreviewItem(Reply):
 
 
 class Preview(Reply):
-    """What a connector would do with the last records, the newest first."""
+    """What a connector would do with the latest records, newest first."""
 
     items: list[PreviewItem]
 
 
 class ReplayStarted(Reply):
-    """A replay that was begun."""
+    """A replay that was started."""
 
     message: str
     queued: Count
@@ -219,7 +214,7 @@ class ReplayStarted(Reply):
 
 
 class Replay(Reply):
-    """How far a replay is."""
+    """The progress of a replay."""
 
     replay_id: str
     connector_id: str
@@ -234,11 +229,11 @@ class Replay(Reply):
     created_by: str
 
 
-# --- what is taken ---
+# --- requests ---
 
 
 class RetryPolicyInput(Body):
-    """How often, and how many seconds apart, a message is tried again."""
+    """How often a delivery is retried, and the delay between attempts in seconds."""
 
     retry_delay: Annotated[int, Meta(ge=1, le=retry_policy.RETRY_DELAY_MAX_S)]
     max_retry: Annotated[int, Meta(ge=0, le=retry_policy.RETRIES_MAX)]
@@ -247,14 +242,14 @@ class RetryPolicyInput(Body):
 RetryPolicyChange = Annotated[
     RetryPolicyInput | Annotated[str, Meta(max_length=0)],
     Meta(
-        description="How to try again; an empty text takes it away, and the default holds.",
+        description="How to retry; an empty string restores the default.",
         examples=[{"retryDelay": 60, "maxRetry": 5}],
     ),
 ]
 
 
 class DataFailurePolicyInput(Body):
-    """How many seconds messages that could not be delivered are kept for a resend."""
+    """How many seconds dead letters are kept for a resend."""
 
     storing_duration: Annotated[int, Meta(ge=0, le=retry_policy.STORING_MAX_S)] | None = None
 
@@ -263,12 +258,12 @@ class ConnectorInput(Body, kw_only=True):
     """A connector to create."""
 
     group_id: GroupId
-    params: ParamsText
-    type: TypeName
+    params: ConnectorParams
+    type: ConnectorTypeName
     id: ConnectorId | None = None
     name: Name | None = None
     description: Text | None = None
-    device_types: DeviceTypes | None = None
+    device_types: DeviceTypeNames | None = None
     device_ids: DeviceIds | None = None
     message_filter: Filter | None = None
     format: FormatName | None = None
@@ -279,15 +274,15 @@ class ConnectorInput(Body, kw_only=True):
 
 
 class UpdateConnectorInput(Body, kw_only=True):
-    """What is to be different about a connector."""
+    """Changes to a connector."""
 
     connector_id: Id
     group_id: GroupId
-    params: ParamsText | None = None
+    params: ConnectorParams | None = None
     name: Name | None = None
     description: Text | None = None
-    type: TypeName | None = None
-    device_types: DeviceTypes | None = None
+    type: ConnectorTypeName | None = None
+    device_types: DeviceTypeNames | None = None
     device_ids: DeviceIds | None = None
     message_filter: Filter | None = None
     data_failure_policy: DataFailurePolicyInput | None = None
@@ -307,11 +302,11 @@ class ConnectorQuery(Query):
 class ConnectorTypeQuery(Query):
     """Which connector type."""
 
-    type: TypeName
+    type: ConnectorTypeName
 
 
 class EventsQuery(Paged, kw_only=True):
-    """Which connector, which period, in which order."""
+    """The deliveries of a connector in a period."""
 
     connector_id: Id
     group_id: GroupId
@@ -320,7 +315,7 @@ class EventsQuery(Paged, kw_only=True):
     ascending: Annotated[bool, Meta(description="false for the newest first.")] | None = None
 
 
-class ConnectorNamed(Body):
+class ConnectorRef(Body):
     """Which connector, of which group."""
 
     connector_id: Id
@@ -328,7 +323,7 @@ class ConnectorNamed(Body):
 
 
 class PreviewInput(Body):
-    """Which connector, and for how many of the last records."""
+    """Which connector, and for how many of the latest records."""
 
     connector_id: Id
     group_id: GroupId
@@ -352,26 +347,26 @@ class ReplayQuery(Query):
     replay_id: ReplayId
 
 
-# --- shaping ---
+# --- conversion ---
 
 _STATUS = {
-    deliveries.QUEUED: "processing",
-    deliveries.LEASED: "processing",
-    deliveries.SUCCEEDED: "succeed",
-    deliveries.FAILED: "failed",
-    deliveries.EXPIRED: "failed",
-    deliveries.CANCELLED: "failed",
+    deliveries.DeliveryState.QUEUED: "processing",
+    deliveries.DeliveryState.LEASED: "processing",
+    deliveries.DeliveryState.SUCCEEDED: "succeed",
+    deliveries.DeliveryState.FAILED: "failed",
+    deliveries.DeliveryState.EXPIRED: "failed",
+    deliveries.DeliveryState.CANCELLED: "failed",
 }
 
 
-def connector_wire(view: connectors.View) -> Connector:
+def connector_wire(view: connectors.ConnectorView) -> Connector:
     connector = view.connector
     retry = None
     if connector.retries_max is not None:
         retry = RetryPolicy(retry_delay=connector.retry_delay_s, max_retry=connector.retries_max)
     error = None
     if connector.error_at is not None:
-        error = ConnectorError(at=date_text(connector.error_at), message=connector.error_message)
+        error = ConnectorError(at=format_date(connector.error_at), message=connector.error_message)
     return Connector(
         group_id=connector.group_id,
         id=connector.id,
@@ -379,8 +374,8 @@ def connector_wire(view: connectors.View) -> Connector:
         description=connector.description,
         params=view.params,
         type=connector.type,
-        created_at=date_text(connector.created_at),
-        updated_at=date_text(connector.updated_at),
+        created_at=format_date(connector.created_at),
+        updated_at=format_date(connector.updated_at),
         updated_by=connector.updated_by,
         created_by=connector.created_by,
         error=error,
@@ -392,7 +387,7 @@ def connector_wire(view: connectors.View) -> Connector:
         data_failure_policy=DataFailurePolicy(
             storing_duration=connector.storing_s,
             has_data=view.kept_since is not None,
-            start_time=optional_date_text(view.kept_since),
+            start_time=format_optional_date(view.kept_since),
             resending=connector.resend_before is not None,
         ),
         retry_policy=retry,
@@ -400,12 +395,12 @@ def connector_wire(view: connectors.View) -> Connector:
     )
 
 
-def event_wire(connector_id: str, event: Event) -> ConnectorEvent:
+def to_event_wire(connector_id: str, event: DeliveryEvent) -> ConnectorEvent:
     return ConnectorEvent(
         connector_id=connector_id,
-        timestamp=date_text(event.changed_at),
+        timestamp=format_date(event.changed_at),
         status=_STATUS[event.state],
-        id=delivery_id(event.connector_number, event.seq),
+        id=format_delivery_id(event.connector_number, event.seq),
         device_id=event.device_id,
         kind=KINDS[event.kind],
         attempts=event.attempts,
@@ -431,17 +426,17 @@ def _replay_wire(query: ReplayQuery, replay: ReplayValue) -> Replay:
         status=replay.state,
         looked_at=replay.looked_at,
         queued=replay.queued,
-        begin_date=date_text(replay.begin_at),
-        end_date=date_text(min(replay.end_at, LATEST)),
-        created_at=date_text(replay.created_at),
-        updated_at=date_text(replay.updated_at),
+        begin_date=format_date(replay.begin_at),
+        end_date=format_date(min(replay.end_at, LATEST)),
+        created_at=format_date(replay.created_at),
+        updated_at=format_date(replay.updated_at),
         created_by=replay.created_by,
     )
 
 
-def _wish(body: ConnectorInput | UpdateConnectorInput) -> connectors.Wish:
+def _wish(body: ConnectorInput | UpdateConnectorInput) -> connectors.ConnectorDraft:
     storing = body.data_failure_policy
-    return connectors.Wish(
+    return connectors.ConnectorDraft(
         params=body.params,
         type=body.type,
         name=body.name,
@@ -463,9 +458,9 @@ def _wished_retry(given: RetryPolicyInput | str | None) -> connectors.Retry | No
     return None if given is None else (given.retry_delay, given.max_retry)
 
 
-def _reader(call: Call) -> connectors.ReadParams:
+def _reader(context: RequestContext) -> connectors.ParseParams:
     def read(expected: type[Params], text: str) -> Params:
-        return decode_text("params", text, expected, call.limits)
+        return decode_text("params", text, expected, context.limits)
 
     return read
 
@@ -473,155 +468,162 @@ def _reader(call: Call) -> connectors.ReadParams:
 # --- operations ---
 
 
-def show_connector(call: Call, query: ConnectorQuery) -> Connector:
-    """Show a connector.
+def get_connector(context: RequestContext, query: ConnectorQuery) -> Connector:
+    """Get a connector.
 
-    Secrets among its `params` are masked unless you may change it.
-    """
-    return connector_wire(connectors.show(call.tx, call.actor, query.group_id, query.connector_id))
-
-
-def create_connector(call: Call, body: ConnectorInput) -> Connector:
-    """Create a connector.
-
-    From now on it forwards every record of the group's devices that its `deviceTypes`, `deviceIds`
-    and `messageFilter` let through. `id` can be chosen as long as nobody has it.
+    Secrets in `params` are masked unless the caller may update it.
     """
     return connector_wire(
-        connectors.create(
-            call.tx,
-            call.actor,
+        connectors.get_connector(context.tx, context.actor, query.group_id, query.connector_id)
+    )
+
+
+def create_connector(context: RequestContext, body: ConnectorInput) -> Connector:
+    """Create a connector.
+
+    From now on it forwards every record of the group's devices that matches `deviceTypes`,
+    `deviceIds` and `messageFilter`. `id` can be chosen if it is not taken.
+    """
+    return connector_wire(
+        connectors.create_connector(
+            context.tx,
+            context.actor,
             body.group_id,
             _wish(body),
-            _reader(call),
-            call.egress,
-            wished_id=body.id,
+            _reader(context),
+            context.egress,
+            requested_id=body.id,
         )
     )
 
 
-def change_connector(call: Call, body: UpdateConnectorInput) -> Connector:
-    """Change a connector.
+def update_connector(context: RequestContext, body: UpdateConnectorInput) -> Connector:
+    """Update a connector.
 
-    What is left out stays; an empty `messageFilter` or `retryPolicy` is taken away. A mask in
-    `params` keeps the secret in its place. While it is disabled, no new deliveries are made, and
-    those that wait go on waiting.
+    Members left out are unchanged; an empty `messageFilter` or `retryPolicy` removes it. A mask in
+    `params` keeps the secret. While the connector is disabled, no new deliveries are created, and
+    queued ones are held.
     """
     return connector_wire(
-        connectors.change(
-            call.tx,
-            call.actor,
+        connectors.update_connector(
+            context.tx,
+            context.actor,
             body.group_id,
             body.connector_id,
             _wish(body),
-            _reader(call),
-            call.egress,
+            _reader(context),
+            context.egress,
         )
     )
 
 
-def delete_connector(call: Call, query: ConnectorQuery) -> Connector:
+def delete_connector(context: RequestContext, query: ConnectorQuery) -> Connector:
     """Delete a connector.
 
-    What it had not delivered yet is dropped, and so is its history.
+    Its queued deliveries and its history are deleted as well.
     """
     return connector_wire(
-        connectors.delete(call.tx, call.actor, query.group_id, query.connector_id)
+        connectors.delete_connector(context.tx, context.actor, query.group_id, query.connector_id)
     )
 
 
-def list_connectors(call: Call, query: GroupPage) -> ConnectorConnection:
+def list_connectors(context: RequestContext, query: GroupPage) -> ConnectorConnection:
     """List the connectors of a group."""
-    page = connectors.in_group(call.tx, call.actor, query.group_id, call.pages.open(query))
+    page = connectors.list_connectors(
+        context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
+    )
     return ConnectorConnection(
         test=[connector_wire(each) for each in page.items],
-        next_token=call.pages.close(query, page),
+        next_token=context.page_tokens.next_token(query, page),
     )
 
 
-def show_connector_type(call: Call, query: ConnectorTypeQuery) -> ConnectorType:
-    """Show a connector type.
+def get_connector_type(context: RequestContext, query: ConnectorTypeQuery) -> ConnectorType:
+    """Get a connector type.
 
     `expectedParameters` is a JSON Schema, as text.
     """
     if query.type not in catalogue.TYPES:
-        raise missing("type", "connector type")
+        raise not_found("type", "connector type")
     return type_wire(query.type)
 
 
-def list_connector_types(call: Call, query: Paged) -> ConnectorTypeConnection:
+def list_connector_types(context: RequestContext, query: Paged) -> ConnectorTypeConnection:
     """List the connector types."""
-    page = page_of_names(catalogue.TYPES, call.pages.open(query))
+    page = paginate_names(catalogue.TYPES, context.page_tokens.page_request(query))
     return ConnectorTypeConnection(
-        items=[type_wire(name) for name in page.items], next_token=call.pages.close(query, page)
+        items=[type_wire(name) for name in page.items],
+        next_token=context.page_tokens.next_token(query, page),
     )
 
 
-def list_events(call: Call, query: EventsQuery) -> ConnectorEventConnection:
-    """List what became of a connector's messages.
+def list_connector_events(context: RequestContext, query: EventsQuery) -> ConnectorEventConnection:
+    """List the deliveries of a connector.
 
-    One for each message, by the moment of its last change. `stats` count all of the period,
-    whichever page it is. `id` is what the receiver gets as `webhook-id`.
+    One item per message, by the time of its last change. `stats` count the whole period on every
+    page. `id` is sent to the receiver as `webhook-id`.
     """
-    begin, end = period(query.begin_date, query.end_date)
+    begin, end = parse_period(query.begin_date, query.end_date)
     assert begin is not None and end is not None  # both are required
     if query.limit is None:
-        query.limit = min(EVENTS_DEFAULT, call.limits.page_items_max)
-    history = connectors.history(
-        call.tx,
-        call.actor,
+        query.limit = min(EVENTS_DEFAULT, context.limits.page_items_max)
+    history = connectors.list_deliveries(
+        context.tx,
+        context.actor,
         query.group_id,
         query.connector_id,
         begin,
         end,
-        call.pages.open(query),
+        context.page_tokens.page_request(query),
         ascending=query.ascending is not False,
     )
     totals = {"processing": 0, "succeed": 0, "failed": 0}
     for state, number in history.counts.items():
         totals[_STATUS[state]] += number
     return ConnectorEventConnection(
-        items=[event_wire(query.connector_id, each) for each in history.page.items],
+        items=[to_event_wire(query.connector_id, each) for each in history.page.items],
         stats=ConnectorEventStats(
             total_still_processing=totals["processing"],
             total_succeed=totals["succeed"],
             total_failed=totals["failed"],
         ),
-        next_token=call.pages.close(query, history.page),
+        next_token=context.page_tokens.next_token(query, history.page),
     )
 
 
-def resend_data(call: Call, body: ConnectorNamed) -> Connector:
-    """Send again what could not be delivered.
+def resend_dead_letters(context: RequestContext, body: ConnectorRef) -> Connector:
+    """Resend dead letters.
 
-    Everything that failed for good and is still kept goes back into the queue, the oldest first,
-    under its old id. Asking again while that goes on changes nothing.
+    Every failed message that is still kept is queued again, oldest first, under its old id.
+    Repeating the request while that is in progress changes nothing.
     """
-    return connector_wire(connectors.resend(call.tx, call.actor, body.group_id, body.connector_id))
+    return connector_wire(
+        connectors.resend_failed(context.tx, context.actor, body.group_id, body.connector_id)
+    )
 
 
-def preview_connector(call: Call, body: PreviewInput) -> Preview:
-    """Show what a connector would send.
+def preview_connector(context: RequestContext, body: PreviewInput) -> Preview:
+    """Preview what a connector would send.
 
-    For the last records: whether they match, why not, and the request that would go out. Nothing
+    For the latest records: whether they match, why not, and the request that would be sent. Nothing
     is sent.
     """
-    found = connectors.preview(
-        call.tx,
-        call.actor,
+    found = previews.preview_connector(
+        context.tx,
+        context.actor,
         body.group_id,
         body.connector_id,
         PREVIEW_DEFAULT if body.limit is None else body.limit,
-        call.egress,
+        context.egress,
     )
     return Preview(
         items=[
             PreviewItem(
                 device_id=each.device_id,
                 kind=each.kind,
-                timestamp=date_text(each.ts),
-                matches=not each.reason,
-                reason=each.reason,
+                timestamp=format_date(each.ts),
+                matches=each.reason is None,
+                reason=each.reason or "",
                 request=None
                 if each.request is None
                 else PreviewRequest(
@@ -636,80 +638,87 @@ def preview_connector(call: Call, body: PreviewInput) -> Preview:
     )
 
 
-def begin_replay(call: Call, body: ReplayInput) -> ReplayStarted:
-    """Send stored records through a connector.
+def start_replay(context: RequestContext, body: ReplayInput) -> ReplayStarted:
+    """Replay stored records through a connector.
 
-    Those with timestamps in the range that match, also from before the connector existed. What it
-    had before goes out again under its old id. `queued` is how many are in the queue by now; a long
-    range is worked through in the background, and `GET /connector/replay` tells how far it is.
+    Those with timestamps in the range that match, also from before the connector was created.
+    Records it has had before are sent again under their old id. `queued` is the number queued so
+    far; a long range is processed in the background, see `GET /connector/replay`.
     """
-    begin, end = period(body.begin_date, body.end_date)
+    begin, end = parse_period(body.begin_date, body.end_date)
     assert begin is not None and end is not None  # both are required
-    replay = replays.start(
-        call.tx, call.actor, body.group_id, body.connector_id, begin, end, call.writer
+    replay = replays.start_replay(
+        context.tx, context.actor, body.group_id, body.connector_id, begin, end, context.writer
     )
-    going = "The rest follows." if replay.state == "running" else "That is all."
+    rest = "More follow." if replay.state == "running" else "Complete."
     return ReplayStarted(
-        message=f"{replay.queued} queued. {going}", queued=replay.queued, replay_id=replay.id
+        message=f"{replay.queued} queued. {rest}", queued=replay.queued, replay_id=replay.id
     )
 
 
-def show_replay(call: Call, query: ReplayQuery) -> Replay:
-    """Show how far a replay is."""
+def get_replay(context: RequestContext, query: ReplayQuery) -> Replay:
+    """Get the progress of a replay."""
     return _replay_wire(
         query,
-        replays.show(call.tx, call.actor, query.group_id, query.connector_id, query.replay_id),
+        replays.get_replay(
+            context.tx, context.actor, query.group_id, query.connector_id, query.replay_id
+        ),
     )
 
 
-def cancel_replay(call: Call, query: ReplayQuery) -> Replay:
+def cancel_replay(context: RequestContext, query: ReplayQuery) -> Replay:
     """Cancel a replay.
 
-    What it has put into the queue is still sent.
+    Messages that it has queued are still sent.
     """
     return _replay_wire(
         query,
-        replays.cancel(call.tx, call.actor, query.group_id, query.connector_id, query.replay_id),
+        replays.cancel_replay(
+            context.tx, context.actor, query.group_id, query.connector_id, query.replay_id
+        ),
     )
 
 
 _IN_GROUP = "in the group of the connector"
 
 
-def _route(method: str, path: str, handler: object, needs: str, **more: object) -> Route:
-    return Route(
-        method=method,
-        path=path,
-        handler=handler,  # type: ignore[arg-type]
-        needs=needs,
-        rule=str(more.pop("rule", _IN_GROUP)),
-        tag="Connectors",
-        missing_is_bad=True,
-        **more,  # type: ignore[arg-type]
-    )
-
-
 _FOR_EVERYONE = "the catalogue is the same for everyone"
 
+_route = partial(Route, tag="Connectors", object_rule=_IN_GROUP, not_found_is_bad_request=True)
+
 ROUTES = [
-    _route("GET", "/connector", show_connector, "connector.read"),
-    _route("POST", "/connector", create_connector, "connector.write", rule="in groupId"),
-    _route("PUT", "/connector", change_connector, "connector.write"),
+    _route("GET", "/connector", get_connector, "connector.read"),
+    _route("POST", "/connector", create_connector, "connector.write", object_rule="in groupId"),
+    _route("PUT", "/connector", update_connector, "connector.write"),
     _route("DELETE", "/connector", delete_connector, "connector.write"),
-    _route("GET", "/connector/connectors", list_connectors, "connector.read", rule="in the group"),
-    _route("GET", "/connector/connectorType", show_connector_type, ANY_TOKEN, rule=_FOR_EVERYONE),
-    _route("GET", "/connector/connectorTypes", list_connector_types, ANY_TOKEN, rule=_FOR_EVERYONE),
-    _route("GET", "/connector/connectorEvent", list_events, "connector.read"),
-    _route("POST", "/connector/resendData", resend_data, "connector.resend"),
+    _route(
+        "GET",
+        "/connector/connectors",
+        list_connectors,
+        "connector.read",
+        object_rule="in the group",
+    ),
+    _route(
+        "GET", "/connector/connectorType", get_connector_type, ANY_TOKEN, object_rule=_FOR_EVERYONE
+    ),
+    _route(
+        "GET",
+        "/connector/connectorTypes",
+        list_connector_types,
+        ANY_TOKEN,
+        object_rule=_FOR_EVERYONE,
+    ),
+    _route("GET", "/connector/connectorEvent", list_connector_events, "connector.read"),
+    _route("POST", "/connector/resendData", resend_dead_letters, "connector.resend"),
     _route(
         "POST",
         "/connector/preview",
         preview_connector,
         "connector.read",
-        rule=f"{_IN_GROUP}; record.read there as well",
+        object_rule=f"{_IN_GROUP}; record.read there as well",
         is_addition=True,
     ),
-    _route("POST", "/connector/replay", begin_replay, "connector.resend", is_addition=True),
-    _route("GET", "/connector/replay", show_replay, "connector.read", is_addition=True),
+    _route("POST", "/connector/replay", start_replay, "connector.resend", is_addition=True),
+    _route("GET", "/connector/replay", get_replay, "connector.read", is_addition=True),
     _route("DELETE", "/connector/replay", cancel_replay, "connector.resend", is_addition=True),
 ]

@@ -1,35 +1,25 @@
-"""Devices and device types on the wire."""
+"""Operations on devices and device types."""
 
+from functools import partial
 from typing import Annotated
 
 from msgspec import Meta
 
-from longwire.api.groups import GroupPage
-from longwire.api.records import DeviceId
+from longwire.api.types import DeviceId, DeviceIds, GroupId, GroupPage, Tags
 from longwire.clock import MILLISECOND
-from longwire.dates import date_text
+from longwire.dates import format_date
 from longwire.fleet import device_types, devices
 from longwire.model import Device as DeviceValue
 from longwire.model import DeviceType as DeviceTypeValue
-from longwire.web.routing import ANY_TOKEN, Call, Route
-from longwire.web.validation import (
-    Body,
-    DateText,
-    GroupId,
-    Name,
-    Paged,
-    Query,
-    Reply,
-    Tags,
-    up_to,
-)
+from longwire.web.fields import Body, DateText, Name, Paged, Query, Reply, limited_by
+from longwire.web.routing import ANY_TOKEN, RequestContext, Route
 
 Network = Annotated[
     str,
     Meta(
         min_length=1,
         max_length=64,
-        description="A free word; `vendor`, `chirpstack`, `ttn` and `mqtt` are spoken here.",
+        description="Any name; `vendor`, `chirpstack`, `ttn` and `mqtt` are supported networks.",
         examples=["vendor"],
     ),
 ]
@@ -38,16 +28,18 @@ OriginalId = Annotated[
     Meta(
         min_length=1,
         max_length=128,
-        description="The network's own id; upper and lower case are the same.",
+        description="The network's own id; case-insensitive.",
         examples=["1FD48BE"],
     ),
 ]
-TypeName = Annotated[str, Meta(min_length=1, max_length=128, examples=["tracker"])]
+DeviceTypeName = Annotated[str, Meta(min_length=1, max_length=128, examples=["tracker"])]
 Configuration = Annotated[
     str, Meta(max_length=262_144, description="Any text.", examples=['{"reportEverySeconds":600}'])
 ]
-DeviceIds = Annotated[list[DeviceId], Meta(min_length=1), up_to("bulk_ids_max", unit="ids")]
-OriginalIds = Annotated[list[OriginalId], Meta(min_length=1), up_to("bulk_ids_max", unit="ids")]
+SomeDeviceIds = Annotated[DeviceIds, Meta(min_length=1)]
+OriginalIds = Annotated[
+    list[OriginalId], Meta(min_length=1), limited_by("bulk_ids_max", unit="ids")
+]
 
 
 class Device(Reply, kw_only=True):
@@ -78,14 +70,14 @@ class DeviceConnection(Reply):
 
 
 class Devices(Reply):
-    """What a bulk call did, and to which devices."""
+    """The outcome of a bulk operation, and its devices."""
 
     message: str
     items: list[Device]
 
 
 class DeviceType(Reply):
-    """A kind of device, and how it is configured unless told otherwise."""
+    """A type of device and its default configuration."""
 
     name: str | None = None
     display_name: str | None = None
@@ -106,19 +98,21 @@ class DeviceInput(Body):
 
     group_id: GroupId
     name: Name
-    type: TypeName
+    type: DeviceTypeName
     original_id: OriginalId
     network: Network
     tags: Tags | None = None
 
 
 class VendorInput(Body):
-    """What the vendor's network is told about a device."""
+    """The registration of a device at the vendor's network."""
 
     id: OriginalId
     device_type_id: Annotated[str, Meta(min_length=1, max_length=64)]
     device_name: Annotated[str, Meta(min_length=1, max_length=100)]
-    pac: Annotated[str, Meta(min_length=1, max_length=64, description="Kept secret.")]
+    pac: Annotated[
+        str, Meta(min_length=1, max_length=64, description="Not returned by any operation.")
+    ]
     activable: bool | None = None
     automatic_renewal: bool | None = None
     lat: Annotated[float, Meta(ge=-90, le=90)] | None = None
@@ -136,17 +130,19 @@ class DevicesAtVendor(Body, kw_only=True):
     """Devices to create here and to register at the vendor's network, all of one type."""
 
     group_id: GroupId
-    type: TypeName
+    type: DeviceTypeName
     tags: Tags | None = None
-    vendor: Annotated[list[VendorInput], Meta(min_length=1), up_to("bulk_ids_max", unit="devices")]
+    vendor: Annotated[
+        list[VendorInput], Meta(min_length=1), limited_by("bulk_ids_max", unit="devices")
+    ]
 
 
 class DevicesInput(Body):
-    """Devices to create, all alike."""
+    """Devices to create, of one type and network."""
 
     original_devices_ids: OriginalIds
     group_id: GroupId
-    type: TypeName
+    type: DeviceTypeName
     network: Network
     tags: Tags | None = None
 
@@ -166,7 +162,7 @@ class OwnedDeviceQuery(Query):
 
 
 class DeviceChange(Body):
-    """What is to be different about a device."""
+    """Changes to a device."""
 
     device_id: DeviceId
     group_id: GroupId
@@ -176,15 +172,15 @@ class DeviceChange(Body):
 
 
 class DeviceTypeChange(Body):
-    """Which type a device becomes."""
+    """The new type of a device."""
 
     device_id: DeviceId
     group_id: GroupId
-    type: TypeName
+    type: DeviceTypeName
 
 
 class Transfer(Body):
-    """Which device goes where."""
+    """Which device to transfer, and to which group."""
 
     device_id: DeviceId
     group_id: GroupId
@@ -192,9 +188,9 @@ class Transfer(Body):
 
 
 class BulkTransfer(Body):
-    """Which devices go where."""
+    """Which devices to transfer, and to which group."""
 
-    device_ids: DeviceIds
+    device_ids: SomeDeviceIds
     group_id: GroupId
     to_group_id: GroupId
 
@@ -202,14 +198,14 @@ class BulkTransfer(Body):
 class BulkDelete(Body):
     """Which devices to delete."""
 
-    device_ids: DeviceIds
+    device_ids: SomeDeviceIds
     group_id: GroupId
 
 
 class TypeQuery(Query):
     """Which device type."""
 
-    type: TypeName
+    type: DeviceTypeName
 
 
 def device_wire(device: DeviceValue) -> Device:
@@ -222,8 +218,8 @@ def device_wire(device: DeviceValue) -> Device:
         original_id=device.original_id,
         battery=device.battery,
         seen_at=None if device.seen_at is None else device.seen_at // MILLISECOND,
-        created_at=date_text(device.created_at),
-        updated_at=date_text(device.updated_at),
+        created_at=format_date(device.created_at),
+        updated_at=format_date(device.updated_at),
         created_by=device.created_by,
         updated_by=device.updated_by,
         information=device.information,
@@ -242,34 +238,38 @@ def type_wire(device_type: DeviceTypeValue) -> DeviceType:
     )
 
 
-def _wish(body: DeviceInput) -> devices.Wish:
-    return devices.Wish(body.name, body.type, body.original_id, body.network, body.tags or ())
+def _wish(body: DeviceInput) -> devices.DeviceDraft:
+    return devices.DeviceDraft(
+        body.name, body.type, body.original_id, body.network, body.tags or ()
+    )
 
 
-def show_device(call: Call, query: DeviceQuery) -> Device:
-    """Show a device."""
-    return device_wire(devices.show(call.tx, call.actor, query.device_id, query.group_id))
+def get_device(context: RequestContext, query: DeviceQuery) -> Device:
+    """Get a device."""
+    return device_wire(
+        devices.get_device(context.tx, context.actor, query.device_id, query.group_id)
+    )
 
 
-def create_device(call: Call, body: DeviceInput) -> Device:
+def create_device(context: RequestContext, body: DeviceInput) -> Device:
     """Create a device.
 
-    Its configuration is the default of its type. The original id is unique within its network.
+    It gets the default configuration of its type. The original id is unique within its network.
     """
-    return device_wire(devices.create(call.tx, call.actor, body.group_id, _wish(body)))
+    return device_wire(devices.create_device(context.tx, context.actor, body.group_id, _wish(body)))
 
 
-def create_device_at_vendor(call: Call, body: DeviceAtVendor) -> Device:
+def create_device_at_vendor(context: RequestContext, body: DeviceAtVendor) -> Device:
     """Create a device and register it at the vendor's network.
 
-    `input.originalId` is `vendor.id`, `input.network` is `vendor`. How far the registration is
-    stands in `information`: `pending`, `registered`, or `failed` and why.
+    `input.originalId` is `vendor.id`, `input.network` is `vendor`. The status of the registration
+    is in `information`: `pending`, `registered`, or `failed` with the reason.
     """
     return device_wire(
-        devices.create_at_vendor(
-            call.tx,
-            call.actor,
-            call.dispatch,
+        devices.create_vendor_device(
+            context.tx,
+            context.actor,
+            context.dispatch,
             body.input.group_id,
             _wish(body.input),
             _vendor_wish(body.vendor),
@@ -277,16 +277,16 @@ def create_device_at_vendor(call: Call, body: DeviceAtVendor) -> Device:
     )
 
 
-def create_devices_at_vendor(call: Call, body: DevicesAtVendor) -> Devices:
+def create_devices_at_vendor(context: RequestContext, body: DevicesAtVendor) -> Devices:
     """Create many devices and register them at the vendor's network.
 
-    Each is named as the network is told to name it. All are created, or none; they are registered
-    one by one, and how far each is stands in its `information`.
+    Each gets the `deviceName` of its registration. All are created, or none; they are registered
+    one by one, and the status of each is in its `information`.
     """
-    made = devices.create_many_at_vendor(
-        call.tx,
-        call.actor,
-        call.dispatch,
+    made = devices.create_vendor_devices(
+        context.tx,
+        context.actor,
+        context.dispatch,
         body.group_id,
         body.type,
         body.tags or (),
@@ -295,27 +295,27 @@ def create_devices_at_vendor(call: Call, body: DevicesAtVendor) -> Devices:
     return Devices(message=f"{len(made)} created.", items=[device_wire(each) for each in made])
 
 
-def _vendor_wish(told: VendorInput) -> devices.VendorWish:
-    return devices.VendorWish(
-        id=told.id,
-        device_type_id=told.device_type_id,
-        device_name=told.device_name,
-        pac=told.pac,
-        activable=told.activable,
-        automatic_renewal=told.automatic_renewal,
-        lat=told.lat,
-        lng=told.lng,
+def _vendor_wish(vendor: VendorInput) -> devices.VendorRegistration:
+    return devices.VendorRegistration(
+        id=vendor.id,
+        device_type_id=vendor.device_type_id,
+        device_name=vendor.device_name,
+        pac=vendor.pac,
+        activable=vendor.activable,
+        automatic_renewal=vendor.automatic_renewal,
+        lat=vendor.lat,
+        lng=vendor.lng,
     )
 
 
-def create_devices(call: Call, body: DevicesInput) -> Devices:
+def create_devices(context: RequestContext, body: DevicesInput) -> Devices:
     """Create many devices.
 
     Each is named after its original id. All are created, or none.
     """
-    made = devices.create_many(
-        call.tx,
-        call.actor,
+    made = devices.create_devices(
+        context.tx,
+        context.actor,
         body.group_id,
         body.original_devices_ids,
         body.type,
@@ -325,12 +325,12 @@ def create_devices(call: Call, body: DevicesInput) -> Devices:
     return Devices(message=f"{len(made)} created.", items=[device_wire(each) for each in made])
 
 
-def change_device(call: Call, body: DeviceChange) -> Device:
-    """Change a device."""
+def update_device(context: RequestContext, body: DeviceChange) -> Device:
+    """Update a device."""
     return device_wire(
-        devices.change(
-            call.tx,
-            call.actor,
+        devices.update_device(
+            context.tx,
+            context.actor,
             body.device_id,
             body.group_id,
             name=body.name,
@@ -340,204 +340,166 @@ def change_device(call: Call, body: DeviceChange) -> Device:
     )
 
 
-def change_device_type(call: Call, body: DeviceTypeChange) -> Device:
-    """Make a device one of another type.
+def update_device_type(context: RequestContext, body: DeviceTypeChange) -> Device:
+    """Change the type of a device.
 
-    Its configuration becomes the default of that type.
+    Its configuration is reset to the default of that type.
     """
     return device_wire(
-        devices.set_type(call.tx, call.actor, body.device_id, body.group_id, body.type)
+        devices.set_device_type(context.tx, context.actor, body.device_id, body.group_id, body.type)
     )
 
 
-def transfer_device(call: Call, body: Transfer) -> Device:
+def transfer_device(context: RequestContext, body: Transfer) -> Device:
     """Transfer a device to another group.
 
-    What it said so far stays with the first group; what it says from now on belongs to the new one.
+    Its existing records stay with the old group; new ones belong to the new group.
     """
     return device_wire(
-        devices.transfer(
-            call.tx, call.actor, [body.device_id], body.group_id, body.to_group_id, "device_id"
+        devices.transfer_devices(
+            context.tx,
+            context.actor,
+            [body.device_id],
+            body.group_id,
+            body.to_group_id,
+            "device_id",
         )[0]
     )
 
 
-def transfer_devices(call: Call, body: BulkTransfer) -> Devices:
+def transfer_devices(context: RequestContext, body: BulkTransfer) -> Devices:
     """Transfer many devices to another group.
 
-    All or none; every device that is not in the group is named.
+    All or none; the error names every device that is not in the group.
     """
-    moved = devices.transfer(
-        call.tx, call.actor, body.device_ids, body.group_id, body.to_group_id, "device_ids"
+    moved = devices.transfer_devices(
+        context.tx, context.actor, body.device_ids, body.group_id, body.to_group_id, "device_ids"
     )
     return Devices(
         message=f"{len(moved)} transferred.", items=[device_wire(each) for each in moved]
     )
 
 
-def delete_device(call: Call, query: OwnedDeviceQuery) -> Device:
+def delete_device(context: RequestContext, query: OwnedDeviceQuery) -> Device:
     """Delete a device with all its records."""
     return device_wire(
-        devices.delete(call.tx, call.actor, [query.device_id], query.group_id, "device_id")[0]
+        devices.delete_devices(
+            context.tx, context.actor, [query.device_id], query.group_id, "device_id"
+        )[0]
     )
 
 
-def delete_devices(call: Call, body: BulkDelete) -> Devices:
+def delete_devices(context: RequestContext, body: BulkDelete) -> Devices:
     """Delete many devices with all their records.
 
-    All or none; every device that is not in the group is named.
+    All or none; the error names every device that is not in the group.
     """
-    gone = devices.delete(call.tx, call.actor, body.device_ids, body.group_id, "device_ids")
+    gone = devices.delete_devices(
+        context.tx, context.actor, body.device_ids, body.group_id, "device_ids"
+    )
     return Devices(message=f"{len(gone)} deleted.", items=[device_wire(each) for each in gone])
 
 
-def list_devices(call: Call, query: GroupPage) -> DeviceConnection:
+def list_devices(context: RequestContext, query: GroupPage) -> DeviceConnection:
     """List the devices of a group.
 
-    Of the group itself, in the order they came.
+    Of the group itself, in the order of their creation.
     """
-    page = devices.in_group(call.tx, call.actor, query.group_id, call.pages.open(query))
+    page = devices.list_devices(
+        context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
+    )
     return DeviceConnection(
-        items=[device_wire(each) for each in page.items], next_token=call.pages.close(query, page)
+        items=[device_wire(each) for each in page.items],
+        next_token=context.page_tokens.next_token(query, page),
     )
 
 
-def list_types(call: Call, query: Paged) -> DeviceTypeConnection:
+def list_types(context: RequestContext, query: Paged) -> DeviceTypeConnection:
     """List the device types."""
-    page = device_types.list_page(call.tx, call.pages.open(query))
+    page = device_types.list_device_types(context.tx, context.page_tokens.page_request(query))
     return DeviceTypeConnection(
-        items=[type_wire(each) for each in page.items], next_token=call.pages.close(query, page)
+        items=[type_wire(each) for each in page.items],
+        next_token=context.page_tokens.next_token(query, page),
     )
 
 
-def show_type(call: Call, query: TypeQuery) -> DeviceType:
-    """Show a device type."""
-    return type_wire(device_types.show(call.tx, query.type))
+def get_type(context: RequestContext, query: TypeQuery) -> DeviceType:
+    """Get a device type."""
+    return type_wire(device_types.get_device_type(context.tx, query.type))
 
 
 _IN_GROUP = "in the group of the device"
 _TAKEN = "The original id is taken in its network."
 
+_route = partial(Route, tag="Devices", object_rule=_IN_GROUP)
+_type_route = partial(
+    Route, tag="Device types", object_rule="the catalogue is the same for everyone"
+)
+
 ROUTES = [
-    Route(
-        method="GET",
-        path="/device",
-        handler=show_device,
-        needs="device.read",
-        rule=_IN_GROUP,
-        tag="Devices",
-    ),
-    Route(
-        method="POST",
-        path="/device",
-        handler=create_device,
-        needs="device.create",
-        rule="in groupId",
-        tag="Devices",
+    _route("GET", "/device", get_device, "device.read"),
+    _route(
+        "POST",
+        "/device",
+        create_device,
+        "device.create",
+        object_rule="in groupId",
         conflicts=_TAKEN,
     ),
-    Route(
-        method="PUT",
-        path="/device",
-        handler=change_device,
-        needs="device.update",
-        rule=_IN_GROUP,
-        tag="Devices",
-    ),
-    Route(
-        method="DELETE",
-        path="/device",
-        handler=delete_device,
-        needs="device.delete",
-        rule=_IN_GROUP,
-        tag="Devices",
-    ),
-    Route(
-        method="POST",
-        path="/device/vendor",
-        handler=create_device_at_vendor,
-        needs="device.create",
-        rule="in input.groupId",
-        tag="Devices",
+    _route("PUT", "/device", update_device, "device.update"),
+    _route("DELETE", "/device", delete_device, "device.delete"),
+    _route(
+        "POST",
+        "/device/vendor",
+        create_device_at_vendor,
+        "device.create",
+        object_rule="in input.groupId",
         conflicts=_TAKEN,
     ),
-    Route(
-        method="PUT",
-        path="/device/transfer",
-        handler=transfer_device,
-        needs="device.transfer",
-        rule="in groupId; device.create in toGroupId",
-        tag="Devices",
+    _route(
+        "PUT",
+        "/device/transfer",
+        transfer_device,
+        "device.transfer",
+        object_rule="in groupId; device.create in toGroupId",
     ),
-    Route(
-        method="PUT",
-        path="/device/type",
-        handler=change_device_type,
-        needs="device.update",
-        rule=_IN_GROUP,
-        tag="Devices",
-    ),
-    Route(
-        method="GET",
-        path="/device/type",
-        handler=show_type,
-        needs=ANY_TOKEN,
-        rule="the catalogue is the same for everyone",
-        tag="Device types",
-    ),
-    Route(
-        method="GET",
-        path="/device/types",
-        handler=list_types,
-        needs=ANY_TOKEN,
-        rule="the catalogue is the same for everyone",
-        tag="Device types",
-    ),
-    Route(
-        method="POST",
-        path="/devices",
-        handler=create_devices,
-        needs="device.create",
-        rule="in groupId",
-        tag="Devices",
+    _route("PUT", "/device/type", update_device_type, "device.update"),
+    _type_route("GET", "/device/type", get_type, ANY_TOKEN),
+    _type_route("GET", "/device/types", list_types, ANY_TOKEN),
+    _route(
+        "POST",
+        "/devices",
+        create_devices,
+        "device.create",
+        object_rule="in groupId",
         conflicts=_TAKEN,
         is_bulk=True,
     ),
-    Route(
-        method="POST",
-        path="/devices/vendor",
-        handler=create_devices_at_vendor,
-        needs="device.create",
-        rule="in groupId",
-        tag="Devices",
+    _route(
+        "POST",
+        "/devices/vendor",
+        create_devices_at_vendor,
+        "device.create",
+        object_rule="in groupId",
         conflicts=_TAKEN,
         is_bulk=True,
         is_addition=True,
     ),
-    Route(
-        method="POST",
-        path="/devices/delete",
-        handler=delete_devices,
-        needs="device.delete",
-        rule="in groupId, for each device",
-        tag="Devices",
+    _route(
+        "POST",
+        "/devices/delete",
+        delete_devices,
+        "device.delete",
+        object_rule="in groupId, for each device",
         is_bulk=True,
     ),
-    Route(
-        method="PUT",
-        path="/devices/transfer",
-        handler=transfer_devices,
-        needs="device.transfer",
-        rule="in groupId, for each device; device.create in toGroupId",
-        tag="Devices",
+    _route(
+        "PUT",
+        "/devices/transfer",
+        transfer_devices,
+        "device.transfer",
+        object_rule="in groupId, for each device; device.create in toGroupId",
         is_bulk=True,
     ),
-    Route(
-        method="GET",
-        path="/group/devices",
-        handler=list_devices,
-        needs="device.read",
-        rule="in the group",
-        tag="Devices",
-    ),
+    _route("GET", "/group/devices", list_devices, "device.read", object_rule="in the group"),
 ]

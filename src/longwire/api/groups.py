@@ -1,34 +1,23 @@
-"""Groups and their members on the wire."""
+"""Operations on groups and their members."""
 
+from functools import partial
 from typing import Annotated
 
 from msgspec import Meta, field
 
 from longwire.api.roles import Role, role_wire
+from longwire.api.types import Email, GroupId, GroupPage, Tags
 from longwire.api.users import UserConnection, public_user_wire
-from longwire.dates import date_text
+from longwire.dates import format_date
+from longwire.delivery import invitations
 from longwire.identity import groups
-from longwire.identity.groups import GroupView, Relation
-from longwire.notifications import mails
-from longwire.web.routing import OWN, Call, Route
-from longwire.web.validation import (
-    Body,
-    Count,
-    DateText,
-    Email,
-    GroupId,
-    Id,
-    Name,
-    Paged,
-    Query,
-    Reply,
-    Tags,
-    Text,
-)
+from longwire.identity.groups import GroupView, MembershipView
+from longwire.web.fields import Body, Count, DateText, Id, Name, Paged, Query, Reply, Text
+from longwire.web.routing import OWN, RequestContext, Route
 
 
 class Group(Reply):
-    """A group as the caller may see it; `role` and `userId` are about one user."""
+    """A group as the caller can see it; `role` and `userId` are those of one user."""
 
     id: GroupId
     user_id: str
@@ -58,7 +47,7 @@ class GroupConnection(Reply):
 
 
 class GroupUserRelation(Reply):
-    """Somebody's place in a group; `id` is the group's."""
+    """A membership; `id` is the group's."""
 
     id: GroupId
     user_id: str
@@ -74,14 +63,8 @@ class GroupQuery(Query):
     group_id: GroupId
 
 
-class GroupPage(Paged, kw_only=True):
-    """Which group, and which page of what belongs to it."""
-
-    group_id: GroupId
-
-
 class UserGroupsQuery(Paged):
-    """Whose groups, and below which."""
+    """Whose groups, optionally within a subtree."""
 
     user_id: Annotated[Id, Meta(description="Whose groups; the caller's when left out.")] | None = (
         None
@@ -92,10 +75,13 @@ class UserGroupsQuery(Paged):
 
 
 class ParentQuery(Query):
-    """Where the new group hangs."""
+    """The parent of the new group."""
 
     parent_id: (
-        Annotated[GroupId, Meta(description="The group above; without it a root is made.")] | None
+        Annotated[
+            GroupId, Meta(description="The parent group; without it a root group is created.")
+        ]
+        | None
     ) = None
 
 
@@ -108,21 +94,26 @@ class GroupInput(Body):
 
 
 class GroupChange(Body):
-    """What is to be different about a group."""
+    """Changes to a group."""
 
     group_id: GroupId
-    owner_id: Annotated[Id, Meta(description="A member; only the owner hands over.")] | None = None
+    owner_id: (
+        Annotated[Id, Meta(description="A member; only the owner can transfer ownership.")] | None
+    ) = None
     name: Name | None = None
     role_id: Annotated[Id, Meta(description="The new default role.")] | None = None
     description: Text | None = None
     parent_id: (
-        Annotated[str, Meta(max_length=128, description='The new parent; "" makes a root.')] | None
+        Annotated[
+            str, Meta(max_length=128, description='The new parent; "" makes it a root group.')
+        ]
+        | None
     ) = field(default=None, name="parent")
     tags: Tags | None = None
 
 
 class Invitation(Body):
-    """Whom to invite, where and as what."""
+    """Whom to invite, to which group, with which role."""
 
     email: Email
     group_id: GroupId
@@ -130,7 +121,7 @@ class Invitation(Body):
 
 
 class MemberChange(Body):
-    """Which member gets which role."""
+    """The new role of a member."""
 
     user_id: Id
     group_id: GroupId
@@ -141,21 +132,23 @@ class MemberQuery(Query):
     """Which member of which group."""
 
     group_id: GroupId
-    user_id: Annotated[Id, Meta(description="Left out: the caller leaves.")] | None = None
+    user_id: Annotated[Id, Meta(description="Without it, the caller leaves the group.")] | None = (
+        None
+    )
 
 
 def group_wire(view: GroupView) -> Group:
     group = view.group
     return Group(
         id=group.id,
-        user_id=view.about,
+        user_id=view.user_id,
         name=group.name,
         description=group.description,
         token=view.token,
         administrator_role=group.administrator_role_id,
         default_role=group.default_role_id,
-        created_at=date_text(group.created_at),
-        updated_at=date_text(group.updated_at),
+        created_at=format_date(group.created_at),
+        updated_at=format_date(group.updated_at),
         created_by=group.created_by,
         updated_by=group.updated_by,
         parent=group.parent_id,
@@ -168,7 +161,7 @@ def group_wire(view: GroupView) -> Group:
     )
 
 
-def relation_wire(relation: Relation) -> GroupUserRelation:
+def relation_wire(relation: MembershipView) -> GroupUserRelation:
     return GroupUserRelation(
         id=relation.group.id,
         user_id=relation.user_id,
@@ -179,38 +172,43 @@ def relation_wire(relation: Relation) -> GroupUserRelation:
     )
 
 
-def list_user_groups(call: Call, query: UserGroupsQuery) -> GroupConnection:
-    """List the groups somebody belongs to.
+def list_user_groups(context: RequestContext, query: UserGroupsQuery) -> GroupConnection:
+    """List the groups of a user.
 
-    Directly or through a group above, as far as you may see them; your own when `userId` is left
-    out. `groupId` narrows the list to that group and what lies below it.
+    Direct memberships and inherited ones, as far as the caller can see them; the caller's own
+    without `userId`. `groupId` restricts the list to that group and those below it.
     """
-    page = groups.of_user(
-        call.tx, call.actor, query.user_id, query.group_id, call.pages.open(query)
+    page = groups.list_for_user(
+        context.tx,
+        context.actor,
+        query.user_id,
+        query.group_id,
+        context.page_tokens.page_request(query),
     )
     return GroupConnection(
-        items=[group_wire(view) for view in page.items], next_token=call.pages.close(query, page)
+        items=[group_wire(view) for view in page.items],
+        next_token=context.page_tokens.next_token(query, page),
     )
 
 
-def show_group(call: Call, query: GroupQuery) -> list[Group]:
-    """Show a group.
+def get_group(context: RequestContext, query: GroupQuery) -> list[Group]:
+    """Get a group.
 
-    The answer is an array with the group as its only element.
+    The response is an array with the group as its only element.
     """
-    return [group_wire(groups.show(call.tx, call.actor, query.group_id))]
+    return [group_wire(groups.get(context.tx, context.actor, query.group_id))]
 
 
-def create_group(call: Call, query: ParentQuery, body: GroupInput) -> Group:
+def create_group(context: RequestContext, query: ParentQuery, body: GroupInput) -> Group:
     """Create a group.
 
-    Whoever creates it becomes its owner and Administrator. An app client creates groups only below
-    its own; the parent's owner then owns them. There are at most 16 levels.
+    The caller becomes its owner and Administrator. An app client can create groups only below its
+    own; the owner of the parent then owns them. There are at most 16 levels.
     """
     return group_wire(
         groups.create(
-            call.tx,
-            call.actor,
+            context.tx,
+            context.actor,
             query.parent_id,
             name=body.name,
             description=body.description,
@@ -219,13 +217,14 @@ def create_group(call: Call, query: ParentQuery, body: GroupInput) -> Group:
     )
 
 
-def change_group(call: Call, body: GroupChange) -> Group:
-    """Change a group.
+def update_group(context: RequestContext, body: GroupChange) -> Group:
+    """Update a group.
 
-    `parent` moves it with everything below (an empty text makes it a root; this needs
-    `group.create` at the new parent), `ownerId` hands it over, `roleId` sets the default role.
+    `parent` moves it with its subtree (an empty string makes it a root group; this requires
+    `group.create` in the new parent), `ownerId` transfers ownership, `roleId` sets the default
+    role.
     """
-    wish = groups.GroupChange(
+    wish = groups.GroupUpdate(
         name=body.name,
         description=body.description,
         tags=body.tags,
@@ -233,127 +232,119 @@ def change_group(call: Call, body: GroupChange) -> Group:
         role_id=body.role_id,
         parent_id=body.parent_id,
     )
-    return group_wire(groups.change(call.tx, call.actor, body.group_id, wish))
+    return group_wire(groups.update(context.tx, context.actor, body.group_id, wish))
 
 
-def invite_member(call: Call, body: Invitation) -> GroupUserRelation:
-    """Invite somebody into a group.
+def invite_member(context: RequestContext, body: Invitation) -> GroupUserRelation:
+    """Invite a user to a group.
 
-    By e-mail address, known or not; the answer does not tell which. You can give only a role whose
-    permissions you hold yourself. Whoever was no member before gets a mail about it, where the
-    operator has set up mail.
+    By e-mail address; the response does not reveal whether the user exists. The role can contain
+    only permissions that the caller has. New members are notified by mail, if mail is configured.
     """
     return relation_wire(
-        mails.invite(
-            call.tx,
-            call.actor,
+        invitations.invite_member(
+            context.tx,
+            context.actor,
             body.email,
             body.group_id,
             body.role_id,
-            call.dispatch,
-            call.office,
+            context.dispatch,
+            context.sending_config.mail,
         )
     )
 
 
-def change_member(call: Call, body: MemberChange) -> GroupUserRelation:
-    """Give a member another role.
+def update_member(context: RequestContext, body: MemberChange) -> GroupUserRelation:
+    """Change the role of a member.
 
-    Both the old and the new role must hold no more than you do.
+    Neither the old nor the new role may have permissions that the caller lacks.
     """
     return relation_wire(
-        groups.set_role(call.tx, call.actor, body.user_id, body.group_id, body.role_id)
+        groups.set_role(context.tx, context.actor, body.user_id, body.group_id, body.role_id)
     )
 
 
-def remove_member(call: Call, query: MemberQuery) -> GroupUserRelation:
+def remove_member(context: RequestContext, query: MemberQuery) -> GroupUserRelation:
     """Remove a member from a group, or leave it.
 
-    Without `userId` you leave. The answer is the place in the group as it was.
+    Without `userId` the caller leaves. The response is the former membership.
     """
-    return relation_wire(groups.remove(call.tx, call.actor, query.group_id, query.user_id))
-
-
-def list_members(call: Call, query: GroupPage) -> UserConnection:
-    """List the members of a group.
-
-    Of the group itself, in the order they joined, each with their role there.
-    """
-    page = groups.members(call.tx, call.actor, query.group_id, call.pages.open(query))
-    return UserConnection(
-        items=[public_user_wire(user, role) for user, role in page.items],
-        next_token=call.pages.close(query, page),
+    return relation_wire(
+        groups.remove_member(context.tx, context.actor, query.group_id, query.user_id)
     )
 
 
+def list_members(context: RequestContext, query: GroupPage) -> UserConnection:
+    """List the members of a group.
+
+    Direct members only, in the order they joined, each with their role.
+    """
+    page = groups.list_members(
+        context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
+    )
+    return UserConnection(
+        items=[public_user_wire(user, role) for user, role in page.items],
+        next_token=context.page_tokens.next_token(query, page),
+    )
+
+
+_group_route = partial(Route, tag="Groups")
+_member_route = partial(Route, tag="Members")
+
 ROUTES = [
-    Route(
-        method="GET",
-        path="/user/groups",
-        handler=list_user_groups,
-        needs=OWN,
-        rule="one's own groups; somebody else's where member.read is held",
-        tag="Groups",
+    _group_route(
+        "GET",
+        "/user/groups",
+        list_user_groups,
+        OWN,
+        object_rule="one's own groups; somebody else's where member.read is held",
     ),
-    Route(
-        method="GET",
-        path="/group",
-        handler=show_group,
-        needs="group.read",
-        rule="in the group",
-        tag="Groups",
-        missing_is_bad=True,
+    _group_route(
+        "GET",
+        "/group",
+        get_group,
+        "group.read",
+        object_rule="in the group",
+        not_found_is_bad_request=True,
     ),
-    Route(
-        method="POST",
-        path="/group",
-        handler=create_group,
-        needs="group.create",
-        rule="in parentId; any user may create a root group",
-        tag="Groups",
+    _group_route(
+        "POST",
+        "/group",
+        create_group,
+        "group.create",
+        object_rule="in parentId; any user may create a root group",
     ),
-    Route(
-        method="PUT",
-        path="/group",
-        handler=change_group,
-        needs="group.update",
-        rule="in the group; group.create in a new parent; the owner hands over",
-        tag="Groups",
+    _group_route(
+        "PUT",
+        "/group",
+        update_group,
+        "group.update",
+        object_rule="in the group; group.create in a new parent; the owner hands over",
         conflicts="A root group would have no Administrator.",
     ),
-    Route(
-        method="PUT",
-        path="/group/invite",
-        handler=invite_member,
-        needs="member.write",
-        rule="in the group, with a role that holds no more than the caller",
-        tag="Members",
+    _member_route(
+        "PUT",
+        "/group/invite",
+        invite_member,
+        "member.write",
+        object_rule="in the group, with a role that holds no more than the caller",
         conflicts="The person is a member with another role.",
     ),
-    Route(
-        method="PUT",
-        path="/group/user",
-        handler=change_member,
-        needs="member.write",
-        rule="in the group; neither role holds more than the caller",
-        tag="Members",
+    _member_route(
+        "PUT",
+        "/group/user",
+        update_member,
+        "member.write",
+        object_rule="in the group; neither role holds more than the caller",
         conflicts="The last Administrator of a root group would be gone.",
     ),
-    Route(
-        method="DELETE",
-        path="/group/user",
-        handler=remove_member,
-        needs="member.write",
-        rule="in the group, for a role that holds no more than the caller; oneself always",
-        tag="Members",
+    _member_route(
+        "DELETE",
+        "/group/user",
+        remove_member,
+        "member.write",
+        object_rule="in the group, for a role that holds no more than the caller; oneself always",
         conflicts="The last Administrator of a root group would be gone.",
     ),
-    Route(
-        method="GET",
-        path="/group/users",
-        handler=list_members,
-        needs="member.read",
-        rule="in the group",
-        tag="Members",
-    ),
+    _member_route("GET", "/group/users", list_members, "member.read", object_rule="in the group"),
 ]

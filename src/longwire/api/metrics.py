@@ -1,4 +1,4 @@
-"""A group's counters on the wire."""
+"""The metrics of a group."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -6,14 +6,14 @@ from typing import Annotated
 from msgspec import Meta
 
 from longwire import metrics
-from longwire.api.records import period
-from longwire.dates import LATEST, date_text
-from longwire.web.routing import Call, Route
-from longwire.web.validation import Count, DateQuery, DateText, GroupId, Query, Reply
+from longwire.api.types import GroupId, parse_period
+from longwire.dates import LATEST, format_date
+from longwire.web.fields import Count, DateQuery, DateText, Query, Reply
+from longwire.web.routing import RequestContext, Route
 
 
 class Totals(Reply):
-    """What happened: records stored, what became of deliveries, and what networks said."""
+    """Counters of records, deliveries and network messages."""
 
     total_device_data: Count | None = None
     total_device_event: Count | None = None
@@ -34,14 +34,14 @@ class Totals(Reply):
 
 
 class GroupMetric(Totals):
-    """The counters of one span."""
+    """The counters of one time span."""
 
     group_id: str | None = None
     timestamp: DateText | None = None
 
 
 class GroupMetrics(Totals):
-    """The counters of a period, as a whole and span by span; `activeDevices` lists up to 10,000."""
+    """The counters of a period, in total and per span; `activeDevices` lists up to 10,000."""
 
     group_id: str | None = None
     begin_date: DateText | None = None
@@ -54,42 +54,42 @@ class GroupMetrics(Totals):
 
 
 class MetricsQuery(Query):
-    """Which group, which period, and how it is cut into items."""
+    """Which group, which period, and the length of its items."""
 
     group_id: GroupId
     begin_date: DateQuery
     end_date: DateQuery
     time_span: (
-        Annotated[int, Meta(ge=1, le=10**9, description="Seconds between items; 3600.")] | None
+        Annotated[int, Meta(ge=1, le=10**9, description="Seconds per item; default 3600.")] | None
     ) = None
-    subgroups: Annotated[bool, Meta(description="Count the groups below as well.")] | None = None
+    subgroups: Annotated[bool, Meta(description="Include the groups below.")] | None = None
 
 
-def show_metrics(call: Call, query: MetricsQuery) -> GroupMetrics:
-    """Report what happened in a group.
+def get_metrics(context: RequestContext, query: MetricsQuery) -> GroupMetrics:
+    """Get the metrics of a group.
 
-    Counted when it arrived, with what it counts; deleting lowers nothing. The items cover the
-    period from `beginDate` without holes, `timeSpan` seconds each.
+    Counted on arrival, in the same transaction; deleting does not lower a counter. The items cover
+    the period from `beginDate` without gaps, `timeSpan` seconds each.
     """
-    begin, end = period(query.begin_date, query.end_date)
+    begin, end = parse_period(query.begin_date, query.end_date)
     assert begin is not None and end is not None  # both are required
-    report = metrics.report(
-        call.tx,
-        call.actor,
+    report = metrics.build_report(
+        context.tx,
+        context.actor,
         query.group_id,
         begin,
         end,
         query.time_span or metrics.SPAN_DEFAULT_S,
         subgroups=query.subgroups is True,
-        keeps_days=call.keeps_days.get("metrics", 0),
+        retention_days=context.retention_days.get("metrics", 0),
     )
     return GroupMetrics(
         group_id=report.group_id,
-        begin_date=date_text(report.begin),
-        end_date=date_text(min(report.end, LATEST)),
+        begin_date=format_date(report.begin),
+        end_date=format_date(min(report.end, LATEST)),
         items=[
             GroupMetric(
-                group_id=item.group_id, timestamp=date_text(item.at), **_totals(item.totals)
+                group_id=item.group_id, timestamp=format_date(item.at), **_totals(item.totals)
             )
             for item in report.items
         ],
@@ -102,7 +102,7 @@ def show_metrics(call: Call, query: MetricsQuery) -> GroupMetrics:
 
 
 def _totals(counted: Mapping[str, int]) -> dict[str, int]:
-    """Every counter under its name on the wire, and the sum over the kinds of records."""
+    """All counters by field name, and the sum over the record kinds."""
     totals = {f"total_{name}": counted.get(name, 0) for name in metrics.NAMES}
     totals[f"total_{metrics.PROCESSING}"] = counted.get(metrics.PROCESSING, 0)
     totals["total_device_message"] = sum(counted.get(name, 0) for name in metrics.RECORD_NAMES)
@@ -111,11 +111,11 @@ def _totals(counted: Mapping[str, int]) -> dict[str, int]:
 
 ROUTES = [
     Route(
-        method="GET",
-        path="/group/metrics",
-        handler=show_metrics,
-        needs="metrics.read",
-        rule="in the group",
+        "GET",
+        "/group/metrics",
+        get_metrics,
+        "metrics.read",
+        object_rule="in the group",
         tag="Metrics",
-    )
+    ),
 ]

@@ -1,72 +1,56 @@
-"""Notifications on the wire."""
+"""Operations on notifications."""
 
+from functools import partial
 from typing import Annotated
 
 from msgspec import Meta, field
 
-from longwire.api.connectors import DeviceTypes
-from longwire.dates import date_text, optional_date_text
-from longwire.errors import missing
+from longwire.api.types import ChannelParams, ChannelTypeName, DeviceTypeNames, GroupId, Tags
+from longwire.dates import format_date, format_optional_date
+from longwire.errors import not_found
 from longwire.notifications import notifications, schedules
 from longwire.notifications.schedules import Schedule
 from longwire.notifications.types import catalogue
 from longwire.notifications.types.base import Params
-from longwire.web.page_tokens import page_of_names
-from longwire.web.routing import ANY_TOKEN, Call, Route
-from longwire.web.validation import (
-    Body,
-    Count,
-    DateText,
-    GroupId,
-    Id,
-    Name,
-    Paged,
-    Query,
-    Reply,
-    Tags,
-    Text,
-    decode_text,
-)
+from longwire.web.fields import Body, Count, DateText, Id, Name, Paged, Query, Reply, Text
+from longwire.web.page_tokens import paginate_names
+from longwire.web.routing import ANY_TOKEN, RequestContext, Route
+from longwire.web.validation import decode_text
 
-TESTS_PER_MINUTE_MAX = 5  # of one caller: each is a letter to everybody
+TESTS_PER_MINUTE_MAX = 5  # per caller: each test is sent to every recipient
 
 NotificationId = Annotated[Id, Meta(examples=["ntf_vzpeqxr5mxjrq2uy6ct3mlgw"])]
-ParamsText = Annotated[
-    str,
-    Meta(
-        max_length=65_536,
-        description="A JSON object, as the type's `expectedParameters` describe it.",
-        examples=['{"url":"https://example.com/alarm","throttle":3600}'],
-    ),
+NotificationParams = Annotated[
+    ChannelParams, Meta(examples=['{"url":"https://example.com/alarm","throttle":3600}'])
 ]
-TypeName = Annotated[str, Meta(min_length=1, max_length=64, examples=["webhook"])]
+NotificationTypeName = Annotated[ChannelTypeName, Meta(examples=["webhook"])]
 Reason = Annotated[
     str,
     Meta(
         max_length=256,
         description="The `reason` of a data record, the `type` of an event, or one that the service"
-        " raises itself. Left out or empty, every event is told.",
+        " raises itself. Left out or empty, every event triggers it.",
         examples=["batteryLow"],
     ),
 ]
-AboutDevice = Annotated[
+DeviceIdFilter = Annotated[
     str,
     Meta(
         max_length=128,
-        description="Only what this device says; empty for all.",
+        description="Only records of this device; empty for all.",
         examples=["dev_vzpeqxr5mxjrq2uy6ct3mlgw"],
     ),
 ]
 ScheduleIn = Annotated[
     Schedule | Annotated[str, Meta(max_length=1_024)],
     Meta(
-        description="When it may be sent, in the time zone of `params`. As an object; or as text in"
-        " the form it is answered in, where an empty text takes it away.",
+        description="When it may be sent, in the time zone of `params`. An object, or a string in"
+        " the form of the responses; an empty string removes it.",
     ),
 ]
 
 
-# --- what is answered ---
+# --- responses ---
 
 
 class NotificationError(Reply):
@@ -77,7 +61,7 @@ class NotificationError(Reply):
 
 
 class Notification(Reply, kw_only=True):
-    """Who is told of what, and when."""
+    """Who is notified of what, and when."""
 
     group_id: str
     id: str
@@ -108,7 +92,7 @@ class NotificationConnection(Reply):
 
 
 class NotificationType(Reply):
-    """A way to tell somebody, and what it wants to be told."""
+    """A type of notification and its parameters."""
 
     expected_parameters: str
     type: str
@@ -123,50 +107,50 @@ class NotificationTypeConnection(Reply):
 
 
 class NotificationTest(Reply):
-    """A test on its way."""
+    """A test that was queued."""
 
     message: str
     queued: Count
 
 
-# --- what is taken ---
+# --- requests ---
 
 
 class NotificationInput(Body, kw_only=True):
     """A notification to create."""
 
     group_id: GroupId
-    params: ParamsText
-    type: TypeName
+    params: NotificationParams
+    type: NotificationTypeName
     name: Name
     description: Text | None = None
-    device_id: AboutDevice | None = None
+    device_id: DeviceIdFilter | None = None
     reason: Reason | None = None
     schedule: ScheduleIn | None = None
-    device_types: DeviceTypes | None = None
+    device_types: DeviceTypeNames | None = None
     tags: Tags | None = None
     enabled: bool | None = None
 
 
 class UpdateNotificationInput(Body, kw_only=True):
-    """What is to be different about a notification."""
+    """Changes to a notification."""
 
     notification_id: NotificationId
     group_id: GroupId
-    params: ParamsText | None = None
+    params: NotificationParams | None = None
     name: Name | None = None
     description: Text | None = None
-    type: TypeName | None = None
-    device_id: AboutDevice | None = None
+    type: NotificationTypeName | None = None
+    device_id: DeviceIdFilter | None = None
     reason: Reason | None = None
     schedule: ScheduleIn | None = None
     enabled: bool | None = None
-    device_types: DeviceTypes | None = None
+    device_types: DeviceTypeNames | None = None
     tags: Tags | None = None
 
 
 class NotificationQuery(Query, kw_only=True):
-    """Which notification, and of which group if that is known."""
+    """Which notification; the group is optional."""
 
     notification_id: NotificationId
     group_id: GroupId | None = None
@@ -181,7 +165,7 @@ class DeleteNotificationQuery(Query):
 
 
 class NotificationsQuery(Paged, kw_only=True):
-    """Of which group; of all that the caller may see when it is left out."""
+    """Of which group; without it, of all groups that the caller can see."""
 
     group_id: GroupId | None = None
 
@@ -189,24 +173,24 @@ class NotificationsQuery(Paged, kw_only=True):
 class NotificationTypeQuery(Query):
     """Which notification type."""
 
-    type: TypeName
+    type: NotificationTypeName
 
 
-class NotificationNamed(Body):
+class NotificationRef(Body):
     """Which notification, of which group."""
 
     notification_id: NotificationId
     group_id: GroupId
 
 
-# --- shaping ---
+# --- conversion ---
 
 
-def notification_wire(view: notifications.View) -> Notification:
-    notification, outlet = view.notification, view.notification.outlet
+def notification_wire(view: notifications.NotificationView) -> Notification:
+    notification, outlet = view.notification, view.notification.channel
     error = None
     if outlet.error_at is not None:
-        error = NotificationError(at=date_text(outlet.error_at), message=outlet.error_message)
+        error = NotificationError(at=format_date(outlet.error_at), message=outlet.error_message)
     return Notification(
         group_id=outlet.group_id,
         id=outlet.id,
@@ -214,8 +198,8 @@ def notification_wire(view: notifications.View) -> Notification:
         description=outlet.description,
         params=view.params,
         type=outlet.type,
-        created_at=date_text(outlet.created_at),
-        updated_at=date_text(outlet.updated_at),
+        created_at=format_date(outlet.created_at),
+        updated_at=format_date(outlet.updated_at),
         updated_by=outlet.updated_by,
         created_by=outlet.created_by,
         device_id=notification.device_id,
@@ -224,8 +208,8 @@ def notification_wire(view: notifications.View) -> Notification:
         schedule=notification.schedule,
         enabled=outlet.is_enabled,
         tags=list(outlet.tags),
-        last_fired_at=optional_date_text(notification.fired_at),
-        last_sent_at=optional_date_text(notification.sent_at),
+        last_fired_at=format_optional_date(notification.fired_at),
+        last_sent_at=format_optional_date(notification.sent_at),
         error=error,
     )
 
@@ -238,8 +222,10 @@ def type_wire(name: str) -> NotificationType:
     )
 
 
-def _wish(call: Call, body: NotificationInput | UpdateNotificationInput) -> notifications.Wish:
-    return notifications.Wish(
+def _wish(
+    context: RequestContext, body: NotificationInput | UpdateNotificationInput
+) -> notifications.NotificationDraft:
+    return notifications.NotificationDraft(
         params=body.params,
         type=body.type,
         name=body.name,
@@ -247,24 +233,24 @@ def _wish(call: Call, body: NotificationInput | UpdateNotificationInput) -> noti
         device_id=body.device_id,
         device_types=body.device_types,
         reason=body.reason,
-        schedule=_schedule_text(call, body.schedule),
+        schedule=_schedule_text(context, body.schedule),
         is_enabled=body.enabled,
         tags=body.tags,
     )
 
 
-def _schedule_text(call: Call, given: Schedule | str | None) -> str | None:
-    """As it is kept and answered; empty to take it away."""
+def _schedule_text(context: RequestContext, given: Schedule | str | None) -> str | None:
+    """The stored form; empty to remove it."""
     if not given:
         return given if isinstance(given, str) else None
     if isinstance(given, str):
-        given = decode_text("schedule", given, Schedule, call.limits)
-    return schedules.as_text(given)
+        given = decode_text("schedule", given, Schedule, context.limits)
+    return schedules.encode_schedule(given)
 
 
-def _reader(call: Call) -> notifications.ReadParams:
+def _reader(context: RequestContext) -> notifications.ParseNotificationParams:
     def read(expected: type[Params], text: str) -> Params:
-        return decode_text("params", text, expected, call.limits)
+        return decode_text("params", text, expected, context.limits)
 
     return read
 
@@ -272,107 +258,121 @@ def _reader(call: Call) -> notifications.ReadParams:
 # --- operations ---
 
 
-def show_notification(call: Call, query: NotificationQuery) -> Notification:
-    """Show a notification.
+def get_notification(context: RequestContext, query: NotificationQuery) -> Notification:
+    """Get a notification.
 
-    Secrets among its `params` are masked unless you may change it.
+    Secrets in `params` are masked unless the caller may update it.
     """
     return notification_wire(
-        notifications.show(call.tx, call.actor, query.notification_id, query.group_id)
+        notifications.get_notification(
+            context.tx, context.actor, query.notification_id, query.group_id
+        )
     )
 
 
-def create_notification(call: Call, body: NotificationInput) -> Notification:
+def create_notification(context: RequestContext, body: NotificationInput) -> Notification:
     """Create a notification.
 
-    From now on it is sent when a device of the group says something with its `reason`, or when the
-    service itself finds that reason, as far as `deviceId`, `deviceTypes`, `schedule` and the `when`
-    among its `params` let it through.
+    From now on it is sent when a device of the group sends a record with its `reason`, or when the
+    service itself raises that reason, if `deviceId`, `deviceTypes`, `schedule` and the condition
+    `when` in `params` match.
     """
     return notification_wire(
-        notifications.create(
-            call.tx,
-            call.actor,
+        notifications.create_notification(
+            context.tx,
+            context.actor,
             body.group_id,
-            _wish(call, body),
-            _reader(call),
-            call.egress,
-            call.office,
-            per_group_max=call.limits.notifications_per_group_max,
+            _wish(context, body),
+            _reader(context),
+            context.egress,
+            context.sending_config,
+            per_group_max=context.limits.notifications_per_group_max,
         )
     )
 
 
-def change_notification(call: Call, body: UpdateNotificationInput) -> Notification:
-    """Change a notification.
+def update_notification(context: RequestContext, body: UpdateNotificationInput) -> Notification:
+    """Update a notification.
 
-    What is left out stays; an empty `deviceId`, `reason` or `schedule` is taken away. A mask in
-    `params` keeps the secret in its place. With another `reason` or another geofence it begins to
-    look anew; otherwise what was told is not told again.
+    Members left out are unchanged; an empty `deviceId`, `reason` or `schedule` removes it. A mask
+    in `params` keeps the secret. A new `reason` or geofence resets the trigger state; otherwise
+    nothing is sent again.
     """
     return notification_wire(
-        notifications.change(
-            call.tx,
-            call.actor,
+        notifications.update_notification(
+            context.tx,
+            context.actor,
             body.group_id,
             body.notification_id,
-            _wish(call, body),
-            _reader(call),
-            call.egress,
-            call.office,
+            _wish(context, body),
+            _reader(context),
+            context.egress,
+            context.sending_config,
         )
     )
 
 
-def delete_notification(call: Call, query: DeleteNotificationQuery) -> Notification:
+def delete_notification(context: RequestContext, query: DeleteNotificationQuery) -> Notification:
     """Delete a notification.
 
-    `name` carries the id of the group. What it had not sent yet is dropped.
+    `name` is the id of the group. Queued messages are deleted as well.
     """
     return notification_wire(
-        notifications.delete(call.tx, call.actor, query.group_id, query.notification_id)
+        notifications.delete_notification(
+            context.tx, context.actor, query.group_id, query.notification_id
+        )
     )
 
 
-def list_notifications(call: Call, query: NotificationsQuery) -> NotificationConnection:
-    """List the notifications of a group, or all that you may see."""
-    page = notifications.every(call.tx, call.actor, query.group_id, call.pages.open(query))
+def list_notifications(
+    context: RequestContext, query: NotificationsQuery
+) -> NotificationConnection:
+    """List the notifications of a group, or all that the caller can see."""
+    page = notifications.list_notifications(
+        context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
+    )
     return NotificationConnection(
         items=[notification_wire(each) for each in page.items],
-        next_token=call.pages.close(query, page),
+        next_token=context.page_tokens.next_token(query, page),
     )
 
 
-def show_notification_type(call: Call, query: NotificationTypeQuery) -> NotificationType:
-    """Show a notification type.
+def get_notification_type(
+    context: RequestContext, query: NotificationTypeQuery
+) -> NotificationType:
+    """Get a notification type.
 
     `expectedParameters` is a JSON Schema, as text.
     """
     if query.type not in catalogue.TYPES:
-        raise missing("type", "notification type")
+        raise not_found("type", "notification type")
     return type_wire(query.type)
 
 
-def list_notification_types(call: Call, query: Paged) -> NotificationTypeConnection:
+def list_notification_types(context: RequestContext, query: Paged) -> NotificationTypeConnection:
     """List the notification types."""
-    page = page_of_names(catalogue.TYPES, call.pages.open(query))
+    page = paginate_names(catalogue.TYPES, context.page_tokens.page_request(query))
     return NotificationTypeConnection(
-        items=[type_wire(name) for name in page.items], next_token=call.pages.close(query, page)
+        items=[type_wire(name) for name in page.items],
+        next_token=context.page_tokens.next_token(query, page),
     )
 
 
-def test_notification(call: Call, body: NotificationNamed) -> NotificationTest:
-    """Send a notification now.
+def send_test_notification(context: RequestContext, body: NotificationRef) -> NotificationTest:
+    """Send a test notification.
 
-    To see whether it is set up well: with made-up content, whatever its schedule and its throttle
-    say, one for each recipient. What became of it shows in `lastSentAt` and `error`. One caller can
-    do this a few times a minute.
+    With sample content to every recipient, regardless of schedule and throttle. The outcome is
+    visible in `lastSentAt` and `error`. Limited to a few requests per minute and caller.
     """
-    queued = notifications.test(
-        call.tx, call.actor, body.group_id, body.notification_id, call.dispatch.number
+    queued = notifications.test_notification(
+        context.tx,
+        context.actor,
+        body.group_id,
+        body.notification_id,
+        context.dispatch.take_sequence_numbers,
     )
     return NotificationTest(
-        message="It is on its way." if queued else "There is nobody to send it to.",
+        message="Queued." if queued else "There are no recipients.",
         queued=queued,
     )
 
@@ -381,61 +381,51 @@ _IN_GROUP = "in the group of the notification"
 _FOR_EVERYONE = "the catalogue is the same for everyone"
 
 
-def _route(method: str, path: str, handler: object, needs: str, **more: object) -> Route:
-    return Route(
-        method=method,
-        path=path,
-        handler=handler,  # type: ignore[arg-type]
-        needs=needs,
-        rule=str(more.pop("rule", _IN_GROUP)),
-        tag="Notifications",
-        **more,  # type: ignore[arg-type]
-    )
-
+_route = partial(Route, tag="Notifications", object_rule=_IN_GROUP)
 
 ROUTES = [
-    _route("GET", "/notification", show_notification, "notification.read"),
+    _route("GET", "/notification", get_notification, "notification.read"),
     _route(
         "POST",
         "/notification",
         create_notification,
         "notification.write",
-        rule="in groupId",
-        conflicts="The group has as many notifications as it may have.",
+        object_rule="in groupId",
+        conflicts="The group has the maximum number of notifications.",
     ),
-    _route("PUT", "/notification", change_notification, "notification.write"),
+    _route("PUT", "/notification", update_notification, "notification.write"),
     _route(
         "DELETE",
         "/notification",
         delete_notification,
         "notification.write",
-        rule="in the group that name carries the id of",
+        object_rule="in the group whose id is in name",
     ),
     _route(
         "GET",
         "/notification/notificationType",
-        show_notification_type,
+        get_notification_type,
         ANY_TOKEN,
-        rule=_FOR_EVERYONE,
+        object_rule=_FOR_EVERYONE,
     ),
     _route(
         "GET",
         "/notification/notificationTypes",
         list_notification_types,
         ANY_TOKEN,
-        rule=_FOR_EVERYONE,
+        object_rule=_FOR_EVERYONE,
     ),
     _route(
         "GET",
         "/notification/notifications",
         list_notifications,
         "notification.read",
-        rule="in the group; without groupId, in each group whose notifications are listed",
+        object_rule="in the group; without groupId, in each group whose notifications are listed",
     ),
     _route(
         "POST",
         "/notification/test",
-        test_notification,
+        send_test_notification,
         "notification.write",
         conflicts="The notification is disabled.",
         per_minute_max=TESTS_PER_MINUTE_MAX,

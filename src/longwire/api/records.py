@@ -1,7 +1,7 @@
-"""The four kinds of records on the wire: one set of handlers, four lines of data.
+"""Operations on the four kinds of records: one set of handlers, four lines of data.
 
-The record POSTs and their batches do not run an operation of their own: the door hands what they
-bring to `ingest`, which commits many of them together. A stored record is kept in the form it is
+Record POSTs and batches do not run in a transaction of their own: the request handler passes them
+to `ingest`, which commits many together. A stored record is kept in the form it is
 answered in, so that a list is put together without looking into it.
 """
 
@@ -15,35 +15,30 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, field
 
-from longwire.api.users import GenericReturn, GenericReturnBoolean
-from longwire.clock import Moment
-from longwire.dates import date_text, end_of, moment_of
-from longwire.errors import BadInput, Fault, wrong
+from longwire.api.types import DeviceId, GenericReturn, GenericReturnBoolean, GroupId, parse_period
+from longwire.dates import format_date
+from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import records, redecoding
-from longwire.fleet.redecoding import Reread, Wanted
-from longwire.ingest import Item, Stored, Unit
+from longwire.fleet.redecoding import RedecodedBatch, RedecodeSelection
+from longwire.ingest import IngestItem, IngestRequest, IngestResult
 from longwire.model import Actor
 from longwire.store.database import Database
-from longwire.web.page_tokens import PageSeal
-from longwire.web.routing import Call, Route
-from longwire.web.validation import (
+from longwire.web.fields import (
     Body,
     DateIn,
     DateQuery,
     DateText,
-    GroupId,
     Int64,
     Name,
     Paged,
     Query,
     Reply,
-    moment,
-    up_to,
+    limited_by,
+    parse_date_field,
 )
+from longwire.web.page_tokens import PageTokens
+from longwire.web.routing import RequestContext, Route
 
-DeviceId = Annotated[
-    str, Meta(min_length=1, max_length=128, examples=["dev_vzpeqxr5mxjrq2uy6ct3mlgw"])
-]
 Word = Annotated[str, Meta(max_length=256)]
 LongText = Annotated[str, Meta(max_length=262_144)]
 Raw = Annotated[LongText, Meta(examples=["0a1b2c3d"])]
@@ -57,12 +52,12 @@ class RecordInput(Body, kw_only=True, omit_defaults=True, gc=False):
     timestamp: DateIn
     group_id: Annotated[GroupId, Meta(description="If given, the device's group.")] | None = None
 
-    def item(self, kind: int) -> Item:
+    def item(self, kind: int) -> IngestItem:
         """Ready to be stored: with one spelling of its moment, and a digest of its content."""
-        ts = moment("timestamp", self.timestamp)
-        self.timestamp = date_text(ts)
+        ts = parse_date_field("timestamp", self.timestamp)
+        self.timestamp = format_date(ts)
         claimed, self.group_id = self.group_id, None
-        return Item(kind, ts, self._digest(), self, claimed)
+        return IngestItem(kind, ts, self._digest(), self, claimed)
 
     def finished(self, group_id: str, device_name: str) -> str:
         self.group_id = group_id
@@ -138,10 +133,10 @@ class DeviceTelemetryInput(RecordInput, kw_only=True, omit_defaults=True, gc=Fal
     stations: Int64 | None = field(default=None, name="nbBS")
     rc: Int64 | None = None
 
-    def item(self, kind: int) -> Item:
+    def item(self, kind: int) -> IngestItem:
         if self.stations_small is not None:
             if self.stations not in (None, self.stations_small):
-                raise wrong("nbBs", "differs from nbBS; send one of them")
+                raise invalid_field("nbBs", "differs from nbBS; send one of them")
             self.stations, self.stations_small = self.stations_small, None
         return RecordInput.item(self, kind)
 
@@ -212,7 +207,7 @@ class DeviceTelemetry(Reply):
 
 
 class RecordsQuery(Paged, kw_only=True):
-    """Whose records, of which time, in which order."""
+    """The records of a device in a period."""
 
     device_id: DeviceId
     begin_date: DateQuery | None = None
@@ -221,7 +216,7 @@ class RecordsQuery(Paged, kw_only=True):
 
 
 class RecordQuery(Query):
-    """Which device, and which instant."""
+    """Which device, and which timestamp."""
 
     device_id: DeviceId
     timestamp: DateQuery
@@ -234,7 +229,7 @@ class AllRecords(Body):
 
 
 class BatchReturn(Reply):
-    """What became of a batch."""
+    """The outcome of a batch."""
 
     message: str
     stored: int
@@ -243,13 +238,13 @@ class BatchReturn(Reply):
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of record: its name, how the interface words it, and its oddities."""
+    """One kind of record, and how the interface treats it."""
 
     name: str
     noun: str
     input: type[RecordInput]
     reply: type[Reply]
-    removed_by: str
+    delete_method: str
 
     @property
     def number(self) -> int:
@@ -261,189 +256,177 @@ class Kind:
 
 
 KINDS = (
-    Kind("data", "data record", DeviceDataInput, DeviceData, "PUT"),  # the interface deletes by PUT
+    Kind("data", "data record", DeviceDataInput, DeviceData, "PUT"),  # deleted by PUT
     Kind("event", "event", DeviceEventInput, DeviceEvent, "DELETE"),
     Kind("geoloc", "geolocation", DeviceGeolocInput, DeviceGeoloc, "DELETE"),
     Kind("telemetry", "telemetry record", DeviceTelemetryInput, DeviceTelemetry, "DELETE"),
 )
 
 
-def period(
-    begin: str | float | None, end: str | float | None
-) -> tuple[Moment | None, Moment | None]:
-    """A range of dates: its begin is part of it, its end is not."""
-    found: dict[str, Moment] = {}
-    faults: list[Fault] = []
-    for name, text, meant in (("begin_date", begin, moment_of), ("end_date", end, end_of)):
-        if text is not None:
-            try:
-                found[name] = meant(text)
-            except ValueError as error:
-                faults.append(Fault(name, str(error)))
-    if faults:
-        raise BadInput(faults=faults)
-    since, until = found.get("begin_date"), found.get("end_date")
-    if since is not None and until is not None and since > until:
-        raise wrong("begin_date", "lies after endDate")
-    return since, until
-
-
-def list_records(kind: Kind, call: Call, query: RecordsQuery) -> msgspec.Raw:
-    begin, end = period(query.begin_date, query.end_date)
-    keeps_days = call.keeps_days.get(kind.name, 0)
-    oldest = records.oldest_kept(keeps_days, call.tx.now)
+def list_records(kind: Kind, context: RequestContext, query: RecordsQuery) -> msgspec.Raw:
+    begin, end = parse_period(query.begin_date, query.end_date)
+    retention_days = context.retention_days.get(kind.name, 0)
+    oldest = records.oldest_kept(retention_days, context.tx.now)
     if oldest is not None:
         begin = oldest if begin is None else max(begin, oldest)
-    page = records.page(
-        call.tx,
-        call.actor,
+    page = records.list_records(
+        context.tx,
+        context.actor,
         kind.name,
         query.device_id,
         begin,
         end,
-        call.pages.open(query),
+        context.page_tokens.page_request(query),
         ascending=query.ascending is not False,
     )
-    token = call.pages.close(query, page)
+    token = context.page_tokens.next_token(query, page)
     more = f',"nextToken":"{token}"' if token else ""
-    answer = f'{{"items":[{page.text}]{more}}}'.encode()
-    until = records.kept_until(keeps_days, page.oldest)
-    call.tx.remember(call.question, answer, device_number=page.device_number, until=until)
-    return msgspec.Raw(answer)
+    response = f'{{"items":[{page.text}]{more}}}'.encode()
+    until = records.kept_until(retention_days, page.oldest)
+    context.response_cache.put(
+        context.tx,
+        context.cache_key,
+        response,
+        device_number=page.device_number,
+        valid_until=until,
+    )
+    return msgspec.Raw(response)
 
 
-def take_one(kind: Kind, actor: Actor, body: RecordInput) -> Unit:
-    return Unit(actor, [body.item(kind.number)], is_batch=False)
+def store_record(kind: Kind, actor: Actor, body: RecordInput) -> IngestRequest:
+    return IngestRequest(actor, [body.item(kind.number)], is_batch=False)
 
 
-def take_batch(kind: Kind, actor: Actor, body: Any) -> Unit:
-    items: list[Item] = []
-    faults: list[Fault] = []
+def store_batch(kind: Kind, actor: Actor, body: Any) -> IngestRequest:
+    items: list[IngestItem] = []
+    field_errors: list[FieldError] = []
     number = kind.number
     for index, draft in enumerate(body.items):
         try:
             items.append(draft.item(number))
         except BadInput as error:
             place = f"items[{index}]."
-            faults += [replace(fault, field=place + fault.field) for fault in error.faults]
-    if faults:
-        raise BadInput(faults=faults)
-    return Unit(actor, items, is_batch=True)
+            field_errors += [replace(each, field=place + each.field) for each in error.field_errors]
+    if field_errors:
+        raise BadInput(field_errors=field_errors)
+    return IngestRequest(actor, items, is_batch=True)
 
 
-def answer_one(stored: Stored) -> bytes:
+def encode_record(stored: IngestResult) -> bytes:
     return stored.bodies[0].encode()
 
 
-def answer_batch(stored: Stored) -> bytes:
+def encode_batch_result(stored: IngestResult) -> bytes:
     number = len(stored.bodies) - stored.duplicates
+    noun = "duplicate" if stored.duplicates == 1 else "duplicates"
     return msgspec.json.encode(
         BatchReturn(
-            message=f"{number} stored, {stored.duplicates} were there before.",
+            message=f"{number} stored, {stored.duplicates} {noun}.",
             stored=number,
             duplicates=stored.duplicates,
         )
     )
 
 
-def delete_at(kind: Kind, call: Call, query: RecordQuery) -> GenericReturnBoolean:
-    ts = moment("timestamp", query.timestamp)
-    number = records.delete_at(call.tx, call.actor, kind.name, query.device_id, ts)
+def delete_records(kind: Kind, context: RequestContext, query: RecordQuery) -> GenericReturnBoolean:
+    ts = parse_date_field("timestamp", query.timestamp)
+    number = records.delete_records_at(context.tx, context.actor, kind.name, query.device_id, ts)
     return GenericReturnBoolean(message=f"{number} deleted.", value=True)
 
 
-def delete_all(call: Call, body: AllRecords) -> GenericReturn:
+def delete_all_records(context: RequestContext, body: AllRecords) -> GenericReturn:
     """Delete all records of a device.
 
-    Data, events, geolocations and telemetry, as far as you may delete them. Counters stay.
+    Data, events, geolocations and telemetry, as far as the caller may delete them. Counters are
+    unchanged.
     """
-    counts = records.delete_all(call.tx, call.actor, body.device_id)
+    counts = records.delete_all_records(context.tx, context.actor, body.device_id)
     return GenericReturn(
         message="Deleted " + ", ".join(f"{number} {kind}" for kind, number in counts.items()) + "."
     )
 
 
-# --- reading payloads again ---
+# --- redecoding ---
 
 REDECODE = "postDeviceRedecode"
 REDECODE_DEFAULT = 100
 
 
 class RedecodeInput(Body):
-    """Whose payloads to decode again, and of which time: of a device, or of a group's devices."""
+    """Which payloads to redecode: of a device or of a group's devices, in a period."""
 
     device_id: DeviceId | None = None
-    group_id: (
-        Annotated[GroupId, Meta(description="With deviceId, the group that it is in.")] | None
-    ) = None
-    device_type: (
-        Annotated[Name, Meta(description="Only devices that are of this type now.")] | None
-    ) = None
+    group_id: Annotated[GroupId, Meta(description="With deviceId, its group.")] | None = None
+    device_type: Annotated[Name, Meta(description="Only devices of this type.")] | None = None
     begin_date: DateIn | None = None
     end_date: DateIn | None = None
     limit: (
         Annotated[
-            Annotated[int, Meta(ge=1, description="Look at so many records at most.")],
-            up_to("page_items_max", unit="items"),
+            Annotated[int, Meta(ge=1, description="The maximum number of records to read.")],
+            limited_by("page_items_max", unit="items"),
         ]
         | None
     ) = None
-    next_token: Annotated[str, Meta(description="The nextToken of the answer before.")] | None = (
-        None
-    )
+    next_token: (
+        Annotated[str, Meta(description="The nextToken of the previous response.")] | None
+    ) = None
 
 
 class RedecodeReturn(Reply):
-    """What became of some records; with a nextToken there are more."""
+    """The outcome for some records; with a nextToken there are more."""
 
     message: str
-    looked_at: int
+    examined: int
     changed: int
     skipped: Annotated[int, Meta(description="Without a payload, or with data of another form.")]
-    failed: Annotated[int, Meta(description="Not understood by the decoder, and left alone.")]
-    failure: Annotated[str, Meta(description="Why the first of these failed.")] | None = None
+    failed: Annotated[int, Meta(description="Rejected by the decoder, and unchanged.")]
+    failure: Annotated[str, Meta(description="The error of the first one that failed.")] | None = (
+        None
+    )
     next_token: str | None = None
 
 
-async def read_again(database: Database, actor: Actor, body: RedecodeInput) -> Reread:
+async def redecode_batch(database: Database, actor: Actor, body: RedecodeInput) -> RedecodedBatch:
     """Find some records and decode them, while no transaction waits for it."""
     wanted = _wanted(body)
-    pages = PageSeal(database.tools.keyring, actor, REDECODE, REDECODE_DEFAULT)
-    request = pages.open(body)
-    piece = await database.read(lambda tx: redecoding.find(tx, actor, wanted, request))
-    return await asyncio.to_thread(redecoding.read_again, piece)
+    pages = PageTokens(database.context.keyring, actor, REDECODE, REDECODE_DEFAULT)
+    request = pages.page_request(body)
+    piece = await database.read(lambda tx: redecoding.find_batch(tx, actor, wanted, request))
+    return await asyncio.to_thread(redecoding.redecode_batch, piece)
 
 
-def redecode(call: Call, body: RedecodeInput, reread: Reread) -> RedecodeReturn:
-    """Decode stored payloads again.
+def redecode(
+    context: RequestContext, body: RedecodeInput, reread: RedecodedBatch
+) -> RedecodeReturn:
+    """Redecode stored payloads.
 
-    Reads `__raw` of data records by the decoder that the type of the device has now. What an
-    earlier decoding had put into `data` gives way; all else of the record stays as it is, and
-    connectors are not told. A record that the decoder cannot read is left alone. One call looks at
-    some records and answers with a `nextToken` as long as there are more.
+    Decodes `__raw` of data records with the current decoder of the device type. Values from an
+    earlier decoding are replaced in `data`; the rest of the record is unchanged, and connectors are
+    not notified. A record that fails to decode is unchanged. One request processes some records and
+    responds with a `nextToken` as long as there are more.
     """
-    changed = redecoding.keep(call.tx, call.actor, reread)
+    changed = redecoding.store_batch(context.tx, context.actor, reread)
     return RedecodeReturn(
-        message=f"{changed} of {reread.looked_at} records changed.",
-        looked_at=reread.looked_at,
+        message=f"{changed} of {reread.examined} records changed.",
+        looked_at=reread.examined,
         changed=changed,
         skipped=reread.skipped,
         failed=reread.failed,
         failure=reread.failure,
-        next_token=call.pages.close(body, reread),
+        next_token=context.page_tokens.next_token(body, reread),
     )
 
 
-def _wanted(body: RedecodeInput) -> Wanted:
+def _wanted(body: RedecodeInput) -> RedecodeSelection:
     if body.device_id is None and body.group_id is None:
         raise BadInput(
-            faults=[
-                Fault("device_id", "is required, or else groupId"),
-                Fault("group_id", "is required, or else deviceId"),
+            field_errors=[
+                FieldError("device_id", "is required, or else groupId"),
+                FieldError("group_id", "is required, or else deviceId"),
             ]
         )
-    begin, end = period(body.begin_date, body.end_date)
-    return Wanted(body.device_id, body.group_id, body.device_type, begin, end)
+    begin, end = parse_period(body.begin_date, body.end_date)
+    return RedecodeSelection(body.device_id, body.group_id, body.device_type, begin, end)
 
 
 def _connection(kind: Kind) -> type[msgspec.Struct]:
@@ -461,7 +444,7 @@ def _batch(kind: Kind) -> Any:
     items = Annotated[
         list[kind.input],  # type: ignore[name-defined]
         Meta(min_length=1),
-        up_to("batch_records_max", unit="records"),
+        limited_by("batch_records_max", unit="records"),
     ]
     return msgspec.defstruct(
         f"{kind.reply.__name__}Batch",
@@ -473,7 +456,7 @@ def _batch(kind: Kind) -> Any:
 
 
 def routes_for(kind: Kind) -> list[Route]:
-    def handled(handler: Callable[..., Any]) -> Callable[..., Any]:
+    def bind(handler: Callable[..., Any]) -> Callable[..., Any]:
         return partial(handler, kind)
 
     in_group = "in the group the device was in when the record was stored"
@@ -481,60 +464,60 @@ def routes_for(kind: Kind) -> list[Route]:
         Route(
             method="GET",
             path=kind.path,
-            handler=handled(list_records),
-            needs="record.read",
-            rule=in_group,
+            handler=bind(list_records),
+            permission="record.read",
+            object_rule=in_group,
             tag="Records",
-            about=f"""List a device's {kind.noun}s.
+            doc=f"""List a device's {kind.noun}s.
 
-            By timestamp, those of one instant in order of arrival. `beginDate` is part of the
+            By timestamp, then in order of arrival. `beginDate` is part of the
             range, `endDate` is not; a date alone as `endDate` means to the end of that day.""",
             query=RecordsQuery,
             reply=_connection(kind),
-            is_remembered=True,
+            is_cached=True,
         ),
         Route(
             method="POST",
             path=kind.path,
-            handler=handled(take_one),
-            answers=answer_one,
-            needs="record.create",
-            rule="in the group of the device",
+            handler=bind(store_record),
+            build_response=encode_record,
+            permission="record.create",
+            object_rule="in the group of the device",
             tag="Records",
-            about=f"""Store one {kind.noun}.
+            doc=f"""Store one {kind.noun}.
 
-            The answer comes when it is on the disk. The same record sent again is stored once and
-            answered alike, so retrying is safe. `groupId` can be left out; if given, it must be
-            the group of the device.""",
+            The response is sent once the record is committed. The same record sent again is stored
+            once and gets the same response, so retrying is safe. `groupId` is optional; if given,
+            it must be the group of the device.""",
             body=kind.input,
             reply=kind.reply,
         ),
         Route(
             method="POST",
             path=f"{kind.path}/batch",
-            handler=handled(take_batch),
-            answers=answer_batch,
-            needs="record.create",
-            rule="in the group of each device",
+            handler=bind(store_batch),
+            build_response=encode_batch_result,
+            permission="record.create",
+            object_rule="in the group of each device",
             tag="Records",
-            about=f"""Store many {kind.noun}s at once.
+            doc=f"""Store many {kind.noun}s at once.
 
-            All are stored, or none; every wrong item is named.""",
+            All are stored, or none; the error names every invalid item.""",
             body=_batch(kind),
             reply=BatchReturn,
             is_bulk=True,
             is_addition=True,
         ),
         Route(
-            method=kind.removed_by,
+            method=kind.delete_method,
             path=kind.path,
-            handler=handled(delete_at),
-            needs="record.delete",
-            rule=in_group,
+            handler=bind(delete_records),
+            permission="record.delete",
+            object_rule=in_group,
             tag="Records",
-            about=f"""Delete the {kind.noun}s of one instant.
+            doc=f"""Delete the {kind.noun}s of one timestamp.
 
-            Everything of this kind that the device said at `timestamp`.""",
+            All records of this kind with this `timestamp`.""",
             query=RecordQuery,
             reply=GenericReturnBoolean,
         ),
@@ -545,18 +528,18 @@ ROUTES = [route for kind in KINDS for route in routes_for(kind)] + [
     Route(
         method="DELETE",
         path="/device/data",
-        handler=delete_all,
-        needs="record.delete",
-        rule="in the groups the device was in when the records were stored",
+        handler=delete_all_records,
+        permission="record.delete",
+        object_rule="in the groups the device was in when the records were stored",
         tag="Records",
     ),
     Route(
         method="POST",
         path="/device/redecode",
         handler=redecode,
-        prepares=read_again,
-        needs="record.create",
-        rule="in the groups the device was in when the records were stored, or in groupId",
+        prepare_input=redecode_batch,
+        permission="record.create",
+        object_rule="in the groups the device was in when the records were stored, or in groupId",
         tag="Records",
         conflicts="The device type has no decoder.",
         is_addition=True,

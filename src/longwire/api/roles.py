@@ -1,14 +1,16 @@
-"""Roles and permissions on the wire."""
+"""Operations on roles and permissions."""
 
+from functools import partial
 from typing import Annotated
 
 from msgspec import Meta
 
+from longwire.api.types import GroupId
 from longwire.identity import permissions, roles
 from longwire.model import Permission as PermissionValue
 from longwire.model import Role as RoleValue
-from longwire.web.routing import ANY_TOKEN, Call, Route
-from longwire.web.validation import Body, GroupId, Id, Name, Paged, Query, Reply, Text
+from longwire.web.fields import Body, Id, Name, Paged, Query, Reply, Text
+from longwire.web.routing import ANY_TOKEN, RequestContext, Route
 
 PermissionId = Annotated[str, Meta(min_length=1, max_length=64, examples=["report.read"])]
 
@@ -46,7 +48,7 @@ class PermissionConnection(Reply):
 
 
 class PermissionBody(Body):
-    """A permission to add or change."""
+    """A permission to create or update."""
 
     permission_id: PermissionId
     name: Name
@@ -69,7 +71,7 @@ class RoleInput(Body):
             str,
             Meta(
                 max_length=8_192,
-                description="One permission id, or several with commas or spaces between.",
+                description="Permission ids, separated by commas or spaces.",
                 examples=["device.read, record.read"],
             ),
         ]
@@ -78,7 +80,7 @@ class RoleInput(Body):
 
 
 class RoleChange(Body):
-    """What is to be different about a role."""
+    """Changes to a role."""
 
     role_id: Id
     group_id: GroupId
@@ -109,39 +111,46 @@ def permission_wire(permission: PermissionValue) -> Permission:
     return Permission(id=permission.id, name=permission.name, description=permission.description)
 
 
-def list_roles(call: Call, query: Paged) -> RoleConnection:
+def list_roles(context: RequestContext, query: Paged) -> RoleConnection:
     """List roles.
 
-    The built-in roles, those you made, and those in use in groups where you may read roles.
+    The built-in roles, those created by the caller, and those used in groups where the caller has
+    `role.read`.
     """
-    page = roles.list_page(call.tx, call.actor, call.pages.open(query))
+    page = roles.list_page(context.tx, context.actor, context.page_tokens.page_request(query))
     return RoleConnection(
-        items=[role_wire(role) for role in page.items], next_token=call.pages.close(query, page)
+        items=[role_wire(role) for role in page.items],
+        next_token=context.page_tokens.next_token(query, page),
     )
 
 
-def create_role(call: Call, body: RoleInput) -> Role:
+def create_role(context: RequestContext, body: RoleInput) -> Role:
     """Create a role.
 
-    It can hold only permissions that you hold yourself in a group where you have `role.write`.
-    `permissions` is one string: an id, or several separated by commas or spaces. A list is taken
-    as well.
+    It can contain only permissions that the caller has in a group where it has `role.write`.
+    `permissions` is one string of ids, separated by commas or spaces; a list is accepted as well.
     """
     return role_wire(
-        roles.create(call.tx, call.actor, body.name, body.description, _split(body.permissions))
+        roles.create(
+            context.tx,
+            context.actor,
+            body.name,
+            body.description,
+            _permission_ids(body.permissions),
+        )
     )
 
 
-def change_role(call: Call, body: RoleChange) -> Role:
-    """Change a role.
+def update_role(context: RequestContext, body: RoleChange) -> Role:
+    """Update a role.
 
-    It changes for everyone who holds it. All groups that use it must lie at or below `groupId`.
-    What you add you must hold yourself.
+    The change applies to everyone with the role. All groups that use it must be at or below
+    `groupId`. Added permissions must be held by the caller.
     """
     return role_wire(
-        roles.change(
-            call.tx,
-            call.actor,
+        roles.update(
+            context.tx,
+            context.actor,
             body.role_id,
             body.group_id,
             name=body.name,
@@ -151,124 +160,119 @@ def change_role(call: Call, body: RoleChange) -> Role:
     )
 
 
-def delete_role(call: Call, query: RoleQuery) -> Role:
+def delete_role(context: RequestContext, query: RoleQuery) -> Role:
     """Delete a role.
 
-    The user named by `userId`, if they hold it in the group, falls back to the group's default
-    role. While anyone else holds it, it stays.
+    The user `userId`, if they have it in the group, gets the group's default role. A role that
+    anyone else has cannot be deleted.
     """
     return role_wire(
-        roles.delete(call.tx, call.actor, query.role_id, query.group_id, query.user_id)
+        roles.delete(context.tx, context.actor, query.role_id, query.group_id, query.user_id)
     )
 
 
-def list_permissions(call: Call, query: Paged) -> PermissionConnection:
+def list_permissions(context: RequestContext, query: Paged) -> PermissionConnection:
     """List all permissions."""
-    page = permissions.list_page(call.tx, call.pages.open(query))
+    page = permissions.list_page(context.tx, context.page_tokens.page_request(query))
     return PermissionConnection(
         items=[permission_wire(each) for each in page.items],
-        next_token=call.pages.close(query, page),
+        next_token=context.page_tokens.next_token(query, page),
     )
 
 
-def create_permission(call: Call, body: PermissionBody) -> Permission:
-    """Add a permission.
+def create_permission(context: RequestContext, body: PermissionBody) -> Permission:
+    """Create a permission.
 
-    Administrators hold it from then on; other roles when it is put into them.
+    Administrators have it at once; other roles when it is added to them.
     """
     return permission_wire(
-        permissions.create(call.tx, call.actor, body.permission_id, body.name, body.description)
+        permissions.create(
+            context.tx, context.actor, body.permission_id, body.name, body.description
+        )
     )
 
 
-def change_permission(call: Call, body: PermissionBody) -> Permission:
-    """Change a permission's name and description."""
+def update_permission(context: RequestContext, body: PermissionBody) -> Permission:
+    """Update a permission's name and description."""
     return permission_wire(
-        permissions.change(call.tx, call.actor, body.permission_id, body.name, body.description)
+        permissions.update(
+            context.tx, context.actor, body.permission_id, body.name, body.description
+        )
     )
 
 
-def delete_permission(call: Call, query: PermissionQuery) -> Permission:
+def delete_permission(context: RequestContext, query: PermissionQuery) -> Permission:
     """Delete a permission.
 
-    It disappears from every role. The built-in ones cannot be deleted.
+    It is removed from every role. Built-in permissions cannot be deleted.
     """
-    return permission_wire(permissions.delete(call.tx, call.actor, query.permission_id))
+    return permission_wire(permissions.delete(context.tx, context.actor, query.permission_id))
 
 
-def _split(wanted: str | list[str]) -> list[str]:
-    """The interface types the list as one string."""
+def _permission_ids(wanted: str | list[str]) -> list[str]:
+    """The interface declares the list as one string."""
     return wanted.replace(",", " ").split() if isinstance(wanted, str) else wanted
 
 
+_role_route = partial(Route, tag="Roles")
+_permission_route = partial(Route, tag="Permissions")
+
 ROUTES = [
-    Route(
-        method="GET",
-        path="/group/roles",
-        handler=list_roles,
-        needs="role.read",
-        rule="built-in roles, one's own, and those used in groups where role.read is held",
-        tag="Roles",
+    _role_route(
+        "GET",
+        "/group/roles",
+        list_roles,
+        "role.read",
+        object_rule="built-in roles, one's own, and those used in groups where role.read is held",
     ),
-    Route(
-        method="POST",
-        path="/role",
-        handler=create_role,
-        needs="role.write",
-        rule="held in some group together with every permission the role gets",
-        tag="Roles",
-        missing_is_bad=True,
+    _role_route(
+        "POST",
+        "/role",
+        create_role,
+        "role.write",
+        object_rule="held in some group together with every permission the role gets",
+        not_found_is_bad_request=True,
     ),
-    Route(
-        method="PUT",
-        path="/role",
-        handler=change_role,
-        needs="role.write",
-        rule="in groupId, at or above every group that uses the role",
-        tag="Roles",
-        missing_is_bad=True,
+    _role_route(
+        "PUT",
+        "/role",
+        update_role,
+        "role.write",
+        object_rule="in groupId, at or above every group that uses the role",
+        not_found_is_bad_request=True,
     ),
-    Route(
-        method="DELETE",
-        path="/role",
-        handler=delete_role,
-        needs="role.write",
-        rule="in groupId, at or above every group that uses the role",
-        tag="Roles",
-        missing_is_bad=True,
+    _role_route(
+        "DELETE",
+        "/role",
+        delete_role,
+        "role.write",
+        object_rule="in groupId, at or above every group that uses the role",
+        not_found_is_bad_request=True,
     ),
-    Route(
-        method="GET",
-        path="/permission",
-        handler=list_permissions,
-        needs=ANY_TOKEN,
-        rule="the catalogue is the same for everyone",
-        tag="Permissions",
+    _permission_route(
+        "GET",
+        "/permission",
+        list_permissions,
+        ANY_TOKEN,
+        object_rule="the catalogue is the same for everyone",
     ),
-    Route(
-        method="POST",
-        path="/permission",
-        handler=create_permission,
-        needs="permission.write",
-        rule="operators only",
-        tag="Permissions",
+    _permission_route(
+        "POST",
+        "/permission",
+        create_permission,
+        "permission.write",
+        object_rule="operators only",
         conflicts="A permission of this id exists.",
     ),
-    Route(
-        method="PUT",
-        path="/permission",
-        handler=change_permission,
-        needs="permission.write",
-        rule="operators only",
-        tag="Permissions",
+    _permission_route(
+        "PUT", "/permission", update_permission, "permission.write", object_rule="operators only"
     ),
-    Route(
-        method="DELETE",
-        path="/permission",
-        handler=delete_permission,
-        needs="permission.write",
-        rule="operators only",
-        tag="Permissions",
+    _permission_route(
+        "DELETE",
+        "/permission",
+        delete_permission,
+        "permission.write",
+        object_rule="operators only",
         conflicts="The permission is built in.",
     ),
 ]

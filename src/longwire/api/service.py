@@ -1,7 +1,7 @@
-"""What is served about the service itself: health, metrics, the OpenAPI document, its page."""
+"""Endpoints about the service itself: health, metrics, the OpenAPI document, the docs page."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
 import structlog
@@ -9,152 +9,156 @@ import structlog
 from longwire.delivery.engine import Engine
 from longwire.errors import LongwireError
 from longwire.ingest import Ingest
-from longwire.store import auth_epoch, deliveries
+from longwire.store import cache_epochs, deliveries
 from longwire.store.database import Database
 from longwire.web.docs_page import ASSETS, CONTENT_SECURITY_POLICY, Asset
-from longwire.web.openapi import plain_document
-from longwire.web.prometheus import MEDIA_TYPE, Instruments
+from longwire.web.openapi import Json, problem_responses
+from longwire.web.prometheus import MEDIA_TYPE, PrometheusMetrics
 from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response
 
 READY_TIMEOUT_S = 2.0
-WATCHED = ("/health/live", "/health/ready", "/metrics")
+STATUS_PATHS = ("/health/live", "/health/ready", "/metrics")
 
-_ANYONE = "nothing about any group is told"
+_ANYONE = "reveals nothing about any group"
+
+Handler = Callable[[Request, bytes], Awaitable[Response]]
 
 log = structlog.get_logger()
 
 
-class ServicePages:
+class ServiceEndpoints:
     def __init__(
         self,
         database: Database,
         ingest: Ingest | None,
         engine: Engine | None,
-        instruments: Instruments,
-        listening: Callable[[], str] | None = None,
+        metrics: PrometheusMetrics,
+        mqtt_status: Callable[[], str] | None = None,
+        failing_tasks: Callable[[], list[str]] = list,
     ) -> None:
-        """`listening` tells how the listener at the broker is, where there is one."""
-        self._listening = listening
+        self._failing_tasks = failing_tasks
+        self._mqtt_status = mqtt_status
         self._database = database
         self._ingest = ingest
         self._engine = engine
-        self._instruments = instruments
+        self._metrics = metrics
         self._openapi: bytes | None = None
-        self._describe: Callable[[], dict[str, object]] = dict
+        self._build_openapi: Callable[[], dict[str, object]] = dict
 
-    def describe(self, describe: Callable[[], dict[str, object]]) -> None:
-        """How to make the document. It lists these pages too, so it comes last; and it takes a
-        tenth of a second, so nobody waits for it who does not want it."""
-        self._describe = describe
+    def set_openapi_builder(self, build: Callable[[], dict[str, object]]) -> None:
+        """Set how the OpenAPI document is built: once, when it is first requested.
 
-    async def live(self, request: Request, body: bytes) -> Response:
+        It lists these endpoints too, and takes a tenth of a second.
+        """
+        self._build_openapi = build
+
+    async def get_live(self, request: Request, body: bytes) -> Response:
         return Response(200, b'{"status":"ok"}')
 
-    async def ready(self, request: Request, body: bytes) -> Response:
-        reason = await self._why_not_ready()
-        # A broker that is away is no reason to send callers elsewhere: everything else works.
-        beside = {"mqtt": self._listening()} if self._listening is not None else {}
+    async def get_ready(self, request: Request, body: bytes) -> Response:
+        reason = await self._unready_reason()
+        # A lost broker connection does not make the service unready: everything else works.
+        mqtt = {"mqtt": self._mqtt_status()} if self._mqtt_status is not None else {}
         if reason is None:
-            return Response(200, msgspec.json.encode({"status": "ok", **beside}))
-        refused = {"status": "unavailable", "reason": reason, **beside}
-        return Response(503, msgspec.json.encode(refused))
+            return Response(200, msgspec.json.encode({"status": "ok", **mqtt}))
+        unavailable = {"status": "unavailable", "reason": reason, **mqtt}
+        return Response(503, msgspec.json.encode(unavailable))
 
-    async def metrics(self, request: Request, body: bytes) -> Response:
-        is_ready = await self._why_not_ready() is None
-        text = self._instruments.text(
+    async def get_metrics(self, request: Request, body: bytes) -> Response:
+        is_ready = await self._unready_reason() is None
+        text = self._metrics.render(
             self._database,
-            records_waiting=self._ingest.waiting if self._ingest is not None else 0,
+            queued_records=self._ingest.waiting if self._ingest is not None else 0,
             is_ready=is_ready,
             backlog=await self._backlog() if is_ready else None,
         )
         return Response(200, text, MEDIA_TYPE)
 
-    async def openapi(self, request: Request, body: bytes) -> Response:
+    async def get_openapi(self, request: Request, body: bytes) -> Response:
         if self._openapi is None:
-            self._openapi = msgspec.json.encode(await asyncio.to_thread(self._describe))
+            self._openapi = msgspec.json.encode(await asyncio.to_thread(self._build_openapi))
         return Response(200, self._openapi)
 
-    async def _why_not_ready(self) -> str | None:
+    async def _unready_reason(self) -> str | None:
         if self._database.broken:
-            return "the database failed; the service is about to stop"
+            return "the database failed; the service is stopping"
         try:
-            await asyncio.wait_for(self._database.read(auth_epoch.epoch_and_time), READY_TIMEOUT_S)
+            await asyncio.wait_for(self._database.read(cache_epochs.read_epochs), READY_TIMEOUT_S)
         except Exception as error:
             if not isinstance(error, TimeoutError | LongwireError):
                 log.exception("the database cannot be read")
-            return "the database does not answer"
-        if self._engine is not None and not self._engine.is_moving:
+            return "the database does not respond"
+        if self._engine is not None and not self._engine.is_progressing:
             return "the delivery engine makes no progress"
-        return None
+        failing = self._failing_tasks()
+        return f"background task failed: {', '.join(failing)}" if failing else None
 
     async def _backlog(self) -> deliveries.Backlog | None:
         try:
-            return await asyncio.wait_for(self._database.read(deliveries.backlog), READY_TIMEOUT_S)
+            return await asyncio.wait_for(
+                self._database.read(deliveries.get_total_backlog), READY_TIMEOUT_S
+            )
         except (TimeoutError, LongwireError):
             return None
 
-    def watched(self) -> list[PlainRoute]:
-        """Those that say how the process is, and nothing of what is served."""
-        return [route for route in self.routes() if route.path in WATCHED]
+    def status_routes(self) -> list[PlainRoute]:
+        """Health and metrics only, for a process without the API."""
+        return [route for route in self.routes() if route.path in STATUS_PATHS]
 
     def routes(self) -> list[PlainRoute]:
-        ok = {200: "It is."}
-        pages = [
-            PlainRoute(
-                method="GET",
-                path="/health/live",
-                handler=self.live,
-                needs=NO_TOKEN,
-                rule=_ANYONE,
-                document=plain_document("Is the process alive?", "application/json", statuses=ok),
-            ),
-            PlainRoute(
-                method="GET",
-                path="/health/ready",
-                handler=self.ready,
-                needs=NO_TOKEN,
-                rule=_ANYONE,
-                document=plain_document(
-                    "Can it do its work?",
-                    "application/json",
-                    statuses={**ok, 503: "Not now; `reason` says why."},
-                ),
-            ),
-            PlainRoute(
-                method="GET",
-                path="/metrics",
-                handler=self.metrics,
-                needs=NO_TOKEN,
-                rule=_ANYONE,
-                document=plain_document(
-                    "Counters for Prometheus", "text/plain", statuses={200: "The counters."}
-                ),
-            ),
-            PlainRoute(
-                method="GET",
-                path="/openapi.json",
-                handler=self.openapi,
-                needs=NO_TOKEN,
-                rule=_ANYONE,
-            ),
+        return [
+            _route("/health/live", self.get_live, _LIVE_OPENAPI),
+            _route("/health/ready", self.get_ready, _READY_OPENAPI),
+            _route("/metrics", self.get_metrics, _METRICS_OPENAPI),
+            _route("/openapi.json", self.get_openapi),
+            *(_route(path, _serve_asset(asset)) for path, asset in ASSETS.items()),
         ]
-        return pages + [_page(path, asset) for path, asset in ASSETS.items()]
 
 
-def _page(path: str, asset: Asset) -> PlainRoute:
+def _route(path: str, handler: Handler, openapi: Json | None = None) -> PlainRoute:
+    return PlainRoute(
+        method="GET",
+        path=path,
+        handler=handler,
+        permission=NO_TOKEN,
+        object_rule=_ANYONE,
+        openapi=openapi,
+    )
+
+
+def _serve_asset(asset: Asset) -> Handler:
     response = Response(
         200,
         asset.content,
         asset.media_type,
         ((b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),),
     )
-    return PlainRoute(
-        method="GET", path=path, handler=_always(response), needs=NO_TOKEN, rule=_ANYONE
-    )
 
-
-def _always(response: Response) -> Callable[[Request, bytes], Awaitable[Response]]:
-    async def answer(request: Request, body: bytes) -> Response:
+    async def get_asset(request: Request, body: bytes) -> Response:
         return response
 
-    return answer
+    return get_asset
+
+
+def _openapi(summary: str, media_type: str, type_name: str, statuses: Mapping[int, str]) -> Json:
+    content = {media_type: {"schema": {"type": type_name}}}
+    responses = {
+        str(status): {"description": text, "content": content} for status, text in statuses.items()
+    }
+    return {
+        "summary": summary,
+        "security": [],
+        "responses": responses | problem_responses(408, 431),
+    }
+
+
+_LIVE_OPENAPI = _openapi(
+    "Liveness: is the process running?", "application/json", "object", {200: "It is."}
+)
+_READY_OPENAPI = _openapi(
+    "Readiness: can the service handle requests?",
+    "application/json",
+    "object",
+    {200: "It can.", 503: "It cannot; `reason` says why."},
+)
+_METRICS_OPENAPI = _openapi("Metrics for Prometheus", "text/plain", "string", {200: "The metrics."})

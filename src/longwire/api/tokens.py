@@ -2,111 +2,113 @@
 
 import base64
 import binascii
-from collections.abc import Mapping
 from ipaddress import ip_address
-from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
 from longwire.errors import NotAuthenticated
 from longwire.identity import tokens
-from longwire.identity.throttle import Throttle
+from longwire.identity.rate_limiter import RateLimiter
 from longwire.model import Origin
 from longwire.store.database import Database, Tx
+from longwire.web.openapi import Json, json_response, problem_responses, schema_ref
 from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response
 
 PATH = "/oauth2/token"
 GRANT = "client_credentials"
 _FORM = b"application/x-www-form-urlencoded"
 _CREDENTIALS = {"client_id", "client_secret"}
-_NEVER_STORED: tuple[tuple[bytes, bytes], ...] = ((b"pragma", b"no-cache"),)
+_NO_CACHE: tuple[tuple[bytes, bytes], ...] = ((b"pragma", b"no-cache"),)
 
 
-class Granted(msgspec.Struct):
-    """A token, and how long it lasts."""
+class TokenResponse(msgspec.Struct):
+    """An access token and its lifetime in seconds."""
 
     access_token: str
     token_type: str
     expires_in: int
 
 
-class Refused(msgspec.Struct):
-    """Why there is no token (RFC 6749)."""
+class TokenError(msgspec.Struct):
+    """The error response of RFC 6749."""
 
     error: str
     error_description: str
 
 
-class Refusal(Exception):
+class TokenRequestError(Exception):
+    """An invalid token request, with the response to send."""
+
     def __init__(
         self, status: int, error: str, description: str, *headers: tuple[bytes, bytes]
     ) -> None:
         super().__init__(description)
         self.response = Response(
             status,
-            msgspec.json.encode(Refused(error, description)),
-            headers=(*_NEVER_STORED, *headers),
+            msgspec.json.encode(TokenError(error, description)),
+            headers=(*_NO_CACHE, *headers),
         )
 
 
 class TokenEndpoint:
-    """Hands out access tokens, and slows down whoever guesses."""
+    """Issues access tokens, with a rate limit on failed attempts."""
 
     def __init__(
         self,
         database: Database,
         *,
         lifetime_s: int,
-        per_address: Throttle,
-        per_client: Throttle,
+        per_address: RateLimiter,
+        per_client: RateLimiter,
     ) -> None:
         self._database = database
         self._lifetime_s = lifetime_s
         self._per_address = per_address
         self._per_client = per_client
 
-    async def answer(self, request: Request, body: bytes) -> Response:
+    async def issue(self, request: Request, body: bytes) -> Response:
         try:
             _require_https(request)
             _require_grant(request, body)
             client_id, secret = _basic(request)
-            self._require_patience(request.address, client_id)
+            self._check_rate_limit(request.address, client_id)
             return await self._issue(request, client_id, secret)
-        except Refusal as refusal:
-            return refusal.response
+        except TokenRequestError as error:
+            return error.response
 
     async def _issue(self, request: Request, client_id: str, secret: str) -> Response:
-        def work(tx: Tx) -> tokens.Issued:
+        def work(tx: Tx) -> tokens.IssuedToken:
             tx.origin = Origin(request.address, request.request_id)
-            return tokens.issue(tx, client_id, secret, self._lifetime_s)
+            return tokens.issue_token(tx, client_id, secret, self._lifetime_s)
 
         try:
             issued = await self._database.write(work)
         except NotAuthenticated:
-            self._per_address.take(request.address)
-            self._per_client.take((request.address, client_id))
+            self._per_address.consume(request.address)
+            self._per_client.consume((request.address, client_id))
             raise _invalid_client("The client is unknown or its secret is wrong.") from None
-        granted = Granted(issued.token, "Bearer", issued.lifetime_s)
-        return Response(200, msgspec.json.encode(granted), headers=_NEVER_STORED)
+        response = TokenResponse(issued.token, "Bearer", issued.lifetime_s)
+        return Response(200, msgspec.json.encode(response), headers=_NO_CACHE)
 
-    def _require_patience(self, address: str, client_id: str) -> None:
+    def _check_rate_limit(self, address: str, client_id: str) -> None:
         wait_s = max(
-            self._per_address.wait_s(address), self._per_client.wait_s((address, client_id))
+            self._per_address.get_retry_after_s(address),
+            self._per_client.get_retry_after_s((address, client_id)),
         )
         if wait_s:
-            raise Refusal(
+            raise TokenRequestError(
                 429,
                 "invalid_request",
-                f"Too many failed tries; wait {wait_s} seconds.",
+                f"Too many failed attempts; retry after {wait_s} seconds.",
                 (b"retry-after", str(wait_s).encode()),
             )
 
 
 def _require_https(request: Request) -> None:
-    """Secrets do not travel in the clear, except within the machine."""
+    """Secrets are not sent in the clear, except on the loopback interface."""
     if not request.is_secure and not _is_loopback(request.address):
-        raise Refusal(400, "invalid_request", "Tokens are handed out over HTTPS only.")
+        raise TokenRequestError(400, "invalid_request", "Tokens are handed out over HTTPS only.")
 
 
 def _is_loopback(address: str) -> bool:
@@ -119,19 +121,21 @@ def _is_loopback(address: str) -> bool:
 def _require_grant(request: Request, body: bytes) -> None:
     media_type = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if media_type != _FORM:
-        raise Refusal(400, "invalid_request", f"Content-Type must be {_FORM.decode()}.")
+        raise TokenRequestError(400, "invalid_request", f"Content-Type must be {_FORM.decode()}.")
     in_query, in_form = _parameters(request.query_string), _parameters(body)
     if _CREDENTIALS & in_query.keys():
-        raise Refusal(
+        raise TokenRequestError(
             400, "invalid_request", "Credentials belong into the header Authorization, not the URL."
         )
     grants = {each["grant_type"] for each in (in_query, in_form) if "grant_type" in each}
     if not grants:
-        raise Refusal(400, "invalid_request", "grant_type is missing.")
+        raise TokenRequestError(400, "invalid_request", "grant_type is missing.")
     if len(grants) > 1:
-        raise Refusal(400, "invalid_request", "grant_type differs between query and body.")
+        raise TokenRequestError(
+            400, "invalid_request", "grant_type differs between query and body."
+        )
     if grants != {GRANT}:
-        raise Refusal(400, "unsupported_grant_type", f"grant_type must be {GRANT}.")
+        raise TokenRequestError(400, "unsupported_grant_type", f"grant_type must be {GRANT}.")
 
 
 def _parameters(raw: bytes) -> dict[str, str]:
@@ -139,16 +143,20 @@ def _parameters(raw: bytes) -> dict[str, str]:
         # A parameter without a value counts as left out (RFC 6749, 3.2).
         pairs = parse_qsl(raw.decode(), keep_blank_values=False, errors="strict")
     except (UnicodeDecodeError, ValueError):
-        raise Refusal(400, "invalid_request", "The parameters are not valid UTF-8.") from None
+        raise TokenRequestError(
+            400, "invalid_request", "The parameters are not valid UTF-8."
+        ) from None
     names = [name for name, _ in pairs]
     if len(set(names)) != len(names):
-        raise Refusal(400, "invalid_request", "A parameter is given more than once.")
+        raise TokenRequestError(400, "invalid_request", "A parameter is given more than once.")
     return dict(pairs)
 
 
 def _basic(request: Request) -> tuple[str, str]:
     if b"authorization" in request.repeated_headers:
-        raise Refusal(400, "invalid_request", "The header Authorization is given more than once.")
+        raise TokenRequestError(
+            400, "invalid_request", "The header Authorization is given more than once."
+        )
     scheme, _, encoded = request.headers.get(b"authorization", b"").strip().partition(b" ")
     if scheme.lower() != b"basic":
         raise _invalid_client("Send the client id and secret as HTTP Basic.")
@@ -163,21 +171,57 @@ def _basic(request: Request) -> tuple[str, str]:
     return client_id, secret
 
 
-def _invalid_client(description: str) -> Refusal:
-    return Refusal(
+def _invalid_client(description: str) -> TokenRequestError:
+    return TokenRequestError(
         401, "invalid_client", description, (b"www-authenticate", b'Basic realm="longwire"')
     )
 
 
-def routes(endpoint: TokenEndpoint, document: Mapping[str, Any]) -> list[PlainRoute]:
+def routes(endpoint: TokenEndpoint) -> list[PlainRoute]:
     return [
         PlainRoute(
             method="POST",
             path=PATH,
-            handler=endpoint.answer,
-            needs=NO_TOKEN,
-            rule="whoever knows a client id and its secret",
+            handler=endpoint.issue,
+            permission=NO_TOKEN,
+            object_rule="whoever knows a client id and its secret",
             tag="Tokens",
-            document=document,
+            openapi=_OPENAPI,
+            schemas=(TokenResponse, TokenError),
         )
     ]
+
+
+_GRANT_TYPE = {"type": "string", "enum": [GRANT]}
+_OPENAPI: Json = {
+    "summary": "Get an access token",
+    "description": "OAuth 2.0 client credentials. HTTPS only, except on the loopback interface.",
+    "security": [{"client": []}],
+    "parameters": [
+        {
+            "name": "grant_type",
+            "in": "query",
+            "required": False,
+            "description": "Here or in the body.",
+            "schema": _GRANT_TYPE,
+            "example": GRANT,
+        }
+    ],
+    "requestBody": {
+        "required": False,
+        "content": {
+            _FORM.decode(): {
+                "schema": {"type": "object", "properties": {"grant_type": _GRANT_TYPE}}
+            }
+        },
+    },
+    "responses": {
+        "200": json_response("An access token.", schema_ref(TokenResponse)),
+        "400": json_response("The request is invalid.", schema_ref(TokenError)),
+        "401": json_response(
+            "The client is unknown or its secret is wrong.", schema_ref(TokenError)
+        ),
+        "429": json_response("Too many failed attempts.", schema_ref(TokenError)),
+        **problem_responses(408, 413, 431, 503),
+    },
+}

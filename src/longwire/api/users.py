@@ -1,16 +1,18 @@
-"""People and their push tokens on the wire."""
+"""Operations on users and their push tokens."""
 
+from functools import partial
 from typing import Annotated
 
 from msgspec import Meta, field
 
 from longwire.api.roles import Role, role_wire
-from longwire.dates import date_text, optional_date_text
+from longwire.api.types import Email, GenericReturnBoolean
+from longwire.dates import format_date, format_optional_date
 from longwire.identity import users
 from longwire.model import Role as RoleValue
 from longwire.model import User as UserValue
-from longwire.web.routing import OWN, Call, Route
-from longwire.web.validation import Body, DateText, Email, Id, Name, Query, Reply
+from longwire.web.fields import Body, DateText, Id, Name, Query, Reply
+from longwire.web.routing import OWN, RequestContext, Route
 
 Token = Annotated[
     str,
@@ -34,7 +36,7 @@ class VendorToken(Reply):
 
 
 class User(Reply):
-    """A person as they see themselves; `devices` is the push token registered last."""
+    """A user, as seen by themselves; `devices` is the push token registered last."""
 
     id: str | None = None
     email: str | None = None
@@ -49,7 +51,7 @@ class User(Reply):
 
 
 class PublicUser(Reply):
-    """A person as those see them who share a group."""
+    """A user, as seen by members of a common group."""
 
     id: str | None = None
     email: str | None = None
@@ -63,23 +65,10 @@ class PublicUser(Reply):
 
 
 class UserConnection(Reply):
-    """A page of people."""
+    """A page of users."""
 
     items: list[PublicUser]
     next_token: str | None = None
-
-
-class GenericReturn(Reply):
-    """What was done, in words."""
-
-    message: str | None = None
-
-
-class GenericReturnBoolean(Reply):
-    """What was done, in words and as a truth value."""
-
-    message: str | None = None
-    value: bool | None = None
 
 
 class UserQuery(Query):
@@ -89,7 +78,7 @@ class UserQuery(Query):
 
 
 class UserChange(Body):
-    """What is to be different about oneself."""
+    """Changes to the caller's own user."""
 
     gender: Annotated[str, Meta(max_length=64)] | None = None
     name: Name | None = None
@@ -102,12 +91,12 @@ class UserInput(Body):
 
     email: Email
     last_name: Name
-    # Spelled with a small n on the way in; answers spell it firstName.
+    # `firstname` in requests, `firstName` in responses.
     first_name: Name | None = field(default=None, name="firstname")
 
 
 class VendorTokenInput(Body):
-    """A push token to link to oneself."""
+    """A push token to register for the caller."""
 
     token: Token
     device_name: Name | None = None
@@ -119,16 +108,16 @@ class VendorTokenQuery(Query):
     token: Token
 
 
-def user_wire(user: UserValue, push: users.Registered | None) -> User:
+def user_wire(user: UserValue, push: users.RegisteredPushToken | None) -> User:
     return User(
         id=user.id,
         email=user.email,
         name=user.name,
-        seen_at=optional_date_text(user.seen_at),
+        seen_at=format_optional_date(user.seen_at),
         first_name=user.first_name,
         last_name=user.last_name,
-        created_at=date_text(user.created_at),
-        updated_at=date_text(user.updated_at),
+        created_at=format_date(user.created_at),
+        updated_at=format_date(user.updated_at),
         gender=user.gender,
         devices=vendor_token_wire(push) if push else None,
     )
@@ -139,134 +128,115 @@ def public_user_wire(user: UserValue, role: RoleValue | None = None) -> PublicUs
         id=user.id,
         email=user.email,
         name=user.name,
-        seen_at=optional_date_text(user.seen_at),
+        seen_at=format_optional_date(user.seen_at),
         first_name=user.first_name,
         last_name=user.last_name,
-        created_at=date_text(user.created_at),
-        updated_at=date_text(user.updated_at),
+        created_at=format_date(user.created_at),
+        updated_at=format_date(user.updated_at),
         role=role_wire(role) if role else None,
     )
 
 
-def vendor_token_wire(registered: users.Registered) -> VendorToken:
+def vendor_token_wire(registered: users.RegisteredPushToken) -> VendorToken:
     push = registered.push
     return VendorToken(
         token=registered.token,
         type=push.type,
-        created_at=date_text(push.created_at),
+        created_at=format_date(push.created_at),
         created_by=push.created_by,
         device_name=push.device_name,
         enabled=push.is_enabled,
     )
 
 
-def show_me(call: Call) -> User:
-    """Show yourself.
+def get_me(context: RequestContext) -> User:
+    """Get the caller's own user.
 
-    An app client has no user behind it and gets 403.
+    403 for an app client.
     """
-    user = users.me(call.tx, call.actor)
-    return user_wire(user, users.latest_push_token(call.tx, user))
+    user = users.get_current(context.tx, context.actor)
+    return user_wire(user, users.get_latest_push_token(context.tx, user))
 
 
-def show_user(call: Call, query: UserQuery) -> User | PublicUser:
-    """Show a user.
+def get_user(context: RequestContext, query: UserQuery) -> User | PublicUser:
+    """Get a user.
 
-    Yourself in full, and in public form those who share a group in which you may see members.
+    The full form for the caller, and the public form for members of groups in which the caller has
+    `member.read`.
     """
-    if call.actor.kind == "user" and query.user_id == call.actor.id:
-        return show_me(call)
-    return public_user_wire(users.seen(call.tx, call.actor, query.user_id))
+    if context.actor.kind == "user" and query.user_id == context.actor.id:
+        return get_me(context)
+    return public_user_wire(users.get_visible(context.tx, context.actor, query.user_id))
 
 
-def change_user(call: Call, body: UserChange) -> User:
-    """Change yourself."""
-    user = users.change_me(
-        call.tx,
-        call.actor,
+def update_user(context: RequestContext, body: UserChange) -> User:
+    """Update the caller's own user."""
+    user = users.update_current(
+        context.tx,
+        context.actor,
         gender=body.gender,
         name=body.name,
         first_name=body.first_name,
         last_name=body.last_name,
     )
-    return user_wire(user, users.latest_push_token(call.tx, user))
+    return user_wire(user, users.get_latest_push_token(context.tx, user))
 
 
-def create_user(call: Call, body: UserInput) -> User:
+def create_user(context: RequestContext, body: UserInput) -> User:
     """Create a user.
 
-    They belong to no group yet and have no credentials; the operator issues those.
+    The user belongs to no group and has no credentials; the operator issues those.
     """
     user = users.create(
-        call.tx, call.actor, body.email, first_name=body.first_name, last_name=body.last_name
+        context.tx, context.actor, body.email, first_name=body.first_name, last_name=body.last_name
     )
     return user_wire(user, None)
 
 
-def register_vendor_token(call: Call, body: VendorTokenInput) -> VendorToken:
-    """Link a push token to yourself.
+def register_vendor_token(context: RequestContext, body: VendorTokenInput) -> VendorToken:
+    """Register a push token.
 
-    A token that somebody else registered before moves to you.
+    A token registered by another user is moved to the caller.
     """
     return vendor_token_wire(
-        users.register_push_token(call.tx, call.actor, body.token, body.device_name)
+        users.register_push_token(context.tx, context.actor, body.token, body.device_name)
     )
 
 
-def remove_vendor_token(call: Call, query: VendorTokenQuery) -> GenericReturnBoolean:
-    """Remove one of your push tokens."""
-    users.remove_push_token(call.tx, call.actor, query.token)
-    return GenericReturnBoolean(message="The push token was removed.", value=True)
+def delete_vendor_token(context: RequestContext, query: VendorTokenQuery) -> GenericReturnBoolean:
+    """Delete one of the caller's push tokens."""
+    users.remove_push_token(context.tx, context.actor, query.token)
+    return GenericReturnBoolean(message="The push token was deleted.", value=True)
 
+
+_route = partial(Route, tag="Users")
 
 ROUTES = [
-    Route(
-        method="GET",
-        path="/user/me",
-        handler=show_me,
-        needs=OWN,
-        rule="the user behind the token",
-        tag="Users",
+    _route("GET", "/user/me", get_me, OWN, object_rule="the user behind the token"),
+    _route(
+        "GET", "/user", get_user, "member.read", object_rule="in some group of the user, or oneself"
     ),
-    Route(
-        method="GET",
-        path="/user",
-        handler=show_user,
-        needs="member.read",
-        rule="in some group of the user, or oneself",
-        tag="Users",
-    ),
-    Route(
-        method="PUT",
-        path="/user",
-        handler=change_user,
-        needs=OWN,
-        rule="the user behind the token",
-        tag="Users",
-    ),
-    Route(
-        method="POST",
-        path="/user",
-        handler=create_user,
-        needs="user.create",
-        rule="operators only",
-        tag="Users",
+    _route("PUT", "/user", update_user, OWN, object_rule="the user behind the token"),
+    _route(
+        "POST",
+        "/user",
+        create_user,
+        "user.create",
+        object_rule="operators only",
         conflicts="The e-mail address belongs to a user.",
     ),
-    Route(
-        method="PUT",
-        path="/user/vendorToken",
-        handler=register_vendor_token,
-        needs=OWN,
-        rule="the user behind the token",
-        tag="Users",
+    _route(
+        "PUT",
+        "/user/vendorToken",
+        register_vendor_token,
+        OWN,
+        object_rule="the user behind the token",
     ),
-    Route(
-        method="DELETE",
-        path="/user/vendorToken",
-        handler=remove_vendor_token,
-        needs=OWN,
-        rule="a push token of the user behind the token",
-        tag="Users",
+    _route(
+        "DELETE",
+        "/user/vendorToken",
+        delete_vendor_token,
+        OWN,
+        object_rule="a push token of the user behind the token",
     ),
 ]

@@ -1,8 +1,7 @@
-"""The browsable page at /docs: the files it is made of, and the policy they keep to.
+"""The assets of the browsable page at /docs, and their content security policy.
 
-Knows which path answers with which file, and that the page needs nothing from another host.
-Hides where the files lie and how they are read. It knows no web framework: whoever serves an asset
-sends its bytes with its media type and the policy.
+The page loads nothing from another host. Whoever serves an asset sends its bytes with its media
+type and the policy.
 """
 
 from collections.abc import Mapping
@@ -10,8 +9,8 @@ from dataclasses import dataclass
 from importlib import resources
 from types import MappingProxyType
 
-# The page sends tokens and secrets, so nothing but its own script may run, and that script may
-# speak to this service alone. `data:` images are there for the empty icon in the page's head.
+# The page sends tokens and secrets, so only its own script may run, and that script may connect to
+# this service alone. `data:` images are for the empty icon in the page's head.
 CONTENT_SECURITY_POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -28,7 +27,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """One file of the page, ready to be sent."""
+    """One file of the page."""
 
     content: bytes
     media_type: str
@@ -41,8 +40,7 @@ _FILES = (
 )
 _FOLDER = resources.files("longwire.web") / "assets"
 
-# Read when the module is imported: a file missing from an installation stops the start, and no
-# request waits for the disk.
+# Read on import: a missing file stops the start, and no request waits for the disk.
 ASSETS: Mapping[str, Asset] = MappingProxyType(
     {path: Asset((_FOLDER / name).read_bytes(), media_type) for path, name, media_type in _FILES}
 )

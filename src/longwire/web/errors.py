@@ -1,4 +1,4 @@
-"""From an error of the domain to a status and a body: the only such map."""
+"""Maps the errors of the domain to HTTP statuses and bodies; the only place that does."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class WrongMethod(LongwireError):
-    """This path does not take this method."""
+    """This path does not support this method."""
 
     def __init__(self, message: str, *, allowed: Iterable[str]) -> None:
         super().__init__(message)
@@ -36,11 +36,11 @@ class TimedOut(LongwireError):
 
 
 class HeaderTooLarge(LongwireError):
-    """The header block is larger than this service takes."""
+    """The request head is too large."""
 
 
 class Internal(LongwireError):
-    """Something went wrong that is our fault. Tell the operator the request id."""
+    """Internal error. Report the request id to the operator."""
 
 
 STATUS: Mapping[type[LongwireError], tuple[int, str]] = {
@@ -77,8 +77,8 @@ TITLES = {
 }
 
 
-class WrongField(msgspec.Struct, kw_only=True):
-    """One wrong part of a request."""
+class FieldProblem(msgspec.Struct, kw_only=True):
+    """One invalid field of a request."""
 
     place: str = msgspec.field(name="in")
     field: str
@@ -86,7 +86,7 @@ class WrongField(msgspec.Struct, kw_only=True):
 
 
 class Problem(msgspec.Struct, kw_only=True, rename="camel"):
-    """Every refusal of the service (RFC 9457, with `message` repeating `detail`)."""
+    """Every error of the service (RFC 9457, with `message` repeating `detail`)."""
 
     type: str
     title: str
@@ -94,35 +94,41 @@ class Problem(msgspec.Struct, kw_only=True, rename="camel"):
     detail: str
     message: str
     code: str
-    errors: list[WrongField]
+    errors: list[FieldProblem]
     request_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ErrorResponse:
     status: int
     body: bytes
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-# Where a parameter of a route stands, by the name the operation knows it under.
-Places = Mapping[str, tuple[str, str]]
+# In which part of the request a field is, and its wire name, by its attribute name.
+FieldLocations = Mapping[str, tuple[str, str]]
 
 
-def refusal(
+def build_error_response(
     error: LongwireError,
     request_id: str,
-    places: Places | None = None,
+    field_locations: FieldLocations | None = None,
     *,
-    missing_is_bad: bool = False,
-) -> Refusal:
-    """What the caller gets to see of an error."""
+    not_found_is_bad_request: bool = False,
+) -> ErrorResponse:
+    """The response for an error."""
     status, code = _status(error)
-    if missing_is_bad and isinstance(error, NotFound):
-        # Where the interface knows no 404, what names nothing is a wrong parameter.
+    if not_found_is_bad_request and isinstance(error, NotFound):
+        # The interface has no 404 here: an unknown id is an invalid parameter.
         status, code = STATUS[BadInput]
-    faults = [_wrong_field(fault.field, fault.message, places) for fault in error.faults]
-    detail = _detail(faults) if faults and error.message == error.sentence() else error.message
+    field_errors = [
+        _field_error(fault.field, fault.message, field_locations) for fault in error.field_errors
+    ]
+    detail = (
+        _detail(field_errors)
+        if field_errors and error.message == error.sentence()
+        else error.message
+    )
     problem = Problem(
         type=f"urn:longwire:error:{code}",
         title=TITLES[status],
@@ -130,17 +136,17 @@ def refusal(
         detail=detail,
         message=detail,
         code=code,
-        errors=faults,
+        errors=field_errors,
         request_id=request_id,
     )
-    return Refusal(status, msgspec.json.encode(problem), _headers(error))
+    return ErrorResponse(status, msgspec.json.encode(problem), _headers(error))
 
 
-def wire_refusal(status: int, code: str, detail: str, request_id: str) -> bytes:
-    """The body of a refusal made before there was a request: the server below speaks it too."""
+def encode_problem(status: int, code: str, detail: str, request_id: str) -> bytes:
+    """The body of an error outside of any route, as the server itself sends it."""
     problem = Problem(
         type=f"urn:longwire:error:{code}",
-        title=TITLES.get(status, "Refused"),
+        title=TITLES.get(status, "Error"),
         status=status,
         detail=detail,
         message=detail,
@@ -155,8 +161,8 @@ def _status(error: LongwireError) -> tuple[int, str]:
     return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
 
 
-def _detail(faults: list[WrongField]) -> str:
-    return "; ".join(f"{fault.field} {fault.message}" for fault in faults) + "."
+def _detail(field_errors: list[FieldProblem]) -> str:
+    return "; ".join(f"{fault.field} {fault.message}" for fault in field_errors) + "."
 
 
 def _headers(error: LongwireError) -> tuple[tuple[bytes, bytes], ...]:
@@ -172,14 +178,14 @@ def _headers(error: LongwireError) -> tuple[tuple[bytes, bytes], ...]:
 _FIRST = re.compile(r"([^.\[]+)(.*)", re.DOTALL)
 
 
-def _wrong_field(field: str, message: str, places: Places | None) -> WrongField:
-    """Where the caller wrote it, in the caller's spelling."""
-    if places is None:  # a network wrote it, in a spelling of its own
-        return WrongField(place="body", field=field, message=message)
+def _field_error(field: str, message: str, field_locations: FieldLocations | None) -> FieldProblem:
+    """Where the field is in the request, under its wire name."""
+    if field_locations is None:  # a network callback: the name is the network's own
+        return FieldProblem(place="body", field=field, message=message)
     match = _FIRST.fullmatch(field)
     head, rest = (match[1], match[2]) if match else (field, "")
-    place, name = places.get(head, ("body", _camel(head)))
-    return WrongField(place=place, field=name + _camel(rest), message=message)
+    place, name = field_locations.get(head, ("body", _camel(head)))
+    return FieldProblem(place=place, field=name + _camel(rest), message=message)
 
 
 def _camel(name: str) -> str:

@@ -1,16 +1,21 @@
-"""The OpenAPI document, made from the same tables that serve the requests."""
+"""The OpenAPI document, generated from the same tables that serve the requests.
+
+Knows routes and schemas, and no noun of the service: what is to be said about the whole API comes
+as an `ApiInfo`, and a plain route carries its own entry, built with the helpers below.
+"""
 
 import types
 import typing
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from longwire.api import tokens
 from longwire.web import errors
+from longwire.web.fields import InputLimits
 from longwire.web.routing import ANY_TOKEN, OWN, PlainRoute, Route
-from longwire.web.validation import InputLimits, bounds, structs_in
+from longwire.web.type_info import field_bounds, nested_structs
 
 Json = dict[str, Any]
 
@@ -18,221 +23,128 @@ _REF = "#/components/schemas/{name}"
 _PROBLEM = {"$ref": _REF.format(name="Problem")}
 
 _MEANINGS = {
-    400: "Something in the request is wrong; `errors` names every field.",
-    401: "The access token is missing, unknown or over.",
-    403: "You see this, but you may not do this.",
-    404: "A parameter names nothing, or nothing that you may see.",
+    400: "The request is invalid; `errors` names every invalid field.",
+    401: "The access token is missing, unknown or expired.",
+    403: "The caller can see the object, but lacks the permission.",
+    404: "A parameter names nothing that the caller can see.",
     408: "The request took too long to arrive.",
     413: "The body is too large.",
     415: "The body is not sent as JSON.",
-    429: "Too many requests; wait for `Retry-After` seconds.",
-    431: "The headers are too large.",
-    503: "Not now, or the outcome is unknown; repeat after `Retry-After` seconds.",
+    429: "Rate limit exceeded; retry after `Retry-After` seconds.",
+    431: "The request head is too large.",
+    503: "Temporarily unavailable, or the outcome is unknown; retry after `Retry-After` seconds.",
 }
 
-_TAGS = {
-    "Tokens": "Getting an access token.",
-    "Groups": "Groups form a tree; what you hold in one, you hold in all below it.",
-    "Members": "Who belongs to a group, and with which role.",
-    "Roles": "Named sets of permissions.",
-    "Permissions": "What a role can allow.",
-    "Users": "People, and where to reach them.",
-    "App clients": "Credentials that act for a group.",
-    "Devices": "What is out there, and in which group.",
-    "Device types": "The catalogue that the operator keeps.",
-    "Records": "What devices said: data, events, geolocations and telemetry.",
-    "Connectors": "Where what devices say is forwarded to, and what became of it.",
-    "Notifications": "Who is told of what, when, and how.",
-    "Metrics": "Counters of a group.",
-    "Networks": "What networks call when they have heard a device, with the token of a group.",
-    "Service": "How the service is doing.",
-}
 
-_DESCRIPTION = """\
-longwire manages connected devices in groups, the people and programs that act on them, and what the
-devices say.
+@dataclass(frozen=True, slots=True)
+class ApiInfo:
+    """What the document says about the API as a whole."""
 
-Get an access token from the token endpoint with your client id and secret, and send it in the
-header `Authorization` of every request, with or without the word `Bearer` before it.
-
-Lists come in pages: `limit` bounds a page, and the `nextToken` of one page asks for the next; on
-the last page there is none. Every refusal has the same body, and names every wrong field at once.
-Every answer carries `X-Request-Id`, which finds the request again in the logs."""
+    title: str
+    version: str
+    description: str
+    license: Json
+    tags: Mapping[str, str]  # name to description
+    security: Sequence[Json]
+    security_schemes: Mapping[str, Json]
+    examples: Mapping[str, Any]  # by the name of a field or parameter
 
 
-def document(routes: Sequence[Route | PlainRoute], limits: InputLimits, version: str) -> Json:
+def build_document(
+    routes: Sequence[Route | PlainRoute], limits: InputLimits, info: ApiInfo
+) -> Json:
     """The whole document as plain JSON values."""
-    operations = [route for route in routes if isinstance(route, Route)]
-    schemas = _schemas(operations, limits)
+    schemas = _schemas(routes, limits)
     paths: dict[str, Json] = {}
     for route in routes:
-        if isinstance(route, Route):
-            paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schemas)
-        elif route.document is not None:
-            entry = {"operationId": route.operation_id, "tags": [route.tag], **route.document}
-            entry |= _access(route.needs, route.rule)
+        entry = (
+            _operation(route, schemas, info.examples)
+            if isinstance(route, Route)
+            else _plain_operation(route)
+        )
+        if entry is not None:
             paths.setdefault(route.path, {})[route.method.lower()] = entry
-    parameters_only = {route.query.__name__ for route in operations if route.query}
-    used = {route.tag for route in routes if isinstance(route, Route) or route.document}
+    queries = {route.query.__name__ for route in routes if isinstance(route, Route) and route.query}
+    used_tags = {entry["tags"][0] for methods in paths.values() for entry in methods.values()}
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": "longwire",
-            "version": version,
-            "description": _DESCRIPTION,
-            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            "title": info.title,
+            "version": info.version,
+            "description": info.description,
+            "license": info.license,
         },
         "servers": [{"url": "/"}],
         "tags": [
-            {"name": name, "description": text} for name, text in _TAGS.items() if name in used
+            {"name": name, "description": text}
+            for name, text in info.tags.items()
+            if name in used_tags
         ],
-        "security": [{"bearer": []}, {"bare": []}],
+        "security": info.security,
         "paths": paths,
         "components": {
-            "schemas": {
-                name: schema for name, schema in schemas.items() if name not in parameters_only
-            },
-            "securitySchemes": {
-                "bearer": {
-                    "type": "http",
-                    "scheme": "bearer",
-                    "description": "`Authorization: Bearer <access token>`",
-                },
-                "bare": {
-                    "type": "apiKey",
-                    "in": "header",
-                    "name": "Authorization",
-                    "description": "`Authorization: <access token>`",
-                },
-                "client": {
-                    "type": "http",
-                    "scheme": "basic",
-                    "description": "Client id and secret, for the token endpoint only.",
-                },
-                "groupToken": {
-                    "type": "http",
-                    "scheme": "bearer",
-                    "description": "`Authorization: Bearer <token of a group>`, for networks only.",
-                },
-                "groupTokenInQuery": {
-                    "type": "apiKey",
-                    "in": "query",
-                    "name": "token",
-                    "description": "The token of a group, where a network can send no header.",
-                },
-            },
+            # Queries are spelled out as parameters, so nothing refers to their schemas.
+            "schemas": {name: each for name, each in schemas.items() if name not in queries},
+            "securitySchemes": info.security_schemes,
         },
     }
 
 
-def token_document() -> Json:
-    """The token endpoint's entry."""
-    refused = {"$ref": _REF.format(name="Refused")}
+# --- for the entries of plain routes ---
+
+
+def schema_ref(struct: type[msgspec.Struct]) -> Json:
+    return {"$ref": _REF.format(name=struct.__name__)}
+
+
+def json_response(description: str, schema: Json) -> Json:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+def problem_responses(*statuses: int) -> dict[str, Json]:
+    return {str(status): _problem(_MEANINGS[status]) for status in statuses}
+
+
+# --- operations ---
+
+
+def _plain_operation(route: PlainRoute) -> Json | None:
+    if route.openapi is None:
+        return None
     return {
-        "summary": "Get an access token",
-        "description": "OAuth 2.0, client credentials. Over HTTPS only, or within the machine.",
-        "security": [{"client": []}],
-        "parameters": [
-            {
-                "name": "grant_type",
-                "in": "query",
-                "required": False,
-                "description": "Here or in the body.",
-                "schema": {"type": "string", "enum": [tokens.GRANT]},
-                "example": tokens.GRANT,
-            }
-        ],
-        "requestBody": {
-            "required": False,
-            "content": {
-                "application/x-www-form-urlencoded": {
-                    "schema": {
-                        "type": "object",
-                        "properties": {"grant_type": {"type": "string", "enum": [tokens.GRANT]}},
-                    }
-                }
-            },
-        },
-        "responses": {
-            "200": _json_response("A token.", {"$ref": _REF.format(name="Granted")}),
-            "400": _json_response("The request is wrong.", refused),
-            "401": _json_response("The client is unknown or its secret is wrong.", refused),
-            "429": _json_response("Too many failed tries.", refused),
-            **_problems([408, 413, 431, 503]),
-        },
+        "operationId": route.operation_id,
+        "tags": [route.tag],
+        **route.openapi,
+        **_access(route.permission, route.object_rule),
     }
 
 
-def plain_document(summary: str, media_type: str, *, statuses: Mapping[int, str]) -> Json:
-    """The entry of something that answers a text or a small object."""
-    schema = {"type": "object"} if media_type.endswith("json") else {"type": "string"}
-    return {
-        "summary": summary,
-        "security": [],
-        "responses": {
-            str(status): {"description": text, "content": {media_type: {"schema": schema}}}
-            for status, text in statuses.items()
-        }
-        | _problems([408, 431]),
-    }
-
-
-def network_document(
-    summary: str, example: Mapping[str, Any], parameters: Sequence[Json] = ()
-) -> Json:
-    """The entry of what a network calls: any body it sends, with the token of a group."""
-    anything: Json = {
-        "schema": {"type": "object", "properties": {name: {} for name in example}},
-        "example": example,
-    }
-    return {
-        "summary": summary,
-        "description": "The device is found by the network's own id, in the group of the token or"
-        " below it. The answer comes when what the message says is on the disk; the same message"
-        " sent again is stored once. A message without a body is read from the query.",
-        "security": [{"groupToken": []}, {"groupTokenInQuery": []}],
-        **({"parameters": list(parameters)} if parameters else {}),
-        "requestBody": {
-            "required": False,
-            "content": {
-                "application/json": anything,
-                "application/x-www-form-urlencoded": anything,
-            },
-        },
-        "responses": {
-            "200": _json_response("Stored; or what to send to the device.", {"type": "object"}),
-            **_problems([400, 401, 404, 408, 413, 429, 431, 503]),
-        },
-    }
-
-
-def _operation(route: Route, schemas: Mapping[str, Json]) -> Json:
+def _operation(route: Route, schemas: Mapping[str, Json], examples: Mapping[str, Any]) -> Json:
     entry: Json = {
         "operationId": route.operation_id,
         "tags": [route.tag],
         "summary": route.summary,
         **({"description": route.description} if route.description else {}),
-        **_access(route.needs, route.rule),
+        **_access(route.permission, route.object_rule),
         "responses": _responses(route),
     }
     if route.query is not None:
-        entry["parameters"] = _parameters(schemas[route.query.__name__])
+        entry["parameters"] = _parameters(schemas[route.query.__name__], examples)
     if route.body is not None:
-        schema = schemas[route.body.__name__]
         entry["requestBody"] = {
             "required": True,
             "content": {
                 "application/json": {
-                    "schema": {"$ref": _REF.format(name=route.body.__name__)},
-                    "example": _example(schema, schemas),
+                    "schema": schema_ref(route.body),
+                    "example": _Examples(schemas, examples).build(schemas[route.body.__name__]),
                 }
             },
         }
     return entry
 
 
-def _access(needs: str, rule: str) -> Json:
-    return {"x-permission": needs, "x-object-rule": rule}
+def _access(permission: str, object_rule: str) -> Json:
+    return {"x-permission": permission, "x-object-rule": object_rule}
 
 
 def _responses(route: Route) -> Json:
@@ -242,48 +154,42 @@ def _responses(route: Route) -> Json:
     ]
     reply = options[0] if len(options) == 1 else {"anyOf": options}
     statuses = [400, 401, 408, 429, 431, 503]
-    if route.needs != ANY_TOKEN:
+    if route.permission != ANY_TOKEN:
         statuses.append(403)
-    if not route.missing_is_bad and (route.needs not in (ANY_TOKEN, OWN) or route.query):
+    if not route.not_found_is_bad_request and (
+        route.permission not in (ANY_TOKEN, OWN) or route.query
+    ):
         statuses.append(404)
     if route.body is not None:
         statuses += [413, 415]
-    problems = _problems(sorted(statuses))
+    problems = problem_responses(*statuses)
     if route.conflicts:
         problems["409"] = _problem(route.conflicts)
-    return {"200": _json_response("Done.", reply), **dict(sorted(problems.items()))}
+    return {"200": json_response("Done.", reply), **dict(sorted(problems.items()))}
 
 
 def _reply_options(route: Route) -> Sequence[Any]:
-    """What a route may answer; one kind mostly."""
+    """The types a route may respond with; mostly one."""
     is_union = isinstance(route.reply, types.UnionType)
     return typing.get_args(route.reply) if is_union else [route.reply]
-
-
-def _problems(statuses: Sequence[int]) -> dict[str, Json]:
-    return {str(status): _problem(_MEANINGS[status]) for status in statuses}
 
 
 def _problem(meaning: str) -> Json:
     return {"description": meaning, "content": {errors.MEDIA_TYPE: {"schema": _PROBLEM}}}
 
 
-def _json_response(description: str, schema: Json) -> Json:
-    return {"description": description, "content": {"application/json": {"schema": schema}}}
-
-
-def _parameters(schema: Json) -> list[Json]:
+def _parameters(schema: Json, examples: Mapping[str, Any]) -> list[Json]:
     required = set(schema.get("required", ()))
     return [
-        _parameter(name, each, is_required=name in required)
+        _parameter(name, each, examples.get(name), is_required=name in required)
         for name, each in schema["properties"].items()
     ]
 
 
-def _parameter(name: str, schema: Json, *, is_required: bool) -> Json:
+def _parameter(name: str, schema: Json, example: Any, *, is_required: bool) -> Json:
     plain = _without_null(schema)
     description = plain.pop("description", None)
-    example = (plain.get("examples") or [_NAMED.get(name)])[0]
+    example = (plain.get("examples") or [example])[0]
     return {
         "name": name,
         "in": "query",
@@ -295,20 +201,22 @@ def _parameter(name: str, schema: Json, *, is_required: bool) -> Json:
 
 
 def _without_null(schema: Json) -> Json:
-    """A parameter is there or not; null is something only a body can say."""
+    """A query parameter cannot be null, only left out."""
     options = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
     plain = dict(options[0]) if len(options) == 1 else dict(schema)
     plain.pop("default", None)
     return plain
 
 
-def _schemas(operations: Sequence[Route], limits: InputLimits) -> dict[str, Json]:
+def _schemas(routes: Sequence[Route | PlainRoute], limits: InputLimits) -> dict[str, Json]:
+    operations = [route for route in routes if isinstance(route, Route)]
     inputs = [kind for route in operations for kind in (route.query, route.body) if kind]
     kinds = [*inputs, *(kind for route in operations for kind in _reply_options(route))]
-    kinds += [errors.Problem, tokens.Granted, tokens.Refused]
+    kinds += [each for route in routes if isinstance(route, PlainRoute) for each in route.schemas]
+    kinds.append(errors.Problem)
     _, schemas = msgspec.json.schema_components(kinds, ref_template=_REF)
-    for kind in {each for given in inputs for each in structs_in(given)}:
-        for bound in bounds(kind):
+    for kind in {each for given in inputs for each in nested_structs(given)}:
+        for bound in field_bounds(kind):
             _set_bound(
                 schemas[kind.__name__]["properties"][bound.wire_name],
                 getattr(limits, bound.limit),
@@ -328,53 +236,34 @@ def _set_bound(schema: Json, most: int, *, per_item: bool) -> None:
             each["maximum"] = most
 
 
-def _example(schema: Json, schemas: Mapping[str, Json]) -> Any:
-    """A plausible value; the first example given, else one made from the type."""
-    if "$ref" in schema:
-        return _example(schemas[schema["$ref"].rpartition("/")[2]], schemas)
-    if schema.get("examples"):
-        return schema["examples"][0]
-    if "anyOf" in schema:
-        return _example(schema["anyOf"][0], schemas)
-    match schema.get("type"):
-        case "object":
-            return {
-                name: _named_example(name, each, schemas)
-                for name, each in schema.get("properties", {}).items()
-            }
-        case "array":
-            return [_example(schema["items"], schemas)]
-        case "integer":
-            return max(1, schema.get("minimum", 1))
-        case "number":
-            return 1.5
-        case "boolean":
-            return True
-        case _:
-            return "text"
+@dataclass(frozen=True, slots=True)
+class _Examples:
+    """Builds a plausible value for a schema."""
 
+    schemas: Mapping[str, Json]
+    named: Mapping[str, Any]
 
-_NAMED = {
-    "name": "Harbour",
-    "description": "Everything on the quay",
-    "userId": "usr_vzpeqxr5mxjrq2uy6ct3mlgw",
-    "ownerId": "usr_vzpeqxr5mxjrq2uy6ct3mlgw",
-    "roleId": "member",
-    "appClientId": "app_kq4hfz2vhn5xq7m3p6rjt2wd",
-    "token": "fGx1c2gtdG9rZW4tb2YtYS1waG9uZQ",
-    "parent": "880148294221312",
-    "tags": ["north"],
-    "firstname": "Ada",
-    "firstName": "Ada",
-    "lastName": "Lovelace",
-    "gender": "female",
-    "newName": "quay-reader-2",
-    "deviceName": "Ada's phone",
-    "connectorId": "con_vzpeqxr5mxjrq2uy6ct3mlgw",
-    "deviceTypes": ["tracker"],
-    "expiration": 1_893_456_000,
-}
-
-
-def _named_example(name: str, schema: Json, schemas: Mapping[str, Json]) -> Any:
-    return _NAMED[name] if name in _NAMED else _example(schema, schemas)
+    def build(self, schema: Json) -> Any:
+        """The schema's first example, else one made from its type."""
+        if "$ref" in schema:
+            return self.build(self.schemas[schema["$ref"].rpartition("/")[2]])
+        if schema.get("examples"):
+            return schema["examples"][0]
+        if "anyOf" in schema:
+            return self.build(schema["anyOf"][0])
+        match schema.get("type"):
+            case "object":
+                return {
+                    name: self.named[name] if name in self.named else self.build(each)
+                    for name, each in schema.get("properties", {}).items()
+                }
+            case "array":
+                return [self.build(schema["items"])]
+            case "integer":
+                return max(1, schema.get("minimum", 1))
+            case "number":
+                return 1.5
+            case "boolean":
+                return True
+            case _:
+                return "text"

@@ -1,4 +1,4 @@
-"""What the service counts about itself, in the form that Prometheus reads."""
+"""The service's own metrics, in the text format of Prometheus."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
@@ -13,117 +13,131 @@ MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
-class Instruments:
+class PrometheusMetrics:
     def __init__(self, *, shares_counters: bool = False) -> None:
-        """Worker processes share their counters through files, so that any of them tells all."""
+        """With `shares_counters`, worker processes share them through files (multiprocess mode)."""
         self._shares_counters = shares_counters
         self.registry = CollectorRegistry()
-        # One histogram tells both how many and how fast; a counter beside it would cost every
-        # request a second time.
+        # The histogram has a count, too; a separate counter would cost every request twice.
         self._requests = Histogram(
             "longwire_request_seconds",
-            "Requests, by the time from their first byte to their answer",
+            "Duration of requests, from the parsed head to the response",
             ["method", "path", "status"],
             buckets=_SECONDS,
             registry=self.registry,
         )
-        self._waiting = Gauge(
-            "longwire_database_waiting",
-            "Works that wait for the database",
-            ["lane"],
+        self._database_queue = Gauge(
+            "longwire_database_queued",
+            "Transactions that wait for a database worker",
+            ["queue"],
             registry=self.registry,
             multiprocess_mode="livesum",
         )
-        self._records_waiting = Gauge(
-            "longwire_ingest_waiting_records",
-            "Records that wait to be stored",
+        self._queued_records = Gauge(
+            "longwire_ingest_queued_records",
+            "Records in the ingest queue",
             registry=self.registry,
             multiprocess_mode="livesum",
         )
         self._healthy = Gauge(
             "longwire_healthy",
-            "1 while the service can do its work",
+            "1 while /health/ready responds 200",
             registry=self.registry,
-            # What the worker that is asked finds; the others have set theirs long ago, or never.
+            # Only the process that is scraped has just evaluated it.
             multiprocess_mode="livemostrecent",
         )
-        self._tries = Histogram(
-            "longwire_delivery_try_seconds",
-            "Tries to deliver a message or a batch, by how they ended and how long they took",
+        self._attempts = Histogram(
+            "longwire_delivery_attempt_seconds",
+            "Duration of attempts to deliver a message or a batch, by outcome",
             ["type", "outcome"],
             buckets=_SECONDS,
             registry=self.registry,
         )
         self._deliveries = Gauge(
             "longwire_deliveries",
-            "Messages that wait to be delivered, are on their way, or are kept after they failed",
+            "Messages that are queued, in flight, or dead letters",
             ["state"],
             registry=self.registry,
             multiprocess_mode="livemostrecent",
         )
         self._oldest = Gauge(
             "longwire_delivery_oldest_seconds",
-            "How long the oldest message that is not delivered yet has been waiting",
+            "Age of the oldest message that is neither delivered nor failed",
             registry=self.registry,
             multiprocess_mode="livemostrecent",
         )
-        self._nonsense = Counter(
-            "longwire_network_nonsense",
-            "Messages of networks that were refused because they made no sense",
+        self._messages_rejected = Counter(
+            "longwire_network_messages_rejected",
+            "Messages of networks that were rejected as invalid",
             ["network"],
             registry=self.registry,
         )
-        self._undecoded = Counter(
-            "longwire_network_undecoded",
-            "Messages of networks that the decoder of the device's type could not read",
+        self._decode_failures = Counter(
+            "longwire_network_decode_failures",
+            "Payloads that the decoder of the device type failed to decode",
             ["type"],
             registry=self.registry,
         )
-        self._published = Counter(
+        self._mqtt_messages = Counter(
             "longwire_mqtt_messages",
-            "Messages of the broker, by what became of them",
+            "Messages received from the MQTT broker, by outcome",
             ["outcome"],
             registry=self.registry,
         )
-        self._listening = Gauge(
-            "longwire_mqtt_listening",
-            "1 while a process listens to the broker",
+        self._mqtt_connected = Gauge(
+            "longwire_mqtt_connected",
+            "1 while a process is subscribed at the MQTT broker",
             registry=self.registry,
             multiprocess_mode="livesum",
         )
-        # Looking a label up costs more than counting, so what was looked up is kept.
-        self._known: dict[tuple[str, str, int], Histogram] = {}
+        self._task_failures = Counter(
+            "longwire_background_task_failures",
+            "Failures of background tasks, each followed by a restart or the end of the process",
+            ["task"],
+            registry=self.registry,
+        )
+        self._failing_tasks = Gauge(
+            "longwire_background_tasks_failing",
+            "Background tasks that failed and are waiting for their restart",
+            registry=self.registry,
+            multiprocess_mode="livesum",
+        )
+        # Looking up labels costs more than observing, so the children are cached.
+        self._children: dict[tuple[str, str, int], Histogram] = {}
 
-    def answered(self, path: str, method: str, status: int, seconds: float) -> None:
-        known = self._known.get((path, method, status))
-        if known is None:
-            known = self._requests.labels(method, path, str(status))
-            self._known[(path, method, status)] = known
-        known.observe(seconds)
+    def observe_response(self, path: str, method: str, status: int, seconds: float) -> None:
+        child = self._children.get((path, method, status))
+        if child is None:
+            child = self._requests.labels(method, path, str(status))
+            self._children[(path, method, status)] = child
+        child.observe(seconds)
 
-    def nonsense(self, network: str) -> None:
-        """A message of a network was not understood."""
-        self._nonsense.labels(network).inc()
+    def count_rejected_message(self, network: str) -> None:
+        self._messages_rejected.labels(network).inc()
 
-    def undecoded(self, device_type: str) -> None:
-        """A message was stored whose payload could not be decoded."""
-        self._undecoded.labels(device_type).inc()
+    def count_decode_failure(self, device_type: str) -> None:
+        self._decode_failures.labels(device_type).inc()
 
-    def published(self, outcome: str) -> None:
-        """Something became of a message of the broker."""
-        self._published.labels(outcome).inc()
+    def count_mqtt_message(self, outcome: str) -> None:
+        self._mqtt_messages.labels(outcome).inc()
 
-    def listening(self, is_listening: bool) -> None:
-        self._listening.set(int(is_listening))
+    def set_mqtt_connected(self, is_connected: bool) -> None:
+        self._mqtt_connected.set(int(is_connected))
 
-    def tried(self, kind: str, outcome: str, seconds: float) -> None:
-        self._tries.labels(kind, outcome).observe(seconds)
+    def count_task_failure(self, task: str) -> None:
+        self._task_failures.labels(task).inc()
 
-    def text(
+    def set_failing_tasks(self, number: int) -> None:
+        self._failing_tasks.set(number)
+
+    def observe_attempt(self, kind: str, outcome: str, seconds: float) -> None:
+        self._attempts.labels(kind, outcome).observe(seconds)
+
+    def render(
         self,
         database: Database,
         *,
-        records_waiting: int,
+        queued_records: int,
         is_ready: bool,
         backlog: Backlog | None,
     ) -> bytes:
@@ -131,14 +145,14 @@ class Instruments:
             self._deliveries.labels("queued").set(backlog.queued)
             self._deliveries.labels("sending").set(backlog.leased)
             self._deliveries.labels("failed").set(backlog.failed)
-            age = 0 if backlog.oldest is None else database.tools.clock.now() - backlog.oldest
+            age = 0 if backlog.oldest is None else database.context.clock.now() - backlog.oldest
             self._oldest.set(max(0, age) / SECOND)
-        self._records_waiting.set(records_waiting)
-        for lane, waiting in database.waiting.items():
-            self._waiting.labels(lane).set(waiting)
+        self._queued_records.set(queued_records)
+        for queue, waiting in database.waiting.items():
+            self._database_queue.labels(queue).set(waiting)
         self._healthy.set(int(is_ready))
         if self._shares_counters:
-            everyone = CollectorRegistry()
-            MultiProcessCollector(everyone)  # type: ignore[no-untyped-call]
-            return generate_latest(everyone)
+            combined = CollectorRegistry()
+            MultiProcessCollector(combined)  # type: ignore[no-untyped-call]
+            return generate_latest(combined)
         return generate_latest(self.registry)

@@ -1,8 +1,8 @@
-"""Every request comes in here and every answer goes out here.
+"""From an HTTP request to an operation, and from its result to a response.
 
-A request becomes a call: its route is looked up, its caller recognised, its input checked, one
-transaction opened around one operation, and the result or the error written out. Nothing below
-knows HTTP; nothing here knows a rule.
+The route is looked up, the caller authenticated, the input validated, one transaction opened around
+one operation, and the result or error encoded. Nothing below knows HTTP; nothing here knows a rule
+of the domain.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ import msgspec
 import structlog
 
 from longwire.clock import Moment
-from longwire.delivery.channels import Dispatch
+from longwire.delivery.channels import DispatchContext
 from longwire.delivery.egress import Egress
 from longwire.errors import (
     LongwireError,
@@ -28,22 +28,32 @@ from longwire.errors import (
     WrongMediaType,
 )
 from longwire.identity import tokens
-from longwire.identity.throttle import Throttle
-from longwire.ingest import Ingest, Stored, Unit
+from longwire.identity.rate_limiter import RateLimiter
+from longwire.ingest import Ingest, IngestRequest, IngestResult
 from longwire.model import Actor, Origin
-from longwire.notifications.types.base import Office
+from longwire.notifications.types.base import SendingConfig
 from longwire.store.database import Database, Tx
 from longwire.web import errors
-from longwire.web.page_tokens import PageSeal
-from longwire.web.prometheus import Instruments
-from longwire.web.routing import Call, PlainRoute, Request, Response, Route, bearer_of, by_path
-from longwire.web.server import Reply
-from longwire.web.validation import InputLimits, check_size, decode_body, decode_query
+from longwire.web.fields import InputLimits
+from longwire.web.page_tokens import PageTokens
+from longwire.web.prometheus import PrometheusMetrics
+from longwire.web.response_cache import CacheKey, ResponseCache
+from longwire.web.routing import (
+    PlainRoute,
+    Request,
+    RequestContext,
+    Response,
+    Route,
+    bearer_token,
+    routes_by_path,
+)
+from longwire.web.server import SendResponse
+from longwire.web.validation import check_size, decode_body, decode_query
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Network = IPv4Network | IPv6Network
+ProxyNetwork = IPv4Network | IPv6Network
 Header = tuple[bytes, bytes]
 
 SLOW_S = 1.0
@@ -52,198 +62,182 @@ _JSON = re.compile(
     rb"application/(?:json|[a-z0-9.+-]+\+json)\s*(?:;\s*charset\s*=\s*\"?utf-?8\"?\s*)?;?",
     re.IGNORECASE,
 )
-_ALWAYS: tuple[Header, ...] = (
+_COMMON_HEADERS: tuple[Header, ...] = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
 )
-
-# Where a scope keeps what the lane has found out about it.
-_KNOWN = "longwire.known"
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class DoorSettings:
+class RequestHandlerSettings:
     limits: InputLimits
-    trusted_proxies: Sequence[Network] = ()
+    trusted_proxies: Sequence[ProxyNetwork] = ()
     has_tls: bool = False
     logs_requests: bool = False
-    caller_throttle: Throttle | None = None
-    keeps_days: Mapping[str, int] = field(default_factory=dict)
+    caller_rate_limiter: RateLimiter | None = None
+    retention_days: Mapping[str, int] = field(default_factory=dict)
     egress: Egress = field(default_factory=Egress)
     writer: int = 0
-    dispatch: Dispatch = field(kw_only=True)
-    office: Office = field(default_factory=Office)
+    dispatch: DispatchContext = field(kw_only=True)
+    sending_config: SendingConfig = field(default_factory=SendingConfig)
 
 
-class Gone(Exception):
-    """The caller hung up before the request was whole."""
+class ClientDisconnected(Exception):
+    """The client closed the connection before its request was complete."""
 
 
-class Door:
-    """The ASGI application for everything but its own start and stop."""
+class RequestHandler:
+    """The ASGI application for HTTP requests."""
 
     def __init__(
         self,
         database: Database,
         ingest: Ingest,
         routes: Sequence[Route | PlainRoute],
-        settings: DoorSettings,
-        instruments: Instruments,
+        settings: RequestHandlerSettings,
+        metrics: PrometheusMetrics,
     ) -> None:
         self._database = database
+        self._response_cache = ResponseCache(database.context.caches)
         self._ingest = ingest
-        self._table = by_path(routes)
-        self._lane: dict[str, Route | PlainRoute] = {
+        self._routes = routes_by_path(routes)
+        self._fast_path_routes: dict[str, Route | PlainRoute] = {
             route.path: route
             for route in routes
-            if (route.answers if isinstance(route, Route) else route.quick) is not None
+            if (route.build_response if isinstance(route, Route) else route.fast_path) is not None
         }
-        self._paces = {
-            route.operation_id: Throttle(
-                database.tools.clock, burst=route.per_minute_max, per_minute=route.per_minute_max
+        self._rate_limiters = {
+            route.operation_id: RateLimiter(
+                database.context.clock, burst=route.per_minute_max, per_minute=route.per_minute_max
             )
             for route in routes
             if isinstance(route, Route) and route.per_minute_max
         }
         self._settings = settings
         self._limits = settings.limits
-        self._instruments = instruments
-        self._always = _ALWAYS
+        self._metrics = metrics
+        self._common_headers = _COMMON_HEADERS
         if settings.has_tls:
-            self._always += ((b"strict-transport-security", b"max-age=31536000"),)
+            self._common_headers += ((b"strict-transport-security", b"max-age=31536000"),)
 
-        self._late: set[asyncio.Task[Response]] = set()
+        self._fallback_tasks: set[asyncio.Task[Response]] = set()
 
-        # Unique among all processes by its beginning, and in this one by its end.
+        # The prefix is unique among processes, the counter within this one.
         process = secrets.token_hex(5)
         self._request_ids = (f"{process}{number:07x}" for number in itertools.count())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
         request = self._request(scope)
-        methods = self._table.get(request.path)
+        methods = self._routes.get(request.path)
         route = methods.get(request.method) if methods is not None else None
         try:
-            response = await self._answer(request, methods, route, receive)
-        except Gone:
+            response = await self._dispatch(request, methods, route, receive)
+        except ClientDisconnected:
             return
         except LongwireError as error:
-            response = _refused(error, request, route)
+            response = _error_response(error, request, route)
         except Exception:
             log.exception("unexpected error", request_id=request.request_id, path=request.path)
-            response = _refused(errors.Internal(), request, route)
-        self._note(request, route, response, started)
+            response = _error_response(errors.Internal(), request, route)
+        self._observe(request, route, response, started)
         await self._send(send, request, response)
 
-    def lane(self, scope: Scope, body: bytes | bytearray, reply: Reply) -> bool:
-        """The short way for a record that is as it should be, from a sender who is known.
+    # --- the fast path (see web/server.py) ---
 
-        It does what `__call__` does without waiting anywhere. Whatever is out of the ordinary it
-        leaves alone, so that there is one place where that is dealt with.
+    def fast_path(self, scope: Scope, body: bytes | bytearray, send: SendResponse) -> bool:
+        """Take a record POST that is valid and whose caller is cached, without awaiting anything.
+
+        Declines everything else, so that errors are handled in one place, `__call__`.
         """
         started = time.perf_counter()
+        route = self._fast_path_routes.get(scope["path"]) if scope["method"] == "POST" else None
+        if route is None or self._settings.caller_rate_limiter is not None:
+            return False
+
+        def respond(response: Response) -> None:
+            self._observe(request, route, response, started)
+            send(response.status, self._headers(request, response), response.body)
+
         try:
-            known: _Known | None = scope.get(_KNOWN)
-            if known is None:
-                known = self._learn(scope)
-                if known is None:
-                    return False
-            route = known.route
-            if isinstance(route, PlainRoute):
-                return self._heard(known, route, bytes(body), reply, started)
-            actor = self._holder(known.token)
-            if actor is None:
-                return False
-            check_size(len(body), self._size_max(bulk=route.is_bulk))
-            assert route.body is not None
-            unit: Unit = route.handler(actor, decode_body(bytes(body), route.body, self._limits))
+            request = self._request(scope)
+            check_size(len(body), self._size_max(route))
+            if isinstance(route, Route):
+                return self._enqueue_record(request, route, bytes(body), respond)
+            return self._enqueue_message(request, route, bytes(body), respond)
         except LongwireError:
             return False
-        request = self._request_like(known)
 
-        def tell(outcome: Stored | Exception) -> None:
-            response = self._told(request, route, outcome)
-            self._note(request, route, response, started)
-            reply(response.status, self._fields(request, response), response.body)
-
-        return self._ingest.offer(unit, tell)
-
-    def _heard(
-        self, known: "_Known", route: PlainRoute, body: bytes, reply: Reply, started: float
+    def _enqueue_record(
+        self, request: Request, route: Route, body: bytes, respond: Callable[[Response], None]
     ) -> bool:
-        """The short way for a message of a network."""
-        assert route.quick is not None
-        check_size(len(body), self._size_max(bulk=False))
-        unit = route.quick(known.request, known.token, body)
-        if unit is None:
+        assert route.body is not None
+        _require_json(request)
+        actor = self._cached_actor(_token(request))
+        if actor is None:
             return False
-        request = self._request_like(known)
+        ingest_request = route.handler(actor, decode_body(body, route.body, self._limits))
+        return self._ingest.try_enqueue(
+            ingest_request, lambda result: respond(self._build_response(request, route, result))
+        )
 
-        def answer(response: Response) -> None:
-            self._note(request, route, response, started)
-            reply(response.status, self._fields(request, response), response.body)
+    def _enqueue_message(
+        self, request: Request, route: PlainRoute, body: bytes, respond: Callable[[Response], None]
+    ) -> bool:
+        """Enqueue a network's message; if that fails later, handle it the ordinary way."""
+        assert route.fast_path is not None
+        ingest_request = route.fast_path(request, _token(request), body)
+        if ingest_request is None:
+            return False
 
-        def go_the_long_way() -> None:
-            task = asyncio.create_task(self._answered(request, route, body))
-            self._late.add(task)
-            task.add_done_callback(self._late.discard)
-            task.add_done_callback(lambda done: answer(done.result()))
+        def fall_back() -> None:
+            task = asyncio.create_task(self._handle_plain(request, route, body))
+            self._fallback_tasks.add(task)
+            task.add_done_callback(self._fallback_tasks.discard)
+            task.add_done_callback(lambda done: respond(done.result()))
 
-        def tell(outcome: Stored | Exception) -> None:
-            if isinstance(outcome, Stored):
-                answer(Response(200, route.stored))
-            else:  # what was remembered may be wrong; the long way finds out, or says why
-                go_the_long_way()
+        def on_result(result: IngestResult | Exception) -> None:
+            if isinstance(result, IngestResult):
+                respond(Response(200, route.stored_body))
+            else:  # a cache entry may be stale; the ordinary way reads the database
+                fall_back()
 
-        def take(unit: Unit | None) -> None:
-            if unit is None or not self._ingest.offer(unit, tell):
-                go_the_long_way()
+        def on_decoded(decoded: IngestRequest | None) -> None:
+            if decoded is None or not self._ingest.try_enqueue(decoded, on_result):
+                fall_back()
 
-        return self._ingest.offer(unit, tell) if isinstance(unit, Unit) else unit(take)
+        if isinstance(ingest_request, IngestRequest):
+            return self._ingest.try_enqueue(ingest_request, on_result)
+        return ingest_request(on_decoded)
 
-    async def _answered(self, request: Request, route: PlainRoute, body: bytes) -> Response:
+    async def _handle_plain(self, request: Request, route: PlainRoute, body: bytes) -> Response:
         try:
             return await route.handler(request, body)
         except LongwireError as error:
-            return _refused(error, request, route)
+            return _error_response(error, request, route)
         except Exception:
             log.exception("unexpected error", request_id=request.request_id, path=request.path)
-            return _refused(errors.Internal(), request, route)
+            return _error_response(errors.Internal(), request, route)
 
-    def _request_like(self, known: "_Known") -> Request:
-        if known.names_itself:
-            return known.request
-        return known.request.called(next(self._request_ids))
-
-    def _learn(self, scope: Scope) -> "_Known | None":
-        """What the head of a request says, if it is one for the lane; also for the next like it."""
-        route = self._lane.get(scope["path"]) if scope["method"] == "POST" else None
-        if route is None or self._settings.caller_throttle is not None:
-            return None
-        request = self._request(scope)
-        if isinstance(route, Route):
-            _require_json(request)
-        names_itself = request.headers.get(b"x-request-id") == request.request_id.encode()
-        known = scope[_KNOWN] = _Known(route, _token(request), request, names_itself)
-        return known
-
-    def _told(self, request: Request, route: Route, outcome: Stored | Exception) -> Response:
-        assert route.answers is not None
-        if isinstance(outcome, Stored):
-            return Response(200, route.answers(outcome))
-        if isinstance(outcome, LongwireError):
-            return _refused(outcome, request, route)
+    def _build_response(
+        self, request: Request, route: Route, result: IngestResult | Exception
+    ) -> Response:
+        assert route.build_response is not None
+        if isinstance(result, IngestResult):
+            return Response(200, route.build_response(result))
+        if isinstance(result, LongwireError):
+            return _error_response(result, request, route)
         log.error(
             "unexpected error",
             request_id=request.request_id,
             path=request.path,
-            exc_info=outcome,
+            exc_info=result,
         )
-        return _refused(errors.Internal(), request, route)
+        return _error_response(errors.Internal(), request, route)
 
-    def _note(
+    def _observe(
         self,
         request: Request,
         route: Route | PlainRoute | None,
@@ -251,7 +245,7 @@ class Door:
         started: float,
     ) -> None:
         seconds = time.perf_counter() - started
-        self._instruments.answered(
+        self._metrics.observe_response(
             route.path if route else "-",
             request.method if route else "-",
             response.status,
@@ -260,9 +254,9 @@ class Door:
         if response.status >= 500 or seconds > SLOW_S or self._settings.logs_requests:
             _log(request, response, seconds)
 
-    # --- the steps of a request ---
+    # --- the ordinary way ---
 
-    async def _answer(
+    async def _dispatch(
         self,
         request: Request,
         methods: Mapping[str, Route | PlainRoute] | None,
@@ -270,96 +264,105 @@ class Door:
         receive: Receive,
     ) -> Response:
         if methods is None:
-            raise NotFound(f"There is no path {request.path} here; /docs lists all.")
+            raise NotFound(f"There is no path {request.path}; see /docs.")
         if route is None:
             raise errors.WrongMethod(
                 f"{request.path} takes {', '.join(sorted(methods))}, not {request.method}.",
                 allowed=methods,
             )
         if isinstance(route, PlainRoute):
-            body = b"" if route.method == "GET" else await self._body(request, receive, bulk=False)
+            body = b"" if route.method == "GET" else await self._read_body(request, route, receive)
             return await route.handler(request, body)
-        return await self._operate(request, route, receive)
+        return await self._run_operation(request, route, receive)
 
-    async def _operate(self, request: Request, route: Route, receive: Receive) -> Response:
-        actor = await self.actor(request)
-        question = (actor, route.path, request.query_string)
-        if route.is_remembered:
-            tools = self._database.tools
-            known = tools.memory.answer(question, tools.clock.now())
-            if known is not None:
-                return Response(200, known)
+    async def _run_operation(self, request: Request, route: Route, receive: Receive) -> Response:
+        actor = await self._authenticate(request)
+        cache_key = (actor, route.path, request.query_string)
+        if route.is_cached:
+            now = self._database.context.clock.now()
+            cached = self._response_cache.get(cache_key, now)
+            if cached is not None:
+                return Response(200, cached)
+        inputs = await self._read_inputs(request, route, receive)
+        if route.per_minute_max:
+            self._rate_limiters[route.operation_id].acquire(actor.id)
+        if route.prepare_input is not None:
+            inputs.append(await route.prepare_input(self._database, actor, *inputs))
+        if route.build_response is not None:
+            ingest_request: IngestRequest = route.handler(actor, *inputs)
+            return Response(200, route.build_response(await self._ingest.store(ingest_request)))
+        return await self._run_in_transaction(request, route, actor, cache_key, inputs)
+
+    async def _read_inputs(self, request: Request, route: Route, receive: Receive) -> list[Any]:
         inputs: list[Any] = []
         if route.query is not None:
             inputs.append(decode_query(request.query_string, route.query, self._limits))
         if route.body is not None:
             _require_json(request)
-            raw = await self._body(request, receive, bulk=route.is_bulk)
+            raw = await self._read_body(request, route, receive)
             inputs.append(decode_body(raw, route.body, self._limits))
-        if route.per_minute_max:
-            self._paces[route.operation_id].let_in(actor.id)
-        if route.prepares is not None:
-            inputs.append(await route.prepares(self._database, actor, *inputs))
-        if route.answers is not None:
-            unit: Unit = route.handler(actor, *inputs)
-            return Response(200, route.answers(await self._ingest.put(unit)))
-        pages = PageSeal(
-            self._database.tools.keyring,
-            actor,
-            route.operation_id,
-            self._limits.page_items_default,
-        )
-        origin = Origin(request.address, request.request_id)
-        keeps_days = self._settings.keeps_days
+        return inputs
+
+    async def _run_in_transaction(
+        self,
+        request: Request,
+        route: Route,
+        actor: Actor,
+        cache_key: CacheKey,
+        inputs: Sequence[Any],
+    ) -> Response:
+        settings = self._settings
+        keyring, items_default = self._database.context.keyring, self._limits.page_items_default
+        page_tokens = PageTokens(keyring, actor, route.operation_id, items_default)
 
         def work(tx: Tx) -> bytes:
-            tx.origin = origin
-            call = Call(
+            tx.origin = Origin(request.address, request.request_id)
+            context = RequestContext(
                 tx,
                 actor,
-                pages,
-                keeps_days,
+                page_tokens,
+                settings.retention_days,
                 self._limits,
-                self._settings.egress,
-                self._settings.writer,
-                self._settings.dispatch,
-                self._settings.office,
-                question,
+                settings.egress,
+                settings.writer,
+                settings.dispatch,
+                settings.sending_config,
+                cache_key,
+                self._response_cache,
             )
-            return msgspec.json.encode(route.handler(call, *inputs))
+            return msgspec.json.encode(route.handler(context, *inputs))
 
         run = self._database.write if route.writes else self._database.read
         return Response(200, await run(work))
 
-    async def actor(self, request: Request) -> Actor:
-        """Who calls, by the token alone."""
-        actor = self._known_actor(request)
+    async def _authenticate(self, request: Request) -> Actor:
+        """Authenticate the caller by its access token."""
+        token = _token(request)
+        actor = self._cached_actor(token)
         if actor is None:
-            memory = self._database.tools.memory
-            generation = memory.generation
-            token = _token(request)
-            digest = self._database.tools.keyring.digest(token)
-            found = await self._database.read(lambda tx: tokens.bearer(tx, digest))
-            memory.keep("bearers", token, found, since=generation)
+            auth_cache = self._database.context.caches.auth
+            generation = auth_cache.generation
+            digest = self._database.context.keyring.digest(token)
+            found = await self._database.read(lambda tx: tokens.authenticate_token(tx, digest))
+            auth_cache.put("bearers", token, found, since=generation)
             actor = found[0]
-        if self._settings.caller_throttle is not None:
-            self._settings.caller_throttle.let_in(actor.id)
+        if self._settings.caller_rate_limiter is not None:
+            self._settings.caller_rate_limiter.acquire(actor.id)
         return actor
 
-    def _known_actor(self, request: Request) -> Actor | None:
-        """Who calls, as far as memory knows."""
-        return self._holder(_token(request))
+    def _cached_actor(self, token: str) -> Actor | None:
+        context = self._database.context
+        found: tuple[Actor, Moment] | None = context.caches.auth.get("bearers", token)
+        return found[0] if found is not None and found[1] > context.clock.now() else None
 
-    def _holder(self, token: str) -> Actor | None:
-        tools = self._database.tools
-        found: tuple[Actor, Moment] | None = tools.memory.known("bearers", token)
-        return found[0] if found is not None and found[1] > tools.clock.now() else None
+    def _size_max(self, route: Route | PlainRoute) -> int:
+        is_bulk = isinstance(route, Route) and route.is_bulk
+        return self._limits.bulk_body_bytes_max if is_bulk else self._limits.body_bytes_max
 
-    def _size_max(self, *, bulk: bool) -> int:
-        return self._limits.bulk_body_bytes_max if bulk else self._limits.body_bytes_max
-
-    async def _body(self, request: Request, receive: Receive, *, bulk: bool) -> bytes:
-        size_max = self._size_max(bulk=bulk)
+    async def _read_body(
+        self, request: Request, route: Route | PlainRoute, receive: Receive
+    ) -> bytes:
+        size_max = self._size_max(route)
         declared = request.headers.get(b"content-length")
         if declared is not None and declared.isdigit():
             check_size(int(declared), size_max)
@@ -372,7 +375,7 @@ class Door:
         size = 0
         while True:
             if message["type"] == "http.disconnect":
-                raise Gone
+                raise ClientDisconnected
             chunks.append(message.get("body", b""))
             size += len(chunks[-1])
             check_size(size, size_max)
@@ -397,8 +400,10 @@ class Door:
         if is_forwarded and self._is_trusted(address):
             is_secure = headers.get(b"x-forwarded-proto", b"").strip().lower() == b"https"
             address = self._forwarded_for(headers.get(b"x-forwarded-for", b""), address)
-        wished = headers.get(b"x-request-id", b"")
-        request_id = wished.decode() if _REQUEST_ID.fullmatch(wished) else next(self._request_ids)
+        given_id = headers.get(b"x-request-id", b"")
+        request_id = (
+            given_id.decode() if _REQUEST_ID.fullmatch(given_id) else next(self._request_ids)
+        )
         return Request(
             scope["method"],
             scope["path"],
@@ -418,7 +423,7 @@ class Door:
         return any(parsed in network for network in self._settings.trusted_proxies)
 
     def _forwarded_for(self, header: bytes, address: str) -> str:
-        """The last hop that is not one of our own proxies; earlier ones can be made up."""
+        """The last hop that is not a trusted proxy; earlier ones can be forged."""
         for hop in reversed([part.strip() for part in header.decode("latin-1").split(",")]):
             if hop:
                 address = _without_port(hop)
@@ -426,30 +431,20 @@ class Door:
                 break
         return address
 
-    def _fields(self, request: Request, response: Response) -> list[tuple[bytes, bytes]]:
+    def _headers(self, request: Request, response: Response) -> list[tuple[bytes, bytes]]:
         return [
             (b"content-type", response.media_type.encode()),
             (b"content-length", b"%d" % len(response.body)),
             (b"x-request-id", request.request_id.encode()),
-            *self._always,
+            *self._common_headers,
             *response.headers,
         ]
 
     async def _send(self, send: Send, request: Request, response: Response) -> None:
-        headers = self._fields(request, response)
+        headers = self._headers(request, response)
         start = {"type": "http.response.start", "status": response.status, "headers": headers}
         await send(start)
         await send({"type": "http.response.body", "body": response.body})
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What the head of a request for the lane says, whatever its body."""
-
-    route: Route | PlainRoute
-    token: str
-    request: Request
-    names_itself: bool
 
 
 def _without_port(hop: str) -> str:
@@ -460,14 +455,14 @@ def _without_port(hop: str) -> str:
 
 
 def _token(request: Request) -> str:
-    value = bearer_of(request)
+    value = bearer_token(request)
     if not value or b" " in value or not value.isascii():
         raise NotAuthenticated
     return value.decode()
 
 
 def _require_json(request: Request) -> None:
-    """A body in another type is refused; one without a type is taken for what we ask for."""
+    """Reject a body of another media type; a missing Content-Type counts as JSON."""
     media_type = request.headers.get(b"content-type")
     if media_type is not None and not _JSON.fullmatch(media_type.strip()):
         raise WrongMediaType(
@@ -475,11 +470,17 @@ def _require_json(request: Request) -> None:
         )
 
 
-def _refused(error: LongwireError, request: Request, route: Route | PlainRoute | None) -> Response:
-    places = route.places if isinstance(route, Route) else None
-    missing_is_bad = isinstance(route, Route) and route.missing_is_bad
-    refusal = errors.refusal(error, request.request_id, places, missing_is_bad=missing_is_bad)
-    return Response(refusal.status, refusal.body, errors.MEDIA_TYPE, refusal.headers)
+def _error_response(
+    error: LongwireError, request: Request, route: Route | PlainRoute | None
+) -> Response:
+    operation = route if isinstance(route, Route) else None
+    built = errors.build_error_response(
+        error,
+        request.request_id,
+        operation.field_locations if operation else None,
+        not_found_is_bad_request=operation is not None and operation.not_found_is_bad_request,
+    )
+    return Response(built.status, built.body, errors.MEDIA_TYPE, built.headers)
 
 
 def _log(request: Request, response: Response, seconds: float) -> None:

@@ -1,25 +1,29 @@
-"""What the door knows of an operation before anyone calls it.
+"""Routes: what the request handler knows of an operation before anyone calls it.
 
-A route is written once, as a line in the table of its noun. What it takes and answers is read off
-the handler's own signature, so that the checks, the OpenAPI document and the code cannot disagree.
+A route is one line in the table of its noun. Its input and output types are taken from the
+signature of its handler, so that validation, the OpenAPI document and the code cannot disagree.
 """
 
 import inspect
 import typing
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
-from longwire.delivery.channels import Dispatch
+import msgspec
+
+from longwire.delivery.channels import DispatchContext
 from longwire.delivery.egress import Egress
 from longwire.errors import BadInput
-from longwire.ingest import Stored, Unit
+from longwire.ingest import IngestRequest, IngestResult
 from longwire.model import Actor
-from longwire.notifications.types.base import Office
-from longwire.store.database import Question, Tx
-from longwire.web.errors import Places
-from longwire.web.page_tokens import PageSeal
-from longwire.web.validation import Body, InputLimits, Query, wire_names
+from longwire.notifications.types.base import SendingConfig
+from longwire.store.database import Tx
+from longwire.web.errors import FieldLocations
+from longwire.web.fields import Body, InputLimits, Query
+from longwire.web.page_tokens import PageTokens
+from longwire.web.response_cache import CacheKey, ResponseCache
+from longwire.web.type_info import wire_names
 
 ANY_TOKEN = "any valid token"
 OWN = "oneself"
@@ -27,24 +31,25 @@ NO_TOKEN = "no token"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A request that has been let in: who acts, on which open transaction."""
+class RequestContext:
+    """What a handler gets besides its input: an authenticated actor and an open transaction."""
 
     tx: Tx
     actor: Actor
-    pages: PageSeal
-    keeps_days: Mapping[str, int]  # of the kinds of records, and of metrics; 0 for ever
+    page_tokens: PageTokens
+    retention_days: Mapping[str, int]  # by record kind, and for metrics; 0 for ever
     limits: InputLimits
     egress: Egress
-    writer: int  # the number of this process
-    dispatch: Dispatch
-    office: Office
-    question: Question
+    writer: int  # the id of this process among those that write the database
+    dispatch: DispatchContext
+    sending_config: SendingConfig
+    cache_key: CacheKey
+    response_cache: ResponseCache
 
 
 @dataclass(slots=True)
 class Request:
-    """What the door has read of a request."""
+    """The head of an HTTP request."""
 
     method: str
     path: str
@@ -55,22 +60,9 @@ class Request:
     is_secure: bool
     request_id: str
 
-    def called(self, request_id: str) -> "Request":
-        """The same under another id."""
-        return Request(
-            self.method,
-            self.path,
-            self.query_string,
-            self.headers,
-            self.repeated_headers,
-            self.address,
-            self.is_secure,
-            request_id,
-        )
 
-
-def bearer_of(request: Request) -> bytes:
-    """The token in the header Authorization, with or without its scheme; empty if there is none."""
+def bearer_token(request: Request) -> bytes:
+    """The token in the header Authorization, with or without the scheme; empty if absent."""
     if b"authorization" in request.repeated_headers:
         raise BadInput("The header Authorization is given more than once.")
     value = request.headers.get(b"authorization", b"").strip()
@@ -80,7 +72,7 @@ def bearer_of(request: Request) -> bytes:
 
 @dataclass(slots=True)
 class Response:
-    """An answer in bytes, for what is not an operation of the interface."""
+    """A complete HTTP response."""
 
     status: int
     body: bytes
@@ -88,32 +80,33 @@ class Response:
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Route:
-    """One operation: where it is found, what it needs, what it does."""
+    """One operation of the interface."""
 
     method: str
     path: str
     handler: Callable[..., Any]
-    needs: str  # a permission, or ANY_TOKEN, or OWN
-    rule: str  # which object the permission is asked for
+    permission: str  # a permission, or ANY_TOKEN, or OWN
+    _: KW_ONLY
+    object_rule: str  # for which object the permission is required
     tag: str
-    missing_is_bad: bool = False  # the interface knows no 404 here: 400
-    conflicts: str = ""  # when a 409 can happen, and why
+    not_found_is_bad_request: bool = False  # the interface has no 404 here
+    conflicts: str = ""  # when it responds 409
     is_bulk: bool = False
-    per_minute_max: int = 0  # calls of one caller; 0 for no limit of its own
-    is_addition: bool = False  # not in the interface's tables
-    is_remembered: bool = False  # its handler lets the transaction remember what it answered
-    about: str = ""  # summary and description, when they are not the handler's docstring
-    # Read off the handler, unless the same handler serves several kinds.
+    per_minute_max: int = 0  # per caller; 0 for no limit
+    is_addition: bool = False  # not part of the original interface
+    is_cached: bool = False  # its handler puts its responses into the response cache
+    doc: str = ""  # summary and description, when they are not the handler's docstring
+    # From the signature of the handler, unless given.
     query: type[Query] | None = None
     body: type[Body] | None = None
     reply: Any = None
-    # What is to be done before the transaction, with none open; its value goes to the handler too.
-    prepares: Callable[..., Awaitable[Any]] | None = None
-    # Makes the answer out of what was stored; only for routes whose handler makes a `Unit`.
-    answers: Callable[[Stored], bytes] | None = None
-    places: Places = field(init=False)
+    # Runs before the transaction is opened; its result is passed to the handler.
+    prepare_input: Callable[..., Awaitable[Any]] | None = None
+    # Encodes the response; only for routes whose handler returns an `IngestRequest`.
+    build_response: Callable[[IngestResult], bytes] | None = None
+    field_locations: FieldLocations = field(init=False)
 
     def __post_init__(self) -> None:
         if self.reply is None:
@@ -124,7 +117,7 @@ class Route:
             object.__setattr__(self, "query", query)
             object.__setattr__(self, "body", body)
             object.__setattr__(self, "reply", hints["return"])
-        object.__setattr__(self, "places", _places(self.query, self.body))
+        object.__setattr__(self, "field_locations", _field_locations(self.query, self.body))
 
     @property
     def writes(self) -> bool:
@@ -132,15 +125,15 @@ class Route:
 
     @property
     def summary(self) -> str:
-        return self._words.partition("\n")[0].rstrip(".")
+        return self._docstring.partition("\n")[0].rstrip(".")
 
     @property
     def description(self) -> str:
-        return self._words.partition("\n")[2].strip()
+        return self._docstring.partition("\n")[2].strip()
 
     @property
-    def _words(self) -> str:
-        return inspect.cleandoc(self.about or self.handler.__doc__ or "")
+    def _docstring(self) -> str:
+        return inspect.cleandoc(self.doc or self.handler.__doc__ or "")
 
     @property
     def operation_id(self) -> str:
@@ -148,25 +141,27 @@ class Route:
         return self.method.lower() + "".join(word[0].upper() + word[1:] for word in words)
 
 
-# Begins to make a unit, which is handed over later, or None for the long way; False if it cannot.
-Soon = Callable[[Callable[[Unit | None], None]], bool]
+# Starts to build a request for ingest and passes it to a callback later, or None to fall back to
+# the ordinary way. False if it cannot start.
+DeferredIngest = Callable[[Callable[[IngestRequest | None], None]], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainRoute:
-    """Something served beside the operations: the token endpoint, health, metrics, documents."""
+    """An endpoint that is not an operation: it reads the raw request and builds the response."""
 
     method: str
     path: str
     handler: Callable[[Request, bytes], Awaitable[Response]]
-    needs: str
-    rule: str
+    permission: str
+    object_rule: str
     tag: str = "Service"
-    document: Mapping[str, Any] | None = None  # its entry in the OpenAPI document
-    # For the lane: a unit for ingest, from a token and a body, or nothing for the long way;
-    # and what is answered once it is stored.
-    quick: Callable[[Request, str, bytes], Unit | Soon | None] | None = None
-    stored: bytes = b""
+    openapi: Mapping[str, Any] | None = None  # its entry in the OpenAPI document, if it has one
+    schemas: tuple[type[msgspec.Struct], ...] = ()  # that this entry refers to
+    # For the fast path: from a token and a body to a request for ingest, or None to decline;
+    # and the response body once it is stored.
+    fast_path: Callable[[Request, str, bytes], IngestRequest | DeferredIngest | None] | None = None
+    stored_body: bytes = b""
 
     @property
     def operation_id(self) -> str:
@@ -174,27 +169,29 @@ class PlainRoute:
         return self.method.lower() + "".join(word[0].upper() + word[1:] for word in words)
 
 
-def _places(query: type[Query] | None, body: type[Body] | None) -> Places:
-    """Where each parameter stands, under the operation's name for it and under the wire's."""
-    places: dict[str, tuple[str, str]] = {}
+def _field_locations(query: type[Query] | None, body: type[Body] | None) -> FieldLocations:
+    """Where each parameter is, by its attribute name and by its wire name."""
+    field_locations: dict[str, tuple[str, str]] = {}
     for where, struct in (("body", body), ("query", query)):
         if struct is not None:
             names = wire_names(struct)
-            places.update({wire: (where, wire) for wire in names.values()})
-            places.update({own: (where, wire) for own, wire in names.items()})
-    return places
+            field_locations.update({wire: (where, wire) for wire in names.values()})
+            field_locations.update({own: (where, wire) for own, wire in names.items()})
+    return field_locations
 
 
-def by_path(routes: Sequence[Route | PlainRoute]) -> dict[str, dict[str, Route | PlainRoute]]:
-    """Every path of the interface is fixed, so a dictionary finds it."""
+def routes_by_path(
+    routes: Sequence[Route | PlainRoute],
+) -> dict[str, dict[str, Route | PlainRoute]]:
+    """Index the routes by path and method; no path has parameters."""
     table: dict[str, dict[str, Route | PlainRoute]] = {}
     for route in routes:
         methods = table.setdefault(route.path, {})
         if route.method in methods:
-            raise ValueError(f"{route.method} {route.path} is in the tables twice")
+            raise ValueError(f"{route.method} {route.path} is routed twice")
         methods[route.method] = route
     for methods in table.values():
         if "GET" in methods:
-            # A HEAD is a GET whose body the server keeps to itself (RFC 9110 wants both).
+            # HEAD is GET without the body; the server drops it (RFC 9110 requires both).
             methods["HEAD"] = methods["GET"]
     return table

@@ -1,8 +1,13 @@
-"""The edge of the process: sockets, HTTP framing, and how long a client may keep us waiting.
+"""The HTTP server: uvicorn with limits on head size, time, connections and pipelining.
 
 Knows uvicorn, its parser and the ways a client can be slow, greedy or malformed. Hides them: the
-application sees whole request heads, and bodies that arrive in time or end in a disconnect. What
-never becomes a request (a head too large, nonsense, silence) is refused here and not seen above.
+application sees complete request heads, and bodies that arrive in time or end in a disconnect.
+What never becomes a request (a head too large, invalid HTTP, silence) is rejected here.
+
+The fast path. Small requests that have arrived completely may be handed to a plain function
+(`FastPath`) instead of the ASGI application, which costs a task and several messages per request.
+It is used only while the client keeps up with reading; otherwise, and whenever the function
+declines, the request takes the ordinary way. The application must give the same response on both.
 """
 
 import asyncio
@@ -32,25 +37,23 @@ from uvicorn.protocols.http.httptools_impl import (
 log = structlog.get_logger()
 
 # (status, code, detail, request id) to the body of an error response.
-Refusal = Callable[[int, str, str, str], bytes]
+ErrorEncoder = Callable[[int, str, str, str], bytes]
 
-# Sends status, header fields and body of an answer.
-Reply = Callable[[int, list[tuple[bytes, bytes]], bytes], None]
-# Takes a request that has arrived whole, and replies when it can; or leaves it to the application,
-# which costs a task, a few messages and twice the time.
-Lane = Callable[[MutableMapping[str, Any], bytes | bytearray, Reply], bool]
+# Sends status, header fields and body of a response.
+SendResponse = Callable[[int, list[tuple[bytes, bytes]], bytes], None]
+# Gets the ASGI scope and the complete body. True: it will send the response. False: it declines.
+FastPath = Callable[[MutableMapping[str, Any], bytes | bytearray, SendResponse], bool]
 
 
 SHUTDOWN_S = 2.0
-# uvicorn stops reading when more than twice this has arrived and nobody takes it.
-_WHOLE_BYTES_MAX = 32 * 1024
+# Half of what uvicorn buffers of a body before it stops reading.
+_FAST_PATH_BODY_BYTES_MAX = 32 * 1024
 _FRAMING = {b"connection", b"transfer-encoding"}
-_END_OF_HEAD = b"\r\n\r\n"
 
 
 @dataclass(frozen=True, slots=True)
 class WireLimits:
-    """What one client may take of our memory and patience before it has said anything useful."""
+    """Limits on what a client may use before it has sent a complete request."""
 
     # Tokens and trace headers come to a few kilobytes; common proxies stop at 8 to 16 KiB too.
     head_bytes_max: int = 16 * 1024
@@ -62,7 +65,7 @@ class WireLimits:
     write_timeout_s: float = 30.0
     # Between two requests on one connection.
     keep_alive_s: float = 30.0
-    # Requests sent ahead of the first one's answer. A request of 20 bytes costs us kilobytes as
+    # Requests sent ahead of the first one's response. A request of 20 bytes costs us kilobytes as
     # soon as it is parsed, so this cannot be left to the size of a read.
     pipelined_max: int = 64
     # Zero means no limit, for both. The second is off because behind a proxy on this machine
@@ -82,8 +85,8 @@ def build_server(
     host: str,
     port: int,
     limits: WireLimits,
-    refusal: Refusal,
-    lane: Lane | None = None,
+    encode_error: ErrorEncoder,
+    fast_path: FastPath | None = None,
     tls_cert: str | os.PathLike[str] | None = None,
     tls_key: str | os.PathLike[str] | None = None,
     graceful_s: int = 30,
@@ -94,7 +97,7 @@ def build_server(
         host=host,
         port=port,
         loop="uvloop",
-        http=guarded_protocol(limits, refusal, lane),
+        http=guarded_protocol(limits, encode_error, fast_path),
         ws="none",
         interface="asgi3",
         lifespan="on",
@@ -114,14 +117,14 @@ def build_server(
 
 
 def guarded_protocol(
-    limits: WireLimits, refusal: Refusal, lane: Lane | None = None
+    limits: WireLimits, encode_error: ErrorEncoder, fast_path: FastPath | None = None
 ) -> type[HttpToolsProtocol]:
     """Make uvicorn's HTTP protocol with these limits; one class serves one server."""
 
     class Guarded(_GuardedProtocol):
         _limits = limits
         _shared = _Shared(
-            refusal=refusal,
+            encode_error=encode_error,
             shortest_limit_s=min(
                 limits.head_timeout_s,
                 limits.request_timeout_s,
@@ -129,7 +132,7 @@ def guarded_protocol(
                 limits.keep_alive_s,
             ),
             connections_by_address=Counter(),
-            lane=lane,
+            fast_path=fast_path,
         )
 
     return Guarded
@@ -137,42 +140,44 @@ def guarded_protocol(
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What the connections of one server have in common, besides their limits."""
+    """State shared by the connections of one server."""
 
-    refusal: Refusal
+    encode_error: ErrorEncoder
     shortest_limit_s: float
     connections_by_address: Counter[str]
-    lane: Lane | None
+    fast_path: FastPath | None
 
 
 @dataclass(frozen=True, slots=True)
-class _Fault:
-    """Why a client is refused."""
+class _Rejection:
+    """Why a connection or request is rejected."""
 
     status: int
     code: str
     detail: str
 
 
-_MALFORMED = _Fault(400, "malformed_request", "This is not a valid HTTP/1.1 request.")
-_LATE = _Fault(408, "request_timeout", "The request did not arrive in time.")
-_HEAD_TOO_LARGE = _Fault(431, "head_too_large", "The header fields take more room than is allowed.")
-_BUSY = _Fault(503, "too_many_connections", "No more connections are accepted at the moment.")
-_PIPELINE_FULL = _Fault(503, "pipeline_full", "Too many requests were sent ahead of their answers.")
+_INVALID = _Rejection(400, "malformed_request", "This is not a valid HTTP/1.1 request.")
+_TIMED_OUT = _Rejection(408, "request_timeout", "The request did not arrive in time.")
+_HEAD_TOO_LARGE = _Rejection(
+    431, "head_too_large", "The header fields take more room than is allowed."
+)
+_BUSY = _Rejection(503, "too_many_connections", "No more connections are accepted at the moment.")
+_PIPELINE_FULL = _Rejection(503, "pipeline_full", "Too many pipelined requests.")
 
-# How long a refused client may go on sending before the socket is closed for good. Closing while
+# How long a rejected client may go on sending before the socket is closed. Closing while
 # its bytes are still under way makes the kernel reset the connection, and a reset can overtake the
-# refusal that was meant to be read.
+# response that was meant to be read.
 _LINGER_S = 1.0
 
-# What a slow reader has to take off our hands within write_timeout_s to be called slow rather than
-# gone. It is the buffer size at which uvloop pauses the writer, so a response written in one piece
-# is judged like one written in many, where each pause has to end in time.
+# What a client has to read within write_timeout_s to be called slow rather than gone. It is the
+# buffer size at which uvloop pauses the writer, so a response written in one piece
+# is treated like one written in many, where each pause has to end in time.
 _DRAIN_BYTES_MIN = 64 * 1024
 
 
 class _Reading(Enum):
-    """What the client still owes us."""
+    """The part of a request that the client has not finished sending."""
 
     NOTHING = "nothing"
     HEAD = "head"
@@ -184,9 +189,10 @@ _NOTHING, _HEAD, _BODY = _Reading
 
 
 class _Cycle(RequestResponseCycle):
-    """Writes head and body of an answer together, where uvicorn makes a system call for each."""
+    """Writes head and body of a response together, where uvicorn makes a system call for each."""
 
     _head: Any = None
+    _sending: asyncio.Task[None] | None = None  # a reference, so that it is not collected
 
     async def send(self, message: ASGISendEvent) -> None:
         if message["type"] == "http.response.start" and not self.response_started:
@@ -208,52 +214,51 @@ class _Cycle(RequestResponseCycle):
             await super().send(head)
             await super().send(message)
             return
-        self.reply(head["status"], fields, body)
+        self._write_response(head["status"], fields, body)
 
-    def reply(self, status: int, fields: list[tuple[bytes, bytes]], body: bytes) -> None:
-        """Answer, with all there is; its length is among the header fields."""
+    def send_response(self, status: int, fields: list[tuple[bytes, bytes]], body: bytes) -> None:
+        """Send a complete response, at once unless the client is slow to read."""
+        if self.flow.write_paused:
+            self._sending = asyncio.create_task(self._send_when_drained(status, fields, body))
+        else:
+            self._write_response(status, fields, body)
+
+    async def _send_when_drained(
+        self, status: int, fields: list[tuple[bytes, bytes]], body: bytes
+    ) -> None:
+        await self.send({"type": "http.response.start", "status": status, "headers": fields})
+        await self.send({"type": "http.response.body", "body": body, "more_body": False})
+
+    def _write_response(self, status: int, fields: list[tuple[bytes, bytes]], body: bytes) -> None:
         if self.disconnected:
             return
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = False
-        self.transport.write(self._whole(status, fields, body))
+        self.transport.write(self._encode(status, fields, body))
         self.message_event.set()
         if not self.keep_alive:
             self.transport.close()
         self.on_response()
 
-    def _whole(self, status: int, fields: list[tuple[bytes, bytes]], body: bytes) -> bytes:
+    def _encode(self, status: int, fields: list[tuple[bytes, bytes]], body: bytes) -> bytes:
         fields = [*self.default_headers, *fields]
         if not self.keep_alive:
             fields.append((b"connection", b"close"))
         lines = b"".join([b"%s: %s\r\n" % field for field in fields])
         if lines.count(b"\n") != len(fields) or lines.count(b"\r") != len(fields):
-            raise RuntimeError("A header of the answer holds a line break.")
+            raise RuntimeError("A response header contains a line break.")
         if self.scope["method"] == "HEAD":
             body = b""
         return b"%s%s\r\n%s" % (STATUS_LINE[status], lines, body)
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """The head of a request that took the lane, and what was made of it."""
-
-    text: bytes
-    request_bytes: int
-    scope: MutableMapping[str, Any]
-
-    def begins(self, data: bytes) -> bool:
-        """Whether this is another whole request with the very same head."""
-        return len(data) == self.request_bytes and data.startswith(self.text)
-
-
 class _GuardedProtocol(HttpToolsProtocol):
     """One connection, with a deadline for everything its client has to do.
 
-    A request must not pay for timers, so there is one for each connection and it is never moved:
-    it wakes at the next deadline, or after the shortest limit if that is sooner, and looks at how
-    things stand. A deadline lies at least the shortest limit ahead when it is set, so none falls
-    before the next waking, and setting one is a mere assignment.
+    Timers per request are expensive, so each connection has one that is never moved: it wakes at
+    the next deadline, or after the shortest limit if that is sooner, and checks the state. A
+    deadline lies at least the shortest limit ahead when it is set, so none falls before the next
+    wake-up, and setting one is a mere assignment.
     """
 
     _limits: ClassVar[WireLimits]
@@ -262,36 +267,33 @@ class _GuardedProtocol(HttpToolsProtocol):
     _timer: asyncio.TimerHandle
     # A fresh connection owes a request at once; a kept-alive one may rest first.
     _reading: _Reading = _HEAD
-    _began: float = 0.0
+    _started_at: float = 0.0
     _idle_since: float = 0.0
     _arrived_bytes: int = 0
-    _undigested_bytes: int = 0
+    _unparsed_bytes: int = 0
     _unsent_bytes: int = 0
     _output_due: float = math.inf
     # The request that may run once the parser has accepted everything that came along with it.
     _admitted: tuple[RequestResponseCycle, ASGI3Application] | None = None
     # The request whose response is being made. `cycle` of the base class is the one last parsed.
-    _answering: RequestResponseCycle | None = None
-    # Set when the client is to be refused, maybe after the responses that are still to come.
-    _fault: _Fault | None = None
-    _is_deaf: bool = False
+    _active: RequestResponseCycle | None = None
+    # Set when the client is to be rejected, after the responses that are still pending.
+    _rejection: _Rejection | None = None
+    _ignores_input: bool = False
     _is_counted: bool = False
-    # What arrived last in one piece, while nothing else was going on; and the head to know again.
-    _piece: bytes = b""
-    _head: _Head | None = None
 
     # The connection.
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._began = self.loop.time()
+        self._started_at = self.loop.time()
         self._timer = self.loop.call_later(self._shared.shortest_limit_s, self._wake)
-        if not self._has_room():
-            # uvicorn's set holds those that count; a refused client must not keep others out.
+        if not self._is_within_limits():
+            # uvicorn's set holds those that count; a rejected client must not keep others out.
             self.connections.discard(self)
-            self._refuse(_BUSY)
+            self._reject(_BUSY)
 
-    def _has_room(self) -> bool:
+    def _is_within_limits(self) -> bool:
         limits = self._limits
         if limits.connections_max and len(self.connections) > limits.connections_max:
             return False
@@ -311,49 +313,44 @@ class _GuardedProtocol(HttpToolsProtocol):
             counts[address] -= 1
             if not counts[address]:
                 del counts[address]
-        # uvicorn tells the request last parsed; with pipelining an earlier one may be running.
-        _disconnect(self._answering)
+        # uvicorn notifies the request last parsed; with pipelining an earlier one may be running.
+        _disconnect(self._active)
         super().connection_lost(exc)
 
     # Reading.
 
     def data_received(self, data: bytes) -> None:
-        if self._is_deaf:
+        if self._ignores_input:
             return
-        is_at_rest = not self._undigested_bytes and not self._is_under_way()
-        head = self._head if is_at_rest else None
-        if head is not None and head.begins(data) and self._answer_again(head, data):
-            return
-        self._piece = data if is_at_rest else b""
         self._arrived_bytes = len(data)
-        self._undigested_bytes += self._arrived_bytes
+        self._unparsed_bytes += self._arrived_bytes
         try:
             self._feed(data)
         except httptools.HttpParserError:
-            self.send_400_response(_MALFORMED.detail)
+            self.send_400_response(_INVALID.detail)
             return
-        if self._admitted is not None and not self._awaits_rest(self._admitted[0]):
-            self._answer(*self._admitted)
-        if self._undigested_bytes > self._limits.head_bytes_max and self._reading is not _NOTHING:
+        if self._admitted is not None and not self._waits_for_body(self._admitted[0]):
+            self._start_response(*self._admitted)
+        if self._unparsed_bytes > self._limits.head_bytes_max and self._reading is not _NOTHING:
             # A head, a chunk's extension or a trailer that grows and never ends.
-            self._refuse_request(_HEAD_TOO_LARGE)
+            self._reject_request(_HEAD_TOO_LARGE)
 
-    def _awaits_rest(self, cycle: RequestResponseCycle) -> bool:
-        """Whether it is worth waiting for the rest of a small request: it may take the lane then.
+    def _waits_for_body(self, cycle: RequestResponseCycle) -> bool:
+        """Whether to wait for a small body, so that the request may take the fast path.
 
-        Many clients send head and body one after the other. Not if the client waits for a word of
-        ours before it sends the body.
+        Many clients send head and body one after the other. Not if the client expects a
+        100 Continue before it sends the body.
         """
-        if self._shared.lane is None or not cycle.more_body or cycle.waiting_for_100_continue:
+        if self._shared.fast_path is None or not cycle.more_body or cycle.waiting_for_100_continue:
             return False
         for name, value in cycle.scope["headers"]:
             if name == b"content-length":
-                return int(value) <= _WHOLE_BYTES_MAX
+                return int(value) <= _FAST_PATH_BODY_BYTES_MAX
         return False
 
     def send_400_response(self, msg: str) -> None:
-        # A fault found inside the parser's callbacks surfaces as a parser error, too.
-        self._refuse_request(self._fault or _Fault(400, _MALFORMED.code, msg))
+        # A rejection raised in the parser's callbacks surfaces as a parser error, too.
+        self._reject_request(self._rejection or _Rejection(400, _INVALID.code, msg))
 
     def _feed(self, data: bytes) -> None:
         while True:
@@ -369,8 +366,8 @@ class _GuardedProtocol(HttpToolsProtocol):
 
         The parser takes all that follows such a head for the other protocol. We offer none, so what
         follows is the request's body (Java's HTTP client asks for h2c with every plain POST), and
-        it must not be mistaken for the next request. A new parser is told nothing but how long
-        the body is.
+        it must not be mistaken for the next request. A new parser is given only the framing
+        of the body.
         """
         framing = b"".join(
             b"%s: %s\r\n" % (name, value)
@@ -385,7 +382,7 @@ class _GuardedProtocol(HttpToolsProtocol):
         if self._reading is _BODY:
             return  # The head made up by _decline_upgrade; the real one has been dealt with.
         if self._reading is _NOTHING:
-            self._began = self.loop.time()
+            self._started_at = self.loop.time()
             self._reading = _HEAD
         super().on_message_begin()
 
@@ -394,97 +391,58 @@ class _GuardedProtocol(HttpToolsProtocol):
             return
         # The sum counts other requests' bytes as well, but it is at hand; the loop is seldom run.
         if (
-            self._undigested_bytes + self._arrived_bytes > self._limits.head_bytes_max
+            self._unparsed_bytes + self._arrived_bytes > self._limits.head_bytes_max
             and self._head_bytes() > self._limits.head_bytes_max
         ):
-            self._fault = _HEAD_TOO_LARGE
+            self._rejection = _HEAD_TOO_LARGE
             raise httptools.HttpParserError(_HEAD_TOO_LARGE.detail)
         if len(self.pipeline) >= self._limits.pipelined_max:
-            self._fault = _PIPELINE_FULL
+            self._rejection = _PIPELINE_FULL
             raise httptools.HttpParserError(_PIPELINE_FULL.detail)
         super().on_headers_complete()
         self._reading = _BODY
-        self._undigested_bytes = 0
-        # Trailers would otherwise join the headers that the application has already judged.
+        self._unparsed_bytes = 0
+        # Trailers would otherwise join the headers that the application has already read.
         self.headers = []
 
     def _head_bytes(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
     def on_body(self, body: bytes) -> None:
-        self._undigested_bytes = 0
+        self._unparsed_bytes = 0
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         if self.parser.should_upgrade():
             return  # The body is still to come, see _decline_upgrade.
         self._reading = _NOTHING
-        self._undigested_bytes = 0
+        self._unparsed_bytes = 0
         if self.cycle.response_complete:
-            # Answered before it was read to the end; only now is the connection at rest.
+            # Responded before it was read to the end; the connection is idle only now.
             self._idle_since = self.loop.time()
         super().on_message_complete()
 
-    # Answering.
+    # Responding.
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        # The parser judges a transfer encoding only after its head is complete. Started from here,
-        # the application could act on a request that we are about to refuse.
+        # The parser validates a transfer encoding only after its head is complete. Started from
+        # here, the application could act on a request that is about to be rejected.
         self._admitted = (cycle, app)
 
-    def _answer(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+    def _start_response(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self._admitted = None
-        self._answering = cycle
+        self._active = cycle
         cycle.__class__ = _Cycle  # uvicorn makes it without asking which
         assert isinstance(cycle, _Cycle)
-        lane, scope = self._shared.lane, cast(MutableMapping[str, Any], cycle.scope)
-        if lane is not None and not cycle.more_body and lane(scope, cycle.body, cycle.reply):
-            self._head = self._head_of(cycle)
-            return
-        super()._start_asgi_task(cycle, app)
+        if not self._takes_fast_path(cycle):
+            super()._start_asgi_task(cycle, app)
 
-    def _is_under_way(self) -> bool:
-        """Whether anything of a request, or of its answer, is still to come."""
-        return self._reading is _BODY or self._is_answering() or bool(self.pipeline)
-
-    def _head_of(self, cycle: RequestResponseCycle) -> _Head | None:
-        """The head of a request that arrived in one piece and by itself, to know it again.
-
-        A sender that keeps its connection repeats its head byte by byte, and parsing it takes
-        longer than to look at what it says.
-        """
-        scope, body = cast(MutableMapping[str, Any], cycle.scope), cycle.body
-        text = self._piece[: len(self._piece) - len(body)]
-        length = (b"content-length", b"%d" % len(body))
-        is_plain = length in scope["headers"] and not self.parser.should_upgrade()
-        is_alone = text.find(_END_OF_HEAD) == len(text) - len(_END_OF_HEAD) > 0
-        if not (is_plain and is_alone and body and cycle.keep_alive and not self._is_deaf):
-            return None
-        return _Head(text, len(self._piece), scope)
-
-    def _answer_again(self, head: _Head, data: bytes) -> bool:
-        """Answer a request whose head is known; False leaves everything as it was."""
-        before = self.cycle, self._answering
-        cycle = _Cycle(
-            scope=cast(Any, head.scope),
-            transport=self.transport,
-            flow=self.flow,
-            logger=self.logger,
-            access_logger=self.access_logger,
-            access_log=self.access_log,
-            default_headers=self.server_state.default_headers,
-            message_event=asyncio.Event(),
-            expect_100_continue=False,
-            keep_alive=True,
-            on_response=self.on_response_complete,
-        )
-        cycle.more_body = False
-        self.cycle = self._answering = cycle
-        lane = self._shared.lane
-        if lane is not None and lane(head.scope, data[len(head.text) :], cycle.reply):
-            return True
-        self.cycle, self._answering = before
-        return False
+    def _takes_fast_path(self, cycle: _Cycle) -> bool:
+        fast_path = self._shared.fast_path
+        if fast_path is None or cycle.more_body or self.flow.write_paused:
+            return False
+        scope = cast(MutableMapping[str, Any], cycle.scope)
+        return fast_path(scope, cycle.body, cycle.send_response)
 
     def on_response_complete(self) -> None:
         # Stands in for uvicorn's own, which sets and cancels a keep-alive timer for each request.
@@ -493,9 +451,9 @@ class _GuardedProtocol(HttpToolsProtocol):
             return
         self.flow.resume_reading()
         if self.pipeline:
-            self._answer(*self.pipeline.pop())
-        elif self._fault is not None:
-            self._refuse(self._fault)
+            self._start_response(*self.pipeline.pop())
+        elif self._rejection is not None:
+            self._reject(self._rejection)
         else:
             self._idle_since = self.loop.time()
 
@@ -506,46 +464,48 @@ class _GuardedProtocol(HttpToolsProtocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         self._idle_since = self.loop.time()
-        if not self._is_deaf:
+        if not self._ignores_input:
             self._output_due = math.inf
 
-    # Refusing.
+    # Rejecting.
 
-    def _refuse_request(self, fault: _Fault) -> None:
-        """Refuse the request now being read; those before it still get their responses first."""
-        self._is_deaf = True
-        at_fault = self.cycle if self._reading is _BODY else None
-        if at_fault is not None:
-            if self._admitted is not None and self._admitted[0] is at_fault:
+    def _reject_request(self, rejection: _Rejection) -> None:
+        """Reject the request being read; earlier ones still get their responses first."""
+        self._ignores_input = True
+        rejected = self.cycle if self._reading is _BODY else None
+        if rejected is not None:
+            if self._admitted is not None and self._admitted[0] is rejected:
                 self._admitted = None
-            elif self.pipeline and self.pipeline[0][0] is at_fault:
+            elif self.pipeline and self.pipeline[0][0] is rejected:
                 self.pipeline.popleft()
-            elif at_fault.response_started:
-                # Anything said now would land in the middle of its response, or after it.
-                _disconnect(at_fault)
+            elif rejected.response_started:
+                # Anything sent now would land in the middle of its response, or after it.
+                _disconnect(rejected)
                 self.transport.close()
                 return
         if self._admitted is not None:
-            self._answer(*self._admitted)
-        if self._is_answering() and self._answering is not at_fault:
-            self._fault = fault
+            self._start_response(*self._admitted)
+        if self._is_responding() and self._active is not rejected:
+            self._rejection = rejection
         else:
-            self._refuse(fault)
+            self._reject(rejection)
 
-    def _is_answering(self) -> bool:
-        return self._answering is not None and not self._answering.response_complete
+    def _is_responding(self) -> bool:
+        return self._active is not None and not self._active.response_complete
 
-    def _refuse(self, fault: _Fault) -> None:
-        """Say why, then hang up; what the client still sends is thrown away."""
-        self._is_deaf = True
-        # Ours in any case: of most of these requests, nothing has been read that could be trusted.
+    def _reject(self, rejection: _Rejection) -> None:
+        """Send the error and close; further input is discarded."""
+        self._ignores_input = True
+        # Always a new id: little of these requests has been parsed, and none of it validated.
         request_id = secrets.token_hex(8)
         address = self.client[0] if self.client else "-"
-        log.debug("refused", code=fault.code, address=address, request_id=request_id)
+        log.debug(
+            "connection rejected", code=rejection.code, address=address, request_id=request_id
+        )
         now = self.loop.time()
         is_drained = not self.transport.get_write_buffer_size()
-        self.transport.write(self._response(fault, request_id))
-        _disconnect(self._answering)
+        self.transport.write(self._response(rejection, request_id))
+        _disconnect(self._active)
         self.flow.resume_reading()
         if self.transport.can_write_eof():
             self.transport.write_eof()
@@ -555,10 +515,12 @@ class _GuardedProtocol(HttpToolsProtocol):
         self._expect_drain(now)
         if is_drained:
             self._output_due = now + _LINGER_S
-        self._nap(now)
+        self._schedule_wake(now)
 
-    def _response(self, fault: _Fault, request_id: str) -> bytes:
-        body = self._shared.refusal(fault.status, fault.code, fault.detail, request_id)
+    def _response(self, rejection: _Rejection, request_id: str) -> bytes:
+        body = self._shared.encode_error(
+            rejection.status, rejection.code, rejection.detail, request_id
+        )
         fields = [
             *self.server_state.default_headers,
             (b"content-type", b"application/problem+json"),
@@ -567,7 +529,7 @@ class _GuardedProtocol(HttpToolsProtocol):
             (b"connection", b"close"),
         ]
         lines = b"".join(b"%s: %s\r\n" % field for field in fields)
-        return b"%s%s\r\n%s" % (STATUS_LINE[fault.status], lines, body)
+        return b"%s%s\r\n%s" % (STATUS_LINE[rejection.status], lines, body)
 
     # Deadlines.
 
@@ -577,53 +539,53 @@ class _GuardedProtocol(HttpToolsProtocol):
             # A close waits until everything is sent, for ever if the client does not read.
             self._expect_drain(now)
         if self._output_due <= now:
-            self._judge_reader(now)
+            self._check_reader(now)
         elif self._input_due() <= now:
-            self._judge_sender(now)
-        self._nap(now)
+            self._check_sender(now)
+        self._schedule_wake(now)
 
-    def _nap(self, now: float) -> None:
+    def _schedule_wake(self, now: float) -> None:
         due = min(self._output_due, self._input_due(), now + self._shared.shortest_limit_s)
         self._timer.cancel()
         # The loop counts whole milliseconds; without a floor we would spin through the last one.
         self._timer = self.loop.call_later(max(due - now, 0.001), self._wake)
 
     def _input_due(self) -> float:
-        """When the client will have kept us waiting too long; never, while we keep it waiting."""
-        if self._is_deaf or self.transport.is_closing():
+        """The deadline for the client's next input; infinite while we owe it a response."""
+        if self._ignores_input or self.transport.is_closing():
             return math.inf
         limits = self._limits
         if self._reading is _HEAD:
-            return self._began + min(limits.head_timeout_s, limits.request_timeout_s)
+            return self._started_at + min(limits.head_timeout_s, limits.request_timeout_s)
         if self._reading is _BODY:
-            return self._began + limits.request_timeout_s
-        if self._is_answering() or self.flow.write_paused:
+            return self._started_at + limits.request_timeout_s
+        if self._is_responding() or self.flow.write_paused:
             return math.inf
         return self._idle_since + limits.keep_alive_s
 
-    def _judge_sender(self, now: float) -> None:
+    def _check_sender(self, now: float) -> None:
         if self._reading is _NOTHING:
             self.transport.close()
         elif self._is_waiting_for_us():
-            self._began = now
+            self._started_at = now
         else:
-            self._refuse_request(_LATE)
+            self._reject_request(_TIMED_OUT)
 
     def _is_waiting_for_us(self) -> bool:
-        """Tell whether the client could not have sent the rest, or had no reason to hurry."""
+        """Whether the client could not send the rest, or waits for a response first."""
         if self.flow.read_paused:
             return True
         if self._reading is _HEAD:
-            return self._is_answering()
+            return self._is_responding()
         if self._admitted is not None and self._admitted[0] is self.cycle:
-            return False  # it is we who wait for the rest, see _awaits_rest
-        return self._answering is not self.cycle or self.cycle.waiting_for_100_continue
+            return False  # the request is held back, see _waits_for_body
+        return self._active is not self.cycle or self.cycle.waiting_for_100_continue
 
     def _expect_drain(self, now: float) -> None:
         self._unsent_bytes = self.transport.get_write_buffer_size()
         self._output_due = now + self._limits.write_timeout_s
 
-    def _judge_reader(self, now: float) -> None:
+    def _check_reader(self, now: float) -> None:
         left = self.transport.get_write_buffer_size()
         if left == 0 or self._unsent_bytes - left < _DRAIN_BYTES_MIN:
             self.transport.abort()
@@ -632,7 +594,7 @@ class _GuardedProtocol(HttpToolsProtocol):
 
 
 def _disconnect(cycle: RequestResponseCycle | None) -> None:
-    """Make the application's next receive a disconnect, and its sends go nowhere."""
+    """Make the application's next receive a disconnect, and drop what it sends."""
     if cycle is not None and not cycle.response_complete:
         cycle.disconnected = True
         cycle.waiting_for_100_continue = False
@@ -664,7 +626,7 @@ class _Server(uvicorn.Server):
         loop.create_server = partial(  # type: ignore[method-assign]
             loop.create_server,
             ssl_handshake_timeout=self._limits.head_timeout_s,
-            # Idle callers seldom answer the farewell, and a stop would wait for each.
+            # Idle clients seldom complete the TLS shutdown, and a stop would wait for each.
             ssl_shutdown_timeout=min(SHUTDOWN_S, self._limits.write_timeout_s),
         )
         try:

@@ -1,13 +1,13 @@
-"""A small server for those who watch a process that serves nothing else: a few pages to GET.
+"""A minimal HTTP server for health and metrics of a process that does not serve the API.
 
-One request for each connection, a few connections at a time, and little patience with either.
+One GET per connection, few connections at a time, short timeouts.
 """
 
 import asyncio
 import socket
 from collections.abc import Sequence
 
-from longwire.web.errors import MEDIA_TYPE, TITLES, wire_refusal
+from longwire.web.errors import MEDIA_TYPE, TITLES, encode_problem
 from longwire.web.routing import PlainRoute, Request, Response
 
 HEAD_BYTES_MAX = 16 * 1024
@@ -15,54 +15,58 @@ TIMEOUT_S = 10.0
 CONNECTIONS_MAX = 16
 
 
-class WatchedPages:
-    """Serves some pages, without token and without anything that could be changed."""
+class StatusServer:
+    """Serves a few read-only routes without authentication."""
 
     def __init__(self, routes: Sequence[PlainRoute]) -> None:
-        self._pages = {route.path: route.handler for route in routes}
+        self._handlers = {route.path: route.handler for route in routes}
         self._connections = 0
 
     async def serve(self, listener: socket.socket) -> None:
-        """Until it is cancelled."""
-        server = await asyncio.start_server(self._take, sock=listener, limit=HEAD_BYTES_MAX)
+        """Serve until cancelled."""
+        server = await asyncio.start_server(
+            self._handle_connection, sock=listener, limit=HEAD_BYTES_MAX
+        )
         async with server:
             await server.serve_forever()
 
-    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _handle_connection(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         self._connections += 1
         try:
             if self._connections <= CONNECTIONS_MAX:
                 async with asyncio.timeout(TIMEOUT_S):
-                    writer.write(await self._answer(reader))
+                    writer.write(await self._respond(reader))
                     await writer.drain()
         except (OSError, EOFError, ValueError):
-            pass  # too slow, too long, or gone: nobody is waiting for an answer
+            pass  # timed out, too large or disconnected: nobody waits for a response
         finally:
             self._connections -= 1
             writer.close()
 
-    async def _answer(self, reader: asyncio.StreamReader) -> bytes:
+    async def _respond(self, reader: asyncio.StreamReader) -> bytes:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             method, target, version = head.split(b"\r\n", 1)[0].decode("ascii").split(" ")
         except (asyncio.LimitOverrunError, ValueError):
-            return _written(_refusal(400, "bad_request", "This is not understood as HTTP."))
+            return _encode(_error(400, "bad_request", "This is not a valid HTTP request."))
         path, _, query = target.partition("?")
-        if not version.startswith("HTTP/1.") or path not in self._pages:
-            named = ", ".join(self._pages)
-            return _written(_refusal(404, "not_found", f"There is nothing here but {named}."))
+        if not version.startswith("HTTP/1.") or path not in self._handlers:
+            named = ", ".join(self._handlers)
+            return _encode(_error(404, "not_found", f"The paths are {named}."))
         if method not in ("GET", "HEAD"):
-            return _written(_refusal(405, "wrong_method", "This path takes GET, HEAD."))
+            return _encode(_error(405, "wrong_method", "This path takes GET, HEAD."))
         request = Request(method, path, query.encode(), {}, set(), "-", False, "-")
-        return _written(await self._pages[path](request, b""), has_body=method == "GET")
+        return _encode(await self._handlers[path](request, b""), has_body=method == "GET")
 
 
-def _refusal(status: int, code: str, detail: str) -> Response:
-    # No id: nothing is noted of these requests, so there is nothing to find by one.
-    return Response(status, wire_refusal(status, code, detail, "-"), MEDIA_TYPE)
+def _error(status: int, code: str, detail: str) -> Response:
+    # No request id: these requests are not logged.
+    return Response(status, encode_problem(status, code, detail, "-"), MEDIA_TYPE)
 
 
-def _written(response: Response, *, has_body: bool = True) -> bytes:
+def _encode(response: Response, *, has_body: bool = True) -> bytes:
     head = (
         f"HTTP/1.1 {response.status} {TITLES.get(response.status, 'OK')}\r\n"
         f"content-type: {response.media_type}\r\n"

@@ -1,172 +1,95 @@
-"""Bytes from outside become checked values, or a list of everything that is wrong with them.
+"""Decodes and validates queries and JSON bodies, or reports every invalid field at once.
 
-The fast way is one pass of msgspec straight into the expected type. Only when that refuses, or the
-text holds something suspicious, the slow way looks at every field on its own, so that the caller
-hears of all mistakes at once.
+Valid input takes one pass of msgspec straight into the expected type. Only if that fails, or the
+text contains a suspicious escape, is each field converted on its own to collect all the errors.
 """
 
 import functools
 import json
 import math
 import re
-import sys
-import types
-import typing
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
 import msgspec
-from msgspec import Meta
 
-from longwire.clock import Moment
-from longwire.dates import moment_of
-from longwire.errors import BadInput, Fault, TooLarge
+from longwire.dates import parse_date
+from longwire.errors import BadInput, FieldError, TooLarge
+from longwire.web.fields import InputLimits
+from longwire.web.type_info import (
+    bounded_struct_fields,
+    field_bounds,
+    is_date,
+    item_type,
+    items_max,
+    struct_type,
+    type_limits,
+    wire_names,
+)
 
 S = TypeVar("S", bound=msgspec.Struct)
-
-
-class Query(msgspec.Struct, kw_only=True, rename="camel"):
-    """The query parameters of an operation."""
-
-
-class Body(msgspec.Struct, kw_only=True, rename="camel"):
-    """The JSON object an operation takes."""
-
-
-class Reply(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
-    """The JSON object an operation answers; what is not known is left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class InputLimits:
-    """How much of anything a request may carry."""
-
-    body_bytes_max: int = 1024 * 1024
-    bulk_body_bytes_max: int = 8 * 1024 * 1024
-    json_depth_max: int = 32
-    page_items_max: int = 1_000
-    page_items_default: int = 100
-    bulk_ids_max: int = 1_000
-    batch_records_max: int = 5_000
-    tags_max: int = 50
-    tag_characters_max: int = 64
-    notifications_per_group_max: int = 200
-
-
-def up_to(limit: str, *, unit: str) -> Meta:
-    """Marks a type as bounded by a setting, where msgspec's own bounds are written in stone."""
-    return Meta(extra={"limit": limit, "unit": unit})
-
-
-Id = Annotated[str, Meta(min_length=1, max_length=128)]
-Name = Annotated[str, Meta(min_length=1, max_length=256)]
-Text = Annotated[str, Meta(max_length=4_096)]
-Email = Annotated[str, Meta(min_length=3, max_length=254, examples=["ada@example.com"])]
-GroupId = Annotated[str, Meta(min_length=1, max_length=128, examples=["880148294221312"])]
-Tag = Annotated[str, Meta(min_length=1), up_to("tag_characters_max", unit="characters")]
-Tags = Annotated[list[Tag], up_to("tags_max", unit="tags")]
-Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-Count = Annotated[int, Meta(ge=0)]
-DateText = Annotated[
-    str,
-    Meta(
-        examples=["2026-11-15T08:30:00.000Z"],
-        extra_json_schema={"format": "date-time"},
-    ),
-]
-
-
-_DATE = {"is": "date"}
-_DATE_WORDS = (
-    "RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it is UTC."
-)
-DateIn = Annotated[
-    str | int | float,
-    Meta(extra=_DATE, description=_DATE_WORDS, examples=["2026-11-15T08:30:00Z"]),
-]
-DateQuery = Annotated[
-    str,
-    Meta(extra=_DATE, description=_DATE_WORDS, max_length=64, examples=["2026-11-15T08:30:00Z"]),
-]
-
-
-def moment(field: str, value: str | float) -> Moment:
-    """The moment a caller wrote, or a refusal that names the field."""
-    try:
-        return moment_of(value)
-    except ValueError as error:
-        raise BadInput(faults=[Fault(field, str(error))]) from None
-
-
-class Paged(Query):
-    """What every paged list takes."""
-
-    limit: (
-        Annotated[
-            Annotated[int, Meta(ge=1, description="At most so many items.")],
-            up_to("page_items_max", unit="items"),
-        ]
-        | None
-    ) = None
-    next_token: Annotated[str, Meta(description="The nextToken of the page before.")] | None = None
 
 
 # --- queries ---
 
 
 def decode_query(raw: bytes, expected: type[S], limits: InputLimits) -> S:
-    """The parameters of a query string; unknown ones are ignored."""
-    values, faults = _query_values(raw, _wire_to_own(expected))
-    if not faults:
+    """Decode a query string; unknown parameters are ignored."""
+    values, field_errors = _query_values(raw, _fields_by_wire_name(expected))
+    if not field_errors:
         try:
             query = msgspec.convert(values, expected, strict=False)
         except msgspec.ValidationError:
             pass
         else:
-            if _fits(query, limits) and not _has_null(query, values):
+            if _is_within_limits(query, limits) and not _has_null(query, values):
                 return query
-    found = {fault.field: fault for fault in _Search(limits, strict=False).all(values, expected)}
-    raise BadInput(faults=(found | faults).values())
+    found = {
+        fault.field: fault
+        for fault in _ErrorCollector(limits, strict=False).collect(values, expected)
+    }
+    raise BadInput(field_errors=(found | field_errors).values())
 
 
 def _has_null(query: msgspec.Struct, values: Mapping[str, str]) -> bool:
-    """Whether a parameter was taken for null, as msgspec does with the word where it fits."""
+    """Whether msgspec converted the string `null` to None."""
     if not any(len(value) == 4 and value.lower() == "null" for value in values.values()):
         return False
-    names = _wire_to_own(type(query))
+    names = _fields_by_wire_name(type(query))
     return any(getattr(query, names[wire]) is None for wire in values)
 
 
 @functools.cache
-def _wire_to_own(struct: type[msgspec.Struct]) -> Mapping[str, str]:
+def _fields_by_wire_name(struct: type[msgspec.Struct]) -> Mapping[str, str]:
     return {wire: own for own, wire in wire_names(struct).items()}
 
 
-def _query_values(raw: bytes, known: Container[str]) -> tuple[dict[str, str], dict[str, Fault]]:
+def _query_values(
+    raw: bytes, known: Container[str]
+) -> tuple[dict[str, str], dict[str, FieldError]]:
     values: dict[str, str] = {}
-    faults: dict[str, Fault] = {}
+    field_errors: dict[str, FieldError] = {}
     for pair in raw.split(b"&") if raw else ():
         name_raw, _, value_raw = pair.partition(b"=")
         try:
             name = _unquote(name_raw)
         except UnicodeDecodeError:
-            continue  # no parameter of ours
+            continue  # not a known parameter
         if name not in known:
             continue
         if name in values:
-            faults[name] = Fault(name, "is given more than once")
+            field_errors[name] = FieldError(name, "is given more than once")
             continue
         try:
             values[name] = _unquote(value_raw)
         except UnicodeDecodeError:
-            faults[name] = Fault(name, "is not valid UTF-8")
+            field_errors[name] = FieldError(name, "is not valid UTF-8")
             continue
         if "\x00" in values[name]:
-            faults[name] = Fault(name, "must not contain NUL")
-    return values, faults
+            field_errors[name] = FieldError(name, "must not contain NUL")
+    return values, field_errors
 
 
 def _unquote(raw: bytes) -> str:
@@ -179,12 +102,12 @@ def _unquote(raw: bytes) -> str:
 
 # --- bodies ---
 
-# Escapes that can put NUL or half of a surrogate pair into a text.
+# Escapes that can put NUL or a lone surrogate into a string.
 _SUSPICIOUS = re.compile(rb"\\u0000|\\u[dD][89a-fA-F]")
 
 
 def decode_body(raw: bytes, expected: type[S], limits: InputLimits) -> S:
-    """The JSON object of a request; unknown members are ignored."""
+    """Decode a JSON object; unknown members are ignored."""
     check_text(raw)
     check_depth(raw, limits.json_depth_max)
     if not _SUSPICIOUS.search(raw):
@@ -193,22 +116,22 @@ def decode_body(raw: bytes, expected: type[S], limits: InputLimits) -> S:
         except (msgspec.MsgspecError, RecursionError):
             pass
         else:
-            if _fits(body, limits):
+            if _is_within_limits(body, limits):
                 return body
-    return _decode_slowly(raw, expected, limits)
+    return _decode_reporting_errors(raw, expected, limits)
 
 
-def _decode_slowly(raw: bytes, expected: type[S], limits: InputLimits) -> S:
+def _decode_reporting_errors(raw: bytes, expected: type[S], limits: InputLimits) -> S:
     try:
-        # As text, because of bytes it would guess the encoding, and take UTF-16 as well.
+        # As str: given bytes, json.loads would guess the encoding and accept UTF-16.
         value = json.loads(raw.decode(), parse_int=_integer, parse_constant=_no_constant)
     except RecursionError as error:
         raise BadInput("The body is nested too deeply.") from error
     except ValueError as error:
         raise BadInput(f"The body is not valid JSON: {error}.") from error
-    faults = _Search(limits, strict=True).all(value, expected)
-    if faults:
-        raise BadInput(faults=faults)
+    field_errors = _ErrorCollector(limits, strict=True).collect(value, expected)
+    if field_errors:
+        raise BadInput(field_errors=field_errors)
     return msgspec.convert(value, expected)
 
 
@@ -220,18 +143,17 @@ def check_text(raw: bytes) -> None:
             raise BadInput(f"The body is not valid UTF-8 at byte {error.start}.") from error
 
 
-# An unclosed string counts as one and nothing is ever tried twice, so that this takes a time in
-# proportion to the text, whatever the text is.
+# Possessive, and an unclosed string counts as one: linear time on any input.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def check_depth(raw: bytes, depth_max: int) -> None:
-    """Refuse deep nesting before anything recurses into it."""
+    """Reject deep nesting before anything recurses into it."""
     if raw.count(b"[") + raw.count(b"{") <= depth_max:
         return
-    # Pairs that hold nothing are taken out, level by level. A large flat list is gone after two or
-    # three; brackets inside of strings, which need not pair, leave the answer to the longer way.
+    # Empty pairs are removed, level by level. A large flat list is gone after two or
+    # three. Brackets inside strings need not pair; then the strings are removed first.
     brackets = raw.translate(None, _NO_BRACKETS)
     for _ in range(depth_max):
         brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")
@@ -249,7 +171,7 @@ def check_size(size: int, size_max: int) -> None:
         raise TooLarge(f"The body may have at most {size_max} bytes.")
 
 
-# More digits than the largest number has, of any kind; Python gives up on a few thousand.
+# More digits than the largest float has; Python refuses to parse a few thousand.
 _DIGITS_MAX = 400
 
 
@@ -267,261 +189,149 @@ def _decoder(expected: type[S]) -> msgspec.json.Decoder[S]:
 
 
 def decode_text(field: str, text: str, expected: type[S], limits: InputLimits) -> S:
-    """A JSON object that came as text inside of a field; faults are named `field.member`."""
+    """Decode a JSON object given as a string in a field; errors are named `field.member`."""
     try:
         return decode_body(text.encode(), expected, limits)
     except BadInput as error:
-        # What is no object is wrong as a whole; an object may have a member called body.
+        # Anything but an object is invalid as a whole; an object may have a member `body`.
         is_object = text.lstrip().startswith("{")
-        faults = [
-            Fault(f"{field}.{each.field}" if is_object else field, each.message)
-            for each in error.faults
+        field_errors = [
+            FieldError(f"{field}.{each.field}" if is_object else field, each.message)
+            for each in error.field_errors
         ]
         raise BadInput(
-            faults=faults or [Fault(field, error.message.replace("The body", "the text"))]
+            field_errors=field_errors
+            or [FieldError(field, error.message.replace("The body", "the text"))]
         ) from error
 
 
-# --- names ---
+# --- collecting errors ---
 
 
-@functools.cache
-def wire_names(struct: type[msgspec.Struct]) -> Mapping[str, str]:
-    """How each field of a struct is spelled outside."""
-    return {field.name: field.encode_name for field in msgspec.structs.fields(struct)}
+FIELD_ERRORS_MAX = 5_000  # as many as the largest batch has items; bounds the response
 
 
-# --- everything that is wrong ---
-
-
-FAULTS_MAX = 5_000  # as many as the largest batch has items; an answer must end somewhere
-
-
-class _Search:
-    """Looks at a value place by place, for everything that is wrong with it."""
+class _ErrorCollector:
+    """Converts a value field by field and collects the errors."""
 
     def __init__(self, limits: InputLimits, *, strict: bool) -> None:
         self._limits = limits
         self._strict = strict
 
-    def all(self, value: Any, expected: Any) -> list[Fault]:
-        """Each wrong place, in the order of the expected fields."""
-        return list(islice(self._in(value, expected, ""), FAULTS_MAX))
+    def collect(self, value: Any, expected: Any) -> list[FieldError]:
+        """All errors, in the order of the expected fields."""
+        return list(islice(self._errors(value, expected, ""), FIELD_ERRORS_MAX))
 
-    def _in(self, value: Any, expected: Any, path: str) -> Iterator[Fault]:
-        if isinstance(value, dict) and (struct := _struct_in(expected)):
-            yield from self._in_object(value, struct, path)
-        elif isinstance(value, list) and (items := _items_in(expected)):
-            yield from self._in_list(value, expected, items, path)
+    def _errors(self, value: Any, expected: Any, path: str) -> Iterator[FieldError]:
+        if isinstance(value, dict) and (struct := struct_type(expected)):
+            yield from self._object_errors(value, struct, path)
+        elif isinstance(value, list) and (items := item_type(expected)):
+            yield from self._list_errors(value, expected, items, path)
         else:
-            yield from self._whole(value, expected, path)
+            yield from self._value_errors(value, expected, path)
 
-    def _in_object(
+    def _object_errors(
         self, value: Mapping[str, Any], struct: type[msgspec.Struct], path: str
-    ) -> Iterator[Fault]:
+    ) -> Iterator[FieldError]:
         for field in msgspec.structs.fields(struct):
             place = f"{path}.{field.encode_name}" if path else field.encode_name
             if field.encode_name in value:
-                yield from self._in(value[field.encode_name], field.type, place)
+                yield from self._errors(value[field.encode_name], field.type, place)
             elif field.required:
-                yield Fault(place, "is required")
+                yield FieldError(place, "is required")
         if struct.__struct_config__.forbid_unknown_fields:
             for name in value.keys() - set(wire_names(struct).values()):
-                yield Fault(f"{path}.{name}" if path else name, "is not known here")
+                yield FieldError(f"{path}.{name}" if path else name, "is not a known member")
 
-    def _in_list(
+    def _list_errors(
         self, value: Sequence[Any], expected: Any, items: Any, path: str
-    ) -> Iterator[Fault]:
-        most = _items_max(expected, self._limits)
+    ) -> Iterator[FieldError]:
+        most = items_max(expected, self._limits)
         if len(value) > most:
-            # The items are not looked at: a list without end must not keep us busy.
-            yield Fault(path, f"must have at most {most} items")
+            # The items are not validated: a huge list must not keep us busy.
+            yield FieldError(path, f"must have at most {most} items")
             return
-        is_faulty = False
+        has_errors = False
         for index, item in enumerate(value):
-            for fault in self._in(item, items, f"{path}[{index}]"):
-                is_faulty = True
+            for fault in self._errors(item, items, f"{path}[{index}]"):
+                has_errors = True
                 yield fault
-        if not is_faulty:
-            yield from self._whole(value, expected, path)
+        if not has_errors:
+            yield from self._value_errors(value, expected, path)
 
-    def _whole(self, value: Any, expected: Any, path: str) -> Iterator[Fault]:
-        if message := _unfit(value):
-            yield Fault(path or "body", message)
+    def _value_errors(self, value: Any, expected: Any, path: str) -> Iterator[FieldError]:
+        if message := _storage_error(value):
+            yield FieldError(path or "body", message)
             return
         try:
             converted = msgspec.convert(value, expected, strict=self._strict)
         except msgspec.ValidationError as error:
-            yield Fault(path or "body", _in_words(str(error)))
+            yield FieldError(path or "body", _to_plain_words(str(error)))
         else:
             if converted is None and value is not None:
-                yield Fault(path, "must not be null")
-            yield from _beyond_limits(converted, expected, path, self._limits)
-            if converted is not None and _is_date(expected):
-                yield from _wrong_date(converted, path)
+                yield FieldError(path, "must not be null")
+            yield from _limit_errors(converted, expected, path, self._limits)
+            if converted is not None and is_date(expected):
+                yield from _date_errors(converted, path)
 
 
-def _wrong_date(value: str | float, path: str) -> Iterator[Fault]:
+def _date_errors(value: str | float, path: str) -> Iterator[FieldError]:
     try:
-        moment_of(value)
+        parse_date(value)
     except ValueError as error:
-        yield Fault(path, str(error))
+        yield FieldError(path, str(error))
 
 
-def _unfit(value: Any) -> str | None:
-    """What is wrong with a text or number that no database keeps."""
+def _storage_error(value: Any) -> str | None:
+    """Why the database cannot store a string or number, or None."""
     if isinstance(value, str):
         if "\x00" in value:
             return "must not contain NUL"
         if any("\ud800" <= character <= "\udfff" for character in value):
-            return "contains half of a surrogate pair"
+            return "contains a lone surrogate"
     elif isinstance(value, float) and not math.isfinite(value):
         return "is out of range"
     return None
 
 
-def _items_max(annotated: Any, limits: InputLimits) -> int:
-    """How long a list may be, by its type or by a setting."""
-    if typing.get_origin(annotated) is Annotated:
-        base, *metas = typing.get_args(annotated)
-        if typing.get_origin(base) is list:
-            return min(_length_max(meta, limits) for meta in metas)
-        return _items_max(base, limits)
-    options = typing.get_args(annotated) if _is_union(annotated) else ()
-    return min((_items_max(each, limits) for each in options), default=sys.maxsize)
-
-
-def _length_max(meta: Meta, limits: InputLimits) -> int:
-    if meta.extra and "limit" in meta.extra:
-        return int(getattr(limits, meta.extra["limit"]))
-    return sys.maxsize if meta.max_length is None else meta.max_length
-
-
-def _beyond_limits(value: Any, annotated: Any, path: str, limits: InputLimits) -> Iterator[Fault]:
-    for extra in limits_on(annotated) if value is not None else ():
+def _limit_errors(
+    value: Any, annotated: Any, path: str, limits: InputLimits
+) -> Iterator[FieldError]:
+    for extra in type_limits(annotated) if value is not None else ():
         most, unit = getattr(limits, extra["limit"]), extra["unit"]
         if isinstance(value, int) and value > most:
-            yield Fault(path, f"must be at most {most}")
+            yield FieldError(path, f"must be at most {most}")
         elif not isinstance(value, int) and len(value) > most:
-            yield Fault(path, f"must have at most {most} {unit}")
+            yield FieldError(path, f"must have at most {most} {unit}")
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
-    field: str
-    wire_name: str
-    limit: str
-    unit: str
-    per_item: bool
-
-
-def _fits(value: msgspec.Struct, limits: InputLimits) -> bool:
-    """The quick look: whether all that settings bound is within its bounds."""
-    for bound in bounds(type(value)):
+def _is_within_limits(value: msgspec.Struct, limits: InputLimits) -> bool:
+    """Whether everything that the settings bound is within its limits."""
+    for bound in field_bounds(type(value)):
         found = getattr(value, bound.field)
         most = getattr(limits, bound.limit)
         if found is not None and any(
             _size(each) > most for each in (found if bound.per_item else (found,))
         ):
             return False
-    return all(_fits(each, limits) for each in _structs_inside(value))
+    return all(_is_within_limits(each, limits) for each in _nested_values(value))
 
 
 def _size(value: Any) -> int:
     return value if isinstance(value, int) else len(value)
 
 
-def _structs_inside(value: msgspec.Struct) -> Iterator[msgspec.Struct]:
-    for name in _struct_fields(type(value)):
+def _nested_values(value: msgspec.Struct) -> Iterator[msgspec.Struct]:
+    for name in bounded_struct_fields(type(value)):
         found = getattr(value, name)
         for each in found if isinstance(found, list) else (found,):
             if isinstance(each, msgspec.Struct):
                 yield each
 
 
-def structs_in(struct: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
-    """The type itself, and every type of object inside it."""
-    yield struct
-    for field in msgspec.structs.fields(struct):
-        inner = _struct_in(field.type) or _struct_in(_items_in(field.type))
-        if inner is not None:
-            yield from structs_in(inner)
+# --- msgspec's messages, without Python's type names ---
 
-
-@functools.cache
-def _struct_fields(struct: type[msgspec.Struct]) -> Sequence[str]:
-    """The fields that hold objects of ours, or lists of them, in which settings bound anything."""
-    return [
-        field.name
-        for field in msgspec.structs.fields(struct)
-        if (inner := _struct_in(field.type) or _struct_in(_items_in(field.type)))
-        and any(bounds(each) for each in structs_in(inner))
-    ]
-
-
-@functools.cache
-def bounds(struct: type[msgspec.Struct]) -> Sequence[Bound]:
-    found: list[Bound] = []
-    for field in msgspec.structs.fields(struct):
-        for per_item, annotated in ((False, field.type), (True, _items_in(field.type))):
-            found += [
-                Bound(field.name, field.encode_name, extra["limit"], extra["unit"], per_item)
-                for extra in limits_on(annotated)
-            ]
-    return found
-
-
-def limits_on(annotated: Any) -> Iterator[Mapping[str, str]]:
-    """The settings that bound a type (see `up_to`)."""
-    if typing.get_origin(annotated) is Annotated:
-        base, *metas = typing.get_args(annotated)
-        for meta in metas:
-            if isinstance(meta, Meta) and meta.extra and "limit" in meta.extra:
-                yield meta.extra
-        yield from limits_on(base)
-    elif _is_union(annotated):
-        for option in typing.get_args(annotated):
-            yield from limits_on(option)
-
-
-def _is_date(annotated: Any) -> bool:
-    if typing.get_origin(annotated) is Annotated:
-        base, *metas = typing.get_args(annotated)
-        marked = any(isinstance(meta, Meta) and meta.extra == _DATE for meta in metas)
-        return marked or _is_date(base)
-    return _is_union(annotated) and any(map(_is_date, typing.get_args(annotated)))
-
-
-def _is_union(annotated: Any) -> bool:
-    return typing.get_origin(annotated) in (typing.Union, types.UnionType)
-
-
-def _options(annotated: Any) -> list[Any]:
-    """The types a value may have, without the wrapping."""
-    if typing.get_origin(annotated) is Annotated:
-        return _options(typing.get_args(annotated)[0])
-    if _is_union(annotated):
-        return [option for each in typing.get_args(annotated) for option in _options(each)]
-    return [annotated]
-
-
-def _struct_in(annotated: Any) -> type[msgspec.Struct] | None:
-    for option in _options(annotated):
-        if isinstance(option, type) and issubclass(option, msgspec.Struct):
-            return option
-    return None
-
-
-def _items_in(annotated: Any) -> Any | None:
-    for option in _options(annotated):
-        if typing.get_origin(option) is list:
-            return typing.get_args(option)[0]
-    return None
-
-
-# --- msgspec's messages for people who do not know Python ---
-
-_WORDS = {
+_TYPE_WORDS = {
     "str": "a string",
     "int": "an integer",
     "float": "a number",
@@ -530,10 +340,10 @@ _WORDS = {
     "object": "an object",
     "null": "null",
 }
-_SENTENCES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+_MESSAGES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (
         re.compile(r"Expected `(.+?)`, got `(.+?)`"),
-        lambda m: f"must be {_kinds(m[1])}, not {_kinds(m[2])}",
+        lambda m: f"must be {_type_words(m[1])}, not {_type_words(m[2])}",
     ),
     (
         re.compile(r"Expected `str` of length <= (\d+)"),
@@ -557,14 +367,14 @@ _SENTENCES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] =
 )
 
 
-def _in_words(message: str) -> str:
+def _to_plain_words(message: str) -> str:
     message = message.split(" - at ")[0]
-    for pattern, sentence in _SENTENCES:
+    for pattern, sentence in _MESSAGES:
         if match := pattern.match(message):
             return sentence(match)
     return message[0].lower() + message[1:]
 
 
-def _kinds(union: str) -> str:
+def _type_words(union: str) -> str:
     kinds = [kind for kind in union.split(" | ") if kind != "null"] or ["null"]
-    return " or ".join(_WORDS.get(kind, kind) for kind in kinds)
+    return " or ".join(_TYPE_WORDS.get(kind, kind) for kind in kinds)

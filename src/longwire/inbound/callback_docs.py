@@ -1,0 +1,77 @@
+"""The OpenAPI entries of the network callbacks."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from longwire.networks.chirpstack import EVENTS
+from longwire.web.openapi import Json, json_response, problem_responses
+
+_DEVICE_AND_TIME: Mapping[str, Any] = {"device": "1FD48BE", "time": 1_794_731_400}
+VENDOR_EXAMPLES: Mapping[str, Mapping[str, Any]] = {
+    "data": {**_DEVICE_AND_TIME, "data": "0a1b2c3d", "seqNumber": 16, "ack": False},
+    "dataAdvanced": {
+        **_DEVICE_AND_TIME,
+        "seqNumber": 16,
+        "linkQuality": 2,
+        "computedLocation": {"lat": 51.95, "lng": 4.14, "radius": 7_800, "source": 2, "status": 1},
+    },
+    "status": {**_DEVICE_AND_TIME, "seqNumber": 17, "batt": 3.1, "temp": 21.5},
+    "acknowledge": {**_DEVICE_AND_TIME, "infoCode": 0, "infoMessage": "Acked", "downlinkAck": True},
+    "error": {
+        **_DEVICE_AND_TIME,
+        "severity": "WARN",
+        "info": "No message received since yesterday",
+    },
+}
+CHIRPSTACK_EXAMPLE: Mapping[str, Any] = {
+    "deviceInfo": {"devEui": "0101010101010101"},
+    "time": "2026-11-15T08:30:00.123456789+00:00",
+    "fCnt": 16,
+    "fPort": 2,
+    "data": "ChssPQ==",
+    "rxInfo": [{"gatewayId": "0016c001f153a14c", "rssi": -57, "snr": 10.5}],
+}
+TTN_EXAMPLE: Mapping[str, Any] = {
+    "end_device_ids": {"device_id": "crane", "dev_eui": "0202020202020202"},
+    "received_at": "2026-11-15T08:30:00.123456789Z",
+    "uplink_message": {"f_port": 2, "f_cnt": 16, "frm_payload": "ChssPQ=="},
+}
+CHIRPSTACK_PARAMETERS: Sequence[Json] = [
+    {
+        "name": "event",
+        "in": "query",
+        "required": True,
+        "description": "The type of the event; ChirpStack adds it.",
+        "schema": {"type": "string", "enum": list(EVENTS)},
+        "example": "up",
+    }
+]
+
+
+def callback_openapi(
+    summary: str, example: Mapping[str, Any], parameters: Sequence[Json] = ()
+) -> Json:
+    """The entry of a callback: any body that the network sends, with the token of a group."""
+    any_object: Json = {
+        "schema": {"type": "object", "properties": {name: {} for name in example}},
+        "example": example,
+    }
+    return {
+        "summary": summary,
+        "description": "The device is looked up by the network's own id, in the group of the token"
+        " or below it. The response is sent once the records are committed; the same message sent"
+        " again is stored once. Without a body, the message is read from the query.",
+        "security": [{"groupToken": []}, {"groupTokenInQuery": []}],
+        **({"parameters": list(parameters)} if parameters else {}),
+        "requestBody": {
+            "required": False,
+            "content": {
+                "application/json": any_object,
+                "application/x-www-form-urlencoded": any_object,
+            },
+        },
+        "responses": {
+            "200": json_response("Stored; or the downlink for the device.", {"type": "object"}),
+            **problem_responses(400, 401, 404, 408, 413, 429, 431, 503),
+        },
+    }

@@ -1,0 +1,100 @@
+"""The building blocks of wire types: base structs, primitive fields, and limits set by settings."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from longwire.clock import Moment
+from longwire.dates import parse_date
+from longwire.errors import BadInput, FieldError
+
+
+class Query(msgspec.Struct, kw_only=True, rename="camel"):
+    """The query parameters of an operation."""
+
+
+class Body(msgspec.Struct, kw_only=True, rename="camel"):
+    """The JSON request body of an operation."""
+
+
+class Reply(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
+    """The JSON response of an operation; members without a value are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputLimits:
+    """Limits on what a request may contain."""
+
+    body_bytes_max: int = 1024 * 1024
+    bulk_body_bytes_max: int = 8 * 1024 * 1024
+    json_depth_max: int = 32
+    page_items_max: int = 1_000
+    page_items_default: int = 100
+    bulk_ids_max: int = 1_000
+    batch_records_max: int = 5_000
+    tags_max: int = 50
+    tag_characters_max: int = 64
+    notifications_per_group_max: int = 200
+
+
+def limited_by(limit: str, *, unit: str) -> Meta:
+    """Mark a type as bounded by a setting, where msgspec's own bounds are fixed."""
+    return Meta(extra={"limit": limit, "unit": unit})
+
+
+Id = Annotated[str, Meta(min_length=1, max_length=128)]
+Name = Annotated[str, Meta(min_length=1, max_length=256)]
+Text = Annotated[str, Meta(max_length=4_096)]
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Count = Annotated[int, Meta(ge=0)]
+DateText = Annotated[
+    str,
+    Meta(
+        examples=["2026-11-15T08:30:00.000Z"],
+        extra_json_schema={"format": "date-time"},
+    ),
+]
+
+
+DATE_MARK = {"is": "date"}
+_DATE_DESCRIPTION = (
+    "RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it is UTC."
+)
+DateIn = Annotated[
+    str | int | float,
+    Meta(extra=DATE_MARK, description=_DATE_DESCRIPTION, examples=["2026-11-15T08:30:00Z"]),
+]
+DateQuery = Annotated[
+    str,
+    Meta(
+        extra=DATE_MARK,
+        description=_DATE_DESCRIPTION,
+        max_length=64,
+        examples=["2026-11-15T08:30:00Z"],
+    ),
+]
+
+
+def parse_date_field(field: str, value: str | float) -> Moment:
+    """Parse a date, or raise an error that names the field."""
+    try:
+        return parse_date(value)
+    except ValueError as error:
+        raise BadInput(field_errors=[FieldError(field, str(error))]) from None
+
+
+class Paged(Query):
+    """The parameters of every paginated list."""
+
+    limit: (
+        Annotated[
+            Annotated[int, Meta(ge=1, description="The maximum number of items per page.")],
+            limited_by("page_items_max", unit="items"),
+        ]
+        | None
+    ) = None
+    next_token: Annotated[str, Meta(description="The nextToken of the previous page.")] | None = (
+        None
+    )

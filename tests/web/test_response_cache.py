@@ -1,0 +1,388 @@
+"""Responses are served from the cache exactly as long as they are true."""
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from longwire.clock import DAY, MINUTE
+from longwire.dates import format_date
+from longwire.model import SYSTEM
+from longwire.store import cache as cache_module
+from longwire.store import schema
+from longwire.store.cache import Caches
+from longwire.store.database import Tx, Work
+from longwire.web import request_handler
+from longwire.web import response_cache as module
+from longwire.web.response_cache import CacheKey
+from tests.world import KINDS, NOON, Person, World, ok, refused
+
+FOREVER = 2**63 - 1
+
+
+QUERY = b"deviceId=1"
+KEY: CacheKey = (SYSTEM, "/device/data", QUERY)
+
+
+class Response:
+    """A cache alone, and a transaction that has only begun."""
+
+    def __init__(self) -> None:
+        self.caches = Caches()
+        self.cache = module.ResponseCache(self.caches)
+
+    def begin(self) -> Any:
+        return SimpleNamespace(
+            is_postgres=False,
+            is_write=False,
+            auth_generation=self.caches.auth.generation,
+            commits=self.caches.device_changes.commits,
+        )
+
+    def put(
+        self, body: bytes = b"page", *, device: int = 1, tx: Any = None, until: int = FOREVER
+    ) -> None:
+        self.cache.put(tx or self.begin(), KEY, body, device_number=device, valid_until=until)
+
+    def get(self, now: int = 0) -> bytes | None:
+        return self.cache.get(KEY, now)
+
+
+# --- the cache alone ---
+
+
+def test_a_response_is_served_until_its_device_changes() -> None:
+    response = Response()
+    response.put()
+    response.caches.device_changes.add([2])
+    assert response.get() == b"page"
+    assert response.cache.get((SYSTEM, "/device/data", b"deviceId=2"), 0) is None
+    response.caches.device_changes.add([1])
+    assert response.get() is None
+    response.put(b"new page")
+    assert response.get() == b"new page"
+
+
+def test_a_response_read_before_a_commit_and_put_after_it_is_not_served() -> None:
+    response = Response()
+    before = response.begin()
+    response.caches.device_changes.add([1])
+    response.put(b"old", tx=before)
+    assert response.get() is None
+
+
+def test_a_response_is_served_until_one_of_its_records_expires() -> None:
+    response = Response()
+    response.put(until=1_000)
+    assert response.get(now=1_000) == b"page"
+    assert response.get(now=1_001) is None
+
+
+def test_a_response_is_served_while_the_auth_cache_is_unchanged_and_trusted() -> None:
+    response = Response()
+    before = response.begin()
+    response.put(tx=before)
+    assert response.get() == b"page"
+    response.caches.distrust()
+    assert response.get() is None
+    response.caches.auth.observe_epoch(response.caches.auth.epoch)
+    assert response.get() == b"page"
+    response.caches.auth.clear()
+    assert response.get() is None
+    response.put(tx=before)
+    assert response.get() is None, "a transaction that began before must not bring it back"
+
+
+def test_a_changed_configuration_evicts_no_response() -> None:
+    response = Response()
+    response.put()
+    response.caches.config.invalidate(["7"])
+    response.caches.config.clear()
+    assert response.get() == b"page"
+
+
+def test_records_changed_by_another_process_evict_every_response() -> None:
+    response = Response()
+    response.caches.device_changes.observe_epoch(3)
+    response.put()
+    response.caches.device_changes.observe_epoch(3)
+    assert response.get() == b"page"
+    response.caches.device_changes.observe_epoch(4)
+    assert response.get() is None
+
+
+def test_responses_and_tracked_devices_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = module.ENTRY_OVERHEAD_BYTES + 4 + 3
+    monkeypatch.setattr(module, "BYTES_MAX", 2 * size)
+    monkeypatch.setattr(cache_module, "TRACKED_MAX", 3)
+    response = Response()
+
+    def put(query: bytes, device: int, body: bytes) -> None:
+        key = (SYSTEM, "/", query)
+        response.cache.put(response.begin(), key, body, device_number=device, valid_until=FOREVER)
+
+    def get(query: bytes) -> bytes | None:
+        return response.cache.get((SYSTEM, "/", query), 0)
+
+    for device in range(4):
+        put(b"%03d" % device, device, b"%04d" % device)
+    assert [get(b"%03d" % device) for device in range(4)] == [None, None, b"0002", b"0003"]
+    put(b"003", 3, b"once")
+    assert get(b"002") == b"0002", "put twice it counts once"
+    put(b"l" * (3 + size), 4, b"page")
+    assert get(b"002") is get(b"003") is None, "a key takes room as well"
+    response.caches.device_changes.add(range(100, 104))
+    assert get(b"l" * (3 + size)) is None, "single changes are not tracked any more"
+
+
+# --- with a service around them ---
+
+
+@contextmanager
+def watched(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Work[Any]]]:
+    """What the request handler reads meanwhile; the service polls a few things besides."""
+    asked: list[Work[Any]] = []
+    read = world.database.read
+
+    async def watching(work: Work[Any]) -> Any:
+        if work.__module__ == request_handler.__name__:
+            asked.append(work)
+        return await read(work)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(world.database, "read", watching)
+        yield asked
+
+
+def caches_responses(world: World) -> bool:
+    """Other processes may write to PostgreSQL, so nothing is cached there."""
+    return world.database.engine_name == "sqlite"
+
+
+def words(person: Person, device: str, kind: str = "data", **params: Any) -> list[str]:
+    """What is said on a page that was looked at before, if only an instant ago."""
+    path = f"/device/{kind}"
+    first = ok(person.get(path, deviceId=device, **params))
+    again = ok(person.get(path, deviceId=device, **params))
+    assert again["items"] == first["items"]
+    return [record["data"] for record in again["items"]]
+
+
+def test_a_second_look_is_answered_without_the_database_where_nobody_else_writes(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    group = ada.group()
+    ada.invite(bob, group, "viewer")
+    device, other = ada.device(group), ada.device(group)
+    for kind in KINDS:
+        for number in range(3):
+            ada.reports(device, kind, timestamp=1_700_000_000 + number, data=f"{kind} {number}")
+    asked = {"deviceId": device, "limit": 2, "beginDate": "2020-01-01"}
+    first = {kind: ada.get(f"/device/{kind}", **asked) for kind in KINDS}
+    with watched(world, monkeypatch) as looks:
+        for kind in KINDS:
+            again = ada.get(f"/device/{kind}", **asked)
+            if caches_responses(world):
+                assert again.content == first[kind].content
+            assert ok(again)["items"] == ok(first[kind])["items"]
+            assert [each["data"] for each in ok(again)["items"]] == [f"{kind} 0", f"{kind} 1"]
+        assert len(looks) == (0 if caches_responses(world) else len(KINDS))
+
+        # Whatever differs in the request makes another key.
+        looks.clear()
+        for person, path, params in (
+            (bob, "/device/data", asked),
+            (ada, "/device/data", {**asked, "limit": 1}),
+            (ada, "/device/data", {**asked, "ascending": "false"}),
+            (ada, "/device/data", {**asked, "endDate": "2030-01-01"}),
+            (ada, "/device/data", {**asked, "nextToken": ok(first["data"])["nextToken"]}),
+            (ada, "/device/data", {**asked, "deviceId": other}),
+        ):
+            before = len(looks)
+            ok(person.get(path, **params))
+            assert len(looks) > before, params
+    # Each gets a nextToken of their own.
+    for person in (ada, bob, ada):
+        token = ok(person.get("/device/data", **asked))["nextToken"]
+        rest = ok(person.get("/device/data", **asked, nextToken=token))
+        assert [each["data"] for each in rest["items"]] == ["data 2"]
+    mine = ok(ada.get("/device/data", **asked))["nextToken"]
+    refused(bob.get("/device/data", **asked, nextToken=mine), 400, "nextToken")
+
+
+def test_a_cached_response_is_for_those_who_may_see_it_and_for_nobody_else(world: World) -> None:
+    ada, stranger = world.person("ada"), world.person("stranger")
+    device = ada.device(ada.group())
+    ada.reports(device, data="secret")
+    assert words(ada, device) == ["secret"]
+    refused(world.nobody.get("/device/data", deviceId=device), 401)
+    refused(stranger.get("/device/data", deviceId=device), 404, "deviceId")
+    world.clock.let_pass(days=365)
+    refused(ada.get("/device/data", deviceId=device), 401)
+
+
+def test_a_page_is_answered_anew_after_its_device_spoke_moved_or_went(world: World) -> None:
+    ada, old, new = world.person("ada"), world.person("old"), world.person("new")
+    source, target = ada.group("source"), ada.group("target")
+    ada.invite(old, source, "manager")
+    ada.invite(new, target, "manager")
+    device, neighbour = ada.device(source), ada.device(source)
+
+    def move(group: str, to: str) -> None:
+        ok(ada.put("/device/transfer", {"deviceId": device, "groupId": group, "toGroupId": to}))
+
+    for kind in KINDS:
+        assert words(ada, device, kind) == []
+        ada.reports(device, kind, data="one")
+        assert words(ada, device, kind) == words(old, device, kind) == ["one"]
+        assert words(ada, neighbour, kind) == []
+        item = {**ada.reports(neighbour, kind, data="next door"), "deviceId": device}
+        ok(ada.post(f"/device/{kind}/batch", {"items": [{**item, "data": "two"}]}))
+        assert words(ada, device, kind) == words(old, device, kind) == ["one", "two"]
+        assert words(ada, neighbour, kind) == ["next door"]
+        refused(new.get(f"/device/{kind}", deviceId=device), 404, "deviceId")
+
+    move(source, target)
+    for kind in KINDS:
+        assert words(ada, device, kind) == words(old, device, kind) == ["one", "two"]
+        assert words(new, device, kind) == []
+        new.reports(device, kind, timestamp="2026-03-02", data="three")
+        assert words(ada, device, kind) == ["one", "two", "three"]
+        assert words(new, device, kind) == ["three"]
+        assert words(old, device, kind) == ["one", "two"]
+
+    assert words(ada, device) == ["one", "two", "three"]
+    assert words(old, device) == ["one", "two"]
+    ok(old.put("/device/data", deviceId=device, timestamp=NOON))
+    assert words(ada, device) == ["three"]
+    assert words(old, device) == []
+    ok(old.request("DELETE", "/device/data", json={"deviceId": device}))
+    for kind in KINDS:
+        assert words(ada, device, kind) == words(new, device, kind) == ["three"]
+        refused(old.get(f"/device/{kind}", deviceId=device), 404, "deviceId")
+    ok(new.request("DELETE", "/device/data", json={"deviceId": device}))
+    for kind in KINDS:
+        assert words(ada, device, kind) == words(new, device, kind) == []
+
+    new.reports(device, data="four")
+    assert words(ada, device) == ["four"]
+    ok(ada.delete("/device", deviceId=device, groupId=target))
+    for person in (ada, new):
+        refused(person.get("/device/data", deviceId=device), 404, "deviceId")
+    assert words(ada, neighbour) == ["next door"]
+
+
+def test_a_page_is_refused_as_soon_as_the_right_to_it_is_taken_away(world: World) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    root = ada.group("root")
+    group = ada.group("below", parent=root)
+    device = ada.device(group)
+    ada.reports(device, data="said")
+    look = {"deviceId": device}
+
+    def is_taken_away(take: Callable[[], Any], status: int) -> None:
+        assert words(bob, device) == ["said"]
+        ok(take())
+        assert bob.get("/device/data", **look).status_code == status
+        assert words(ada, device) == ["said"], "it is still hers"
+
+    ada.invite(bob, root, "viewer")
+    is_taken_away(lambda: ada.delete("/group/user", groupId=root, userId=bob.id), 404)
+
+    ada.invite(bob, group, "viewer")
+    role = ada.role("device.read", name="no records")
+    change = {"userId": bob.id, "groupId": group, "roleId": role}
+    is_taken_away(lambda: ada.put("/group/user", change), 403)
+
+    ada.invite(bob, root, "viewer")
+    away = {"groupId": group, "parent": ""}
+    is_taken_away(lambda: ada.put("/group", away), 403)
+
+
+def test_a_page_is_cached_until_one_of_its_records_expires(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(retention_data_days=1)
+    ada = world.person("ada")
+    device, now = ada.device(ada.group()), world.clock.now()
+    for minutes, said in ((10, "ten minutes left"), (30, "half an hour left")):
+        ada.reports(device, timestamp=format_date(now - DAY + minutes * MINUTE), data=said)
+
+    newest = {"deviceId": device, "ascending": "false", "limit": 1}
+
+    def look() -> tuple[list[str], list[str], bool]:
+        page = ok(ada.get("/device/data", **newest))
+        return (
+            words(ada, device),
+            [record["data"] for record in page["items"]],
+            "nextToken" in page,
+        )
+
+    both = (["ten minutes left", "half an hour left"], ["half an hour left"], True)
+    assert look() == both
+    world.clock.let_pass(seconds=5 * 60)
+    with watched(world, monkeypatch) as looks:
+        assert look() == both
+        assert bool(looks) != caches_responses(world), "nothing has gone yet"
+    world.clock.let_pass(seconds=10 * 60)
+    assert look() == (["half an hour left"], ["half an hour left"], False)
+    world.clock.let_pass(seconds=20 * 60)
+    assert look() == ([], [], False)
+    with watched(world, monkeypatch) as looks:
+        assert look() == ([], [], False)
+        assert bool(looks) != caches_responses(world), "and nothing more comes of waiting"
+
+
+def test_whoever_looks_after_an_answer_sees_what_was_answered(world: World) -> None:
+    """Many write to one device and read it back at once; nobody ever misses their own record."""
+    ada = world.person("ada")
+    device = ada.device(ada.group())
+
+    def write_and_look(number: int) -> bool:
+        written = ada.reports(device, timestamp=1_700_000_000 + number)
+        found = ok(ada.get("/device/data", deviceId=device, limit=100))["items"]
+        return written in found
+
+    numbers = random.Random(7).sample(range(100), 60)
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(write_and_look, numbers))
+    before = ok(ada.get("/device/data", deviceId=device, limit=100))["items"]
+    ok(ada.put("/device/data", deviceId=device, timestamp=before[0]["timestamp"]))
+    assert ok(ada.get("/device/data", deviceId=device, limit=100))["items"] == before[1:]
+
+
+def test_a_reader_that_began_before_a_record_came_leaves_nothing_old_behind(world: World) -> None:
+    """The reader has looked at the database, so it sees it as it was, also after the commit."""
+    ada = world.person("ada")
+    device = ada.device(ada.group())
+    began, spoken = threading.Event(), threading.Event()
+    cache = world.app._request_handler._response_cache
+
+    def put(tx: Tx, answer: bytes) -> None:
+        number = tx.rows(sa.select(schema.device.c.number).where(schema.device.c.id == device))
+        cache.put(tx, KEY, answer, device_number=number[0][0], valid_until=FOREVER)
+
+    def slow_reader(tx: Tx) -> None:
+        tx.rows(sa.select(schema.instance))
+        began.set()
+        assert spoken.wait(60)
+        put(tx, b"nothing was said")
+
+    reading = threading.Thread(target=world.read, args=(slow_reader,))
+    reading.start()
+    assert began.wait(60)
+    ada.reports(device)
+    spoken.set()
+    reading.join(120)
+    assert cache.get(KEY, 0) is None
+    world.read(lambda tx: put(tx, b"something was said"))
+    assert cache.get(KEY, 0) == (b"something was said" if caches_responses(world) else None)
+    world.write(lambda tx: put(tx, b"not yet committed"))
+    assert cache.get(KEY, 0) != b"not yet committed"

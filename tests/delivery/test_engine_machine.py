@@ -28,20 +28,20 @@ from hypothesis.stateful import (
 
 from longwire import metrics
 from longwire.clock import DAY, SECOND, Clock, Moment
-from longwire.delivery import deliveries, engine, retry_policy
+from longwire.delivery import deliveries, engine, retry_policy, settlement
+from longwire.delivery.channel_worker import RELEASED, AttemptRecord, LeasedDelivery, Released
 from longwire.delivery.destinations.base import Delivered, Refused, Unreachable
-from longwire.delivery.engine import RELEASED, Held, Released, Tried
 from longwire.errors import Conflict, NotFound
 from longwire.identity import groups, tokens
-from longwire.ids import delivery_id
+from longwire.ids import format_delivery_id
 from longwire.model import SYSTEM, Actor, Connector
 from longwire.settings import Settings
-from longwire.startup import open_database, prepare
+from longwire.startup import build_database, prepare
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store
 from longwire.store import schema
 from longwire.store.database import Database, Tx
-from longwire.store.deliveries import CANCELLED, EXPIRED, FAILED, LEASED, QUEUED, SUCCEEDED
+from longwire.store.deliveries import DeliveryState
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ OUTCOMES: tuple[Any, ...] = (
     Refused("answered with status 429", retry_after_s=100),
     Refused("cannot be put into its format", is_final=True),
     Refused("answered with status 410, gone", is_final=True, disables=True),
-    Unreachable("the connection was refused"),
+    Unreachable("connection refused"),
     Unreachable("not allowed there", is_final=True),
     RELEASED,
 )
@@ -83,7 +83,7 @@ class Expected:
     created_at: Moment
     due_at: tuple[Moment, Moment]  # between
     changed_at: Moment
-    state: int = QUEUED
+    state: int = DeliveryState.QUEUED
     generation: int = 0
     attempts: int = 0
     first_end: int | None = None
@@ -100,14 +100,19 @@ class Expected:
 
     def again(self, at: Moment) -> None:
         """Into the queue once more, in a new generation."""
-        assert self.state >= SUCCEEDED
-        self.state, self.attempts, self.stored_until = QUEUED, 0, None
+        assert self.state >= DeliveryState.SUCCEEDED
+        self.state, self.attempts, self.stored_until = DeliveryState.QUEUED, 0, None
         self.generation += 1
         self.due_at, self.changed_at = (at, at), at
 
     def is_kept(self, now: Moment) -> bool:
         until = self.stored_until
-        return self.state == FAILED and self.has_body and until is not None and until > now
+        return (
+            self.state == DeliveryState.FAILED
+            and self.has_body
+            and until is not None
+            and until > now
+        )
 
 
 @dataclass(slots=True)
@@ -144,31 +149,31 @@ class Model:
         """What becomes of a delivery whose lease is shown, after a try."""
         about = self.connectors[expected.connector]
         if isinstance(outcome, Released):
-            expected.state, expected.token, expected.changed_at = QUEUED, None, now
+            expected.state, expected.token, expected.changed_at = DeliveryState.QUEUED, None, now
             expected.attempts -= 1
             return
         if isinstance(outcome, Delivered):
             self.count(expected, "processed")
-            expected.end(SUCCEEDED, now)
+            expected.end(DeliveryState.SUCCEEDED, now)
             return
         about.failures += 1
         about.error = outcome.reason
-        tries_max = retry_policy.tries_max(connector.retries_max)
-        if outcome.reason in engine.OURS:
-            tries_max = max(tries_max, engine.OUR_TRIES_MIN)
+        tries_max = retry_policy.attempts_max(connector.retries_max)
+        if outcome.code in settlement.SERVICE_FAILURES:
+            tries_max = max(tries_max, settlement.SERVICE_FAILURE_ATTEMPTS_MIN)
         if outcome.is_final or expected.attempts >= tries_max:
             self.count(expected, "error")
-            expected.end(FAILED, now, has_body=connector.storing_s > 0)
+            expected.end(DeliveryState.FAILED, now, has_body=connector.storing_s > 0)
             expected.stored_until = now + connector.storing_s * SECOND
             return
         self.count(expected, "tried")
-        expected.state, expected.token, expected.changed_at = QUEUED, None, now
-        if outcome.reason in engine.OURS:
+        expected.state, expected.token, expected.changed_at = DeliveryState.QUEUED, None, now
+        if outcome.code in settlement.SERVICE_FAILURES:
             expected.due_at = (now, now)
             return
         delay_s = connector.retry_delay_s
         if delay_s is None:
-            delay_s = retry_policy.DEFAULT_WAITS_S[expected.attempts - 1]
+            delay_s = retry_policy.DEFAULT_DELAYS_S[expected.attempts - 1]
         asked_s = getattr(outcome, "retry_after_s", None) or 0
         least, most = max(delay_s, asked_s), max(1.2 * delay_s, asked_s)
         expected.due_at = (now + least * SECOND, now + int(most * SECOND) + 1)
@@ -185,17 +190,17 @@ class Deliveries(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.model = Model()
-        self.held: list[Held] = []
+        self.held: list[LeasedDelivery] = []
         self.records: dict[int, list[int]] = {}  # what ever came for a connector
         self.seqs = itertools.count(1)
         self.tokens = itertools.count(1)
         self.clock.at = BEGIN
-        engine._chance.seed(0)
+        settlement._random.seed(0)
 
     def teardown(self) -> None:
         def work(tx: Tx) -> None:
             for table in (schema.delivery, schema.connector, schema.counter):
-                tx.change(sa.delete(table))
+                tx.execute(sa.delete(table))
 
         self.write(work)
 
@@ -258,7 +263,7 @@ class Deliveries(RuleBasedStateMachine):
     def has_due(self, about: ExpectedConnector) -> bool:
         mine = self.model.of(about.connector.number)
         return about.is_active and any(
-            each.state == QUEUED and each.due_at[0] <= self.now for each in mine
+            each.state == DeliveryState.QUEUED and each.due_at[0] <= self.now for each in mine
         )
 
     # --- records come in ---
@@ -297,10 +302,12 @@ class Deliveries(RuleBasedStateMachine):
         self.records[key] = sorted({*self.records[key], *seqs})
         expected = [self.model.deliveries.get((key, seq)) for seq in seqs]
         made = sum(each is None for each in expected)
-        again = [each for each in expected if each is not None and each.state >= SUCCEEDED]
+        again = [
+            each for each in expected if each is not None and each.state >= DeliveryState.SUCCEEDED
+        ]
 
         def work(tx: Tx) -> tuple[int, int]:
-            put = store.put_again(tx, [fresh(key, seq) for seq in seqs])
+            put = store.requeue(tx, [fresh(key, seq) for seq in seqs])
             if put[0]:
                 started = {(int(self.group), "connector_message_started"): put[0]}
                 metrics.count(tx, WRITER, started)
@@ -327,7 +334,7 @@ class Deliveries(RuleBasedStateMachine):
     def all_that_is_due_ends_alike(self, data: st.DataObject, outcome: Any) -> None:
         about = self.chosen(data, self.has_due)
         if about is not None:
-            self.settle([Tried(each, outcome) for each in self.claim(about, 10)])
+            self.settle([AttemptRecord(each, outcome) for each in self.claim(about, 10)])
 
     @rule(data=st.data(), outcome=st.sampled_from(OUTCOMES))
     def somebody_else_takes_over(self, data: st.DataObject, outcome: Any) -> None:
@@ -338,32 +345,36 @@ class Deliveries(RuleBasedStateMachine):
             self.time_passes(engine.LEASE_S + 1)
             self.what_nobody_holds_is_recovered(False)
             self.held += self.claim(about, 10)
-            self.settle([Tried(each, outcome) for each in late])
+            self.settle([AttemptRecord(each, outcome) for each in late])
 
-    def claim(self, about: ExpectedConnector, most: int) -> list[Held]:
+    def claim(self, about: ExpectedConnector, most: int) -> list[LeasedDelivery]:
         number, token = about.connector.number, next(self.tokens)
         until = engine.LEASE_S * SECOND
 
-        def work(tx: Tx) -> tuple[Connector, list[store.Claimed]]:
-            connector = store_connectors.by_number(tx, [number])[number]
+        def work(tx: Tx) -> tuple[Connector, list[store.ClaimedDelivery]]:
+            connector = store_connectors.get_by_numbers(tx, [number])[number]
             return connector, store.claim(tx, number, most, token, tx.now + until)
 
         connector, claimed = self.write(work)
-        waiting = [each for each in self.model.of(number) if each.state == QUEUED]
+        waiting = [each for each in self.model.of(number) if each.state == DeliveryState.QUEUED]
         surely = [each for each in waiting if each.due_at[1] <= self.now]
         perhaps = {each.seq for each in waiting if each.due_at[0] <= self.now}
         assert [each.seq for each in claimed] == sorted({each.seq for each in claimed} & perhaps)
         assert min(most, len(surely)) <= len(claimed) <= most
         for each in claimed:
             expected = self.model.deliveries[number, each.seq]
-            expected.state, expected.token, expected.changed_at = LEASED, token, self.now
+            expected.state, expected.token, expected.changed_at = (
+                DeliveryState.LEASED,
+                token,
+                self.now,
+            )
             expected.lease_until = self.now + until
             expected.attempts += 1
             assert (each.attempts, each.generation) == (expected.attempts, expected.generation)
             assert each.body == body_of(each.seq)
-            tries_max = retry_policy.tries_max(connector.retries_max)
-            assert expected.attempts <= max(tries_max, engine.OUR_TRIES_MIN)
-        return [Held(connector, each, token, 0, 0.0) for each in claimed]
+            tries_max = retry_policy.attempts_max(connector.retries_max)
+            assert expected.attempts <= max(tries_max, settlement.SERVICE_FAILURE_ATTEMPTS_MIN)
+        return [LeasedDelivery(connector, each, token, 0, 0.0) for each in claimed]
 
     @precondition(lambda self: self.held)
     @rule(data=st.data())
@@ -372,15 +383,15 @@ class Deliveries(RuleBasedStateMachine):
         indexes = st.lists(st.integers(0, len(self.held) - 1), unique=True, min_size=1, max_size=6)
         taken = data.draw(indexes, label="held")
         tried = [
-            Tried(self.held[index], data.draw(st.sampled_from(OUTCOMES), label="outcome"))
+            AttemptRecord(self.held[index], data.draw(st.sampled_from(OUTCOMES), label="outcome"))
             for index in taken
         ]
         if not data.draw(st.booleans(), label="tells it twice"):
             self.held = [each for index, each in enumerate(self.held) if index not in taken]
         self.settle(tried)
 
-    def settle(self, tried: Sequence[Tried]) -> None:
-        self.write(lambda tx: engine.settle(tx, WRITER, tried))
+    def settle(self, tried: Sequence[AttemptRecord]) -> None:
+        self.write(lambda tx: settlement.settle(tx, WRITER, tried))
         fenced = [each for each in tried if self.is_ours(each.held)]
         # A success tells that it works; what failed beside it counts from there.
         for each in fenced:
@@ -406,10 +417,10 @@ class Deliveries(RuleBasedStateMachine):
         if about.is_active and about.connector.version == connector.version:
             self.changed(about, is_enabled=False)
 
-    def expected(self, held: Held) -> Expected | None:
+    def expected(self, held: LeasedDelivery) -> Expected | None:
         return self.model.deliveries.get((held.connector.number, held.claimed.seq))
 
-    def is_ours(self, held: Held) -> bool:
+    def is_ours(self, held: LeasedDelivery) -> bool:
         expected = self.expected(held)
         return expected is not None and expected.token == held.token
 
@@ -427,17 +438,17 @@ class Deliveries(RuleBasedStateMachine):
     @rule(is_alone=st.booleans())
     def what_nobody_holds_is_recovered(self, is_alone: bool) -> None:
         """At the start of the only process there is, no lease can be anybody's."""
-        until = engine.FOR_EVER if is_alone else None
-        found = self.write(lambda tx: engine.recover(tx, WRITER, until))
+        until = engine.FAR_FUTURE if is_alone else None
+        found = self.write(lambda tx: settlement.recover_orphans(tx, WRITER, until))
         orphans = [
             each
             for each in self.model.deliveries.values()
-            if each.state == LEASED and (is_alone or each.lease_until < self.now)
+            if each.state == DeliveryState.LEASED and (is_alone or each.lease_until < self.now)
         ]
         assert found == len(orphans)
         for each in orphans:
             about = self.model.connectors[each.connector]
-            outcome = RELEASED if about.is_deleted else Unreachable(engine.ORPHANED)
+            outcome = RELEASED if about.is_deleted else settlement.ORPHANED
             self.model.settle(about.connector, each, outcome, self.now)
 
     # --- once more ---
@@ -450,7 +461,7 @@ class Deliveries(RuleBasedStateMachine):
         number = about.connector.number
 
         def work(tx: Tx) -> bool:
-            has_any = store.kept_since(tx, number) is not None
+            has_any = store.get_oldest_dead_letter_ts(tx, number) is not None
             return has_any and store_connectors.begin_resend(tx, about.connector)
 
         began = self.write(work)
@@ -462,7 +473,7 @@ class Deliveries(RuleBasedStateMachine):
     @rule(most=st.integers(1, 3), after=st.sampled_from([0, 0, 4_000 * SECOND, DAY]))
     def resends_go_on(self, most: int, after: Moment) -> None:
         self.clock.at += after
-        woken = self.write(lambda tx: engine.resend(tx, most))
+        woken = self.write(lambda tx: settlement.advance_resends(tx, most))
         expected_woken = set()
         for number, about in self.model.connectors.items():
             before = about.resend_before
@@ -481,7 +492,7 @@ class Deliveries(RuleBasedStateMachine):
                 each.resent_before = before
                 expected_woken.add(number)
             if not kept and not any(
-                each.state < SUCCEEDED and each.resent_before == before
+                each.state < DeliveryState.SUCCEEDED and each.resent_before == before
                 for each in self.model.of(number)
             ):
                 about.resend_before = None
@@ -496,7 +507,7 @@ class Deliveries(RuleBasedStateMachine):
             number = about.connector.number
 
             def work(tx: Tx) -> None:
-                connector = store_connectors.by_number(tx, [number])[number]
+                connector = store_connectors.get_by_numbers(tx, [number])[number]
                 store_connectors.save(tx, replace(connector, is_enabled=is_enabled))
 
             self.write(work)
@@ -511,18 +522,18 @@ class Deliveries(RuleBasedStateMachine):
         about = self.chosen(data)
         alive = [each for each in self.model.connectors.values() if not each.is_deleted]
         if about is not None and len(alive) > 1:
-            self.write(lambda tx: store_connectors.remove(tx, about.connector))
+            self.write(lambda tx: store_connectors.mark_deleted(tx, about.connector))
             about.is_deleted = True
             about.resend_before = None
 
     @rule()
     def what_deleted_connectors_left_is_removed(self) -> None:
         gone = [number for number, each in self.model.connectors.items() if each.is_deleted]
-        assert sorted(self.read(store_connectors.deleted)) == sorted(gone)
+        assert sorted(self.read(store_connectors.list_deleted)) == sorted(gone)
         for number in gone:
-            while self.write(lambda tx, number=number: store.remove_of(tx, number, 2)):
+            while self.write(lambda tx, number=number: store.delete_for_connector(tx, number, 2)):
                 pass
-            self.write(lambda tx, number=number: store_connectors.forget(tx, number))
+            self.write(lambda tx, number=number: store_connectors.delete(tx, number))
             del self.model.connectors[number]
             for expected in self.model.of(number):
                 del self.model.deliveries[number, expected.seq]
@@ -534,12 +545,14 @@ class Deliveries(RuleBasedStateMachine):
     def the_operator_steps_in(self, data: st.DataObject, verb: str) -> None:
         key = data.draw(st.sampled_from(sorted(self.model.deliveries)), label="message")
         expected = self.model.deliveries[key]
-        name = delivery_id(*key)
+        name = format_delivery_id(*key)
         if self.model.connectors[expected.connector].is_deleted:
             with pytest.raises(NotFound):
                 self.write(lambda tx: getattr(deliveries, verb)(tx, name))
             return
-        may = expected.state == QUEUED or (verb == "retry" and expected.is_kept(self.now + 1))
+        may = expected.state == DeliveryState.QUEUED or (
+            verb == "retry" and expected.is_kept(self.now + 1)
+        )
         if not may:
             with pytest.raises(Conflict):
                 self.write(lambda tx: getattr(deliveries, verb)(tx, name))
@@ -548,8 +561,8 @@ class Deliveries(RuleBasedStateMachine):
         if verb == "cancel":
             if expected.generation == 0:
                 self.model.counted["connector_message_error"] += 1
-            expected.end(CANCELLED, self.now)
-        elif expected.state == QUEUED:
+            expected.end(DeliveryState.CANCELLED, self.now)
+        elif expected.state == DeliveryState.QUEUED:
             expected.due_at, expected.changed_at = (self.now, self.now), self.now
         else:
             expected.again(self.now)
@@ -559,20 +572,22 @@ class Deliveries(RuleBasedStateMachine):
     @rule(most=st.integers(1, 3), after=st.sampled_from([0, 3_600 * SECOND]))
     def what_is_past_its_time_expires(self, most: int, after: Moment) -> None:
         self.clock.at += after
-        done = self.write(lambda tx: store.expire(tx, most))
+        done = self.write(lambda tx: store.expire_dead_letters(tx, most))
         over = [
             each
             for each in self.model.deliveries.values()
-            if each.state == FAILED
+            if each.state == DeliveryState.FAILED
             and each.stored_until is not None
             and each.stored_until < self.now
         ]
         assert done == min(most, len(over))
         states = self.states()
-        expired = [each for each in over if states[each.connector, each.seq] == EXPIRED]
+        expired = [
+            each for each in over if states[each.connector, each.seq] == DeliveryState.EXPIRED
+        ]
         assert len(expired) == done
         for each in expired:
-            each.end(EXPIRED, self.now)
+            each.end(DeliveryState.EXPIRED, self.now)
 
     @rule(most=st.integers(1, 3), after=st.sampled_from([0, KEEP]))
     def what_ended_long_ago_is_removed(self, most: int, after: Moment) -> None:
@@ -582,7 +597,9 @@ class Deliveries(RuleBasedStateMachine):
         over = [
             each
             for each in self.model.deliveries.values()
-            if each.state in (SUCCEEDED, EXPIRED, CANCELLED) and each.changed_at < before
+            if each.state
+            in (DeliveryState.SUCCEEDED, DeliveryState.EXPIRED, DeliveryState.CANCELLED)
+            and each.changed_at < before
         ]
         assert done == min(most, len(over))
         states = self.states()
@@ -593,7 +610,7 @@ class Deliveries(RuleBasedStateMachine):
 
     def states(self) -> dict[tuple[int, int], int]:
         sql = "select connector_number, seq, state from delivery"
-        return {(row[0], row[1]): row[2] for row in self.read(lambda tx: tx.hot(sql, {}))}
+        return {(row[0], row[1]): row[2] for row in self.read(lambda tx: tx.fetch_raw(sql, {}))}
 
     # --- what must be so ---
 
@@ -611,15 +628,15 @@ class Deliveries(RuleBasedStateMachine):
                 expected.first_end,
                 expected.token,
             )
-            assert (row.lease_until is not None) == (row.state == LEASED)
+            assert (row.lease_until is not None) == (row.state == DeliveryState.LEASED)
             assert (row.body is not None) == (row.context is not None) == expected.has_body
             assert row.changed_at == expected.changed_at
             assert row.created_at == expected.created_at
-            if row.state == QUEUED:
+            if row.state == DeliveryState.QUEUED:
                 assert expected.due_at[0] <= row.due_at <= expected.due_at[1]
                 assert row.body is not None
                 expected.due_at = (row.due_at, row.due_at)
-            if row.state == FAILED:
+            if row.state == DeliveryState.FAILED:
                 assert row.stored_until == expected.stored_until
 
     @invariant()
@@ -628,12 +645,12 @@ class Deliveries(RuleBasedStateMachine):
 
         def work(tx: Tx) -> tuple[Any, ...]:
             return (
-                store_connectors.by_number(tx, list(alive)),
-                {number: store.kept_since(tx, number) for number in alive},
-                store_connectors.versions(tx, list(self.model.connectors)),
-                store.due_connectors(tx, 100, 0),
-                {number: store.counts(tx, number, 0, 2**62) for number in alive},
-                store.backlogs(tx),
+                store_connectors.get_by_numbers(tx, list(alive)),
+                {number: store.get_oldest_dead_letter_ts(tx, number) for number in alive},
+                store_connectors.get_versions(tx, list(self.model.connectors)),
+                store.list_due_connectors(tx, 100, 0),
+                {number: store.count_by_state(tx, number, 0, 2**62) for number in alive},
+                store.list_backlogs(tx),
             )
 
         rows, kept, versions, due, counts, backlogs = self.read(work)
@@ -652,12 +669,16 @@ class Deliveries(RuleBasedStateMachine):
             states = Counter(each.state for each in self.model.of(number))
             found = backlogs.get(number)
             if found is None:
-                assert not states[QUEUED] + states[LEASED] + states[FAILED]
+                assert (
+                    not states[DeliveryState.QUEUED]
+                    + states[DeliveryState.LEASED]
+                    + states[DeliveryState.FAILED]
+                )
             else:
                 assert (found.queued, found.leased, found.failed) == (
-                    states[QUEUED],
-                    states[LEASED],
-                    states[FAILED],
+                    states[DeliveryState.QUEUED],
+                    states[DeliveryState.LEASED],
+                    states[DeliveryState.FAILED],
                 )
         assert versions == {
             key: each.connector.version for key, each in alive.items() if each.is_active
@@ -667,14 +688,17 @@ class Deliveries(RuleBasedStateMachine):
             for key, each in sorted(alive.items())
             if each.is_active
             and any(
-                mine.state == QUEUED and mine.due_at[0] <= self.now for mine in self.model.of(key)
+                mine.state == DeliveryState.QUEUED and mine.due_at[0] <= self.now
+                for mine in self.model.of(key)
             )
         ]
 
     @invariant()
     def the_counters_equal_a_recount(self) -> None:
         sql = "select name, sum(value) from counter group by name"
-        found = {metrics.NAMES[row[0]]: row[1] for row in self.read(lambda tx: tx.hot(sql, {}))}
+        found = {
+            metrics.NAMES[row[0]]: row[1] for row in self.read(lambda tx: tx.fetch_raw(sql, {}))
+        }
         assert found == {name: value for name, value in self.model.counted.items() if value}
 
 
@@ -686,11 +710,11 @@ def ts_of(seq: int) -> Moment:
     return seq * 1_000
 
 
-def fresh(number: int, seq: int) -> store.Fresh:
-    return store.Fresh(number, seq, "dev", 0, ts_of(seq), body_of(seq), "{}")
+def fresh(number: int, seq: int) -> store.NewDelivery:
+    return store.NewDelivery(number, seq, "dev", 0, ts_of(seq), body_of(seq), "{}")
 
 
-def by_lease(tried: Sequence[Tried]) -> list[Tried]:
+def by_lease(tried: Sequence[AttemptRecord]) -> list[AttemptRecord]:
     """In the order in which they are settled: lease by lease."""
     leases = list(dict.fromkeys((each.held.connector.number, each.held.token) for each in tried))
     return sorted(
@@ -721,7 +745,7 @@ def test_whatever_happens_for_long_every_delivery_is_where_it_must_be(
 
 def run(settings: Settings, examples: int, steps: int) -> None:
     clock = StandingClock()
-    database, keep_key = open_database(settings, clock)
+    database, keep_key = build_database(settings, clock)
     prepare(database, settings, keep_key)
     database.start()
     with asyncio.Runner() as runner:

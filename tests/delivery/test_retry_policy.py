@@ -1,21 +1,21 @@
-"""When a message is tried again: arithmetic, as tables."""
+"""When a delivery is retried: arithmetic, as tables."""
 
 import pytest
 
 from longwire.clock import SECOND
 from longwire.delivery import retry_policy
 
-LEAST, MOST = 0.0, 1.0  # what chance can be
+LEAST, MOST = 0.0, 1.0  # the range of the random share
 
 
 @pytest.mark.parametrize(
-    "retries_max, tries",
+    "retries_max, attempts",
     [(None, 5), (0, 1), (1, 2), (7, 8), (retry_policy.RETRIES_MAX, 101)],
 )
-def test_a_message_is_tried_once_and_as_often_again_as_was_said(
-    retries_max: int | None, tries: int
+def test_there_is_one_attempt_and_the_configured_retries(
+    retries_max: int | None, attempts: int
 ) -> None:
-    assert retry_policy.tries_max(retries_max) == tries
+    assert retry_policy.attempts_max(retries_max) == attempts
 
 
 @pytest.mark.parametrize(
@@ -36,24 +36,24 @@ def test_a_message_is_tried_once_and_as_often_again_as_was_said(
         (1, retry_policy.RETRY_DELAY_MAX_S, 86_400, 103_680),
     ],
 )
-def test_waits_are_spread_by_a_fifth_at_most(
+def test_jitter_adds_a_fifth_at_most(
     attempts: int, delay_s: int | None, least_s: float, most_s: float
 ) -> None:
-    assert retry_policy.wait(attempts, delay_s, LEAST) == int(least_s * SECOND)
-    assert retry_policy.wait(attempts, delay_s, MOST) == int(most_s * SECOND)
-    between = retry_policy.wait(attempts, delay_s, 0.5)
+    assert retry_policy.retry_delay(attempts, delay_s, LEAST) == int(least_s * SECOND)
+    assert retry_policy.retry_delay(attempts, delay_s, MOST) == int(most_s * SECOND)
+    between = retry_policy.retry_delay(attempts, delay_s, 0.5)
     assert least_s * SECOND <= between <= most_s * SECOND
 
 
 @pytest.mark.parametrize(
-    "delay_s, asked_s, waited_s",
+    "delay_s, retry_after_s, expected_s",
     [
         (10, None, 10),
         (10, 0, 10),
-        (10, 9, 10),  # less than we wait anyway
+        (10, 9, 10),  # shorter than our own delay
         (10, 11, 11),
         (10, 3_600, 3_600),
-        (10, 3_601, 3_600),  # absurd
+        (10, 3_601, 3_600),  # above the limit
         (10, 2**63, 3_600),
         (86_400, 3_600, 86_400),
         (86_400, 2**63, 86_400),
@@ -62,12 +62,12 @@ def test_waits_are_spread_by_a_fifth_at_most(
         (10, -5, 10),
     ],
 )
-def test_what_the_other_side_asks_for_is_honoured_when_it_is_longer_and_not_absurd(
-    delay_s: int | None, asked_s: int | None, waited_s: int
+def test_a_longer_retry_after_is_honoured_up_to_a_limit(
+    delay_s: int | None, retry_after_s: int | None, expected_s: int
 ) -> None:
-    assert retry_policy.wait(1, delay_s, LEAST, asked_s) == waited_s * SECOND
+    assert retry_policy.retry_delay(1, delay_s, LEAST, retry_after_s) == expected_s * SECOND
 
 
-def test_what_failed_together_does_not_come_back_together() -> None:
-    waits = {retry_policy.wait(1, 10, chance / 100) for chance in range(101)}
-    assert len(waits) == 101
+def test_deliveries_that_failed_together_are_not_retried_together() -> None:
+    delays = {retry_policy.retry_delay(1, 10, share / 100) for share in range(101)}
+    assert len(delays) == 101

@@ -23,13 +23,14 @@ import psycopg
 import pytest
 
 from longwire.clock import Clock
-from longwire.delivery.engine import ORPHANED
+from longwire.delivery.settlement import ORPHANED
 from longwire.metrics import NAMES
 from longwire.settings import Settings
-from tests.delivery.receiver import Answer, Received, Receiver
+from tests.delivery.receiver import Received, Receiver, StubResponse
 from tests.faults.ledger import Ledger, Operator, Start, operator_of, wait_for_more
-from tests.process import COMMAND, START_S, STOP_S, Service, environment, longwire, wait_for
+from tests.process import COMMAND, START_S, STOP_S, Service, environment, longwire
 from tests.reports import device, metrics, report
+from tests.waiting import eventually
 from tests.world import ok
 
 LOOPBACK = ("--egress-allow", "127.0.0.0/8")
@@ -122,7 +123,7 @@ class Delivering:
                 stdout=out,
                 stderr=subprocess.STDOUT,
             )
-        wait_for(lambda: " delivers, " in self._out.read_text() or self.is_over, START_S)
+        eventually(lambda: " delivers, " in self._out.read_text() or self.is_over, START_S)
         assert not self.is_over, self._out.read_text()
 
     @property
@@ -178,8 +179,8 @@ def test_a_death_before_anything_was_sent_costs_a_try_and_no_message(
         receiver.port = port
         stack.enter_context(receiver)
         service = serve(*LOOPBACK)
-        receiver.wait_for(1, timeout_s=15)
-        wait_for(lambda: line.statuses(service) == {"succeed": 1})
+        receiver.wait_for(1)
+        eventually(lambda: line.statuses(service) == {"succeed": 1})
         assert len(receiver.requests) == 1
         assert line.events(service)[0]["attempts"] == 2
 
@@ -199,9 +200,9 @@ def test_a_death_after_the_message_was_sent_sends_it_again_under_the_same_id(
         service.ended()
         end_leases(rows)
         service = serve(*LOOPBACK)
-        first, second = receiver.wait_for(2, timeout_s=15)
+        first, second = receiver.wait_for(2)
         assert (first.id, first.body) == (second.id, second.body)
-        wait_for(lambda: line.statuses(service) == {"succeed": 1})
+        eventually(lambda: line.statuses(service) == {"succeed": 1})
         [event] = line.events(service)
         assert (event["id"], event["attempts"]) == (first.id, 2)
 
@@ -211,11 +212,11 @@ def test_a_death_after_it_was_settled_sends_nothing_again(serve: Start, rows: Ro
     with Receiver() as receiver:
         line = Line(service, receiver.url)
         line.reports(service, 5)
-        wait_for(lambda: line.statuses(service) == {"succeed": 5})
+        eventually(lambda: line.statuses(service) == {"succeed": 5})
         service.kill()
         service = serve(*LOOPBACK)
         line.reports(service, 1)
-        wait_for(lambda: line.statuses(service) == {"succeed": 6})
+        eventually(lambda: line.statuses(service) == {"succeed": 6})
         assert len(receiver.requests) == len(set(receiver.ids)) == 6
 
 
@@ -241,11 +242,11 @@ def test_a_message_that_kills_the_process_is_not_tried_for_ever_and_the_others_f
             service.ended()
             assert len(deaths) == number
             service = serve(*LOOPBACK)
-        wait_for(lambda: line.statuses(service) == {"failed": 1})
+        eventually(lambda: line.statuses(service) == {"failed": 1})
         line.reports(service, 3)
-        wait_for(lambda: line.statuses(service) == {"failed": 1, "succeed": 3})
+        eventually(lambda: line.statuses(service) == {"failed": 1, "succeed": 3})
         [poison] = [event for event in line.events(service) if event["status"] == "failed"]
-        assert (poison["attempts"], poison["message"]) == (3, ORPHANED)
+        assert (poison["attempts"], poison["message"]) == (3, ORPHANED.reason)
         assert deaths == [poison["id"]] * 3
 
 
@@ -264,7 +265,7 @@ def live_through(
     chance = random.Random(seed)
     service = serve(*LOOPBACK)
     ledger = Ledger.of(service)
-    with Receiver(Answer(delay_s=0.01)) as receiver:
+    with Receiver(StubResponse(delay_s=0.01)) as receiver:
         with operator_of(service) as operator:
             connector = connect(operator, ledger.group, receiver.url)
         for _ in range(deaths):
@@ -275,7 +276,7 @@ def live_through(
             end_leases(rows)
             service = serve(*LOOPBACK)
         ledger.tell_the_doubtful_again(service)
-        wait_for(lambda: set(states(rows)) == {2}, 60)
+        eventually(lambda: set(states(rows)) == {2})
         ledger.assert_kept_by(service)
         heard = assert_all_arrived(ledger, receiver)
         with operator_of(service, ledger.token) as operator:
@@ -351,19 +352,17 @@ def test_a_service_that_is_stopped_while_a_receiver_hangs_stops_and_its_messages
     serve: Start, rows: Rows
 ) -> None:
     service = serve(*LOOPBACK)
-    with Receiver(Answer(delay_s=60)) as receiver:
+    with Receiver(StubResponse(delay_s=600)) as receiver:
         line = Line(service, receiver.url)
         line.reports(service, 100)
         receiver.wait_for(16)
-        began = time.monotonic()
         assert service.stop() == 0
-        assert time.monotonic() - began < 20
         assert states(rows) == {0: 100}
         attempts = dict(rows("select attempts, count(*) from delivery group by attempts"))
         assert attempts == {0: 84, 1: 16}
-        receiver.answer(200)
+        receiver.respond_with(200)
         service = serve(*LOOPBACK)
-        wait_for(lambda: line.statuses(service) == {"succeed": 100}, 15)
+        eventually(lambda: line.statuses(service) == {"succeed": 100})
 
 
 # --- several ---
@@ -375,11 +374,11 @@ def test_several_that_deliver_from_one_database_send_each_message_once(
     serve: Start, deliver: StartDelivering, rows: Rows, number: int
 ) -> None:
     service = serve(*NOT_DELIVERING)
-    with Receiver(Answer(delay_s=0.02)) as receiver:
+    with Receiver(StubResponse(delay_s=0.02)) as receiver:
         line = Line(service, receiver.url)
         all_of_them = [deliver("--database-connections", "2") for _ in range(number)]
         line.reports(service, 2_000)
-        wait_for(lambda: states(rows) == {2: 2_000}, 60)
+        eventually(lambda: states(rows) == {2: 2_000})
         assert len(receiver.requests) == len(set(receiver.ids)) == 2_000
         assert [each.stop() for each in all_of_them] == [0] * number
         found = rows(f"select writer, sum(value) from counter where name = {PROCESSED} group by 1")
@@ -407,8 +406,8 @@ def thaw_after(
     service = serve(*NOT_DELIVERING)
     may_answer = threading.Event()
 
-    def answer(request: Received) -> Answer:
-        return Answer(delay_s=0.0 if may_answer.is_set() else 2.0)
+    def answer(request: Received) -> StubResponse:
+        return StubResponse(delay_s=0.0 if may_answer.is_set() else 2.0)
 
     with Receiver(answer) as receiver:
         line = Line(service, receiver.url)
@@ -419,7 +418,7 @@ def thaw_after(
         leases_end()
         may_answer.set()
         other = deliver()
-        wait_for(lambda: states(rows) == {2: 40}, 30)
+        eventually(lambda: states(rows) == {2: 40})
         assert other.stop() == 0
         settled = rows("select seq, state, attempts, changed_at from delivery order by seq")
         connector = rows("select failures, error_at, is_enabled, version from connector")
@@ -428,7 +427,7 @@ def thaw_after(
         # Whatever it held is settled before, or together with, what it sends next.
         before = len(receiver.requests)
         line.reports(service, 1)
-        wait_for(lambda: states(rows) == {2: 41}, 30)
+        eventually(lambda: states(rows) == {2: 41})
         assert len(receiver.requests) == before + 1
         last = max(row[0] for row in rows("select seq from delivery"))
         assert settled == rows(
@@ -459,7 +458,7 @@ def test_nobody_delivers_beside_a_service_with_an_embedded_database(
         assert service.stop() == 0
         # Alone it may.
         alone = deliver()
-        receiver.wait_for(50, timeout_s=15)
+        receiver.wait_for(50)
         assert alone.stop() == 0
         service = serve(*NOT_DELIVERING)
         assert line.statuses(service) == {"succeed": 50}

@@ -1,72 +1,84 @@
-"""What deliveries are for.
+"""Channel handlers: what a channel's purpose adds to the engine.
 
-The engine keeps, claims, sends and retries whatever lies in its queue. A purpose says how a message
-is put together and where it goes, and hears what became of it, in the transaction that settles it.
-Forwarding what devices say is one purpose; what else is to leave the service and must not be lost
-takes the same way, under another name.
+The engine queues, claims, sends and retries whatever a channel carries. The handler of the
+channel's purpose builds the messages, opens the sender, and is called with the results of attempts
+in the transaction that settles them. Connectors are one purpose; notifications, mail, downlinks
+and device registrations are others.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from enum import Enum
+from typing import Protocol
 
 import msgspec
 
 from longwire import metrics
-from longwire.delivery import connectors
-from longwire.delivery.destinations.base import Message, Refused, Sender
+from longwire.delivery import messages
+from longwire.delivery.destinations.base import FailureCode, OutboundMessage, Refused, Sender
 from longwire.delivery.egress import Egress
 from longwire.model import Connector
 from longwire.store.database import Tx
-from longwire.store.deliveries import Claimed
+from longwire.store.deliveries import ClaimedDelivery
 
-End = Literal["delivered", "failed", "waiting"]  # the last: for the next try
-
-Shape = Callable[[Claimed], Message | Refused]
+BuildMessage = Callable[[ClaimedDelivery], OutboundMessage | Refused]
 
 
-class Ending(msgspec.Struct, frozen=True):
-    """How a try ended."""
+class AttemptOutcome(Enum):
+    DELIVERED = "delivered"
+    FAILED = "failed"  # no attempts are left, or none can help
+    RETRY_SCHEDULED = "retry_scheduled"
 
-    claimed: Claimed  # without its body, if whoever tried it is gone
-    end: End
+
+class AttemptResult(msgspec.Struct, frozen=True):
+    """How an attempt ended."""
+
+    claimed: ClaimedDelivery  # without its body if the process that tried it died
+    outcome: AttemptOutcome
     reason: str = ""  # why it was not delivered
-    answer: str = ""  # what the other side had to say, if the purpose wants to know
+    code: FailureCode | None = None  # the same, for decisions
+    answer: str = ""  # part of the receiver's response, for handlers that need it
+    is_duplicate: bool = False  # an earlier attempt had already arrived
 
 
-class Purpose(Protocol):
-    """What some deliveries are for."""
+class ChannelHandler(Protocol):
+    """Handles all channels of one purpose."""
 
-    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[Shape, Sender]:
-        """The way out, as it is set up now."""
+    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[BuildMessage, Sender]:
+        """A message builder and a sender for the channel's current configuration."""
 
-    def ended(self, tx: Tx, writer: int, connector: Connector, endings: Sequence[Ending]) -> None:
-        """Tries that ended; on the transaction that settles them."""
+    def on_results(
+        self, tx: Tx, writer: int, connector: Connector, results: Sequence[AttemptResult]
+    ) -> None:
+        """Called on the transaction that settles these attempts."""
 
 
-class Forwarding:
+class ConnectorHandler:
     """Connectors: records of devices to the customer's own systems."""
 
-    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[Shape, Sender]:
-        params = connectors.open_params(tx, connector)
-        shaper = connectors.Shaper.of(connector, params)
+    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[BuildMessage, Sender]:
+        params = messages.open_params(tx, connector)
+        builder = messages.MessageBuilder.for_connector(connector, params)
 
-        def shape(claimed: Claimed) -> Message | Refused:
-            return shaper.message(
+        def build_message(claimed: ClaimedDelivery) -> OutboundMessage | Refused:
+            return builder.build(
                 claimed.seq, claimed.kind, claimed.device_id, claimed.body, claimed.context
             )
 
-        return shape, connectors.destination_of(connector, params, egress)
+        return build_message, messages.build_destination(connector, params, egress)
 
-    def ended(self, tx: Tx, writer: int, connector: Connector, endings: Sequence[Ending]) -> None:
-        """Count: for the delivery the first time it ends, for the retries each time."""
+    def on_results(
+        self, tx: Tx, writer: int, connector: Connector, results: Sequence[AttemptResult]
+    ) -> None:
+        """Count a delivery when it first ends, and every retry."""
         counted: Counter[tuple[int, str]] = Counter()
         group = int(connector.group_id)
-        for each in endings:
-            well = "processed" if each.end == "delivered" else "error"
-            if each.claimed.generation == 0 and each.end != "waiting":
-                counted[(group, f"connector_message_{well}")] += 1
-            if each.claimed.attempts > 1 or each.claimed.generation > 0:
+        for each in results:
+            suffix = "processed" if each.outcome is AttemptOutcome.DELIVERED else "error"
+            is_retry = each.claimed.attempts > 1 or each.claimed.generation > 0
+            if each.claimed.generation == 0 and each.outcome is not AttemptOutcome.RETRY_SCHEDULED:
+                counted[(group, f"connector_message_{suffix}")] += 1
+            if is_retry:
                 counted[(group, "connector_retry_message_started")] += 1
-                counted[(group, f"connector_retry_message_{well}")] += 1
+                counted[(group, f"connector_retry_message_{suffix}")] += 1
         metrics.count(tx, writer, counted)

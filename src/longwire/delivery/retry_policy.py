@@ -1,8 +1,8 @@
-"""When a message is tried again, and when it is given up; plain arithmetic."""
+"""When a delivery is retried, and when it is given up; plain arithmetic."""
 
 from longwire.clock import SECOND, Moment
 
-DEFAULT_WAITS_S = (30, 5 * 60, 25 * 60, 90 * 60)
+DEFAULT_DELAYS_S = (30, 5 * 60, 25 * 60, 90 * 60)
 JITTER = 0.2
 RETRY_AFTER_MAX_S = 3_600
 
@@ -12,22 +12,21 @@ RETRIES_MAX = 100
 RETRY_DELAY_MAX_S = 86_400
 
 
-def tries_max(retries_max: int | None) -> int:
-    """How often a message is tried at most."""
-    return 1 + (len(DEFAULT_WAITS_S) if retries_max is None else retries_max)
+def attempts_max(retries_max: int | None) -> int:
+    return 1 + (len(DEFAULT_DELAYS_S) if retries_max is None else retries_max)
 
 
-def wait(
-    attempts: int, retry_delay_s: int | None, chance: float, retry_after_s: int | None = None
+def retry_delay(
+    attempts: int, retry_delay_s: int | None, random_share: float, retry_after_s: int | None = None
 ) -> Moment:
-    """How long to wait after so many tries; `chance` is between 0 and 1.
+    """The delay after so many attempts; `random_share` is between 0 and 1.
 
-    The waits are spread a little, so that what failed together does not come back together. What
-    the other side asks for is honoured when it is longer, and not absurd.
+    Jitter keeps deliveries that failed together from returning together. A longer delay that the
+    receiver requests is honoured, up to a limit.
     """
     if retry_delay_s is None:
-        delay_s = DEFAULT_WAITS_S[min(attempts, len(DEFAULT_WAITS_S)) - 1]
+        delay_s = DEFAULT_DELAYS_S[min(attempts, len(DEFAULT_DELAYS_S)) - 1]
     else:
         delay_s = retry_delay_s
-    spread = int(delay_s * SECOND * (1 + JITTER * chance))
-    return max(spread, min(retry_after_s or 0, RETRY_AFTER_MAX_S) * SECOND)
+    with_jitter = int(delay_s * SECOND * (1 + JITTER * random_share))
+    return max(with_jitter, min(retry_after_s or 0, RETRY_AFTER_MAX_S) * SECOND)

@@ -1,0 +1,103 @@
+"""One channel's state in this process: its claimed deliveries, its window, its breaker."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from longwire.clock import Moment
+from longwire.delivery.channel_handlers import BuildMessage
+from longwire.delivery.destinations.base import Outcome, Sender, Unreachable
+from longwire.model import Connector
+from longwire.store.deliveries import ClaimedDelivery
+
+WINDOW_MIN = 16
+WINDOW_MAX = 512
+WINDOW_CHARACTERS_MAX = 4 * 1024 * 1024
+# The breaker opens after so many unreachable batches in a row.
+PROBE_AFTER = 5
+
+
+@dataclass(slots=True)
+class LeasedDelivery:
+    """A delivery that this process has claimed.
+
+    Other processes compare a lease with the wall clock, which may jump, after a suspended machine
+    wakes up for instance; the monotonic clock may stand still then. So a lease is checked by both.
+    """
+
+    connector: Connector
+    claimed: ClaimedDelivery
+    token: int
+    expires_at: Moment
+    expires_at_monotonic: float
+
+
+class Released:
+    """Not attempted; the lease is given back."""
+
+
+RELEASED = Released()
+
+
+@dataclass(slots=True)
+class AttemptRecord:
+    """An attempt that is not settled yet."""
+
+    leased: LeasedDelivery
+    outcome: Outcome | Released
+
+
+@dataclass(slots=True)
+class ChannelWorker:
+    """Claims and sends for one channel, apart from all others."""
+
+    connector: Connector
+    build_message: BuildMessage
+    sender: Sender
+    pending: deque[LeasedDelivery] = field(default_factory=deque)
+    in_flight: int = 0  # batches
+    window: int = WINDOW_MIN
+    window_max: int = WINDOW_MAX
+    unreachable_count: int = 0  # batches in a row
+    has_more: bool = False
+    is_stale: bool = False
+
+    @property
+    def is_probing(self) -> bool:
+        return self.unreachable_count >= PROBE_AFTER
+
+    @property
+    def capacity(self) -> int:
+        return max(0, self.window - len(self.pending) - self.in_flight)
+
+    @property
+    def is_full(self) -> bool:
+        return self.capacity * 2 < self.window
+
+    @property
+    def wants_claim(self) -> bool:
+        return self.has_more and not self.is_full
+
+    def adjust_window(self, outcome: Outcome) -> None:
+        """Grow while batches succeed; shrink, and finally open the breaker, when they do not."""
+        if isinstance(outcome, Unreachable):
+            self.unreachable_count += 1
+            # The outcome of a probe is applied to all that are claimed, so claim many.
+            self.window = self.window_max if self.is_probing else WINDOW_MIN
+        else:
+            self.unreachable_count = 0
+            self.window = self.window * 2
+        self.window = min(self.window, self.window_max)
+
+    def add_claimed(self, leased: Sequence[LeasedDelivery], requested: int) -> None:
+        self.has_more = len(leased) >= requested
+        self.pending.extend(leased)
+        if leased:
+            # Large messages are claimed in small numbers, to bound memory.
+            average = sum(len(each.claimed.body) for each in leased) // len(leased) + 1
+            self.window_max = max(1, min(WINDOW_MAX, WINDOW_CHARACTERS_MAX // average))
+            self.window = min(self.window, self.window_max)
+
+    def take_batch(self) -> list[LeasedDelivery]:
+        size = min(self.sender.batch_max, len(self.pending))
+        return [self.pending.popleft() for _ in range(size)]

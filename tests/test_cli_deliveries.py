@@ -155,8 +155,8 @@ def test_a_message_that_failed_or_waits_is_tried_at_once_when_the_operator_says_
         later.settles(("processing", 1))
         receiver.wait_for(2)
         eventually(lambda: not messages(command, world, "--state", "sending"))
-        receiver.forget()
-        receiver.answer(200)
+        receiver.clear()
+        receiver.respond_with(200)
         waiting, failed = (row["id"] for row in messages(command, world))
         told = command("deliveries", "retry", failed, "--json", *where(world.settings))
         assert told.json == {"retried": failed}
@@ -236,7 +236,7 @@ def test_what_notifications_send_is_listed_beside_the_connectors_messages(
             line.device,
             "queued",
         )
-        failing.answer(200)
+        failing.respond_with(200)
         command("deliveries", "retry", row["id"], *where(world.settings))
         eventually(lambda: not messages(command, world, "--connector", alarm))
         shown = ok(ada.get("/notification", notificationId=alarm))

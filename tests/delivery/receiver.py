@@ -1,15 +1,14 @@
-"""Somebody else's HTTP server, which writes down what it gets and behaves as it is told.
+"""A stub HTTP server that records requests and responds, or misbehaves, as scripted.
 
-It runs in a thread of its own, so that a test can speak with it from anywhere. What it answers can
-be changed at any time, from any thread:
+It runs in a thread of its own. Its responses can be changed at any time, from any thread:
 
     with Receiver() as receiver:
-        receiver.answer(503, Answer(status=429, headers={"Retry-After": "7"}), 200)
+        receiver.respond_with(503, Answer(status=429, headers={"Retry-After": "7"}), 200)
         ...
         first, second, third = receiver.wait_for(3)
 
-The answers are taken in turn and the last one stays. A function of the request may stand in place
-of an answer.
+Responses are taken in turn, and the last one stays. A function of the request may stand in place of
+a response.
 """
 
 import asyncio
@@ -39,7 +38,7 @@ BLOCK = b"x" * 65_536
 
 @dataclass(frozen=True)
 class Received:
-    """One request, as it came in."""
+    """A recorded request."""
 
     method: str
     path: str  # with the query
@@ -58,21 +57,21 @@ class Received:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What to answer, and how badly."""
+class StubResponse:
+    """A response, and how it misbehaves."""
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     delay_s: float = 0.0
     drip_s: float | None = None  # one byte at a time, so far apart
-    reset_at: int | None = None  # after so many bytes of the answer the connection is reset
+    reset_at: int | None = None  # the connection is reset after so many bytes
     endless: bool = False  # the body never ends
-    raw: bytes | None = None  # these bytes instead of an answer
-    hang: bool = False  # no answer, ever
-    hang_up: bool = False  # the connection is closed without an answer
+    raw: bytes | None = None  # these bytes instead of a response
+    hang: bool = False  # no response, ever
+    close_socket: bool = False  # the connection is closed without a response
 
-    def encoded(self) -> bytes:
+    def encode(self) -> bytes:
         if self.raw is not None:
             return self.raw
         has_body = self.status not in (204, 304)
@@ -82,21 +81,21 @@ class Answer:
         return head.encode() + b"\r\n\r\n" + (self.body if has_body else b"")
 
 
-HANG = Answer(hang=True)
-HANG_UP = Answer(hang_up=True)
+HANG = StubResponse(hang=True)
+HANG_UP = StubResponse(close_socket=True)
 
 
-def redirect(to: str, status: int = 302) -> Answer:
-    return Answer(status=status, headers={"Location": to})
+def redirect(to: str, status: int = 302) -> StubResponse:
+    return StubResponse(status=status, headers={"Location": to})
 
 
-Script = int | Answer | Callable[[Received], int | Answer]
+Script = int | StubResponse | Callable[[Received], int | StubResponse]
 
 
 class Receiver:
-    """A server on a free port; with `tls`, under a certificate that it made itself."""
+    """A server on a free port; with `tls`, under a self-signed certificate."""
 
-    def __init__(self, *answers: Script, tls: bool = False, name: str = "127.0.0.1") -> None:
+    def __init__(self, *responses: Script, tls: bool = False, name: str = "127.0.0.1") -> None:
         self.requests: list[Received] = []
         self.connections = 0
         self.name = name
@@ -105,13 +104,13 @@ class Receiver:
         self.tls: ssl.SSLContext | None = None
         if tls:
             self.tls, self.certificate = self_signed(name)
-        self._news = threading.Condition()
+        self._changed = threading.Condition()
         self._open: set[_Connection] = set()
         self._server: asyncio.Server | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="receiver", daemon=True)
         self._script: list[Script] = []
-        self.answer(*answers or (200,))
+        self.respond_with(*responses or (200,))
 
     def __enter__(self) -> "Receiver":
         self._thread.start()
@@ -136,21 +135,20 @@ class Receiver:
     def ids(self) -> list[str]:
         return [request.id for request in list(self.requests)]
 
-    def answer(self, *answers: Script) -> None:
-        """Answer like this from now on: one after the other, and the last one for ever."""
-        with self._news:
-            self._script = list(answers)
+    def respond_with(self, *responses: Script) -> None:
+        """From now on, respond with these in turn, then always with the last one."""
+        with self._changed:
+            self._script = list(responses)
 
-    def forget(self) -> None:
-        """Start counting anew."""
-        with self._news:
+    def clear(self) -> None:
+        with self._changed:
             self.requests = []
 
-    def wait_for(self, count: int, timeout_s: float = 10.0) -> list[Received]:
-        """All requests so far, once there are so many."""
-        with self._news:
-            there = self._news.wait_for(lambda: len(self.requests) >= count, timeout_s)
-            assert there, f"{len(self.requests)} of {count} requests came within {timeout_s} s"
+    def wait_for(self, count: int, timeout_s: float = 60.0) -> list[Received]:
+        """All recorded requests, once there are so many."""
+        with self._changed:
+            is_reached = self._changed.wait_for(lambda: len(self.requests) >= count, timeout_s)
+            assert is_reached, f"{len(self.requests)} of {count} requests came within {timeout_s} s"
             return list(self.requests)
 
     def down(self) -> None:
@@ -161,7 +159,7 @@ class Receiver:
         self._run(self._up())
 
     def _run(self, work: Any) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=10)
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=60)
 
     async def _up(self) -> None:
         self._server = await self._loop.create_server(
@@ -171,14 +169,14 @@ class Receiver:
 
     async def _down(self) -> None:
         if self._server is not None:
-            # A connection that was just accepted trips over a server that is closed by now.
+            # A connection that was just accepted fails on a server that is closed by now.
             for listening in self._server.sockets:
                 self._loop.remove_reader(listening.fileno())
             await asyncio.sleep(0)
             self._server.close()
             self._server = None
         await self._drop_all()
-        # Those that were still shaking hands.
+        # Connections in the middle of their TLS handshake.
         accepting = asyncio.all_tasks() - {asyncio.current_task()}
         if accepting:
             _, stuck = await asyncio.wait(accepting, timeout=1)
@@ -192,16 +190,16 @@ class Receiver:
             connection.transport.abort()
             await connection.gone.wait()
 
-    def _take(self, request: Received) -> Answer:
-        with self._news:
+    def _take(self, request: Received) -> StubResponse:
+        with self._changed:
             self.requests.append(request)
-            self._news.notify_all()
-            told = self._script[0]
+            self._changed.notify_all()
+            response = self._script[0]
             if len(self._script) > 1:
                 del self._script[0]
-        if callable(told):
-            told = told(request)
-        return told if isinstance(told, Answer) else Answer(status=told)
+        if callable(response):
+            response = response(request)
+        return response if isinstance(response, StubResponse) else StubResponse(status=response)
 
 
 class _Connection(asyncio.Protocol):
@@ -240,9 +238,9 @@ class _Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserCallbackError:
-            raise  # a mistake in the test
+            raise  # a bug in the test
         except httptools.HttpParserError:
-            self.transport.write(Answer(status=400).encoded())
+            self.transport.write(StubResponse(status=400).encode())
             self.transport.close()
 
     def on_message_begin(self) -> None:
@@ -258,7 +256,7 @@ class _Connection(asyncio.Protocol):
         self._body.append(body)
 
     def on_message_complete(self) -> None:
-        answer = self._receiver._take(
+        response = self._receiver._take(
             Received(
                 method=self._parser.get_method().decode(),
                 path=self._path,
@@ -268,31 +266,31 @@ class _Connection(asyncio.Protocol):
                 connection=self._number,
             )
         )
-        is_plain = answer.delay_s == 0 and answer.drip_s is None and answer.reset_at is None
-        if is_plain and not (answer.hang or answer.hang_up or answer.endless):
-            self.transport.write(answer.encoded())
+        is_plain = response.delay_s == 0 and response.drip_s is None and response.reset_at is None
+        if is_plain and not (response.hang or response.close_socket or response.endless):
+            self.transport.write(response.encode())
         else:
-            self._task = asyncio.get_running_loop().create_task(self._misbehave(answer))
+            self._task = asyncio.get_running_loop().create_task(self._misbehave(response))
 
-    async def _misbehave(self, answer: Answer) -> None:
-        await asyncio.sleep(answer.delay_s)
-        if answer.hang:
+    async def _misbehave(self, response: StubResponse) -> None:
+        await asyncio.sleep(response.delay_s)
+        if response.hang:
             return
-        if answer.hang_up:
+        if response.close_socket:
             self.transport.close()
             return
-        data = answer.encoded()
-        if answer.reset_at is not None:
-            self.transport.write(data[: answer.reset_at])
+        data = response.encode()
+        if response.reset_at is not None:
+            self.transport.write(data[: response.reset_at])
             self._reset()
             return
-        if answer.drip_s is None:
+        if response.drip_s is None:
             self.transport.write(data)
         else:
             for byte in data:
                 self.transport.write(bytes((byte,)))
-                await asyncio.sleep(answer.drip_s)
-        while answer.endless:
+                await asyncio.sleep(response.drip_s)
+        while response.endless:
             await self._can_write.wait()
             self.transport.write(BLOCK)
             await asyncio.sleep(0)
@@ -308,7 +306,7 @@ class _Connection(asyncio.Protocol):
 
 
 def self_signed(name: str, *, days: int = 1) -> tuple[ssl.SSLContext, bytes]:
-    """A server's TLS settings under a certificate that nobody knows, and the certificate as PEM."""
+    """A server's TLS context with a self-signed certificate, and the certificate as PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     alternative: x509.GeneralName

@@ -9,13 +9,13 @@ import pytest
 
 from longwire import maintenance
 from longwire.clock import SECOND
-from longwire.dates import date_text
+from longwire.dates import format_date
 from longwire.delivery import replays
 from longwire.delivery.destinations.base import MASK
 from longwire.fleet import device_types
 from longwire.model import SYSTEM, DeviceType
-from tests.delivery.receiver import Answer, Received, Receiver
-from tests.process import wait_for
+from tests.delivery.receiver import Received, Receiver, StubResponse
+from tests.waiting import eventually
 from tests.world import KINDS, NOON, Person, World, ok, record_of, refused
 
 ONCE = {"retryDelay": 1, "maxRetry": 0}
@@ -56,7 +56,7 @@ def settled(person: Person, group: str, connector: str, succeed: int, failed: in
         is_resending = shown(person, group, connector)["dataFailurePolicy"]["resending"]
         return not is_resending and stats(person, group, connector) == (0, succeed, failed)
 
-    wait_for(is_so)
+    eventually(is_so)
 
 
 def at(second: int) -> str:
@@ -138,7 +138,7 @@ def test_each_connector_gets_what_it_asks_for_and_nothing_else(world: World) -> 
         # The deliveries of one record to several connectors are told apart by their ids.
         assert len(set(receiver.ids)) == len(receiver.ids)
         # From now on: what is changed counts for the very next record.
-        receiver.forget()
+        receiver.clear()
         for name, connector in made.items():
             if name not in ("all", "deep", "leaf"):
                 ok(ada.delete("/connector", **named(root, connector)))
@@ -146,7 +146,11 @@ def test_each_connector_gets_what_it_asks_for_and_nothing_else(world: World) -> 
         ada.reports(plain, timestamp=at(2))
         ada.reports(plain, "event", timestamp=at(2))
         # Of another type, from which nothing is expected: by its records it was silent for long.
-        world.write(lambda tx: device_types.put(tx, SYSTEM, DeviceType("beacon", "Beacon", "{}")))
+        world.write(
+            lambda tx: device_types.put_device_type(
+                tx, SYSTEM, DeviceType("beacon", "Beacon", "{}")
+            )
+        )
         ok(ada.put("/device/type", {"deviceId": plain, "groupId": root, "type": "beacon"}))
         change(ada, root, made["all"], messageFilter="", deviceTypes=["beacon"])
         ada.reports(plain, timestamp=at(3))
@@ -176,7 +180,7 @@ def test_a_filter_that_cannot_be_evaluated_lets_nothing_through_and_says_why(wor
         error = shown(ada, group, connector)["error"]
         assert error["message"].startswith("the filter could not be evaluated: there is no ")
         assert "celsius" in error["message"]
-        assert error["at"][:10] == date_text(world.clock.now())[:10]
+        assert error["at"][:10] == format_date(world.clock.now())[:10]
         ada.reports(device, timestamp=at(1), data='{"celsius": 31}')
         ada.reports(device, timestamp=at(2), data='{"celsius": 29}')
         settled(ada, group, connector, 1)
@@ -261,7 +265,7 @@ def test_a_device_that_was_handed_over_speaks_to_its_new_group_only(world: World
             (ada, old, first, "of the old"),
             (eve, new, second, "of the new"),
         ):
-            receiver.forget()
+            receiver.clear()
             preview = ok(person.post("/connector/preview", named(group, connector)))["items"]
             assert len(preview) == 2
             assert {json.loads(each["request"]["body"])["data"] for each in preview} == {said}
@@ -287,10 +291,10 @@ def test_while_disabled_nothing_is_made_and_what_waits_goes_on_waiting(world: Wo
         )
         ada.reports(device, data="before")
         receiver.wait_for(1)
-        wait_for(lambda: "error" in shown(ada, group, connector))
+        eventually(lambda: "error" in shown(ada, group, connector))
         change(ada, group, connector, enabled=False)
         ada.reports(device, timestamp=at(1), data="meanwhile")
-        receiver.answer(200)
+        receiver.respond_with(200)
         world.clock.let_pass(seconds=600)
         # Another connector is served meanwhile, so the engine has looked more than once.
         other = ada.connector(group, f"{receiver.url}/other")
@@ -331,12 +335,12 @@ def test_a_deleted_connector_takes_its_deliveries_and_its_history_along(world: W
     assert stats(ada, group, connector) == (0, 0, 0)
     gone = {**named(group, connector), "replayId": replay}
     refused(ada.get("/connector/replay", **gone), 400, "replayId")
-    world._run(maintenance.forget_deliveries(world.database, 30))
+    world._run(maintenance.delete_old_deliveries(world.database, 30))
     left = world.read(
         lambda tx: (
-            tx.hot("select count(*) from delivery", {})[0][0],
-            tx.hot("select count(*) from connector", {})[0][0],
-            tx.hot("select count(*) from replay", {})[0][0],
+            tx.fetch_raw("select count(*) from delivery", {})[0][0],
+            tx.fetch_raw("select count(*) from connector", {})[0][0],
+            tx.fetch_raw("select count(*) from replay", {})[0][0],
         )
     )
     assert left == (4, 2, 0)
@@ -357,7 +361,7 @@ def test_events_tell_what_became_of_each_message_and_stats_count_them_all(world:
 
     with Receiver(judge) as receiver:
         connector = ada.connector(group, receiver.url, retryPolicy=ONCE)
-        before = date_text(world.clock.now())
+        before = format_date(world.clock.now())
         for second, data in enumerate(["good", "bad", "good", "bad", "good"]):
             ada.reports(device, timestamp=at(second), data=data)
             settled(ada, group, connector, second // 2 + 1, (second + 1) // 2)
@@ -365,7 +369,7 @@ def test_events_tell_what_became_of_each_message_and_stats_count_them_all(world:
         change(ada, group, connector, retryPolicy={"retryDelay": 3_600, "maxRetry": 1})
         ada.reports(device, "event", data="ugly")
         receiver.wait_for(6)
-        wait_for(lambda: ada.events(group, connector)["items"][-1].get("message") is not None)
+        eventually(lambda: ada.events(group, connector)["items"][-1].get("message") is not None)
         page = ada.events(group, connector)
         assert page.keys() == {"items", "stats"}
         events = page["items"]
@@ -420,7 +424,7 @@ def test_events_tell_what_became_of_each_message_and_stats_count_them_all(world:
 
 
 def range_of(begin: str, world: World) -> dict[str, str]:
-    return {"beginDate": begin, "endDate": date_text(world.clock.now() + 60 * SECOND)}
+    return {"beginDate": begin, "endDate": format_date(world.clock.now() + 60 * SECOND)}
 
 
 def test_counters_equal_what_happened_and_tell_each_span_apart(world: World) -> None:
@@ -439,9 +443,9 @@ def test_counters_equal_what_happened_and_tell_each_span_apart(world: World) -> 
         ada.reports(deep)
         settled(ada, root, fine, 3)
         settled(ada, below, lower, 1)
-        wait_for(lambda: {each["attempts"] for each in ada.events(root, poor)["items"]} == {1})
+        eventually(lambda: {each["attempts"] for each in ada.events(root, poor)["items"]} == {1})
         bad.wait_for(3)
-        wait_for(lambda: totals(ada, root).get("MessageProcessing") == 3)
+        eventually(lambda: totals(ada, root).get("MessageProcessing") == 3)
         assert totals(ada, root) == {
             "MessageStarted": 6,
             "MessageProcessed": 3,
@@ -456,7 +460,7 @@ def test_counters_equal_what_happened_and_tell_each_span_apart(world: World) -> 
             "RetryMessageStarted": 3,
             "RetryMessageError": 3,
         }
-        bad.answer(200)
+        bad.respond_with(200)
         ok(ada.post("/connector/resendData", named(root, poor)))
         settled(ada, root, poor, 3)
         counted = {
@@ -469,8 +473,8 @@ def test_counters_equal_what_happened_and_tell_each_span_apart(world: World) -> 
         }
         assert totals(ada, root) == counted
         period = {
-            "beginDate": date_text(begin),
-            "endDate": date_text(world.clock.now() + SECOND),
+            "beginDate": format_date(begin),
+            "endDate": format_date(world.clock.now() + SECOND),
             "timeSpan": 3_600,
         }
         report = ok(ada.get("/group/metrics", groupId=root, **period))
@@ -482,13 +486,13 @@ def test_counters_equal_what_happened_and_tell_each_span_apart(world: World) -> 
         assert whole["numberActiveConnectors"] == 3
         # Deleting lowers nothing.
         ok(ada.delete("/connector", **named(root, fine)))
-        world._run(maintenance.forget_deliveries(world.database, 30))
+        world._run(maintenance.delete_old_deliveries(world.database, 30))
         assert totals(ada, root) == counted
 
 
 def spans(person: Person, group: str, begin: int) -> list[dict[str, int]]:
     """The counters of messages of the two hours since, each by itself."""
-    period = {"beginDate": date_text(begin), "endDate": date_text(begin + 2 * 3_600 * SECOND)}
+    period = {"beginDate": format_date(begin), "endDate": format_date(begin + 2 * 3_600 * SECOND)}
     report = ok(person.get("/group/metrics", groupId=group, timeSpan=3_600, **period))
     return [
         {
@@ -525,14 +529,14 @@ def test_what_failed_is_kept_as_long_as_was_asked_for_and_sent_again_under_its_i
         assert shown(ada, group, connector)["dataFailurePolicy"] == {**has, "startTime": at(5)}
         # An hour after it failed the first one is let go; it stays in the history as failed.
         world.clock.let_pass(seconds=1_801)
-        world._run(maintenance.forget_deliveries(world.database, 30))
+        world._run(maintenance.delete_old_deliveries(world.database, 30))
         assert shown(ada, group, connector)["dataFailurePolicy"] == {**has, "startTime": at(7)}
         assert stats(ada, group, connector) == (0, 0, 2)
-        bodies = world.read(lambda tx: tx.hot("select body from delivery order by seq", {}))
+        bodies = world.read(lambda tx: tx.fetch_raw("select body from delivery order by seq", {}))
         assert [row[0] is None for row in bodies] == [True, False]
         ids = receiver.ids
-        receiver.forget()
-        receiver.answer(200)
+        receiver.clear()
+        receiver.respond_with(200)
         answered = ok(ada.post("/connector/resendData", which))
         assert answered["dataFailurePolicy"] == {**has, "startTime": at(7), "resending": True}
         settled(ada, group, connector, 1, 1)
@@ -542,8 +546,8 @@ def test_what_failed_is_kept_as_long_as_was_asked_for_and_sent_again_under_its_i
         assert shown(ada, group, connector)["error"]["message"] == "answered with status 500"
         # What ended long ago is forgotten altogether.
         world.clock.let_pass(seconds=3_600, days=31)
-        world._run(maintenance.forget_deliveries(world.database, 30))
-        assert world.read(lambda tx: tx.hot("select count(*) from delivery", {}))[0][0] == 0
+        world._run(maintenance.delete_old_deliveries(world.database, 30))
+        assert world.read(lambda tx: tx.fetch_raw("select count(*) from delivery", {}))[0][0] == 0
         kinds = [action for _, action, _ in world.audit() if action == "connector.resend"]
         assert len(kinds) == 1, "where there is nothing to send, nothing is noted"
 
@@ -605,7 +609,7 @@ def test_a_replay_sends_what_was_stored_also_before_the_connector_existed(world:
         assert seen["lookedAt"] >= 7
         assert ok(ada.delete("/connector/replay", **asked)) == seen, "it is over anyway"
         # Ranges have an end that is not part of them; numbers are dates, too.
-        receiver.forget()
+        receiver.clear()
         for begin, end, queued in (
             (at(10), at(10), 0),
             (at(10), at(11), 1),
@@ -616,7 +620,7 @@ def test_a_replay_sends_what_was_stored_also_before_the_connector_existed(world:
             span = {"beginDate": begin, "endDate": end}
             begun = ok(ada.post("/connector/replay", {**which, **span}))
             assert begun["queued"] == queued, span
-            wait_for(lambda: stats(ada, root, connector)[0] == 0)
+            eventually(lambda: stats(ada, root, connector)[0] == 0)
             ok(ada.get("/connector/replay", **which, replayId=begun["replayId"]))
         assert len(receiver.requests) == 9
         wrong = {"beginDate": at(11), "endDate": at(10)}
@@ -641,7 +645,7 @@ def test_a_long_replay_goes_on_in_the_background_until_it_is_cancelled(
         begun = ok(ada.post("/connector/replay", {**which, **DAY}))
         assert begun["queued"] == replays.RECORDS_PER_STEP_MAX
         asked = {**which, "replayId": begun["replayId"]}
-        wait_for(lambda: ok(ada.get("/connector/replay", **asked))["status"] == "done")
+        eventually(lambda: ok(ada.get("/connector/replay", **asked))["status"] == "done")
         seen = ok(ada.get("/connector/replay", **asked))
         assert (seen["lookedAt"], seen["queued"]) == (count, count)
         settled(ada, group, connector, count)
@@ -649,14 +653,14 @@ def test_a_long_replay_goes_on_in_the_background_until_it_is_cancelled(
         assert len(ids) == len(set(ids)) == count
         assert totals(ada, group) == {"MessageStarted": count, "MessageProcessed": count}
         # While many wait already, no more are put into the queue; a cancelled one never goes on.
-        monkeypatch.setattr(replays, "WAITING_MAX", 10)
+        monkeypatch.setattr(replays, "QUEUED_MAX", 10)
         change(ada, group, connector, enabled=False)
         begun = ok(ada.post("/connector/replay", {**which, **DAY}))
         asked["replayId"] = begun["replayId"]
         world.clock.let_pass(seconds=60)
         other = ada.connector(group, f"{receiver.url}/other")
         ok(ada.post("/connector/replay", {**named(group, other), **DAY}))
-        wait_for(lambda: stats(ada, group, other)[1] == count)
+        eventually(lambda: stats(ada, group, other)[1] == count)
         running = ok(ada.get("/connector/replay", **asked))
         assert (running["status"], running["queued"]) == ("running", 500)
         cancelled = ok(ada.delete("/connector/replay", **asked))
@@ -683,7 +687,7 @@ def test_a_replay_goes_on_after_a_restart(world: World) -> None:
         world.restart()
         settled(ada, group, connector, count)
         asked = {**named(group, connector), "replayId": begun["replayId"]}
-        wait_for(lambda: ok(ada.get("/connector/replay", **asked))["status"] == "done")
+        eventually(lambda: ok(ada.get("/connector/replay", **asked))["status"] == "done")
         assert ok(ada.get("/connector/replay", **asked))["queued"] == count
         ids = {element["id"] for request in receiver.requests for element in request.json}
         assert len(ids) == count
@@ -727,11 +731,11 @@ def test_a_preview_shows_what_would_be_sent_and_why_not_and_sends_nothing(world:
         ]
         reasons = [each["reason"] for each in items]
         assert reasons[:2] == [
-            "the device is not among deviceIds",
-            "the device type tracker is not among deviceTypes",
+            "the device is not in deviceIds",
+            "the device type tracker is not in deviceTypes",
         ]
         assert "there is no " in reasons[2] and "celsius" in reasons[2]
-        assert reasons[3:] == ["the filter says no", ""]
+        assert reasons[3:] == ["the filter is false", ""]
         request = items[-1]["request"]
         assert (request["method"], request["url"]) == ("POST", receiver.url)
         assert request["headers"]["Authorization"] == f"Bearer {MASK}"
@@ -760,7 +764,7 @@ def test_a_preview_shows_what_would_be_sent_and_why_not_and_sends_nothing(world:
         newest = ok(ada.post("/connector/preview", {**which, "limit": 1}))["items"][0]
         assert newest["deviceId"] == deep
         assert newest["matches"] is False
-        assert newest["reason"].startswith("could not be put into its format: ")
+        assert newest["reason"].startswith("the message could not be formatted: ")
         assert "request" not in newest
         # Each protocol has its own words.
         for kind, told in {
@@ -788,7 +792,7 @@ def test_a_name_that_leads_into_ones_own_network_fails_for_good_at_the_first_try
     ada = world.person("ada")
     group = ada.group()
     device = ada.device(group)
-    with Receiver(Answer()) as receiver:
+    with Receiver(StubResponse()) as receiver:
         connector = ada.connector(group, f"http://localhost:{receiver.port}/hook")
         ada.reports(device)
         settled(ada, group, connector, 0, 1)

@@ -1,7 +1,7 @@
-"""Requests to the APIs of others: one exchange, and what was answered or why nothing was.
+"""A client for JSON APIs of networks: one request, and its response or the reason for none.
 
-The client is the one of the webhooks, with its guard and its limits. Here an answer is read as far
-as it is short, because some of it has to be understood.
+The session is that of the webhooks, with its egress guard and limits. Unlike there, a response body
+is read, up to a limit, because some of it has to be parsed.
 """
 
 from collections.abc import Mapping
@@ -13,19 +13,21 @@ import msgspec
 from longwire import __version__
 from longwire.clock import Moment
 from longwire.delivery.destinations.base import Delivered, Outcome, Refused
-from longwire.delivery.destinations.http import after, guarded_session, wait_s
+from longwire.delivery.destinations.http import (
+    create_guarded_session,
+    outcome_of_http_error,
+    parse_retry_after,
+)
 from longwire.delivery.egress import Egress
 
-ANSWER_BYTES_MAX = 64 * 1_024
-# Ours may have been wrong at that moment, or theirs is: the same request may do better later.
-LATER = frozenset((408, 425, 429))
-# Whoever has set up the other side, or the key for it, may mend that meanwhile.
-LATER_THAN_KEYS = LATER | {401, 403}
+RESPONSE_BYTES_MAX = 64 * 1_024
+# Client errors after which the same request may succeed later.
+RETRYABLE_STATUSES = frozenset((408, 425, 429))
+# Credentials may be fixed meanwhile, on either side.
+RETRYABLE_STATUSES_AND_AUTH = RETRYABLE_STATUSES | {401, 403}
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """What the other side has answered."""
-
+class ApiResponse(msgspec.Struct, frozen=True):
     status: int
     body: bytes
     retry_after: str | None = None
@@ -36,48 +38,49 @@ class Answer(msgspec.Struct, frozen=True):
 
     @property
     def is_conflict(self) -> bool:
-        """What was asked for is there already."""
         return self.status == 409
 
     @property
     def is_gone(self) -> bool:
-        """There is nothing at this address."""
         return self.status in (404, 410)
 
     @property
-    def is_withheld(self) -> bool:
-        """What was asked for is not there, or not for us to see."""
+    def is_missing_or_forbidden(self) -> bool:
         return self.status in (403, 404)
 
-    def member(self, name: str) -> str | None:
-        """A text in the object that was answered, if it is there."""
+    def get_string(self, name: str) -> str | None:
+        """A string member of the JSON object in the body, if there is one."""
         try:
-            said = msgspec.json.decode(self.body)
+            decoded = msgspec.json.decode(self.body)
         except (msgspec.DecodeError, RecursionError):
             return None
-        found = said.get(name) if isinstance(said, dict) else None
+        found = decoded.get(name) if isinstance(decoded, dict) else None
         return found if isinstance(found, str) else None
 
 
-class Caller:
-    """Open connections to one API."""
+class ApiClient:
+    """Keeps connections to one API open."""
 
     def __init__(self, egress: Egress) -> None:
         self._egress = egress
         self._session: aiohttp.ClientSession | None = None
 
-    async def call(
+    async def request(
         self, method: str, url: str, headers: Mapping[str, str], body: Any = None
-    ) -> Answer | Outcome:
-        """One request with a JSON body, and its answer; or why there was none."""
+    ) -> ApiResponse | Outcome:
+        """Send one request with a JSON body; never raises for what the other side does."""
         try:
-            return await self._exchange(method, url, dict(headers), body)
+            return await self._request(method, url, dict(headers), body)
         except Exception as error:
-            return after(error)
+            return outcome_of_http_error(error)
 
-    async def _exchange(self, method: str, url: str, headers: dict[str, str], body: Any) -> Answer:
+    async def _request(
+        self, method: str, url: str, headers: dict[str, str], body: Any
+    ) -> ApiResponse:
         if self._session is None:
-            self._session = guarded_session(self._egress, {"User-Agent": f"longwire/{__version__}"})
+            self._session = create_guarded_session(
+                self._egress, {"User-Agent": f"longwire/{__version__}"}
+            )
         if body is not None:
             headers["Content-Type"] = "application/json"
         response = await self._session.request(
@@ -88,8 +91,8 @@ class Caller:
             allow_redirects=False,
         )
         try:
-            said = await _heard(response.content)
-            return Answer(response.status, said, response.headers.get("Retry-After"))
+            content = await _read_limited(response.content)
+            return ApiResponse(response.status, content, response.headers.get("Retry-After"))
         finally:
             response.close()
 
@@ -99,23 +102,26 @@ class Caller:
             await session.close()
 
 
-async def _heard(content: aiohttp.StreamReader) -> bytes:
-    """An answer as far as it is worth reading."""
+async def _read_limited(content: aiohttp.StreamReader) -> bytes:
     parts = b""
-    while len(parts) <= ANSWER_BYTES_MAX and not content.at_eof():
+    while len(parts) <= RESPONSE_BYTES_MAX and not content.at_eof():
         parts += await content.readany()
     return parts
 
 
-def outcome(
-    answer: Answer, at: Moment, *, later: frozenset[int] = LATER, said: str = ""
+def outcome_of_response(
+    response: ApiResponse,
+    at: Moment,
+    *,
+    retryable: frozenset[int] = RETRYABLE_STATUSES,
+    detail: str = "",
 ) -> Outcome:
-    """What an answer means for the message; `said` are words of the other side to be shown."""
-    if answer.is_success:
-        return Delivered(said)
-    reason = f"answered with status {answer.status}" + (f": {said}" if said else "")
+    """What a response means for the message; `detail` is text of the other side to be shown."""
+    if response.is_success:
+        return Delivered(detail)
+    reason = f"answered with status {response.status}" + (f": {detail}" if detail else "")
     return Refused(
         reason,
-        is_final=400 <= answer.status < 500 and answer.status not in later,
-        retry_after_s=wait_s(answer.retry_after, at),
+        is_final=400 <= response.status < 500 and response.status not in retryable,
+        retry_after_s=parse_retry_after(response.retry_after, at),
     )

@@ -1,6 +1,6 @@
-"""Ways out that nobody has to set up: made when something is to leave by them the first time.
+"""Channels that nobody configures: created when the first message is to leave through them.
 
-They are rows beside the connectors, with a purpose of their own, and the engine serves them alike.
+They are rows of the connector table with a purpose of their own; the engine serves them alike.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -9,90 +9,103 @@ from dataclasses import dataclass
 import msgspec
 
 from longwire.clock import Moment
-from longwire.model import SYSTEM, Connector, Told
-from longwire.store import auth_epoch
+from longwire.model import SYSTEM, Actor, Connector, ServiceEvent
 from longwire.store import connectors as store
 from longwire.store import deliveries as store_deliveries
+from longwire.store import locks
 from longwire.store.database import Tx
-from longwire.store.deliveries import Fresh
+from longwire.store.deliveries import NewDelivery
 from longwire.store.records import KINDS
 
-# What such a message is about is said by its outlet; in the queue it counts as an event.
+# The channel's purpose says what a message is; in the queue each counts as an event.
 _KIND = KINDS.index("event")
 
 
 @dataclass(frozen=True, slots=True)
-class Dispatch:
-    """What sending something on its way needs beside a transaction."""
+class DispatchContext:
+    """What an operation needs to enqueue messages and events, apart from its transaction."""
 
     writer: int  # the number of this process
-    number: Callable[[Moment, int], Sequence[int]]  # numbers for so many deliveries
-    tell: Callable[[Tx, Sequence[Told]], None]  # stores events of devices
-    networks: frozenset[str] = frozenset()  # those whose API the operator has named
-    # Says to the engine of this process, after the commit, where there is something to deliver.
+    take_sequence_numbers: Callable[[Moment, int], Sequence[int]]
+    store_events: Callable[[Tx, Sequence[ServiceEvent]], None]  # events of devices
+    networks: frozenset[str] = frozenset()  # those with an API configured by the operator
+    # Wakes the engine of this process for these channels, after the commit.
     wake: Callable[[Tx, Collection[int]], None] = lambda tx, numbers: None
 
 
-class Policy(msgspec.Struct, frozen=True):
-    """How long something is tried, and how long it is kept if that was in vain."""
+class ChannelPolicy(msgspec.Struct, frozen=True):
+    """How often a message is retried, and how long a failed one is kept for a resend."""
 
     retry_delay_s: int | None = None
     retries_max: int | None = None
     storing_s: int = 0
 
 
-def outlet(
-    tx: Tx, purpose: str, outlet_id: str, group_id: str, type_name: str, policy: Policy
+def get_or_create_channel(
+    tx: Tx, purpose: str, channel_id: str, group_id: str, type_name: str, policy: ChannelPolicy
 ) -> Connector:
-    """The way out of this id; it is made if there is none."""
-    found = store.of_purpose(tx, purpose, outlet_id)
+    found = store.get_by_purpose(tx, purpose, channel_id)
     if found is not None:
         return found
-    auth_epoch.change(tx)  # one after the other: of two who need it first, one makes it
-    found = store.of_purpose(tx, purpose, outlet_id)
+    # Of two concurrent creators one finds the other's channel.
+    locks.acquire_lock(tx, "channel", channel_id)
+    found = store.get_by_purpose(tx, purpose, channel_id)
     if found is not None:
         return found
-    return store.insert(
-        tx,
-        Connector(
-            number=0,
-            id=outlet_id,
-            group_id=group_id,
-            version=1,
-            name=None,
-            description=None,
-            type=type_name,
-            sealed_params="",
-            subgroups=False,
-            device_types=(),
-            device_ids=(),
-            message_filter=None,
-            format="",
-            storing_s=policy.storing_s,
-            retry_delay_s=policy.retry_delay_s,
-            retries_max=policy.retries_max,
-            tags=(),
-            is_enabled=True,
-            created_at=tx.now,
-            updated_at=tx.now,
-            created_by=SYSTEM.id,
-            updated_by=SYSTEM.id,
-            purpose=purpose,
-        ),
+    channel = build_channel(tx, SYSTEM, purpose, channel_id, group_id, type_name, policy)
+    return store.insert(tx, channel)
+
+
+def build_channel(
+    tx: Tx,
+    actor: Actor,
+    purpose: str,
+    channel_id: str,
+    group_id: str,
+    type_name: str,
+    policy: ChannelPolicy,
+    *,
+    format_name: str = "",
+) -> Connector:
+    """A new, enabled channel with nothing but defaults; the store gives it its number."""
+    return Connector(
+        number=0,
+        id=channel_id,
+        group_id=group_id,
+        version=1,
+        name=None,
+        description=None,
+        type=type_name,
+        sealed_params="",
+        subgroups=False,
+        device_types=(),
+        device_ids=(),
+        message_filter=None,
+        format=format_name,
+        storing_s=policy.storing_s,
+        retry_delay_s=policy.retry_delay_s,
+        retries_max=policy.retries_max,
+        tags=(),
+        is_enabled=True,
+        created_at=tx.now,
+        updated_at=tx.now,
+        created_by=actor.id,
+        updated_by=actor.id,
+        purpose=purpose,
     )
 
 
-def send(
-    tx: Tx, outlet: Connector, dispatch: Dispatch, what: Sequence[tuple[str, str]]
+def enqueue(
+    tx: Tx, channel: Connector, dispatch: DispatchContext, items: Sequence[tuple[str, str]]
 ) -> list[int]:
-    """Queue something for each (device, body); the numbers of the deliveries."""
-    seqs = list(dispatch.number(tx.now, len(what)))
+    """Enqueue a delivery for each (device id, body); returns their sequence numbers."""
+    seqs = list(dispatch.take_sequence_numbers(tx.now, len(items)))
     store_deliveries.insert(
         tx,
         [
-            Fresh(outlet.number, seq, device_id, _KIND, tx.now, body, "")
-            for seq, (device_id, body) in zip(seqs, what, strict=True)
+            NewDelivery(channel.number, seq, device_id, _KIND, tx.now, body, "")
+            for seq, (device_id, body) in zip(seqs, items, strict=True)
         ],
     )
-    dispatch.wake(tx, {outlet.number})
+    dispatch.wake(tx, {channel.number})
     return seqs

@@ -1,0 +1,85 @@
+"""Messages of connectors: a record in the connector's format, for the connector's destination."""
+
+import re
+from dataclasses import dataclass
+
+import msgspec
+
+from longwire.delivery.cel.expressions import Expression
+from longwire.delivery.destinations import catalogue
+from longwire.delivery.destinations.base import (
+    Destination,
+    FailureCode,
+    OutboundMessage,
+    Params,
+    Refused,
+)
+from longwire.delivery.egress import Egress
+from longwire.delivery.formats import FormatError, format_record
+from longwire.ids import format_delivery_id
+from longwire.model import Connector
+from longwire.store.database import Tx
+from longwire.store.records import KINDS
+
+# The group of a stored record. Quotes inside of a string are escaped, so only the key matches.
+_GROUP_ID = re.compile(r'"groupId":"(\d+)"')
+
+
+def seal_params(tx: Tx, connector_id: str, text: str) -> str:
+    return tx.keyring.seal(text, _seal_purpose(connector_id))
+
+
+def unseal_params(tx: Tx, connector: Connector) -> str:
+    return tx.keyring.unseal(connector.sealed_params, _seal_purpose(connector.id))
+
+
+def _seal_purpose(connector_id: str) -> str:
+    return f"connector|{connector_id}|params"
+
+
+def open_params(tx: Tx, connector: Connector) -> Params:
+    return catalogue.parse_params(connector.type, unseal_params(tx, connector))
+
+
+def build_destination(connector: Connector, params: Params, egress: Egress) -> Destination:
+    return catalogue.TYPES[connector.type](params, egress)
+
+
+@dataclass(frozen=True, slots=True)
+class MessageBuilder:
+    """Builds the messages of one connector."""
+
+    connector: Connector
+    template: Expression | None
+
+    @classmethod
+    def for_connector(cls, connector: Connector, params: Params) -> "MessageBuilder":
+        return cls(connector, Expression(params.template) if params.template else None)
+
+    def build(
+        self, seq: int, kind: int, device_id: str, body: str, context: str
+    ) -> OutboundMessage | Refused:
+        """The message for a stored record, or why it cannot be built."""
+        message_id = format_delivery_id(self.connector.number, seq)
+        group = _GROUP_ID.search(body)
+        device = msgspec.json.decode(context)
+        try:
+            formatted = format_record(
+                self.connector.format, self.template, message_id, KINDS[kind], body, device
+            )
+        except FormatError as error:
+            return Refused(
+                f"the message could not be formatted: {error}",
+                is_final=True,
+                code=FailureCode.INVALID_MESSAGE,
+            )
+        return OutboundMessage(
+            message_id,
+            KINDS[kind],
+            group[1] if group else self.connector.group_id,
+            device_id,
+            device["deviceType"],
+            formatted.body,
+            formatted.content_type,
+            formatted.element,
+        )

@@ -11,8 +11,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from longwire.api.records import KINDS, Kind
-from longwire.delivery.filters import Expression
-from longwire.delivery.formats import FORMATS, CannotShape, Shaped, shape
+from longwire.delivery.cel.expressions import Expression
+from longwire.delivery.formats import FORMATS, FormatError, FormattedMessage, format_record
 
 CONTEXT = {"deviceName": 'The "big" gate', "deviceType": "button", "tags": ["north", "ü"]}
 EVENT = (
@@ -26,9 +26,9 @@ EVENT_IN_CONTEXT = (
 )
 
 
-def shaped(format: str, body: str = EVENT, template: str | None = None) -> Shaped:
+def shaped(format: str, body: str = EVENT, template: str | None = None) -> FormattedMessage:
     expression = None if template is None else Expression(template)
-    return shape(format, expression, "msg_1", "event", body, CONTEXT)
+    return format_record(format, expression, "msg_1", "event", body, CONTEXT)
 
 
 def record(**fields: Any) -> str:
@@ -105,7 +105,7 @@ def test_raw_is_the_data_to_the_letter(data: str, content_type: str, member: str
 
 def test_raw_of_a_record_without_data_is_empty() -> None:
     made = shaped("raw", record(type="opened"))
-    assert made == Shaped(b"", TEXT, b'{"id":"msg_1","data":null}')
+    assert made == FormattedMessage(b"", TEXT, b'{"id":"msg_1","data":null}')
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,9 @@ def test_custom_is_what_the_template_gives(
 def test_custom_gives_the_same_bytes_on_every_try() -> None:
     entries = ", ".join(f"'k{number}': {number}" for number in range(30))
     template = Expression(f"{{{entries}}}")
-    bodies = {shape("custom", template, "msg_1", "event", EVENT, CONTEXT).body for _ in range(20)}
+    bodies = {
+        format_record("custom", template, "msg_1", "event", EVENT, CONTEXT).body for _ in range(20)
+    }
     assert len(bodies) == 1
 
 
@@ -155,7 +157,7 @@ def test_custom_gives_the_same_bytes_on_every_try() -> None:
     ],
 )
 def test_a_template_without_a_result_says_why(template: str | None, reason: str) -> None:
-    with pytest.raises(CannotShape, match=reason):
+    with pytest.raises(FormatError, match=reason):
         shaped("custom", record(data="{}", long="x" * 200_000), template)
 
 
@@ -238,15 +240,15 @@ def test_whatever_the_wire_takes_can_be_shaped(
     kind, body = stored
     answered = json.loads(body)
 
-    flat = json.loads(shape("json", None, id, kind.name, body, context).body)
+    flat = json.loads(format_record("json", None, id, kind.name, body, context).body)
     assert flat == {**context, **answered, "id": id, "kind": kind.name}
 
-    event = json.loads(shape("cloudevents", None, id, kind.name, body, context).body)
+    event = json.loads(format_record("cloudevents", None, id, kind.name, body, context).body)
     assert event["id"] == id
     assert event["data"] == {**context, **answered, "kind": kind.name}
     assert event["source"].isascii()
 
-    raw = shape("raw", None, id, kind.name, body, context)
+    raw = format_record("raw", None, id, kind.name, body, context)
     assert raw.body.decode() == answered.get("data", "")
     member = json.loads(raw.element, parse_int=str)
     assert member["id"] == id
@@ -257,8 +259,8 @@ def test_whatever_the_wire_takes_can_be_shaped(
 
     for template in TEMPLATES:
         try:
-            custom = shape("custom", template, id, kind.name, body, context)
-        except CannotShape as error:
+            custom = format_record("custom", template, id, kind.name, body, context)
+        except FormatError as error:
             assert str(error)
         else:
             assert json.loads(custom.element, parse_int=str)["id"] == id

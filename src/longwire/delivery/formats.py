@@ -1,12 +1,12 @@
-"""How a record looks on its way out.
+"""The formats of outbound messages.
 
-A record is stored as the JSON that it is answered with, so most of a body is pasted, not parsed.
+A record is stored as the JSON of the API, so most of a body is concatenated, not parsed.
 
-`json` is one flat object: `id`, `kind`, the record's fields in the order they are answered in, then
+`json` is one flat object: `id`, `kind`, the record's fields in the order of the API, then
 `deviceName` and `deviceType` where the record itself has none, and `tags`. `data` stays the string
 that was stored. `cloudevents` is an envelope of CloudEvents 1.0 with the same object, without `id`,
-as its `data`. `raw` is the record's `data` and nothing else. `custom` is what a CEL template gives:
-a text is the body as it is, anything else becomes JSON with sorted keys.
+as its `data`. `raw` is the record's `data` and nothing else. `custom` is the value of a CEL
+template: a string is the body as it is, anything else is encoded as JSON with sorted keys.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from longwire.delivery.filters import EvaluationError, Expression, message_of
+from longwire.delivery.cel.expressions import EvaluationError, Expression, build_cel_message
 
 FORMATS = ("json", "cloudevents", "raw", "custom")
 
@@ -27,85 +27,85 @@ CLOUDEVENTS = "application/cloudevents+json"
 TEXT = "text/plain; charset=utf-8"
 
 
-class CannotShape(Exception):
-    """There is no body in this format for this record; the text says why."""
+class FormatError(Exception):
+    """The record cannot be put into this format; the text says why."""
 
 
-class Shaped(msgspec.Struct, frozen=True):
-    """A message in its format, alone and as a member of a batch."""
+class FormattedMessage(msgspec.Struct, frozen=True):
+    """The body of a message, alone and as an element of a batch."""
 
     body: bytes
     content_type: str
     element: bytes  # JSON with the id in it
 
 
-def shape(
+def format_record(
     format: str,
     template: Expression | None,
     id: str,
     kind: str,
     body: str,
     context: Mapping[str, Any],
-) -> Shaped:
-    """Put a record into a format.
+) -> FormattedMessage:
+    """Encode a record in a format.
 
-    `body` is the record as it is answered; `context` has deviceName, deviceType and tags of the
-    device when it was stored. Only `custom` can fail, with `CannotShape`.
+    `body` is the stored JSON of the record; `context` has deviceName, deviceType and tags of the
+    device when it was stored. Only `custom` can fail, with `FormatError`.
     """
     match format:
         case "json":
-            whole = f'{{"id":{_text(id)},{_fields(kind, body, context)}}}'.encode()
-            return Shaped(whole, JSON, whole)
+            whole = f'{{"id":{_json_string(id)},{_fields(kind, body, context)}}}'.encode()
+            return FormattedMessage(whole, JSON, whole)
         case "cloudevents":
             whole = _cloudevent(id, kind, body, context)
-            return Shaped(whole, CLOUDEVENTS, whole)
+            return FormattedMessage(whole, CLOUDEVENTS, whole)
         case "raw":
             return _raw(id, body)
         case "custom":
-            return _custom(template, id, message_of(kind, body, context))
-    raise ValueError(f"no such format: {format}")
+            return _custom(template, id, build_cel_message(kind, body, context))
+    raise ValueError(f"unknown format: {format}")
 
 
-class _Head(msgspec.Struct, rename="camel"):
-    """What an envelope says about a record."""
+class _RecordHeader(msgspec.Struct, rename="camel"):
+    """The fields that a CloudEvents envelope needs."""
 
     device_id: str
     timestamp: str
     group_id: str
 
 
-class _Data(msgspec.Struct):
+class _RecordData(msgspec.Struct):
     data: str | None = None
 
 
 _encoder = msgspec.json.Encoder()
-_head = msgspec.json.Decoder(_Head)
-_data = msgspec.json.Decoder(_Data)
-_any_json = msgspec.json.Decoder(msgspec.Raw)
+_header_decoder = msgspec.json.Decoder(_RecordHeader)
+_data_decoder = msgspec.json.Decoder(_RecordData)
+_json_decoder = msgspec.json.Decoder(msgspec.Raw)
 
 
-def _text(text: str) -> str:
+def _json_string(text: str) -> str:
     return _encoder.encode(text).decode()
 
 
 def _fields(kind: str, body: str, context: Mapping[str, Any]) -> str:
     """The members of the flat object, after its id."""
-    fields = [f'"kind":{_text(kind)},{body[1:-1]}']
+    fields = [f'"kind":{_json_string(kind)},{body[1:-1]}']
     for name in ("deviceName", "deviceType"):
         # A quote within a text is escaped, so this can be a key and nothing else.
         if f'"{name}":' not in body:
-            fields.append(f'"{name}":{_text(context[name])}')
+            fields.append(f'"{name}":{_json_string(context[name])}')
     fields.append(f'"tags":{_encoder.encode(context["tags"]).decode()}')
     return ",".join(fields)
 
 
 def _cloudevent(id: str, kind: str, body: str, context: Mapping[str, Any]) -> bytes:
-    head = _head.decode(body)
-    source = f"/longwire/groups/{_segment(head.group_id)}/devices/{_segment(head.device_id)}"
+    header = _header_decoder.decode(body)
+    source = f"/longwire/groups/{_segment(header.group_id)}/devices/{_segment(header.device_id)}"
     return (
-        f'{{"specversion":"1.0","id":{_text(id)},"source":{_text(source)},'
-        f'"type":{_text(f"longwire.device.{kind}")},"subject":{_text(head.device_id)},'
-        f'"time":{_text(head.timestamp)},"datacontenttype":"{JSON}",'
+        f'{{"specversion":"1.0","id":{_json_string(id)},"source":{_json_string(source)},'
+        f'"type":{_json_string(f"longwire.device.{kind}")},"subject":{_json_string(header.device_id)},'
+        f'"time":{_json_string(header.timestamp)},"datacontenttype":"{JSON}",'
         f'"data":{{{_fields(kind, body, context)}}}}}'
     ).encode()
 
@@ -114,53 +114,53 @@ def _segment(text: str) -> str:
     return quote(text, safe="")
 
 
-def _raw(id: str, body: str) -> Shaped:
-    data = _data.decode(body).data
+def _raw(id: str, body: str) -> FormattedMessage:
+    data = _data_decoder.decode(body).data
     if data is None:
-        return Shaped(b"", TEXT, _element(id, "null"))
-    return _as_it_is(id, data)
+        return FormattedMessage(b"", TEXT, _element(id, "null"))
+    return _from_text(id, data)
 
 
-def _as_it_is(id: str, text: str) -> Shaped:
+def _from_text(id: str, text: str) -> FormattedMessage:
     try:
-        _any_json.decode(text)
+        _json_decoder.decode(text)
     except (ValueError, RecursionError):
-        return Shaped(text.encode(), TEXT, _element(id, _text(text)))
-    return Shaped(text.encode(), JSON, _element(id, text))
+        return FormattedMessage(text.encode(), TEXT, _element(id, _json_string(text)))
+    return FormattedMessage(text.encode(), JSON, _element(id, text))
 
 
 def _element(id: str, data: str) -> bytes:
-    return f'{{"id":{_text(id)},"data":{data}}}'.encode()
+    return f'{{"id":{_json_string(id)},"data":{data}}}'.encode()
 
 
-def _custom(template: Expression | None, id: str, message: Mapping[str, Any]) -> Shaped:
+def _custom(template: Expression | None, id: str, message: Mapping[str, Any]) -> FormattedMessage:
     if template is None:
-        raise CannotShape("there is no template")
+        raise FormatError("there is no template")
     try:
         value = template.evaluate(message)
-        shaped = _as_it_is(id, value) if isinstance(value, str) else _as_json(id, value)
+        formatted = _from_text(id, value) if isinstance(value, str) else _from_value(id, value)
     except EvaluationError as error:
-        raise CannotShape(str(error)) from None
+        raise FormatError(str(error)) from None
     except (ValueError, TypeError, RecursionError):
-        raise CannotShape("what the template gives cannot be written as JSON") from None
-    if len(shaped.body) > BODY_BYTES_MAX:
-        raise CannotShape(f"what the template gives is larger than {BODY_BYTES_MAX // 1_024} KiB")
-    return shaped
+        raise FormatError("the value of the template cannot be encoded as JSON") from None
+    if len(formatted.body) > BODY_BYTES_MAX:
+        raise FormatError(f"the value of the template is larger than {BODY_BYTES_MAX // 1_024} KiB")
+    return formatted
 
 
-def _as_json(id: str, value: Any) -> Shaped:
-    # Objects come out of CEL in no particular order, and every try should send the same.
-    text = msgspec.json.encode(plain(value), order="deterministic").decode()
-    return Shaped(text.encode(), JSON, _element(id, text))
+def _from_value(id: str, value: Any) -> FormattedMessage:
+    # CEL does not order the keys of objects, and every attempt should send the same bytes.
+    text = msgspec.json.encode(to_json_value(value), order="deterministic").decode()
+    return FormattedMessage(text.encode(), JSON, _element(id, text))
 
 
-def plain(value: Any) -> Any:
-    """As CEL has it in JSON: moments and spans as text, and keys too."""
+def to_json_value(value: Any) -> Any:
+    """As CEL maps to JSON: timestamps, durations and keys become strings."""
     match value:
         case dict():
-            return {_key(key): plain(item) for key, item in value.items()}
+            return {_key(key): to_json_value(item) for key, item in value.items()}
         case list():
-            return [plain(item) for item in value]
+            return [to_json_value(item) for item in value]
         case datetime():
             return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
         case timedelta():

@@ -1,4 +1,4 @@
-"""Which connectors take a record. Decided while it is stored, in the same transaction."""
+"""Which connectors forward a record. Decided while it is stored, in the same transaction."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -6,17 +6,20 @@ from typing import Any
 
 import msgspec
 
-from longwire.delivery.filters import NO_MATCH, Expression, message_of
+from longwire.delivery.cel.expressions import EvaluationError, Expression, build_cel_message
 from longwire.model import Connector
 from longwire.store import connectors as store_connectors
+from longwire.store import groups as store_groups
 from longwire.store.database import Tx
-from longwire.store.deliveries import Fresh
-from longwire.store.devices import Reporting
-from longwire.store.records import KINDS, Row
+from longwire.store.deliveries import NewDelivery
+from longwire.store.devices import ReportingDevice
+from longwire.store.records import KINDS, RecordRow
+
+FILTER_IS_FALSE = "the filter is false"
 
 
 class Matcher(msgspec.Struct, frozen=True):
-    """A connector as far as matching is concerned."""
+    """The conditions of a connector, compiled."""
 
     number: int
     group_number: int
@@ -24,32 +27,38 @@ class Matcher(msgspec.Struct, frozen=True):
     device_ids: frozenset[str]
     expression: Expression | None
 
-    def refuses(self, device_id: str, device_type: str) -> str:
-        """Why the device is not wanted, whatever it says; empty when it is."""
-        if self.device_types and device_type not in self.device_types:
-            return f"the device type {device_type} is not among deviceTypes"
-        if self.device_ids and device_id not in self.device_ids:
-            return "the device is not among deviceIds"
-        return ""
+    def matches_device(self, device_id: str, device_type: str) -> bool:
+        return (not self.device_types or device_type in self.device_types) and (
+            not self.device_ids or device_id in self.device_ids
+        )
 
-    def verdict(self, row: Row, device: Reporting) -> str:
-        """Why a record is not taken; empty when it is."""
-        refusal = self.refuses(device.id, device.type)
-        if refusal or self.expression is None:
-            return refusal
-        matches, reason = self.expression.matches(_message(row, context_of(device)))
-        return "" if matches else reason
+    def matches_record(self, row: RecordRow, device: ReportingDevice) -> bool:
+        return self.explain_mismatch(row, device) is None
 
-
-class Matched(msgspec.Struct, frozen=True):
-    """What is to be delivered, and whose filters could not be evaluated."""
-
-    deliveries: list[Fresh]
-    groups: Counter[int]  # how many deliveries, by the group of their connectors
-    errors: dict[int, str]
+    def explain_mismatch(self, row: RecordRow, device: ReportingDevice) -> str | None:
+        """Why a record is not forwarded; None when it is."""
+        if self.device_types and device.type not in self.device_types:
+            return f"the device type {device.type} is not in deviceTypes"
+        if self.device_ids and device.id not in self.device_ids:
+            return "the device is not in deviceIds"
+        if self.expression is None:
+            return None
+        message = _cel_message(row, encode_device_context(device))
+        try:
+            return None if self.expression.matches(message) else FILTER_IS_FALSE
+        except EvaluationError as error:
+            return str(error)
 
 
-def matcher_of(connector: Connector) -> Matcher:
+class MatchResult(msgspec.Struct, frozen=True):
+    """The deliveries to enqueue, and the connectors whose filter could not be evaluated."""
+
+    deliveries: list[NewDelivery]
+    groups: Counter[int]  # number of deliveries, by the group of their connectors
+    errors: dict[int, str]  # by connector
+
+
+def build_matcher(connector: Connector) -> Matcher:
     return Matcher(
         connector.number,
         int(connector.group_id),
@@ -59,17 +68,20 @@ def matcher_of(connector: Connector) -> Matcher:
     )
 
 
-def matchers_for(tx: Tx, group_id: str) -> tuple[Matcher, ...]:
-    """The connectors that take what devices of this group say."""
-    return tx.recall(
+def get_matchers(tx: Tx, group_id: str) -> tuple[Matcher, ...]:
+    """Matchers of the connectors that forward records of this group, cached."""
+    return tx.cached_config(
         "matchers",
         group_id,
-        lambda: tuple(matcher_of(each) for each in store_connectors.reaching(tx, group_id)),
+        lambda: tuple(
+            build_matcher(each) for each in store_connectors.list_for_group(tx, group_id)
+        ),
+        lambda: store_groups.get_path(tx, group_id),
     )
 
 
-def context_of(device: Reporting) -> str:
-    """What goes along with a record: how its device was called and what it was."""
+def encode_device_context(device: ReportingDevice) -> str:
+    """The device's name, type and tags when the record was stored; kept with the delivery."""
     return msgspec.json.encode(
         {
             "deviceName": device.name,
@@ -79,44 +91,58 @@ def context_of(device: Reporting) -> str:
     ).decode()
 
 
-def fresh_of(matcher: Matcher, row: Row, device: Reporting) -> Fresh:
-    return Fresh(matcher.number, row.seq, device.id, row.kind, row.ts, row.body, context_of(device))
+def build_delivery(
+    connector_number: int, row: RecordRow, device_id: str, device_context: str
+) -> NewDelivery:
+    return NewDelivery(
+        connector_number, row.seq, device_id, row.kind, row.ts, row.body, device_context
+    )
 
 
-def match(tx: Tx, fresh: Sequence[Row], devices: Collection[Reporting]) -> Matched:
-    """Everything that some records are to cause."""
-    matched = Matched([], Counter(), {})
+def match_records(
+    tx: Tx, rows: Sequence[RecordRow], devices: Collection[ReportingDevice]
+) -> MatchResult:
+    """The deliveries that these records cause."""
+    result = MatchResult([], Counter(), {})
+    matchers = {group: get_matchers(tx, group) for group in {each.group_id for each in devices}}
+    if not any(matchers.values()):
+        return result
     by_number = {device.number: device for device in devices}
-    takers = {group: matchers_for(tx, group) for group in {each.group_id for each in devices}}
-    if not any(takers.values()):
-        return matched
     contexts: dict[int, str] = {}
-    for row in fresh:
+    for row in rows:
         device = by_number[row.device_number]
-        matchers = takers[device.group_id]
-        if not matchers:
+        if not matchers[device.group_id]:
             continue
         context = contexts.get(row.device_number)
         if context is None:
-            context = contexts[row.device_number] = context_of(device)
-        message: dict[str, Any] | None = None
-        for matcher in matchers:
-            if matcher.refuses(device.id, device.type):
-                continue
-            if matcher.expression is not None:
-                if message is None:
-                    message = _message(row, context)
-                matches, reason = matcher.expression.matches(message)
-                if not matches:
-                    if reason != NO_MATCH:
-                        matched.errors[matcher.number] = reason
+            context = contexts[row.device_number] = encode_device_context(device)
+        _match_record(row, device, context, matchers[device.group_id], result)
+    return result
+
+
+def _match_record(
+    row: RecordRow,
+    device: ReportingDevice,
+    context: str,
+    matchers: Sequence[Matcher],
+    result: MatchResult,
+) -> None:
+    message: dict[str, Any] | None = None  # decoded for the first filter that needs it
+    for matcher in matchers:
+        if not matcher.matches_device(device.id, device.type):
+            continue
+        if matcher.expression is not None:
+            if message is None:
+                message = _cel_message(row, context)
+            try:
+                if not matcher.expression.matches(message):
                     continue
-            matched.deliveries.append(
-                Fresh(matcher.number, row.seq, device.id, row.kind, row.ts, row.body, context)
-            )
-            matched.groups[matcher.group_number] += 1
-    return matched
+            except EvaluationError as error:
+                result.errors[matcher.number] = str(error)
+                continue
+        result.deliveries.append(build_delivery(matcher.number, row, device.id, context))
+        result.groups[matcher.group_number] += 1
 
 
-def _message(row: Row, context: str) -> dict[str, Any]:
-    return message_of(KINDS[row.kind], row.body, msgspec.json.decode(context))
+def _cel_message(row: RecordRow, context: str) -> dict[str, Any]:
+    return build_cel_message(KINDS[row.kind], row.body, msgspec.json.decode(context))

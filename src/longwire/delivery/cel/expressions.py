@@ -1,0 +1,164 @@
+"""CEL over a message: connector filters, custom bodies, and conditions of notifications.
+
+The language is the Common Expression Language without loops, evaluated by the package `cel`. That
+package converts all that it is given, copies what an expression touches, and holds the interpreter
+lock meanwhile. So an expression is checked first, only the values that it names are handed over,
+and their cost is estimated: an evaluation ends after some tens of milliseconds at worst.
+
+Numbers compare across kinds (`21.0 == 21`), arithmetic does not mix them: `double(message.data.x)`
+takes either. `matches` searches for an RE2 pattern anywhere in the text; no pattern backtracks.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any
+
+import cel
+import msgspec
+
+from longwire.delivery.cel.checks import HAS_TAKES_A_FIELD, check_syntax, check_tokens, is_panic
+from longwire.delivery.cel.cost import estimate_cost
+from longwire.delivery.cel.lexer import invalid_at, tokenize
+from longwire.delivery.cel.rewriting import Rewriter, container_type
+
+TOO_LARGE = "the record is too large for this expression"
+NOT_EVALUABLE = "it cannot be evaluated"
+
+
+class EvaluationError(Exception):
+    """This expression has no value for this message; the text says why."""
+
+
+class Expression:
+    """A checked expression; it can be evaluated any number of times, in any thread."""
+
+    def __init__(self, source: str) -> None:
+        tokens = tokenize(source)
+        check_tokens(source, tokens)
+        check_syntax(source, tokens)
+        rewriter = Rewriter(source, tokens)
+        self.source = source
+        self._references = tuple(rewriter.references.values())
+        self._patterns = rewriter.patterns
+        self._concatenations = sum(token.text == "+" for token in tokens)
+        try:
+            self._program = cel.compile(rewriter.text)
+        except Exception:
+            # The one place where a variable cannot replace `message.a`: has((message.a)).
+            at = next((token.at for token in tokens if token.text == "has"), 0)
+            raise invalid_at(source, at, HAS_TAKES_A_FIELD) from None
+
+    def evaluate(self, message: Mapping[str, Any], *, share: float = 1.0) -> Any:
+        """The value for this message, as plain Python; `EvaluationError` when there is none.
+
+        `share` is the part of one expression's work limit that this one may use.
+        """
+        root = message if isinstance(message, dict) else dict(message)
+        values: dict[str, Any] = {}
+        for reference in self._references:
+            try:
+                values[reference.variable] = reference.resolve(root)
+            except LookupError:
+                continue  # no error yet: it may be tested with has(), or never be reached
+        cost = estimate_cost(
+            values, self._references, self._patterns, len(self.source), self._concatenations
+        )
+        if cost.exceeds(share):
+            raise EvaluationError(TOO_LARGE)
+        try:
+            return self._program.execute(values)
+        except Exception as error:
+            raise EvaluationError(self._describe(error, root)) from None
+        except BaseException as error:
+            if not is_panic(error):
+                raise
+            raise EvaluationError(NOT_EVALUABLE) from None
+
+    def matches(self, message: Mapping[str, Any]) -> bool:
+        """Whether the expression is true; `EvaluationError` when it is neither true nor false."""
+        value = self.evaluate(message)
+        if isinstance(value, bool):
+            return value
+        raise EvaluationError(f"the filter returns {_kind(value)}, not true or false")
+
+    def _describe(self, error: Exception, message: dict[str, Any]) -> str:
+        for pattern, text in REASONS.get(type(error), ()):
+            if found := re.match(pattern, str(error)):
+                parts = found.groupdict()
+                if "variable" in parts:
+                    return self._describe_missing(parts["variable"], message)
+                return text.format_map(parts).replace("float", "double")
+        return NOT_EVALUABLE
+
+    def _describe_missing(self, variable: str, message: dict[str, Any]) -> str:
+        reference = next(each for each in self._references if each.variable == variable)
+        path = reference.path
+        value: Any = message
+        for length, step in enumerate(path):
+            parent, missing = _path_text(path[:length]), _path_text(path[: length + 1])
+            if not isinstance(value, container_type(step)):
+                return f"there is no {missing}: {parent} is {_kind(value)}"
+            try:
+                value = value[step]
+            except LookupError:
+                break
+        return f"there is no {missing}"
+
+
+def build_cel_message(kind: str, body: str, context: Mapping[str, Any]) -> dict[str, Any]:
+    """What expressions see of a record: its fields, its kind, and its device when it was stored.
+
+    `body` is the stored JSON of the record; `context` has deviceName, deviceType and tags.
+    """
+    message: dict[str, Any] = {**context, **msgspec.json.decode(body), "kind": kind}
+    data = message.get("data")
+    if data is not None:
+        # Data that is no JSON, or nested too deeply, stays a string.
+        with suppress(ValueError, RecursionError):
+            message["data"] = msgspec.json.decode(data)
+    return message
+
+
+def _path_text(path: Sequence[str | int]) -> str:
+    return "message" + "".join(
+        f".{step}" if isinstance(step, str) and step.isidentifier() else f"[{step!r}]"
+        for step in path
+    )
+
+
+# Reasons for the package's errors; never with a value of the record in them.
+
+CONVERT = "convert with int(), double() or string()"
+REASONS: Mapping[type[Exception], Sequence[tuple[str, str]]] = {
+    KeyError: [(r"", "there is no such key")],
+    IndexError: [(r"", "there is no such element")],
+    ZeroDivisionError: [(r"", "division by zero")],
+    OverflowError: [(r"", "a number is out of range")],
+    TypeError: [
+        (
+            r"Unsupported operation: (?P<left>\w+) (?P<sign>.) (?P<right>\w+)\.",
+            "{left} {sign} {right} is not defined; " + CONVERT,
+        ),
+        (r"", "the types of these values do not match; " + CONVERT),
+    ],
+    RuntimeError: [
+        (r"Undefined variable or function: '(?P<variable>v\d+)'", ""),
+        (r"Function '(?P<function>\w+)' error", "{function}() does not accept this value"),
+    ],
+}
+KIND_NAMES: Sequence[tuple[type | tuple[type, ...], str]] = (
+    (bool, "a boolean"),
+    ((int, float), "a number"),
+    (str, "a string"),
+    (list, "a list"),
+    (dict, "an object"),
+    (bytes, "bytes"),
+    (datetime, "a timestamp"),
+    (timedelta, "a duration"),
+)
+
+
+def _kind(value: Any) -> str:
+    return next((name for kind, name in KIND_NAMES if isinstance(value, kind)), "null")

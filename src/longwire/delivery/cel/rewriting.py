@@ -1,0 +1,157 @@
+"""The expression as the `cel` package gets it: a variable in place of each value of the message.
+
+The package converts every value that it is given. With `v0` in place of `message.data.temp` it is
+given that one value, not the message.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import cel
+
+from longwire.delivery.cel.lexer import Token, invalid_at, text_at
+from longwire.delivery.cel.patterns import PATTERN_STATES_MAX, InvalidPattern, translate_pattern
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(slots=True)
+class FieldReference:
+    """A value that the expression names: `message.data.temp`, or has(message.data.temp)."""
+
+    variable: str
+    path: Path
+    is_presence_test: bool
+    uses: int = 0
+
+    def resolve(self, message: dict[str, Any]) -> Any:
+        """Its value; LookupError when the message has none."""
+        value: Any = message
+        path = self.path
+        for step in path[:-1] if self.is_presence_test else path:
+            # Only what CEL can index as well: "abc"[0] is an error there.
+            if not isinstance(value, container_type(step)):
+                raise LookupError
+            value = value[step]
+        if not self.is_presence_test:
+            return value
+        if not isinstance(value, dict):
+            raise LookupError
+        return path[-1] in value
+
+
+def container_type(step: str | int) -> Any:
+    return dict if isinstance(step, str) else list
+
+
+class PatternUse(NamedTuple):
+    variable: str | None  # the searched value, if that is a field reference
+    states: int
+
+
+class Rewriter:
+    """Rewrites an expression; its results are attributes."""
+
+    def __init__(self, source: str, tokens: Sequence[Token]) -> None:
+        self.references: dict[tuple[bool, Path], FieldReference] = {}
+        self.patterns: list[PatternUse] = []
+        self._source = source
+        self._tokens = tokens
+        self.text = " ".join(self._rewrite())
+        if sum(pattern.states for pattern in self.patterns) > PATTERN_STATES_MAX:
+            at = next(token.at for token in tokens if token.text == "matches")
+            raise invalid_at(source, at, "the patterns of this expression are too large")
+
+    def _rewrite(self) -> Iterator[str]:
+        index = 0
+        last_variable: str | None = None
+        while index < len(self._tokens):
+            name = self._free_name(index)
+            if name in ("has", "message"):
+                is_test = name == "has"
+                variable, end = self._reference(index + 2 if is_test else index, is_test)
+                if variable is not None:
+                    last_variable, index = variable, end
+                    yield variable
+                    continue
+            elif name == "duration":
+                self.patterns.append(PatternUse(None, 1))  # about as slow to parse as a pattern
+            elif self._is_call(index, "matches"):
+                yield from ("matches", "(", self._pattern(index + 2, last_variable))
+                index += 3
+                last_variable = None
+                continue
+            if self._tokens[index].text != ".":
+                last_variable = None
+            yield self._tokens[index].text
+            index += 1
+
+    def _free_name(self, index: int) -> str:
+        token = self._tokens[index]
+        is_free = token.kind == "name" and text_at(self._tokens, index - 1) != "."
+        return token.text if is_free else ""
+
+    def _is_call(self, index: int, name: str) -> bool:
+        return text_at(self._tokens, index) == name and text_at(self._tokens, index + 1) == "("
+
+    def _reference(self, begin: int, is_test: bool) -> tuple[str | None, int]:
+        """The variable for the reference at this token, and the index of the token behind it."""
+        if begin >= len(self._tokens) or self._free_name(begin) != "message":
+            return None, begin
+        path, end = self._path(begin + 1)
+        if is_test:
+            is_field = text_at(self._tokens, end - 2) == "." and text_at(self._tokens, end) == ")"
+            if not is_field:
+                return None, begin
+            end += 1
+        reference = self.references.setdefault(
+            (is_test, path), FieldReference(f"v{len(self.references)}", path, is_test)
+        )
+        reference.uses += 1
+        return reference.variable, end
+
+    def _path(self, index: int) -> tuple[Path, int]:
+        path: list[str | int] = []
+        while (step := self._step(index)) is not None:
+            path.append(step[0])
+            index = step[1]
+        return tuple(path), index
+
+    def _step(self, index: int) -> tuple[str | int, int] | None:
+        """A member or a constant index at this token, and the index behind it."""
+        tokens = self._tokens
+        sign = text_at(tokens, index)
+        if sign == "." and text_at(tokens, index + 2) != "(":
+            return tokens[index + 1].text, index + 2
+        if sign == "[" and text_at(tokens, index + 2) == "]":
+            kind, text, _ = tokens[index + 1]
+            if kind == "text":
+                return cel.evaluate(text), index + 3
+            if kind == "number" and text.isdecimal():
+                return int(text), index + 3
+        return None
+
+    def _pattern(self, index: int, variable: str | None) -> str:
+        token = self._tokens[index]
+        if token.kind != "text" or text_at(self._tokens, index + 1) != ")":
+            raise invalid_at(self._source, token.at, "a pattern must be a string literal")
+        try:
+            pattern = translate_pattern(cel.evaluate(token.text))
+            literal = _to_literal(pattern.text)
+            if pattern.states <= PATTERN_STATES_MAX:
+                cel.evaluate(f'"".matches({literal})')
+        except InvalidPattern as error:
+            raise invalid_at(self._source, token.at, f"invalid pattern: {error}") from None
+        except Exception as error:
+            cause = re.search(r"error: ([^.\n]*)\. Check", str(error))
+            reason = f"invalid pattern: {cause[1]}" if cause else "invalid pattern"
+            raise invalid_at(self._source, token.at, reason) from None
+        self.patterns.append(PatternUse(variable, pattern.states))
+        return literal
+
+
+def _to_literal(text: str) -> str:
+    escaped = (c if c.isascii() and c.isalnum() else f"\\U{ord(c):08x}" for c in text)
+    return f'"{"".join(escaped)}"'

@@ -24,11 +24,11 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from longwire.delivery.destinations.base import Message, Parcel
-from longwire.delivery.destinations.connections import trusting
+from longwire.delivery.destinations.base import OutboundBatch, OutboundMessage
+from longwire.delivery.destinations.connections import default_tls_context
 
-START_TIMEOUT_S = 10.0
-STORY_TIMEOUT_S = 20.0
+START_TIMEOUT_S = 60.0
+STORY_TIMEOUT_S = 120.0
 
 NATS_SERVER = Path(sys.executable).parent / "nats-server"
 MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
@@ -100,7 +100,7 @@ def running(broker: AnyBroker) -> Iterator[AnyBroker]:
         broker.stop()
 
 
-class Listener:
+class MqttListener:
     """Takes connections on a port of its own, and counts them."""
 
     def __init__(self, encryption: ssl.SSLContext | None = None) -> None:
@@ -149,7 +149,7 @@ class Listener:
             self._serving.discard(task)
 
 
-class Impostor(Listener):
+class Impostor(MqttListener):
     """Greets, answers to whatever it hears, and writes that down."""
 
     def __init__(
@@ -175,7 +175,7 @@ class Impostor(Listener):
             self.heard += block
 
 
-class Relay(Listener):
+class Relay(MqttListener):
     """Passes bytes on to another port of this machine, as long as it is told to."""
 
     def __init__(self, target: int) -> None:
@@ -219,7 +219,7 @@ class Relay(Listener):
         raise ConnectionResetError  # which ends the other direction
 
 
-def a_message(**changes: object) -> Message:
+def a_message(**changes: object) -> OutboundMessage:
     plain = {
         "id": "msg_1",
         "kind": "data",
@@ -229,12 +229,12 @@ def a_message(**changes: object) -> Message:
         "body": b'{"data":"21.5"}',
         "content_type": "application/json",
     }
-    return Message(**plain | changes)
+    return OutboundMessage(**plain | changes)
 
 
-def a_parcel(**changes: object) -> Parcel:
+def make_batch(**changes: object) -> OutboundBatch:
     message = a_message(**changes)
-    return Parcel(id=message.id, messages=[message])
+    return OutboundBatch(id=message.id, messages=[message])
 
 
 def told(story: Coroutine[Any, Any, Any]) -> Any:
@@ -252,9 +252,9 @@ def trusted(certificate: Path) -> Iterator[None]:
     """This process trusts a certificate, for a while."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SSL_CERT_FILE", str(certificate))
-        trusting.cache_clear()
+        default_tls_context.cache_clear()
         yield
-    trusting.cache_clear()
+    default_tls_context.cache_clear()
 
 
 def free_port() -> int:

@@ -1,9 +1,13 @@
-"""One guard for every connection that leaves: it looks at the address, not at the name.
+"""The egress guard: decides by IP address which hosts outbound connections may reach.
 
-A name is resolved once, all its addresses are judged, and the connection goes to one of exactly
-these, so that nothing can change between the look and the step. Public addresses may be reached;
-everything else (this machine, private networks, metadata services, and IPv6 addresses that carry
-one of those inside) only when the operator has allowed its network.
+A host name is resolved once, all its addresses are checked, and the connection goes to one of
+exactly these, so DNS rebinding cannot slip in between. Public addresses are permitted; everything
+else (this machine, private networks, metadata services, and IPv6 addresses that embed one of those)
+only when the operator has allowed its network.
+
+Client libraries run unmodified inside `Egress.guarded()`: a context variable marks their tasks, the
+event loop resolves and connects through the guard, and an audit hook refuses every other way to
+open a connection.
 """
 
 import asyncio
@@ -12,10 +16,12 @@ import functools
 import queue
 import re
 import socket
+import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextvars import Context, ContextVar, copy_context
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -36,11 +42,12 @@ CONNECT_TIMEOUT_S = 5.0
 RESOLUTIONS_MAX = 16
 IDLE_THREAD_S = 10.0
 HOST_CHARACTERS_MAX = 253
-# Only new connections look into it; each entry holds addresses that have been judged.
-REMEMBER_ADDRESSES_S = 10
+# Used by new connections only; cached addresses have been checked.
+DNS_CACHE_TTL_S = 10
+TLS_SHUTDOWN_TIMEOUT_S = 1
 
-# `ipaddress` calls multicast, NAT64 of loopback and more "global", and changes its mind between
-# versions. These are the registries of special addresses, written out.
+# `ipaddress` calls multicast, NAT64 of loopback and more "global", and differs between versions.
+# These are the registries of special-purpose addresses, written out.
 NOT_PUBLIC = tuple(
     IPv4Network(network)
     for network in (
@@ -62,7 +69,7 @@ NOT_PUBLIC = tuple(
         "240.0.0.0/4",  # reserved, and broadcast
     )
 )
-# The only part of IPv6 that has been given out for public use, and what is not public in it.
+# The only IPv6 range allocated for public use, and what is not public in it.
 PUBLIC_IPV6 = IPv6Network("2000::/3")
 NOT_PUBLIC_IPV6 = tuple(
     IPv6Network(network)
@@ -76,28 +83,28 @@ NOT_PUBLIC_IPV6 = tuple(
 # How a network without IPv4 reaches IPv4; the address is in the last 32 bits.
 NAT64 = IPv6Network("64:ff9b::/96")
 
-# getaddrinfo stops reading at a NUL and takes a zone after a percent sign; the rest ends a host in
-# a URL. None of them is in a name.
-NO_HOST = re.compile(r"[\x00-\x20\x7f-\xa0/\\?#@%<>\"\[\]]")
+# getaddrinfo stops at a NUL and takes a zone after a percent sign; the rest ends a host in a URL.
+# None of them occurs in a host name.
+_INVALID_IN_HOST = re.compile(r"[\x00-\x20\x7f-\xa0/\\?#@%<>\"\[\]]")
 
-Address = IPv4Address | IPv6Address
-# What getaddrinfo says about one address: family, type, protocol, canonical name, socket address.
+IpAddress = IPv4Address | IPv6Address
+# One result of getaddrinfo: family, type, protocol, canonical name, socket address.
 AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
 
 
 class EgressDenied(Exception):
-    """The way out leads where it must not. The text is ours and safe to show."""
+    """The guard refuses a destination. The message is safe to show to users."""
 
 
 class Egress:
-    """Says which addresses may be reached, and reaches them."""
+    """Decides which addresses may be reached, and connects to them."""
 
     def __init__(self, allowed: Sequence[str] = ()) -> None:
         """`allowed` are networks such as 10.0.0.0/8 that may be reached although not public."""
         self._allowed = [ip_network(network) for network in allowed]
-        self._names = _Names()
+        self._dns = _DnsResolver()
 
-    def permits(self, address: str) -> bool:
+    def is_permitted(self, address: str) -> bool:
         """Whether a connection to this IP address may be made."""
         try:
             ip = ip_address(address)
@@ -106,29 +113,29 @@ class Egress:
         if isinstance(ip, IPv6Address):
             if ip.scope_id is not None:
                 return False
-            # The machine itself treats the two as one.
+            # The system connects both to the same host.
             ip = ip.ipv4_mapped or ip
         if any(ip in network for network in self._allowed):
             return True
         return is_public(ip) and not is_this_machine(ip)
 
     def check(self, address: str) -> None:
-        """For libraries that connect by themselves: raise EgressDenied unless permitted."""
-        if not self.permits(address):
+        """Raise EgressDenied unless a connection to this IP address is permitted."""
+        if not self.is_permitted(address):
             raise EgressDenied(f"{address} is not a public address and may not be reached")
 
-    def refuse_literal(self, host: str) -> str | None:
-        """Why a host that is an address, in any spelling, is refused; None for a name.
+    def validate_host(self, host: str) -> str | None:
+        """Why a host that is an IP address, in any notation, is refused; None for a host name.
 
-        Nobody is asked for anything. A name is judged when it is used.
+        Does not resolve anything: names are checked when they are used.
         """
         try:
-            for address in numeric(host):
+            for address in parse_ip_literal(host):
                 self.check(address)
         except EgressDenied as denied:
             return str(denied)
         except socket.gaierror:
-            return "this is not the name of a host"
+            return "not a valid host name"
         return None
 
     async def resolve(self, host: str, port: int) -> list[str]:
@@ -136,37 +143,37 @@ class Egress:
 
         Raises EgressDenied if any is not, and socket.gaierror if there are none or not in time.
         """
-        addresses = numeric(host)
+        addresses = parse_ip_literal(host)
         if addresses:
             for address in addresses:
                 self.check(address)
             return addresses
         try:
             async with asyncio.timeout(RESOLVE_TIMEOUT_S):
-                addresses = await asyncio.wrap_future(self._names.ask(host))
+                addresses = await asyncio.wrap_future(self._dns.lookup(host))
         except TimeoutError:
-            raise socket.gaierror(socket.EAI_AGAIN, "the name did not resolve in time") from None
-        if not all(map(self.permits, addresses)):
-            # Which address stays with us: names inside a private network are nobody's business.
-            raise EgressDenied(f"{host} leads to an address that may not be reached")
+            raise socket.gaierror(socket.EAI_AGAIN, "DNS lookup timed out") from None
+        if not all(map(self.is_permitted, addresses)):
+            # Without the address: it would reveal names inside a private network.
+            raise EgressDenied(f"{host} resolves to an address that may not be reached")
         return addresses
 
     async def connect(self, host: str, port: int) -> socket.socket:
         """A non-blocking socket, connected to one of the host's addresses.
 
-        Raises as `resolve` does, and OSError when none of the addresses answers in time.
+        Raises as `resolve` does, and OSError when no address accepts in time.
         """
         addresses = await self.resolve(host, port)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + CONNECT_TIMEOUT_S
-        failure = OSError("there is no address to connect to")
+        failure = OSError("no address to connect to")
         for tried, address in enumerate(addresses):
             share_s = (deadline - loop.time()) / (len(addresses) - tried)
             try:
                 async with asyncio.timeout(share_s):
                     return await self._connect_to(address, port)
             except TimeoutError:
-                failure = TimeoutError("the connection was not made in time")
+                failure = TimeoutError("connecting timed out")
             except OSError as error:
                 failure = error
         raise failure
@@ -183,29 +190,166 @@ class Egress:
             raise
         return outgoing
 
+    @contextlib.contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Inside, every connection that this task and the tasks it starts open is checked."""
+        _guard_loop(asyncio.get_running_loop())
+        token = _active.set(self)
+        try:
+            yield
+        finally:
+            _active.reset(token)
+
     def open_socket(self, info: AddressInfo) -> socket.socket:
-        """A socket for an answer of getaddrinfo, where a library takes a socket factory."""
+        """A socket for a getaddrinfo result, for libraries that take a socket factory."""
         family, kind, protocol, _, target = info
         self.check(target[0])
         return socket.socket(family, kind, protocol)
 
     def connector(self, *, connections_max: int, keep_alive_s: float) -> aiohttp.TCPConnector:
-        """aiohttp's connections, guarded; to be made inside the event loop.
+        """A guarded connector for aiohttp; call inside the event loop.
 
-        For a URL with an address instead of a name aiohttp asks no resolver; the socket factory
-        sees it nevertheless.
+        aiohttp does not ask the resolver for literal addresses; the socket factory checks those.
         """
-        return _Connector(
-            resolver=_Resolver(self),
+        return _GuardedConnector(
+            resolver=_GuardedResolver(self),
             socket_factory=self.open_socket,
-            ttl_dns_cache=REMEMBER_ADDRESSES_S,
+            ttl_dns_cache=DNS_CACHE_TTL_S,
             limit=connections_max,
             keepalive_timeout=keep_alive_s,
         )
 
 
-def is_public(ip: Address) -> bool:
-    """Whether an address is meant to be reached by everybody."""
+# --- guarding libraries that open their connections themselves ---
+
+# The guard of the current task, if it reaches a tenant's destination.
+_active: ContextVar[Egress | None] = ContextVar("egress", default=None)
+
+
+def _guard_loop(loop: asyncio.AbstractEventLoop) -> None:
+    """Make a loop ask the guard of the current task, where it connects without Python's sockets.
+
+    uvloop resolves and connects in C, unseen by the audit hook. An attribute of the instance hides
+    the method of its class, for the loop itself as well as for libraries.
+    """
+    if "create_connection" in vars(loop):
+        return
+    _add_audit_hook()
+    wrappers: Mapping[str, Callable[..., Any]] = {
+        "create_connection": _create_connection,
+        "create_unix_connection": _refuse_if_guarded,
+        "create_datagram_endpoint": _refuse_if_guarded,
+        "run_in_executor": _run_in_executor,
+    }
+    for name, wrapper in wrappers.items():
+        setattr(loop, name, functools.partial(wrapper, getattr(loop, name)))
+
+
+async def _create_connection(
+    original: Callable[..., Awaitable[Any]],
+    protocol_factory: Callable[[], asyncio.BaseProtocol],
+    host: str | None = None,
+    port: int | None = None,
+    *,
+    ssl: Any = None,
+    sock: socket.socket | None = None,
+    server_hostname: str | None = None,
+    **options: Any,
+) -> Any:
+    egress = _active.get()
+    if egress is None:
+        return await original(
+            protocol_factory,
+            host,
+            port,
+            ssl=ssl,
+            sock=sock,
+            server_hostname=server_hostname,
+            **options,
+        )
+    if sock is not None:
+        _check_socket_address(egress, sock, sock.getpeername())
+    elif host is None or port is None:
+        raise EgressDenied("a connection needs a host and a port")
+    else:
+        sock = await egress.connect(host, int(port))
+        server_hostname = host if server_hostname is None else server_hostname
+    tls = {name: value for name, value in options.items() if name.startswith("ssl_")}
+    if ssl:
+        tls = {"ssl_shutdown_timeout": TLS_SHUTDOWN_TIMEOUT_S, **tls}
+        tls |= {"ssl": ssl, "server_hostname": server_hostname}
+    try:
+        return await original(protocol_factory, sock=sock, **tls)
+    except BaseException:
+        sock.close()
+        raise
+
+
+async def _refuse_if_guarded(
+    original: Callable[..., Awaitable[Any]], *args: Any, **options: Any
+) -> Any:
+    if _active.get() is not None:
+        raise EgressDenied("only TCP connections may be opened")
+    return await original(*args, **options)
+
+
+def _run_in_executor(
+    original: Callable[..., Any], executor: Any, function: Callable[..., Any], *args: Any
+) -> Any:
+    """Threads do not inherit the context by themselves, and guarded code may not start any."""
+    if _active.get() is None:
+        return original(executor, function, *args)
+    return Context().run(original, executor, copy_context().run, function, *args)
+
+
+@functools.cache
+def _add_audit_hook() -> None:
+    """Once for the process; a hook cannot be removed."""
+    sys.addaudithook(_audit)
+
+
+def _audit(event: str, args: tuple[Any, ...]) -> None:
+    if event not in _AUDITED:
+        return
+    egress = _active.get()
+    if egress is None:
+        return
+    if event == "socket.connect":
+        _check_socket_address(egress, *args)
+    elif event not in ("socket.sendto", "socket.sendmsg") or args[1] is not None:
+        raise EgressDenied(f"{event} may not be used to reach a destination")
+
+
+_AUDITED = frozenset(
+    (
+        "socket.connect",
+        "socket.sendto",
+        "socket.sendmsg",
+        # What these start would not have the context, and so no guard.
+        "_thread.start_new_thread",
+        "_thread.start_joinable_thread",
+        "subprocess.Popen",
+        "os.fork",
+        "os.forkpty",
+        "os.posix_spawn",
+        "os.spawn",
+        "os.exec",
+        "os.system",
+    )
+)
+
+
+def _check_socket_address(egress: Egress, sock: socket.socket, address: Any) -> None:
+    if sock.family not in (socket.AF_INET, socket.AF_INET6):
+        raise EgressDenied("only TCP connections may be opened")
+    egress.check(str(address[0]))
+
+
+# --- addresses and names ---
+
+
+def is_public(ip: IpAddress) -> bool:
+    """Whether an address is publicly routable."""
     if isinstance(ip, IPv4Address):
         return not any(ip in network for network in NOT_PUBLIC)
     if ip in NAT64:
@@ -213,35 +357,38 @@ def is_public(ip: Address) -> bool:
     return ip in PUBLIC_IPV6 and not any(ip in network for network in NOT_PUBLIC_IPV6)
 
 
-def is_this_machine(ip: Address) -> bool:
-    """Whether packets to this address would stay here.
+def is_this_machine(ip: IpAddress) -> bool:
+    """Whether this is an address of this machine, even a public one: it is behind the firewall.
 
-    On its own public address a machine is inside its own firewall. Connecting a datagram socket
-    sends nothing; it makes the system choose where it would send from, and to itself it sends from
-    the same address.
+    Connecting a datagram socket sends nothing; it makes the system choose a source address, which
+    for its own addresses is the same address.
     """
     family = socket.AF_INET if isinstance(ip, IPv4Address) else socket.AF_INET6
-    with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
-        probe.connect((str(ip), 9))
-        return ip_address(probe.getsockname()[0]) == ip
-    return False
+    token = _active.set(None)  # the audit hook would check the probe, and probe again
+    try:
+        with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((str(ip), 9))
+            return ip_address(probe.getsockname()[0]) == ip
+        return False
+    finally:
+        _active.reset(token)
 
 
-def numeric(host: str) -> list[str]:
-    """The address that a host is, in whatever spelling the system takes for one; [] for a name."""
+def parse_ip_literal(host: str) -> list[str]:
+    """The address, if a host is one in any notation that the system accepts; [] for a name."""
     if "%" in host:
         raise EgressDenied("an address with a zone may not be reached")
-    if not 0 < len(host) <= HOST_CHARACTERS_MAX or NO_HOST.search(host):
-        raise socket.gaierror(socket.EAI_NONAME, "this is not the name of a host")
+    if not 0 < len(host) <= HOST_CHARACTERS_MAX or _INVALID_IN_HOST.search(host):
+        raise socket.gaierror(socket.EAI_NONAME, "not a valid host name")
     try:
-        return _ask(host, socket.AI_NUMERICHOST)
+        return _getaddrinfo(host, socket.AI_NUMERICHOST)
     except UnicodeError:
-        raise socket.gaierror(socket.EAI_NONAME, "this is not the name of a host") from None
+        raise socket.gaierror(socket.EAI_NONAME, "not a valid host name") from None
     except socket.gaierror:
         return []
 
 
-def _ask(host: str, flags: int = 0) -> list[str]:
+def _getaddrinfo(host: str, flags: int = 0) -> list[str]:
     addresses = []
     for *_, target in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=flags):
         zone = target[3] if len(target) == 4 else 0
@@ -249,61 +396,60 @@ def _ask(host: str, flags: int = 0) -> list[str]:
     return list(dict.fromkeys(addresses))
 
 
-class _Names:
-    """Asks for names, in a few threads of its own.
+class _DnsResolver:
+    """Resolves names in a few threads of its own.
 
-    The system's resolver blocks and cannot be called off. So the threads are bounded, nobody waits
-    for them when the process ends, several who ask for the same name share one answer, and what
-    nobody waits for any more is not asked.
+    The system's resolver blocks and cannot be cancelled. So the threads are bounded and daemonic,
+    concurrent lookups of one name share a result, and expired lookups are skipped.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._asked: dict[str, Future[list[str]]] = {}
-        self._waiting: queue.SimpleQueue[tuple[str, float]] = queue.SimpleQueue()
+        self._pending: dict[str, Future[list[str]]] = {}
+        self._queue: queue.SimpleQueue[tuple[str, float]] = queue.SimpleQueue()
         self._threads = 0
 
-    def ask(self, host: str) -> Future[list[str]]:
+    def lookup(self, host: str) -> Future[list[str]]:
         with self._lock:
-            answer = self._asked.get(host)
-            if answer is None:
-                answer = self._asked[host] = Future()
-                # From here on it cannot be cancelled: others may wait for it, too.
-                answer.set_running_or_notify_cancel()
-                self._waiting.put((host, time.monotonic()))
-            if self._threads < min(len(self._asked), RESOLUTIONS_MAX):
-                threading.Thread(target=self._serve, name="resolve", daemon=True).start()
+            result = self._pending.get(host)
+            if result is None:
+                result = self._pending[host] = Future()
+                # Not cancellable from here on: others may wait for it, too.
+                result.set_running_or_notify_cancel()
+                self._queue.put((host, time.monotonic()))
+            if self._threads < min(len(self._pending), RESOLUTIONS_MAX):
+                thread = threading.Thread(target=self._work, name="resolve", daemon=True)
+                Context().run(thread.start)  # guarded code may not start threads
                 self._threads += 1
-            return answer
+            return result
 
-    def _serve(self) -> None:
+    def _work(self) -> None:
         while True:
             try:
-                host, asked_at = self._waiting.get(timeout=IDLE_THREAD_S)
+                host, queued_at = self._queue.get(timeout=IDLE_THREAD_S)
             except queue.Empty:
                 with self._lock:
-                    # Under the lock nothing can be put: either there is work now, or none is left.
-                    if self._waiting.empty():
+                    # Under the lock nothing can be queued: either there is work now, or none.
+                    if self._queue.empty():
                         self._threads -= 1
                         return
                 continue
             try:
-                if time.monotonic() - asked_at > RESOLVE_TIMEOUT_S:
-                    raise socket.gaierror(socket.EAI_AGAIN, "the name did not resolve in time")
-                addresses = _ask(host)
+                if time.monotonic() - queued_at > RESOLVE_TIMEOUT_S:
+                    raise socket.gaierror(socket.EAI_AGAIN, "DNS lookup timed out")
+                addresses = _getaddrinfo(host)
             except Exception as error:
-                self._taken(host).set_exception(error)
+                self._pop(host).set_exception(error)
             else:
-                self._taken(host).set_result(addresses)
+                self._pop(host).set_result(addresses)
 
-    def _taken(self, host: str) -> Future[list[str]]:
-        """The answer to fill in; whoever asks from now on starts anew."""
+    def _pop(self, host: str) -> Future[list[str]]:
         with self._lock:
-            return self._asked.pop(host)
+            return self._pending.pop(host)
 
 
-class _Resolver(AbstractResolver):
-    """What aiohttp asks for the addresses of a name."""
+class _GuardedResolver(AbstractResolver):
+    """aiohttp's resolver: only permitted addresses."""
 
     def __init__(self, egress: Egress) -> None:
         self._egress = egress
@@ -324,19 +470,19 @@ class _Resolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing to close."""
 
 
-class _Connector(aiohttp.TCPConnector):
-    """aiohttp's connections, without those that somebody keeps open by not reading.
+class _GuardedConnector(aiohttp.TCPConnector):
+    """aiohttp's connector, aborting connections that still have unsent data when released.
 
-    Closing one waits until everything written has been taken, which may be never; all the while the
-    connection and what was to be sent stay in memory. So what is not written by then is dropped.
+    Closing would wait until the peer has read everything, which may be never, and keep the
+    connection and its buffers in memory.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._lent: set[asyncio.Transport] = set()
+        self._busy_transports: set[asyncio.Transport] = set()
 
     async def connect(
         self,
@@ -347,21 +493,21 @@ class _Connector(aiohttp.TCPConnector):
         connection = await super().connect(req, traces, timeout)
         transport = connection.transport
         if transport is not None:
-            self._lent.add(transport)
-            connection.add_callback(functools.partial(self._take_back, transport))
+            self._busy_transports.add(transport)
+            connection.add_callback(functools.partial(self._abort_if_unsent, transport))
         return connection
 
-    def _take_back(self, transport: asyncio.Transport) -> None:
-        self._lent.discard(transport)
+    def _abort_if_unsent(self, transport: asyncio.Transport) -> None:
+        self._busy_transports.discard(transport)
         if transport.get_write_buffer_size():
             transport.abort()
 
     async def close(self, *, abort_ssl: bool = False) -> None:
-        while self._lent:
-            self._lent.pop().abort()
+        while self._busy_transports:
+            self._busy_transports.pop().abort()
         await super().close(abort_ssl=abort_ssl)
 
 
-# For what the operator has named, as they have named the database: it may be anywhere, and often is
-# in their own network. The guard is for what others name.
-ANYWHERE = Egress(["0.0.0.0/0", "::/0"])
+# For destinations that the operator configures, such as the database; they often are in a private
+# network. The guard is for destinations that tenants configure.
+UNRESTRICTED = Egress(["0.0.0.0/0", "::/0"])

@@ -1,4 +1,4 @@
-"""Where messages go: one file for each kind of destination, with one verb and its parameters.
+"""Destinations of connectors: one module for each type, with its parameters.
 
-Adding one is adding its file, and its name to the list in `catalogue.py` beside this one.
+To add one, add its module, and its name to `catalogue.py`.
 """

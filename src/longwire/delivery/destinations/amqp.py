@@ -1,14 +1,14 @@
-"""AMQP 0-9-1: each message is published, and delivered when a queue has it and the broker says so.
+"""AMQP 0-9-1: each message is published, and delivered when a queue has it and the broker confirms.
 
-The protocol is aiormq's; the socket is ours, so that it leads to an address the guard has seen. A
-message that no queue wants comes back, and one that a queue does not take is refused.
+The client is aiormq's, under the egress guard. A message that no queue takes is returned by the
+broker, and one that a queue rejects is nacked.
 """
 
 import asyncio
 import builtins
 import logging
 import re
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, cast
 from urllib.parse import unquote
 
 from aiormq import Connection
@@ -30,58 +30,58 @@ from pamqp.commands import Basic
 from yarl import URL
 
 from longwire.delivery.destinations.addresses import (
-    MAY_HOLD,
     NOT_PRINTABLE,
+    PLACEHOLDERS_DOC,
     URL_CHARACTERS_MAX,
     Address,
-    BadAddress,
-    filled,
-    fit,
-    login_problems,
-    parsed,
-    placeholder_problem,
+    InvalidAddress,
+    parse_address,
+    render_template,
+    sanitize,
+    validate_login,
+    validate_placeholders,
 )
 from longwire.delivery.destinations.base import (
     Delivered,
-    Message,
+    OutboundBatch,
+    OutboundMessage,
     Outcome,
     Params,
-    Parcel,
     Refused,
-    Request,
+    RequestPreview,
     Secret,
     Unreachable,
-    only_problems,
+    list_invalid_fields,
 )
 from longwire.delivery.destinations.connections import (
-    LOST,
+    CONNECTION_LOST,
     BoundedReader,
-    NoConnection,
+    ConnectionFailed,
     SharedConnection,
-    failure,
-    guarded,
+    default_tls_context,
+    outcome_of_error,
 )
 from longwire.delivery.egress import Egress, EgressDenied
 from longwire.delivery.formats import FORMATS
 
 DEFAULT_PORTS = {"amqp": 5672, "amqps": 5671}
-# Less than whoever calls allows: then the reason is ours to give.
-ANSWER_TIMEOUT_S = 12
+# Shorter than the engine's timeout, so that the reason can be given here.
+SEND_TIMEOUT_S = 12
 HEARTBEAT_S = 20
 PERSISTENT = 2
-# A name in this protocol has its length in one byte.
+# Short strings have a one-byte length.
 NAME_BYTES_MAX = 255
 
 _URL = re.compile(r"(?P<broker>[^/]*//[^/]*)(?:/(?P<virtual_host>[A-Za-z0-9._~!$'()*,;:@%-]*))?")
 
-NOT_TAKEN = Refused("the broker did not take the message")
+REJECTED = Refused("the broker rejected the message")
 
-# What it has to say about a broker is in the attempt; said again here it would fill the log.
+# Errors of a tenant's broker belong to the delivery attempt, not to the log.
 logging.getLogger("aiormq").setLevel(logging.CRITICAL)
 
 
 class AmqpParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """What a connector of the type `amqp` can be told."""
+    """Parameters of connectors of the type `amqp`."""
 
     url: Annotated[
         str,
@@ -103,64 +103,64 @@ class AmqpParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=Tru
         Meta(
             max_length=255,
             description=(
-                f"{MAY_HOLD} Characters of a value that have a meaning in a key, dots among them,"
-                " become an underscore."
+                f"{PLACEHOLDERS_DOC} Special characters of a value, such as dots, become an"
+                " underscore."
             ),
         ),
     ] = ""
 
-    def problems(self, egress: Egress) -> list[tuple[str, str]]:
-        return super().problems(egress) + only_problems(
+    def validate(self, egress: Egress) -> list[tuple[str, str]]:
+        return super().validate(egress) + list_invalid_fields(
             {
-                "url": url_problem(self.url, egress),
-                **login_problems(self.username, self.password, may_have_nul=False),
+                "url": validate_url(self.url, egress),
+                **validate_login(self.username, self.password, may_have_nul=False),
                 "exchange": None if self.exchange.isprintable() else NOT_PRINTABLE,
-                "routingKey": key_problem(self.routing_key, self.exchange),
+                "routingKey": validate_routing_key(self.routing_key, self.exchange),
             }
         )
 
 
-def split(url: str) -> tuple[Address, str]:
-    """Where the broker is, and the virtual host on it."""
+def parse_amqp_url(url: str) -> tuple[Address, str]:
+    """The broker's address, and the virtual host on it; raises InvalidAddress."""
     found = _URL.fullmatch(url)
     if found is None:
-        raise BadAddress(
+        raise InvalidAddress(
             "must be amqp:// or amqps:// with a host, and nothing after a virtual host"
         )
     try:
         virtual_host = unquote(found["virtual_host"] or "", errors="strict")
     except UnicodeDecodeError:
-        raise BadAddress("the virtual host is not text") from None
+        raise InvalidAddress("the virtual host is not valid UTF-8") from None
     if not virtual_host.isprintable() or len(virtual_host.encode()) > NAME_BYTES_MAX:
-        raise BadAddress("the virtual host is too long or has characters that do not print")
-    return parsed(found["broker"], DEFAULT_PORTS), virtual_host or "/"
+        raise InvalidAddress("the virtual host is too long or has unprintable characters")
+    return parse_address(found["broker"], DEFAULT_PORTS), virtual_host or "/"
 
 
-def url_problem(url: str, egress: Egress) -> str | None:
-    """Why a connector with this URL cannot be saved."""
+def validate_url(url: str, egress: Egress) -> str | None:
+    """Why this URL is invalid, or None."""
     try:
-        address, _ = split(url)
-    except BadAddress as error:
+        address, _ = parse_amqp_url(url)
+    except InvalidAddress as error:
         return str(error)
-    return egress.refuse_literal(address.host)
+    return egress.validate_host(address.host)
 
 
-def key_problem(template: str, exchange: str) -> str | None:
-    """Why nothing can be published under the keys that this makes."""
+def validate_routing_key(template: str, exchange: str) -> str | None:
+    """Why this routing key template is invalid, or None."""
     if not template and not exchange:
         return "must name a queue, as there is no exchange"
     if not template.isprintable():
         return NOT_PRINTABLE
-    return placeholder_problem(template)
+    return validate_placeholders(template)
 
 
-def fit_for_key(value: str) -> str:
-    """A message's value as one word of a routing key."""
-    return fit(value, special=".")
+def sanitize_routing_word(value: str) -> str:
+    """A placeholder's value as one word of a routing key."""
+    return sanitize(value, special=".")
 
 
 class Amqp:
-    """One connector's way to its broker: a channel kept open, and many messages on it."""
+    """One connector's channel to its broker, kept open between messages."""
 
     type: ClassVar[str] = "amqp"
     title: ClassVar[str] = "AMQP 0-9-1 (RabbitMQ)"
@@ -170,28 +170,27 @@ class Amqp:
 
     def __init__(self, params: AmqpParams, egress: Egress) -> None:
         self._params = params
-        self._egress = egress
-        self._address, self._virtual_host = split(params.url)
-        # Only a sender that waits in vain notices a broker that has fallen silent.
-        self._shared = SharedConnection(self._open, survives_cancelling=False)
+        self._address, self._virtual_host = parse_amqp_url(params.url)
+        # Only a send that times out detects a dead broker.
+        self._shared = SharedConnection(egress, self._open, keep_on_cancel=False)
 
-    async def send(self, parcel: Parcel) -> Outcome:
-        message = parcel.only
+    async def send(self, batch: OutboundBatch) -> Outcome:
+        message = batch.single
         key = self._key(message)
         if len(key.encode()) > NAME_BYTES_MAX:
             return Refused("the routing key is too long", is_final=True)
         try:
-            async with asyncio.timeout(ANSWER_TIMEOUT_S), self._shared.borrowed() as line:
-                return await self._published(line.channel, key, message)
+            async with asyncio.timeout(SEND_TIMEOUT_S), self._shared.lease() as session:
+                return await self._publish(session.channel, key, message)
         except Exception as error:
-            return outcome_of(error)
+            return outcome_of_amqp_error(error)
 
-    def describe(self, parcel: Parcel) -> Request:
-        message = parcel.only
-        way = [part for part in (self._params.exchange, self._key(message)) if part]
-        return Request(
+    def describe(self, batch: OutboundBatch) -> RequestPreview:
+        message = batch.single
+        path = [part for part in (self._params.exchange, self._key(message)) if part]
+        return RequestPreview(
             method="PUBLISH",
-            url="/".join([str(self._address), *way]),
+            url="/".join([str(self._address), *path]),
             headers={
                 "message_id": message.id,
                 "content_type": message.content_type,
@@ -203,12 +202,14 @@ class Amqp:
     async def close(self) -> None:
         await self._shared.close()
 
-    def _key(self, message: Message) -> str:
-        return filled(self._params.routing_key, message, fit_for_key)
+    def _key(self, message: OutboundMessage) -> str:
+        return render_template(self._params.routing_key, message, sanitize_routing_word)
 
-    async def _published(self, channel: AbstractChannel, key: str, message: Message) -> Outcome:
+    async def _publish(
+        self, channel: AbstractChannel, key: str, message: OutboundMessage
+    ) -> Outcome:
         try:
-            answer = await channel.basic_publish(
+            confirmation = await channel.basic_publish(
                 message.body,
                 exchange=self._params.exchange,
                 routing_key=key,
@@ -222,13 +223,13 @@ class Amqp:
         except PublishError:
             return Refused(f"no queue is bound to the routing key {key}")
         except DeliveryError:
-            return NOT_TAKEN
-        return Delivered() if isinstance(answer, Basic.Ack) else NOT_TAKEN
+            return REJECTED
+        return Delivered() if isinstance(confirmation, Basic.Ack) else REJECTED
 
-    async def _open(self) -> "_Line":
-        wire = _Wire(self._egress, self._address)
+    async def _open(self) -> "_AmqpSession":
+        transport = _BoundedTransport(self._address)
         connection = Connection(
-            # For the login; where to is the wire's business.
+            # Only for the login: the transport knows the address.
             URL.build(
                 scheme="amqp",
                 host="broker",
@@ -236,74 +237,72 @@ class Amqp:
                 password=self._params.password,
                 query={"heartbeat": str(HEARTBEAT_S)},
             ),
-            transport_factory=wire,
+            transport_factory=transport,
         )
         connection.vhost = self._virtual_host
         try:
             await connection.connect()
             if not connection.publisher_confirms:
-                raise NoConnection(Refused("the broker cannot confirm that it has a message"))
+                raise ConnectionFailed(Refused("the broker does not support publisher confirms"))
             channel = await connection.channel(publisher_confirms=True, on_return_raises=True)
         except BaseException:
-            wire.cut()
+            transport.abort()
             await connection.close()
             raise
-        return _Line(wire, connection, channel)
+        return _AmqpSession(transport, connection, channel)
 
 
-def outcome_of(error: Exception) -> Outcome:
-    """What an error of the library, or on the way, means for the message."""
+def outcome_of_amqp_error(error: Exception) -> Outcome:
+    """The outcome for an error of the library, or of the connection."""
     match error:
         case ProbableAuthenticationError() | AuthenticationError():
-            return Refused("the broker did not accept the login")
+            return Refused("the broker rejected the login")
         case ProtocolSyntaxError() if "Connection.OpenOk" in str(error):
-            # Any other answer when all it had to do was to open the virtual host.
-            return Refused("the broker does not let this login into the virtual host")
+            # The broker sent something else in response to Connection.Open.
+            return Refused("not authorized for the virtual host")
         case ProtocolSyntaxError() | IncompatibleProtocolError():
-            return Unreachable("what answers there does not speak AMQP 0-9-1")
+            return Unreachable("the server does not speak AMQP 0-9-1")
         case ChannelNotFoundEntity():
-            return Refused("there is no such exchange")
+            return Refused("unknown exchange")
         case ChannelAccessRefused():
-            return Refused("the broker does not let this login publish there")
+            return Refused("not authorized to publish to the exchange")
         case ChannelPreconditionFailed():
-            return NOT_TAKEN
-        case NoConnection() | EgressDenied() | OSError():
-            return failure(error)
-    return LOST
+            return REJECTED
+        case ConnectionFailed() | EgressDenied() | OSError():
+            return outcome_of_error(error)
+    return CONNECTION_LOST
 
 
-class _Wire(TransportFactory):
-    """Connects the library to where the guard lets it."""
+class _BoundedTransport(TransportFactory):
+    """Connects with a limit to the size of frames, and can abort the connection."""
 
-    def __init__(self, egress: Egress, address: Address) -> None:
-        self._egress = egress
+    def __init__(self, address: Address) -> None:
         self._address = address
         self._writer: asyncio.StreamWriter | None = None
 
     async def create(
         self, url: URL, **kwargs: Any
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        reader = BoundedReader()
-        self._writer = await guarded(
-            self._egress,
+        reader, self._writer = await asyncio.open_connection(
             self._address.host,
             self._address.port,
-            reader,
-            tls=self._address.scheme == "amqps",
+            ssl=default_tls_context() if self._address.scheme == "amqps" else None,
         )
-        return reader, self._writer
+        return cast(asyncio.StreamReader, BoundedReader(reader)), self._writer
 
-    def cut(self) -> None:
-        """Hang up at once; a farewell could wait for a peer that does not read."""
+    def abort(self) -> None:
+        """Close without draining, which could wait for a peer that does not read."""
         if self._writer is not None:
             self._writer.transport.abort()
 
 
-class _Line:
+class _AmqpSession:
     """One connection, and the channel on it."""
 
-    def __init__(self, wire: _Wire, connection: Connection, channel: AbstractChannel) -> None:
-        self._wire = wire
+    def __init__(
+        self, transport: _BoundedTransport, connection: Connection, channel: AbstractChannel
+    ) -> None:
+        self._transport = transport
         self._connection = connection
         self.channel = channel
 
@@ -315,4 +314,4 @@ class _Line:
         try:
             await self._connection.close()
         finally:
-            self._wire.cut()
+            self._transport.abort()

@@ -1,12 +1,12 @@
-"""What every kind of destination has in common.
+"""The interface of destinations, and what the engine exchanges with them.
 
-A destination takes a `Parcel` and says what became of it, in one of three words. It never raises
-for anything the other side does, never repeats what the other side says, and never tries twice:
-when to try again is the engine's business. It keeps its connection open between parcels as it
-likes.
+A destination sends an `OutboundBatch` and returns one of three outcomes. It never raises for
+anything that the peer does, never shows the peer's texts, and never retries: that is up to the
+engine. It may keep connections open between batches.
 """
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Annotated, ClassVar, Protocol
 
 import msgspec
@@ -17,7 +17,7 @@ from longwire.delivery.egress import Egress
 
 MASK = "********"
 
-# Sealed at rest, masked in answers. The mark is in the JSON Schema that users see, too.
+# Encrypted at rest, masked in responses; marked in the JSON Schema, too.
 Secret = Annotated[
     str,
     Meta(
@@ -26,59 +26,79 @@ Secret = Annotated[
 ]
 
 
-class Message(msgspec.Struct, frozen=True):
-    """One record, shaped for the way out."""
+class OutboundMessage(msgspec.Struct, frozen=True):
+    """One record, formatted for its destination."""
 
-    id: str  # the same on every try, so that a receiver can tell a repetition
+    id: str  # the same for every attempt, so that receivers can deduplicate
     kind: str
     group_id: str
     device_id: str
     device_type: str
     body: bytes
     content_type: str
-    element: bytes = b""  # JSON with the id in it, as a member of a batch
-    to: str = ""  # whom it is for, where a sender has several to choose from
+    element: bytes = b""  # JSON with the id in it, as an element of a batch
+    to: str = ""  # the recipient, for senders with several
 
 
-class Parcel(msgspec.Struct, frozen=True):
-    """What goes out in one piece: one message, or several where the connector asked for batches."""
+class OutboundBatch(msgspec.Struct, frozen=True):
+    """What is sent at once: one message, or several if the connector has batches enabled."""
 
     id: str
-    messages: Sequence[Message]
-    at: Moment = 0  # when it leaves, by the service's clock
+    messages: Sequence[OutboundMessage]
+    at: Moment = 0  # when it is sent, by the service's clock
 
     @property
-    def only(self) -> Message:
+    def single(self) -> OutboundMessage:
         return self.messages[0]
 
 
-class Delivered(msgspec.Struct, frozen=True):
-    """The other side has confirmed it."""
+class FailureCode(StrEnum):
+    """Why an attempt failed. Behaviour depends on the code, never on the words of the reason."""
 
-    answer: str = ""  # what it said with that, for the few purposes that want to know
+    REJECTED = "rejected"  # the receiver answered and did not accept the message
+    UNREACHABLE = "unreachable"
+    TIMED_OUT = "timed_out"
+    EGRESS_DENIED = "egress_denied"
+    GONE = "gone"  # the receiver wants nothing more
+    RECIPIENT_GONE = "recipient_gone"  # a push token or an address that is no longer valid
+    NOT_CONFIGURED = "not_configured"
+    INVALID_MESSAGE = "invalid_message"  # it cannot be expressed in the format or protocol
+    WITHDRAWN = "withdrawn"  # cancelled, expired or no longer meant for this recipient
+    INTERNAL_ERROR = "internal_error"
+    ORPHANED = "orphaned"  # the process that was sending it died
+    STOPPED = "stopped"  # the process that was sending it shut down
+
+
+class Delivered(msgspec.Struct, frozen=True):
+    """The receiver has confirmed it."""
+
+    answer: str = ""  # part of the response, for the handlers that need it
+    is_duplicate: bool = False  # an earlier attempt had already arrived
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """The other side answered, and did not take it."""
+    """The receiver answered and did not accept it."""
 
     reason: str  # in our own words
-    is_final: bool = False  # trying again cannot help
-    retry_after_s: int | None = None  # what the other side asked for
-    disables: bool = False  # the other side wants nothing more from this connector
+    is_final: bool = False  # a retry cannot help
+    retry_after_s: int | None = None  # as requested by the receiver
+    disables: bool = False  # the receiver wants nothing more from this connector
+    code: FailureCode = FailureCode.REJECTED
 
 
 class Unreachable(msgspec.Struct, frozen=True):
-    """No answer, so it may or may not have arrived; or no way there."""
+    """No response, so it may or may not have arrived; or no connection."""
 
     reason: str
     is_final: bool = False
+    code: FailureCode = FailureCode.UNREACHABLE
 
 
 Outcome = Delivered | Refused | Unreachable
 
 
-class Request(msgspec.Struct, frozen=True):
-    """What would go out, for people to look at; secrets are masked."""
+class RequestPreview(msgspec.Struct, frozen=True):
+    """What would be sent, for users to inspect; secrets are masked."""
 
     method: str
     url: str
@@ -87,11 +107,11 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Params(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """What every connector can be told, whatever its type."""
+    """Parameters that every type of connector has."""
 
-    subgroups: Annotated[bool, Meta(description="Also what devices in the groups below say.")] = (
-        False
-    )
+    subgroups: Annotated[
+        bool, Meta(description="Also forward messages of devices in subgroups.")
+    ] = False
     template: (
         Annotated[
             str,
@@ -104,35 +124,35 @@ class Params(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only
         | None
     ) = None
 
-    def problems(self, egress: Egress) -> list[tuple[str, str]]:
-        """What is wrong although each field by itself is fine: (field on the wire, why)."""
+    def validate(self, egress: Egress) -> list[tuple[str, str]]:
+        """Errors that the schema cannot express: (field on the wire, reason)."""
         return []
 
 
-def only_problems(looked_at: Mapping[str, str | None]) -> list[tuple[str, str]]:
-    """Of the fields that were looked at, those that something is wrong with, and what."""
-    return [(field, why) for field, why in looked_at.items() if why]
+def list_invalid_fields(reasons: Mapping[str, str | None]) -> list[tuple[str, str]]:
+    """The fields that have a reason to be invalid, and the reason."""
+    return [(field, reason) for field, reason in reasons.items() if reason]
 
 
 ParamsType = type[Params]
 
 
 class Sender(Protocol):
-    """One way out, as the engine sees it."""
+    """Sends a channel's batches."""
 
     @property
     def batch_max(self) -> int:
-        """How many messages may share a parcel."""
+        """How many messages a batch may have."""
 
-    async def send(self, parcel: Parcel) -> Outcome:
-        """Send, and wait for the confirmation; whoever calls sets the time limit by cancelling."""
+    async def send(self, batch: OutboundBatch) -> Outcome:
+        """Send, and wait for the confirmation; the caller's timeout cancels it."""
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
 
 
 class Destination(Sender, Protocol):
-    """One kind of destination; an instance is one connector's way there."""
+    """A type of destination; an instance belongs to one connector."""
 
     type: ClassVar[str]
     title: ClassVar[str]
@@ -141,5 +161,5 @@ class Destination(Sender, Protocol):
 
     def __init__(self, params: Params, egress: Egress) -> None: ...
 
-    def describe(self, parcel: Parcel) -> Request:
-        """What `send` would send, without sending it."""
+    def describe(self, batch: OutboundBatch) -> RequestPreview:
+        """What `send` would send."""

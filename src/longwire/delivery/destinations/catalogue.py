@@ -1,4 +1,4 @@
-"""The kinds of destinations there are, and what they want to be told."""
+"""The destination types, and the schemas of their parameters."""
 
 import importlib
 from collections.abc import Iterator, Mapping
@@ -7,12 +7,12 @@ from typing import cast
 from longwire.delivery.destinations import parameters
 from longwire.delivery.destinations.base import Destination, Params
 
-# A type's name is that of its module as well.
+# A type's name is also its module's.
 _CLASSES = {"http": "Http", "mqtt": "Mqtt", "nats": "Nats", "amqp": "Amqp", "kafka": "Kafka"}
 
 
 class _Types(Mapping[str, type[Destination]]):
-    """Each is loaded when it is first asked for: clients take long to load, and few are needed."""
+    """Imports each type when it is first used: client libraries load slowly, and few are needed."""
 
     def __getitem__(self, name: str) -> type[Destination]:
         class_name = _CLASSES[name]
@@ -37,11 +37,11 @@ def expected_parameters(name: str) -> str:
     return parameters.schema_text(TYPES[name].params_type)
 
 
-def params_of(name: str, text: str) -> Params:
-    """Parameters that were checked before, as a value."""
-    return parameters.read(TYPES[name].params_type, text)
+def parse_params(name: str, text: str) -> Params:
+    """Stored parameters, validated when they were saved, as a value."""
+    return parameters.parse_params(TYPES[name].params_type, text)
 
 
-def masked(name: str, text: str) -> str:
+def mask_secrets(name: str, text: str) -> str:
     """The parameters without their secrets."""
-    return parameters.masked(TYPES[name].params_type, text)
+    return parameters.mask_secrets(TYPES[name].params_type, text)

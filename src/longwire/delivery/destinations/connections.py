@@ -1,9 +1,8 @@
-"""Connections that stay open between parcels: how they are made, shared and closed, and what to say
-when they fail.
+"""Connections that stay open between batches: opening, sharing, closing, and classifying errors.
 
-The engine sends many messages at once and gives up on each by cancelling it, so nobody owns a
-connection: senders borrow the one there is. Its socket has passed the guard, its reader does not
-read without end, and what goes wrong with it is said in our words.
+The engine sends many messages concurrently and times each out by cancelling it, so no sender owns
+a connection: senders lease the shared one. Everything a client library does happens under the
+egress guard.
 """
 
 import asyncio
@@ -18,30 +17,29 @@ from typing import Any, Generic, Protocol, TypeVar
 from longwire.delivery.destinations.base import Refused, Unreachable
 from longwire.delivery.egress import Egress, EgressDenied
 
-# From the name to the login, all of it.
+# Covers DNS lookup, connect, TLS and login.
 CONNECT_TIMEOUT_S = 5.0
 CLOSE_TIMEOUT_S = 5.0
-TLS_GOODBYE_TIMEOUT_S = 1
-# Who gives up after so long without a confirmation for anybody shows that nobody is there.
+# If a send times out after this long and nothing was confirmed on the connection, treat it as dead.
 SILENCE_MAX_S = 5.0
-# One answer of a broker; a list of topics is the largest that we ask for.
-ANSWER_BYTES_MAX = 4_000_000
+# Of one response; topic metadata is the largest that we request.
+RESPONSE_BYTES_MAX = 4_000_000
 
-NO_WAY = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL}
+NO_ROUTE_ERRNOS = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL}
 
-LOST = Unreachable("the connection was lost")
-UNCONFIRMED = Unreachable("the connection was lost before the confirmation came")
+CONNECTION_LOST = Unreachable("the connection was lost")
+UNCONFIRMED = Unreachable("the connection was lost before the message was confirmed")
 
 
 class Connection(Protocol):
-    """What can be shared."""
+    """A connection that can be shared."""
 
     @property
     def is_open(self) -> bool:
-        """Whether it makes sense to send on it."""
+        """Whether messages can be sent on it."""
 
     async def close(self) -> None:
-        """Let go of it; also when it was lost before."""
+        """Close it; also called after it was lost."""
 
 
 ConnectionT = TypeVar("ConnectionT", bound=Connection)
@@ -52,106 +50,108 @@ T = TypeVar("T")
 
 
 class SharedConnection(Generic[ConnectionT]):
-    """One connection for many senders at a time.
+    """One connection for many concurrent senders.
 
-    Whoever wants it first opens it, and all wait for the same attempt. Once somebody had trouble
-    with it, those who are on it may finish, and the next one opens another. It is closed when it
-    is of no more use and its last user has left it.
+    The first sender opens it, and all wait for the same attempt. After an error on it, current
+    senders may finish and the next one opens another. It is closed when its last lease ends.
     """
 
     def __init__(
         self,
+        egress: Egress,
         open_connection: Callable[[], Awaitable[ConnectionT]],
         *,
-        survives_cancelling: bool,
+        keep_on_cancel: bool,
         open_timeout_s: float | None = None,
     ) -> None:
-        """`survives_cancelling` says whether a sender that is called off leaves it as it was.
+        """`keep_on_cancel` says whether the connection stays usable after a sender is cancelled.
 
-        It does where something else notices a broker that is gone, and where a confirmation that
-        comes late is for nobody and does no harm. Otherwise being called off counts as trouble.
-        Opening may take `open_timeout_s`, or CONNECT_TIMEOUT_S.
+        It does if dead peers are detected otherwise and a late confirmation does no harm.
+        Opening may take `open_timeout_s`, by default CONNECT_TIMEOUT_S.
         """
+        self._egress = egress
         self._open = open_connection
-        self._survives_cancelling = survives_cancelling
+        self._keep_on_cancel = keep_on_cancel
         self._open_timeout_s = open_timeout_s
-        self._current: _Loan[ConnectionT] | None = None
-        self._loans: set[_Loan[ConnectionT]] = set()
+        self._current: _ConnectionEntry[ConnectionT] | None = None
+        self._entries: set[_ConnectionEntry[ConnectionT]] = set()
         self._closing: set[asyncio.Task[None]] = set()
 
     @contextlib.asynccontextmanager
-    async def borrowed(self) -> AsyncIterator[ConnectionT]:
-        """The connection, for the time of a `with`.
+    async def lease(self) -> AsyncIterator[ConnectionT]:
+        """The connection, under the egress guard.
 
         Raises what opening it failed with, and ConnectionAbortedError when it is closed meanwhile.
         """
-        loan = self._usable()
-        loan.users += 1
-        try:
-            # Others may wait for it, too: one who gives up does not take it from them.
-            yield await asyncio.shield(loan.opening)
-        except asyncio.CancelledError:
-            if not _is_called_off():
-                # Somebody has closed it; the libraries, too, cancel those who wait on it then.
-                self._retire(loan)
-                raise ConnectionAbortedError from None
-            if not self._survives_cancelling:
-                self._retire(loan)
-            raise
-        except BaseException:
-            self._retire(loan)
-            raise
-        finally:
-            loan.users -= 1
-            self._let_go_of_unused(loan)
+        with self._egress.guarded():
+            entry = self._get_or_create_entry()
+            entry.users += 1
+            try:
+                # Shielded: others may wait for it, too.
+                yield await asyncio.shield(entry.opening)
+            except asyncio.CancelledError:
+                if not _is_task_cancelled():
+                    # Closed by us, or by the library, which cancels those who wait on it.
+                    self._retire(entry)
+                    raise ConnectionAbortedError from None
+                if not self._keep_on_cancel:
+                    self._retire(entry)
+                raise
+            except BaseException:
+                self._retire(entry)
+                raise
+            finally:
+                entry.users -= 1
+                self._evict_if_unused(entry)
 
     async def close(self) -> None:
-        """Let go of everything, also of what is still in use."""
-        for loan in list(self._loans):
-            self._let_go(loan)
-        while self._closing:
-            await asyncio.wait(self._closing)
+        """Close everything, also connections that are in use."""
+        with self._egress.guarded():
+            for entry in list(self._entries):
+                self._evict(entry)
+            while self._closing:
+                await asyncio.wait(self._closing)
 
-    def _usable(self) -> "_Loan[ConnectionT]":
-        if self._current is not None and self._current.is_over:
-            loan = self._current
-            self._retire(loan)
-            self._let_go_of_unused(loan)
+    def _get_or_create_entry(self) -> "_ConnectionEntry[ConnectionT]":
+        if self._current is not None and self._current.is_finished:
+            entry = self._current
+            self._retire(entry)
+            self._evict_if_unused(entry)
         if self._current is None:
-            self._current = _Loan(asyncio.create_task(self._opened()))
-            self._loans.add(self._current)
+            self._current = _ConnectionEntry(asyncio.create_task(self._open_in_time()))
+            self._entries.add(self._current)
         return self._current
 
-    async def _opened(self) -> ConnectionT:
+    async def _open_in_time(self) -> ConnectionT:
         async with asyncio.timeout(self._open_timeout_s or CONNECT_TIMEOUT_S):
             return await self._open()
 
-    def _retire(self, loan: "_Loan[ConnectionT]") -> None:
-        """It is for those who are on it, and for nobody else."""
-        if self._current is loan:
+    def _retire(self, entry: "_ConnectionEntry[ConnectionT]") -> None:
+        """Keep it for its current users only."""
+        if self._current is entry:
             self._current = None
 
-    def _let_go_of_unused(self, loan: "_Loan[ConnectionT]") -> None:
-        is_wanted = self._current is loan and loan.is_open
-        if not loan.users and not is_wanted:
-            self._let_go(loan)
+    def _evict_if_unused(self, entry: "_ConnectionEntry[ConnectionT]") -> None:
+        is_wanted = self._current is entry and entry.is_open
+        if not entry.users and not is_wanted:
+            self._evict(entry)
 
-    def _let_go(self, loan: "_Loan[ConnectionT]") -> None:
-        self._retire(loan)
-        if loan in self._loans:
-            self._loans.remove(loan)
-            closing = asyncio.create_task(loan.close())
+    def _evict(self, entry: "_ConnectionEntry[ConnectionT]") -> None:
+        self._retire(entry)
+        if entry in self._entries:
+            self._entries.remove(entry)
+            closing = asyncio.create_task(entry.close())
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
 
 
-class _Loan(Generic[ConnectionT]):
-    """One connection, from the attempt to open it, and how many use it or wait for it."""
+class _ConnectionEntry(Generic[ConnectionT]):
+    """One connection, from the attempt to open it, and its number of users."""
 
     def __init__(self, opening: asyncio.Task[ConnectionT]) -> None:
         self.opening = opening
         self.users = 0
-        # Those who waited may have given up: then nobody else asks why it failed.
+        # Retrieve the exception even if every waiter was cancelled, or asyncio warns.
         opening.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     @property
@@ -160,14 +160,14 @@ class _Loan(Generic[ConnectionT]):
         return connection is not None and connection.is_open
 
     @property
-    def is_over(self) -> bool:
+    def is_finished(self) -> bool:
         return self.opening.done() and not self.is_open
 
     async def close(self) -> None:
         self.opening.cancel()
         await asyncio.wait([self.opening])
         if self._connection is not None:
-            # Nobody waits for anything on it any more; how it ends is no news.
+            # Nothing is in flight on it any more, so errors do not matter.
             with contextlib.suppress(Exception):
                 async with asyncio.timeout(CLOSE_TIMEOUT_S):
                     await self._connection.close()
@@ -180,14 +180,14 @@ class _Loan(Generic[ConnectionT]):
         return opening.result()
 
 
-def _is_called_off() -> bool:
-    """Whether the current task is being cancelled, and not only something that it waits for."""
+def _is_task_cancelled() -> bool:
+    """Whether the current task itself is cancelled, not only something that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
-class Confirmations(Generic[T]):
-    """Who waits for which confirmation on one connection. None stands for a lost connection."""
+class PendingConfirmations(Generic[T]):
+    """Confirmations awaited on one connection, by key; None means that the connection was lost."""
 
     def __init__(self, on_silence: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -196,8 +196,8 @@ class Confirmations(Generic[T]):
         self._confirmed_at = self._loop.time()
 
     @contextlib.contextmanager
-    def expected(self, key: Hashable) -> Iterator["asyncio.Future[T | None]"]:
-        """To be entered before the confirmation can come."""
+    def expect(self, key: Hashable) -> Iterator["asyncio.Future[T | None]"]:
+        """Enter before sending, so that the confirmation cannot be missed."""
         since = self._loop.time()
         confirmation = self._waiting[key] = self._loop.create_future()
         try:
@@ -214,7 +214,7 @@ class Confirmations(Generic[T]):
         self._confirmed_at = self._loop.time()
         self._settle(key, confirmation)
 
-    def lose_all(self) -> None:
+    def fail_all(self) -> None:
         for key in list(self._waiting):
             self._settle(key, None)
 
@@ -224,85 +224,60 @@ class Confirmations(Generic[T]):
             waiting.set_result(confirmation)
 
 
-# --- sockets ---
+# --- streams ---
 
 
-class BoundedReader(asyncio.StreamReader):
-    """Refuses an answer that says it is going to be huge, before it fills our memory."""
+class BoundedReader:
+    """A stream reader that refuses frames whose announced size would exhaust memory."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
 
     async def readexactly(self, n: int) -> bytes:
-        if not 0 <= n <= ANSWER_BYTES_MAX:
-            raise ConnectionError("the answer is too large")
-        return await super().readexactly(n)
+        if not 0 <= n <= RESPONSE_BYTES_MAX:
+            raise ConnectionError("the response is too large")
+        return await self._reader.readexactly(n)
 
-
-async def guarded(
-    egress: Egress,
-    host: str,
-    port: int,
-    reader: asyncio.StreamReader,
-    *,
-    tls: bool = False,
-    protocol: asyncio.StreamReaderProtocol | None = None,
-) -> asyncio.StreamWriter:
-    """Connect a reader to where the guard lets it; with TLS the certificate has to be the host's.
-
-    A library may bring a protocol of its own.
-    """
-    loop = asyncio.get_running_loop()
-    spoken = protocol or asyncio.StreamReaderProtocol(reader, loop=loop)
-    outgoing = await egress.connect(host, port)
-    secured: dict[str, Any] = {}
-    if tls:
-        secured = {
-            "ssl": trusting(),
-            "server_hostname": host,
-            "ssl_shutdown_timeout": TLS_GOODBYE_TIMEOUT_S,
-        }
-    try:
-        transport, _ = await loop.create_connection(lambda: spoken, sock=outgoing, **secured)
-    except BaseException:
-        outgoing.close()
-        raise
-    return asyncio.StreamWriter(transport, spoken, reader, loop)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
 
 
 @functools.cache
-def trusting() -> ssl.SSLContext:
-    """Trusts what this machine trusts. Reading that takes long, so it is read once."""
+def default_tls_context() -> ssl.SSLContext:
+    """Trusts the system's CAs. Loading them is slow, so it is done once."""
     return ssl.create_default_context()
 
 
-# --- what went wrong ---
+# --- errors ---
 
 
-class NoConnection(Exception):
-    """Why a connection could not be opened, for those who know more than an error says."""
+class ConnectionFailed(Exception):
+    """A connection could not be opened, with an outcome that is more specific than the error."""
 
     def __init__(self, outcome: Refused | Unreachable) -> None:
         super().__init__(outcome.reason)
         self.outcome = outcome
 
 
-def failure(error: BaseException) -> Refused | Unreachable:
-    """What to say of an error on the way there. The error's own text is somebody else's."""
+def outcome_of_error(error: BaseException) -> Refused | Unreachable:
+    """The outcome for a connection error. Its own text may be the peer's, so it is not shown."""
     match error:
-        case NoConnection():
+        case ConnectionFailed():
             return error.outcome
         case EgressDenied():
             return Unreachable(str(error), is_final=True)
         case ssl.SSLCertVerificationError():
-            return Unreachable("the certificate was not accepted")
+            return Unreachable("the certificate is not trusted")
         case ssl.SSLError():
-            return Unreachable("no secure connection could be made")
+            return Unreachable("TLS handshake failed")
         case socket.gaierror():
-            return Unreachable("the name of the host does not resolve")
+            return Unreachable("the host name does not resolve")
         case ConnectionRefusedError():
             return Unreachable("connection refused")
         case TimeoutError():
-            return Unreachable("did not answer in time")
-        case OSError(errno=number) if number in NO_WAY:
-            return Unreachable("there is no way to the host")
+            return Unreachable("timed out")
+        case OSError(errno=number) if number in NO_ROUTE_ERRNOS:
+            return Unreachable("no route to host")
         case OSError() | EOFError():
-            return LOST
-    return Unreachable("the other side gave an answer that was not understood")
+            return CONNECTION_LOST
+    return Unreachable("invalid response")

@@ -1,7 +1,7 @@
-"""Webhooks: a parcel becomes one HTTP request, signed by Standard Webhooks 1.0.
+"""Webhooks: a batch becomes one HTTP request, signed by Standard Webhooks 1.0.
 
-A complete answer with 2xx is the confirmation. Redirects are not followed, since they would lead
-past what was checked, and nothing the other side says in its body is kept.
+A complete 2xx response is the confirmation. Redirects are not followed, and response bodies are
+discarded.
 """
 
 import email.utils
@@ -26,26 +26,26 @@ from longwire.clock import SECOND, Moment
 from longwire.delivery.destinations.base import (
     MASK,
     Delivered,
+    OutboundBatch,
     Outcome,
     Params,
-    Parcel,
     Refused,
-    Request,
+    RequestPreview,
     Secret,
     Unreachable,
 )
-from longwire.delivery.egress import CONNECT_TIMEOUT_S, Egress, EgressDenied, numeric
+from longwire.delivery.egress import CONNECT_TIMEOUT_S, Egress, EgressDenied, parse_ip_literal
 from longwire.delivery.formats import FORMATS
 
 TOTAL_TIMEOUT_S = 15.0
-# Shorter than the five seconds after which many servers hang up: a request that crosses with their
-# goodbye would count as a failure.
+# Shorter than the five seconds after which many servers close idle connections: a request that
+# crosses with the close would fail.
 KEEP_ALIVE_S = 4.0
 CONNECTIONS_MAX = 256
-ANSWER_BYTES_MAX = 64 * 1_024
-# How far the other side may run ahead of us while it answers.
+RESPONSE_BYTES_MAX = 64 * 1_024
+# Of the response, buffered before flow control stops the peer.
 READ_AHEAD_BYTES = 16 * 1_024
-# aiohttp writes longer bodies in pieces when they come as a file, and warns when they do not.
+# aiohttp writes larger bodies in chunks if they are files, and warns if they are not.
 WHOLE_BODY_BYTES_MAX = 1_024 * 1_024
 RETRY_AFTER_MAX_S = 3_600
 RETRY_AFTER_CHARACTERS_MAX = 64
@@ -54,7 +54,7 @@ HEADERS_MAX = 50
 
 SECRET_PREFIX = "whsec_"
 OWN_HEADER_PREFIX = "webhook-"
-# Ours to write, or about the connection and not about the message.
+# Set by us, or about the connection.
 OWN_HEADERS = frozenset(
     (
         "connection",
@@ -75,12 +75,12 @@ TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}")
 HEADER_TEXT = re.compile(r"[\t\x20-\x7e]*")
 VISIBLE = re.compile(r"[\x21-\x7e]+")
 DIGITS = re.compile(r"[0-9]+")
-NO_URL = re.compile(r"[\x00-\x20\x7f\\]")
+INVALID_IN_URL = re.compile(r"[\x00-\x20\x7f\\]")
 
-WAYS_TO_FAIL = {
-    errno.ECONNREFUSED: "the connection was refused",
-    errno.EHOSTUNREACH: "there is no way to the host",
-    errno.ENETUNREACH: "there is no way to the host",
+CONNECT_ERRORS = {
+    errno.ECONNREFUSED: "connection refused",
+    errno.EHOSTUNREACH: "no route to host",
+    errno.ENETUNREACH: "no route to host",
 }
 
 WEBHOOK_ID = istr("webhook-id")
@@ -135,7 +135,7 @@ SigningSecret = Annotated[
 
 
 class HttpParams(Params, kw_only=True):
-    """Where a webhook goes, and how it proves where it comes from."""
+    """Parameters of connectors of the type `http`."""
 
     url: Url
     method: Method = "POST"
@@ -153,13 +153,13 @@ class HttpParams(Params, kw_only=True):
         ),
     ] = 1
 
-    def problems(self, egress: Egress) -> list[tuple[str, str]]:
+    def validate(self, egress: Egress) -> list[tuple[str, str]]:
         return [
-            *super().problems(egress),
-            *(("url", why) for why in url_problems(self.url, egress)),
-            *(("headers", why) for why in header_problems(self.headers)),
+            *super().validate(egress),
+            *(("url", why) for why in validate_url(self.url, egress)),
+            *(("headers", why) for why in validate_headers(self.headers)),
             *self._authorization_problems(),
-            *(("secret", why) for why in secret_problems(self.secret)),
+            *(("secret", why) for why in validate_signing_secret(self.secret)),
         ]
 
     def _authorization_problems(self) -> Iterator[tuple[str, str]]:
@@ -176,19 +176,19 @@ class HttpParams(Params, kw_only=True):
             yield "basic", "the username must not contain a colon"
 
 
-def url_problems(text: str, egress: Egress) -> Iterator[str]:
-    """What is wrong with a URL, first things first; it is read as the client reads it."""
-    if NO_URL.search(text):
+def validate_url(text: str, egress: Egress) -> Iterator[str]:
+    """Why a URL is invalid; parsed as the client parses it."""
+    if INVALID_IN_URL.search(text):
         yield "must not contain spaces, backslashes or control characters"
         return
     try:
         url = URL(text)
-    except (ValueError, IndexError):  # the latter for a login without a host behind it
+    except (ValueError, IndexError):  # the latter for credentials without a host
         yield "is not a URL"
         return
     host = url.raw_host
     if url.scheme not in ("http", "https") or not host:
-        yield "must be a whole URL with http or https and a host"
+        yield "must be an absolute URL with http or https and a host"
         return
     if "@" in text.partition("://")[2].partition("/")[0].partition("?")[0]:
         yield "must not contain a user name or password"
@@ -196,28 +196,28 @@ def url_problems(text: str, egress: Egress) -> Iterator[str]:
         yield "must not have a fragment"
     if url.port == 0:
         yield "must not have the port 0"
-    refusal = egress.refuse_literal(host)
+    refusal = egress.validate_host(host)
     if refusal is not None:
         yield refusal
-    elif ":" not in host and numeric(host) not in ([], [host]):
-        yield f"must have the address spelled {numeric(host)[0]}"
+    elif ":" not in host and parse_ip_literal(host) not in ([], [host]):
+        yield f"must have the address written as {parse_ip_literal(host)[0]}"
 
 
-def header_problems(headers: Mapping[str, str]) -> Iterator[str]:
+def validate_headers(headers: Mapping[str, str]) -> Iterator[str]:
     lowered = [name.lower() for name in headers]
     for name, value in headers.items():
         lower = name.lower()
         if not TOKEN.fullmatch(name):
-            yield "a name has characters that are not allowed in the name of a header"
+            yield "a header name has invalid characters"
         elif lower in OWN_HEADERS or lower.startswith(OWN_HEADER_PREFIX):
             yield f"{name} cannot be set"
         elif lowered.count(lower) > 1:
-            yield f"{name} is there twice"
+            yield f"{name} is given twice"
         elif not HEADER_TEXT.fullmatch(value):
             yield f"{name} must be plain text on one line"
 
 
-def secret_problems(secret: str | None) -> Iterator[str]:
+def validate_signing_secret(secret: str | None) -> Iterator[str]:
     try:
         if secret is not None and not signing_key(secret):
             yield "has no key after whsec_"
@@ -226,14 +226,14 @@ def secret_problems(secret: str | None) -> Iterator[str]:
 
 
 def signing_key(secret: str) -> bytes:
-    """The bytes to sign with; raises ValueError when base64 was promised and is not there."""
+    """The key to sign with; raises ValueError for invalid base64 after the prefix."""
     if secret.startswith(SECRET_PREFIX):
         return b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     return secret.encode()
 
 
 class Http:
-    """One webhook and its open connections."""
+    """One webhook, with its connection pool."""
 
     type: ClassVar[str] = "http"
     title: ClassVar[str] = "HTTP webhook"
@@ -244,33 +244,35 @@ class Http:
         self._params = params
         self._egress = egress
         self._session: aiohttp.ClientSession | None = None
-        self._fault: Refused | None = None
+        self._params_error: Refused | None = None
         self._url = URL()
-        # Copying one that knows the key is cheaper than making one for every parcel.
-        self._seal: hmac.HMAC | None = None
+        # Copying an initialized HMAC is cheaper than creating one for every batch.
+        self._hmac: hmac.HMAC | None = None
         self._headers: dict[str, str] = {}
         try:
             self._url = URL(params.url)
             if params.secret is not None:
-                self._seal = hmac.new(signing_key(params.secret), digestmod="sha256")
+                self._hmac = hmac.new(signing_key(params.secret), digestmod="sha256")
             self._headers = fixed_headers(params)
         except ValueError:
-            # It passed when it was saved, by the rules of that time.
-            self._fault = Refused("the parameters of the connector cannot be used", is_final=True)
+            # Valid when it was saved, by older rules.
+            self._params_error = Refused(
+                "the parameters of the connector are invalid", is_final=True
+            )
         self._sets_content_type = "content-type" in map(str.lower, params.headers)
 
     @property
     def batch_max(self) -> int:
         return self._params.batch
 
-    async def send(self, parcel: Parcel) -> Outcome:
-        if self._fault is not None:
-            return self._fault
+    async def send(self, batch: OutboundBatch) -> Outcome:
+        if self._params_error is not None:
+            return self._params_error
         try:
-            body, content_type = self._content(parcel)
-            return await self._exchange(parcel.at, body, self._signed(parcel, body, content_type))
+            body, content_type = self._content(batch)
+            return await self._exchange(batch.at, body, self._signed(batch, body, content_type))
         except Exception as error:
-            return after(error)
+            return outcome_of_http_error(error)
 
     async def _exchange(self, at: Moment, body: bytes, headers: dict[istr, str]) -> Outcome:
         session = self._session or self._open()
@@ -283,54 +285,54 @@ class Http:
         )
         try:
             if 200 <= response.status < 300:
-                await _hear_out(response.content)
+                await _drain_response(response.content)
                 return Delivered()
             return refusal(response.status, response.headers.get(RETRY_AFTER), at)
         finally:
-            # A connection whose answer is complete has gone back to the others by now; one that
-            # still talks is not listened to any further.
+            # After a complete response the connection is back in the pool by now; otherwise this
+            # closes it.
             response.close()
 
     def _open(self) -> aiohttp.ClientSession:
-        self._session = guarded_session(self._egress, self._headers)
+        self._session = create_guarded_session(self._egress, self._headers)
         return self._session
 
-    def _content(self, parcel: Parcel) -> tuple[bytes, str]:
+    def _content(self, batch: OutboundBatch) -> tuple[bytes, str]:
         if self._params.batch > 1:
-            elements = b",".join([message.element for message in parcel.messages])
+            elements = b",".join([message.element for message in batch.messages])
             return b"[" + elements + b"]", "application/json"
-        return parcel.only.body, parcel.only.content_type
+        return batch.single.body, batch.single.content_type
 
-    def _signed(self, parcel: Parcel, body: bytes, content_type: str) -> dict[istr, str]:
-        """The headers that differ from parcel to parcel; raises ValueError for impossible ones."""
-        if not (VISIBLE.fullmatch(parcel.id) and HEADER_TEXT.fullmatch(content_type)):
-            raise ValueError("this does not fit into a header")
-        timestamp = str(parcel.at // SECOND)
+    def _signed(self, batch: OutboundBatch, body: bytes, content_type: str) -> dict[istr, str]:
+        """The headers of one batch; raises ValueError for invalid ones."""
+        if not (VISIBLE.fullmatch(batch.id) and HEADER_TEXT.fullmatch(content_type)):
+            raise ValueError("not valid in a header")
+        timestamp = str(batch.at // SECOND)
         headers = {
-            WEBHOOK_ID: parcel.id,
+            WEBHOOK_ID: batch.id,
             WEBHOOK_TIMESTAMP: timestamp,
-            IDEMPOTENCY_KEY: parcel.id,
+            IDEMPOTENCY_KEY: batch.id,
         }
         if not self._sets_content_type:
             headers[CONTENT_TYPE] = content_type
-        if self._seal is not None:
-            seal = self._seal.copy()
-            seal.update(f"{parcel.id}.{timestamp}.".encode())
-            seal.update(body)
-            headers[WEBHOOK_SIGNATURE] = "v1," + b64encode(seal.digest()).decode()
+        if self._hmac is not None:
+            signature = self._hmac.copy()
+            signature.update(f"{batch.id}.{timestamp}.".encode())
+            signature.update(body)
+            headers[WEBHOOK_SIGNATURE] = "v1," + b64encode(signature.digest()).decode()
         return headers
 
-    def describe(self, parcel: Parcel) -> Request:
-        body, content_type = self._content(parcel)
+    def describe(self, batch: OutboundBatch) -> RequestPreview:
+        body, content_type = self._content(batch)
         headers = self._headers | dict.fromkeys(self._params.headers, MASK)
-        for name, value in self._signed(parcel, body, content_type).items():
-            # A signature for words of one's own choice would be as good as the secret.
+        for name, value in self._signed(batch, body, content_type).items():
+            # Signing chosen content would be as good as knowing the secret.
             headers[str(name)] = f"v1,{MASK}" if name == WEBHOOK_SIGNATURE else value
         if self._params.bearer is not None:
             headers["Authorization"] = f"Bearer {MASK}"
         if self._params.basic is not None:
             headers["Authorization"] = f"Basic {MASK}"
-        return Request(
+        return RequestPreview(
             method=self._params.method,
             url=self._params.url,
             headers=headers,
@@ -343,8 +345,8 @@ class Http:
             await session.close()
 
 
-def guarded_session(egress: Egress, headers: Mapping[str, str]) -> aiohttp.ClientSession:
-    """A client that goes where the guard lets it, and does nothing of its own accord."""
+def create_guarded_session(egress: Egress, headers: Mapping[str, str]) -> aiohttp.ClientSession:
+    """A client behind the egress guard, without cookies, proxies, decompression and retries."""
     session = aiohttp.ClientSession(
         connector=egress.connector(connections_max=CONNECTIONS_MAX, keep_alive_s=KEEP_ALIVE_S),
         headers=headers,
@@ -355,13 +357,13 @@ def guarded_session(egress: Egress, headers: Mapping[str, str]) -> aiohttp.Clien
         trust_env=False,
         read_bufsize=READ_AHEAD_BYTES,
     )
-    # aiohttp would send a PUT again by itself.
+    # aiohttp has no setting against its own retries of idempotent requests, such as PUT.
     session._retry_connection = False
     return session
 
 
 def fixed_headers(params: HttpParams) -> dict[str, str]:
-    """The headers that are the same in every request; raises ValueError for impossible ones."""
+    """The headers that every request has; raises ValueError for invalid ones."""
     headers = {"User-Agent": f"longwire/{__version__}"}
     if "user-agent" in map(str.lower, params.headers):
         headers = {}
@@ -371,69 +373,69 @@ def fixed_headers(params: HttpParams) -> dict[str, str]:
     if params.basic is not None:
         pair = f"{params.basic.username}:{params.basic.password}".encode()
         headers["Authorization"] = "Basic " + b64encode(pair).decode()
-    if any(header_problems(params.headers)) or not all(
+    if any(validate_headers(params.headers)) or not all(
         map(HEADER_TEXT.fullmatch, headers.values())
     ):
-        raise ValueError("these headers cannot be sent")
+        raise ValueError("invalid headers")
     return headers
 
 
-async def _hear_out(content: aiohttp.StreamReader) -> None:
-    """Wait for the end of an answer, or until it has been long enough."""
+async def _drain_response(content: aiohttp.StreamReader) -> None:
+    """Read the response to its end, or up to the size limit."""
     size = 0
-    while size <= ANSWER_BYTES_MAX and not content.at_eof():
+    while size <= RESPONSE_BYTES_MAX and not content.at_eof():
         size += len(await content.readany())
 
 
 def refusal(status: int, retry_after: str | None, at: Moment) -> Refused:
-    """What an answer that is no success means."""
+    """The outcome for a response that is not 2xx."""
     if status == 410:
         return Refused("answered with status 410, gone", is_final=True, disables=True)
     if 300 <= status < 400:
         reason = f"answered with a redirect ({status}), which is not followed"
     else:
         reason = f"answered with status {status}"
-    return Refused(reason, retry_after_s=wait_s(retry_after, at))
+    return Refused(reason, retry_after_s=parse_retry_after(retry_after, at))
 
 
-def wait_s(retry_after: str | None, at: Moment) -> int | None:
-    """How long the other side asks us to wait: seconds or a date, within bounds, or nothing."""
+def parse_retry_after(retry_after: str | None, at: Moment) -> int | None:
+    """Retry-After in seconds, from seconds or a date, within bounds; None if absent or invalid."""
     if retry_after is None or len(retry_after) > RETRY_AFTER_CHARACTERS_MAX:
         return None
     if DIGITS.fullmatch(retry_after):
         return min(int(retry_after), RETRY_AFTER_MAX_S)
     try:
         moment = email.utils.parsedate_to_datetime(retry_after)
-        # Without a zone it is in UTC, by the grammar of HTTP.
+        # HTTP dates without a zone are in UTC.
         seconds = int(moment.replace(tzinfo=moment.tzinfo or UTC).timestamp()) - at // SECOND
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
     return max(0, min(seconds, RETRY_AFTER_MAX_S))
 
 
-def after(error: Exception) -> Refused | Unreachable:
-    """What became of a parcel when there was no answer, in our own words."""
+def outcome_of_http_error(error: Exception) -> Refused | Unreachable:
+    """The outcome for an error without a response."""
     match error:
         case EgressDenied():
             return Unreachable(str(error), is_final=True)
         case aiohttp.ClientConnectorCertificateError():
-            return Unreachable("the certificate was not accepted")
+            return Unreachable("the certificate is not trusted")
         case aiohttp.ClientSSLError():
-            return Unreachable("a secure connection could not be made")
+            return Unreachable("TLS handshake failed")
         case aiohttp.ClientConnectorDNSError():
-            return Unreachable("the name of the host does not resolve")
+            return Unreachable("the host name does not resolve")
         case aiohttp.ConnectionTimeoutError():
-            return Unreachable("the connection was not made in time")
+            return Unreachable("connecting timed out")
         case aiohttp.ClientConnectorError():
-            return Unreachable(WAYS_TO_FAIL.get(error.errno or 0, "the connection was not made"))
+            return Unreachable(CONNECT_ERRORS.get(error.errno or 0, "connecting failed"))
         case TimeoutError():
-            return Unreachable("did not answer in time")
+            return Unreachable("timed out")
         case aiohttp.ClientResponseError():
-            return Unreachable("answered with something that is not HTTP")
+            return Unreachable("the response is not valid HTTP")
         case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError() | OSError():
-            return Unreachable("the connection was closed before the answer was complete")
+            return Unreachable("the connection was closed before the response was complete")
         case ValueError():
-            return Refused("the request cannot be expressed in HTTP", is_final=True)
-    # Not foreseen, so worth a look; the next try may do better.
-    log.error("webhook failed unexpectedly", error=type(error).__name__)
-    return Unreachable("could not be sent")
+            return Refused("the request is not valid HTTP", is_final=True)
+    # Unexpected, so logged; a retry may succeed.
+    log.error("webhook_failed_unexpectedly", error=type(error).__name__)
+    return Unreachable("sending failed")

@@ -1,7 +1,7 @@
 """MQTT: each message is published with QoS 1, and delivered when the broker has acknowledged it.
 
-In MQTT 3.1.1 an acknowledgement has no room for a refusal: a broker that does not let a login
-publish says nothing, or hangs up.
+In MQTT 3.1.1 an acknowledgement has no reason code: a broker that does not authorize a publish
+sends nothing, or disconnects.
 """
 
 import asyncio
@@ -16,57 +16,57 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
 from longwire.delivery.destinations.addresses import (
-    MAY_HOLD,
     NOT_PRINTABLE,
+    PLACEHOLDERS_DOC,
     URL_CHARACTERS_MAX,
-    address_problem,
-    filled,
-    fit,
-    parsed,
-    placeholder_problem,
+    parse_address,
+    render_template,
+    sanitize,
+    validate_address,
+    validate_placeholders,
 )
 from longwire.delivery.destinations.base import (
     Delivered,
-    Message,
+    OutboundBatch,
+    OutboundMessage,
     Outcome,
     Params,
-    Parcel,
     Refused,
-    Request,
+    RequestPreview,
     Secret,
-    only_problems,
+    list_invalid_fields,
 )
 from longwire.delivery.destinations.connections import (
     UNCONFIRMED,
-    Confirmations,
+    PendingConfirmations,
     SharedConnection,
-    failure,
+    outcome_of_error,
 )
 from longwire.delivery.destinations.mqtt_connection import (
     AT_LEAST_ONCE,
     DEFAULT_PORTS,
-    Link,
     Login,
-    Protocol,
-    connected,
+    MqttConnection,
+    MqttProtocol,
+    open_socket,
 )
 from longwire.delivery.egress import Egress
 from longwire.delivery.formats import FORMATS
 
-IN_FLIGHT_MAX = 20  # as many as common brokers take by default
+IN_FLIGHT_MAX = 20  # the default limit of common brokers
 TOPIC_BYTES_MAX = 65_535  # the protocol's
-PUBLISH_OVERHEAD_BYTES = 64  # around topic, properties and body, generously
+PUBLISH_OVERHEAD_BYTES = 64  # upper bound, without topic, properties and body
 
-NOT_TAKEN = {
-    0x87: "the broker does not let this login publish to this topic",
-    0x90: "the broker did not accept the topic",
-    0x97: "the broker has no room for the message",
-    0x99: "the broker did not accept the form of the message",
+PUBLISH_ERRORS = {
+    0x87: "not authorized to publish to this topic",
+    0x90: "the broker rejected the topic",
+    0x97: "quota exceeded at the broker",
+    0x99: "the broker rejected the payload format",
 }
 
 
 class MqttParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """What a connector of the type `mqtt` can be told."""
+    """Parameters of connectors of the type `mqtt`."""
 
     url: Annotated[
         str,
@@ -81,7 +81,7 @@ class MqttParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=Tru
             min_length=1,
             max_length=512,
             description=(
-                f"{MAY_HOLD} Characters of a value that have a meaning in a topic become an"
+                f"{PLACEHOLDERS_DOC} Special characters of a value, such as slashes, become an"
                 " underscore."
             ),
         ),
@@ -107,33 +107,33 @@ class MqttParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=Tru
         bool, Meta(description="The broker keeps the last message of each topic.")
     ] = False
 
-    def problems(self, egress: Egress) -> list[tuple[str, str]]:
-        return super().problems(egress) + only_problems(
+    def validate(self, egress: Egress) -> list[tuple[str, str]]:
+        return super().validate(egress) + list_invalid_fields(
             {
-                "url": address_problem(self.url, DEFAULT_PORTS, egress),
-                "topic": topic_problem(self.topic),
+                "url": validate_address(self.url, DEFAULT_PORTS, egress),
+                "topic": validate_topic(self.topic),
                 "clientId": None if (self.client_id or "").isprintable() else NOT_PRINTABLE,
                 "password": "needs a username" if self.password and not self.username else None,
             }
         )
 
 
-def topic_problem(template: str) -> str | None:
-    """Why nothing can be published to the topics that this makes."""
+def validate_topic(template: str) -> str | None:
+    """Why this topic template is invalid, or None."""
     if "+" in template or "#" in template:
         return "must not have the wildcards + and #"
     if not template.isprintable():
         return NOT_PRINTABLE
-    return placeholder_problem(template)
+    return validate_placeholders(template)
 
 
-def fit_for_topic(value: str) -> str:
-    """A message's value as one level of a topic, which it can neither leave nor make special."""
-    return fit(value, special="+#/$")
+def sanitize_topic_level(value: str) -> str:
+    """A placeholder's value as one level of a topic."""
+    return sanitize(value, special="+#/$")
 
 
 class Mqtt:
-    """One connector's way to its broker: a connection kept open, and many messages on it."""
+    """One connector's connection to its broker, kept open between messages."""
 
     type: ClassVar[str] = "mqtt"
     title: ClassVar[str] = "MQTT"
@@ -144,14 +144,14 @@ class Mqtt:
     def __init__(self, params: MqttParams, egress: Egress) -> None:
         self._params = params
         self._egress = egress
-        self._address = parsed(params.url, DEFAULT_PORTS)
-        # An acknowledgement has its message's number, and the session notices silence.
-        self._shared = SharedConnection(self._open, survives_cancelling=True)
+        self._address = parse_address(params.url, DEFAULT_PORTS)
+        # Acknowledgements carry their message's number, and the session detects a dead peer.
+        self._shared = SharedConnection(egress, self._open, keep_on_cancel=True)
 
-    async def send(self, parcel: Parcel) -> Outcome:
-        message = parcel.only
+    async def send(self, batch: OutboundBatch) -> Outcome:
+        message = batch.single
         try:
-            async with self._shared.borrowed() as session:
+            async with self._shared.lease() as session:
                 return await session.publish(
                     self._topic(message),
                     message.body,
@@ -159,16 +159,16 @@ class Mqtt:
                     self._properties(message),
                 )
         except ConnectionAbortedError:
-            return UNCONFIRMED  # closed under way
+            return UNCONFIRMED  # closed while sending
         except Exception as error:
-            return failure(error)
+            return outcome_of_error(error)
 
-    def describe(self, parcel: Parcel) -> Request:
-        message = parcel.only
+    def describe(self, batch: OutboundBatch) -> RequestPreview:
+        message = batch.single
         headers = {"qos": str(AT_LEAST_ONCE), "retain": str(self._params.retain).lower()}
         if self._params.version == "5":
             headers |= {"id": message.id, "contentType": message.content_type}
-        return Request(
+        return RequestPreview(
             method="PUBLISH",
             url=f"{self._address}/{self._topic(message)}",
             headers=headers,
@@ -178,10 +178,10 @@ class Mqtt:
     async def close(self) -> None:
         await self._shared.close()
 
-    def _topic(self, message: Message) -> str:
-        return filled(self._params.topic, message, fit_for_topic)
+    def _topic(self, message: OutboundMessage) -> str:
+        return render_template(self._params.topic, message, sanitize_topic_level)
 
-    def _properties(self, message: Message) -> Properties | None:
+    def _properties(self, message: OutboundMessage) -> Properties | None:
         if self._params.version != "5":
             return None
         properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]
@@ -189,71 +189,71 @@ class Mqtt:
         properties.ContentType = message.content_type
         return properties
 
-    async def _open(self) -> "_Session":
-        wire = await connected(self._egress, self._address)
-        session = _Session(self._params, wire)
+    async def _open(self) -> "_PublisherSession":
+        sock = await open_socket(self._egress, self._address)
+        session = _PublisherSession(self._params, sock)
         try:
             await session.log_in()
         except BaseException:
-            session.drop()
+            session.abort()
             raise
         return session
 
 
-class _Session(Link):
+class _PublisherSession(MqttConnection):
     """A connection on which messages are published."""
 
-    def __init__(self, params: MqttParams, wire: socket.socket) -> None:
+    def __init__(self, params: MqttParams, sock: socket.socket) -> None:
         login = Login(params.version, params.client_id or "", params.username, params.password)
-        super().__init__(Protocol(login, wire), wire)
+        super().__init__(MqttProtocol(login, sock), sock)
         self._protocol.on_publish = self._on_publish
-        self._confirmations = Confirmations[int](on_silence=self.drop)
+        self._confirmations = PendingConfirmations[int](on_silence=self.abort)
         self._slots = asyncio.Semaphore(IN_FLIGHT_MAX)
         self._packet_bytes_max: int | None = None
         self._is_retain_refused = False
 
     async def log_in(self) -> None:
-        welcome = (await self.welcomed()).properties
-        receive_maximum = getattr(welcome, "ReceiveMaximum", IN_FLIGHT_MAX)
+        limits = (await self.connect()).properties
+        receive_maximum = getattr(limits, "ReceiveMaximum", IN_FLIGHT_MAX)
         self._slots = asyncio.Semaphore(max(1, min(IN_FLIGHT_MAX, receive_maximum)))
-        self._packet_bytes_max = getattr(welcome, "MaximumPacketSize", None)
-        self._is_retain_refused = getattr(welcome, "RetainAvailable", 1) == 0
+        self._packet_bytes_max = getattr(limits, "MaximumPacketSize", None)
+        self._is_retain_refused = getattr(limits, "RetainAvailable", 1) == 0
 
     async def publish(
         self, topic: str, body: bytes, retain: bool, properties: Properties | None
     ) -> Outcome:
-        # A broker answers these by hanging up, which would take the others along.
-        bytes_out = len(topic.encode()) + len(body) + PUBLISH_OVERHEAD_BYTES
+        # Brokers disconnect on these, which would fail the messages in flight, too.
+        packet_bytes = len(topic.encode()) + len(body) + PUBLISH_OVERHEAD_BYTES
         if properties is not None:
-            bytes_out += len(properties.pack())  # type: ignore[no-untyped-call]
+            packet_bytes += len(properties.pack())  # type: ignore[no-untyped-call]
         if len(topic.encode()) > TOPIC_BYTES_MAX:
             return Refused("the topic is too long", is_final=True)
-        if self._packet_bytes_max is not None and bytes_out > self._packet_bytes_max:
-            return Refused("the message is larger than the broker takes", is_final=True)
+        if self._packet_bytes_max is not None and packet_bytes > self._packet_bytes_max:
+            return Refused("the message is larger than the broker accepts", is_final=True)
         if retain and self._is_retain_refused:
-            return Refused("the broker does not keep messages, as `retain` asks for")
+            return Refused("the broker does not support retained messages")
         async with self._slots:
-            return await self._published(topic, body, retain, properties)
+            return await self._publish_and_wait(topic, body, retain, properties)
 
-    async def _published(
+    async def _publish_and_wait(
         self, topic: str, body: bytes, retain: bool, properties: Properties | None
     ) -> Outcome:
         sent = self._protocol.publish(topic, body, AT_LEAST_ONCE, retain, properties)
         if sent.rc != MQTTErrorCode.MQTT_ERR_SUCCESS:
-            self.drop()
+            self.abort()
             return UNCONFIRMED
-        with self._confirmations.expected(sent.mid) as confirmation:
+        with self._confirmations.expect(sent.mid) as confirmation:
             reason = await confirmation
         if reason is None:
             return UNCONFIRMED
         if reason >= 0x80:
-            words = NOT_TAKEN.get(reason, f"the broker did not take the message (code {reason})")
+            words = PUBLISH_ERRORS.get(reason, f"the broker rejected the message (code {reason})")
             return Refused(words)
         return Delivered()
 
-    def lost(self) -> None:
-        super().lost()
-        self._confirmations.lose_all()
+    def on_lost(self) -> None:
+        super().on_lost()
+        self._confirmations.fail_all()
 
     def _on_publish(
         self, client: Any, data: Any, mid: int, reason: ReasonCode, properties: Any

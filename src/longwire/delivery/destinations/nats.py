@@ -1,8 +1,7 @@
-"""NATS: each message is published to JetStream, and delivered when a stream has confirmed it.
+"""NATS: each message is published to JetStream, and delivered when a stream has acknowledged it.
 
-The protocol is nats-py's; the socket is ours, so that it leads to an address the guard has seen.
-The library's own search for servers is taken out: it would try for ever, and go where a server
-tells it to. Plain NATS confirms nothing, so it is not offered.
+The client is nats-py's, under the egress guard. It does not reconnect by itself, nor to servers
+that a cluster advertises. Core NATS acknowledges nothing, so it is not offered.
 """
 
 import asyncio
@@ -18,36 +17,35 @@ from nats.errors import Error, ProtocolError
 from nats.protocol.parser import PERMISSIONS_ERR, Parser
 
 from longwire.delivery.destinations.addresses import (
-    MAY_HOLD,
+    PLACEHOLDERS_DOC,
     URL_CHARACTERS_MAX,
-    address_problem,
-    filled,
-    fit,
-    login_problems,
-    parsed,
-    placeholder_problem,
+    parse_address,
+    render_template,
+    sanitize,
+    validate_address,
+    validate_login,
+    validate_placeholders,
 )
 from longwire.delivery.destinations.base import (
     Delivered,
-    Message,
+    OutboundBatch,
+    OutboundMessage,
     Outcome,
     Params,
-    Parcel,
     Refused,
-    Request,
+    RequestPreview,
     Secret,
     Unreachable,
-    only_problems,
+    list_invalid_fields,
 )
 from longwire.delivery.destinations.connections import (
     CONNECT_TIMEOUT_S,
     UNCONFIRMED,
-    Confirmations,
-    NoConnection,
+    ConnectionFailed,
+    PendingConfirmations,
     SharedConnection,
-    failure,
-    guarded,
-    trusting,
+    default_tls_context,
+    outcome_of_error,
 )
 from longwire.delivery.egress import Egress
 from longwire.delivery.formats import FORMATS
@@ -55,35 +53,34 @@ from longwire.delivery.formats import FORMATS
 DEFAULT_PORTS = {"nats": 4222, "tls": 4222}
 PING_S = 10
 PINGS_UNANSWERED_MAX = 2
-# Only confirmations come, and news of the server.
-LINE_BYTES_MAX = 64 * 1024
-UNREAD_BYTES_MAX = 128 * 1024
-# A server hangs up on lines of more than 4 KiB by default; ours also has the place for the answer.
+# Servers only send acknowledgements and INFO.
+UNPARSED_BYTES_MAX = 128 * 1024
+# By default servers disconnect on lines of more than 4 KiB, which also have the reply subject.
 SUBJECT_BYTES_MAX = 2_048
 
-# By what the server says, of which we keep nothing.
-NOT_LET_IN = {
-    "authorization violation": "the server did not accept the login",
-    "authentication": "the server did not accept the login",
-    "maximum": "the server has no room for another connection",
+# By a part of the server's error, in lower case; NATS has no codes for these.
+LOGIN_ERRORS = {
+    "authorization violation": "the server rejected the login",
+    "authentication": "the server rejected the login",
+    "maximum": "the server has reached its connection limit",
 }
 NO_RESPONDERS = "503"
-NO_STREAM = Refused("no stream takes this subject")
-NOT_PERMITTED = Refused("the server does not let this login publish to this subject")
-NO_CONFIRMATIONS = Refused("the server does not let this login receive confirmations")
+NO_STREAM = Refused("no stream stores this subject")
+NOT_PERMITTED = Refused("not authorized to publish to this subject")
+NO_ACKS_PERMITTED = Refused("not authorized to receive acknowledgements")
 TOO_LARGE = 10_054
-NOT_TAKEN = {
-    10_023: "the server has no room for the message",
-    10_047: "the server has no room for the message",
-    10_060: "another stream takes this subject",
-    TOO_LARGE: "the message is larger than the stream takes",
-    10_077: "the stream has no room for the message",
-    10_122: "the stream has no room for the message",
+JETSTREAM_ERRORS = {
+    10_023: "the server has insufficient storage",
+    10_047: "the server has insufficient storage",
+    10_060: "another stream stores this subject",
+    TOO_LARGE: "the message is larger than the stream accepts",
+    10_077: "the stream is full",
+    10_122: "the stream is full",
 }
 
 
 class NatsParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """What a connector of the type `nats` can be told."""
+    """Parameters of connectors of the type `nats`."""
 
     url: Annotated[
         str,
@@ -101,8 +98,8 @@ class NatsParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=Tru
             min_length=1,
             max_length=512,
             description=(
-                f"Of a JetStream stream. {MAY_HOLD} Characters of a value that have a meaning in a"
-                " subject, dots among them, become an underscore."
+                f"Of a JetStream stream. {PLACEHOLDERS_DOC} Special characters of a value, such as"
+                " dots, become an underscore."
             ),
         ),
     ]
@@ -120,35 +117,35 @@ class NatsParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=Tru
         | None
     ) = None
 
-    def problems(self, egress: Egress) -> list[tuple[str, str]]:
-        return super().problems(egress) + only_problems(
+    def validate(self, egress: Egress) -> list[tuple[str, str]]:
+        return super().validate(egress) + list_invalid_fields(
             {
-                "url": address_problem(self.url, DEFAULT_PORTS, egress),
-                "subject": subject_problem(self.subject),
-                **login_problems(self.username, self.password),
+                "url": validate_address(self.url, DEFAULT_PORTS, egress),
+                "subject": validate_subject(self.subject),
+                **validate_login(self.username, self.password),
                 "token": "comes instead of a username" if self.token and self.username else None,
             }
         )
 
 
-def subject_problem(template: str) -> str | None:
-    """Why nothing can be published to the subjects that this makes."""
+def validate_subject(template: str) -> str | None:
+    """Why this subject template is invalid, or None."""
     if "*" in template or ">" in template:
         return "must not have the wildcards * and >"
     if not template.isprintable() or " " in template:
-        return "must not have spaces or characters that do not print"
+        return "must not have spaces or unprintable characters"
     if not all(template.split(".")):
         return "has an empty part between dots"
-    return placeholder_problem(template)
+    return validate_placeholders(template)
 
 
-def fit_for_subject(value: str) -> str:
-    """A message's value as one token of a subject, which it can neither leave nor make special."""
-    return fit(value, special="*>.$ ")
+def sanitize_subject_token(value: str) -> str:
+    """A placeholder's value as one token of a subject."""
+    return sanitize(value, special="*>.$ ")
 
 
 class Nats:
-    """One connector's way to its server: a connection kept open, and many messages on it."""
+    """One connector's connection to its server, kept open between messages."""
 
     type: ClassVar[str] = "nats"
     title: ClassVar[str] = "NATS JetStream"
@@ -158,26 +155,25 @@ class Nats:
 
     def __init__(self, params: NatsParams, egress: Egress) -> None:
         self._params = params
-        self._egress = egress
-        self._address = parsed(params.url, DEFAULT_PORTS)
-        # A confirmation has its message's number, and the session notices silence.
-        self._shared = SharedConnection(self._open, survives_cancelling=True)
+        self._address = parse_address(params.url, DEFAULT_PORTS)
+        # Acknowledgements carry their message's number, and the session detects a dead peer.
+        self._shared = SharedConnection(egress, self._open, keep_on_cancel=True)
 
-    async def send(self, parcel: Parcel) -> Outcome:
-        message = parcel.only
+    async def send(self, batch: OutboundBatch) -> Outcome:
+        message = batch.single
         try:
-            async with self._shared.borrowed() as session:
+            async with self._shared.lease() as session:
                 return await session.store(
                     self._subject(message), message.body, self._headers(message)
                 )
         except ConnectionAbortedError:
-            return UNCONFIRMED  # closed under way
+            return UNCONFIRMED  # closed while sending
         except Exception as error:
-            return failure(error)
+            return outcome_of_error(error)
 
-    def describe(self, parcel: Parcel) -> Request:
-        message = parcel.only
-        return Request(
+    def describe(self, batch: OutboundBatch) -> RequestPreview:
+        message = batch.single
+        return RequestPreview(
             method="PUBLISH",
             url=f"{self._address}/{self._subject(message)}",
             headers=self._headers(message),
@@ -187,25 +183,21 @@ class Nats:
     async def close(self) -> None:
         await self._shared.close()
 
-    def _subject(self, message: Message) -> str:
-        return filled(self._params.subject, message, fit_for_subject)
+    def _subject(self, message: OutboundMessage) -> str:
+        return render_template(self._params.subject, message, sanitize_subject_token)
 
-    def _headers(self, message: Message) -> dict[str, str]:
+    def _headers(self, message: OutboundMessage) -> dict[str, str]:
         headers = {"Nats-Msg-Id": message.id, "Content-Type": message.content_type}
         if self._params.stream is not None:
             headers["Nats-Expected-Stream"] = self._params.stream
         return headers
 
-    async def _open(self) -> "_Session":
-        reader = asyncio.StreamReader(limit=LINE_BYTES_MAX)
-        # Encrypted later if at all: in this protocol the server speaks first.
-        writer = await guarded(self._egress, self._address.host, self._address.port, reader)
-        session = _Session(_Wire(reader, writer), is_encrypted=self._address.scheme == "tls")
+    async def _open(self) -> "_NatsSession":
+        session = _NatsSession(requires_tls=self._address.scheme == "tls")
         try:
             await session.connect(
-                # Not resolved, as nothing is selected; the name is for the certificate.
                 servers=[str(self._address)],
-                tls=trusting(),  # also for nats://, where the server may ask for it
+                tls=default_tls_context(),  # also for nats://, where the server may require it
                 tls_hostname=self._address.host,
                 user=self._params.username,
                 password=self._params.password,
@@ -215,58 +207,61 @@ class Nats:
                 connect_timeout=int(CONNECT_TIMEOUT_S),
                 ping_interval=PING_S,
                 max_outstanding_pings=PINGS_UNANSWERED_MAX,
-                # No limit: the engine bounds what is under way, and at a limit of its own the
-                # library would wait in a place where it ignores being cancelled.
+                # No limit: the engine bounds what is in flight, and at its own limit the library
+                # would wait where it ignores cancellation.
                 pending_size=0,
             )
             await session.listen()
         except BaseException as error:
             await session.close()
             if isinstance(error, Error):
-                raise NoConnection(_not_let_in(error)) from None
+                raise ConnectionFailed(_outcome_of_login_error(error)) from None
             raise
         return session
 
 
-class _Error(msgspec.Struct, frozen=True):
+class _JetStreamError(msgspec.Struct, frozen=True):
     code: int = 0
     err_code: int = 0
 
 
-class _Answer(msgspec.Struct, frozen=True):
-    """What JetStream says to a message: a stream has it, or an error."""
+class _PubAck(msgspec.Struct, frozen=True):
+    """JetStream's response to a message: the stream that has it, or an error."""
 
     stream: str | None = None
-    error: _Error | None = None
+    error: _JetStreamError | None = None
 
 
-class _Wire(TcpTransport):
-    """A connection that is there already."""
+# --- nats-py, bounded ---
+#
+# nats-py has no settings for what follows, so private parts are overridden and pyproject.toml
+# bounds its version: what a server sends has a size limit, closing does not wait for the peer, and
+# waiting senders learn of it.
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._bare_io_reader = self._io_reader = reader
-        self._bare_io_writer = self._io_writer = writer
+
+class _AbortingTransport(TcpTransport):
+    def __bool__(self) -> bool:
+        return True  # or the client would replace it
 
     def close(self) -> None:
-        # A farewell would wait for a peer that may be gone, and nothing is owed to it.
+        """Abort; a graceful close could wait for a peer that is gone."""
         if self._io_writer is not None:
             self._io_writer.transport.abort()
 
     async def wait_closed(self) -> None:
-        # Nothing is left to wait for; and after a failed handshake the library would wait on the
-        # part of the connection that nobody tells about its end.
+        # After a failed TLS handshake the library would wait on a stream that is never closed.
         await asyncio.sleep(0)
 
 
-class _Parser(Parser):
-    """Gives up on a server that fills our memory or makes no sense.
+class _BoundedParser(Parser):
+    """Fails on input that is too long or invalid.
 
-    The library waits for the end of whatever was announced. On what it does not understand it stops
-    listening, and takes the connection for open.
+    The library would buffer any announced size, and stop reading on invalid input while it takes
+    the connection for open.
     """
 
     async def parse(self, data: bytes = b"") -> None:
-        if len(self.buf) + len(data) > UNREAD_BYTES_MAX:
+        if len(self.buf) + len(data) > UNPARSED_BYTES_MAX:
             raise ProtocolError
         try:
             await super().parse(data)
@@ -274,112 +269,107 @@ class _Parser(Parser):
             raise ProtocolError from None
 
 
-class _Session(Client):
+class _NatsSession(Client):
     """One connection, from the login to its loss."""
 
-    def __init__(self, wire: _Wire, *, is_encrypted: bool) -> None:
+    def __init__(self, *, requires_tls: bool) -> None:
         super().__init__()
-        self._ps = _Parser(self)
-        self._wire = wire
-        self._is_encrypted = is_encrypted
-        self._confirmations = Confirmations[Outcome](on_silence=self._drop)
+        self._ps = _BoundedParser(self)
+        self._connection = _AbortingTransport()  # type: ignore[no-untyped-call]
+        self._transport = self._connection
+        self._requires_tls = requires_tls
+        self._confirmations = PendingConfirmations[Outcome](on_silence=self._abort)
         self._inbox = self.new_inbox()
         self._count = 0
-        self._subjects: dict[str, str] = {}  # under the place for the answer
-        self._is_dropped = False
+        self._subjects: dict[str, str] = {}  # by reply subject
+        self._is_aborted = False
 
     @property
     def is_open(self) -> bool:
-        return self.is_connected and not self._is_dropped
+        return self.is_connected and not self._is_aborted
 
     async def listen(self) -> None:
-        """Take confirmations; to be called once, after the login."""
+        """Subscribe to acknowledgements; call once, after the login."""
         if not self.is_connected:
             raise ConnectionResetError
-        await self.subscribe(f"{self._inbox}.*", cb=self._on_answer)
+        await self.subscribe(f"{self._inbox}.*", cb=self._on_ack)
 
     async def store(self, subject: str, body: bytes, headers: dict[str, str]) -> Outcome:
         """Publish, and wait until a stream has it."""
-        # A server answers these by hanging up, which would take the others along.
+        # Servers disconnect on these, which would fail the messages in flight, too.
         if len(subject.encode()) > SUBJECT_BYTES_MAX:
             return Refused("the subject is too long", is_final=True)
         if len(body) + _header_bytes(headers) > self.max_payload:
-            return Refused("the message is larger than the server takes", is_final=True)
+            return Refused("the message is larger than the server accepts", is_final=True)
         self._count += 1
-        answer_to = f"{self._inbox}.{self._count}"
-        self._subjects[answer_to] = subject
+        reply_to = f"{self._inbox}.{self._count}"
+        self._subjects[reply_to] = subject
         try:
-            with self._confirmations.expected(answer_to) as confirmation:
-                await self.publish(subject, body, reply=answer_to, headers=headers)
+            with self._confirmations.expect(reply_to) as confirmation:
+                await self.publish(subject, body, reply=reply_to, headers=headers)
                 return await confirmation or UNCONFIRMED
         except Error:
             return UNCONFIRMED
         finally:
-            del self._subjects[answer_to]
+            del self._subjects[reply_to]
 
     async def on_error(self, error: Exception) -> None:
-        """What the library says while nobody asks. Only what concerns those who wait matters."""
-        said = str(error)
-        if PERMISSIONS_ERR not in said:
+        """Called by the library for errors that no call of ours raises."""
+        if self.is_connecting or self._current_server is None:
+            raise error  # or it would retry
+        text = str(error)
+        if PERMISSIONS_ERR not in text:
             return
-        # The only way to learn of this; no answer comes. Its text has lost its capital letters.
-        for answer_to, subject in list(self._subjects.items()):
-            if f'for publish to "{subject.lower()}"' in said:
-                self._confirmations.confirm(answer_to, NOT_PERMITTED)
-        if "for subscription" in said or "with reply" in said:
-            for answer_to in list(self._subjects):
-                self._confirmations.confirm(answer_to, NO_CONFIRMATIONS)
+        # The only sign of it: no acknowledgement comes. The library has lower-cased the text.
+        for reply_to, subject in list(self._subjects.items()):
+            if f'for publish to "{subject.lower()}"' in text:
+                self._confirmations.confirm(reply_to, NOT_PERMITTED)
+        if "for subscription" in text or "with reply" in text:
+            for reply_to in list(self._subjects):
+                self._confirmations.confirm(reply_to, NO_ACKS_PERMITTED)
 
-    async def _on_answer(self, message: Msg) -> None:
-        self._confirmations.confirm(message.subject, _outcome(message))
+    async def _on_ack(self, message: Msg) -> None:
+        self._confirmations.confirm(message.subject, _outcome_of_ack(message))
 
-    def _drop(self) -> None:
-        """Let go at once; the library notices by itself and tidies up."""
-        self._is_dropped = True
-        self._confirmations.lose_all()
-        self._wire.close()
-
-    # What the library would do otherwise.
-
-    async def _select_next_server(self) -> None:
-        """Resolve, connect, and try again without end: but the connection is there already."""
-        self._current_server = self._server_pool[0]
-        self._transport = self._wire
+    def _abort(self) -> None:
+        self._is_aborted = True
+        self._confirmations.fail_all()
+        self._connection.close()
 
     async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
-        """Learn of other servers, where nobody has looked whether they may be reached."""
-        if initial_connection and self._is_encrypted:
-            # The library takes the server's word for it, and would log in without encryption.
+        """Ignore advertised servers, whose list a hostile server could grow without end."""
+        if initial_connection and self._requires_tls:
+            # The library trusts the server's word, and would log in without TLS.
             info["tls_required"] = True
 
     async def _close(self, status: int, do_cbs: bool = True) -> None:
-        """Write out what is left, however long that takes, and leave those who wait waiting."""
+        """Discard pending writes, which could block, and wake those who wait for an ack."""
         self._pending, self._pending_data_size = [], 0
-        self._confirmations.lose_all()
+        self._confirmations.fail_all()
         await super()._close(status, do_cbs)
 
 
-def _not_let_in(error: Error) -> Refused | Unreachable:
-    said = str(error).lower()
-    for fragment, words in NOT_LET_IN.items():
-        if fragment in said:
+def _outcome_of_login_error(error: Error) -> Refused | Unreachable:
+    text = str(error).lower()
+    for fragment, words in LOGIN_ERRORS.items():
+        if fragment in text:
             return Refused(words)
-    return failure(error)
+    return outcome_of_error(error)
 
 
-def _outcome(message: Msg) -> Outcome:
+def _outcome_of_ack(message: Msg) -> Outcome:
     if message.headers and message.headers.get("Status") == NO_RESPONDERS:
         return NO_STREAM
     try:
-        answer = msgspec.json.decode(message.data, type=_Answer)
+        ack = msgspec.json.decode(message.data, type=_PubAck)
     except msgspec.DecodeError:
-        return NO_STREAM  # somebody else listens there and has answered something
-    if answer.error is not None:
-        number = answer.error.err_code or answer.error.code
-        words = NOT_TAKEN.get(number, f"the stream did not take the message (code {number})")
+        return NO_STREAM  # a subscriber that is no stream has replied
+    if ack.error is not None:
+        number = ack.error.err_code or ack.error.code
+        words = JETSTREAM_ERRORS.get(number, f"the stream rejected the message (code {number})")
         return Refused(words, is_final=number == TOO_LARGE)
-    # A repetition, which the stream has already, is a success like the first time.
-    return Delivered() if answer.stream else NO_STREAM
+    # A duplicate, which the stream has already, counts as delivered.
+    return Delivered() if ack.stream else NO_STREAM
 
 
 def _header_bytes(headers: dict[str, str]) -> int:

@@ -1,6 +1,6 @@
-"""Parameters as the text they come, rest and are answered in: their schema, and their secrets.
+"""Parameters as JSON text, as they are received, stored and returned: schema, validation, secrets.
 
-A type of parameters marks what is secret among them; these functions find it by the mark.
+Secrets are found by their mark in the schema of the parameters' type.
 """
 
 import functools
@@ -12,7 +12,7 @@ import msgspec
 
 from longwire.delivery.destinations.base import MASK
 from longwire.delivery.egress import Egress
-from longwire.errors import Fault
+from longwire.errors import FieldError
 
 P = TypeVar("P", bound=msgspec.Struct)
 ParamsType = type[msgspec.Struct]
@@ -23,72 +23,74 @@ def schema_text(params_type: ParamsType) -> str:
     return json.dumps(_schema(params_type))
 
 
-def read(params_type: type[P], text: str) -> P:
-    """Parameters that were checked before, as a value."""
+def parse_params(params_type: type[P], text: str) -> P:
+    """Stored parameters, validated when they were saved, as a value."""
     return msgspec.json.decode(text, type=params_type)
 
 
-class Judging(Protocol):
-    """Parameters that know what is wrong with them as a whole."""
+class ValidatedParams(Protocol):
+    """Parameters with validation beyond their schema."""
 
-    def problems(self, egress: Egress) -> list[tuple[str, str]]: ...
-
-
-J = TypeVar("J", bound=Judging)
+    def validate(self, egress: Egress) -> list[tuple[str, str]]: ...
 
 
-def judged(
-    params_type: type[J],
-    wished: str,
-    kept: str | None,
-    read_wished: Callable[[type[J], str], J],
+V = TypeVar("V", bound=ValidatedParams)
+
+
+def validate_params(
+    params_type: type[V],
+    requested: str,
+    stored: str | None,
+    parse_requested: Callable[[type[V], str], V],
     egress: Egress,
-) -> tuple[str, J, list[Fault]]:
-    """Parameters that somebody wishes for, as text and as a value, and all that is wrong with them.
+) -> tuple[str, V, list[FieldError]]:
+    """Requested parameters as text and as a value, and their validation errors.
 
-    `kept` are those so far, if of the same type: a mask stands for the secret in its place.
+    `stored` are the current ones, if of the same type: a mask stands for the secret in its place.
     """
-    text, params = wished, read_wished(params_type, wished)
+    text, params = requested, parse_requested(params_type, requested)
     struct = cast(ParamsType, params_type)
-    if kept is not None:
-        text = unmasked(struct, text, kept)
-        params = cast(J, read(struct, text))
-    faults = [
-        Fault(f"params.{place}", "is a mask; send the secret itself")
-        for place, secret in secrets_in(struct, text)
+    if stored is not None:
+        text = restore_secrets(struct, text, stored)
+        params = cast(V, parse_params(struct, text))
+    field_errors = [
+        FieldError(f"params.{place}", "is a mask; send the secret itself")
+        for place, secret in list_secrets(struct, text)
         if secret == MASK
     ]
-    faults += [Fault(f"params.{place}", why) for place, why in params.problems(egress)]
-    return text, params, faults
+    field_errors += [
+        FieldError(f"params.{place}", reason) for place, reason in params.validate(egress)
+    ]
+    return text, params, field_errors
 
 
-def masked(params_type: ParamsType, text: str) -> str:
+def mask_secrets(params_type: ParamsType, text: str) -> str:
     """The parameters without their secrets."""
-    value, is_plain = _loaded(text)
-    hidden = _with_secrets(value, _schema(params_type), lambda path, secret: MASK)
-    return text if hidden == value and is_plain else json.dumps(hidden, ensure_ascii=False)
+    value, has_unique_keys = _load(text)
+    hidden = _map_secrets(value, _schema(params_type), lambda path, secret: MASK)
+    return text if hidden == value and has_unique_keys else json.dumps(hidden, ensure_ascii=False)
 
 
-def unmasked(params_type: ParamsType, text: str, kept: str) -> str:
-    """New parameters in which a mask stands for the secret that was kept in its place."""
-    value, old = json.loads(text), json.loads(kept)
+def restore_secrets(params_type: ParamsType, text: str, stored: str) -> str:
+    """New parameters with masks replaced by the stored secrets."""
+    value, old = json.loads(text), json.loads(stored)
 
     def restore(path: tuple[str, ...], secret: Any) -> Any:
-        return _at(old, path, secret) if secret == MASK else secret
+        return _get_path(old, path, secret) if secret == MASK else secret
 
-    whole = _with_secrets(value, _schema(params_type), restore)
+    whole = _map_secrets(value, _schema(params_type), restore)
     return text if whole == value else json.dumps(whole, ensure_ascii=False)
 
 
-def secrets_in(params_type: ParamsType, text: str) -> list[tuple[str, str]]:
-    """(place, secret) of every secret among the parameters."""
+def list_secrets(params_type: ParamsType, text: str) -> list[tuple[str, str]]:
+    """(path, secret) of every secret among the parameters."""
     found: list[tuple[str, str]] = []
 
-    def note(path: tuple[str, ...], secret: Any) -> Any:
+    def collect(path: tuple[str, ...], secret: Any) -> Any:
         found.append((".".join(path), secret))
         return secret
 
-    _with_secrets(json.loads(text), _schema(params_type), note)
+    _map_secrets(json.loads(text), _schema(params_type), collect)
     return found
 
 
@@ -99,10 +101,10 @@ def _schema(params_type: ParamsType) -> dict[str, Any]:
     return own | ({"$defs": parts} if parts else {})
 
 
-def _with_secrets(
+def _map_secrets(
     value: Any, schema: Mapping[str, Any], change: Callable[[tuple[str, ...], Any], Any]
 ) -> Any:
-    """A copy of the value in which every secret went through `change`."""
+    """A copy of the value with `change` applied to every secret."""
     parts = schema.get("$defs", {})
 
     def walk(value: Any, schema: Mapping[str, Any], path: tuple[str, ...]) -> Any:
@@ -125,22 +127,22 @@ def _with_secrets(
     return walk(value, schema, ())
 
 
-def _loaded(text: str) -> tuple[Any, bool]:
-    """What a text says, and whether it says nothing twice; the last time counts."""
-    is_plain = True
+def _load(text: str) -> tuple[Any, bool]:
+    """The value of a JSON text, and whether no key occurs twice; the last one counts."""
+    has_unique_keys = True
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal is_plain
-        made = dict(pairs)
-        is_plain = is_plain and len(made) == len(pairs)
-        return made
+        nonlocal has_unique_keys
+        value = dict(pairs)
+        has_unique_keys = has_unique_keys and len(value) == len(pairs)
+        return value
 
-    return json.loads(text, object_pairs_hook=members), is_plain
+    return json.loads(text, object_pairs_hook=members), has_unique_keys
 
 
-def _at(value: Any, path: tuple[str, ...], otherwise: Any) -> Any:
+def _get_path(value: Any, path: tuple[str, ...], default: Any) -> Any:
     for name in path:
         if not isinstance(value, dict) or name not in value:
-            return otherwise
+            return default
         value = value[name]
     return value

@@ -1,4 +1,4 @@
-"""Those who are told: a mail server, a browser, and Firebase; each on this machine."""
+"""Local receivers of notifications: a mail server, a browser, and Firebase."""
 
 import functools
 import json
@@ -18,11 +18,11 @@ from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from longwire.notifications.webpush import padless, unpadded
+from longwire.notifications.webpush import decode_base64url, encode_base64url
 from longwire.store.database import Tx
 from longwire.store.schema import delivery
-from tests.delivery.receiver import Answer, Received, Receiver
-from tests.process import wait_for
+from tests.delivery.receiver import Received, Receiver, StubResponse
+from tests.waiting import eventually
 from tests.world import World
 
 
@@ -44,7 +44,7 @@ class Mail:
 
 class _Controller(Controller):
     def _trigger_server(self) -> None:
-        # It looks for itself at the port it was told to take, which was any.
+        # It looks for itself at the configured port, which is 0.
         self.port = self.server.sockets[0].getsockname()[1]
         super()._trigger_server()
 
@@ -121,7 +121,7 @@ class Browser:
 
     @property
     def token(self) -> str:
-        keys = {"p256dh": padless(self._point), "auth": padless(self._secret)}
+        keys = {"p256dh": encode_base64url(self._point), "auth": encode_base64url(self._secret)}
         return json.dumps({"endpoint": self.endpoint, "expirationTime": None, "keys": keys})
 
     @property
@@ -150,13 +150,15 @@ def claims_of_vapid(header: str) -> tuple[dict[str, Any], str]:
     assert scheme == "vapid"
     parts = dict(part.strip().split("=", 1) for part in rest.split(","))
     signed, _, signature = parts["t"].rpartition(".")
-    r, s = unpadded(signature)[:32], unpadded(signature)[32:]
-    ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), unpadded(parts["k"])).verify(
+    r, s = decode_base64url(signature)[:32], decode_base64url(signature)[32:]
+    ec.EllipticCurvePublicKey.from_encoded_point(
+        ec.SECP256R1(), decode_base64url(parts["k"])
+    ).verify(
         encode_dss_signature(int.from_bytes(r, "big"), int.from_bytes(s, "big")),
         signed.encode(),
         ec.ECDSA(hashes.SHA256()),
     )
-    head, claims = (json.loads(unpadded(part)) for part in signed.split("."))
+    head, claims = (json.loads(decode_base64url(part)) for part in signed.split("."))
     assert head == {"typ": "JWT", "alg": "ES256"}
     return claims, parts["k"]
 
@@ -175,10 +177,10 @@ class Firebase:
     grants: int = 0
     lasts_s: int = 3_600
     messages: list[dict[str, Any]] = field(default_factory=list)
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[StubResponse] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.receiver.answer(self._answer)
+        self.receiver.respond_with(self._answer)
         self.url = f"http://127.0.0.1:{self.receiver.port}"
 
     @property
@@ -198,30 +200,30 @@ class Firebase:
             }
         )
 
-    def _answer(self, request: Received) -> Answer:
+    def _answer(self, request: Received) -> StubResponse:
         if request.path == "/token":
             return self._granted(parse_qs(request.body.decode()))
         assert request.path == "/v1/projects/cellar/messages:send"
         if request.headers["authorization"] != f"Bearer access-{self.grants}":
-            return Answer(401)
+            return StubResponse(401)
         self.messages.append(request.json["message"])
-        return self.answers.pop(0) if self.answers else Answer(body=b'{"name": "1"}')
+        return self.answers.pop(0) if self.answers else StubResponse(body=b'{"name": "1"}')
 
-    def _granted(self, form: dict[str, list[str]]) -> Answer:
+    def _granted(self, form: dict[str, list[str]]) -> StubResponse:
         assert form["grant_type"] == ["urn:ietf:params:oauth:grant-type:jwt-bearer"]
         signed, _, signature = form["assertion"][0].rpartition(".")
         self.key.public_key().verify(
-            unpadded(signature), signed.encode(), padding.PKCS1v15(), hashes.SHA256()
+            decode_base64url(signature), signed.encode(), padding.PKCS1v15(), hashes.SHA256()
         )
-        claims = json.loads(unpadded(signed.split(".")[1]))
+        claims = json.loads(decode_base64url(signed.split(".")[1]))
         assert claims["iss"] == "longwire@cellar.example"
         assert claims["aud"] == f"{self.url}/token"
         self.grants += 1
         granted = {"access_token": f"access-{self.grants}", "expires_in": self.lasts_s}
-        return Answer(body=json.dumps(granted).encode())
+        return StubResponse(body=json.dumps(granted).encode())
 
 
-def fcm_error(status: int, code: str, message: str = "no", field: str = "") -> Answer:
+def fcm_error(status: int, code: str, message: str = "no", field: str = "") -> StubResponse:
     kind = "type.googleapis.com/google.firebase.fcm.v1.FcmError"
     details: list[dict[str, Any]] = [{"@type": kind, "errorCode": code}]
     if field:
@@ -229,7 +231,7 @@ def fcm_error(status: int, code: str, message: str = "no", field: str = "") -> A
         kind = "type.googleapis.com/google.rpc.BadRequest"
         details.append({"@type": kind, "fieldViolations": violations})
     error = {"code": status, "message": message, "status": "X", "details": details}
-    return Answer(status, body=json.dumps({"error": error}).encode())
+    return StubResponse(status, body=json.dumps({"error": error}).encode())
 
 
 def _point(key: ec.EllipticCurvePrivateKey) -> bytes:
@@ -248,4 +250,4 @@ def wait_for_tries(world: World, states: list[tuple[int, int]]) -> None:
     def work(tx: Tx) -> list[tuple[int, int]]:
         return sorted((row.state, row.attempts) for row in tx.rows(delivery.select()))
 
-    wait_for(lambda: world.read(work) == sorted(states), 10)
+    eventually(lambda: world.read(work) == sorted(states))

@@ -1,16 +1,16 @@
-"""What the stories about notifications have in common: a group, a device, a receiver of letters."""
+"""Shared by tests of notifications: a group, a device, and a receiver of alerts."""
 
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from longwire.dates import date_text
+from longwire.dates import format_date
 from longwire.store import connectors as store_connectors
 from longwire.store.database import Tx
 from longwire.store.schema import delivery
 from tests.delivery.receiver import Receiver
-from tests.process import wait_for
+from tests.waiting import eventually
 from tests.world import Person, World, ok
 
 Json = dict[str, Any]
@@ -56,29 +56,31 @@ class Alarm:
         self.person.reports(self.device, "geoloc", lat=lat, lng=lng, **self._when(fields))
 
     def _when(self, fields: Json) -> Json:
-        """Each at a moment of its own, unless told otherwise."""
+        """Each at a moment of its own, unless given."""
         now = self.world.clock.now() // 1_000
         return {"timestamp": now + next(self.world.numbers) % 1_000 - 1_000, **fields}
 
     @property
     def queued(self) -> int:
-        """How many letters there have been, sent or not; each is there with what it is about."""
-        return letters_of(self.world, self.id)
+        """How many alerts have been enqueued, sent or not."""
+        return count_alerts(self.world, self.id)
 
-    def letters(self, count: int) -> list[Json]:
-        """The letters, once so many have arrived; there must be no more."""
+    def alerts(self, count: int) -> list[Json]:
+        """The alerts, once so many have arrived; there must be no more."""
         assert self.queued == count
         return [each.json for each in self.receiver.wait_for(count)[:count]]
 
     def wait_for(self, count: int) -> list[Json]:
-        """The same for what is told in the background."""
-        wait_for(lambda: self.queued >= count, 10)
-        return self.letters(count)
+        """The same for alerts of the monitor."""
+        eventually(lambda: self.queued >= count)
+        return self.alerts(count)
 
 
-def letters_of(world: World, notification_id: str) -> int:
+def count_alerts(world: World, notification_id: str) -> int:
     def work(tx: Tx) -> int:
-        numbers = [each.number for each in store_connectors.every(tx) if each.id == notification_id]
+        numbers = [
+            each.number for each in store_connectors.list_all(tx) if each.id == notification_id
+        ]
         return sum(row.connector_number in numbers for row in tx.rows(delivery.select()))
 
     return world.read(work)
@@ -96,7 +98,7 @@ def chirpstack_status(world: World, alarm: Alarm, level: float, *, ago_s: float 
     device = ok(alarm.person.get("/device", deviceId=alarm.device))
     body = {
         "deduplicationId": f"d{next(world.numbers)}",
-        "time": date_text(world.clock.now() - int(ago_s * 1_000_000)),
+        "time": format_date(world.clock.now() - int(ago_s * 1_000_000)),
         "deviceInfo": {"devEui": device["originalId"]},
         "batteryLevel": level,
     }

@@ -11,16 +11,16 @@ import pytest
 from apprise.plugins.slack import NotifySlack
 from apprise.plugins.telegram import NotifyTelegram
 
-from longwire.delivery.destinations.base import Delivered, Refused, Unreachable
+from longwire.delivery.destinations.base import Delivered, FailureCode, Refused, Unreachable
 from longwire.notifications.types import chat
-from longwire.notifications.types.base import Letter, Office
-from longwire.notifications.types.chat import SERVICES, Chat, ChatParams
-from tests.delivery.receiver import Answer, Receiver, redirect
-from tests.notifications.letters import LOOPBACK, means, parcel, run, sent
+from longwire.notifications.types.base import NotificationMessage, SendingConfig
+from longwire.notifications.types.chat import SERVICES, ChatParams, ChatSender
+from tests.delivery.receiver import Receiver, StubResponse, redirect
+from tests.notifications.messages import LOOPBACK, batch, run, send_all, sender_context
 
 TELEGRAM = "tgram://123456789:AbCdEf1234567890_kLmNoPqRsTuVwXyZ12/87654321"
 SLACK = "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/#general"
-TAKEN = Answer(body=b'{"ok": true, "result": {"message_id": 1}}')
+ACCEPTED = StubResponse(body=b'{"ok": true, "result": {"message_id": 1}}')
 EVERY = {
     "tgram": TELEGRAM,
     "slack": SLACK,
@@ -44,18 +44,18 @@ EVERY = {
 
 @pytest.fixture
 def telegram(monkeypatch):
-    with Receiver(TAKEN) as receiver:
+    with Receiver(ACCEPTED) as receiver:
         monkeypatch.setattr(NotifyTelegram, "notify_url", f"http://127.0.0.1:{receiver.port}/bot")
         yield receiver
 
 
-def told(url: str, *parcels):
-    return sent(Chat(ChatParams(url=url), means()), *parcels)
+def send_chat(url: str, *batches):
+    return send_all(ChatSender(ChatParams(url=url), sender_context()), *batches)
 
 
-def test_a_letter_is_written_to_the_chat_as_the_plain_text_it_is(telegram):
-    letter = Letter("Cellar: <b>alarm</b>", "31.5 & rising", "alarm", {}, held_back=1)
-    assert told(TELEGRAM, parcel(letter)) == [Delivered()]
+def test_a_message_is_written_to_the_chat_as_the_plain_text_it_is(telegram):
+    message = NotificationMessage("Cellar: <b>alarm</b>", "31.5 & rising", "alarm", {}, held_back=1)
+    assert send_chat(TELEGRAM, batch(message)) == [Delivered()]
     (request,) = telegram.requests
     assert request.path == "/bot123456789:AbCdEf1234567890_kLmNoPqRsTuVwXyZ12/sendMessage"
     assert str(request.json["chat_id"]) == "87654321"
@@ -65,58 +65,62 @@ def test_a_letter_is_written_to_the_chat_as_the_plain_text_it_is(telegram):
 
 
 def test_a_service_that_does_not_take_it_is_asked_again_later(telegram):
-    telegram.answer(Answer(500), TAKEN)
-    refused, taken = told(TELEGRAM, parcel(), parcel())
-    assert isinstance(refused, Refused) and not refused.is_final and taken == Delivered()
-    telegram.answer(redirect("http://127.0.0.1:9/elsewhere"))
-    assert isinstance(told(TELEGRAM, parcel())[0], Refused)
+    telegram.respond_with(StubResponse(500), ACCEPTED)
+    refused, accepted = send_chat(TELEGRAM, batch(), batch())
+    assert isinstance(refused, Refused) and not refused.is_final and accepted == Delivered()
+    telegram.respond_with(redirect("http://127.0.0.1:9/elsewhere"))
+    assert isinstance(send_chat(TELEGRAM, batch())[0], Refused)
 
 
 def test_a_service_that_does_not_answer_holds_nobody_up(telegram, monkeypatch):
     monkeypatch.setattr(chat, "TIMEOUT_S", 0.2)
-    telegram.answer(Answer(delay_s=0.5, body=TAKEN.body))
-    assert told(TELEGRAM, parcel()) == [Unreachable("the service did not answer in time")]
+    telegram.respond_with(StubResponse(delay_s=0.5, body=ACCEPTED.body))
+    assert send_chat(TELEGRAM, batch()) == [
+        Unreachable("the service timed out", code=FailureCode.TIMED_OUT)
+    ]
 
 
 def test_a_service_that_hangs_holds_up_nobody_who_writes_to_another(telegram, monkeypatch):
-    """Nor do more letters of one notification wait in its threads than two."""
+    """Nor do more messages of one notification wait in its threads than two."""
     monkeypatch.setattr(chat, "TIMEOUT_S", 0.5)
-    chat._threads.cache_clear()
-    is_over = threading.Event()
+    chat._thread_pool.cache_clear()
+    is_released = threading.Event()
     begun = []
 
     def hang(self, subject, body):
         begun.append(subject)
-        return is_over.wait(10)
+        return is_released.wait(60)
 
-    tell = Chat._tell
-    with Receiver(Answer(body=b"ok")) as slack:
+    notify = ChatSender._notify
+    with Receiver(StubResponse(body=b"ok")) as slack:
         monkeypatch.setattr(NotifySlack, "webhook_url", f"http://127.0.0.1:{slack.port}/s")
 
         async def outcomes():
-            hanging = [Chat(ChatParams(url=TELEGRAM), means()) for _ in range(3)]
+            hanging = [ChatSender(ChatParams(url=TELEGRAM), sender_context()) for _ in range(3)]
             for each in hanging:
-                monkeypatch.setattr(each, "_tell", partial(hang, each))
-            stuck = [each.send(parcel()) for each in hanging for _ in range(3)]
-            other = Chat(ChatParams(url=SLACK), means())
-            found = await asyncio.gather(*stuck, other.send(parcel()))
+                monkeypatch.setattr(each, "_notify", partial(hang, each))
+            stuck = [each.send(batch()) for each in hanging for _ in range(3)]
+            other = ChatSender(ChatParams(url=SLACK), sender_context())
+            found = await asyncio.gather(*stuck, other.send(batch()))
             # What was not begun in time is never sent; a place is free once its thread is.
-            at_once = len(begun)
-            is_over.set()
-            monkeypatch.setattr(hanging[0], "_tell", partial(tell, hanging[0]))
-            late = await hanging[0].send(parcel())
-            return found, at_once, late
+            started = len(begun)
+            is_released.set()
+            monkeypatch.setattr(hanging[0], "_notify", partial(notify, hanging[0]))
+            late = await hanging[0].send(batch())
+            return found, started, late
 
-        found, at_once, late = run(outcomes())
-    assert found == [Unreachable("the service did not answer in time")] * 9 + [Delivered()]
-    assert at_once == len(begun) == 4
+        found, started, late = run(outcomes())
+    assert found == [Unreachable("the service timed out", code=FailureCode.TIMED_OUT)] * 9 + [
+        Delivered()
+    ]
+    assert started == len(begun) == 4
     assert late == Delivered()
 
 
 def test_slack_gets_its_own_form(monkeypatch):
-    with Receiver(Answer(body=b"ok")) as receiver:
+    with Receiver(StubResponse(body=b"ok")) as receiver:
         monkeypatch.setattr(NotifySlack, "webhook_url", f"http://127.0.0.1:{receiver.port}/s")
-        assert told(SLACK, parcel()) == [Delivered()]
+        assert send_chat(SLACK, batch()) == [Delivered()]
     (request,) = receiver.requests
     assert request.path == "/s/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ"
     assert "31.5" in request.body.decode()
@@ -124,7 +128,7 @@ def test_slack_gets_its_own_form(monkeypatch):
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_every_service_that_is_offered_can_be_saved(name):
-    assert ChatParams(url=EVERY[name]).problems(LOOPBACK) == []
+    assert ChatParams(url=EVERY[name]).validate(LOOPBACK) == []
 
 
 @pytest.mark.parametrize(
@@ -139,31 +143,31 @@ def test_every_service_that_is_offered_can_be_saved(name):
         ("TGRAM://x", "must begin with one of"),
         ("tgram://no token here", "must begin with one of"),
         ("tgram://x\nslack://y", "must begin with one of"),
-        ("tgram://localhost", "is not complete"),
-        ("slack://only/two", "is not complete"),
-        (f"{TELEGRAM}?template=/etc/passwd", "has options that cannot be set here: template"),
-        (f"{SLACK}?template=http://a.example", "has options that cannot be set here: template"),
+        ("tgram://localhost", "is incomplete"),
+        ("slack://only/two", "is incomplete"),
+        (f"{TELEGRAM}?template=/etc/passwd", "has options that are not allowed here: template"),
+        (f"{SLACK}?template=http://a.example", "has options that are not allowed here: template"),
         (
             f"{TELEGRAM}?verify=no&+x=1&topic=3",
-            "has options that cannot be set here: +x, verify, x",
+            "has options that are not allowed here: +x, verify, x",
         ),
-        (f"{TELEGRAM}?TEMPLATE=/etc/passwd", "has options that cannot be set here"),
-        (f"{TELEGRAM}?%74emplate=/etc/passwd", "has options that cannot be set here"),
+        (f"{TELEGRAM}?TEMPLATE=/etc/passwd", "has options that are not allowed here"),
+        (f"{TELEGRAM}?%74emplate=/etc/passwd", "has options that are not allowed here"),
     ],
 )
 def test_no_url_leads_anywhere_but_to_a_known_service(url, why):
-    ((field, problem),) = ChatParams(url=url).problems(LOOPBACK)
+    ((field, problem),) = ChatParams(url=url).validate(LOOPBACK)
     assert field == "url" and problem.startswith(why), problem
 
 
-def test_what_is_not_allowed_any_more_ends_the_letter(telegram):
-    (outcome,) = told(f"{TELEGRAM}?template=/etc/passwd", parcel())
+def test_what_is_not_allowed_any_more_ends_the_message(telegram):
+    (outcome,) = send_chat(f"{TELEGRAM}?template=/etc/passwd", batch())
     assert isinstance(outcome, Refused) and outcome.is_final and telegram.requests == []
 
 
 def test_a_chat_is_one_recipient_and_needs_nothing_of_the_operator():
-    assert Chat.recipients(ChatParams(url=TELEGRAM), lambda: ["d1"]) == [""]
-    assert Chat.unavailable(Office()) is None
+    assert ChatSender.list_recipients(ChatParams(url=TELEGRAM), lambda: ["d1"]) == [""]
+    assert ChatSender.is_available(SendingConfig())
 
 
 def test_the_service_starts_without_the_libraries_that_few_need():

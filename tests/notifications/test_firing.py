@@ -9,12 +9,12 @@ import pytest
 
 from longwire import maintenance
 from longwire.clock import DAY, HOUR, SECOND
-from longwire.dates import date_text
+from longwire.dates import format_date
 from longwire.notifications import firing, sending
-from longwire.notifications.webpush import new_vapid_key
+from longwire.notifications.webpush import generate_vapid_key
 from tests.delivery.receiver import Receiver
-from tests.notifications.stories import Alarm, alarmed, chirpstack_status, letters_of
-from tests.process import wait_for
+from tests.notifications.stories import Alarm, alarmed, chirpstack_status, count_alerts
+from tests.waiting import eventually
 from tests.world import World, ok, record_of, refused
 
 
@@ -23,7 +23,7 @@ def world(make_world: Callable[..., World]) -> World:
     return make_world(token_lifetime_s=10**8)
 
 
-def test_a_notification_tells_what_has_its_reason_and_nothing_else(world: World) -> None:
+def test_a_notification_fires_for_its_reason_and_nothing_else(world: World) -> None:
     secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
     with alarmed(world, reason="opened", params={"secret": secret}) as alarm:
         ada = alarm.person
@@ -35,7 +35,7 @@ def test_a_notification_tells_what_has_its_reason_and_nothing_else(world: World)
         ada.reports(alarm.device, "telemetry")
         below = ada.group(parent=alarm.group)
         alarm.event("opened", device=ada.device(below))
-        event, data = alarm.letters(2)
+        event, data = alarm.alerts(2)
         name = ok(ada.get("/device", deviceId=alarm.device))["name"]
         assert event.keys() == {"subject", "body", "reason", "message", "heldBack"}
         assert (event["subject"], event["reason"]) == (f"{name}: opened", "opened")
@@ -54,12 +54,12 @@ def test_a_notification_tells_what_has_its_reason_and_nothing_else(world: World)
         assert (data["message"]["kind"], data["reason"]) == ("data", "opened")
         first = alarm.receiver.wait_for(2)[0]
         assert first.headers["webhook-signature"].startswith("v1,")
-        wait_for(lambda: "lastSentAt" in alarm.shown, 10)
+        eventually(lambda: "lastSentAt" in alarm.shown)
         assert alarm.shown["lastFiredAt"] <= alarm.shown["lastSentAt"]
         assert "error" not in alarm.shown
 
 
-def test_without_a_reason_every_event_is_told_and_narrowed_by_device_type_and_when(
+def test_without_a_reason_every_event_fires_and_is_narrowed_by_device_type_and_when(
     world: World,
 ) -> None:
     with alarmed(world) as alarm:
@@ -78,9 +78,9 @@ def test_without_a_reason_every_event_is_told_and_narrowed_by_device_type_and_wh
         alarm.receiver.wait_for(5)
         subjects = [each.json["subject"] for each in alarm.receiver.wait_for(5)]
         assert subjects.count("high!") == 1
-        # What `when` could not be asked about is not told, and that shows.
+        # Where `when` cannot be evaluated nothing is sent, and the error shows.
         assert by_when.shown["error"]["message"].startswith("the filter could not be evaluated")
-        # A disabled one tells nothing, and what happened meanwhile is not told later.
+        # A disabled one sends nothing, not even later.
         alarm.change(enabled=False)
         alarm.event("d")
         alarm.change(enabled=True)
@@ -97,16 +97,16 @@ def test_a_throttle_lets_one_through_for_each_device_and_counts_what_it_held_bac
         for _ in range(3):
             alarm.event()
         alarm.event(device=other)
-        assert [each["heldBack"] for each in alarm.letters(2)] == [0, 0]
+        assert [each["heldBack"] for each in alarm.alerts(2)] == [0, 0]
         world.restart()
         alarm.event()
         world.clock.let_pass(seconds=3_601)
         alarm.event()
-        assert [each["heldBack"] for each in alarm.letters(3)] == [0, 0, 3]
+        assert [each["heldBack"] for each in alarm.alerts(3)] == [0, 0, 3]
         alarm.event()
         world.clock.let_pass(seconds=3_601)
         alarm.event()
-        assert alarm.letters(4)[-1]["heldBack"] == 1
+        assert alarm.alerts(4)[-1]["heldBack"] == 1
 
 
 def test_of_many_who_report_at_once_a_throttle_lets_one_through(world: World) -> None:
@@ -116,10 +116,10 @@ def test_of_many_who_report_at_once_a_throttle_lets_one_through(world: World) ->
             thread.start()
         for thread in threads:
             thread.join()
-        alarm.letters(1)
+        alarm.alerts(1)
         world.clock.let_pass(seconds=3_601)
         alarm.event()
-        assert alarm.letters(2)[-1]["heldBack"] == 11
+        assert alarm.alerts(2)[-1]["heldBack"] == 11
 
 
 def test_out_of_its_schedule_nothing_is_sent_and_states_wait_for_it(world: World) -> None:
@@ -145,7 +145,7 @@ def test_out_of_its_schedule_nothing_is_sent_and_states_wait_for_it(world: World
         left.fix(48.85, 2.35)
         assert (alarm.queued, left.queued) == (1, 0)
         turn_to(world, weekday=2, hour=12)
-        left.fix(40.0, 2.35)  # out of schedule: nobody hears of it, and it is not forgotten
+        left.fix(40.0, 2.35)  # out of schedule: not sent, and not lost either
         alarm.event("on Tuesday")
         assert (alarm.queued, left.queued) == (1, 0)
         turn_to(world, weekday=1, hour=22, minute=30)
@@ -156,7 +156,7 @@ def test_out_of_its_schedule_nothing_is_sent_and_states_wait_for_it(world: World
         assert "schedule" not in alarm.change(schedule="")
         turn_to(world, weekday=3, hour=12)
         alarm.event("whenever")
-        alarm.letters(2)
+        alarm.alerts(2)
 
 
 def turn_to(world: World, *, weekday: int, hour: int, minute: int = 0) -> None:
@@ -170,7 +170,7 @@ def turn_to(world: World, *, weekday: int, hour: int, minute: int = 0) -> None:
     world.clock.let_pass(seconds=(then - now) / SECOND)
 
 
-def test_a_low_battery_is_told_once_and_again_when_it_is_over(world: World) -> None:
+def test_a_low_battery_causes_one_alert_and_one_when_it_is_resolved(world: World) -> None:
     device = {"network": "chirpstack", "originalId": f"00{next(world.numbers):014x}"}
     params = {"batteryBelow": 15, "subject": "{{ message.deviceName }}: {{ message.battery }} %"}
     with alarmed(world, reason="batteryLow", params=params, device=device) as alarm:
@@ -182,7 +182,7 @@ def test_a_low_battery_is_told_once_and_again_when_it_is_over(world: World) -> N
         world.restart()
         chirpstack_status(world, alarm, 10)
         chirpstack_status(world, alarm, 90, ago_s=3_600)  # older than what is known
-        low = alarm.letters(1)[0]
+        low = alarm.alerts(1)[0]
         assert (low["reason"], low["message"]["state"]) == ("batteryLow", "raised")
         assert low["subject"].endswith(": 12.5 %")
         # An event of that name is no news of a battery.
@@ -190,15 +190,15 @@ def test_a_low_battery_is_told_once_and_again_when_it_is_over(world: World) -> N
         assert alarm.queued == 1
         chirpstack_status(world, alarm, 70)
         chirpstack_status(world, alarm, 71)
-        over = alarm.letters(2)[1]
+        over = alarm.alerts(2)[1]
         assert over["subject"].startswith("Over: ") and over["subject"].endswith(": 70 %")
         assert (over["reason"], over["message"]["state"]) == ("batteryLow", "over")
         assert over["message"]["since"] == low["message"]["since"]
         chirpstack_status(world, alarm, 5)
-        assert alarm.letters(3)[2]["message"]["state"] == "raised"
+        assert alarm.alerts(3)[2]["message"]["state"] == "raised"
 
 
-def test_crossing_a_fence_is_told_each_time_and_old_fixes_change_nothing(world: World) -> None:
+def test_crossing_a_fence_fires_each_time_and_old_fixes_change_nothing(world: World) -> None:
     square = [[[2.0, 48.0], [3.0, 48.0], [3.0, 49.0], [2.0, 49.0], [2.0, 48.0]]]
     fence = {"geofence": {"type": "Polygon", "coordinates": square}}
     with alarmed(world, reason="geofenceEnter", params=fence) as enter:
@@ -207,7 +207,7 @@ def test_crossing_a_fence_is_told_each_time_and_old_fixes_change_nothing(world: 
         )
 
         def at(lat: float, *, ago_s: int, **fields: Any) -> tuple[int, int]:
-            ts = date_text(world.clock.now() - ago_s * SECOND)
+            ts = format_date(world.clock.now() - ago_s * SECOND)
             for alarm in (enter, leave):  # each is asked about either device
                 alarm.fix(lat, 2.5, timestamp=ts, **fields)
             return enter.queued // 2, leave.queued // 2
@@ -233,7 +233,7 @@ def test_crossing_a_fence_is_told_each_time_and_old_fixes_change_nothing(world: 
         assert at(48.5, ago_s=-4) == (3, 4)
 
 
-def test_a_fence_can_be_told_to_overlook_what_is_vague(world: World) -> None:
+def test_a_fence_can_ignore_inaccurate_fixes(world: World) -> None:
     fence = {
         "geofence": {"lat": 48.5, "lng": 2.5, "radius": 100},
         "when": "!has(message.radius) || message.radius < 500",
@@ -244,24 +244,24 @@ def test_a_fence_can_be_told_to_overlook_what_is_vague(world: World) -> None:
         assert alarm.queued == 0
         alarm.person.reports(alarm.device, "geoloc")  # nowhere at all
         alarm.fix(48.6, 2.5, radius=10)
-        alarm.letters(1)
+        alarm.alerts(1)
 
 
 def test_what_is_not_taken_is_tried_again_and_the_failure_shows(world: World) -> None:
     with alarmed(world) as alarm:
-        alarm.receiver.answer(503, 200)
+        alarm.receiver.respond_with(503, 200)
         alarm.event()
         alarm.receiver.wait_for(1)
-        wait_for(lambda: "error" in alarm.shown, 10)
+        eventually(lambda: "error" in alarm.shown)
         assert alarm.shown["error"]["message"] == "answered with status 503"
         assert "lastSentAt" not in alarm.shown
         world.clock.let_pass(seconds=60)
         first, second = alarm.receiver.wait_for(2)
         assert (first.id, first.body) == (second.id, second.body)
-        wait_for(lambda: "lastSentAt" in alarm.shown, 10)
+        eventually(lambda: "lastSentAt" in alarm.shown)
 
 
-def test_a_letter_that_was_queued_survives_a_restart(make_world: Callable[..., World]) -> None:
+def test_an_alert_that_was_queued_survives_a_restart(make_world: Callable[..., World]) -> None:
     world = make_world(delivery=False)
     with alarmed(world) as alarm:
         alarm.event()
@@ -269,8 +269,8 @@ def test_a_letter_that_was_queued_survives_a_restart(make_world: Callable[..., W
         world.stop()
         delivering = make_world()
         delivering.clock = world.clock
-        [letter] = alarm.receiver.wait_for(1)
-        assert letter.json["reason"] == "opened"
+        [alert] = alarm.receiver.wait_for(1)
+        assert alert.json["reason"] == "opened"
         world.start()
 
 
@@ -278,7 +278,7 @@ def test_a_notification_that_is_deleted_sends_nothing_any_more(world: World) -> 
     with alarmed(world, params={"throttle": 60}) as alarm:
         alarm.receiver.down()
         alarm.event()
-        wait_for(lambda: "error" in alarm.shown, 10)
+        eventually(lambda: "error" in alarm.shown)
         ok(alarm.person.delete("/notification", name=alarm.group, notificationId=alarm.id))
         alarm.event()
         alarm.receiver.up()
@@ -289,7 +289,7 @@ def test_a_notification_that_is_deleted_sends_nothing_any_more(world: World) -> 
         assert other.queued == 1
         assert ok(alarm.person.get("/group", groupId=alarm.group))[0]["numberOfNotifications"] == 1
         assert len(world.everything()["notification_state"]) == 1
-        world._run(maintenance.forget_deliveries(world.database, 30))
+        world._run(maintenance.delete_old_deliveries(world.database, 30))
         rows = world.everything()
         assert rows["notification_state"] == []
         assert [len(rows[table]) for table in ("notification", "connector")] == [1, 1]
@@ -320,11 +320,11 @@ def test_a_test_is_sent_at_once_whatever_schedule_and_throttle_say(world: World)
         for _ in range(2):
             answer = ok(alarm.person.post("/notification/test", alarm.name))
             assert answer == {"message": "It is on its way.", "queued": 1}
-        first, _ = alarm.letters(2)
+        first, _ = alarm.alerts(2)
         assert (first["subject"], first["reason"]) == ("test", "opened")
         assert first["body"] == "[? there is no message.x]"
         assert "lastFiredAt" not in alarm.shown
-        wait_for(lambda: "lastSentAt" in alarm.shown, 10)
+        eventually(lambda: "lastSentAt" in alarm.shown)
         viewer = world.person("vic")
         alarm.person.invite(viewer, alarm.group, "viewer")
         refused(viewer.post("/notification/test", alarm.name), 403)
@@ -338,9 +338,9 @@ def test_a_test_is_sent_at_once_whatever_schedule_and_throttle_say(world: World)
         there = {"groupId": alarm.group, "toGroupId": alarm.person.group()}
         ok(alarm.person.put("/device/transfer", {"deviceId": alarm.device, **there}))
         ok(alarm.person.post("/notification/test", alarm.name))
-        subjects = [each["subject"] for each in alarm.letters(4)[2:]]
+        subjects = [each["subject"] for each in alarm.alerts(4)[2:]]
         assert subjects[0] != "test" and subjects[1] == "test"
-        # A letter to everybody, again and again, is not a test any more.
+        # Tests have a rate limit: each is a message to everybody.
         hasty = [alarm.person.post("/notification/test", alarm.name) for _ in range(4)]
         refused(hasty[-1], 429)
         assert 1 <= int(hasty[-1].headers["Retry-After"]) <= 12
@@ -356,7 +356,7 @@ def test_a_test_is_sent_at_once_whatever_schedule_and_throttle_say(world: World)
 def test_each_member_who_may_see_it_gets_a_push_on_each_phone(
     make_world: Callable[..., World],
 ) -> None:
-    world = make_world(vapid_key=new_vapid_key(), vapid_contact="mailto:ops@example.com")
+    world = make_world(vapid_key=generate_vapid_key(), vapid_contact="mailto:ops@example.com")
     ada, bob, eve = (world.person(name) for name in ("ada", "bob", "eve"))
     group = ada.group()
     ada.invite(bob, group, "viewer")
@@ -365,23 +365,23 @@ def test_each_member_who_may_see_it_gets_a_push_on_each_phone(
     body = {"groupId": group, "type": "push", "name": "phones", "params": "{}"}
     notification = ok(ada.post("/notification", body))["id"]
 
-    def tell(number: int) -> None:
+    def report(number: int) -> None:
         ada.reports(device, "event", timestamp=f"2026-03-01T12:00:{number:02}Z")
 
-    tell(1)
-    assert letters_of(world, notification) == 0
+    report(1)
+    assert count_alerts(world, notification) == 0
     shown = ok(ada.get("/notification", notificationId=notification))
     assert "lastFiredAt" in shown
-    assert shown["error"]["message"] == "there was nobody to tell"
+    assert shown["error"]["message"] == "there are no recipients"
     for person, phones in ((ada, 1), (bob, 2), (eve, 1), (world.person("mallory"), 1)):
         for phone in range(phones):
             ok(person.put("/user/vendorToken", {"token": f"{person.id}-{phone}"}))
-    tell(2)
-    assert letters_of(world, notification) == 3
+    report(2)
+    assert count_alerts(world, notification) == 3
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_however_odd_it_is_what_a_device_says_is_stored_and_told(world: World) -> None:
+def test_however_odd_it_is_what_a_device_sends_is_stored_and_fires(world: World) -> None:
     with alarmed(world, params={"body": "{{ message.data }}"}) as alarm:
         plain = Alarm(alarm.person, alarm.receiver, group=alarm.group)
         odd = ["[" * depth + "]" * depth for depth in (63, 64, 900, 5_000)]
@@ -395,11 +395,11 @@ def test_however_odd_it_is_what_a_device_says_is_stored_and_told(world: World) -
             alarm.event(data=data)
         assert (alarm.queued, plain.queued) == (len(odd), len(odd))
         assert len(alarm.person.records(alarm.device, "event")) == len(odd)
-        letters = [each.json for each in alarm.receiver.wait_for(2 * len(odd))]
-        assert sum(each["message"]["data"] == odd[2] for each in letters) == 2, "as it was sent"
+        alerts = [each.json for each in alarm.receiver.wait_for(2 * len(odd))]
+        assert sum(each["message"]["data"] == odd[2] for each in alerts) == 2, "as it was sent"
 
 
-def test_what_a_batch_brings_is_told_in_the_order_it_came(world: World) -> None:
+def test_a_batch_fires_in_its_order(world: World) -> None:
     with alarmed(world, reason="opened", params={"throttle": 60}) as alarm:
         items = [
             record_of(
@@ -408,18 +408,18 @@ def test_what_a_batch_brings_is_told_in_the_order_it_came(world: World) -> None:
             for each in range(10)
         ]
         ok(alarm.person.post("/device/event/batch", {"items": items}))
-        assert alarm.letters(1)[0]["message"]["timestamp"] == "2026-03-01T12:00:00.000Z"
+        assert alarm.alerts(1)[0]["message"]["timestamp"] == "2026-03-01T12:00:00.000Z"
         world.clock.let_pass(seconds=61)
         alarm.event()
-        assert alarm.letters(2)[1]["heldBack"] == 9
+        assert alarm.alerts(2)[1]["heldBack"] == 9
 
 
-def test_of_more_than_a_commit_may_tell_the_last_letter_counts_the_others(
+def test_beyond_the_quota_of_a_commit_the_last_alert_counts_the_others(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Four letters for each notification, and twelve in all; what lasts is told later instead."""
-    monkeypatch.setattr(firing, "LETTERS_PER_NOTIFICATION_MAX", 4)
-    monkeypatch.setattr(firing, "LETTERS_PER_COMMIT_MAX", 12)
+    """Four for each notification, and twelve in all; alerts with a duration are sent later."""
+    monkeypatch.setattr(firing, "DELIVERIES_PER_NOTIFICATION_MAX", 4)
+    monkeypatch.setattr(firing, "DELIVERIES_PER_COMMIT_MAX", 12)
     mail = {"smtp_host": "127.0.0.1", "smtp_from": "longwire@example.com"}
     world = make_world(token_lifetime_s=10**8, delivery=False, **mail)
     with alarmed(world, reason="opened") as alarm:
@@ -449,43 +449,43 @@ def test_of_more_than_a_commit_may_tell_the_last_letter_counts_the_others(
             ok(ada.post(f"/device/{kind}/batch", {"items": items}))
 
         batch("event", 0, 4)
-        assert [each["heldBack"] for each in told(world, alarm.id)] == [0] * 4
+        assert [each["heldBack"] for each in list_alerts(world, alarm.id)] == [0] * 4
         batch("event", 4, 10)
-        letters = told(world, alarm.id)[4:]
-        assert [each["heldBack"] for each in letters] == [0, 0, 0, 6]
-        moments = [each["message"]["timestamp"][14:16] for each in letters]
+        alerts = list_alerts(world, alarm.id)[4:]
+        assert [each["heldBack"] for each in alerts] == [0, 0, 0, 6]
+        moments = [each["message"]["timestamp"][14:16] for each in alerts]
         assert moments == ["04", "05", "06", "13"], "the first ones, and the newest"
         # Three addresses leave room for one firing, which is the newest and counts the others.
-        mails = told(world, crowd)
+        mails = list_alerts(world, crowd)
         assert [each["heldBack"] for each in mails] == [3] * 3 + [9] * 3
         assert {*mails[0]["message"]} == {"timestamp"}, "a record is not kept for each recipient"
         assert sum(len(ada.records(each, "event")) for each in devices) == 14
         alarm.event()
-        assert told(world, alarm.id)[-1]["heldBack"] == 0, "that was said"
+        assert list_alerts(world, alarm.id)[-1]["heldBack"] == 0, "that was said"
 
         # A throttle that let them through does not lose count of what there was no room for.
         alarm.change(params=json.dumps({"url": alarm.receiver.url, "throttle": 60}))
         batch("event", 20, 12)
-        assert [each["heldBack"] for each in told(world, alarm.id)[9:]] == [0, 0, 0, 2]
+        assert [each["heldBack"] for each in list_alerts(world, alarm.id)[9:]] == [0, 0, 0, 2]
         world.clock.let_pass(seconds=61)
         batch("event", 40, 6)
-        assert sum(each["heldBack"] for each in told(world, alarm.id)[13:]) == 6 + 2
+        assert sum(each["heldBack"] for each in list_alerts(world, alarm.id)[13:]) == 6 + 2
 
         fence = {"geofence": {"lat": 48.5, "lng": 2.5, "radius": 100}, "url": alarm.receiver.url}
         left = ada.notification(group, alarm.receiver.url, reason="geofenceExit", params=fence)
         batch("geoloc", 0, 6, lat=48.5, lng=2.5)
         batch("geoloc", 10, 6, lat=50.0, lng=2.5)
-        assert len(told(world, left)) == 4
+        assert len(list_alerts(world, left)) == 4
         batch("geoloc", 20, 6, lat=50.1, lng=2.5)
-        letters = told(world, left)
-        assert sorted(each["message"]["deviceId"] for each in letters) == sorted(devices)
-        assert {each["heldBack"] for each in letters} == {0}
+        alerts = list_alerts(world, left)
+        assert sorted(each["message"]["deviceId"] for each in alerts) == sorted(devices)
+        assert {each["heldBack"] for each in alerts} == {0}
 
 
-def told(world: World, notification_id: str) -> list[dict[str, Any]]:
-    """The letters of a notification in the order they were written."""
+def list_alerts(world: World, notification_id: str) -> list[dict[str, Any]]:
+    """The alerts of a notification, in order."""
     found = world.read(
-        lambda tx: tx.hot(
+        lambda tx: tx.fetch_raw(
             "select d.body from delivery d join connector c on c.number = d.connector_number"
             " where c.id = :id order by d.seq",
             {"id": notification_id},
@@ -495,24 +495,26 @@ def told(world: World, notification_id: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("engine", ["sqlite"])
-def test_a_mistake_in_hearing_what_became_of_a_letter_holds_up_nobody_else(
+def test_an_error_in_handling_results_does_not_delay_others(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stumbling(*about: Any) -> None:
         raise ZeroDivisionError("a mistake")
 
-    monkeypatch.setattr(sending.Notifying, "ended", stumbling)
+    monkeypatch.setattr(sending.NotificationHandler, "on_results", stumbling)
     with alarmed(world, reason="opened") as alarm, Receiver() as receiver:
         alarm.person.connector(alarm.group, receiver.url)
         for number in range(3):
             alarm.event("opened", message=f"{number}")
             alarm.event("closed", message=f"{number}")
-        alarm.letters(3)
+        alarm.alerts(3)
         receiver.wait_for(6)
-        wait_for(lambda: states_of(world) == {2: 9}, 20)  # each was sent, and that is known
+        eventually(lambda: states_of(world) == {2: 9})  # each was sent, and that is known
         assert (len(receiver.requests), len(alarm.receiver.requests)) == (6, 3)
 
 
 def states_of(world: World) -> dict[int, int]:
-    found = world.read(lambda tx: tx.hot("select state, count(*) from delivery group by state", {}))
+    found = world.read(
+        lambda tx: tx.fetch_raw("select state, count(*) from delivery group by state", {})
+    )
     return dict(found)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwire.notifications import geofences
-from longwire.notifications.geofences import Geofence, fence_of
+from longwire.notifications.geofences import Geofence, build_fence
 
 SQUARE = [[0, 0], [10, 0], [10, 10], [0, 10], [0, 0]]
 HOLE = [[4, 4], [6, 4], [6, 6], [4, 6], [4, 4]]
@@ -60,8 +60,8 @@ def polygons(*each) -> Geofence:
     ],
 )
 def test_an_area_knows_what_lies_in_it(area, lat, lng, expected):
-    assert geofences.problems(area) == []
-    assert fence_of(area).contains(lat, lng) is expected
+    assert geofences.validate(area) == []
+    assert build_fence(area).contains(lat, lng) is expected
 
 
 @pytest.mark.parametrize(
@@ -94,14 +94,17 @@ def test_an_area_knows_what_lies_in_it(area, lat, lng, expected):
         ),
         (
             polygon([[0, 0], [10, 10], [10, 0], [0, 10], [0, 0]]),
-            [("coordinates", "is no polygon: Self-intersection")],
+            [("coordinates", "is not a valid polygon: Self-intersection")],
         ),
-        (polygons([SQUARE], [SQUARE, EAST]), [("coordinates[1]", "is no polygon: Hole lies")]),
+        (
+            polygons([SQUARE], [SQUARE, EAST]),
+            [("coordinates[1]", "is not a valid polygon: Hole lies")],
+        ),
         (polygon(SQUARE * 3_000), [("coordinates", "has more than 10,000 positions")]),
     ],
 )
 def test_what_is_no_area_is_named_field_by_field(area, wrong):
-    found = geofences.problems(area)
+    found = geofences.validate(area)
     assert [field for field, _ in found] == [field for field, _ in wrong]
     assert all(why.startswith(begin) for (_, why), (_, begin) in zip(found, wrong, strict=True)), (
         found
@@ -111,14 +114,14 @@ def test_what_is_no_area_is_named_field_by_field(area, wrong):
 @pytest.mark.parametrize(
     "text", ['{"lat":91}', '{"lng":-181}', '{"radius":0}', '{"radius":3e7}', '{"type":"Point"}']
 )
-def test_a_number_out_of_bounds_is_refused_at_the_door(text):
+def test_a_number_out_of_bounds_is_refused(text):
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(text, type=Geofence)
 
 
 @given(st.floats(-89, 89), st.floats(-180, 180), st.floats(1, 1_000_000), st.floats(0, 2 * math.pi))
 def test_a_circle_ends_where_its_radius_does(lat, lng, radius, bearing):
-    fence = fence_of(circle(lat, lng, radius))
+    fence = build_fence(circle(lat, lng, radius))
     assert fence.contains(*somewhere(lat, lng, radius * 0.999, bearing))
     assert not fence.contains(*somewhere(lat, lng, radius * 1.001, bearing))
 

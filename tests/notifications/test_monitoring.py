@@ -1,4 +1,4 @@
-"""What nobody reports: devices that fall silent, connectors that fail; told once, and when over."""
+"""Monitoring: silent devices and failing connectors; one alert, and one when resolved."""
 
 import asyncio
 import threading
@@ -8,12 +8,12 @@ from functools import partial
 import pytest
 
 from longwire.notifications import monitoring
-from longwire.notifications.rules import Rule, rules_for
+from longwire.notifications.rules import Rule, get_rules
 from longwire.store import connectors as store_connectors
 from longwire.store.database import Tx
 from tests.delivery.receiver import Receiver
 from tests.notifications.stories import Alarm, alarmed
-from tests.process import wait_for
+from tests.waiting import eventually
 from tests.world import World, ok, refused
 
 
@@ -22,8 +22,8 @@ def world(make_world: Callable[..., World]) -> World:
     return make_world(token_lifetime_s=10**8)
 
 
-def test_a_silent_device_is_told_once_and_again_when_it_speaks(world: World) -> None:
-    params = {"silentAfter": 600, "body": "last heard of at {{ message.seenAt }}"}
+def test_a_silent_device_causes_one_alert_and_one_when_it_reports_again(world: World) -> None:
+    params = {"silentAfter": 600, "body": "last seen at {{ message.seenAt }}"}
     with alarmed(world, reason="deviceSilent", params=params) as alarm:
         patient = Alarm(
             alarm.person,
@@ -38,18 +38,18 @@ def test_a_silent_device_is_told_once_and_again_when_it_speaks(world: World) -> 
         alarm.event()
         seen = ok(alarm.person.get("/device/event", deviceId=alarm.device))["items"][0]["timestamp"]
         world.clock.let_pass(seconds=500)
-        world.watch_once()
+        world.run_monitors_once()
         assert alarm.queued == 0
         world.clock.let_pass(seconds=200)
         silent = alarm.wait_for(1)[0]
         assert (silent["reason"], silent["message"]["state"]) == ("deviceSilent", "raised")
-        assert silent["body"] == f"last heard of at {seen}"
+        assert silent["body"] == f"last seen at {seen}"
         world.restart()
         world.clock.let_pass(seconds=3_600)
-        world.watch_once()
+        world.run_monitors_once()
         # Neither an event of that name nor something from the past is a sign of life.
         alarm.event("deviceSilent", timestamp="2026-01-01T00:00:00Z")
-        world.watch_once()
+        world.run_monitors_once()
         assert alarm.queued == 1
         alarm.event()
         over = alarm.wait_for(2)[1]
@@ -58,12 +58,12 @@ def test_a_silent_device_is_told_once_and_again_when_it_speaks(world: World) -> 
         world.clock.let_pass(seconds=700)
         alarm.wait_for(3)
         assert patient.queued == 0, "it has a threshold of its own"
-        # What was told before it was disabled is not told again; that it is over, is.
+        # What was sent before it was disabled is not sent again; its resolution is.
         alarm.change(enabled=False)
         world.clock.let_pass(seconds=700)
-        world.watch_once()
+        world.run_monitors_once()
         alarm.change(enabled=True, name="again")
-        world.watch_once()
+        world.run_monitors_once()
         assert alarm.queued == 3
         alarm.event()
         alarm.wait_for(4)
@@ -82,21 +82,21 @@ def test_a_device_that_never_spoke_is_silent_since_it_was_made(world: World) -> 
         )
         world.clock.let_pass(seconds=601)
         alarm.wait_for(1)
-        wait_for(lambda: "error" in broken.shown, 10)
+        eventually(lambda: "error" in broken.shown)
         assert "message.celsius" in broken.shown["error"]["message"]
         alarm.event()
         alarm.wait_for(2)
-        # Silent again too soon: told when the throttle lets it, if it is still silent then.
+        # Silent again too soon: sent when the throttle lets it, if it is still silent then.
         world.clock.let_pass(seconds=700)
         for _ in range(3):
-            world.watch_once()
+            world.run_monitors_once()
         assert alarm.queued == 2
         world.clock.let_pass(seconds=3_600)
         late = alarm.wait_for(3)[2]
         assert (late["message"]["state"], late["heldBack"]) == ("raised", 0)
 
 
-def test_of_many_processes_that_watch_one_tells(world: World) -> None:
+def test_of_many_monitoring_processes_one_fires(world: World) -> None:
     with alarmed(world, reason="deviceSilent", params={"silentAfter": 600}) as alarm:
         devices = [alarm.device, *(alarm.person.device(alarm.group) for _ in range(4))]
         rule = world.read(partial(only_rule, group=alarm.group))
@@ -105,50 +105,58 @@ def test_of_many_processes_that_watch_one_tells(world: World) -> None:
 
         async def all_at_once() -> None:
             work = partial(
-                monitoring.tell, rule=rule, only=numbers, numbers=world.app._dispatch.number
+                monitoring.notify_changes,
+                rule=rule,
+                only=numbers,
+                take_seqs=world.app._dispatch.take_sequence_numbers,
             )
             await asyncio.gather(*(world.database.write(work) for _ in range(8)))
 
         world._run(all_at_once())
-        told = {each["message"]["deviceId"] for each in alarm.wait_for(len(devices))}
-        assert told == set(devices)
+        notified = {each["message"]["deviceId"] for each in alarm.wait_for(len(devices))}
+        assert notified == set(devices)
 
 
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
-def test_who_comes_second_waits_for_the_first_and_has_nothing_to_tell(world: World) -> None:
+def test_a_second_process_waits_for_the_first_and_does_not_fire(world: World) -> None:
     """The same on purpose: the second one begins while the first has not committed yet."""
     with alarmed(world, reason="deviceSilent", params={"silentAfter": 600}) as alarm:
         rule = world.read(partial(only_rule, group=alarm.group))
         numbers = [each[0] for each in world.everything()["device"]]
-        tell = partial(monitoring.tell, rule=rule, only=numbers, numbers=world.app._dispatch.number)
-        has_told, woken = threading.Event(), []
+        notify = partial(
+            monitoring.notify_changes,
+            rule=rule,
+            only=numbers,
+            take_seqs=world.app._dispatch.take_sequence_numbers,
+        )
+        has_fired, ready = threading.Event(), []
 
         def first(tx: Tx) -> None:
-            woken.append(tell(tx))
-            has_told.set()
+            ready.append(notify(tx))
+            has_fired.set()
             waiting = "select count(*) from pg_locks where not granted"
-            wait_for(lambda: tx.hot(waiting, {})[0][0] > 0, 10)
+            eventually(lambda: tx.fetch_raw(waiting, {})[0][0] > 0)
 
         def second(tx: Tx) -> None:
-            has_told.wait(10)
-            woken.append(tell(tx))
+            has_fired.wait(60)
+            ready.append(notify(tx))
 
         async def both() -> None:
             await asyncio.gather(world.database.write(first), world.database.write(second))
 
         world.clock.let_pass(seconds=601)
         world._run(both())
-        assert woken == [{rule.number}, set()]
-        alarm.letters(1)
+        assert ready == [{rule.number}, set()]
+        alarm.alerts(1)
 
 
 def only_rule(tx: Tx, group: str) -> Rule:
-    rules = rules_for(tx, group)
+    rules = get_rules(tx, group)
     assert rules is not None
     return next(iter(rules.by_number.values()))
 
 
-def test_a_failing_connector_is_told_once_and_its_recovery_to_whoever_asked(world: World) -> None:
+def test_a_failing_connector_causes_one_alert_and_its_recovery_another(world: World) -> None:
     with alarmed(world, reason="connectorFailing", params={"failingAfter": 3}) as failing:
         ada, group = failing.person, failing.group
         recovered = Alarm(
@@ -165,34 +173,34 @@ def test_a_failing_connector_is_told_once_and_its_recovery_to_whoever_asked(worl
             def report(failures_after: int) -> None:
                 number = next(world.numbers)
                 ada.reports(failing.device, timestamp=1_700_000_000_000 + number)
-                wait_for(lambda: failures(world, connector) == failures_after, 10)
-                world.watch_once()
+                eventually(lambda: failures(world, connector) == failures_after)
+                world.run_monitors_once()
 
             report(1)
             report(2)
             assert failing.queued == 0
             report(3)
-            letter = failing.wait_for(1)[0]
-            assert letter["message"]["connectorId"] == connector
-            assert letter["message"]["connectorName"] == "to SAP"
-            assert letter["message"]["error"] == "answered with status 503"
+            alert = failing.wait_for(1)[0]
+            assert alert["message"]["connectorId"] == connector
+            assert alert["message"]["connectorName"] == "to SAP"
+            assert alert["message"]["error"] == "answered with status 503"
             report(4)
             assert (failing.queued, recovered.queued) == (1, 0)
-            customer.answer(200)
+            customer.respond_with(200)
             report(0)
             assert (failing.queued, recovered.queued) == (1, 1)
             world.restart()
-            world.watch_once()
+            world.run_monitors_once()
             assert (failing.queued, recovered.queued) == (1, 1)
             reasons = [each.json["reason"] for each in failing.receiver.wait_for(2)]
             assert reasons == ["connectorFailing", "connectorRecovered"]
-            # A connector that goes takes along what was remembered of it, in its time.
+            # The states of a deleted connector are deleted later.
             ok(ada.delete("/connector", groupId=group, connectorId=connector))
-            world.watch_once()
+            world.run_monitors_once()
             assert (failing.queued, recovered.queued) == (1, 1)
 
 
-def test_a_connector_that_nobody_wants_anything_from_is_told_at_once(world: World) -> None:
+def test_a_connector_whose_receiver_is_gone_causes_an_alert_at_once(world: World) -> None:
     with alarmed(world, reason="connectorFailing") as failing:
         ada, group = failing.person, failing.group
         recovered = Alarm(ada, failing.receiver, group=group, reason="connectorRecovered")
@@ -203,39 +211,39 @@ def test_a_connector_that_nobody_wants_anything_from_is_told_at_once(world: Worl
             def report() -> None:
                 ada.reports(failing.device, timestamp=1_700_000_000_000 + next(world.numbers))
 
-            def told() -> tuple[int, int]:
-                world.watch_once()
+            def counts() -> tuple[int, int]:
+                world.run_monitors_once()
                 return failing.queued, recovered.queued
 
             report()
-            letter = failing.wait_for(1)[0]["message"]
-            assert (letter["connectorName"], letter["enabled"]) == ("to SAP", False)
-            assert letter["error"] == "answered with status 410, gone"
+            alert = failing.wait_for(1)[0]["message"]
+            assert (alert["connectorName"], alert["enabled"]) == ("to SAP", False)
+            assert alert["error"] == "answered with status 410, gone"
             assert ok(ada.get("/connector", **named))["updatedBy"] == "system"
             world.restart()
-            assert told() == (1, 0)
+            assert counts() == (1, 0)
             # Enabled again it has to deliver something; what somebody disables is theirs to know.
-            customer.answer(503, 200)
+            customer.respond_with(503, 200)
             ok(ada.put("/connector", {**named, "enabled": True}))
-            assert told() == (1, 0)
+            assert counts() == (1, 0)
             report()
-            wait_for(lambda: failures(world, connector) == 2, 10)
-            assert told() == (1, 0)
+            eventually(lambda: failures(world, connector) == 2)
+            assert counts() == (1, 0)
             report()
-            wait_for(lambda: failures(world, connector) == 0, 10)
-            assert told() == (1, 1)
+            eventually(lambda: failures(world, connector) == 0)
+            assert counts() == (1, 1)
             ok(ada.put("/connector", {**named, "enabled": False}))
-            assert told() == (1, 1)
-            # Gone again is told again.
-            customer.answer(410)
+            assert counts() == (1, 1)
+            # Gone again is a new alert.
+            customer.respond_with(410)
             ok(ada.put("/connector", {**named, "enabled": True}))
             report()
             failing.receiver.wait_for(3)
-            assert told() == (2, 1)
+            assert counts() == (2, 1)
 
 
 def failures(world: World, connector: str) -> int:
-    every = world.read(store_connectors.every)
+    every = world.read(store_connectors.list_all)
     return next(each.failures for each in every if each.id == connector)
 
 

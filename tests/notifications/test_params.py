@@ -1,4 +1,4 @@
-"""What notifications are told: checked, described, and masked; and the type that is a webhook."""
+"""Parameters of notifications: validated, described, masked; and the webhook type."""
 
 import json
 from datetime import UTC, datetime
@@ -13,15 +13,15 @@ from longwire.delivery.destinations.http import Basic
 from longwire.delivery.egress import Egress
 from longwire.notifications.geofences import Geofence
 from longwire.notifications.types import catalogue
-from longwire.notifications.types.base import Letter, Office, Params
-from longwire.notifications.types.webhook import Webhook, WebhookParams
+from longwire.notifications.types.base import NotificationMessage, Params, SendingConfig
+from longwire.notifications.types.webhook import WebhookParams, WebhookSender
 from tests.delivery.receiver import Receiver
-from tests.notifications.letters import LETTER, LOOPBACK, means, parcel, sent
+from tests.notifications.messages import LOOPBACK, MESSAGE, batch, send_all, sender_context
 
 SIGNING = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
-def test_a_webhook_gets_the_letter_as_json_signed_like_a_connectors():
+def test_a_webhook_gets_the_message_as_json_signed_like_a_connectors():
     with Receiver() as receiver:
         params = WebhookParams(
             url=receiver.url,
@@ -30,8 +30,8 @@ def test_a_webhook_gets_the_letter_as_json_signed_like_a_connectors():
             basic=Basic(username="ada", password="p"),
             secret=SIGNING,
         )
-        letter = msgspec.structs.replace(LETTER, held_back=2)
-        assert sent(Webhook(params, means()), parcel(letter)) == [Delivered()]
+        message = msgspec.structs.replace(MESSAGE, held_back=2)
+        assert send_all(WebhookSender(params, sender_context()), batch(message)) == [Delivered()]
     (request,) = receiver.requests
     assert request.method == "PUT" and request.headers["x-key"] == "k"
     assert request.headers["authorization"].startswith("Basic ")
@@ -53,14 +53,16 @@ def test_a_webhook_gets_the_letter_as_json_signed_like_a_connectors():
     assert made == signature
 
 
-def test_a_webhook_that_is_gone_ends_the_letter_and_disables_nothing():
+def test_a_webhook_that_is_gone_ends_the_message_and_disables_nothing():
     with Receiver(410, 503) as receiver:
-        webhook = Webhook(WebhookParams(url=receiver.url), means())
-        gone, busy = sent(webhook, parcel(), parcel())
+        webhook = WebhookSender(WebhookParams(url=receiver.url), sender_context())
+        gone, busy = send_all(webhook, batch(), batch())
     assert gone.is_final and not gone.disables
     assert busy == Refused("answered with status 503")
-    assert Webhook.recipients(WebhookParams(url="http://a.example"), lambda: ["d1"]) == [""]
-    assert Webhook.unavailable(Office()) is None
+    assert WebhookSender.list_recipients(WebhookParams(url="http://a.example"), lambda: ["d1"]) == [
+        ""
+    ]
+    assert WebhookSender.is_available(SendingConfig())
 
 
 def test_everything_that_is_wrong_is_named_at_once():
@@ -73,7 +75,7 @@ def test_everything_that_is_wrong_is_named_at_once():
         url="http://127.0.0.1/",
         headers={"Host": "x"},
     )
-    found = dict(params.problems(Egress()))
+    found = dict(params.validate(Egress()))
     assert set(found) == {
         *("when", "subject", "body", "timezone", "geofence.lng", "url", "headers")
     }
@@ -83,7 +85,7 @@ def test_everything_that_is_wrong_is_named_at_once():
 
 def test_what_nobody_said_has_a_default():
     params = Params()
-    assert params.problems(LOOPBACK) == []
+    assert params.validate(LOOPBACK) == []
     assert (params.timezone, params.throttle) == ("UTC", 0)
     assert (params.battery_below, params.silent_after, params.failing_after) == (20, 86_400, 5)
 
@@ -108,7 +110,7 @@ def test_values_have_bounds(text):
 
 
 @pytest.mark.parametrize("name", catalogue.TYPES)
-def test_every_type_says_what_it_wants_to_be_told(name):
+def test_every_type_describes_its_parameters(name):
     schema = json.loads(catalogue.expected_parameters(name))
     common = {"when", "subject", "body", "timezone", "throttle", "geofence"}
     thresholds = {"batteryBelow", "silentAfter", "failingAfter"}
@@ -122,19 +124,19 @@ def test_every_type_says_what_it_wants_to_be_told(name):
 
 def test_secrets_are_masked_and_a_mask_keeps_what_was_there():
     text = '{"url": "tgram://token/1", "when": "true"}'
-    assert json.loads(catalogue.masked("chat", text)) == {"url": MASK, "when": "true"}
-    assert parameters.unmasked(
+    assert json.loads(catalogue.mask_secrets("chat", text)) == {"url": MASK, "when": "true"}
+    assert parameters.restore_secrets(
         catalogue.TYPES["chat"].params_type, f'{{"url": "{MASK}"}}', text
     ) == ('{"url": "tgram://token/1"}')
     hook = '{"url": "https://a.example", "secret": "s", "headers": {"X": "y"}}'
-    assert parameters.secrets_in(catalogue.TYPES["webhook"].params_type, hook) == [
+    assert parameters.list_secrets(catalogue.TYPES["webhook"].params_type, hook) == [
         ("secret", "s"),
         ("headers.X", "y"),
     ]
-    assert catalogue.masked("email", '{"to": ["a@b.example"]}') == '{"to": ["a@b.example"]}'
-    assert isinstance(catalogue.params_of("webhook", hook), WebhookParams)
+    assert catalogue.mask_secrets("email", '{"to": ["a@b.example"]}') == '{"to": ["a@b.example"]}'
+    assert isinstance(catalogue.parse_params("webhook", hook), WebhookParams)
 
 
-def test_a_letter_reads_back_as_it_was_written():
-    letter = Letter("s", "b", "r", {"data": {"x": [1, 2.5, None]}}, held_back=1)
-    assert msgspec.json.decode(msgspec.json.encode(letter), type=Letter) == letter
+def test_a_message_reads_back_as_it_was_written():
+    message = NotificationMessage("s", "b", "r", {"data": {"x": [1, 2.5, None]}}, held_back=1)
+    assert msgspec.json.decode(msgspec.json.encode(message), type=NotificationMessage) == message

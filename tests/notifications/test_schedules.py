@@ -150,9 +150,9 @@ def test_at_every_moment_it_is_exactly_one_day(zone, at):
 
 def test_a_schedule_is_kept_in_the_words_it_came_in():
     text = '{"Day":1,"From":{"Hours":8,"Minutes":0},"To":{"Hours":17,"Minutes":30,"Secondes":0}}'
-    schedule = schedules.of_text(text)
-    assert schedules.as_text(schedule) == text
-    assert schedules.as_text(schedules.of_text('{"Day":0}')) == '{"Day":0}'
+    schedule = schedules.decode_schedule(text)
+    assert schedules.encode_schedule(schedule) == text
+    assert schedules.encode_schedule(schedules.decode_schedule('{"Day":0}')) == '{"Day":0}'
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_schedule_is_kept_in_the_words_it_came_in():
 )
 def test_what_is_no_schedule_is_refused(text):
     with pytest.raises(msgspec.ValidationError):
-        schedules.of_text(text)
+        schedules.decode_schedule(text)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_what_is_no_schedule_is_refused(text):
     ],
 )
 def test_a_zone_has_the_name_that_the_world_knows(name, is_known):
-    assert (schedules.timezone_problem(name) is None) is is_known
+    assert (schedules.check_timezone(name) is None) is is_known
 
 
 def test_a_zone_that_this_machine_does_not_know_is_utc():

@@ -1,4 +1,4 @@
-"""People are told: the whole way from a record to a mailbox, a browser, a phone and a chat."""
+"""From a record to a mailbox, a browser, a phone and a chat."""
 
 import json
 from dataclasses import replace
@@ -7,12 +7,12 @@ import pytest
 from apprise.plugins.telegram import NotifyTelegram
 
 from longwire.delivery.destinations.base import MASK
+from longwire.delivery.smtp import MAIL_NOT_CONFIGURED
 from longwire.identity.bootstrap import MEMBER, VIEWER
 from longwire.notifications import webpush
-from longwire.notifications.types.email import NOT_SET_UP
-from longwire.store.deliveries import FAILED, QUEUED, SUCCEEDED
+from longwire.store.deliveries import DeliveryState
 from longwire.store.schema import connector, push_token
-from tests.delivery.receiver import Answer, Receiver
+from tests.delivery.receiver import Receiver, StubResponse
 from tests.notifications.standins import (
     Browser,
     Firebase,
@@ -20,7 +20,7 @@ from tests.notifications.standins import (
     fcm_error,
     wait_for_tries,
 )
-from tests.process import wait_for
+from tests.waiting import eventually
 from tests.world import ok, refused
 
 TELEGRAM = "tgram://123456789:AbCdEf1234567890_kLmNoPqRsTuVwXyZ12/87654321"
@@ -41,16 +41,16 @@ def test_an_event_reaches_every_address_once_although_the_server_was_away(make_w
         params = {"to": to, "subject": "{{ message.deviceName }} {{ message.type }}"}
         made = ok(ada.post("/notification", notification(group, "email", **params)))
         ada.reports(device, "event", type="flood")
-        wait_for_tries(world, [(QUEUED, 1)] * 2)
+        wait_for_tries(world, [(DeliveryState.QUEUED, 1)] * 2)
         world.clock.let_pass(seconds=60)
-        wait_for_tries(world, [(SUCCEEDED, 2)] * 2)
+        wait_for_tries(world, [(DeliveryState.SUCCEEDED, 2)] * 2)
         assert sorted(mail.to[0] for mail in server.mails) == to
         assert {mail.message["Subject"] for mail in server.mails} == {"Cellar flood"}
         assert len({mail.message["Message-ID"] for mail in server.mails}) == 2
 
         server.replies["RCPT"] = ["550 nobody here", "550 nobody here"]
         ada.reports(device, "event", type="fire")
-        wait_for_tries(world, [(SUCCEEDED, 2)] * 2 + [(FAILED, 1)] * 2)
+        wait_for_tries(world, [(DeliveryState.SUCCEEDED, 2)] * 2 + [(DeliveryState.FAILED, 1)] * 2)
         shown = ok(ada.get("/notification", notificationId=made["id"], groupId=group))
         assert "did not take the address (550)" in shown["error"]["message"]
 
@@ -58,13 +58,16 @@ def test_an_event_reaches_every_address_once_although_the_server_was_away(make_w
 def test_what_waits_goes_to_nobody_whom_it_is_not_for_any_more(make_world):
     """An address that was taken out, a member who left, a type that was changed."""
     with MailServer() as server, Receiver(503) as push_service:
-        vapid = {"vapid_key": webpush.new_vapid_key(), "vapid_contact": "mailto:ops@example.com"}
+        vapid = {
+            "vapid_key": webpush.generate_vapid_key(),
+            "vapid_contact": "mailto:ops@example.com",
+        }
         world = make_world(**server.settings(), **vapid)
         ada, bob = world.person("ada"), world.person("bob")
         group = ada.group()
         device = ada.device(group)
         ada.invite(bob, group, VIEWER)
-        invitation = (SUCCEEDED, 1)
+        invitation = (DeliveryState.SUCCEEDED, 1)
         wait_for_tries(world, [invitation])
         server.replies["RCPT"] = ["450 greylisted", "450 greylisted"]
         ok(bob.put("/user/vendorToken", {"token": Browser(push_service.url).token}))
@@ -72,24 +75,43 @@ def test_what_waits_goes_to_nobody_whom_it_is_not_for_any_more(make_world):
         email = ok(ada.post("/notification", notification(group, "email", to=to)))
         phones = ok(ada.post("/notification", notification(group, "push")))
         ada.reports(device, "event", type="flood")
-        wait_for_tries(world, [invitation] + [(QUEUED, 1)] * 3)
+        wait_for_tries(world, [invitation] + [(DeliveryState.QUEUED, 1)] * 3)
         fewer = {"groupId": group, "params": json.dumps({"to": ["ADA@example.com"]})}
         ok(ada.put("/notification", {**fewer, "notificationId": email["id"]}))
         ok(ada.delete("/group/user", groupId=group, userId=bob.id))
         world.clock.let_pass(seconds=60)
-        wait_for_tries(world, [invitation, (SUCCEEDED, 2), (FAILED, 2), (FAILED, 2)])
+        wait_for_tries(
+            world,
+            [
+                invitation,
+                (DeliveryState.SUCCEEDED, 2),
+                (DeliveryState.FAILED, 2),
+                (DeliveryState.FAILED, 2),
+            ],
+        )
         assert [mail.to[0] for mail in server.mails[1:]] == ["ada@example.com"]
         assert len(push_service.requests) == 1
         shown = ok(ada.get("/notification", notificationId=phones["id"]))
-        assert "nobody who may see this" in shown["error"]["message"]
+        assert "is not registered any more" in shown["error"]["message"]
 
         server.replies["RCPT"] = ["450 greylisted"]
         ada.reports(device, "event", type="fire")
-        wait_for_tries(world, [invitation, (SUCCEEDED, 2), (FAILED, 2), (FAILED, 2), (QUEUED, 1)])
+        wait_for_tries(
+            world,
+            [
+                invitation,
+                (DeliveryState.SUCCEEDED, 2),
+                (DeliveryState.FAILED, 2),
+                (DeliveryState.FAILED, 2),
+                (DeliveryState.QUEUED, 1),
+            ],
+        )
         other = {"groupId": group, "type": "push", "params": "{}"}
         ok(ada.put("/notification", {**other, "notificationId": email["id"]}))
         world.clock.let_pass(seconds=60)
-        wait_for_tries(world, [invitation, (SUCCEEDED, 2)] + [(FAILED, 2)] * 3)
+        wait_for_tries(
+            world, [invitation, (DeliveryState.SUCCEEDED, 2)] + [(DeliveryState.FAILED, 2)] * 3
+        )
 
 
 def test_what_the_operator_has_not_set_up_is_refused_when_saved(make_world):
@@ -98,7 +120,7 @@ def test_what_the_operator_has_not_set_up_is_refused_when_saved(make_world):
     group = ada.group()
     email = notification(group, "email", to=["ada@example.com", "nobody"])
     problem = refused(ada.post("/notification", email), 400, "type", "params.to[1]")
-    assert NOT_SET_UP in str(problem["errors"])
+    assert MAIL_NOT_CONFIGURED in str(problem["errors"])
     refused(ada.post("/notification", notification(group, "push")), 400, "type")
 
 
@@ -116,7 +138,7 @@ def test_mails_go_only_where_the_operator_lets_them(make_world):
         world.start()
         # What was saved before goes to those only to whom it may.
         ada.reports(device, "event", type="flood")
-        wait_for_tries(world, [(SUCCEEDED, 1), (FAILED, 1)])
+        wait_for_tries(world, [(DeliveryState.SUCCEEDED, 1), (DeliveryState.FAILED, 1)])
         assert [mail.to for mail in server.mails] == [["ada@example.com"]]
         named = {"notificationId": made["id"], "groupId": group}
         assert (
@@ -134,17 +156,19 @@ def test_mails_go_only_where_the_operator_lets_them(make_world):
         # Nor is an invitation a way around it.
         for address in ("carl@example.net", "dora@example.org"):
             ok(ada.put("/group/invite", {"email": address, "groupId": group, "roleId": VIEWER}))
-        wait_for_tries(world, [(SUCCEEDED, 1)] * 2 + [(FAILED, 1)])
+        wait_for_tries(world, [(DeliveryState.SUCCEEDED, 1)] * 2 + [(DeliveryState.FAILED, 1)])
         assert server.mails[-1].to == ["dora@example.org"]
 
 
-def test_members_hear_on_all_they_have_registered_and_what_is_dead_is_let_go(make_world, tmp_path):
+def test_members_get_push_messages_on_all_tokens_and_invalid_tokens_are_disabled(
+    make_world, tmp_path
+):
     with Receiver(201) as push_service, Receiver() as google:
         firebase = Firebase(google)
         account = tmp_path / "account.json"
         account.write_text(firebase.account)
         world = make_world(
-            vapid_key=webpush.new_vapid_key(),
+            vapid_key=webpush.generate_vapid_key(),
             vapid_contact="mailto:ops@example.com",
             fcm_account=str(account),
             fcm_url=firebase.url,
@@ -162,10 +186,10 @@ def test_members_hear_on_all_they_have_registered_and_what_is_dead_is_let_go(mak
         ada.reports(device, "event", type="flood")
         (request,) = push_service.wait_for(1)
         assert browser.read(request.body)["title"] == "Cellar: flood"
-        wait_for(lambda: len(firebase.messages) == 1, 10)
+        eventually(lambda: len(firebase.messages) == 1)
         assert firebase.messages[0]["token"] == "bobs-phone"
 
-        push_service.answer(410)
+        push_service.respond_with(410)
         firebase.answers.append(fcm_error(404, "UNREGISTERED"))
         ada.reports(device, "event", type="fire")
 
@@ -173,10 +197,10 @@ def test_members_hear_on_all_they_have_registered_and_what_is_dead_is_let_go(mak
             rows = world.read(lambda tx: tx.rows(push_token.select()))
             return sorted(row.is_enabled for row in rows)
 
-        wait_for(lambda: enabled() == [False, False, True], 10)
+        eventually(lambda: enabled() == [False, False, True])
         ok(bob.put("/user/vendorToken", {"token": "bobs-phone"}))  # registered again, used again
         ada.reports(device, "event", type="quake")
-        wait_for(lambda: len(firebase.messages) == 3, 10)
+        eventually(lambda: len(firebase.messages) == 3)
         assert len(push_service.requests) == 2
 
         # An account that is not the right one is no fault of anybody's phone.
@@ -187,20 +211,20 @@ def test_members_hear_on_all_they_have_registered_and_what_is_dead_is_let_go(mak
             shown = ok(ada.get("/notification", notificationId=phones))
             return shown["error"]["message"]
 
-        wait_for(lambda: "does not take the operator's account" in trouble(), 10)
+        eventually(lambda: "does not take the operator's account" in trouble())
         assert enabled() == [False, True, True]
         world.clock.let_pass(seconds=60)
-        wait_for(lambda: len(firebase.messages) == 5, 10)
+        eventually(lambda: len(firebase.messages) == 5)
 
 
 @pytest.fixture
 def telegram(monkeypatch):
-    with Receiver(Answer(body=b'{"ok": true, "result": {"message_id": 1}}')) as receiver:
+    with Receiver(StubResponse(body=b'{"ok": true, "result": {"message_id": 1}}')) as receiver:
         monkeypatch.setattr(NotifyTelegram, "notify_url", f"http://127.0.0.1:{receiver.port}/bot")
         yield receiver
 
 
-def test_a_chat_is_told_and_its_keys_are_nobodys_business(world, telegram):
+def test_a_chat_gets_messages_and_its_keys_stay_secret(world, telegram):
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
     device = ada.device(group, name="Cellar")

@@ -1,38 +1,35 @@
-"""Areas on the map: a circle, or a polygon in GeoJSON.
+"""Geofences: a circle, or a polygon in GeoJSON.
 
-A circle is measured in metres on a sphere. The edges of a polygon are straight lines between
-longitudes and latitudes, as GeoJSON has them.
+A circle is measured in metres on a sphere. The edges of a polygon are straight lines in longitude
+and latitude, as in GeoJSON.
 """
 
-import importlib
 import math
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal, Protocol, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
 from msgspec import Meta
+
+from longwire.notifications.polygons import PolygonArea, Rings, check_polygon
 
 EARTH_RADIUS_M = 6_371_008.8
 RADIUS_M_MAX = 20_000_000
 POINTS_MAX = 10_000
 RINGS_MAX = 1_000
-PROBLEMS_MAX = 20
-# From here on the short way between two longitudes is the other one.
+ERRORS_MAX = 20
+# Beyond this difference, the shorter arc between two longitudes is the other one.
 HALF_TURN = 180.0
-
-Ring = list[tuple[float, float]]
-# A polygon is its outer ring, and its holes.
-Rings = list[Ring]
 
 
 class Geofence(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """An area: `lat`, `lng` and `radius`, or `type` and `coordinates` of a GeoJSON polygon."""
 
-    lat: Annotated[float, Meta(ge=-90, le=90, description="Of the middle of a circle.")] | None = (
+    lat: Annotated[float, Meta(ge=-90, le=90, description="Of the centre of a circle.")] | None = (
         None
     )
     lng: (
-        Annotated[float, Meta(ge=-180, le=180, description="Of the middle of a circle.")] | None
+        Annotated[float, Meta(ge=-180, le=180, description="Of the centre of a circle.")] | None
     ) = None
     radius: Annotated[float, Meta(gt=0, le=RADIUS_M_MAX, description="In metres.")] | None = None
     type: Annotated[Literal["Polygon", "MultiPolygon"], Meta(description="Of GeoJSON.")] | None = (
@@ -51,55 +48,55 @@ class Geofence(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, k
 
 
 class Fence(Protocol):
-    """An area that is ready to be asked."""
+    """An area to test positions against."""
 
     def contains(self, lat: float, lng: float) -> bool:
-        """Whether a place lies in the area or on its edge; one that is no place does not."""
+        """Whether a position is in the area or on its edge; never for an invalid position."""
 
 
-def problems(geofence: Geofence) -> list[tuple[str, str]]:
-    """What is wrong with an area: (field, why); nothing for the whole."""
+def validate(geofence: Geofence) -> list[tuple[str, str]]:
+    """What is invalid: (field, reason); an empty field for the whole."""
     circle = {"lat": geofence.lat, "lng": geofence.lng, "radius": geofence.radius}
     polygon = {"type": geofence.type, "coordinates": geofence.coordinates}
     has_circle = any(value is not None for value in circle.values())
     has_polygon = any(value is not None for value in polygon.values())
     if has_circle == has_polygon:
         return [("", "must be lat, lng and radius, or type and coordinates of a GeoJSON polygon")]
-    wanted = circle if has_circle else polygon
-    missing = [(field, "is required") for field, value in wanted.items() if value is None]
+    required = circle if has_circle else polygon
+    missing = [(field, "is required") for field, value in required.items() if value is None]
     if missing or has_circle:
         return missing
     try:
-        polygons = _polygons(geofence)
-    except BadShape as error:
-        return error.problems
+        polygons = _parse_polygons(geofence)
+    except InvalidShape as error:
+        return error.errors
     return [
         ("coordinates" if geofence.type == "Polygon" else f"coordinates[{index}]", why)
         for index, rings in enumerate(polygons)
-        if (why := _geometry().problem(rings))
+        if (why := check_polygon(rings))
     ]
 
 
-def fence_of(geofence: Geofence) -> Fence:
-    """The area, ready to be asked; it was checked when it was saved."""
+def build_fence(geofence: Geofence) -> Fence:
+    """The fence of a geofence that was validated when it was saved."""
     if geofence.radius is not None:
-        return Circle(geofence.lat or 0.0, geofence.lng or 0.0, geofence.radius)
-    return Polygons(_polygons(geofence))
+        return CircleFence(geofence.lat or 0.0, geofence.lng or 0.0, geofence.radius)
+    return PolygonFence(_parse_polygons(geofence))
 
 
-class Circle:
-    """So many metres around a place."""
+class CircleFence:
+    """A circle around a position."""
 
     def __init__(self, lat: float, lng: float, radius_m: float) -> None:
-        self._middle = (math.radians(lat), math.radians(lng))
+        self._centre = (math.radians(lat), math.radians(lng))
         self._radius_m = radius_m
 
     def contains(self, lat: float, lng: float) -> bool:
-        return is_place(lat, lng) and self._distance_m(lat, lng) <= self._radius_m
+        return is_position(lat, lng) and self._distance_m(lat, lng) <= self._radius_m
 
     def _distance_m(self, lat: float, lng: float) -> float:
-        """By the haversine formula, which is exact for near places, too."""
-        lat1, lng1 = self._middle
+        """By the haversine formula, which is accurate for short distances, too."""
+        lat1, lng1 = self._centre
         lat2, lng2 = math.radians(lat), math.radians(lng)
         half = (
             math.sin((lat2 - lat1) / 2) ** 2
@@ -108,89 +105,76 @@ class Circle:
         return 2 * EARTH_RADIUS_M * math.asin(math.sqrt(min(1.0, half)))
 
 
-class Polygons:
+class PolygonFence:
     """One or several polygons, each with its holes."""
 
     def __init__(self, polygons: Sequence[Rings]) -> None:
-        self._area = _geometry().area(polygons)
+        self._area = PolygonArea(polygons)
 
     def contains(self, lat: float, lng: float) -> bool:
-        if not is_place(lat, lng):
+        if not is_position(lat, lng):
             return False
         if abs(lng) == HALF_TURN:
-            # The same meridian has two names.
-            return self._area(-HALF_TURN, lat) or self._area(HALF_TURN, lat)
-        return self._area(lng, lat)
+            # -180 and 180 are the same meridian.
+            return self._area.contains(-HALF_TURN, lat) or self._area.contains(HALF_TURN, lat)
+        return self._area.contains(lng, lat)
 
 
-def is_place(lat: float, lng: float) -> bool:
+def is_position(lat: float, lng: float) -> bool:
     return -90 <= lat <= 90 and -HALF_TURN <= lng <= HALF_TURN
 
 
-class Area(Protocol):
-    def __call__(self, lng: float, lat: float) -> bool: ...
+# --- parsing GeoJSON ---
 
 
-class _Geometry(Protocol):
-    """What `polygons.py` offers."""
-
-    def problem(self, rings: Rings) -> str | None: ...
-
-    def area(self, polygons: Sequence[Rings]) -> Area: ...
+class InvalidShape(Exception):
+    def __init__(self, errors: list[tuple[str, str]]) -> None:
+        self.errors = errors
 
 
-def _geometry() -> _Geometry:
-    # Loaded for the first polygon: the library takes its time and memory, and most need neither.
-    return cast(_Geometry, importlib.import_module("longwire.notifications.polygons"))
-
-
-# --- reading GeoJSON ---
-
-
-class BadShape(Exception):
-    def __init__(self, problems: list[tuple[str, str]]) -> None:
-        self.problems = problems
-
-
-def _polygons(geofence: Geofence) -> list[Rings]:
-    """The rings of each polygon; raises `BadShape` with all that is wrong with them."""
-    given = geofence.coordinates or []
-    named: dict[str, Any] = {"coordinates": given}
+def _parse_polygons(geofence: Geofence) -> list[Rings]:
+    """The rings of each polygon; raises `InvalidShape` with everything that is invalid."""
+    coordinates = geofence.coordinates or []
+    by_place: dict[str, Any] = {"coordinates": coordinates}
     if geofence.type == "MultiPolygon":
-        named = {f"coordinates[{index}]": each for index, each in enumerate(given)}
-    found: list[tuple[str, str]] = []
-    polygons: list[Rings] = []
-    points = rings = 0
-    if not named:
-        found.append(("coordinates", "must not be empty"))
-    for place, each in named.items():
-        if not isinstance(each, list) or not each:
-            found.append((place, "must be a list of rings, the outer one first"))
-            continue
-        polygons.append([])
-        for index, ring in enumerate(each):
-            rings += 1
-            points += len(ring) if isinstance(ring, list) else 0
-            if points > POINTS_MAX or rings > RINGS_MAX:
-                why = f"has more than {POINTS_MAX:,} positions or {RINGS_MAX:,} rings"
-                raise BadShape([("coordinates", why)])
-            wrong = list(_ring_problems(f"{place}[{index}]", ring))
-            found += wrong
-            if not wrong:
-                polygons[-1].append([(position[0], position[1]) for position in ring])
+        by_place = {f"coordinates[{index}]": each for index, each in enumerate(coordinates)}
+    _check_size(by_place.values())
+    found = list(_check_polygons(by_place))
     if found:
-        raise BadShape(found[:PROBLEMS_MAX])
-    return polygons
+        raise InvalidShape(found[:ERRORS_MAX])
+    return [
+        [[(position[0], position[1]) for position in ring] for ring in rings]
+        for rings in by_place.values()
+    ]
 
 
-def _ring_problems(place: str, ring: Any) -> Iterator[tuple[str, str]]:
+def _check_size(polygons: Iterable[Any]) -> None:
+    rings = [ring for each in polygons if isinstance(each, list) for ring in each]
+    positions = sum(len(ring) for ring in rings if isinstance(ring, list))
+    if positions > POINTS_MAX or len(rings) > RINGS_MAX:
+        why = f"has more than {POINTS_MAX:,} positions or {RINGS_MAX:,} rings"
+        raise InvalidShape([("coordinates", why)])
+
+
+def _check_polygons(by_place: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if not by_place:
+        yield "coordinates", "must not be empty"
+    for place, rings in by_place.items():
+        if not isinstance(rings, list) or not rings:
+            yield place, "must be a list of rings, the outer one first"
+            continue
+        for index, ring in enumerate(rings):
+            yield from _check_ring(f"{place}[{index}]", ring)
+
+
+def _check_ring(place: str, ring: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(ring, list) or len(ring) < 4:
         yield place, "must be a list of at least four positions, the last like the first"
         return
     wrong = [
         (f"{place}[{index}]", why)
         for index, position in enumerate(ring)
-        if (why := _position_problem(position))
+        if (why := _check_position(position))
     ]
     if wrong:
         yield from wrong
@@ -203,7 +187,7 @@ def _ring_problems(place: str, ring: Any) -> Iterator[tuple[str, str]]:
             yield f"{place}[{index}]", why
 
 
-def _position_problem(position: Any) -> str | None:
+def _check_position(position: Any) -> str | None:
     is_position = (
         isinstance(position, list)
         and len(position) >= 2

@@ -1,7 +1,7 @@
-"""Watching for what nobody reports: devices that fall silent, connectors that fail.
+"""Monitoring of conditions that no record reports: silent devices and failing connectors.
 
-Every process watches, in small steps: it reads what might be told, and weighs it once more on the
-transaction that tells it. There what is remembered is held, so that only one of them tells it.
+Every process monitors, in small steps: it reads what may have changed, and checks it again on the
+transaction that fires. There the trigger state is locked, so that only one process fires.
 """
 
 import asyncio
@@ -12,138 +12,159 @@ import msgspec
 import structlog
 
 from longwire.clock import SECOND, Moment
-from longwire.dates import date_text
+from longwire.dates import format_date
 from longwire.errors import LongwireError
 from longwire.notifications import trigger_states
-from longwire.notifications.firing import Numbers
-from longwire.notifications.rules import Rule, rules_for
+from longwire.notifications.firing import TakeSequenceNumbers
+from longwire.notifications.rules import Rule, get_rules
 from longwire.notifications.trigger_states import (
     CONNECTOR_FAILING,
     CONNECTOR_RECOVERED,
     DEVICE_SILENT,
 )
-from longwire.notifications.triggers import Sign, wants, weigh
-from longwire.store import auth_epoch
+from longwire.notifications.triggers import (
+    FilterErrors,
+    TriggerCandidate,
+    apply_trigger_state,
+    matches_condition,
+)
+from longwire.store import cache_epochs
 from longwire.store import connectors as store_connectors
 from longwire.store import notifications as store
 from longwire.store.database import Database, Tx
-from longwire.store.notifications import Heard, Standing, State
+from longwire.store.notifications import ConnectorHealth, LastSeen, NotificationState
 
-WATCH_EVERY_S = 1.0
-# A look takes a microsecond or two for each device. After a round through a large fleet the next
-# one waits so long for each that was looked at, which is about fifty times as much.
-REST_PER_DEVICE_S = 0.0001
-REST_PER_RULE_S = 0.01
+INTERVAL_S = 1.0
+# Checking a device takes a microsecond or two. The pause after a round grows with the fleet, to
+# about fifty times the work.
+PAUSE_PER_DEVICE_S = 0.0001
+PAUSE_PER_RULE_S = 0.01
 DEVICES_PER_STEP_MAX = 5_000
-TOLD_PER_STEP_MAX = 200
+CHANGES_PER_STEP_MAX = 200
 
-WATCHED = (DEVICE_SILENT, CONNECTOR_FAILING, CONNECTOR_RECOVERED)
+MONITORED_REASONS = (DEVICE_SILENT, CONNECTOR_FAILING, CONNECTOR_RECOVERED)
 
 log = structlog.get_logger()
 
 Wake = Callable[[Collection[int]], None]
 
 
-async def watch(database: Database, numbers: Numbers, wake: Wake) -> None:
-    """Look, again and again, until cancelled."""
+class MonitoringStep(msgspec.Struct, frozen=True):
+    """What one step of checking a rule found."""
+
+    subjects: list[int]  # those whose state may have changed
+    checked: int = 0  # how many devices were read
+    next_after: int | None = None  # where the next step starts; None after the last
+    filter_error: str | None = None  # why `when` could not be evaluated
+
+
+async def run_monitor(database: Database, take_seqs: TakeSequenceNumbers, wake: Wake) -> None:
+    """Check all monitored conditions periodically, until cancelled."""
     while True:
-        rest_s = 0.0
+        pause_s = 0.0
         try:
-            rest_s = await look_around(database, numbers, wake)
+            pause_s = await check_all(database, take_seqs, wake)
         except LongwireError:
-            pass  # the database is away for now; the next round tries again
+            pass  # the database is unavailable; the next round retries
         except Exception:
-            log.exception("what notifications watch could not be looked at")
-        await asyncio.sleep(max(WATCH_EVERY_S, rest_s))
+            log.exception("monitoring round failed")
+        await asyncio.sleep(max(INTERVAL_S, pause_s))
 
 
-async def look_around(database: Database, numbers: Numbers, wake: Wake) -> float:
-    """One round through all that is watched; how long to rest after that, in seconds."""
-    rest_s = 0.0
-    for rule in await database.read(_watching):
-        rest_s += REST_PER_RULE_S
-        after: int | None = 0
-        while after is not None:
-            step = await database.read(partial(_step, rule=rule, after=after))
-            found, refusal, after, looked_at = step
-            if refusal:
-                await database.write(partial(_show, number=rule.number, reason=refusal))
-            rest_s += looked_at * REST_PER_DEVICE_S
-            for start in range(0, len(found), TOLD_PER_STEP_MAX):
-                some = found[start : start + TOLD_PER_STEP_MAX]
-                wake(await database.write(partial(tell, rule=rule, only=some, numbers=numbers)))
-    return rest_s
+async def check_all(database: Database, take_seqs: TakeSequenceNumbers, wake: Wake) -> float:
+    """One round over all monitored rules; returns the pause after it, in seconds."""
+    pause_s = 0.0
+    for rule in await database.read(_list_monitored_rules):
+        pause_s += PAUSE_PER_RULE_S + await _check_rule(database, rule, take_seqs, wake)
+    return pause_s
 
 
-def _watching(tx: Tx) -> list[Rule]:
-    """What is to be looked at now."""
+async def _check_rule(
+    database: Database, rule: Rule, take_seqs: TakeSequenceNumbers, wake: Wake
+) -> float:
+    pause_s = 0.0
+    after: int | None = 0
+    while after is not None:
+        step = await database.read(partial(_read_step, rule=rule, after=after))
+        if step.filter_error is not None:
+            record = partial(_record_error, number=rule.number, reason=step.filter_error)
+            await database.write(record)
+        for start in range(0, len(step.subjects), CHANGES_PER_STEP_MAX):
+            some = step.subjects[start : start + CHANGES_PER_STEP_MAX]
+            changes = partial(notify_changes, rule=rule, only=some, take_seqs=take_seqs)
+            wake(await database.write(changes))
+        pause_s += step.checked * PAUSE_PER_DEVICE_S
+        after = step.next_after
+    return pause_s
+
+
+def _list_monitored_rules(tx: Tx) -> list[Rule]:
     return [
         rule
-        for group_id in store.groups_of(tx, WATCHED)
-        if (rules := rules_for(tx, group_id)) is not None
+        for group_id in store.list_groups_with_reasons(tx, MONITORED_REASONS)
+        if (rules := get_rules(tx, group_id)) is not None
         for rule in rules.by_number.values()
-        if rule.reason in WATCHED and rule.is_open(tx.now)
+        if rule.reason in MONITORED_REASONS and rule.is_open(tx.now)
     ]
 
 
-def _step(tx: Tx, rule: Rule, after: int) -> tuple[list[int], str, int | None, int]:
-    """Of a piece of what a rule watches: whom there is news of, where to go on, how much it was.
-
-    And why `when` could not be evaluated, if so.
-    """
-    go_on, looked_at = None, 0
+def _read_step(tx: Tx, rule: Rule, after: int) -> MonitoringStep:
+    next_after, checked = None, 0
     if rule.reason == DEVICE_SILENT:
         before = tx.now - rule.params.silent_after * SECOND
-        heard, go_on, looked_at = store.silent(
+        devices, next_after, checked = store.list_silence_changes(
             tx, rule.number, rule.group_id, before, after, DEVICES_PER_STEP_MAX
         )
-        signs = _silent(tx, rule, heard)
+        candidates = _check_silence(tx, rule, devices)
     else:
-        signs = _failing(tx, rule, store.standings(tx, rule.number, rule.group_id))
-    refusals: dict[int, str] = {}
-    found = [sign.subject for sign in signs if _is_worth_telling(sign, refusals)]
-    return found, refusals.get(rule.number, ""), go_on, looked_at
+        health = store.list_connector_health(tx, rule.number, rule.group_id)
+        candidates = _check_health(tx, rule, health)
+    errors: FilterErrors = {}
+    subjects = [each.subject for each in candidates if _may_fire(each, errors)]
+    return MonitoringStep(subjects, checked, next_after, errors.get(rule.number))
 
 
-def _is_worth_telling(sign: Sign, refusals: dict[int, str]) -> bool:
-    manner = sign.rule.manner
-    begins = manner is not None and manner.tells_begin and sign.holds
-    return not begins or wants(sign.rule, sign.message, refusals)
+def _may_fire(candidate: TriggerCandidate, errors: FilterErrors) -> bool:
+    policy = candidate.rule.policy
+    starts = policy is not None and policy.notifies_start and candidate.is_active
+    return not starts or matches_condition(candidate.rule, candidate.message, errors)
 
 
-def _show(tx: Tx, number: int, reason: str) -> None:
-    """Show why `when` could not be evaluated; not again with every look."""
-    known = store_connectors.by_number(tx, [number]).get(number)
+def _record_error(tx: Tx, number: int, reason: str) -> None:
+    """Store why `when` could not be evaluated, unless that is stored already."""
+    known = store_connectors.get_by_numbers(tx, [number]).get(number)
     if known is not None and reason not in (known.error_message or ""):
-        store_connectors.note_filter_error(tx, number, reason)
+        store_connectors.record_filter_error(tx, number, reason)
 
 
-def tell(tx: Tx, rule: Rule, only: Collection[int], numbers: Numbers) -> set[int]:
-    """Tell of some subjects what there is to tell by now; who has something to send then."""
-    auth_epoch.look(tx)  # somebody may have disabled it elsewhere a moment ago
-    rules = rules_for(tx, rule.group_id)
+def notify_changes(
+    tx: Tx, rule: Rule, only: Collection[int], take_seqs: TakeSequenceNumbers
+) -> set[int]:
+    """Check some subjects again and fire; returns the channels that have something to send."""
+    cache_epochs.refresh_epochs(tx)  # another process may just have disabled the notification
+    rules = get_rules(tx, rule.group_id)
     current = rules.by_number.get(rule.number) if rules is not None else None
     if current is None or current.reason != rule.reason or not current.is_open(tx.now):
         return set()
     if current.reason == DEVICE_SILENT:
-        heard = store.heard(tx, rule.number, rule.group_id, only)
-        signs = _silent(tx, current, heard)
+        devices = store.list_last_seen(tx, rule.number, rule.group_id, only)
+        candidates = _check_silence(tx, current, devices)
     else:
-        numbered = [store.connector_subject(each) for each in only]
-        found = store.standings(tx, rule.number, rule.group_id, numbered)
-        signs = _failing(tx, current, found)
-    refusals: dict[int, str] = {}
-    woken = weigh(tx, numbers, signs, refusals)
-    for number, reason in refusals.items():
-        store_connectors.note_filter_error(tx, number, reason)
-    return woken
+        numbers = [store.connector_subject(each) for each in only]
+        health = store.list_connector_health(tx, rule.number, rule.group_id, numbers)
+        candidates = _check_health(tx, current, health)
+    errors: FilterErrors = {}
+    ready = apply_trigger_state(tx, take_seqs, candidates, errors)
+    for number, reason in errors.items():
+        store_connectors.record_filter_error(tx, number, reason)
+    return ready
 
 
-def _silent(tx: Tx, rule: Rule, heard: Sequence[Heard]) -> list[Sign]:
-    """What there is to say of devices that have, or have not, been heard of in time."""
-    after = rule.params.silent_after * SECOND
+def _check_silence(tx: Tx, rule: Rule, devices: Sequence[LastSeen]) -> list[TriggerCandidate]:
+    """Devices that became silent, or that are no longer."""
+    silent_after = rule.params.silent_after * SECOND
     return [
-        Sign(
+        TriggerCandidate(
             rule,
             each.number,
             {
@@ -153,25 +174,29 @@ def _silent(tx: Tx, rule: Rule, heard: Sequence[Heard]) -> list[Sign]:
                 "deviceType": each.type,
                 "groupId": rule.group_id,
                 "tags": msgspec.json.decode(each.tags),
-                "timestamp": date_text(tx.now),
-                "seenAt": date_text(each.at),
+                "timestamp": format_date(tx.now),
+                "seenAt": format_date(each.at),
             },
             tx.now,
             each.id,
             reason=DEVICE_SILENT,
-            holds=holds,
+            is_active=is_silent,
             at=each.at,
         )
-        for each in heard
-        if rule.concerns(each.id, each.type)
-        and _is_news(rule, each.state, tx.now, holds=(holds := tx.now - each.at >= after))
+        for each in devices
+        if rule.matches_device(each.id, each.type)
+        and _is_change(
+            rule, each.state, tx.now, is_active=(is_silent := tx.now - each.at >= silent_after)
+        )
     ]
 
 
-def _failing(tx: Tx, rule: Rule, standings: Sequence[Standing]) -> list[Sign]:
-    """The same of connectors. Between the first failure and the threshold nothing changes."""
+def _check_health(
+    tx: Tx, rule: Rule, connectors: Sequence[ConnectorHealth]
+) -> list[TriggerCandidate]:
+    """Connectors that began to fail, or recovered."""
     return [
-        Sign(
+        TriggerCandidate(
             rule,
             store.connector_subject(each.number),
             {
@@ -180,38 +205,38 @@ def _failing(tx: Tx, rule: Rule, standings: Sequence[Standing]) -> list[Sign]:
                 "connectorName": each.name,
                 "connectorType": each.type,
                 "groupId": rule.group_id,
-                "timestamp": date_text(tx.now),
+                "timestamp": format_date(tx.now),
                 "failures": each.failures,
                 "error": each.error,
                 "enabled": each.is_enabled,
             },
             tx.now,
             reason=rule.reason or "",
-            holds=holds,
+            is_active=is_failing,
             at=tx.now,
         )
-        for each in standings
-        if (holds := _is_failing(each, rule.params.failing_after)) is not None
-        and _is_news(rule, each.state, tx.now, holds=holds)
+        for each in connectors
+        if (is_failing := _is_failing(each, rule.params.failing_after)) is not None
+        and _is_change(rule, each.state, tx.now, is_active=is_failing)
     ]
 
 
-def _is_failing(standing: Standing, failing_after: int) -> bool | None:
-    """Whether a connector fails; None while that is to stay as it was.
+def _is_failing(health: ConnectorHealth, failing_after: int) -> bool | None:
+    """Whether a connector fails; None below the threshold, where nothing changes.
 
-    One that was disabled by the answer of the other side has failed, however often it was. Enabled
-    again it has to deliver something before it counts as working.
+    One that the service disabled because of its receiver counts as failing. Enabled again, it has
+    to deliver something before it counts as working.
     """
-    if not standing.is_enabled or standing.failures >= failing_after:
+    if not health.is_enabled or health.failures >= failing_after:
         return True
-    return None if standing.failures else False
+    return None if health.failures else False
 
 
-def _is_news(rule: Rule, state: State, now: Moment, *, holds: bool) -> bool:
-    """Whether anything is different from what is remembered, or still to be told."""
-    if holds != (state.raised_at is not None):
+def _is_change(rule: Rule, state: NotificationState, now: Moment, *, is_active: bool) -> bool:
+    """Whether the state would change, or an alert is still to be sent."""
+    if is_active != (state.raised_at is not None):
         return True
-    manner = rule.manner
-    if not holds or state.is_told or manner is None or not manner.tells_begin:
+    policy = rule.policy
+    if not is_active or state.is_told or policy is None or not policy.notifies_start:
         return False
-    return not trigger_states.is_waiting(state, now, rule.throttle)
+    return not trigger_states.has_throttled_alert(state, now, rule.throttle)

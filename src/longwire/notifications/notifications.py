@@ -1,318 +1,325 @@
-"""Notifications: making and changing them, and trying them out."""
+"""Notifications: create, get, list, update, delete, test."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from longwire.dates import date_text
-from longwire.delivery import retry_policy
+from longwire.dates import format_date
+from longwire.delivery import channels, retry_policy
+from longwire.delivery.channel_drafts import (
+    ChannelDraft,
+    ParamsRules,
+    check_device_types,
+    check_params,
+    updated,
+    updated_unique,
+)
+from longwire.delivery.channels import ChannelPolicy
 from longwire.delivery.destinations import parameters
 from longwire.delivery.egress import Egress
-from longwire.errors import BadInput, Conflict, Fault, missing, wrong
+from longwire.errors import BadInput, Conflict, FieldError, not_found
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import Actor, Connector, Notification, Page, PageRequest
-from longwire.notifications.firing import Firing, Numbers, Recipients, queue
-from longwire.notifications.rules import FENCED, open_params, rule_of, sealing, unsealed
-from longwire.notifications.trigger_states import Telling
+from longwire.notifications.firing import (
+    Firing,
+    RecipientCache,
+    TakeSequenceNumbers,
+    enqueue_firings,
+)
+from longwire.notifications.rules import (
+    FENCED,
+    compile_rule,
+    open_params,
+    params_seal_purpose,
+    unseal_params,
+)
+from longwire.notifications.trigger_states import AlertStatus
 from longwire.notifications.types import catalogue
-from longwire.notifications.types.base import Office, Params
-from longwire.store import audit, auth_epoch
-from longwire.store import device_types as store_device_types
+from longwire.notifications.types.base import Params, SendingConfig
+from longwire.store import audit, locks
 from longwire.store import devices as store_devices
 from longwire.store import notifications as store
 from longwire.store.database import Tx
 
 TEST = "test"
 
-ReadParams = Callable[[type[Params], str], Params]
+ParseNotificationParams = Callable[[type[Params], str], Params]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a notification is to be; None leaves it as it is, an empty text takes it away."""
+class NotificationDraft(ChannelDraft):
+    """A notification as requested; None leaves a field as it is, an empty text clears it."""
 
-    params: str | None = None
-    type: str | None = None
-    name: str | None = None
-    description: str | None = None
     device_id: str | None = None
-    device_types: Sequence[str] | None = None
     reason: str | None = None
     schedule: str | None = None
-    is_enabled: bool | None = None
-    tags: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """A notification as somebody may see it."""
+class NotificationView:
+    """A notification as an actor may see it."""
 
     notification: Notification
     params: str
 
 
-# --- seeing ---
+# --- get and list ---
 
 
-def show(tx: Tx, actor: Actor, notification_id: str, group_id: str | None) -> View:
-    return view(tx, actor, _find(tx, actor, "notification.read", notification_id, group_id))
+def get_notification(
+    tx: Tx, actor: Actor, notification_id: str, group_id: str | None
+) -> NotificationView:
+    notification = _require_notification(tx, actor, "notification.read", notification_id, group_id)
+    return _view(tx, actor, notification)
 
 
-def every(tx: Tx, actor: Actor, group_id: str | None, request: PageRequest) -> Page[View]:
-    """Those of a group, or all that somebody may see."""
-    scope = access.within(tx, actor, "notification.read", group_id)
-    page = store.within_scope(tx, scope, request, group_id)
-    return Page([view(tx, actor, each) for each in page.items], page.last_key)
+def list_notifications(
+    tx: Tx, actor: Actor, group_id: str | None, request: PageRequest
+) -> Page[NotificationView]:
+    """Those of a group, or all that the actor may see."""
+    scope = access.authorize_optional_group(tx, actor, "notification.read", group_id)
+    page = store.list_page(tx, scope, request, group_id)
+    return Page([_view(tx, actor, each) for each in page.items], page.last_key)
 
 
-def view(tx: Tx, actor: Actor, notification: Notification) -> View:
-    """With its secrets for whoever could change them, masked for everybody else."""
-    text = unsealed(tx, notification)
-    if "notification.write" not in access.permissions_in(tx, actor, notification.group_id):
-        text = catalogue.masked(notification.outlet.type, text)
-    return View(notification, text)
+def _view(tx: Tx, actor: Actor, notification: Notification) -> NotificationView:
+    """With its secrets for actors that may update it, masked for all others."""
+    text = unseal_params(tx, notification)
+    if "notification.write" not in access.get_permissions(tx, actor, notification.group_id):
+        text = catalogue.mask_secrets(notification.channel.type, text)
+    return NotificationView(notification, text)
 
 
-def _find(
+def _require_notification(
     tx: Tx, actor: Actor, permission: str, notification_id: str, group_id: str | None
 ) -> Notification:
-    scope = access.within(tx, actor, permission, group_id)
+    scope = access.authorize_optional_group(tx, actor, permission, group_id)
     found = store.get(tx, scope, notification_id)
     if found is None:
-        raise missing("notification_id", "notification")
+        raise not_found("notification_id", "notification")
     return found
 
 
-# --- making and changing ---
+# --- create, update, delete ---
 
 
-def create(
+def create_notification(
     tx: Tx,
     actor: Actor,
     group_id: str,
-    wish: Wish,
-    read_params: ReadParams,
+    draft: NotificationDraft,
+    parse: ParseNotificationParams,
     egress: Egress,
-    office: Office,
+    config: SendingConfig,
     *,
     per_group_max: int,
-) -> View:
-    access.enter(tx, actor, "notification.write", group_id)
-    auth_epoch.change(tx)  # everybody is to ask it from now on
-    outlet = Connector(
-        number=0,
-        id=new_id("ntf"),
-        group_id=group_id,
-        version=1,
-        name=None,
-        description=None,
-        type=wish.type or "",
-        sealed_params="",
-        subgroups=False,
-        device_types=(),
-        device_ids=(),
-        message_filter=None,
-        format="json",
-        storing_s=retry_policy.STORING_DEFAULT_S,
-        retry_delay_s=None,
-        retries_max=None,
-        tags=(),
-        is_enabled=True,
-        created_at=tx.now,
-        updated_at=tx.now,
-        created_by=actor.id,
-        updated_by=actor.id,
-        purpose=store.PURPOSE,
+) -> NotificationView:
+    access.authorize(tx, actor, "notification.write", group_id)
+    locks.acquire_lock(tx, "notifications of group", group_id)  # for the limit below
+    channel = channels.build_channel(
+        tx,
+        actor,
+        store.PURPOSE,
+        new_id("ntf"),
+        group_id,
+        draft.type or "",
+        ChannelPolicy(storing_s=retry_policy.STORING_DEFAULT_S),
+        format_name="json",
     )
-    wanted = _changed(tx, Notification(outlet), wish, None, read_params, egress, office)
-    if store.count_in(tx, group_id) >= per_group_max:
+    notification = _apply_draft(tx, Notification(channel), draft, None, parse, egress, config)
+    if store.count(tx, group_id) >= per_group_max:
         raise Conflict(
             f"The group has {per_group_max} notifications already, and may have no more."
         )
-    made = store.insert(tx, wanted)
-    audit.note(
-        tx, actor, "notification.create", made.id, group_id=group_id, detail=made.outlet.type
+    created = store.insert(tx, notification)
+    audit.log(
+        tx,
+        actor,
+        "notification.create",
+        created.id,
+        group_id=group_id,
+        detail=created.channel.type,
     )
-    return view(tx, actor, made)
+    return _view(tx, actor, created)
 
 
-def change(
+def update_notification(
     tx: Tx,
     actor: Actor,
     group_id: str,
     notification_id: str,
-    wish: Wish,
-    read_params: ReadParams,
+    draft: NotificationDraft,
+    parse: ParseNotificationParams,
     egress: Egress,
-    office: Office,
-) -> View:
-    """Change a notification. It goes on remembering, unless it is about something else now."""
-    before = _find_to_change(tx, actor, group_id, notification_id)
-    kept = unsealed(tx, before)
-    changed = _changed(tx, before, wish, kept, read_params, egress, office)
-    outlet = replace(changed.outlet, updated_at=tx.now, updated_by=actor.id)
-    changed = replace(changed, outlet=outlet)
+    config: SendingConfig,
+) -> NotificationView:
+    """Update a notification; its trigger states are kept unless its condition has changed."""
+    before = _lock_notification(tx, actor, group_id, notification_id)
+    stored = unseal_params(tx, before)
+    changed = _apply_draft(tx, before, draft, stored, parse, egress, config)
+    channel = replace(changed.channel, updated_at=tx.now, updated_by=actor.id)
+    changed = replace(changed, channel=channel)
     store.save(tx, changed)
-    if _what_about(tx, changed) != _what_about(tx, before):
-        store.forget_states(tx, changed.number)
-    audit.note(tx, actor, "notification.update", changed.id, group_id=group_id)
-    return show(tx, actor, notification_id, group_id)
+    if _condition(tx, changed) != _condition(tx, before):
+        store.delete_states(tx, changed.number)
+    audit.log(tx, actor, "notification.update", changed.id, group_id=group_id)
+    return get_notification(tx, actor, notification_id, group_id)
 
 
-def delete(tx: Tx, actor: Actor, group_id: str, notification_id: str) -> View:
-    """Delete a notification; what it had not sent is not sent any more."""
-    notification = _find_to_change(tx, actor, group_id, notification_id)
-    seen = view(tx, actor, notification)
-    store.remove(tx, notification)
-    audit.note(tx, actor, "notification.delete", notification.id, group_id=group_id)
-    return seen
+def delete_notification(
+    tx: Tx, actor: Actor, group_id: str, notification_id: str
+) -> NotificationView:
+    """Delete a notification, with its unsent messages."""
+    notification = _lock_notification(tx, actor, group_id, notification_id)
+    view = _view(tx, actor, notification)
+    store.mark_deleted(tx, notification)
+    audit.log(tx, actor, "notification.delete", notification.id, group_id=group_id)
+    return view
 
 
-def _find_to_change(tx: Tx, actor: Actor, group_id: str, notification_id: str) -> Notification:
-    """As it is once everybody who is changing it now has done so."""
-    access.enter(tx, actor, "notification.write", group_id)
-    auth_epoch.change(tx)
-    return _find(tx, actor, "notification.write", notification_id, group_id)
+def _lock_notification(tx: Tx, actor: Actor, group_id: str, notification_id: str) -> Notification:
+    """The notification, after concurrent updates of it have been committed."""
+    access.authorize(tx, actor, "notification.write", group_id)
+    locks.acquire_lock(tx, "channel", notification_id)
+    return _require_notification(tx, actor, "notification.write", notification_id, group_id)
 
 
-def _what_about(tx: Tx, notification: Notification) -> tuple[object, ...]:
-    """What a notification remembers things about."""
+def _condition(tx: Tx, notification: Notification) -> tuple[object, ...]:
+    """What the trigger states are about."""
     is_fenced = notification.reason in FENCED
     return notification.reason, open_params(tx, notification).geofence if is_fenced else None
 
 
-def _changed(
+# --- drafts ---
+
+
+def _apply_draft(
     tx: Tx,
     notification: Notification,
-    wish: Wish,
-    kept: str | None,
-    read_params: ReadParams,
+    draft: NotificationDraft,
+    stored: str | None,
+    parse: ParseNotificationParams,
     egress: Egress,
-    office: Office,
+    config: SendingConfig,
 ) -> Notification:
-    """With the wish fulfilled, or a refusal that names everything wrong with it."""
-    outlet = notification.outlet
-    type_name = wish.type or outlet.type
-    faults: list[Fault] = []
-    params: Params | None = None
-    text = kept
-    if type_name not in catalogue.TYPES:
-        faults.append(Fault("type", f"is unknown; known are {', '.join(catalogue.TYPES)}"))
-    elif wish.params is None and type_name != outlet.type:
-        faults.append(Fault("params", f"are needed for a notification of type {type_name}"))
-    else:
-        try:
-            text, params = _params(
-                type_name, outlet.type, wish.params, kept, read_params, egress, office
-            )
-        except BadInput as error:
-            faults += error.faults
-    if wish.params is not None and type_name in catalogue.TYPES:
-        # What there is already may be renamed or disabled, whatever the operator has taken away.
-        unavailable = catalogue.TYPES[type_name].unavailable(office)
-        faults += [Fault("type", unavailable)] if unavailable else []
-    reason = _wished(wish.reason, notification.reason)
-    if reason in FENCED and params is not None and params.geofence is None:
-        faults.append(Fault("params.geofence", f"is needed for the reason {reason}"))
-    if wish.device_types is not None:
-        faults += _type_faults(tx, wish.device_types)
-    device_id = _wished(wish.device_id, notification.device_id)
-    if wish.device_id:
-        faults += _device_faults(tx, wish.device_id, notification.group_id)
-    if faults:
-        raise BadInput(faults=faults)
-    assert params is not None and text is not None
-    device_types = outlet.device_types
-    if wish.device_types is not None:
-        device_types = tuple(dict.fromkeys(wish.device_types))
+    """The notification with the draft applied, or an error that names every invalid field."""
+    channel = notification.channel
+    checked = check_params(draft, channel, stored, _params_rules(parse, egress, config))
+    reason = _updated_text(draft.reason, notification.reason)
+    field_errors = [
+        *checked.field_errors,
+        *_check_availability(draft, channel, config),
+        *_check_geofence(reason, checked.value),
+        *check_device_types(tx, draft.device_types),
+        *_check_device(tx, draft.device_id, notification.group_id),
+    ]
+    if field_errors or checked.value is None:
+        raise BadInput(field_errors=field_errors)
+    if checked.text != stored:
+        sealed = tx.keyring.seal(checked.text, params_seal_purpose(channel.id))
+        channel = replace(channel, sealed_params=sealed)
     return replace(
         notification,
         reason=reason,
-        schedule=_wished(wish.schedule, notification.schedule),
-        outlet=replace(
-            outlet,
-            type=type_name,
-            sealed_params=tx.keyring.seal(text, sealing(outlet.id)),
-            name=outlet.name if wish.name is None else wish.name,
-            description=outlet.description if wish.description is None else wish.description,
-            device_types=device_types,
-            device_ids=() if device_id is None else (device_id,),
-            is_enabled=outlet.is_enabled if wish.is_enabled is None else wish.is_enabled,
-            tags=outlet.tags if wish.tags is None else tuple(wish.tags),
-        ),
+        schedule=_updated_text(draft.schedule, notification.schedule),
+        channel=_merge(channel, draft),
     )
 
 
-def _wished(wish: str | None, so_far: str | None) -> str | None:
-    return so_far if wish is None else wish or None
-
-
-def _params(
-    type_name: str,
-    type_so_far: str,
-    wished: str | None,
-    kept: str | None,
-    read_params: ReadParams,
-    egress: Egress,
-    office: Office,
-) -> tuple[str, Params]:
-    """The parameters as text and as a value; whatever is wrong with them is raised."""
-    if wished is None:
-        if kept is None:
-            raise wrong("params", "is required")
-        # Judged when they were saved; by today's rules one could not even disable it.
-        return kept, catalogue.params_of(type_name, kept)
-    way = catalogue.TYPES[type_name]
-    of_same_type = kept if type_name == type_so_far else None
-    text, params, faults = parameters.judged(
-        way.params_type, wished, of_same_type, read_params, egress
+def _merge(channel: Connector, draft: NotificationDraft) -> Connector:
+    device_ids = channel.device_ids
+    if draft.device_id is not None:
+        device_ids = (draft.device_id,) if draft.device_id else ()
+    return replace(
+        channel,
+        type=draft.type or channel.type,
+        name=updated(draft.name, channel.name),
+        description=updated(draft.description, channel.description),
+        device_types=updated_unique(draft.device_types, channel.device_types),
+        device_ids=device_ids,
+        is_enabled=updated(draft.is_enabled, channel.is_enabled),
+        tags=channel.tags if draft.tags is None else tuple(draft.tags),
     )
-    faults += [Fault(f"params.{place}", why) for place, why in way.unwanted(params, office)]
-    if faults:
-        raise BadInput(faults=faults)
-    return text, params
 
 
-def _type_faults(tx: Tx, names: Sequence[str]) -> list[Fault]:
-    known = {each.name for each in store_device_types.every(tx)}
-    return [
-        Fault(f"device_types[{index}]", "is no device type that is known here")
-        for index, name in enumerate(names)
-        if name not in known
-    ]
+def _updated_text(new: str | None, current: str | None) -> str | None:
+    return current if new is None else new or None
 
 
-def _device_faults(tx: Tx, device_id: str, group_id: str) -> list[Fault]:
-    found = store_devices.reporting(tx, [device_id]).get(device_id)
+def _params_rules(
+    parse: ParseNotificationParams, egress: Egress, config: SendingConfig
+) -> ParamsRules[Params]:
+    def validate(
+        type_name: str, text: str, stored: str | None
+    ) -> tuple[str, Params, list[FieldError]]:
+        sender_type = catalogue.TYPES[type_name]
+        text, params, field_errors = parameters.validate_params(
+            sender_type.params_type, text, stored, parse, egress
+        )
+        disallowed = sender_type.list_disallowed(params, config)
+        field_errors += [FieldError(f"params.{place}", why) for place, why in disallowed]
+        return text, params, field_errors
+
+    return ParamsRules("notification", catalogue.TYPES, catalogue.parse_params, validate)
+
+
+def _check_availability(
+    draft: NotificationDraft, channel: Connector, config: SendingConfig
+) -> list[FieldError]:
+    """Only with new parameters: what exists may be renamed or disabled in any case."""
+    sender_type = catalogue.TYPES.get(draft.type or channel.type)
+    if draft.params is None or sender_type is None or sender_type.is_available(config):
+        return []
+    return [FieldError("type", sender_type.setup_hint)]
+
+
+def _check_geofence(reason: str | None, params: Params | None) -> list[FieldError]:
+    if reason not in FENCED or params is None or params.geofence is not None:
+        return []
+    return [FieldError("params.geofence", f"is required for the reason {reason}")]
+
+
+def _check_device(tx: Tx, device_id: str | None, group_id: str) -> Sequence[FieldError]:
+    if not device_id:
+        return []
+    found = store_devices.get_reporting(tx, [device_id]).get(device_id)
     if found is not None and found.group_id == group_id:
         return []
-    return [Fault("device_id", "names no device of this group")]
+    return [FieldError("device_id", "is not a device of this group")]
 
 
-# --- trying out ---
+# --- test ---
 
 
-def test(tx: Tx, actor: Actor, group_id: str, notification_id: str, numbers: Numbers) -> int:
-    """Send one now, whatever the schedule and the throttle say; how many letters that are."""
-    notification = _find(tx, actor, "notification.write", notification_id, group_id)
-    if not notification.outlet.is_enabled:
+def test_notification(
+    tx: Tx, actor: Actor, group_id: str, notification_id: str, take_seqs: TakeSequenceNumbers
+) -> int:
+    """Fire once, regardless of schedule and throttle; returns how many messages were queued."""
+    notification = _require_notification(tx, actor, "notification.write", notification_id, group_id)
+    if not notification.channel.is_enabled:
         raise Conflict("The notification is disabled; nothing is sent until it is enabled.")
-    rule = rule_of(tx, notification)
-    about = notification.device_id or TEST
-    known = store_devices.reporting(tx, [about]).get(about)
-    if known is not None and known.group_id != group_id:
-        known = None  # it has moved on, and what it is called now is not for those it left
+    rule = compile_rule(tx, notification)
+    device_id = notification.device_id or TEST
+    device = store_devices.get_reporting(tx, [device_id]).get(device_id)
+    if device is not None and device.group_id != group_id:
+        device = None  # transferred: its name is no longer for members of this group
     message = {
         "kind": TEST,
-        "deviceId": about,
-        "deviceName": known.name if known else TEST,
-        "deviceType": known.type if known else TEST,
+        "deviceId": device_id,
+        "deviceName": device.name if device else TEST,
+        "deviceType": device.type if device else TEST,
         "groupId": group_id,
         "tags": [],
-        "timestamp": date_text(tx.now),
+        "timestamp": format_date(tx.now),
         "message": "This is a test of the notification.",
     }
-    reason = notification.reason or TEST
-    firing = Firing(rule, message, Telling(), tx.now, about if known else "", reason=reason)
-    audit.note(tx, actor, "notification.test", notification.id, group_id=group_id)
-    return queue(tx, numbers, [firing], Recipients(tx)).total()
+    firing = Firing(
+        rule,
+        message,
+        AlertStatus(),
+        tx.now,
+        device_id if device else "",
+        reason=notification.reason or TEST,
+    )
+    audit.log(tx, actor, "notification.test", notification.id, group_id=group_id)
+    return enqueue_firings(tx, take_seqs, [firing], RecipientCache(tx)).total()

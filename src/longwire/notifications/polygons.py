@@ -1,31 +1,41 @@
-"""Polygons, by the library that knows them; loaded when the first one is there."""
+"""Polygons, through shapely, which is loaded on first use: most services never need it."""
 
+import functools
+import importlib
 from collections.abc import Sequence
+from typing import Any
 
-import shapely
-from shapely.geometry import Polygon
-
-from longwire.notifications.geofences import Area, Rings
+Ring = list[tuple[float, float]]  # of (longitude, latitude)
+Rings = list[Ring]  # the outer ring of a polygon, and its holes
 
 
-def problem(rings: Rings) -> str | None:
-    """Why these rings are no polygon."""
-    made = Polygon(rings[0], rings[1:])
-    if made.is_valid:
+@functools.cache
+def _load_shapely() -> Any:
+    return importlib.import_module("shapely")
+
+
+def check_polygon(rings: Rings) -> str | None:
+    """Why the rings are not a valid polygon; None if they are."""
+    shapely = _load_shapely()
+    polygon = shapely.Polygon(rings[0], rings[1:])
+    if polygon.is_valid:
         return None
-    return f"is no polygon: {shapely.is_valid_reason(made)}"
+    return f"is not a valid polygon: {shapely.is_valid_reason(polygon)}"
 
 
-def area(polygons: Sequence[Rings]) -> Area:
-    shapes = [Polygon(rings[0], rings[1:]) for rings in polygons]
-    boxes = [shape.bounds for shape in shapes]
+class PolygonArea:
+    """The union of some polygons; the edges belong to it."""
 
-    def contains(lng: float, lat: float) -> bool:
+    def __init__(self, polygons: Sequence[Rings]) -> None:
+        shapely = _load_shapely()
+        shapes = [shapely.Polygon(rings[0], rings[1:]) for rings in polygons]
+        self._shapes = [(shape, shape.bounds) for shape in shapes]
+        self._intersects = shapely.intersects_xy
+
+    def contains(self, lng: float, lat: float) -> bool:
         return any(
             west <= lng <= east
             and south <= lat <= north
-            and bool(shapely.intersects_xy(shape, lng, lat))
-            for shape, (west, south, east, north) in zip(shapes, boxes, strict=True)
+            and bool(self._intersects(shape, lng, lat))
+            for shape, (west, south, east, north) in self._shapes
         )
-
-    return contains

@@ -1,7 +1,6 @@
-"""Notifications, ready to be asked: what each is about, when it is open, and what it says.
+"""Rules: notifications compiled for matching.
 
-Made once for each group and remembered with the rights, so that a group without any costs whoever
-stores a record one look.
+Compiled once per group and cached, so that a group without notifications costs ingest one lookup.
 """
 
 from collections import defaultdict
@@ -12,21 +11,21 @@ import msgspec
 import structlog
 
 from longwire.clock import SECOND, Moment
-from longwire.delivery.filters import Expression
+from longwire.delivery.cel.expressions import Expression
 from longwire.model import Notification
 from longwire.notifications import schedules
-from longwire.notifications.geofences import Fence, fence_of
+from longwire.notifications.geofences import Fence, build_fence
 from longwire.notifications.schedules import Schedule
 from longwire.notifications.templates import Texts
 from longwire.notifications.trigger_states import (
     BATTERY_LOW,
     GEOFENCE_ENTER,
     GEOFENCE_EXIT,
-    RAISED,
-    Manner,
+    REASON_POLICIES,
+    ReasonPolicy,
 )
 from longwire.notifications.types import catalogue
-from longwire.notifications.types.base import NotificationType, Params
+from longwire.notifications.types.base import NotificationSender, Params
 from longwire.store import notifications as store
 from longwire.store.database import Tx
 
@@ -36,7 +35,7 @@ log = structlog.get_logger()
 
 
 class Rule(msgspec.Struct, frozen=True, eq=False):
-    """A notification as far as firing is concerned."""
+    """A compiled notification."""
 
     number: int
     group_id: str
@@ -48,33 +47,30 @@ class Rule(msgspec.Struct, frozen=True, eq=False):
     throttle: Moment
     fence: Fence | None
     texts: Texts
-    type: type[NotificationType]
+    type: type[NotificationSender]
     params: Params
 
     @property
-    def manner(self) -> Manner | None:
-        """How its reason is told, if that is one which the service raises itself."""
-        return RAISED.get(self.reason or "")
+    def policy(self) -> ReasonPolicy | None:
+        """The policy of its reason, if the service raises that itself."""
+        return REASON_POLICIES.get(self.reason or "")
 
-    def concerns(self, device_id: str, device_type: str) -> bool:
+    def matches_device(self, device_id: str, device_type: str) -> bool:
         if self.device_id is not None and device_id != self.device_id:
             return False
         return not self.device_types or device_type in self.device_types
 
     def is_open(self, now: Moment) -> bool:
-        """Whether anything may be sent now. While it is not, it hears nothing either."""
+        """Whether the schedule allows it to fire now."""
         return self.schedule is None or schedules.is_open(self.schedule, self.params.timezone, now)
 
-    def refusal(self, message: Mapping[str, Any]) -> str:
-        """Why `when` does not let this through; empty when it does."""
-        if self.when is None:
-            return ""
-        matches, reason = self.when.matches(message)
-        return "" if matches else reason
+    def matches(self, message: Mapping[str, Any]) -> bool:
+        """Whether `when` is true, or not set; `EvaluationError` when it cannot be evaluated."""
+        return self.when is None or self.when.matches(message)
 
 
-class Rules(msgspec.Struct, frozen=True, eq=False):
-    """The notifications of a group, by what they listen to."""
+class GroupRules(msgspec.Struct, frozen=True, eq=False):
+    """The enabled notifications of a group, indexed by what triggers them."""
 
     by_reason: Mapping[str, Sequence[Rule]]  # of a data record or an event
     any_event: Sequence[Rule]
@@ -83,26 +79,28 @@ class Rules(msgspec.Struct, frozen=True, eq=False):
     by_number: Mapping[int, Rule]
 
 
-def rules_for(tx: Tx, group_id: str) -> Rules | None:
+def get_rules(tx: Tx, group_id: str) -> GroupRules | None:
     """The enabled notifications of a group; None if there are none."""
-    return tx.recall("notifications", group_id, lambda: _rules(tx, group_id))
+    return tx.cached_config(
+        "notification_rules", group_id, lambda: _compile_rules(tx, group_id), lambda: (group_id,)
+    )
 
 
-def _rules(tx: Tx, group_id: str) -> Rules | None:
+def _compile_rules(tx: Tx, group_id: str) -> GroupRules | None:
     found = []
-    for each in store.enabled_in(tx, group_id):
+    for each in store.list_enabled(tx, group_id):
         try:
-            found.append(rule_of(tx, each))
+            found.append(compile_rule(tx, each))
         except Exception:
-            # It passed when it was saved, by the rules of that time. Records are stored anyway.
-            log.exception("a notification cannot be used", notification=each.id)
+            # It was valid when it was saved, by the rules of that time. Records are stored anyway.
+            log.exception("notification not usable", notification=each.id)
     if not found:
         return None
     by_reason = defaultdict(list)
     for rule in found:
-        if rule.reason is not None and rule.manner is None:
+        if rule.reason is not None and rule.policy is None:
             by_reason[rule.reason].append(rule)
-    return Rules(
+    return GroupRules(
         by_reason=dict(by_reason),
         any_event=[rule for rule in found if rule.reason is None],
         battery=[rule for rule in found if rule.reason == BATTERY_LOW],
@@ -111,21 +109,23 @@ def _rules(tx: Tx, group_id: str) -> Rules | None:
     )
 
 
-def rule_of(tx: Tx, notification: Notification) -> Rule:
+def compile_rule(tx: Tx, notification: Notification) -> Rule:
     params = open_params(tx, notification)
-    outlet = notification.outlet
+    channel = notification.channel
     return Rule(
-        number=outlet.number,
-        group_id=outlet.group_id,
+        number=channel.number,
+        group_id=channel.group_id,
         reason=notification.reason,
         device_id=notification.device_id,
-        device_types=frozenset(outlet.device_types),
+        device_types=frozenset(channel.device_types),
         when=Expression(params.when) if params.when else None,
-        schedule=schedules.of_text(notification.schedule) if notification.schedule else None,
+        schedule=schedules.decode_schedule(notification.schedule)
+        if notification.schedule
+        else None,
         throttle=params.throttle * SECOND,
-        fence=fence_of(params.geofence) if params.geofence else None,
+        fence=build_fence(params.geofence) if params.geofence else None,
         texts=Texts(params.subject, params.body),
-        type=catalogue.TYPES[outlet.type],
+        type=catalogue.TYPES[channel.type],
         params=params,
     )
 
@@ -134,13 +134,14 @@ def rule_of(tx: Tx, notification: Notification) -> Rule:
 
 
 def open_params(tx: Tx, notification: Notification) -> Params:
-    return catalogue.params_of(notification.outlet.type, unsealed(tx, notification))
+    return catalogue.parse_params(notification.channel.type, unseal_params(tx, notification))
 
 
-def unsealed(tx: Tx, notification: Notification) -> str:
-    return tx.keyring.unseal(notification.outlet.sealed_params, sealing(notification.id))
+def unseal_params(tx: Tx, notification: Notification) -> str:
+    return tx.keyring.unseal(
+        notification.channel.sealed_params, params_seal_purpose(notification.id)
+    )
 
 
-def sealing(notification_id: str) -> str:
-    """What the parameters are sealed for."""
+def params_seal_purpose(notification_id: str) -> str:
     return f"notification|{notification_id}|params"

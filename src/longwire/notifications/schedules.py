@@ -1,9 +1,8 @@
-"""When a notification may be sent: one day of the week, and a span of it, on somebody's clock.
+"""Schedules: when a notification may be sent; a day of the week and a period of it, in a time zone.
 
-A schedule is kept and answered in the words of the interface. What it means is a span between two
-instants: from the first time that the clock shows the beginning until the last time that it shows
-the end. So an hour that a clock has twice belongs to the span both times, and one that it skips is
-the moment at which it does so.
+A schedule means the period from the first time that local time shows its begin until the last time
+that it shows its end. So at a change of daylight saving time, an hour that repeats belongs to the
+period both times, and an hour that is skipped shrinks to the instant of the change.
 """
 
 import functools
@@ -18,9 +17,9 @@ from longwire.clock import SECOND, Moment
 
 SUNDAY = 7
 MIDNIGHT = time(0)
-A_DAY = timedelta(days=1)
+ONE_DAY = timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-INSTANTS_REMEMBERED_MAX = 4_096
+CACHED_INSTANTS_MAX = 4_096
 
 
 class Time(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rename="pascal"):
@@ -32,7 +31,7 @@ class Time(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rename
 
 
 class Schedule(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """A day of the week and a span of it."""
+    """A day of the week and a period of it."""
 
     day: Annotated[
         int, Meta(ge=0, le=SUNDAY, description="1 to 7 for Monday to Sunday; 0 is Sunday, too.")
@@ -41,35 +40,36 @@ class Schedule(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     end: Time | None = msgspec.field(name="To", default=None)
 
 
-def as_text(schedule: Schedule) -> str:
+def encode_schedule(schedule: Schedule) -> str:
     return msgspec.json.encode(schedule).decode()
 
 
-def of_text(text: str) -> Schedule:
+def decode_schedule(text: str) -> Schedule:
     return msgspec.json.decode(text, type=Schedule)
 
 
 def is_open(schedule: Schedule, timezone: str, moment: Moment) -> bool:
-    """Whether this moment lies within the schedule, on a clock of this zone."""
-    zone = zone_of(timezone)
+    """Whether the schedule contains this moment, in this time zone."""
+    zone = get_zone(timezone)
     today = (EPOCH + timedelta(seconds=moment // SECOND)).astimezone(zone).date()
-    # What begins on one day may end on the next.
-    for day in (today, today - A_DAY):
+    # A period may end on the day after it begins.
+    for day in (today, today - ONE_DAY):
         if day.isoweekday() == (schedule.day or SUNDAY):
-            begin, end = _span(schedule, day, zone)
+            begin, end = _get_period(schedule, day, zone)
             if begin <= moment // SECOND < end:
                 return True
     return False
 
 
-def timezone_problem(name: str) -> str | None:
+def check_timezone(name: str) -> str | None:
+    """Why the name is invalid; None if it is valid."""
     if name in _known_zones():
         return None
-    return "is no time zone that is known here; name it like Europe/Paris"
+    return "is not a known IANA time zone such as Europe/Paris"
 
 
-def zone_of(name: str) -> zoneinfo.ZoneInfo:
-    """The zone by this name; UTC where this machine does not know one that another did."""
+def get_zone(name: str) -> zoneinfo.ZoneInfo:
+    """The zone of this name; UTC if this machine does not know it, unlike the one that saved it."""
     try:
         return zoneinfo.ZoneInfo(name)
     except (KeyError, ValueError, OSError):
@@ -81,26 +81,26 @@ def _known_zones() -> frozenset[str]:
     return frozenset(zoneinfo.available_timezones())
 
 
-def _span(schedule: Schedule, day: date, zone: zoneinfo.ZoneInfo) -> tuple[int, int]:
-    """Beginning and end of the schedule on a day, in seconds since 1970."""
+def _get_period(schedule: Schedule, day: date, zone: zoneinfo.ZoneInfo) -> tuple[int, int]:
+    """Begin and end of the schedule on a day, in seconds since 1970."""
     begin = MIDNIGHT if schedule.begin is None else _time(schedule.begin)
-    first = _instant(day, begin, zone, last=False)
+    first = _find_instant(day, begin, zone, last=False)
     if schedule.end is None:
-        return first, _instant(day + A_DAY, MIDNIGHT, zone, last=False)
+        return first, _find_instant(day + ONE_DAY, MIDNIGHT, zone, last=False)
     end = _time(schedule.end)
-    end_day = day if begin < end else day + A_DAY
-    return first, _instant(end_day, end, zone, last=end != MIDNIGHT)
+    end_day = day if begin < end else day + ONE_DAY
+    return first, _find_instant(end_day, end, zone, last=end != MIDNIGHT)
 
 
 def _time(given: Time) -> time:
     return time(given.hours, given.minutes, given.secondes or 0)
 
 
-@functools.lru_cache(maxsize=INSTANTS_REMEMBERED_MAX)
-def _instant(day: date, at: time, zone: zoneinfo.ZoneInfo, *, last: bool) -> int:
-    """When the clock shows this, the first or the last time; or when it skips it."""
+@functools.lru_cache(maxsize=CACHED_INSTANTS_MAX)
+def _find_instant(day: date, at: time, zone: zoneinfo.ZoneInfo, *, last: bool) -> int:
+    """When local time first or last shows this; if it is skipped, when that happens."""
     shown = datetime.combine(day, at)
-    # What these two say differs when the clock is changed; see PEP 495.
+    # The two differ when the time is repeated or skipped; see PEP 495.
     one, other = (
         (shown.replace(tzinfo=zone, fold=fold) - EPOCH) // timedelta(seconds=1) for fold in (0, 1)
     )
@@ -108,12 +108,12 @@ def _instant(day: date, at: time, zone: zoneinfo.ZoneInfo, *, last: bool) -> int
         return other if last else one
     while one - other > 1:
         middle = (one + other) // 2
-        if _shows(zone, middle) < shown:
+        if _local_time(zone, middle) < shown:
             other = middle
         else:
             one = middle
     return one
 
 
-def _shows(zone: zoneinfo.ZoneInfo, seconds: int) -> datetime:
+def _local_time(zone: zoneinfo.ZoneInfo, seconds: int) -> datetime:
     return (EPOCH + timedelta(seconds=seconds)).astimezone(zone).replace(tzinfo=None)

@@ -1,93 +1,99 @@
-"""The purpose of deliveries that are letters: how they leave, and who hears what became of them."""
+"""The channel handler of notifications: builds their messages and handles the results."""
 
 from collections.abc import Sequence
 from functools import partial
 
 import msgspec
 
-from longwire.delivery.channel_handlers import Ending, Shape
-from longwire.delivery.destinations.base import Message, Refused, Sender
+from longwire.delivery.channel_handlers import AttemptOutcome, AttemptResult, BuildMessage
+from longwire.delivery.destinations.base import FailureCode, OutboundMessage, Refused, Sender
 from longwire.delivery.egress import Egress
 from longwire.identity import users
-from longwire.ids import delivery_id
+from longwire.ids import format_delivery_id
 from longwire.model import SYSTEM, Connector, Notification
-from longwire.notifications.firing import may_hear
+from longwire.notifications.firing import can_read_notifications
 from longwire.notifications.rules import open_params
 from longwire.notifications.types import catalogue
 from longwire.notifications.types.base import (
-    TOKEN_IS_DEAD,
-    Envelope,
-    Means,
-    Office,
+    NotificationContext,
     PushTarget,
-    enclosed,
+    SenderContext,
+    SendingConfig,
+    build_outbound_message,
 )
 from longwire.store import audit
 from longwire.store import notifications as store
 from longwire.store import users as store_users
 from longwire.store.database import Database, Tx
-from longwire.store.deliveries import Claimed
+from longwire.store.deliveries import ClaimedDelivery
 
-NOT_FOR_THEM = "the notification was changed, and is not for this recipient any more"
+NOT_A_RECIPIENT = Refused(
+    "the notification was updated, and this is no longer a recipient",
+    is_final=True,
+    code=FailureCode.WITHDRAWN,
+)
 
 
-class Notifying:
-    """Notifications: letters to people."""
+class NotificationHandler:
+    """Handles the channels of notifications."""
 
-    def __init__(self, database: Database, office: Office) -> None:
+    def __init__(self, database: Database, config: SendingConfig) -> None:
         self._database = database
-        self._office = office
+        self._config = config
 
-    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[Shape, Sender]:
+    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[BuildMessage, Sender]:
         params = open_params(tx, Notification(connector))
-        means = Means(egress, self._office, partial(self._find_token, connector.group_id))
-        way = catalogue.TYPES[connector.type]
+        get_push_target = partial(self._get_push_target, connector.group_id)
+        sender_type = catalogue.TYPES[connector.type]
 
-        def shape(claimed: Claimed) -> Message | Refused:
-            message = enclosed(
-                delivery_id(claimed.connector_number, claimed.seq),
+        def build_message(claimed: ClaimedDelivery) -> OutboundMessage | Refused:
+            message = build_outbound_message(
+                format_delivery_id(claimed.connector_number, claimed.seq),
                 connector.group_id,
                 claimed.device_id,
                 claimed.body,
                 claimed.context,
             )
-            # Whom it was for when it fired, and whom it is for now, may differ.
-            recipients = way.recipients(params, lambda: [message.to])
+            # The recipients may have been updated since it fired.
+            recipients = sender_type.list_recipients(params, lambda: [message.to])
             if message.to.lower() not in {each.lower() for each in recipients}:
-                return Refused(NOT_FOR_THEM, is_final=True)
+                return NOT_A_RECIPIENT
             return message
 
-        return shape, way(params, means)
+        context = SenderContext(egress, self._config, get_push_target)
+        return build_message, sender_type(params, context)
 
-    async def _find_token(self, group_id: str, digest: str) -> PushTarget | None:
-        return await self._database.read(partial(_token, group_id=group_id, digest=digest))
+    async def _get_push_target(self, group_id: str, digest: str) -> PushTarget | None:
+        return await self._database.read(
+            partial(_read_push_target, group_id=group_id, digest=digest)
+        )
 
-    def ended(self, tx: Tx, writer: int, connector: Connector, endings: Sequence[Ending]) -> None:
-        """Keep when something was taken last, and let go of push tokens that lead nowhere.
+    def on_results(
+        self, tx: Tx, writer: int, connector: Connector, results: Sequence[AttemptResult]
+    ) -> None:
+        """Store when a message was last accepted, and disable invalid push tokens.
 
-        Failures are kept by the engine, for whatever leaves through it.
+        Failures are stored by the engine, for all channels.
         """
-        if any(each.end == "delivered" for each in endings):
-            store.note_sent(tx, connector.number)
-        for each in endings:
-            if each.reason == TOKEN_IS_DEAD and each.claimed.context:
-                self._let_go(tx, connector, each.claimed.context)
+        if any(each.outcome is AttemptOutcome.DELIVERED for each in results):
+            store.set_sent(tx, connector.number)
+        for each in results:
+            if each.code is FailureCode.RECIPIENT_GONE and each.claimed.context:
+                self._disable_push_token(tx, connector, each.claimed.context)
 
-    def _let_go(self, tx: Tx, connector: Connector, context: str) -> None:
-        digest = msgspec.json.decode(context, type=Envelope).to
-        push = store_users.push_token(tx, bytes.fromhex(digest))
+    def _disable_push_token(self, tx: Tx, connector: Connector, context: str) -> None:
+        digest = msgspec.json.decode(context, type=NotificationContext).to
+        push = store_users.get_push_token(tx, bytes.fromhex(digest))
         if push is not None and store_users.disable_push_token(tx, push.digest):
-            audit.note(
-                tx, SYSTEM, "pushToken.disable", push.created_by, group_id=connector.group_id
-            )
+            audit.log(tx, SYSTEM, "pushToken.disable", push.created_by, group_id=connector.group_id)
 
 
-def _token(tx: Tx, group_id: str, digest: str) -> PushTarget | None:
-    """A push token, as long as whoever has it now may hear of the group."""
+def _read_push_target(tx: Tx, group_id: str, digest: str) -> PushTarget | None:
+    """A push token, as long as its user may read the notifications of the group."""
     try:
-        found = users.usable_push_token(tx, bytes.fromhex(digest))
+        found = users.get_push_token(tx, bytes.fromhex(digest))
     except ValueError:
-        return None  # no token: the notification was of another type when it fired
-    if found is None or not may_hear(tx, found.push.created_by, group_id):
+        return None  # an address: the notification was of another type when it fired
+    if found is None or not can_read_notifications(tx, found.push.created_by, group_id):
         return None
     return PushTarget(found.push.type, found.token)

@@ -1,23 +1,22 @@
-"""Who has been told what already: the rules, as pure functions on what is remembered.
+"""Trigger states: which alerts are active, and which have been sent; pure functions.
 
-A reason that the service raises itself holds for a while, for a device or a connector. It is told
-once for each time that it holds, and some are told once more when that is over. What is known does
-not move back: news that are older than what was heard before change nothing.
+A reason that the service raises itself is active for a while, for a device or a connector. An alert
+is sent once each time it becomes active; for some reasons a second one is sent when it is resolved.
+States never move back: observations older than the last one are ignored.
 """
 
 import msgspec
 
 from longwire.clock import Moment
-from longwire.store.notifications import State
+from longwire.store.notifications import NotificationState
 
 
-class Manner(msgspec.Struct, frozen=True):
-    """What a reason that the service raises tells."""
+class ReasonPolicy(msgspec.Struct, frozen=True):
+    """When a reason that the service raises sends alerts."""
 
-    tells_begin: bool = True
-    tells_end: bool = False
-    is_quiet_at_first: bool = False  # what holds when we first look has not just begun
-    is_about_connectors: bool = False
+    notifies_start: bool = True
+    notifies_end: bool = False
+    ignores_initial_state: bool = False  # active at the first observation is not a change
 
 
 DEVICE_SILENT = "deviceSilent"
@@ -27,99 +26,124 @@ CONNECTOR_RECOVERED = "connectorRecovered"
 GEOFENCE_ENTER = "geofenceEnter"
 GEOFENCE_EXIT = "geofenceExit"
 
-# Where the end of it has a name of its own, whoever wants to hear of it asks for that.
-RAISED = {
-    DEVICE_SILENT: Manner(tells_end=True),
-    BATTERY_LOW: Manner(tells_end=True),
-    GEOFENCE_ENTER: Manner(is_quiet_at_first=True),
-    GEOFENCE_EXIT: Manner(is_quiet_at_first=True),
-    CONNECTOR_FAILING: Manner(is_about_connectors=True),
-    CONNECTOR_RECOVERED: Manner(tells_begin=False, tells_end=True, is_about_connectors=True),
+# Without `notifies_end`, the end is a reason of its own, or of no interest.
+REASON_POLICIES = {
+    DEVICE_SILENT: ReasonPolicy(notifies_end=True),
+    BATTERY_LOW: ReasonPolicy(notifies_end=True),
+    GEOFENCE_ENTER: ReasonPolicy(ignores_initial_state=True),
+    GEOFENCE_EXIT: ReasonPolicy(ignores_initial_state=True),
+    CONNECTOR_FAILING: ReasonPolicy(),
+    CONNECTOR_RECOVERED: ReasonPolicy(notifies_start=False, notifies_end=True),
 }
 
 
-class Telling(msgspec.Struct, frozen=True):
-    """Somebody is to be told."""
+class AlertStatus(msgspec.Struct, frozen=True):
+    """An alert to send."""
 
-    held_back: int = 0  # how many were not told since the last time
-    since: Moment | None = None  # when it began, of what holds for a while
-    is_over: bool = False
+    held_back: int = 0  # how many were suppressed since the last one
+    since: Moment | None = None  # when it became active; None for events
+    is_resolved: bool = False
 
 
-def pass_on(state: State, now: Moment, throttle: Moment) -> tuple[State, Telling | None]:
-    """Something happened that is over with that: told, or held back and counted."""
+Transition = tuple[NotificationState, AlertStatus | None]  # the next state, and what to send
+
+
+def apply_event(state: NotificationState, now: Moment, throttle: Moment) -> Transition:
+    """An event without duration: sent, or throttled and counted."""
     if _is_throttled(state, now, throttle):
         return msgspec.structs.replace(state, held_back=state.held_back + 1), None
     fired = msgspec.structs.replace(state, fired_at=now, held_back=0)
-    return fired, Telling(state.held_back)
+    return fired, AlertStatus(state.held_back)
 
 
-def look(
-    state: State, manner: Manner, at: Moment, now: Moment, throttle: Moment, *, holds: bool
-) -> tuple[State, Telling | None]:
-    """Whether a reason holds, by news of the moment `at`: what is remembered then, and told."""
-    if is_old(state, at):
+def apply_observation(
+    state: NotificationState,
+    policy: ReasonPolicy,
+    at: Moment,
+    now: Moment,
+    throttle: Moment,
+    *,
+    is_active: bool,
+) -> Transition:
+    """Whether a reason is active, as observed at `at`."""
+    if is_stale(state, at):
         return state, None
-    seen = msgspec.structs.replace(state, as_of=at)
-    if holds:
-        return _holding(state, seen, manner, now, throttle)
+    observed = msgspec.structs.replace(state, as_of=at)
+    if is_active:
+        return _activate(state, observed, policy, now, throttle)
     if state.raised_at is None:
-        return seen, None
-    over = msgspec.structs.replace(seen, raised_at=None, is_told=False)
-    if not manner.tells_end or (manner.tells_begin and not state.is_told):
-        return over, None
-    if manner.tells_begin:
-        # Whoever heard that it began hears that it is over, however soon that is.
-        return over, Telling(since=state.raised_at, is_over=True)
-    told, telling = pass_on(over, now, throttle)
-    if telling is None:
-        return told, None
-    return told, msgspec.structs.replace(telling, since=state.raised_at, is_over=True)
+        return observed, None
+    return _resolve(state, observed, policy, now, throttle)
 
 
-def put_off(before: State, after: State, telling: Telling) -> State:
-    """What is remembered instead of what a look came to, when nobody can be told of it now.
+def defer_alert(
+    before: NotificationState, after: NotificationState, status: AlertStatus
+) -> NotificationState:
+    """The state to keep when the commit's quota leaves no room for the alert.
 
-    What begins is counted, and told with the next news if it still holds then; that something is
-    over is left for the next news.
+    A new alert is counted, and sent with the next observation if it is still active then; a
+    resolution is left to the next observation.
     """
-    if telling.is_over:
+    if status.is_resolved:
         return before
-    has_begun = before.raised_at is None
+    is_new = before.raised_at is None
     return msgspec.structs.replace(
         after,
         is_told=False,
         fired_at=before.fired_at,
-        held_back=before.held_back + has_begun,
+        held_back=before.held_back + is_new,
     )
 
 
-def is_old(state: State, at: Moment) -> bool:
+def is_stale(state: NotificationState, at: Moment) -> bool:
     return state.as_of is not None and at < state.as_of
 
 
-def is_waiting(state: State, now: Moment, throttle: Moment) -> bool:
-    """Whether something holds that is not told yet because the last time was too short ago."""
+def has_throttled_alert(state: NotificationState, now: Moment, throttle: Moment) -> bool:
+    """Whether an alert is active that is not sent yet because of the throttle."""
     return state.raised_at is not None and not state.is_told and _is_throttled(state, now, throttle)
 
 
-def _holding(
-    before: State, seen: State, manner: Manner, now: Moment, throttle: Moment
-) -> tuple[State, Telling | None]:
-    has_begun = before.raised_at is None
-    if has_begun:
-        is_quiet = manner.is_quiet_at_first and before.as_of is None
-        seen = msgspec.structs.replace(seen, raised_at=now, is_told=is_quiet)
-    if seen.is_told or not manner.tells_begin:
-        return seen, None
-    if _is_throttled(seen, now, throttle):
-        # Counted once, and told later if it still holds by then.
-        return msgspec.structs.replace(seen, held_back=seen.held_back + has_begun), None
-    # What is told now has not been held back after all.
-    held_back = seen.held_back if has_begun else max(0, seen.held_back - 1)
-    told = msgspec.structs.replace(seen, is_told=True, fired_at=now, held_back=0)
-    return told, Telling(held_back, seen.raised_at)
+def _activate(
+    before: NotificationState,
+    observed: NotificationState,
+    policy: ReasonPolicy,
+    now: Moment,
+    throttle: Moment,
+) -> Transition:
+    is_new = before.raised_at is None
+    if is_new:
+        is_silenced = policy.ignores_initial_state and before.as_of is None
+        observed = msgspec.structs.replace(observed, raised_at=now, is_told=is_silenced)
+    if observed.is_told or not policy.notifies_start:
+        return observed, None
+    if _is_throttled(observed, now, throttle):
+        # Counted once, and sent later if it is still active by then.
+        return msgspec.structs.replace(observed, held_back=observed.held_back + is_new), None
+    # One that was counted as suppressed before is sent after all.
+    held_back = observed.held_back if is_new else max(0, observed.held_back - 1)
+    sent = msgspec.structs.replace(observed, is_told=True, fired_at=now, held_back=0)
+    return sent, AlertStatus(held_back, observed.raised_at)
 
 
-def _is_throttled(state: State, now: Moment, throttle: Moment) -> bool:
+def _resolve(
+    before: NotificationState,
+    observed: NotificationState,
+    policy: ReasonPolicy,
+    now: Moment,
+    throttle: Moment,
+) -> Transition:
+    resolved = msgspec.structs.replace(observed, raised_at=None, is_told=False)
+    if not policy.notifies_end or (policy.notifies_start and not before.is_told):
+        return resolved, None
+    if policy.notifies_start:
+        # Not throttled: whoever got the alert also gets its resolution.
+        return resolved, AlertStatus(since=before.raised_at, is_resolved=True)
+    state, status = apply_event(resolved, now, throttle)
+    if status is None:
+        return state, None
+    return state, msgspec.structs.replace(status, since=before.raised_at, is_resolved=True)
+
+
+def _is_throttled(state: NotificationState, now: Moment, throttle: Moment) -> bool:
     return state.fired_at is not None and now < state.fired_at + throttle

@@ -1,8 +1,8 @@
-"""Which notifications fire for what devices say. Decided while it is stored, on that transaction.
+"""Which notifications fire for a stored record, decided on the transaction that stores it.
 
-Plain reasons are looked up in a dictionary, so that many notifications cost no more than one. What
-a notification has to remember is held for the time of the transaction: of two processes that hear
-of the same device at once, one waits for the other.
+Plain reasons are looked up in a dictionary, so that many notifications cost no more than one.
+Trigger states are locked until the transaction ends: of two processes with records of the same
+device, one waits for the other.
 """
 
 from collections import Counter
@@ -12,34 +12,49 @@ from typing import Any
 import msgspec
 
 from longwire.clock import Moment
-from longwire.dates import date_text
-from longwire.delivery.filters import DATA_LEVELS_MAX, NO_MATCH, message_of
-from longwire.delivery.matching import context_of
+from longwire.dates import format_date
+from longwire.delivery.cel.cost import DATA_LEVELS_MAX
+from longwire.delivery.cel.expressions import EvaluationError, build_cel_message
+from longwire.delivery.matching import encode_device_context
 from longwire.notifications import trigger_states
-from longwire.notifications.firing import Firing, Numbers, Recipients, Room, fire, fitting
-from longwire.notifications.rules import Rule, Rules, rules_for
-from longwire.notifications.trigger_states import GEOFENCE_ENTER, Manner, Telling
+from longwire.notifications.firing import (
+    CommitQuota,
+    Firing,
+    RecipientCache,
+    TakeSequenceNumbers,
+    fire,
+    within_quota,
+)
+from longwire.notifications.rules import GroupRules, Rule, get_rules
+from longwire.notifications.trigger_states import (
+    GEOFENCE_ENTER,
+    AlertStatus,
+    ReasonPolicy,
+    Transition,
+)
 from longwire.store import connectors as store_connectors
 from longwire.store import notifications as store
 from longwire.store.database import Tx
-from longwire.store.devices import Reporting
-from longwire.store.notifications import Key, State
-from longwire.store.records import KINDS, Row
+from longwire.store.devices import ReportingDevice
+from longwire.store.notifications import Key, NotificationState
+from longwire.store.records import KINDS, RecordRow
 
 DATA, EVENT, GEOLOC = (KINDS.index(kind) for kind in ("data", "event", "geoloc"))
-ONCE = Telling()
+STATELESS_ALERT = AlertStatus()
+
+FilterErrors = dict[int, str]  # by notification: why its `when` could not be evaluated
 
 
-class Battery(msgspec.Struct, frozen=True):
-    """What a network told of a battery, and the record that came with it."""
+class BatteryReading(msgspec.Struct, frozen=True):
+    """A battery level from a network, and the record that it came with."""
 
-    device: Reporting
+    device: ReportingDevice
     text: str
     at: Moment
-    row: Row
+    row: RecordRow
 
 
-class Sign(msgspec.Struct, frozen=True):
+class TriggerCandidate(msgspec.Struct, frozen=True):
     """Something that may make a notification fire."""
 
     rule: Rule
@@ -49,8 +64,8 @@ class Sign(msgspec.Struct, frozen=True):
     device_id: str = ""
     kind: int = EVENT
     reason: str = ""
-    # For what holds for a while: whether it does, and how new that is.
-    holds: bool | None = None
+    # For reasons with a duration: whether it is active, and when that was observed.
+    is_active: bool | None = None
     at: Moment = 0
 
     @property
@@ -58,106 +73,112 @@ class Sign(msgspec.Struct, frozen=True):
         return self.rule.number, self.subject
 
 
-class _Said(msgspec.Struct):
+class _RecordReason(msgspec.Struct):
     """The reason of a data record, or the type of an event."""
 
     reason: str | None = None
     type: str | None = None
 
 
-class _Place(msgspec.Struct):
+class _RecordPosition(msgspec.Struct):
     lat: float | None = None
     lng: float | None = None
 
 
-class _Data(msgspec.Struct):
+class _DataText(msgspec.Struct):
     data: str | None = None
 
 
-_said = msgspec.json.Decoder(_Said)
-_data = msgspec.json.Decoder(_Data)
-_place = msgspec.json.Decoder(_Place)
+_reason_decoder = msgspec.json.Decoder(_RecordReason)
+_data_decoder = msgspec.json.Decoder(_DataText)
+_position_decoder = msgspec.json.Decoder(_RecordPosition)
 
 
-def hear(
+def evaluate_triggers(
     tx: Tx,
-    numbers: Numbers,
-    fresh: Sequence[Row],
-    devices: Collection[Reporting],
-    batteries: Sequence[Battery] = (),
+    take_seqs: TakeSequenceNumbers,
+    rows: Sequence[RecordRow],
+    devices: Collection[ReportingDevice],
+    batteries: Sequence[BatteryReading] = (),
 ) -> set[int]:
-    """Fire for some records and what was told beside; who has something to send now."""
-    rules = {group: rules_for(tx, group) for group in {each.group_id for each in devices}}
+    """Fire for new records and battery levels; returns the channels that have something to send."""
+    rules = {group: get_rules(tx, group) for group in {each.group_id for each in devices}}
     if not any(rules.values()):
         return set()
-    refusals: dict[int, str] = {}
-    heard = list(_Ear(tx.now, rules, refusals).signs(fresh, devices, batteries))
-    woken = weigh(tx, numbers, heard, refusals) if heard else set()
-    for number, reason in sorted(refusals.items()):
-        store_connectors.note_filter_error(tx, number, reason)
-    return woken
+    errors: FilterErrors = {}
+    candidates = list(TriggerScanner(tx.now, rules, errors).scan(rows, devices, batteries))
+    ready = apply_trigger_state(tx, take_seqs, candidates, errors) if candidates else set()
+    for number, reason in sorted(errors.items()):
+        store_connectors.record_filter_error(tx, number, reason)
+    return ready
 
 
-class _Ear:
-    """Finds what concerns the notifications of some groups."""
+class TriggerScanner:
+    """Finds what may trigger the notifications of some groups."""
 
     def __init__(
-        self, now: Moment, rules: Mapping[str, Rules | None], refusals: dict[int, str]
+        self, now: Moment, rules: Mapping[str, GroupRules | None], errors: FilterErrors
     ) -> None:
         self._now = now
         self._rules = rules
-        self._refusals = refusals
+        self._errors = errors
         self._open: dict[int, bool] = {}
 
-    def signs(
+    def scan(
         self,
-        fresh: Sequence[Row],
-        devices: Collection[Reporting],
-        batteries: Sequence[Battery],
-    ) -> Iterator[Sign]:
+        rows: Sequence[RecordRow],
+        devices: Collection[ReportingDevice],
+        batteries: Sequence[BatteryReading],
+    ) -> Iterator[TriggerCandidate]:
         by_number = {device.number: device for device in devices}
-        for row in fresh:
+        for row in rows:
             device = by_number[row.device_number]
             rules = self._rules[device.group_id]
             if rules is None:
                 continue
             if row.kind == GEOLOC:
-                yield from self._places(rules.fenced, row, device)
+                yield from self._scan_position(rules.fenced, row, device)
             elif row.kind == EVENT or (row.kind == DATA and rules.by_reason):
-                yield from self._plain(rules, row, device)
+                yield from self._scan_reason(rules, row, device)
         for battery in batteries:
             rules = self._rules[battery.device.group_id]
             if rules is not None:
-                yield from self._charges(rules.battery, battery)
+                yield from self._scan_battery(rules.battery, battery)
 
-    def _plain(self, rules: Rules, row: Row, device: Reporting) -> Iterator[Sign]:
-        said = _said.decode(row.body)
-        reason = said.type if row.kind == EVENT else said.reason
-        takers = rules.by_reason.get(reason or "", ())
+    def _scan_reason(
+        self, rules: GroupRules, row: RecordRow, device: ReportingDevice
+    ) -> Iterator[TriggerCandidate]:
+        decoded = _reason_decoder.decode(row.body)
+        reason = decoded.type if row.kind == EVENT else decoded.reason
+        interested = rules.by_reason.get(reason or "", ())
         if row.kind == EVENT and rules.any_event:
-            takers = [*takers, *rules.any_event]
+            interested = [*interested, *rules.any_event]
         message: dict[str, Any] | None = None
-        for rule in self._listening(takers, device):
+        for rule in self._select_rules(interested, device):
             if message is None:
-                message = _message(row, device)
-            if self._wants(rule, message):
-                yield Sign(rule, device.number, message, row.ts, device.id, row.kind, reason or "")
+                message = _build_message(row, device)
+            if self._matches(rule, message):
+                yield TriggerCandidate(
+                    rule, device.number, message, row.ts, device.id, row.kind, reason or ""
+                )
 
-    def _places(self, fenced: Sequence[Rule], row: Row, device: Reporting) -> Iterator[Sign]:
+    def _scan_position(
+        self, fenced: Sequence[Rule], row: RecordRow, device: ReportingDevice
+    ) -> Iterator[TriggerCandidate]:
         if not fenced:
             return
-        place = _place.decode(row.body)
-        if place.lat is None or place.lng is None:
+        position = _position_decoder.decode(row.body)
+        if position.lat is None or position.lng is None:
             return
         message: dict[str, Any] | None = None
-        for rule in self._listening(fenced, device):
+        for rule in self._select_rules(fenced, device):
             if message is None:
-                message = _message(row, device)
-            # A fix that `when` does not let through, as too vague perhaps, is not looked at.
-            if rule.fence is None or not self._wants(rule, message):
+                message = _build_message(row, device)
+            # A fix that `when` rejects, perhaps as too inaccurate, is no observation.
+            if rule.fence is None or not self._matches(rule, message):
                 continue
-            is_inside = rule.fence.contains(place.lat, place.lng)
-            yield Sign(
+            is_inside = rule.fence.contains(position.lat, position.lng)
+            yield TriggerCandidate(
                 rule,
                 device.number,
                 message,
@@ -169,14 +190,16 @@ class _Ear:
                 min(row.ts, self._now),
             )
 
-    def _charges(self, rules: Sequence[Rule], battery: Battery) -> Iterator[Sign]:
-        percent = percent_of(battery.text)
+    def _scan_battery(
+        self, rules: Sequence[Rule], battery: BatteryReading
+    ) -> Iterator[TriggerCandidate]:
+        percent = parse_battery_percent(battery.text)
         if percent is None:
             return
         device, row = battery.device, battery.row
-        for rule in self._listening(rules, device):
-            message = _message(row, device) | {"battery": percent}
-            yield Sign(
+        for rule in self._select_rules(rules, device):
+            message = _build_message(row, device) | {"battery": percent}
+            yield TriggerCandidate(
                 rule,
                 device.number,
                 message,
@@ -188,9 +211,9 @@ class _Ear:
                 battery.at,
             )
 
-    def _listening(self, rules: Sequence[Rule], device: Reporting) -> Iterator[Rule]:
+    def _select_rules(self, rules: Sequence[Rule], device: ReportingDevice) -> Iterator[Rule]:
         for rule in rules:
-            if rule.concerns(device.id, device.type) and self._is_open(rule):
+            if rule.matches_device(device.id, device.type) and self._is_open(rule):
                 yield rule
 
     def _is_open(self, rule: Rule) -> bool:
@@ -200,24 +223,25 @@ class _Ear:
             self._open[rule.number] = rule.is_open(self._now)
         return self._open[rule.number]
 
-    def _wants(self, rule: Rule, message: Mapping[str, Any]) -> bool:
-        return wants(rule, message, self._refusals)
+    def _matches(self, rule: Rule, message: Mapping[str, Any]) -> bool:
+        return matches_condition(rule, message, self._errors)
 
 
-def percent_of(battery: str) -> float | None:
-    """The charge; None when the network told something else, as volts are."""
+def parse_battery_percent(text: str) -> float | None:
+    """The charge; None if the network reported something else, such as a voltage."""
     try:
-        percent = float(battery)
+        percent = float(text)
     except ValueError:
         return None
     return int(percent) if percent.is_integer() else percent
 
 
-def _message(row: Row, device: Reporting) -> dict[str, Any]:
-    message = message_of(KINDS[row.kind], row.body, msgspec.json.decode(context_of(device)))
+def _build_message(row: RecordRow, device: ReportingDevice) -> dict[str, Any]:
+    context = msgspec.json.decode(encode_device_context(device))
+    message = build_cel_message(KINDS[row.kind], row.body, context)
     if _is_deep(message.get("data")):
-        # No text can name it, and writing it down could take more than there is.
-        message["data"] = _data.decode(row.body).data
+        # No expression can reach it, and encoding it again could exceed the recursion limit.
+        message["data"] = _data_decoder.decode(row.body).data
     return message
 
 
@@ -235,72 +259,93 @@ def _is_deep(value: Any) -> bool:
     return True
 
 
-# --- weighing: what is remembered decides ---
+# --- states ---
 
 
-def weigh(tx: Tx, numbers: Numbers, signs: Sequence[Sign], refusals: dict[int, str]) -> set[int]:
-    """Fire, as far as it was not told before; who has something to send now.
+def apply_trigger_state(
+    tx: Tx,
+    take_seqs: TakeSequenceNumbers,
+    candidates: Sequence[TriggerCandidate],
+    errors: FilterErrors,
+) -> set[int]:
+    """Fire what was not sent before; returns the channels that have something to send.
 
-    Whose `when` could not be evaluated is put into `refusals`. Of more than there is room for, what
-    lasts is told with the next news of it; of what is over with that, the last letter tells how
-    many there were.
+    Failed evaluations of `when` are added to `errors`. Beyond the commit's quota, alerts with a
+    duration are deferred to the next observation; of events, the last message counts the others.
     """
-    keys = {sign.key for sign in signs if sign.holds is not None or sign.rule.throttle}
-    known = store.held(tx, keys) if keys else {}
-    before = dict(known)
-    recipients = Recipients(tx)
-    room = Room(recipients, len({sign.rule.number for sign in signs}))
+    keys = {each.key for each in candidates if each.is_active is not None or each.rule.throttle}
+    states = store.lock_states(tx, keys) if keys else {}
+    before = dict(states)
+    recipients = RecipientCache(tx)
+    quota = CommitQuota(recipients, len({each.rule.number for each in candidates}))
     fired: Counter[int] = Counter()
     firings = []
-    for sign in signs:
-        telling: Telling | None = ONCE
-        state = known.get(sign.key)
+    for candidate in candidates:
+        status: AlertStatus | None = STATELESS_ALERT
+        state = states.get(candidate.key)
         if state is not None:
-            after, telling = _weighed(sign, state, tx.now, refusals)
-            lasts = sign.holds is not None
-            if telling and lasts and fired[sign.rule.number] >= room.of(sign.rule):
-                after, telling = trigger_states.put_off(state, after, telling), None
-            known[sign.key] = after
-        if telling is not None:
-            fired[sign.rule.number] += 1
-            firings.append(_firing(sign, telling))
-    changed = {key: state for key, state in known.items() if state != before[key]}
+            after, status = _advance(candidate, state, tx.now, errors)
+            has_duration = candidate.is_active is not None
+            if status and has_duration and quota.is_used_up(candidate.rule, fired):
+                after, status = trigger_states.defer_alert(state, after, status), None
+            states[candidate.key] = after
+        if status is not None:
+            fired[candidate.rule.number] += 1
+            firings.append(_build_firing(candidate, status))
+    changed = {key: state for key, state in states.items() if state != before[key]}
     if changed:
-        store.keep(tx, changed)
-    return fire(tx, numbers, fitting(firings, room), recipients) if firings else set()
+        store.save_states(tx, changed)
+    return fire(tx, take_seqs, within_quota(firings, quota), recipients) if firings else set()
 
 
-def _weighed(
-    sign: Sign, state: State, now: Moment, refusals: dict[int, str]
-) -> tuple[State, Telling | None]:
-    rule, manner = sign.rule, sign.rule.manner
-    if sign.holds is None or manner is None:
-        return trigger_states.pass_on(state, now, rule.throttle)
-    if _would_tell_of_its_begin(sign, state, manner) and not wants(rule, sign.message, refusals):
+def _advance(
+    candidate: TriggerCandidate, state: NotificationState, now: Moment, errors: FilterErrors
+) -> Transition:
+    rule, policy = candidate.rule, candidate.rule.policy
+    if candidate.is_active is None or policy is None:
+        return trigger_states.apply_event(state, now, rule.throttle)
+    if _may_start_alert(candidate, state, policy) and not matches_condition(
+        rule, candidate.message, errors
+    ):
         return state, None
-    after, telling = trigger_states.look(
-        state, manner, sign.at, now, rule.throttle, holds=sign.holds
+    after, status = trigger_states.apply_observation(
+        state, policy, candidate.at, now, rule.throttle, is_active=candidate.is_active
     )
-    if telling and not manner.tells_begin and not wants(rule, sign.message, refusals):
-        telling = None
-    return after, telling
+    if (
+        status
+        and not policy.notifies_start
+        and not matches_condition(rule, candidate.message, errors)
+    ):
+        return after, None
+    return after, status
 
 
-def _would_tell_of_its_begin(sign: Sign, state: State, manner: Manner) -> bool:
-    return bool(sign.holds) and manner.tells_begin and not state.is_told
+def _may_start_alert(
+    candidate: TriggerCandidate, state: NotificationState, policy: ReasonPolicy
+) -> bool:
+    return bool(candidate.is_active) and policy.notifies_start and not state.is_told
 
 
-def wants(rule: Rule, message: Mapping[str, Any], refusals: dict[int, str]) -> bool:
-    """Whether `when` lets it through; an evaluation that fails is a no, and is shown."""
-    reason = rule.refusal(message)
-    if reason and reason != NO_MATCH:
-        refusals[rule.number] = reason
-    return not reason
+def matches_condition(rule: Rule, message: Mapping[str, Any], errors: FilterErrors) -> bool:
+    """Whether `when` is true; a failed evaluation counts as false and is added to `errors`."""
+    try:
+        return rule.matches(message)
+    except EvaluationError as error:
+        errors[rule.number] = str(error)
+        return False
 
 
-def _firing(sign: Sign, telling: Telling) -> Firing:
-    message = dict(sign.message)
-    if telling.since is not None:
-        message["state"] = "over" if telling.is_over else "raised"
-        message["since"] = date_text(telling.since)
-    return Firing(sign.rule, message, telling, sign.ts, sign.device_id, sign.kind, sign.reason)
+def _build_firing(candidate: TriggerCandidate, status: AlertStatus) -> Firing:
+    message = dict(candidate.message)
+    if status.since is not None:
+        message["state"] = "over" if status.is_resolved else "raised"
+        message["since"] = format_date(status.since)
+    return Firing(
+        candidate.rule,
+        message,
+        status,
+        candidate.ts,
+        candidate.device_id,
+        candidate.kind,
+        candidate.reason,
+    )

@@ -1,4 +1,4 @@
-"""How people are told: one file for each way, with its parameters and one verb.
+"""Types of notifications: one module each, with its parameters and its sender.
 
-Adding one is adding its file, and its name to the list in `catalogue.py` beside this one.
+To add one, add its module, and its class to the list in `catalogue.py`.
 """

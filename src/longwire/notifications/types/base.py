@@ -1,40 +1,38 @@
-"""What every way of telling somebody has in common.
+"""What all notification senders have in common.
 
-A notification that fires becomes one delivery for each of its recipients, as its type counts them.
-The delivery's body is a `Letter` as JSON, its context says whom it is for. An instance of a type
-sends them: it is what the delivery engine calls a sender, and answers in the same three words.
+A notification that fires becomes one delivery per recipient, as its type lists them. The delivery's
+body is a `NotificationMessage` as JSON, its context a `NotificationContext`. An instance of a type
+is the sender that the delivery engine uses for one notification.
 """
 
 import builtins
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Protocol
 
 import msgspec
 from msgspec import Meta
 
-from longwire.delivery.destinations.base import Message, Outcome, Parcel, only_problems
+from longwire.delivery.cel.expressions import Expression
+from longwire.delivery.cel.lexer import InvalidExpression
+from longwire.delivery.destinations.base import (
+    OutboundBatch,
+    OutboundMessage,
+    Outcome,
+    list_invalid_fields,
+)
 from longwire.delivery.egress import Egress
-from longwire.delivery.filters import BadExpression, Expression
+from longwire.delivery.smtp import MailConfig
 from longwire.notifications import geofences, schedules, templates
 
 DAY_S = 86_400
 
-# The reason for which a push token is of no use any more: whoever hears it disables the token.
-TOKEN_IS_DEAD = "the push token is not valid any more"
-
 
 @dataclass(frozen=True, slots=True)
-class Office:
-    """What the operator has set up to send with; empty for what there is not."""
+class SendingConfig:
+    """What the operator has configured to send with; empty where nothing is."""
 
-    smtp_host: str = ""
-    smtp_port: int = 587
-    smtp_user: str = ""
-    smtp_password: str = ""
-    smtp_from: str = ""
-    smtp_security: str = "starttls"  # starttls, tls or none
-    mail_domains: frozenset[str] = frozenset()  # those that mails may go to; none for any
+    mail: MailConfig = field(default_factory=MailConfig)
     vapid_key: str = ""  # private, in base64url
     vapid_contact: str = ""  # mailto: or https:
     fcm_account: str = ""  # the JSON of a service account
@@ -50,36 +48,36 @@ class PushTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
-    """What a type may use to send."""
+class SenderContext:
+    """What a sender may use."""
 
     egress: Egress
-    office: Office
-    # By the digest in hex that a delivery carries; None once nobody who may hear has it any more.
-    find_token: Callable[[str], Awaitable[PushTarget | None]]
+    config: SendingConfig
+    # By the hex digest in a delivery's context; None if the token was removed, or its user may no
+    # longer read the notifications of the group.
+    get_push_target: Callable[[str], Awaitable[PushTarget | None]]
 
 
-class Letter(msgspec.Struct, frozen=True, rename="camel"):
-    """What is told: the body of a delivery, as JSON."""
+class NotificationMessage(msgspec.Struct, frozen=True, rename="camel"):
+    """The body of a delivery, as JSON."""
 
     subject: str
     body: str
     reason: str
     message: dict[str, Any]  # what happened, as expressions see it
-    held_back: int = 0  # how many were not sent since the last one
+    held_back: int = 0  # how many were suppressed since the last one
 
 
-class Envelope(msgspec.Struct, frozen=True):
-    """Whom it is for: the context of a delivery, as JSON."""
+class NotificationContext(msgspec.Struct, frozen=True):
+    """The context of a delivery, as JSON: its recipient."""
 
-    to: str = ""  # an address, or the digest of a push token in hex; nothing where params say it
+    to: str = ""  # an address or the hex digest of a push token; empty where the params say it
 
 
-def enclosed(
+def build_outbound_message(
     delivery_id: str, group_id: str, device_id: str, body: str | bytes, context: str
-) -> Message:
-    """A delivery of ours as a message for the engine."""
-    return Message(
+) -> OutboundMessage:
+    return OutboundMessage(
         id=delivery_id,
         kind="notification",
         group_id=group_id,
@@ -87,16 +85,16 @@ def enclosed(
         device_type="",
         body=body.encode() if isinstance(body, str) else body,
         content_type="application/json",
-        to=msgspec.json.decode(context, type=Envelope).to,
+        to=msgspec.json.decode(context, type=NotificationContext).to,
     )
 
 
-def letter_in(parcel: Parcel) -> Letter:
-    return msgspec.json.decode(parcel.only.body, type=Letter)
+def decode_notification(batch: OutboundBatch) -> NotificationMessage:
+    return msgspec.json.decode(batch.single.body, type=NotificationMessage)
 
 
 class Params(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
-    """What every notification can be told, whatever its type."""
+    """The parameters of every notification, whatever its type."""
 
     when: (
         Annotated[
@@ -166,70 +164,91 @@ class Params(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only
     ] = 5
     geofence: geofences.Geofence | None = None
 
-    def problems(self, egress: Egress) -> list[tuple[str, str]]:
-        """What is wrong although each field by itself is fine: (field on the wire, why)."""
-        found = only_problems(
+    def validate(self, egress: Egress) -> list[tuple[str, str]]:
+        """Errors that the types of single fields cannot express: (field on the wire, reason)."""
+        found = list_invalid_fields(
             {
-                "when": None if self.when is None else expression_problem(self.when),
-                "subject": None if self.subject is None else templates.problem(self.subject),
-                "body": None if self.body is None else templates.problem(self.body),
-                "timezone": schedules.timezone_problem(self.timezone),
+                "when": None if self.when is None else check_expression(self.when),
+                "subject": None if self.subject is None else templates.check(self.subject),
+                "body": None if self.body is None else templates.check(self.body),
+                "timezone": schedules.check_timezone(self.timezone),
             }
         )
         if self.geofence is not None:
             found += [
                 (f"geofence.{field}" if field else "geofence", why)
-                for field, why in geofences.problems(self.geofence)
+                for field, why in geofences.validate(self.geofence)
             ]
         return found
 
 
-def expression_problem(source: str) -> str | None:
+def check_expression(source: str) -> str | None:
+    """Why the expression is invalid; None if it is valid."""
     try:
         Expression(source)
-    except BadExpression as error:
+    except InvalidExpression as error:
         return str(error)
     return None
 
 
-Tokens = Callable[[], Sequence[str]]
+ListTokens = Callable[[], Sequence[str]]
 
 
-class NotificationType(Protocol):
-    """One way to tell somebody; an instance sends for one notification."""
+class NotificationSender(Protocol):
+    """A type of notification; an instance sends for one notification."""
 
     type: ClassVar[str]
     title: ClassVar[str]
     params_type: ClassVar[builtins.type[Params]]
-    # Whether its letters keep what happened beside the words about it. Not where there are many.
+    # Whether its messages keep the whole record; not where each firing has many recipients.
     keeps_message: ClassVar[bool]
+    # What the operator has to configure before this type can be used.
+    setup_hint: ClassVar[str]
 
     @classmethod
-    def unavailable(cls, office: Office) -> str | None:
-        """Why nothing can be sent this way as the operator has set things up; None if it can."""
+    def is_available(cls, config: SendingConfig) -> bool:
+        """Whether the operator has configured what this type needs."""
 
     @classmethod
-    def unwanted(cls, params: Params, office: Office) -> Sequence[tuple[str, str]]:
-        """What the operator does not let anybody tell or be told: (field on the wire, why)."""
+    def list_disallowed(cls, params: Params, config: SendingConfig) -> Sequence[tuple[str, str]]:
+        """What the operator's configuration forbids: (field on the wire, reason)."""
 
     @classmethod
-    def recipients(cls, params: Params, tokens: Tokens) -> Sequence[str]:
-        """Whom one firing is for: a delivery each, with this in its envelope.
+    def list_recipients(cls, params: Params, list_tokens: ListTokens) -> Sequence[str]:
+        """The recipients of one firing: a delivery each, with this in its context.
 
-        `tokens` gives the push tokens of the group's members, as digests in hex.
+        `list_tokens` returns the push tokens of the group's members, as hex digests.
         """
 
-    def __init__(self, params: Params, means: Means) -> None: ...
+    def __init__(self, params: Params, context: SenderContext) -> None: ...
 
     @property
     def batch_max(self) -> int:
-        """Always one: a letter is a letter."""
+        """Always one."""
 
-    async def send(self, parcel: Parcel) -> Outcome:
-        """Send one letter; raises for nothing that the other side does."""
+    async def send(self, batch: OutboundBatch) -> Outcome:
+        """Send one message; never raises for what the receiver does."""
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
 
 
-NotificationTypes = Mapping[str, type[NotificationType]]
+class PublicService:
+    """Defaults of the types that need nothing from the operator, and have one recipient."""
+
+    setup_hint: ClassVar[str] = ""
+
+    @classmethod
+    def is_available(cls, config: SendingConfig) -> bool:
+        return True
+
+    @classmethod
+    def list_disallowed(cls, params: Params, config: SendingConfig) -> Sequence[tuple[str, str]]:
+        return ()
+
+    @classmethod
+    def list_recipients(cls, params: Params, list_tokens: ListTokens) -> Sequence[str]:
+        return [""]
+
+
+NotificationSenders = Mapping[str, type[NotificationSender]]

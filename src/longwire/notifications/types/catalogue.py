@@ -1,20 +1,17 @@
-"""The ways to tell somebody, and what they want to be told themselves."""
+"""The types of notifications, by name."""
 
 from typing import cast
 
 from longwire.delivery.destinations import parameters
-from longwire.notifications.types.base import (
-    NotificationType,
-    NotificationTypes,
-    Params,
-)
-from longwire.notifications.types.chat import Chat
-from longwire.notifications.types.email import Email
-from longwire.notifications.types.push import Push
-from longwire.notifications.types.webhook import Webhook
+from longwire.notifications.types.base import NotificationSender, NotificationSenders, Params
+from longwire.notifications.types.chat import ChatSender
+from longwire.notifications.types.email import EmailSender
+from longwire.notifications.types.push import PushSender
+from longwire.notifications.types.webhook import WebhookSender
 
-TYPES: NotificationTypes = {
-    each.type: cast(type[NotificationType], each) for each in (Email, Webhook, Push, Chat)
+TYPES: NotificationSenders = {
+    each.type: cast(type[NotificationSender], each)
+    for each in (EmailSender, WebhookSender, PushSender, ChatSender)
 }
 
 
@@ -23,11 +20,10 @@ def expected_parameters(name: str) -> str:
     return parameters.schema_text(TYPES[name].params_type)
 
 
-def params_of(name: str, text: str) -> Params:
-    """Parameters that were checked before, as a value."""
-    return parameters.read(TYPES[name].params_type, text)
+def parse_params(name: str, text: str) -> Params:
+    """Stored parameters, which were validated before."""
+    return parameters.parse_params(TYPES[name].params_type, text)
 
 
-def masked(name: str, text: str) -> str:
-    """The parameters without their secrets."""
-    return parameters.masked(TYPES[name].params_type, text)
+def mask_secrets(name: str, text: str) -> str:
+    return parameters.mask_secrets(TYPES[name].params_type, text)

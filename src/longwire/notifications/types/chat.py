@@ -1,8 +1,8 @@
 """Chat and on-call services, through Apprise.
 
-Only services that live at one public address each: a URL says which account of theirs to write to,
-and can say nothing about where to connect. Apprise blocks while it sends, so it has a few threads,
-and each service has its own: one that hangs holds up nobody who writes to another.
+Only services with one public address each: their URL names an account, and cannot say where to
+connect. Apprise blocks while it sends, so every service has a small thread pool of its own: one
+that hangs does not delay messages to others.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ import contextlib
 import functools
 import importlib
 import re
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Annotated, ClassVar, Protocol, cast
@@ -20,25 +19,31 @@ from msgspec import Meta
 
 from longwire.delivery.destinations.base import (
     Delivered,
+    FailureCode,
+    OutboundBatch,
     Outcome,
-    Parcel,
     Refused,
     Secret,
     Unreachable,
-    only_problems,
+    list_invalid_fields,
 )
 from longwire.delivery.egress import Egress
 from longwire.notifications import templates
-from longwire.notifications.types.base import Means, Office, Params, Tokens, letter_in
+from longwire.notifications.types.base import (
+    Params,
+    PublicService,
+    SenderContext,
+    decode_notification,
+)
 
-# Less than whoever calls allows: then the reason is ours to give.
+# Shorter than the engine's attempt timeout, so that the reason is the specific one.
 TIMEOUT_S = 12.0
 THREADS_PER_SERVICE_MAX = 4
-# Of one notification. A letter that was given up on counts until its thread is free again.
-AT_ONCE_MAX = 2
+# Of one notification. A message that timed out counts until its thread is free again.
+IN_FLIGHT_MAX = 2
 
-# By the name in front of ://, where Apprise has it, and which options may follow after a question
-# mark. Others could read files here, or send where nobody should.
+# By URL scheme: the Apprise plugin, and the query options allowed. Other options could read local
+# files, or redirect messages.
 SERVICES: dict[str, tuple[str, frozenset[str]]] = {
     "tgram": ("telegram.NotifyTelegram", frozenset({"topic", "thread", "silent", "preview"})),
     "slack": ("slack.NotifySlack", frozenset()),
@@ -65,7 +70,7 @@ URL = re.compile(r"([a-z0-9]+)://[\x21-\x7e]+")
 
 
 class ChatParams(Params, kw_only=True):
-    """Which account of which service is written to."""
+    """A service and an account there."""
 
     url: Annotated[
         Secret,
@@ -77,21 +82,21 @@ class ChatParams(Params, kw_only=True):
         ),
     ]
 
-    def problems(self, egress: Egress) -> list[tuple[str, str]]:
-        return super().problems(egress) + only_problems({"url": url_problem(self.url)})
+    def validate(self, egress: Egress) -> list[tuple[str, str]]:
+        return super().validate(egress) + list_invalid_fields({"url": check_url(self.url)})
 
 
-def url_problem(url: str) -> str | None:
-    """Why nothing can be sent with this URL; what it says is not repeated."""
+def check_url(url: str) -> str | None:
+    """Why the URL is invalid, without repeating it; None if it is valid."""
     found = URL.fullmatch(url)
     if found is None or found[1] not in SERVICES:
         return f"must begin with one of {', '.join(f'{name}://' for name in SERVICES)}"
-    place, options = SERVICES[found[1]]
-    return _services().problem(place, url, options)
+    plugin, options = SERVICES[found[1]]
+    return _load_apprise().check_url(plugin, url, options)
 
 
-class Chat:
-    """One account of one service."""
+class ChatSender(PublicService):
+    """Sends to one account of one service."""
 
     type: ClassVar[str] = "chat"
     title: ClassVar[str] = "Chat and on-call services"
@@ -99,76 +104,70 @@ class Chat:
     keeps_message: ClassVar[bool] = True
     batch_max: ClassVar[int] = 1
 
-    @classmethod
-    def unavailable(cls, office: Office) -> str | None:
-        return None
-
-    @classmethod
-    def unwanted(cls, params: Params, office: Office) -> Sequence[tuple[str, str]]:
-        return ()
-
-    @classmethod
-    def recipients(cls, params: Params, tokens: Tokens) -> Sequence[str]:
-        return [""]
-
-    def __init__(self, params: ChatParams, means: Means) -> None:
+    def __init__(self, params: ChatParams, context: SenderContext) -> None:
         self._url = params.url
-        self._at_once = asyncio.Semaphore(AT_ONCE_MAX)
+        self._in_flight = asyncio.Semaphore(IN_FLIGHT_MAX)
 
-    async def send(self, parcel: Parcel) -> Outcome:
-        letter = letter_in(parcel)
-        body = templates.with_held_back(letter.body, letter.held_back)
+    async def send(self, batch: OutboundBatch) -> Outcome:
+        message = decode_notification(batch)
+        body = templates.append_held_back(message.body, message.held_back)
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                await self._at_once.acquire()
-                telling = _threads(self._service).submit(self._tell, letter.subject, body)
-                telling.add_done_callback(
-                    partial(_freed, asyncio.get_running_loop(), self._at_once)
+                await self._in_flight.acquire()
+                sending = _thread_pool(self._service).submit(self._notify, message.subject, body)
+                sending.add_done_callback(
+                    partial(_release, asyncio.get_running_loop(), self._in_flight)
                 )
-                # One that has not begun by then is never sent; what has begun goes on.
-                is_taken = await asyncio.wrap_future(telling)
+                # A timeout cancels what has not started; what has started goes on.
+                is_accepted = await asyncio.wrap_future(sending)
         except TimeoutError:
-            return Unreachable("the service did not answer in time")
+            return Unreachable("the service timed out", code=FailureCode.TIMED_OUT)
         except ValueError:
-            return Refused("the parameters cannot be used any more", is_final=True)
-        if not is_taken:
-            return Refused("the service could not be reached, or did not take it")
+            return Refused(
+                "the parameters are no longer valid",
+                is_final=True,
+                code=FailureCode.NOT_CONFIGURED,
+            )
+        if not is_accepted:
+            return Refused("the service was unreachable or did not accept the message")
         return Delivered()
 
     @property
     def _service(self) -> str:
         return self._url.partition(":")[0]
 
-    def _tell(self, subject: str, body: str) -> bool:
-        if url_problem(self._url):
-            raise ValueError("it passed when it was saved, by the rules of that time")
-        place, _ = SERVICES[self._service]
-        return _services().tell(place, self._url, subject, body)
+    def _notify(self, subject: str, body: str) -> bool:
+        if check_url(self._url):
+            raise ValueError("the URL was valid under the rules of the time it was saved")
+        plugin, _ = SERVICES[self._service]
+        return _load_apprise().notify(plugin, self._url, subject, body)
 
     async def close(self) -> None:
         """Nothing stays open."""
 
 
-class _Services(Protocol):
-    """What `chat_services.py` offers."""
+class _AppriseModule(Protocol):
+    """The interface of `chat_services.py`."""
 
-    def problem(self, place: str, url: str, options: frozenset[str]) -> str | None: ...
+    def check_url(self, plugin_path: str, url: str, options: frozenset[str]) -> str | None: ...
 
-    def tell(self, place: str, url: str, subject: str, body: str) -> bool: ...
-
-
-def _services() -> _Services:
-    # Loaded for the first chat: the library takes its time and memory, and most need neither.
-    return cast(_Services, importlib.import_module("longwire.notifications.types.chat_services"))
+    def notify(self, plugin_path: str, url: str, subject: str, body: str) -> bool: ...
 
 
-def _freed(
-    loop: asyncio.AbstractEventLoop, at_once: asyncio.Semaphore, telling: "Future[bool]"
+def _load_apprise() -> _AppriseModule:
+    # Loaded on first use: Apprise takes time and memory that most services never need.
+    return cast(
+        _AppriseModule, importlib.import_module("longwire.notifications.types.chat_services")
+    )
+
+
+def _release(
+    loop: asyncio.AbstractEventLoop, in_flight: asyncio.Semaphore, sending: "Future[bool]"
 ) -> None:
-    with contextlib.suppress(RuntimeError):  # the service has stopped meanwhile
-        loop.call_soon_threadsafe(at_once.release)
+    with contextlib.suppress(RuntimeError):  # the event loop is closed
+        loop.call_soon_threadsafe(in_flight.release)
 
 
 @functools.cache
-def _threads(service: str) -> ThreadPoolExecutor:
+def _thread_pool(service: str) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(THREADS_PER_SERVICE_MAX, thread_name_prefix=f"chat-{service}")

@@ -1,7 +1,6 @@
-"""Apprise, as far as it is used; loaded when the first chat is there.
+"""Apprise, loaded when the first chat notification needs it.
 
-Only the one service that is asked for is loaded. What Apprise has to say about it goes nowhere,
-since it may have somebody's key in it.
+Only the requested plugin is loaded. Its log output is discarded, since it may contain secrets.
 """
 
 import importlib
@@ -22,31 +21,34 @@ _ASSET = AppriseAsset(
 )
 
 
-def problem(place: str, url: str, options: frozenset[str]) -> str | None:
-    """Why nothing can be sent with this URL."""
-    plugin = _plugin(place)
+INVALID_URL = "is incomplete, or not in the form of this service"
+
+
+def check_url(plugin_path: str, url: str, options: frozenset[str]) -> str | None:
+    """Why the URL is invalid; None if it is valid."""
+    plugin = _load_plugin(plugin_path)
     try:
         parsed = plugin.parse_url(url)
         if not parsed:
-            return "is not complete, or not as this service wants it"
+            return INVALID_URL
         given = {name for part in ("qsd", "qsd+", "qsd-", "qsd:") for name in parsed.get(part, ())}
         if unknown := given - options:
-            return f"has options that cannot be set here: {', '.join(sorted(unknown))}"
+            return f"has options that are not allowed here: {', '.join(sorted(unknown))}"
         plugin(**parsed, asset=_ASSET)
     except Exception:
-        return "is not complete, or not as this service wants it"
+        return INVALID_URL
     return None
 
 
-def tell(place: str, url: str, subject: str, body: str) -> bool:
-    """Send, and wait; whether the service took it."""
-    plugin = _plugin(place)
+def notify(plugin_path: str, url: str, subject: str, body: str) -> bool:
+    """Send and wait; whether the service accepted the message."""
+    plugin = _load_plugin(plugin_path)
     apprise = Apprise(asset=_ASSET)
     apprise.add(plugin(**(plugin.parse_url(url) or {}), asset=_ASSET))
     return bool(apprise.notify(body=body, title=subject, body_format=NotifyFormat.TEXT))
 
 
-def _plugin(place: str) -> type[NotifyBase]:
-    module, name = place.split(".")
+def _load_plugin(plugin_path: str) -> type[NotifyBase]:
+    module, name = plugin_path.split(".")
     found: Any = importlib.import_module(f"apprise.plugins.{module}")
     return cast(type[NotifyBase], getattr(found, name))

@@ -1,8 +1,8 @@
 """Push messages to the phones and browsers that members of the group have registered.
 
-A token is either the subscription of a browser (Web Push: the message is encrypted for it and
-signed by us) or one of Firebase Cloud Messaging (its HTTP v1 interface). Subscriptions come from
-users, so the guard looks at where they lead.
+A token is either a browser's Web Push subscription (the message is encrypted for it and signed by
+us) or a registration token of Firebase Cloud Messaging (HTTP v1 API). Subscriptions come from
+users, so the egress guard checks their endpoints.
 """
 
 import asyncio
@@ -17,54 +17,75 @@ from yarl import URL
 
 from longwire import __version__
 from longwire.clock import SECOND, Moment
-from longwire.delivery.destinations.base import Delivered, Outcome, Parcel, Refused
+from longwire.delivery.destinations.base import (
+    Delivered,
+    FailureCode,
+    OutboundBatch,
+    Outcome,
+    Refused,
+)
 from longwire.delivery.destinations.http import (
-    ANSWER_BYTES_MAX,
-    after,
-    guarded_session,
-    url_problems,
-    wait_s,
+    RESPONSE_BYTES_MAX,
+    create_guarded_session,
+    outcome_of_http_error,
+    parse_retry_after,
+    validate_url,
 )
 from longwire.notifications import templates, webpush
 from longwire.notifications.types.base import (
-    TOKEN_IS_DEAD,
-    Letter,
-    Means,
-    Office,
+    ListTokens,
+    NotificationMessage,
     Params,
     PushTarget,
-    Tokens,
-    letter_in,
+    SenderContext,
+    SendingConfig,
+    decode_notification,
 )
 
-# What both networks carry, with room for what they add.
+# What both networks accept, minus what they add.
 PAYLOAD_BYTES_MAX = 3_000
 TIME_TO_LIVE_S = 86_400
-# Less than whoever calls allows: what hangs for one member must not pass for all of them.
+# Shorter than the engine's attempt timeout: one member's endpoint that hangs must not count as an
+# outage for all of them.
 TIMEOUT_S = 12.0
 FCM_SCOPE = "https://www.googleapis.com/auth/firebase.messaging"
 FCM_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-GRANT_LASTS_S = 3_600
-# A token is renewed while it is still good for a try.
-SPARE_S = 60
+GRANT_TTL_S = 3_600
+# Renew an access token this long before it expires.
+RENEW_BEFORE_S = 60
 
-NOT_SET_UP = "there is nothing to push with; the operator sets vapid_key or fcm_account"
-NO_WEBPUSH = "there is no key for Web Push any more; the operator sets vapid_key"
-NO_FCM = "there is no account for Firebase Cloud Messaging; the operator sets fcm_account"
-# What FCM answers when the account is not the one that the tokens were made for, or lacks a right.
-ACCOUNT_CODES = ("SENDER_ID_MISMATCH", "THIRD_PARTY_AUTH_ERROR")
-NO_TOKEN = "not a valid FCM registration token"
-WRONG_ACCOUNT = "Firebase does not take the operator's account for this push token"
-NOBODYS = "nobody who may see this has the push token registered any more"
-DEAD = Refused(TOKEN_IS_DEAD, is_final=True)
+PUSH_NOT_CONFIGURED = "push is not configured; the operator sets vapid_key or fcm_account"
+WEBPUSH_NOT_CONFIGURED = Refused(
+    "Web Push is not configured; the operator sets vapid_key",
+    is_final=True,
+    code=FailureCode.NOT_CONFIGURED,
+)
+FCM_NOT_CONFIGURED = Refused(
+    "Firebase Cloud Messaging is not configured; the operator sets fcm_account",
+    is_final=True,
+    code=FailureCode.NOT_CONFIGURED,
+)
+TOKEN_REMOVED = Refused(
+    "the push token is not registered any more, or its user may not see this",
+    is_final=True,
+    code=FailureCode.WITHDRAWN,
+)
+TOKEN_INVALID = Refused(
+    "the push token is no longer valid", is_final=True, code=FailureCode.RECIPIENT_GONE
+)
+# The account is not the one that the tokens belong to, or lacks a permission.
+ACCOUNT_ERROR_CODES = ("SENDER_ID_MISMATCH", "THIRD_PARTY_AUTH_ERROR")
+ACCOUNT_REJECTED = "Firebase does not accept the operator's account for this push token"
+# FCM has no code that tells an invalid token from an invalid message, only this text.
+INVALID_TOKEN_TEXT = "not a valid FCM registration token"
 
 
 class PushParams(Params, kw_only=True):
-    """Nothing more: whoever is a member of the group and has registered a token is told."""
+    """No more parameters: the recipients are the members with a registered push token."""
 
 
-class Account(msgspec.Struct, frozen=True):
-    """What matters of a service account's file."""
+class FcmAccount(msgspec.Struct, frozen=True):
+    """The used fields of a service account's JSON file."""
 
     project_id: str
     client_email: str
@@ -72,55 +93,56 @@ class Account(msgspec.Struct, frozen=True):
     token_uri: str = "https://oauth2.googleapis.com/token"
 
 
-class Push:
-    """The push services, for one notification."""
+class PushSender:
+    """Sends to the push services, for one notification."""
 
     type: ClassVar[str] = "push"
     title: ClassVar[str] = "Push messages (Web Push, Firebase)"
     params_type: ClassVar[builtins.type[Params]] = PushParams
     keeps_message: ClassVar[bool] = False
+    setup_hint: ClassVar[str] = PUSH_NOT_CONFIGURED
     batch_max: ClassVar[int] = 1
 
     @classmethod
-    def unavailable(cls, office: Office) -> str | None:
-        return None if office.vapid_key or office.fcm_account else NOT_SET_UP
+    def is_available(cls, config: SendingConfig) -> bool:
+        return bool(config.vapid_key or config.fcm_account)
 
     @classmethod
-    def unwanted(cls, params: Params, office: Office) -> Sequence[tuple[str, str]]:
+    def list_disallowed(cls, params: Params, config: SendingConfig) -> Sequence[tuple[str, str]]:
         return ()
 
     @classmethod
-    def recipients(cls, params: Params, tokens: Tokens) -> Sequence[str]:
-        return tokens()
+    def list_recipients(cls, params: Params, list_tokens: ListTokens) -> Sequence[str]:
+        return list_tokens()
 
-    def __init__(self, params: Params, means: Means) -> None:
-        self._means = means
+    def __init__(self, params: Params, context: SenderContext) -> None:
+        self._context = context
         self._session: aiohttp.ClientSession | None = None
-        office = means.office
+        config = context.config
         self._vapid = (
-            webpush.Vapid(office.vapid_key, office.vapid_contact) if office.vapid_key else None
+            webpush.Vapid(config.vapid_key, config.vapid_contact) if config.vapid_key else None
         )
         self._account = (
-            msgspec.json.decode(office.fcm_account, type=Account) if office.fcm_account else None
+            msgspec.json.decode(config.fcm_account, type=FcmAccount) if config.fcm_account else None
         )
-        self._asking = asyncio.Lock()
+        self._token_lock = asyncio.Lock()
         self._access_token = ""
-        self._is_good_until: Moment = 0
+        self._token_expires_at: Moment = 0
 
-    async def send(self, parcel: Parcel) -> Outcome:
-        target = await self._means.find_token(parcel.only.to)
+    async def send(self, batch: OutboundBatch) -> Outcome:
+        target = await self._context.get_push_target(batch.single.to)
         if target is None:
-            return Refused(NOBODYS, is_final=True)
-        letter = letter_in(parcel)
+            return TOKEN_REMOVED
+        message = decode_notification(batch)
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 if target.type == "webpush":
-                    return await self._to_browser(parcel, letter, target)
-                return await self._to_firebase(parcel, letter, target)
+                    return await self._send_webpush(batch, message, target)
+                return await self._send_fcm(batch, message, target)
         except Exception as error:
-            # Says nothing of where the other members' tokens lead, so it is not "unreachable".
-            failure = after(error)
-            return Refused(failure.reason, is_final=failure.is_final)
+            # One member's endpoint is no evidence about the others, so never `Unreachable`.
+            failure = outcome_of_http_error(error)
+            return Refused(failure.reason, is_final=failure.is_final, code=failure.code)
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -129,73 +151,77 @@ class Push:
 
     # --- Web Push ---
 
-    async def _to_browser(self, parcel: Parcel, letter: Letter, target: PushTarget) -> Outcome:
+    async def _send_webpush(
+        self, batch: OutboundBatch, message: NotificationMessage, target: PushTarget
+    ) -> Outcome:
         if self._vapid is None:
-            return Refused(NO_WEBPUSH, is_final=True)
+            return WEBPUSH_NOT_CONFIGURED
         try:
-            subscription = webpush.subscription_of(target.token)
+            subscription = webpush.parse_subscription(target.token)
         except ValueError:
-            return DEAD
-        for problem in url_problems(subscription.endpoint, self._means.egress):
+            return TOKEN_INVALID
+        for problem in validate_url(subscription.endpoint, self._context.egress):
             return Refused(f"the endpoint of the push token {problem}", is_final=True)
-        message = {"id": parcel.only.id, **payload(parcel, letter)}
-        status, headers, _ = await self._posted(
+        payload = {"id": batch.single.id, **build_payload(batch, message)}
+        status, headers, _ = await self._post(
             subscription.endpoint,
-            webpush.encrypted(json.dumps(message, ensure_ascii=False).encode(), subscription),
+            webpush.encrypt(json.dumps(payload, ensure_ascii=False).encode(), subscription),
             {
                 "Content-Type": "application/octet-stream",
                 "Content-Encoding": "aes128gcm",
                 "TTL": str(TIME_TO_LIVE_S),
                 "Urgency": "high",
                 "Authorization": self._vapid.authorization(
-                    subscription.endpoint, parcel.at // SECOND
+                    subscription.endpoint, batch.at // SECOND
                 ),
             },
         )
         if status in (404, 410):
-            return DEAD
-        return outcome_of(status, headers, parcel.at, is_final=status in (400, 413))
+            return TOKEN_INVALID
+        return outcome_of_status(status, headers, batch.at, is_final=status in (400, 413))
 
     # --- Firebase ---
 
-    async def _to_firebase(self, parcel: Parcel, letter: Letter, target: PushTarget) -> Outcome:
+    async def _send_fcm(
+        self, batch: OutboundBatch, message: NotificationMessage, target: PushTarget
+    ) -> Outcome:
         if self._account is None:
-            return Refused(NO_FCM, is_final=True)
-        access = await self._access(self._account, parcel.at)
-        if isinstance(access, Refused):
-            return access
-        status, headers, answer = await self._posted(
-            f"{self._means.office.fcm_url}/v1/projects/{self._account.project_id}/messages:send",
-            json.dumps({"message": firebase_message(parcel, letter, target.token)}).encode(),
-            {"Content-Type": "application/json", "Authorization": f"Bearer {access}"},
+            return FCM_NOT_CONFIGURED
+        access_token = await self._get_access_token(self._account, batch.at)
+        if isinstance(access_token, Refused):
+            return access_token
+        status, headers, answer = await self._post(
+            f"{self._context.config.fcm_url}/v1/projects/{self._account.project_id}/messages:send",
+            json.dumps({"message": build_fcm_message(batch, message, target.token)}).encode(),
+            {"Content-Type": "application/json", "Authorization": f"Bearer {access_token}"},
         )
         if status == 401:
-            self._is_good_until = 0
-        said = said_by_firebase(answer)
-        if said.is_about_a_dead_token:
-            return DEAD
-        if said.code in ACCOUNT_CODES or status == 403:
-            # The same for every token of every member: the operator can put it right.
-            return Refused(f"{WRONG_ACCOUNT} (status {status})")
-        return outcome_of(status, headers, parcel.at, is_final=status == 400)
+            self._token_expires_at = 0
+        error = parse_fcm_error(answer)
+        if error.is_token_invalid:
+            return TOKEN_INVALID
+        if error.code in ACCOUNT_ERROR_CODES or status == 403:
+            # It concerns every token, and the operator can fix it: not final.
+            return Refused(f"{ACCOUNT_REJECTED} (status {status})")
+        return outcome_of_status(status, headers, batch.at, is_final=status == 400)
 
-    async def _access(self, account: Account, at: Moment) -> str | Refused:
-        """A token for the interface; asked for once, and kept as long as it is good."""
-        async with self._asking:
-            if at < self._is_good_until:
+    async def _get_access_token(self, account: FcmAccount, at: Moment) -> str | Refused:
+        """An OAuth access token, cached until shortly before it expires."""
+        async with self._token_lock:
+            if at < self._token_expires_at:
                 return self._access_token
             now_s = at // SECOND
-            grant = webpush.jwt_rs256(
+            grant = webpush.sign_jwt_rs256(
                 account.private_key,
                 {
                     "iss": account.client_email,
                     "scope": FCM_SCOPE,
                     "aud": account.token_uri,
                     "iat": now_s,
-                    "exp": now_s + GRANT_LASTS_S,
+                    "exp": now_s + GRANT_TTL_S,
                 },
             )
-            status, _, answer = await self._posted(
+            status, _, answer = await self._post(
                 account.token_uri,
                 URL.build(
                     query={"grant_type": FCM_GRANT, "assertion": grant}
@@ -203,121 +229,123 @@ class Push:
                 {"Content-Type": "application/x-www-form-urlencoded"},
             )
             try:
-                granted = msgspec.json.decode(answer, type=_Granted)
+                granted = msgspec.json.decode(answer, type=_TokenResponse)
             except msgspec.DecodeError:
-                return Refused(f"the service account got no token (status {status})")
+                return Refused(f"no access token for the service account (status {status})")
             self._access_token = granted.access_token
-            self._is_good_until = at + (granted.expires_in - SPARE_S) * SECOND
+            self._token_expires_at = at + (granted.expires_in - RENEW_BEFORE_S) * SECOND
             return self._access_token
 
-    async def _posted(
+    async def _post(
         self, url: str, body: bytes, headers: Mapping[str, str]
     ) -> tuple[int, Mapping[str, str], bytes]:
         if self._session is None:
             agent = {"User-Agent": f"longwire/{__version__}"}
-            self._session = guarded_session(self._means.egress, agent)
+            self._session = create_guarded_session(self._context.egress, agent)
         response = await self._session.post(
             URL(url), data=body, headers=headers, allow_redirects=False
         )
         try:
             answer = b""
-            while len(answer) <= ANSWER_BYTES_MAX and not response.content.at_eof():
+            while len(answer) <= RESPONSE_BYTES_MAX and not response.content.at_eof():
                 answer += await response.content.readany()
             return response.status, response.headers, answer
         finally:
             response.close()
 
 
-class _Granted(msgspec.Struct):
+class _TokenResponse(msgspec.Struct):
     access_token: str
     expires_in: int
 
 
-def outcome_of(
+def outcome_of_status(
     status: int, headers: Mapping[str, str], at: Moment, *, is_final: bool
 ) -> Delivered | Refused:
     if 200 <= status < 300:
         return Delivered()
     return Refused(
-        f"the push service answered with status {status}",
+        f"the push service responded with status {status}",
         is_final=is_final,
-        retry_after_s=wait_s(headers.get("Retry-After"), at),
+        retry_after_s=parse_retry_after(headers.get("Retry-After"), at),
     )
 
 
-class Said(msgspec.Struct, frozen=True):
-    """What FCM says is wrong; nothing where it says nothing."""
+class FcmError(msgspec.Struct, frozen=True):
+    """The error of an FCM response; empty where it has none."""
 
     code: str = ""
-    words: str = ""
+    message: str = ""
     fields: tuple[str, ...] = ()
 
     @property
-    def is_about_a_dead_token(self) -> bool:
-        """Whether this token will never work again, as opposed to the message or the account."""
+    def is_token_invalid(self) -> bool:
+        """Whether the token will never work again, as opposed to the message or the account."""
         if self.code == "INVALID_ARGUMENT":
-            return "message.token" in self.fields or NO_TOKEN in self.words
+            return "message.token" in self.fields or INVALID_TOKEN_TEXT in self.message
         return self.code == "UNREGISTERED"
 
 
-class _Violation(msgspec.Struct):
+class _FcmFieldViolation(msgspec.Struct):
     field: str = ""
 
 
-class _Detail(msgspec.Struct, rename="camel"):
+class _FcmErrorDetail(msgspec.Struct, rename="camel"):
     error_code: str = ""
-    field_violations: list[_Violation] = []
+    field_violations: list[_FcmFieldViolation] = []
 
 
-class _Error(msgspec.Struct):
+class _FcmErrorBody(msgspec.Struct):
     message: str = ""
-    details: list[_Detail] = []
+    details: list[_FcmErrorDetail] = []
 
 
-class _Answer(msgspec.Struct):
-    error: _Error
+class _FcmResponse(msgspec.Struct):
+    error: _FcmErrorBody
 
 
-def said_by_firebase(answer: bytes) -> Said:
+def parse_fcm_error(answer: bytes) -> FcmError:
     try:
-        error = msgspec.json.decode(answer, type=_Answer).error
+        error = msgspec.json.decode(answer, type=_FcmResponse).error
     except msgspec.DecodeError:
-        return Said()
-    return Said(
+        return FcmError()
+    return FcmError(
         next((each.error_code for each in error.details if each.error_code), ""),
         error.message,
         tuple(each.field for detail in error.details for each in detail.field_violations),
     )
 
 
-def payload(parcel: Parcel, letter: Letter) -> dict[str, Any]:
-    """What the application on the other side gets to see, cut to what can be carried."""
-    message = letter.message
-    shown: dict[str, Any] = {
-        "title": letter.subject,
-        "body": templates.with_held_back(letter.body, letter.held_back),
-        "reason": templates.cut(letter.reason, 100),
-        "heldBack": letter.held_back,
-        "groupId": parcel.only.group_id,
-        "deviceId": parcel.only.device_id,
-        "timestamp": str(message.get("timestamp", "")),
+def build_payload(batch: OutboundBatch, message: NotificationMessage) -> dict[str, Any]:
+    """What the receiving application gets, truncated to what push services accept."""
+    payload: dict[str, Any] = {
+        "title": message.subject,
+        "body": templates.append_held_back(message.body, message.held_back),
+        "reason": templates.truncate(message.reason, 100),
+        "heldBack": message.held_back,
+        "groupId": batch.single.group_id,
+        "deviceId": batch.single.device_id,
+        "timestamp": str(message.message.get("timestamp", "")),
     }
-    spare = PAYLOAD_BYTES_MAX - len(json.dumps(shown | {"body": ""}, ensure_ascii=False).encode())
-    shown["body"] = fitting(shown["body"], spare)
-    return shown
+    without_body = json.dumps(payload | {"body": ""}, ensure_ascii=False).encode()
+    payload["body"] = truncate_utf8(payload["body"], PAYLOAD_BYTES_MAX - len(without_body))
+    return payload
 
 
-def fitting(text: str, bytes_max: int) -> str:
-    """The beginning of a text that takes no more bytes than this, as JSON."""
+def truncate_utf8(text: str, bytes_max: int) -> str:
+    """The longest tried prefix whose JSON encoding has at most so many bytes."""
     while len(json.dumps(text, ensure_ascii=False).encode()) - 2 > bytes_max:
-        text = text[: len(text) * 9 // 10].removesuffix(templates.CUT) + templates.CUT
+        prefix = text[: len(text) * 9 // 10].removesuffix(templates.ELLIPSIS)
+        text = prefix + templates.ELLIPSIS
     return text
 
 
-def firebase_message(parcel: Parcel, letter: Letter, token: str) -> dict[str, Any]:
-    shown = payload(parcel, letter)
-    title, body = shown.pop("title"), shown.pop("body")
-    data = {"id": parcel.only.id} | {name: str(value) for name, value in shown.items() if value}
+def build_fcm_message(
+    batch: OutboundBatch, message: NotificationMessage, token: str
+) -> dict[str, Any]:
+    payload = build_payload(batch, message)
+    title, body = payload.pop("title"), payload.pop("body")
+    data = {"id": batch.single.id} | {name: str(value) for name, value in payload.items() if value}
     return {
         "token": token,
         "notification": {"title": title, "body": body},

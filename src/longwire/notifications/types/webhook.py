@@ -1,12 +1,11 @@
-"""Webhooks: the letter as JSON, sent and signed like what connectors send."""
+"""Webhooks: the notification as JSON, sent and signed like the messages of connectors."""
 
 import builtins
-from collections.abc import Sequence
 from typing import ClassVar
 
 import msgspec
 
-from longwire.delivery.destinations.base import Outcome, Parcel, Refused
+from longwire.delivery.destinations.base import OutboundBatch, Outcome, Refused
 from longwire.delivery.destinations.http import (
     Basic,
     Bearer,
@@ -18,11 +17,11 @@ from longwire.delivery.destinations.http import (
     Url,
 )
 from longwire.delivery.egress import Egress
-from longwire.notifications.types.base import Means, Office, Params, Tokens
+from longwire.notifications.types.base import Params, PublicService, SenderContext
 
 
 class WebhookParams(Params, kw_only=True):
-    """Where a webhook goes, and how it proves where it comes from."""
+    """The URL of a webhook, and how requests authenticate themselves."""
 
     url: Url
     method: Method = "POST"
@@ -31,12 +30,12 @@ class WebhookParams(Params, kw_only=True):
     basic: Basic | None = None
     secret: SigningSecret | None = None
 
-    def problems(self, egress: Egress) -> list[tuple[str, str]]:
-        return super().problems(egress) + as_http(self).problems(egress)
+    def validate(self, egress: Egress) -> list[tuple[str, str]]:
+        return super().validate(egress) + to_http_params(self).validate(egress)
 
 
-def as_http(params: WebhookParams) -> HttpParams:
-    """The same, as a connector is told."""
+def to_http_params(params: WebhookParams) -> HttpParams:
+    """The same, as parameters of a connector."""
     return HttpParams(
         url=params.url,
         method=params.method,
@@ -47,8 +46,8 @@ def as_http(params: WebhookParams) -> HttpParams:
     )
 
 
-class Webhook:
-    """One notification's webhook and its open connections."""
+class WebhookSender(PublicService):
+    """The webhook of one notification, with its open connections."""
 
     type: ClassVar[str] = "webhook"
     title: ClassVar[str] = "HTTP webhook"
@@ -56,25 +55,13 @@ class Webhook:
     keeps_message: ClassVar[bool] = True
     batch_max: ClassVar[int] = 1
 
-    @classmethod
-    def unavailable(cls, office: Office) -> str | None:
-        return None
+    def __init__(self, params: WebhookParams, context: SenderContext) -> None:
+        self._http = Http(to_http_params(params), context.egress)
 
-    @classmethod
-    def unwanted(cls, params: Params, office: Office) -> Sequence[tuple[str, str]]:
-        return ()
-
-    @classmethod
-    def recipients(cls, params: Params, tokens: Tokens) -> Sequence[str]:
-        return [""]
-
-    def __init__(self, params: WebhookParams, means: Means) -> None:
-        self._http = Http(as_http(params), means.egress)
-
-    async def send(self, parcel: Parcel) -> Outcome:
-        outcome = await self._http.send(parcel)
+    async def send(self, batch: OutboundBatch) -> Outcome:
+        outcome = await self._http.send(batch)
         if isinstance(outcome, Refused) and outcome.disables:
-            # Gone for this letter; whether the notification is still wanted, people decide.
+            # 410 Gone ends this message; whether to disable the notification is up to its users.
             return msgspec.structs.replace(outcome, disables=False)
         return outcome
 

@@ -1,9 +1,9 @@
-"""Addresses of people, and the domains that the operator lets mails go to."""
+"""E-mail addresses, and the domains that the operator allows mail to."""
 
 import re
 from collections.abc import Collection
 
-# Quoted names, comments and literal addresses are allowed by the standard and wanted by nobody.
+# RFC 5321 also allows quoted names, comments and address literals; nobody uses them here.
 _DOMAIN = r"[^\W_](?:[\w-]*[^\W_])?(?:\.[^\W_](?:[\w-]*[^\W_])?)*"
 _ADDRESS = re.compile(
     r"""[^@\s\x00-\x1f\x7f-\x9f<>()\[\]\\,;:"]{1,64}@(?=[^@]{1,189}\Z)""" + _DOMAIN
@@ -19,14 +19,14 @@ def is_domain(text: str) -> bool:
     return bool(re.fullmatch(_DOMAIN, text))
 
 
-def domains_in(text: str) -> frozenset[str]:
-    """Domains with commas between them, as they are compared."""
+def parse_domains(text: str) -> frozenset[str]:
+    """Comma-separated domains, normalized for comparison."""
     return frozenset(part.strip().lower() for part in text.split(",") if part.strip())
 
 
-def may_be_written_to(address: str, domains: Collection[str]) -> bool:
-    """Whether an address is in one of the domains, and not below it; where there are none, any is.
+def is_allowed_address(address: str, domains: Collection[str]) -> bool:
+    """Whether the address is in one of the domains, subdomains excluded; without any, all are.
 
-    A domain has one spelling here: another one may mean another domain to the mail server.
+    Domains are compared as written: the mail server may map other spellings to other domains.
     """
     return not domains or address.rpartition("@")[2].lower() in domains

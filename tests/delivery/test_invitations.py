@@ -1,8 +1,8 @@
-"""Mails of the service's own: an invitation, where the operator has set up mail."""
+"""Invitation mails, where the operator has configured mail."""
 
 from longwire.identity.bootstrap import MEMBER
 from longwire.store import connectors as store_connectors
-from longwire.store.deliveries import QUEUED, SUCCEEDED
+from longwire.store.deliveries import DeliveryState
 from longwire.store.schema import delivery
 from tests.notifications.standins import MailServer, wait_for_tries
 from tests.world import ok, refused
@@ -23,9 +23,9 @@ def test_whoever_is_made_a_member_gets_one_mail_about_it(make_world):
             ok(invited(ada, "bob@example.com", cellar))
         refused(invited(ada, "not an address", cellar), 400)
         refused(invited(world.person("eve"), "eve2@example.com", cellar), 404)
-        wait_for_tries(world, [(QUEUED, 1)])
+        wait_for_tries(world, [(DeliveryState.QUEUED, 1)])
         world.clock.let_pass(seconds=60)
-        wait_for_tries(world, [(SUCCEEDED, 2)])
+        wait_for_tries(world, [(DeliveryState.SUCCEEDED, 2)])
         assert ok(ada.get("/connector/connectors", groupId=cellar))["test"] == []
     (mail,) = server.mails
     assert mail.to == ["bob@example.com"]
@@ -39,4 +39,4 @@ def test_without_a_mail_server_an_invitation_is_only_a_membership(world):
     cellar = ada.group()
     ok(invited(ada, "bob@example.com", cellar))
     assert world.read(lambda tx: tx.rows(delivery.select())) == []
-    assert world.read(store_connectors.every) == []
+    assert world.read(store_connectors.list_all) == []

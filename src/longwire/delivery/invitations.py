@@ -1,0 +1,120 @@
+"""Mail about invitations: sent to members who were added by their address.
+
+It leaves through a channel of its own, as durably as everything else. Where no mail server is
+configured, nothing is queued.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from longwire.delivery import channels
+from longwire.delivery.channel_handlers import AttemptResult, BuildMessage
+from longwire.delivery.channels import ChannelPolicy, DispatchContext
+from longwire.delivery.destinations.base import OutboundBatch, OutboundMessage, Outcome, Sender
+from longwire.delivery.egress import Egress
+from longwire.delivery.email_addresses import is_address, is_allowed_address
+from longwire.delivery.smtp import MailConfig, OutboundMail, SmtpClient
+from longwire.identity import groups
+from longwire.identity.groups import MembershipView
+from longwire.ids import format_delivery_id
+from longwire.model import Actor, Connector
+from longwire.store import users as store_users
+from longwire.store.database import Tx
+from longwire.store.deliveries import ClaimedDelivery
+
+MAIL_PURPOSE = "mail"
+
+
+class InvitationMail(msgspec.Struct, frozen=True):
+    """The body of a delivery, as JSON."""
+
+    to: str
+    subject: str
+    body: str
+
+
+class MailHandler:
+    """The channel handler of the service's own mail."""
+
+    def __init__(self, config: MailConfig) -> None:
+        self._config = config
+
+    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[BuildMessage, Sender]:
+        def build_message(claimed: ClaimedDelivery) -> OutboundMessage:
+            return OutboundMessage(
+                id=format_delivery_id(claimed.connector_number, claimed.seq),
+                kind=MAIL_PURPOSE,
+                group_id=connector.group_id,
+                device_id=claimed.device_id,
+                device_type="",
+                body=claimed.body.encode(),
+                content_type="application/json",
+            )
+
+        return build_message, MailSender(SmtpClient(self._config))
+
+    def on_results(
+        self, tx: Tx, writer: int, connector: Connector, results: Sequence[AttemptResult]
+    ) -> None:
+        """Nothing depends on them."""
+
+
+class MailSender:
+    """Sends the mails of one group."""
+
+    batch_max = 1
+
+    def __init__(self, client: SmtpClient) -> None:
+        self._client = client
+
+    async def send(self, batch: OutboundBatch) -> Outcome:
+        mail = msgspec.json.decode(batch.single.body, type=InvitationMail)
+        return await self._client.send(
+            OutboundMail(batch.single.id, mail.to, mail.subject, mail.body, batch.at)
+        )
+
+    async def close(self) -> None:
+        """Every mail closes its own connection."""
+
+
+def invite_member(
+    tx: Tx,
+    actor: Actor,
+    email: str,
+    group_id: str,
+    role_id: str,
+    dispatch: DispatchContext,
+    config: MailConfig,
+) -> MembershipView:
+    """Add a member by address, and send a mail if they were not a member before."""
+    membership = groups.invite(tx, actor, email, group_id, role_id)
+    can_send = config.is_configured and is_address(email)
+    if membership.is_new and can_send and is_allowed_address(email, config.mail_domains):
+        channel = channels.get_or_create_channel(
+            tx, MAIL_PURPOSE, f"{MAIL_PURPOSE}:{group_id}", group_id, "email", ChannelPolicy()
+        )
+        mail = _build_invitation(tx, actor, email, membership)
+        channels.enqueue(tx, channel, dispatch, [("", msgspec.json.encode(mail).decode())])
+    return membership
+
+
+def _build_invitation(
+    tx: Tx, actor: Actor, email: str, membership: MembershipView
+) -> InvitationMail:
+    return InvitationMail(
+        to=email,
+        subject="You are a member of a group now",
+        body=(
+            f"{_name_actor(tx, actor)} has made you a member of the group"
+            f" “{membership.group.name}”, with the role {membership.role.name}.\n\n"
+            "To use it, ask whoever runs this service for your credentials, if you have none yet."
+        ),
+    )
+
+
+def _name_actor(tx: Tx, actor: Actor) -> str:
+    user = store_users.get(tx, actor.id) if actor.kind == "user" else None
+    if user is None:
+        return "A program that acts for the group"
+    return f"{user.name} ({user.email})" if user.name else user.email

@@ -1,4 +1,4 @@
-"""What an operator sees of connectors and their messages, and does to single ones."""
+"""The CLI commands that list connectors and deliveries, and retry or cancel one."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ class Line:
         eventually(lambda: sorted(self.statuses()) == sorted(statuses))
 
 
-def test_connectors_are_listed_with_what_waits_what_failed_and_why(
+def test_connectors_are_listed_with_queued_and_failed_counts_and_the_error(
     world: World, command: Command
 ) -> None:
     ada = world.person("ada")
@@ -91,7 +91,7 @@ def numbers(row: dict[str, Any]) -> tuple[int, ...]:
     return tuple(row[name] for name in ("queued", "sending", "failed", "failuresInARow"))
 
 
-def test_messages_are_listed_by_state_and_connector_those_that_changed_last_first(
+def test_messages_are_listed_by_state_and_connector_latest_change_first(
     world: World, command: Command
 ) -> None:
     ada = world.person("ada")
@@ -142,7 +142,7 @@ def messages(command: Command, world: World, *flags: str) -> list[dict[str, Any]
     return list(command("deliveries", "list", "--json", *flags, *where(world.settings)).json)
 
 
-def test_a_message_that_failed_or_waits_is_tried_at_once_when_the_operator_says_so(
+def test_a_failed_or_queued_message_is_retried_at_once_by_the_operator(
     world: World, command: Command
 ) -> None:
     ada = world.person("ada")
@@ -158,15 +158,15 @@ def test_a_message_that_failed_or_waits_is_tried_at_once_when_the_operator_says_
         receiver.clear()
         receiver.respond_with(200)
         waiting, failed = (row["id"] for row in messages(command, world))
-        told = command("deliveries", "retry", failed, "--json", *where(world.settings))
-        assert told.json == {"retried": failed}
-        told = command("deliveries", "retry", waiting, *where(world.settings))
-        assert (told.code, told.out) == (0, f"{waiting} is due now\n")
+        result = command("deliveries", "retry", failed, "--json", *where(world.settings))
+        assert result.json == {"retried": failed}
+        result = command("deliveries", "retry", waiting, *where(world.settings))
+        assert (result.code, result.out) == (0, f"{waiting} is due now\n")
         bad.settles(("succeed", 1))
         later.settles(("succeed", 2))
         assert sorted(receiver.ids) == sorted([waiting, failed])
-        told = command("deliveries", "retry", failed, *where(world.settings))
-        assert told.sentence == f"{failed} is neither queued nor kept for a resend."
+        result = command("deliveries", "retry", failed, *where(world.settings))
+        assert result.sentence == f"{failed} is neither queued nor kept for a resend."
         assert [action for _, action, _ in world.audit()].count("delivery.retry") == 2
         resent = {
             row["id"]: row["resent"] for row in messages(command, world, "--state", "succeeded")
@@ -174,9 +174,7 @@ def test_a_message_that_failed_or_waits_is_tried_at_once_when_the_operator_says_
         assert resent == {waiting: 0, failed: 1}
 
 
-def test_a_message_that_waits_is_cancelled_and_not_sent_any_more(
-    world: World, command: Command
-) -> None:
+def test_a_queued_message_can_be_cancelled(world: World, command: Command) -> None:
     ada = world.person("ada")
     with Receiver(500) as receiver:
         later = Line(ada, receiver.url, retryPolicy=LATER)
@@ -184,8 +182,8 @@ def test_a_message_that_waits_is_cancelled_and_not_sent_any_more(
         later.settles(("processing", 1), ("processing", 1))
         eventually(lambda: not messages(command, world, "--state", "sending"))
         first, second = (row["id"] for row in messages(command, world))
-        told = command("deliveries", "cancel", first, "--json", *where(world.settings))
-        assert told.json == {"cancelled": first}
+        result = command("deliveries", "cancel", first, "--json", *where(world.settings))
+        assert result.json == {"cancelled": first}
         assert sorted(later.statuses()) == [("failed", 1), ("processing", 1)]
         [cancelled] = messages(command, world, "--state", "cancelled")
         assert (cancelled["id"], cancelled["error"]) == (first, "cancelled by the operator")
@@ -194,8 +192,8 @@ def test_a_message_that_waits_is_cancelled_and_not_sent_any_more(
             ("retry", f"{first} is neither queued nor kept for a resend."),
         ):
             assert command("deliveries", verb, first, *where(world.settings)).sentence == why
-        told = command("deliveries", "cancel", second, *where(world.settings))
-        assert told.out == f"{second} is cancelled\n"
+        result = command("deliveries", "cancel", second, *where(world.settings))
+        assert result.out == f"{second} is cancelled\n"
         shown = ok(ada.get("/connector", connectorId=later.connector, groupId=later.group))
         assert shown["dataFailurePolicy"]["hasData"] is False
         now = world.clock.now() // 1_000
@@ -207,17 +205,13 @@ def test_a_message_that_waits_is_cancelled_and_not_sent_any_more(
 
 
 @pytest.mark.parametrize("verb", ["retry", "cancel"])
-def test_a_message_that_does_not_exist_is_refused_in_a_sentence(
-    world: World, command: Command, verb: str
-) -> None:
-    for name in ("msg_1_1", "msg_ffffffffffffffff_ffffffffffffffff", "msg_", "nonsense"):
-        told = command("deliveries", verb, name, *where(world.settings))
-        assert told.sentence == f"There is no message {name}."
+def test_an_unknown_message_is_an_error(world: World, command: Command, verb: str) -> None:
+    for name in ("msg_1_1", "msg_ffffffffffffffff_ffffffffffffffff", "msg_", "invalid"):
+        result = command("deliveries", verb, name, *where(world.settings))
+        assert result.sentence == f"There is no message {name}."
 
 
-def test_what_notifications_send_is_listed_beside_the_connectors_messages(
-    world: World, command: Command
-) -> None:
+def test_messages_of_notifications_are_listed_too(world: World, command: Command) -> None:
     ada = world.person("ada")
     with Receiver(500) as failing:
         line = Line(ada, failing.url, retryPolicy=ONCE)

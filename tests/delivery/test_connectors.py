@@ -1,4 +1,4 @@
-"""What connectors forward, what became of it, and how it is sent once more."""
+"""What connectors forward; events, counters, resends, replays and previews."""
 
 import json
 from collections import Counter
@@ -27,7 +27,7 @@ YEARS_S = 10**8
 
 @pytest.fixture
 def world(make_world: Callable[..., World]) -> World:
-    """With tokens that outlive every turn of the clock."""
+    """With tokens that outlive every change of the clock."""
     return make_world(token_lifetime_s=YEARS_S)
 
 
@@ -44,13 +44,13 @@ def change(person: Person, group: str, connector: str, **fields: Any) -> dict[st
 
 
 def stats(person: Person, group: str, connector: str) -> tuple[int, int, int]:
-    """How many are still processing, have succeeded, have failed."""
+    """The number of deliveries that are processing, succeeded and failed."""
     found = person.events(group, connector)["stats"]
     return found["totalStillProcessing"], found["totalSucceed"], found["totalFailed"]
 
 
 def settled(person: Person, group: str, connector: str, succeed: int, failed: int = 0) -> None:
-    """Wait until everything has come to its end, and to this one."""
+    """Wait until every delivery is final, with these counts."""
 
     def is_so() -> bool:
         is_resending = shown(person, group, connector)["dataFailurePolicy"]["resending"]
@@ -82,7 +82,7 @@ def totals(person: Person, group: str) -> dict[str, int]:
     }
 
 
-# --- what is forwarded ---
+# --- matching ---
 
 
 def test_each_connector_gets_what_it_asks_for_and_nothing_else(world: World) -> None:
@@ -93,7 +93,7 @@ def test_each_connector_gets_what_it_asks_for_and_nothing_else(world: World) -> 
     plain, tracker = ada.device(root, name="plain"), ada.device(root, type="tracker", tags=["sea"])
     deep, stranger = ada.device(below), ada.device(beside)
     with Receiver() as receiver:
-        wishes: dict[str, dict[str, Any]] = {
+        drafts: dict[str, dict[str, Any]] = {
             "all": {},
             "deep": {"params": {"subgroups": True}},
             "trackers": {"deviceTypes": ["tracker"]},
@@ -109,7 +109,7 @@ def test_each_connector_gets_what_it_asks_for_and_nothing_else(world: World) -> 
             name: ada.connector(
                 below if name == "leaf" else root, f"{receiver.url}/{name}", name=name, **fields
             )
-            for name, fields in wishes.items()
+            for name, fields in drafts.items()
         }
         for kind in KINDS:
             ada.reports(plain, kind, data='{"celsius": 31}')
@@ -135,9 +135,9 @@ def test_each_connector_gets_what_it_asks_for_and_nothing_else(world: World) -> 
         assert {each.json["deviceId"] for each in found["leaf"]} == {deep}
         assert found["warm"][0].json["data"] == '{"celsius": 31}'
         assert found["sea"][0].json["tags"] == ["sea"]
-        # The deliveries of one record to several connectors are told apart by their ids.
+        # The deliveries of one record to several connectors differ in their ids.
         assert len(set(receiver.ids)) == len(receiver.ids)
-        # From now on: what is changed counts for the very next record.
+        # An update applies to the very next record.
         receiver.clear()
         for name, connector in made.items():
             if name not in ("all", "deep", "leaf"):
@@ -169,7 +169,9 @@ def test_each_connector_gets_what_it_asks_for_and_nothing_else(world: World) -> 
         }
 
 
-def test_a_filter_that_cannot_be_evaluated_lets_nothing_through_and_says_why(world: World) -> None:
+def test_a_filter_that_cannot_be_evaluated_matches_nothing_and_shows_the_error(
+    world: World,
+) -> None:
     ada = world.person("ada")
     group = ada.group()
     device = ada.device(group)
@@ -185,7 +187,7 @@ def test_a_filter_that_cannot_be_evaluated_lets_nothing_through_and_says_why(wor
         ada.reports(device, timestamp=at(2), data='{"celsius": 29}')
         settled(ada, group, connector, 1)
         assert len(receiver.requests) == 1
-        # A filter that gives something else than yes or no is none that says yes.
+        # A filter with a value that is no boolean does not match.
         change(ada, group, connector, messageFilter="message.data.celsius")
         ada.reports(device, timestamp=at(3), data='{"celsius": 31}')
         assert "not true or false" in shown(ada, group, connector)["error"]["message"]
@@ -239,7 +241,9 @@ def test_the_formats_over_http(world: World) -> None:
     assert found["custom"].method == "PUT"
 
 
-def test_a_device_that_was_handed_over_speaks_to_its_new_group_only(world: World) -> None:
+def test_records_of_a_transferred_device_reach_connectors_of_its_new_group_only(
+    world: World,
+) -> None:
     ada, eve = world.person("ada"), world.person("eve")
     old, new = ada.group("old"), eve.group("new")
     eve.invite(ada, new, "manager")
@@ -260,7 +264,7 @@ def test_a_device_that_was_handed_over_speaks_to_its_new_group_only(world: World
         found = by_path(receiver)
         assert [each.json["data"] for each in found["old"]] == ["of the old"] * 2
         assert [each.json["data"] for each in found["new"]] == ["of the new"] * 2
-        # Looking back, each sees what was theirs, and nothing of how the others call it.
+        # Previews show each group its own records, and no name that another group gave.
         for person, group, connector, said in (
             (ada, old, first, "of the old"),
             (eve, new, second, "of the new"),
@@ -281,7 +285,7 @@ def test_a_device_that_was_handed_over_speaks_to_its_new_group_only(world: World
 # --- disabled, deleted ---
 
 
-def test_while_disabled_nothing_is_made_and_what_waits_goes_on_waiting(world: World) -> None:
+def test_while_disabled_nothing_is_enqueued_and_queued_deliveries_stay_queued(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
     device = ada.device(group)
@@ -296,7 +300,7 @@ def test_while_disabled_nothing_is_made_and_what_waits_goes_on_waiting(world: Wo
         ada.reports(device, timestamp=at(1), data="meanwhile")
         receiver.respond_with(200)
         world.clock.let_pass(seconds=600)
-        # Another connector is served meanwhile, so the engine has looked more than once.
+        # Another connector is served meanwhile, so the engine has scanned more than once.
         other = ada.connector(group, f"{receiver.url}/other")
         ada.reports(device, timestamp=at(2), data="later")
         settled(ada, group, other, 1)
@@ -306,7 +310,7 @@ def test_while_disabled_nothing_is_made_and_what_waits_goes_on_waiting(world: Wo
         settled(ada, group, connector, 1)
         assert receiver.requests[-1].json["data"] == "before"
         assert receiver.requests[-1].id == receiver.requests[0].id
-        # What was said meanwhile can be fetched.
+        # Records of the meantime can be replayed.
         begun = ok(ada.post("/connector/replay", {**named(group, connector), **DAY}))
         assert begun["queued"] == 3
         settled(ada, group, connector, 3)
@@ -317,7 +321,7 @@ def test_while_disabled_nothing_is_made_and_what_waits_goes_on_waiting(world: Wo
         }
 
 
-def test_a_deleted_connector_takes_its_deliveries_and_its_history_along(world: World) -> None:
+def test_a_deleted_connector_loses_its_deliveries_and_its_history(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
     device = ada.device(group)
@@ -330,7 +334,7 @@ def test_a_deleted_connector_takes_its_deliveries_and_its_history_along(world: W
     replay = ok(ada.post("/connector/replay", {**named(group, connector), **DAY}))["replayId"]
     ok(ada.delete("/connector", **named(group, connector)))
     ada.reports(device, timestamp=at(9))
-    # The same id is a new connector, which knows nothing of the old one.
+    # The same id is a new connector, without the history of the old one.
     assert ada.connector(group, NOWHERE, id="again") == connector
     assert stats(ada, group, connector) == (0, 0, 0)
     gone = {**named(group, connector), "replayId": replay}
@@ -348,10 +352,10 @@ def test_a_deleted_connector_takes_its_deliveries_and_its_history_along(world: W
     assert ok(ada.get("/group", groupId=group))[0]["numberOfConnectors"] == 2
 
 
-# --- what became of it ---
+# --- events and counters ---
 
 
-def test_events_tell_what_became_of_each_message_and_stats_count_them_all(world: World) -> None:
+def test_events_show_the_state_of_each_message_and_stats_count_them_all(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
     device = ada.device(group)
@@ -427,7 +431,7 @@ def range_of(begin: str, world: World) -> dict[str, str]:
     return {"beginDate": begin, "endDate": format_date(world.clock.now() + 60 * SECOND)}
 
 
-def test_counters_equal_what_happened_and_tell_each_span_apart(world: World) -> None:
+def test_counters_equal_what_happened_in_each_span(world: World) -> None:
     ada = world.person("ada")
     root = ada.group("root")
     below = ada.group("below", parent=root)
@@ -484,7 +488,7 @@ def test_counters_equal_what_happened_and_tell_each_span_apart(world: World) -> 
         whole = ok(ada.get("/group/metrics", groupId=root, subgroups="true", **period))
         assert whole["totalConnectorMessageStarted"] == 7
         assert whole["numberActiveConnectors"] == 3
-        # Deleting lowers nothing.
+        # Deleting does not decrease counters.
         ok(ada.delete("/connector", **named(root, fine)))
         world._run(maintenance.delete_old_deliveries(world.database, 30))
         assert totals(ada, root) == counted
@@ -507,7 +511,7 @@ def spans(person: Person, group: str, begin: int) -> list[dict[str, int]]:
 # --- resend ---
 
 
-def test_what_failed_is_kept_as_long_as_was_asked_for_and_sent_again_under_its_id(
+def test_dead_letters_are_kept_for_the_storing_duration_and_resent_under_their_ids(
     world: World,
 ) -> None:
     ada = world.person("ada")
@@ -527,7 +531,7 @@ def test_what_failed_is_kept_as_long_as_was_asked_for_and_sent_again_under_its_i
         settled(ada, group, connector, 0, 2)
         has = {**kept, "hasData": True}
         assert shown(ada, group, connector)["dataFailurePolicy"] == {**has, "startTime": at(5)}
-        # An hour after it failed the first one is let go; it stays in the history as failed.
+        # An hour after it failed the first one expires; it stays in the history as failed.
         world.clock.let_pass(seconds=1_801)
         world._run(maintenance.delete_old_deliveries(world.database, 30))
         assert shown(ada, group, connector)["dataFailurePolicy"] == {**has, "startTime": at(7)}
@@ -544,7 +548,7 @@ def test_what_failed_is_kept_as_long_as_was_asked_for_and_sent_again_under_its_i
         assert receiver.requests[0].json["data"] == "second"
         assert shown(ada, group, connector)["dataFailurePolicy"] == kept
         assert shown(ada, group, connector)["error"]["message"] == "answered with status 500"
-        # What ended long ago is forgotten altogether.
+        # Old deliveries are removed.
         world.clock.let_pass(seconds=3_600, days=31)
         world._run(maintenance.delete_old_deliveries(world.database, 30))
         assert world.read(lambda tx: tx.fetch_raw("select count(*) from delivery", {}))[0][0] == 0
@@ -555,7 +559,7 @@ def test_what_failed_is_kept_as_long_as_was_asked_for_and_sent_again_under_its_i
 # --- replay ---
 
 
-def test_a_replay_sends_what_was_stored_also_before_the_connector_existed(world: World) -> None:
+def test_a_replay_sends_stored_records_also_from_before_the_connector_existed(world: World) -> None:
     ada = world.person("ada")
     root = ada.group("root")
     below = ada.group("below", parent=root)
@@ -584,7 +588,7 @@ def test_a_replay_sends_what_was_stored_also_before_the_connector_existed(world:
         settled(ada, root, connector, 6)
         said = Counter(each.json["data"] for each in receiver.requests)
         assert said == {**{f"old {kind}": 1 for kind in KINDS}, "deep": 1, "new": 2}
-        # What it had before came again under its old id, everything else under one of its own.
+        # Records that it has had before keep their message id.
         again = Counter(each.id for each in receiver.requests)
         assert sorted(again.values()) == [1] * 5 + [2]
         assert totals(ada, root) == {
@@ -630,7 +634,7 @@ def test_a_replay_sends_what_was_stored_also_before_the_connector_existed(world:
             refused(ada.post("/connector/replay", {**which, **span}), 400, "beginDate", "endDate")
 
 
-def test_a_long_replay_goes_on_in_the_background_until_it_is_cancelled(
+def test_a_long_replay_continues_in_the_background_until_it_is_cancelled(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = world.person("ada")
@@ -652,7 +656,7 @@ def test_a_long_replay_goes_on_in_the_background_until_it_is_cancelled(
         ids = [element["id"] for request in receiver.requests for element in request.json]
         assert len(ids) == len(set(ids)) == count
         assert totals(ada, group) == {"MessageStarted": count, "MessageProcessed": count}
-        # While many wait already, no more are put into the queue; a cancelled one never goes on.
+        # A full queue gets no more; a cancelled replay never continues.
         monkeypatch.setattr(replays, "QUEUED_MAX", 10)
         change(ada, group, connector, enabled=False)
         begun = ok(ada.post("/connector/replay", {**which, **DAY}))
@@ -674,7 +678,7 @@ def test_a_long_replay_goes_on_in_the_background_until_it_is_cancelled(
         assert sum(len(request.json) for request in sent) == count + 500
 
 
-def test_a_replay_goes_on_after_a_restart(world: World) -> None:
+def test_a_replay_continues_after_a_restart(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
     device = ada.device(group)
@@ -742,7 +746,7 @@ def test_a_preview_shows_what_would_be_sent_and_why_not_and_sends_nothing(world:
         assert request["headers"]["X-Key"] == MASK
         assert "canary" not in json.dumps(items)
         assert receiver.requests == []
-        # What it shows is what goes out.
+        # The preview equals what is sent.
         change(ada, group, connector, enabled=True)
         begun = ok(ada.post("/connector/replay", {**which, **DAY}))
         assert begun["queued"] == 1
@@ -766,14 +770,14 @@ def test_a_preview_shows_what_would_be_sent_and_why_not_and_sends_nothing(world:
         assert newest["matches"] is False
         assert newest["reason"].startswith("the message could not be formatted: ")
         assert "request" not in newest
-        # Each protocol has its own words.
-        for kind, told in {
+        # Each protocol has its own fields.
+        for kind, params in {
             "mqtt": {"url": "mqtt://127.0.0.1:9", "topic": "t/{deviceId}"},
             "nats": {"url": "nats://127.0.0.1:9", "subject": "s.{deviceId}"},
             "amqp": {"url": "amqp://127.0.0.1:9", "exchange": "e", "routingKey": "{deviceId}"},
             "kafka": {"brokers": "127.0.0.1:9", "topic": "k"},
         }.items():
-            body = {"groupId": group, "type": kind, "params": json.dumps(told), "enabled": False}
+            body = {"groupId": group, "type": kind, "params": json.dumps(params), "enabled": False}
             made = ok(ada.post("/connector", body))["id"]
             item = ok(ada.post("/connector/preview", {**named(group, made), "limit": 1}))["items"][
                 0
@@ -782,10 +786,10 @@ def test_a_preview_shows_what_would_be_sent_and_why_not_and_sends_nothing(world:
             assert json.loads(item["request"]["body"])["deviceId"] == item["deviceId"]
 
 
-# --- where it may go ---
+# --- egress ---
 
 
-def test_a_name_that_leads_into_ones_own_network_fails_for_good_at_the_first_try(
+def test_a_host_name_of_a_private_address_fails_at_the_first_attempt(
     make_world: Callable[..., World],
 ) -> None:
     world = make_world(egress_allow=(), token_lifetime_s=YEARS_S)

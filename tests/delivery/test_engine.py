@@ -1,4 +1,4 @@
-"""The engine, seen from outside: what arrives at receivers that behave and at those that do not."""
+"""The engine from outside: what arrives at receivers that work and at those that fail."""
 
 import asyncio
 import email.utils
@@ -25,7 +25,7 @@ CANARY = "the receiver's own words"
 ONCE = {"retryDelay": 1, "maxRetry": 0}
 RESENT_LATER = {"retryDelay": 86_400, "maxRetry": 1}
 YEARS = 10 * 365 * 86_400
-IN_FLIGHT_MAX = 16  # to one connector, unless the operator wants otherwise
+IN_FLIGHT_MAX = 16  # per connector, by default
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def world(make_world: Callable[..., World]) -> World:
 
 
 class Line:
-    """A group with a device and a connector, and what can be asked of it."""
+    """A group with a device and a connector, and their state."""
 
     def __init__(self, person: Person, url: str, **fields: Any) -> None:
         self.person = person
@@ -47,12 +47,12 @@ class Line:
         return {"connectorId": self.connector, "groupId": self.group}
 
     def reports(self, number: int = 1, **fields: Any) -> None:
-        """So many records, each with a moment of its own."""
+        """Send so many records, each with its own timestamp."""
         for start in range(0, number, 500):
             self._report([fields] * min(500, number - start))
 
     def says(self, *texts: str) -> None:
-        """Records with these data, in this order, at once."""
+        """Send records with these data in one request, in this order."""
         self._report([{"data": text} for text in texts])
 
     def _report(self, contents: list[dict[str, Any]]) -> None:
@@ -87,7 +87,7 @@ class Line:
         return list(self._events()["items"])
 
     def stats(self) -> tuple[int, int, int]:
-        """How many are still processing, have succeeded, have failed."""
+        """The number of deliveries that are processing, succeeded and failed."""
         found = self._events(limit="1")["stats"]
         return found["totalStillProcessing"], found["totalSucceed"], found["totalFailed"]
 
@@ -104,8 +104,8 @@ class Line:
             assert time.monotonic() < deadline, f"{found} instead of {wanted}; {self.error}"
             time.sleep(0.05)
 
-    def tried(self, attempts: int) -> None:
-        """Wait until everything has been tried so often, and waits for the next time or is over."""
+    def wait_for_attempts(self, attempts: int) -> None:
+        """Wait until each delivery has had so many attempts, and is queued for a retry or final."""
 
         def is_so() -> bool:
             return {
@@ -115,7 +115,7 @@ class Line:
         eventually(is_so)
 
     def rows(self) -> list[store.DeliveryEvent]:
-        """The deliveries as the engine knows them, in order."""
+        """The delivery rows, in order."""
         world = self.person.world
         keys = [parse_delivery_id(event["id"]) for event in self.events()]
         found = world.read(lambda tx: [store.get(tx, *key) for key in keys if key])
@@ -139,10 +139,10 @@ def many(number: int, *answers: Any) -> Iterator[list[Receiver]]:
         yield [stack.enter_context(Receiver(*answers)) for _ in range(number)]
 
 
-# --- the ordinary ---
+# --- no failures ---
 
 
-def test_every_record_arrives_once_and_is_told_of_under_the_id_it_had(world: World) -> None:
+def test_every_record_arrives_once_and_its_event_has_the_same_id(world: World) -> None:
     ada = world.person("ada")
     with Receiver() as receiver:
         line = Line(ada, receiver.url)
@@ -155,19 +155,21 @@ def test_every_record_arrives_once_and_is_told_of_under_the_id_it_had(world: Wor
         assert {request.json["kind"] for request in receiver.requests} == set(KINDS)
         assert line.totals() == {"MessageStarted": 4, "MessageProcessed": 4}
         assert line.error is None
-        ada.reports(line.device)  # the same record again is no second message
+        ada.reports(line.device)  # a duplicate causes no second message
         ada.reports(line.device, timestamp="2026-03-01T12:00:01.000Z")
         line.settles(succeed=5)
         assert len(receiver.requests) == len(set(receiver.ids)) == 5
 
 
-def test_what_waits_when_the_service_stops_goes_out_after_it_started_again(world: World) -> None:
+def test_deliveries_that_are_queued_when_the_service_stops_are_sent_after_its_restart(
+    world: World,
+) -> None:
     ada = world.person("ada")
     with Receiver() as receiver:
         line = Line(ada, receiver.url, retryPolicy={"retryDelay": 30, "maxRetry": 3})
         receiver.down()
         line.reports(20)
-        line.tried(1)
+        line.wait_for_attempts(1)
         world.restart()
         line.settles(processing=20)
         receiver.up()
@@ -177,7 +179,7 @@ def test_what_waits_when_the_service_stops_goes_out_after_it_started_again(world
         assert {event["attempts"] for event in line.events()} == {2}
 
 
-def test_a_stop_in_the_middle_of_a_turn_leaves_no_lease_behind(
+def test_a_stop_during_a_transaction_leaves_no_lease(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = world.person("ada")
@@ -201,18 +203,18 @@ def test_a_stop_in_the_middle_of_a_turn_leaves_no_lease_behind(
         assert {event["attempts"] for event in line.events()} == {1}
 
 
-def test_a_message_goes_out_also_when_its_device_is_gone_by_then(world: World) -> None:
+def test_a_message_is_sent_although_its_device_was_deleted(world: World) -> None:
     ada = world.person("ada")
     with Receiver() as receiver:
         receiver.down()
         line = Line(ada, receiver.url)
-        line.reports(data="last words")
-        line.tried(1)
+        line.reports(data="last message")
+        line.wait_for_attempts(1)
         ok(ada.delete("/device", deviceId=line.device, groupId=line.group))
         receiver.up()
         world.clock.let_pass(seconds=40)
         line.settles(succeed=1)
-        assert receiver.requests[0].json["data"] == "last words"
+        assert receiver.requests[0].json["data"] == "last message"
         assert receiver.requests[0].json["deviceName"]
 
 
@@ -231,14 +233,14 @@ def test_large_messages_and_a_long_backlog_all_arrive(world: World) -> None:
         receiver.up()
         world.clock.let_pass(seconds=40)
         line.settles(succeed=5_000, seconds=90)
-        # Only what was on its way while the clock leapt past its lease may come twice.
+        # Only messages in flight while the clock jumped past their lease may be repeated.
         assert 5_000 == len(set(receiver.ids)) <= len(receiver.ids) <= 5_000 + IN_FLIGHT_MAX
         totals = line.totals()
         assert totals["MessageStarted"] == totals["MessageProcessed"] == 5_000
         assert totals["RetryMessageProcessed"] == totals["RetryMessageStarted"]
 
 
-def test_a_leaping_clock_repeats_only_what_is_on_its_way(
+def test_a_clock_that_jumps_repeats_only_messages_in_flight(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "RECOVERY_INTERVAL_S", 0.0)
@@ -262,7 +264,7 @@ def test_batches_are_settled_together_and_each_message_keeps_its_id(world: World
             retryPolicy={"retryDelay": 10, "maxRetry": 1},
         )
         line.reports(40)
-        line.tried(1)
+        line.wait_for_attempts(1)
         assert line.error == "answered with status 500"
         failed = [element["id"] for request in receiver.requests for element in request.json]
         assert sorted(failed) == sorted(event["id"] for event in line.events())
@@ -275,7 +277,7 @@ def test_batches_are_settled_together_and_each_message_keeps_its_id(world: World
         assert len(receiver.requests) < 40
 
 
-# --- the policy ---
+# --- retry policy ---
 
 
 def test_a_receiver_that_was_down_gets_everything_under_the_same_ids_once_it_is_back(
@@ -286,7 +288,7 @@ def test_a_receiver_that_was_down_gets_everything_under_the_same_ids_once_it_is_
         receiver.down()
         line = Line(ada, receiver.url)
         line.reports(3)
-        line.tried(1)
+        line.wait_for_attempts(1)
         assert line.stats() == (3, 0, 0)
         assert line.error == "connection refused"
         assert line.kept["hasData"] is False
@@ -306,13 +308,13 @@ def test_a_receiver_that_was_down_gets_everything_under_the_same_ids_once_it_is_
         assert all("message" not in event for event in line.events())
 
 
-def test_without_a_policy_there_are_five_tries_that_wait_longer_and_longer(world: World) -> None:
+def test_without_a_policy_there_are_five_attempts_with_growing_delays(world: World) -> None:
     ada = world.person("ada")
     with Receiver(500) as receiver:
         line = Line(ada, receiver.url)
         line.reports()
         for number, wait_s in enumerate(retry_policy.DEFAULT_DELAYS_S, 1):
-            line.tried(number)
+            line.wait_for_attempts(number)
             [row] = line.rows()
             assert row.state == store.DeliveryState.QUEUED
             assert wait_s * SECOND <= row.due_at - row.changed_at <= 1.2 * wait_s * SECOND + 1
@@ -334,18 +336,16 @@ def test_without_a_policy_there_are_five_tries_that_wait_longer_and_longer(world
 
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
-def test_a_message_is_tried_once_and_as_often_again_as_the_policy_says(
-    world: World, retries: int
-) -> None:
+def test_there_is_one_attempt_and_the_retries_of_the_policy(world: World, retries: int) -> None:
     ada = world.person("ada")
     with Receiver(500) as receiver, Receiver(HANG_UP) as worse:
-        told = {"retryDelay": 100, "maxRetry": retries}
-        lines = [Line(ada, each.url, retryPolicy=told) for each in (receiver, worse)]
+        policy = {"retryDelay": 100, "maxRetry": retries}
+        lines = [Line(ada, each.url, retryPolicy=policy) for each in (receiver, worse)]
         for line in lines:
             line.reports(7)
         for number in range(1, retries + 1):
             for line in lines:
-                line.tried(number)
+                line.wait_for_attempts(number)
                 waits = [row.due_at - row.changed_at for row in line.rows()]
                 assert all(100 * SECOND <= wait <= 120 * SECOND + 1 for wait in waits)
             world.clock.let_pass(seconds=121)
@@ -355,11 +355,11 @@ def test_a_message_is_tried_once_and_as_often_again_as_the_policy_says(
         assert set(Counter(receiver.ids).values()) == {1 + retries}
 
 
-def test_a_try_again_later_is_honoured_within_bounds(world: World) -> None:
+def test_retry_after_is_honoured_up_to_a_limit(world: World) -> None:
     ada = world.person("ada")
     now_s = world.clock.now() // SECOND
     asked = {
-        "7": (10, 12),  # less than the policy waits anyway
+        "7": (10, 12),  # shorter than the policy's delay
         "120": (120, 120),
         email.utils.formatdate(now_s + 600, usegmt=True): (500, 600),
         email.utils.formatdate(now_s - 600, usegmt=True): (10, 12),
@@ -377,37 +377,37 @@ def test_a_try_again_later_is_honoured_within_bounds(world: World) -> None:
             lines.append(Line(ada, receiver.url, retryPolicy={"retryDelay": 10, "maxRetry": 5}))
             lines[-1].reports()
         for line, (text, (least, most)) in zip(lines, asked.items(), strict=True):
-            line.tried(1)
+            line.wait_for_attempts(1)
             [row] = line.rows()
             wait = row.due_at - row.changed_at
             assert least * SECOND <= wait <= most * SECOND + 1, text
             assert line.error == "answered with status 429"
 
 
-# --- receivers that behave badly ---
+# --- failing receivers ---
 
 
-def test_every_kind_of_failure_is_told_in_our_own_words(
+def test_a_reason_never_repeats_what_the_receiver_sent(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "SEND_TIMEOUT_S", 1.0)
     ada = world.person("ada")
     cut = "the connection was closed before the response was complete"
-    words = CANARY.encode()
+    body = CANARY.encode()
     badly: list[tuple[Any, str]] = [
-        (StubResponse(status=500, body=words), "answered with status 500"),
-        (StubResponse(status=404, body=words), "answered with status 404"),
+        (StubResponse(status=500, body=body), "answered with status 500"),
+        (StubResponse(status=404, body=body), "answered with status 404"),
         (StubResponse(status=503, headers={"X-Why": CANARY}), "answered with status 503"),
         (redirect("http://127.0.0.1:1/"), "answered with a redirect (302), which is not followed"),
         (redirect("/hook", 307), "answered with a redirect (307), which is not followed"),
         (HANG, engine.TIMED_OUT.reason),
-        (StubResponse(body=words, drip_s=0.2), engine.TIMED_OUT.reason),
-        (StubResponse(body=words, delay_s=3), engine.TIMED_OUT.reason),
+        (StubResponse(body=body, drip_s=0.2), engine.TIMED_OUT.reason),
+        (StubResponse(body=body, delay_s=3), engine.TIMED_OUT.reason),
         (HANG_UP, cut),
-        (StubResponse(body=words, reset_at=0), cut),
-        (StubResponse(body=words, reset_at=20), cut),
-        (StubResponse(body=words, reset_at=60), cut),
-        (StubResponse(raw=b"SSH-2.0-" + words + b"\r\n\r\n"), "the response is not valid HTTP"),
+        (StubResponse(body=body, reset_at=0), cut),
+        (StubResponse(body=body, reset_at=20), cut),
+        (StubResponse(body=body, reset_at=60), cut),
+        (StubResponse(raw=b"SSH-2.0-" + body + b"\r\n\r\n"), "the response is not valid HTTP"),
     ]
     with ExitStack() as stack:
         receivers = [stack.enter_context(Receiver(answer)) for answer, _ in badly]
@@ -429,7 +429,7 @@ def test_every_kind_of_failure_is_told_in_our_own_words(
         assert secure.requests == []
 
 
-def test_a_success_with_a_huge_or_endless_answer_is_a_success(
+def test_a_success_with_a_huge_or_endless_body_is_a_success(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "SEND_TIMEOUT_S", 5.0)
@@ -442,7 +442,7 @@ def test_a_success_with_a_huge_or_endless_answer_is_a_success(
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_receiver_that_hangs_is_given_up_on_after_fifteen_seconds(
+def test_an_attempt_times_out_after_fifteen_seconds(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert engine.SEND_TIMEOUT_S == 15
@@ -455,18 +455,18 @@ def test_a_receiver_that_hangs_is_given_up_on_after_fifteen_seconds(
         assert line.error == "did not answer within 15 s"
 
 
-def test_gone_disables_the_connector_and_what_waits_goes_on_waiting(world: World) -> None:
+def test_gone_disables_the_connector_and_its_deliveries_stay_queued(world: World) -> None:
     ada = world.person("ada")
     with Receiver(500, 410) as receiver:
         line = Line(ada, receiver.url, retryPolicy=RESENT_LATER)
         line.reports()
-        line.tried(1)
+        line.wait_for_attempts(1)
         line.reports()
         line.settles(processing=1, failed=1)
         assert line.shown()["enabled"] is False
         assert line.error == "answered with status 410, gone"
         assert ("system", "connector.disable", line.connector) in world.audit()
-        line.reports(3)  # nobody wants them
+        line.reports(3)  # the connector is disabled
         world.clock.let_pass(days=2)
         assert ok(ada.get("/health/ready")) == {"status": "ok"}
         assert line.stats() == (1, 0, 1)
@@ -495,7 +495,7 @@ def test_gone_from_an_address_that_was_changed_meanwhile_disables_nothing(world:
 # --- messages that cannot be sent ---
 
 
-def test_a_message_without_a_shape_fails_for_good_and_the_others_flow(world: World) -> None:
+def test_a_message_that_cannot_be_formatted_fails_and_the_others_are_sent(world: World) -> None:
     ada = world.person("ada")
     with Receiver() as receiver:
         line = Line(
@@ -515,30 +515,30 @@ def test_a_message_without_a_shape_fails_for_good_and_the_others_flow(world: Wor
         )
 
 
-def test_a_mistake_of_ours_while_shaping_costs_one_message_and_not_the_connector(
+def test_an_internal_error_while_formatting_fails_one_message_and_not_the_connector(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = make_world(delivery_in_flight_max=2)
     build = messages.MessageBuilder.build
 
-    def stumbling(self: messages.MessageBuilder, *about: Any) -> Any:
-        if "stumble" in about[3]:
+    def failing(self: messages.MessageBuilder, *about: Any) -> Any:
+        if "fail" in about[3]:
             raise ZeroDivisionError("a mistake")
         return build(self, *about)
 
-    monkeypatch.setattr(messages.MessageBuilder, "build", stumbling)
+    monkeypatch.setattr(messages.MessageBuilder, "build", failing)
     ada = world.person("ada")
     with Receiver() as receiver:
         line = Line(ada, receiver.url)
-        line.reports(3, data="stumble")
+        line.reports(3, data="fail")
         line.reports(40)
         line.settles(succeed=40, failed=3)
         assert len(receiver.requests) == 40
         assert line.error == "the message could not be formatted because of an internal error"
 
 
-def test_messages_without_a_shape_cost_those_behind_them_no_tries(world: World) -> None:
-    """A destination that was found dead is probed with one message, which must be a real one."""
+def test_messages_that_cannot_be_formatted_cost_the_next_ones_no_attempts(world: World) -> None:
+    """A dead destination is probed with one message, which must be one that can be sent."""
     ada = world.person("ada")
     with Receiver(HANG_UP) as receiver:
         line = Line(
@@ -549,7 +549,7 @@ def test_messages_without_a_shape_cost_those_behind_them_no_tries(world: World) 
             retryPolicy={"retryDelay": 60, "maxRetry": 2},
         )
         line.says(*['{"value": 1}'] * 20)
-        line.tried(1)
+        line.wait_for_attempts(1)
         for _ in range(5):
             line.says("{}", *['{"value": 2}'] * 9)
         eventually(
@@ -564,10 +564,10 @@ def test_messages_without_a_shape_cost_those_behind_them_no_tries(world: World) 
         line.settles(succeed=65, failed=5)
 
 
-# --- one among others ---
+# --- isolation between connectors ---
 
 
-def test_a_receiver_that_hangs_does_not_hold_up_the_others(world: World) -> None:
+def test_a_receiver_that_hangs_does_not_delay_the_others(world: World) -> None:
     ada = world.person("ada")
     with Receiver(HANG) as hanging, many(9) as healthy:
         stuck = Line(ada, hanging.url)
@@ -579,7 +579,7 @@ def test_a_receiver_that_hangs_does_not_hold_up_the_others(world: World) -> None
         for line in lines:
             line.settles(succeed=50, seconds=12)
         assert stuck.stats() == (100, 0, 0)
-        # It has its own limit, too.
+        # Its own limit holds, too.
         assert len(hanging.requests) == 16
 
 
@@ -589,7 +589,7 @@ def test_retries_are_made_also_while_another_connector_is_busy_all_the_time(worl
         receiver.down()
         line = Line(ada, receiver.url)
         line.reports()
-        line.tried(1)
+        line.wait_for_attempts(1)
         busy = Line(ada, other.url)
         with busily(busy):
             other.wait_for(10)
@@ -601,7 +601,7 @@ def test_retries_are_made_also_while_another_connector_is_busy_all_the_time(worl
 
 @contextmanager
 def busily(line: Line) -> Iterator[None]:
-    """Report all the time, so that the engine is never idle."""
+    """Send records continuously, so that the engine is never idle."""
     over = threading.Event()
 
     def report() -> None:
@@ -618,18 +618,18 @@ def busily(line: Line) -> Iterator[None]:
         thread.join()
 
 
-def test_a_dead_destination_costs_few_connections_and_its_messages_their_tries(
+def test_a_dead_destination_costs_few_connections_and_its_messages_their_attempts(
     world: World,
 ) -> None:
     ada = world.person("ada")
     with Receiver(HANG_UP) as receiver:
         line = Line(ada, receiver.url, retryPolicy={"retryDelay": 60, "maxRetry": 2})
         line.reports(200)
-        line.tried(1)
+        line.wait_for_attempts(1)
         assert receiver.connections < 50
         for number in (2, 3):
             world.clock.let_pass(seconds=75)
-            line.tried(number)
+            line.wait_for_attempts(number)
         line.settles(failed=200)
         assert receiver.connections < 90
         assert line.totals() == {
@@ -638,7 +638,7 @@ def test_a_dead_destination_costs_few_connections_and_its_messages_their_tries(
             "RetryMessageStarted": 400,
             "RetryMessageError": 400,
         }
-        # Someone is there again: what comes next arrives at once, and so does what is sent again.
+        # The receiver is back: new messages and resent ones arrive at once.
         receiver.respond_with(200)
         line.reports(5)
         line.settles(succeed=5, failed=200)
@@ -646,10 +646,10 @@ def test_a_dead_destination_costs_few_connections_and_its_messages_their_tries(
         line.settles(succeed=205)
 
 
-# --- changed under way ---
+# --- changes while deliveries are queued ---
 
 
-def test_what_was_not_begun_goes_to_the_new_address(world: World) -> None:
+def test_messages_that_are_not_in_flight_go_to_the_new_address(world: World) -> None:
     ada = world.person("ada")
     with Receiver(StubResponse(delay_s=1.5)) as old, Receiver() as new:
         line = Line(ada, old.url)
@@ -698,7 +698,7 @@ def test_a_connector_that_is_deleted_under_way_sends_nothing_more(world: World) 
         second.settles(succeed=5)
         eventually(lambda: world.read(store.get_total_backlog).leased == 0)
         assert len(receiver.requests) == 16
-        # Nothing is counted as failed, and nothing new is begun.
+        # Nothing counts as failed, and nothing more is sent.
         assert line.totals() == {"MessageStarted": 100, "MessageProcessed": 16}
 
 
@@ -718,7 +718,7 @@ def number_of(line: Line) -> int:
     return line.rows()[0].connector_number
 
 
-# --- once more ---
+# --- resend ---
 
 
 def test_twenty_people_who_resend_at_once_send_everything_again_once(world: World) -> None:
@@ -754,7 +754,7 @@ def test_twenty_people_who_resend_at_once_send_everything_again_once(world: Worl
         assert line.resend()["dataFailurePolicy"]["resending"] is False
 
 
-def test_what_is_kept_too_long_is_not_sent_again(world: World) -> None:
+def test_expired_dead_letters_are_not_resent(world: World) -> None:
     ada = world.person("ada")
     with Receiver(500) as receiver:
         keep = {"storingDuration": 3_600}
@@ -776,7 +776,7 @@ def test_what_is_kept_too_long_is_not_sent_again(world: World) -> None:
         assert line.kept["hasData"] is False
 
 
-def test_nothing_is_kept_when_nothing_is_to_be_kept(world: World) -> None:
+def test_without_a_storing_duration_no_dead_letter_is_kept(world: World) -> None:
     ada = world.person("ada")
     with Receiver(500) as receiver:
         keep = {"storingDuration": 0}
@@ -791,23 +791,23 @@ def test_nothing_is_kept_when_nothing_is_to_be_kept(world: World) -> None:
         assert bodies == [None] * 3
 
 
-# --- what the operator sees ---
+# --- health and metrics ---
 
 
-def test_an_engine_that_gets_nowhere_makes_the_service_unready(
+def test_an_engine_without_progress_makes_the_service_unready(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = world.person("ada")
     plain = engine.settle
 
-    def stumbling(*about: Any) -> None:
+    def failing(*about: Any) -> None:
         raise ZeroDivisionError("a mistake")
 
     with Receiver() as receiver:
         line = Line(ada, receiver.url)
         monkeypatch.setattr(engine, "STALLED_S", 4)
         assert ok(ada.get("/health/ready")) == {"status": "ok"}
-        monkeypatch.setattr(engine, "settle", stumbling)
+        monkeypatch.setattr(engine, "settle", failing)
         line.reports(3)
         stuck = "the delivery engine makes no progress"
         eventually(lambda: ada.get("/health/ready").json().get("reason") == stuck)
@@ -842,7 +842,7 @@ def test_an_engine_that_hangs_makes_the_service_unready(
         assert ok(ada.get("/health/ready")) == {"status": "ok"}
 
 
-def test_the_metrics_tell_what_waits_what_failed_and_how_tries_ended(world: World) -> None:
+def test_metrics_count_queued_and_failed_deliveries_and_attempts_by_outcome(world: World) -> None:
     ada = world.person("ada")
     with Receiver() as receiver, Receiver(500) as failing, Receiver(HANG) as hanging:
         good, bad = Line(ada, receiver.url), Line(ada, failing.url, retryPolicy=ONCE)
@@ -853,7 +853,7 @@ def test_the_metrics_tell_what_waits_what_failed_and_how_tries_ended(world: Worl
         stuck.reports(2)
         good.settles(succeed=4)
         bad.settles(failed=4)
-        later.tried(1)
+        later.wait_for_attempts(1)
         hanging.wait_for(2)
         world.clock.let_pass(seconds=20)
         found = numbers_of(world)
@@ -861,13 +861,13 @@ def test_the_metrics_tell_what_waits_what_failed_and_how_tries_ended(world: Worl
         assert found['longwire_deliveries{state="sending"}'] == 2
         assert found['longwire_deliveries{state="failed"}'] == 4
         assert 20 <= found["longwire_delivery_oldest_seconds"] < 50
-        tries = 'longwire_delivery_attempt_seconds_count{outcome="%s",type="http"}'
-        assert found[tries % "delivered"] == 4
-        assert found[tries % "refused"] == 8
+        attempts = 'longwire_delivery_attempt_seconds_count{outcome="%s",type="http"}'
+        assert found[attempts % "delivered"] == 4
+        assert found[attempts % "refused"] == 8
 
 
 def numbers_of(world: World) -> dict[str, float]:
-    """Every number of /metrics under its name and labels."""
+    """The samples of /metrics by name and labels."""
     lines = world.nobody.get("/metrics").text.splitlines()
     pairs = [line.rsplit(" ", 1) for line in lines if not line.startswith("#")]
     return {name: float(value) for name, value in pairs}

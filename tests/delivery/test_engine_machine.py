@@ -1,4 +1,4 @@
-"""Any history of deliveries: whatever is done in whatever order, the rows are what a model says.
+"""A stateful test: after any sequence of operations, the delivery rows equal those of a model.
 
 No network and no event loop of the engine's: what it does on an open transaction is called here as
 it calls it, on a real database, with a clock that moves only when it is told to. Beside it runs a
@@ -52,7 +52,7 @@ OUTCOMES: tuple[Any, ...] = (
     Delivered(),
     Refused("answered with status 500"),
     Refused("answered with status 429", retry_after_s=100),
-    Refused("cannot be put into its format", is_final=True),
+    Refused("the message could not be formatted", is_final=True),
     Refused("answered with status 410, gone", is_final=True, disables=True),
     Unreachable("connection refused"),
     Unreachable("not allowed there", is_final=True),
@@ -62,8 +62,8 @@ OUTCOMES: tuple[Any, ...] = (
 POLICIES = ((10, 3, 3_600), (None, None, 0), (60, 0, 2 * 86_400), (5, 1, 86_400))
 
 
-class StandingClock(Clock):
-    """Shows what it was set to."""
+class FrozenClock(Clock):
+    """A clock that stands at what it was set to."""
 
     at: Moment = 0
 
@@ -76,7 +76,7 @@ class StandingClock(Clock):
 
 @dataclass(slots=True)
 class Expected:
-    """A delivery, as it must be."""
+    """The expected state of a delivery."""
 
     connector: int
     seq: int
@@ -98,8 +98,8 @@ class Expected:
         if self.first_end is None:
             self.first_end = state
 
-    def again(self, at: Moment) -> None:
-        """Into the queue once more, in a new generation."""
+    def requeue(self, at: Moment) -> None:
+        """Requeue, in a new generation."""
         assert self.state >= DeliveryState.SUCCEEDED
         self.state, self.attempts, self.stored_until = DeliveryState.QUEUED, 0, None
         self.generation += 1
@@ -146,7 +146,7 @@ class Model:
             self.counted[f"connector_retry_message_{well}"] += 1
 
     def settle(self, connector: Connector, expected: Expected, outcome: Any, now: Moment) -> None:
-        """What becomes of a delivery whose lease is shown, after a try."""
+        """Settle an attempt whose lease is valid."""
         about = self.connectors[expected.connector]
         if isinstance(outcome, Released):
             expected.state, expected.token, expected.changed_at = DeliveryState.QUEUED, None, now
@@ -158,10 +158,10 @@ class Model:
             return
         about.failures += 1
         about.error = outcome.reason
-        tries_max = retry_policy.attempts_max(connector.retries_max)
+        attempts_max = retry_policy.attempts_max(connector.retries_max)
         if outcome.code in settlement.SERVICE_FAILURES:
-            tries_max = max(tries_max, settlement.SERVICE_FAILURE_ATTEMPTS_MIN)
-        if outcome.is_final or expected.attempts >= tries_max:
+            attempts_max = max(attempts_max, settlement.SERVICE_FAILURE_ATTEMPTS_MIN)
+        if outcome.is_final or expected.attempts >= attempts_max:
             self.count(expected, "error")
             expected.end(DeliveryState.FAILED, now, has_body=connector.storing_s > 0)
             expected.stored_until = now + connector.storing_s * SECOND
@@ -174,24 +174,24 @@ class Model:
         delay_s = connector.retry_delay_s
         if delay_s is None:
             delay_s = retry_policy.DEFAULT_DELAYS_S[expected.attempts - 1]
-        asked_s = getattr(outcome, "retry_after_s", None) or 0
-        least, most = max(delay_s, asked_s), max(1.2 * delay_s, asked_s)
+        retry_after_s = getattr(outcome, "retry_after_s", None) or 0
+        least, most = max(delay_s, retry_after_s), max(1.2 * delay_s, retry_after_s)
         expected.due_at = (now + least * SECOND, now + int(most * SECOND) + 1)
 
 
 class Deliveries(RuleBasedStateMachine):
-    """Everything that can happen to deliveries, in any order."""
+    """All operations on deliveries, in any order."""
 
     database: ClassVar[Database]
-    clock: ClassVar[StandingClock]
+    clock: ClassVar[FrozenClock]
     runner: ClassVar[asyncio.Runner]
     group: ClassVar[str]
 
     def __init__(self) -> None:
         super().__init__()
         self.model = Model()
-        self.held: list[LeasedDelivery] = []
-        self.records: dict[int, list[int]] = {}  # what ever came for a connector
+        self.leased: list[LeasedDelivery] = []
+        self.records: dict[int, list[int]] = {}  # all that were ever enqueued for a connector
         self.seqs = itertools.count(1)
         self.tokens = itertools.count(1)
         self.clock.at = BEGIN
@@ -204,14 +204,14 @@ class Deliveries(RuleBasedStateMachine):
 
         self.write(work)
 
-    # --- doing ---
+    # --- transactions ---
 
     @property
     def now(self) -> Moment:
         return self.clock.at
 
     def write(self, work: Callable[[Tx], T]) -> T:
-        """Each work has a moment of its own."""
+        """Each transaction has its own timestamp."""
         self.clock.at += 1
         return self.runner.run(self.database.write(work))
 
@@ -316,35 +316,35 @@ class Deliveries(RuleBasedStateMachine):
         assert self.write(work) == (made, len(again))
         self.model.counted["connector_message_started"] += made
         for each in again:
-            each.again(self.now)
+            each.requeue(self.now)
             each.has_body = True
         for seq, each in zip(seqs, expected, strict=True):
             if each is None:
                 self.enter(key, seq)
 
-    # --- tries ---
+    # --- attempts ---
 
     @rule(data=st.data(), most=st.integers(1, 5))
     def some_are_claimed(self, data: st.DataObject, most: int) -> None:
         about = self.chosen(data, self.has_due)
         if about is not None:
-            self.held += self.claim(about, most)
+            self.leased += self.claim(about, most)
 
     @rule(data=st.data(), outcome=st.sampled_from(OUTCOMES))
-    def all_that_is_due_ends_alike(self, data: st.DataObject, outcome: Any) -> None:
+    def all_due_have_the_same_outcome(self, data: st.DataObject, outcome: Any) -> None:
         about = self.chosen(data, self.has_due)
         if about is not None:
             self.settle([AttemptRecord(each, outcome) for each in self.claim(about, 10)])
 
     @rule(data=st.data(), outcome=st.sampled_from(OUTCOMES))
-    def somebody_else_takes_over(self, data: st.DataObject, outcome: Any) -> None:
-        """Whoever held something comes back too late, and shows a lease that is over."""
+    def another_process_takes_over(self, data: st.DataObject, outcome: Any) -> None:
+        """The former holder settles too late, with an expired lease."""
         about = self.chosen(data, self.has_due)
         if about is not None:
             late = self.claim(about, 10)
             self.time_passes(engine.LEASE_S + 1)
-            self.what_nobody_holds_is_recovered(False)
-            self.held += self.claim(about, 10)
+            self.orphaned_leases_are_recovered(False)
+            self.leased += self.claim(about, 10)
             self.settle([AttemptRecord(each, outcome) for each in late])
 
     def claim(self, about: ExpectedConnector, most: int) -> list[LeasedDelivery]:
@@ -372,72 +372,74 @@ class Deliveries(RuleBasedStateMachine):
             expected.attempts += 1
             assert (each.attempts, each.generation) == (expected.attempts, expected.generation)
             assert each.body == body_of(each.seq)
-            tries_max = retry_policy.attempts_max(connector.retries_max)
-            assert expected.attempts <= max(tries_max, settlement.SERVICE_FAILURE_ATTEMPTS_MIN)
+            attempts_max = retry_policy.attempts_max(connector.retries_max)
+            assert expected.attempts <= max(attempts_max, settlement.SERVICE_FAILURE_ATTEMPTS_MIN)
         return [LeasedDelivery(connector, each, token, 0, 0.0) for each in claimed]
 
-    @precondition(lambda self: self.held)
+    @precondition(lambda self: self.leased)
     @rule(data=st.data())
     def some_are_settled(self, data: st.DataObject) -> None:
-        """Also by those whose lease is somebody else's by now."""
-        indexes = st.lists(st.integers(0, len(self.held) - 1), unique=True, min_size=1, max_size=6)
-        taken = data.draw(indexes, label="held")
-        tried = [
-            AttemptRecord(self.held[index], data.draw(st.sampled_from(OUTCOMES), label="outcome"))
+        """Also with leases that were taken over meanwhile."""
+        indexes = st.lists(
+            st.integers(0, len(self.leased) - 1), unique=True, min_size=1, max_size=6
+        )
+        taken = data.draw(indexes, label="leased")
+        attempts = [
+            AttemptRecord(self.leased[index], data.draw(st.sampled_from(OUTCOMES), label="outcome"))
             for index in taken
         ]
         if not data.draw(st.booleans(), label="tells it twice"):
-            self.held = [each for index, each in enumerate(self.held) if index not in taken]
-        self.settle(tried)
+            self.leased = [each for index, each in enumerate(self.leased) if index not in taken]
+        self.settle(attempts)
 
-    def settle(self, tried: Sequence[AttemptRecord]) -> None:
-        self.write(lambda tx: settlement.settle(tx, WRITER, tried))
-        fenced = [each for each in tried if self.is_ours(each.held)]
-        # A success tells that it works; what failed beside it counts from there.
+    def settle(self, attempts: Sequence[AttemptRecord]) -> None:
+        self.write(lambda tx: settlement.settle(tx, WRITER, attempts))
+        fenced = [each for each in attempts if self.is_ours(each.leased)]
+        # A success resets the failures; those of the same transaction count from there.
         for each in fenced:
             if isinstance(each.outcome, Delivered):
-                self.model.connectors[each.held.connector.number].failures = 0
+                self.model.connectors[each.leased.connector.number].failures = 0
         for each in fenced:
-            expected = self.expected(each.held)
+            expected = self.expected(each.leased)
             assert expected is not None
-            self.model.settle(each.held.connector, expected, each.outcome, self.now)
+            self.model.settle(each.leased.connector, expected, each.outcome, self.now)
             if isinstance(each.outcome, Refused) and each.outcome.disables:
-                self.gone(each.held.connector)
-        # The reason that is shown is that of the last one, in the order of the leases; but that
-        # the receiver has ended it for good weighs more.
+                self.disable(each.leased.connector)
+        # The reason shown is that of the last failure, in the order of the leases, unless the
+        # receiver has disabled the connector.
         failed = [
             each for each in by_lease(fenced) if isinstance(each.outcome, Refused | Unreachable)
         ]
         ended = [each for each in failed if getattr(each.outcome, "disables", False)]
         for each in (*failed, *ended):
-            self.model.connectors[each.held.connector.number].error = each.outcome.reason
+            self.model.connectors[each.leased.connector.number].error = each.outcome.reason
 
-    def gone(self, connector: Connector) -> None:
+    def disable(self, connector: Connector) -> None:
         about = self.model.connectors[connector.number]
         if about.is_active and about.connector.version == connector.version:
             self.changed(about, is_enabled=False)
 
-    def expected(self, held: LeasedDelivery) -> Expected | None:
-        return self.model.deliveries.get((held.connector.number, held.claimed.seq))
+    def expected(self, leased: LeasedDelivery) -> Expected | None:
+        return self.model.deliveries.get((leased.connector.number, leased.claimed.seq))
 
-    def is_ours(self, held: LeasedDelivery) -> bool:
-        expected = self.expected(held)
-        return expected is not None and expected.token == held.token
+    def is_ours(self, leased: LeasedDelivery) -> bool:
+        expected = self.expected(leased)
+        return expected is not None and expected.token == leased.token
 
-    @precondition(lambda self: self.held)
+    @precondition(lambda self: self.leased)
     @rule(data=st.data())
     def a_process_dies(self, data: st.DataObject) -> None:
-        tokens_held = sorted({each.token for each in self.held})
-        dead = data.draw(st.sampled_from(tokens_held), label="whose")
-        self.held = [each for each in self.held if each.token != dead]
+        tokens = sorted({each.token for each in self.leased})
+        dead = data.draw(st.sampled_from(tokens), label="token")
+        self.leased = [each for each in self.leased if each.token != dead]
 
     @rule(seconds=st.sampled_from([1, 9, 13, 13, 31, 31, 75, 400, 2_000, 7_000, 90_000, 300_000]))
     def time_passes(self, seconds: int) -> None:
         self.clock.at += seconds * SECOND
 
     @rule(is_alone=st.booleans())
-    def what_nobody_holds_is_recovered(self, is_alone: bool) -> None:
-        """At the start of the only process there is, no lease can be anybody's."""
+    def orphaned_leases_are_recovered(self, is_alone: bool) -> None:
+        """When the only process starts, every lease is orphaned."""
         until = engine.FAR_FUTURE if is_alone else None
         found = self.write(lambda tx: settlement.recover_orphans(tx, WRITER, until))
         orphans = [
@@ -451,10 +453,10 @@ class Deliveries(RuleBasedStateMachine):
             outcome = RELEASED if about.is_deleted else settlement.ORPHANED
             self.model.settle(about.connector, each, outcome, self.now)
 
-    # --- once more ---
+    # --- resends ---
 
     @rule(data=st.data())
-    def somebody_resends(self, data: st.DataObject) -> None:
+    def a_user_resends(self, data: st.DataObject) -> None:
         about = self.chosen(data)
         if about is None:
             return
@@ -471,7 +473,7 @@ class Deliveries(RuleBasedStateMachine):
             about.resend_before = self.now
 
     @rule(most=st.integers(1, 3), after=st.sampled_from([0, 0, 4_000 * SECOND, DAY]))
-    def resends_go_on(self, most: int, after: Moment) -> None:
+    def resends_advance(self, most: int, after: Moment) -> None:
         self.clock.at += after
         woken = self.write(lambda tx: settlement.advance_resends(tx, most))
         expected_woken = set()
@@ -488,7 +490,7 @@ class Deliveries(RuleBasedStateMachine):
                 key=lambda each: each.seq,
             )
             for each in kept[:most]:
-                each.again(self.now)
+                each.requeue(self.now)
                 each.resent_before = before
                 expected_woken.add(number)
             if not kept and not any(
@@ -527,7 +529,7 @@ class Deliveries(RuleBasedStateMachine):
             about.resend_before = None
 
     @rule()
-    def what_deleted_connectors_left_is_removed(self) -> None:
+    def deliveries_of_deleted_connectors_are_removed(self) -> None:
         gone = [number for number, each in self.model.connectors.items() if each.is_deleted]
         assert sorted(self.read(store_connectors.list_deleted)) == sorted(gone)
         for number in gone:
@@ -538,26 +540,27 @@ class Deliveries(RuleBasedStateMachine):
             for expected in self.model.of(number):
                 del self.model.deliveries[number, expected.seq]
 
-    # --- by hand ---
+    # --- operator commands ---
 
     @precondition(lambda self: self.model.deliveries)
     @rule(data=st.data(), verb=st.sampled_from(["retry", "cancel"]))
-    def the_operator_steps_in(self, data: st.DataObject, verb: str) -> None:
+    def an_operator_retries_or_cancels(self, data: st.DataObject, verb: str) -> None:
+        operate = {"retry": deliveries.retry_delivery, "cancel": deliveries.cancel_delivery}[verb]
         key = data.draw(st.sampled_from(sorted(self.model.deliveries)), label="message")
         expected = self.model.deliveries[key]
         name = format_delivery_id(*key)
         if self.model.connectors[expected.connector].is_deleted:
             with pytest.raises(NotFound):
-                self.write(lambda tx: getattr(deliveries, verb)(tx, name))
+                self.write(lambda tx: operate(tx, name))
             return
         may = expected.state == DeliveryState.QUEUED or (
             verb == "retry" and expected.is_kept(self.now + 1)
         )
         if not may:
             with pytest.raises(Conflict):
-                self.write(lambda tx: getattr(deliveries, verb)(tx, name))
+                self.write(lambda tx: operate(tx, name))
             return
-        self.write(lambda tx: getattr(deliveries, verb)(tx, name))
+        self.write(lambda tx: operate(tx, name))
         if verb == "cancel":
             if expected.generation == 0:
                 self.model.counted["connector_message_error"] += 1
@@ -565,12 +568,12 @@ class Deliveries(RuleBasedStateMachine):
         elif expected.state == DeliveryState.QUEUED:
             expected.due_at, expected.changed_at = (self.now, self.now), self.now
         else:
-            expected.again(self.now)
+            expected.requeue(self.now)
 
-    # --- the end ---
+    # --- expiry and removal ---
 
     @rule(most=st.integers(1, 3), after=st.sampled_from([0, 3_600 * SECOND]))
-    def what_is_past_its_time_expires(self, most: int, after: Moment) -> None:
+    def kept_deliveries_expire(self, most: int, after: Moment) -> None:
         self.clock.at += after
         done = self.write(lambda tx: store.expire_dead_letters(tx, most))
         over = [
@@ -590,7 +593,7 @@ class Deliveries(RuleBasedStateMachine):
             each.end(DeliveryState.EXPIRED, self.now)
 
     @rule(most=st.integers(1, 3), after=st.sampled_from([0, KEEP]))
-    def what_ended_long_ago_is_removed(self, most: int, after: Moment) -> None:
+    def old_deliveries_are_removed(self, most: int, after: Moment) -> None:
         self.clock.at += after
         before = self.now - KEEP
         done = self.write(lambda tx: store.prune(tx, before, most))
@@ -612,10 +615,10 @@ class Deliveries(RuleBasedStateMachine):
         sql = "select connector_number, seq, state from delivery"
         return {(row[0], row[1]): row[2] for row in self.read(lambda tx: tx.fetch_raw(sql, {}))}
 
-    # --- what must be so ---
+    # --- invariants ---
 
     @invariant()
-    def every_delivery_is_what_the_model_says(self) -> None:
+    def every_delivery_equals_the_model(self) -> None:
         rows = self.read(lambda tx: tx.rows(sa.select(schema.delivery)))
         assert {(row.connector_number, row.seq) for row in rows} == set(self.model.deliveries)
         for row in rows:
@@ -640,7 +643,7 @@ class Deliveries(RuleBasedStateMachine):
                 assert row.stored_until == expected.stored_until
 
     @invariant()
-    def every_connector_is_what_the_model_says(self) -> None:
+    def every_connector_equals_the_model(self) -> None:
         alive = {key: each for key, each in self.model.connectors.items() if not each.is_deleted}
 
         def work(tx: Tx) -> tuple[Any, ...]:
@@ -714,18 +717,20 @@ def fresh(number: int, seq: int) -> store.NewDelivery:
     return store.NewDelivery(number, seq, "dev", 0, ts_of(seq), body_of(seq), "{}")
 
 
-def by_lease(tried: Sequence[AttemptRecord]) -> list[AttemptRecord]:
-    """In the order in which they are settled: lease by lease."""
-    leases = list(dict.fromkeys((each.held.connector.number, each.held.token) for each in tried))
+def by_lease(attempts: Sequence[AttemptRecord]) -> list[AttemptRecord]:
+    """In the order of settlement: lease by lease."""
+    leases = list(
+        dict.fromkeys((each.leased.connector.number, each.leased.token) for each in attempts)
+    )
     return sorted(
-        tried, key=lambda each: leases.index((each.held.connector.number, each.held.token))
+        attempts, key=lambda each: leases.index((each.leased.connector.number, each.leased.token))
     )
 
 
 @pytest.mark.parametrize(
     "engine, examples, steps", [("sqlite", 30, 50), ("postgresql", 12, 40)], indirect=["engine"]
 )
-def test_whatever_happens_every_delivery_is_where_it_must_be(
+def test_any_history_of_deliveries_equals_the_model(
     settings: Settings, examples: int, steps: int
 ) -> None:
     run(settings, examples, steps)
@@ -737,14 +742,14 @@ def test_whatever_happens_every_delivery_is_where_it_must_be(
     [("sqlite", 400, 120), ("postgresql", 100, 80)],
     indirect=["engine"],
 )
-def test_whatever_happens_for_long_every_delivery_is_where_it_must_be(
+def test_any_long_history_of_deliveries_equals_the_model(
     settings: Settings, examples: int, steps: int
 ) -> None:
     run(settings, examples, steps)
 
 
 def run(settings: Settings, examples: int, steps: int) -> None:
-    clock = StandingClock()
+    clock = FrozenClock()
     database, keep_key = build_database(settings, clock)
     prepare(database, settings, keep_key)
     database.start()

@@ -25,8 +25,8 @@ from longwire.delivery.cel.expressions import (
 )
 from longwire.delivery.cel.lexer import InvalidExpression
 
-# Far above the promise, so that a busy machine does not fail the test; the harm it guards against
-# is a hundred times larger.
+# Far above the limit, so that a busy machine does not fail the test; what it guards against is a
+# hundred times slower.
 EVALUATION_S_MAX = 5.0
 RECORD_CHARACTERS = 262_144
 
@@ -54,7 +54,7 @@ def evaluation_error(source: str, message: dict[str, Any]) -> str:
     return str(caught.value)
 
 
-# What an expression sees.
+# The message.
 
 
 def test_a_message_has_the_record_its_kind_and_its_device() -> None:
@@ -98,7 +98,7 @@ def test_data_is_parsed_when_it_is_json_and_text_otherwise(data: str, seen: Any)
     assert build_cel_message("data", body(data=data), CONTEXT)["data"] == seen
 
 
-def test_a_record_without_data_has_none_to_look_at() -> None:
+def test_a_record_without_data_has_no_data_field() -> None:
     message = build_cel_message("event", '{"deviceId":"dev_1","type":"doorOpened"}', CONTEXT)
     assert Expression('message.type == "doorOpened"').matches(message)
     assert evaluation_error("message.data == 1", message) == "there is no message.data"
@@ -367,7 +367,7 @@ def test_any_text_is_an_expression_or_an_invalid_one(fragments: list[str]) -> No
             assert str(error)
 
 
-# The package is handed another text than the one that was written; it must mean the same.
+# The rewritten expression must be equivalent to the source.
 
 PATHS = st.sampled_from(
     [
@@ -452,7 +452,7 @@ def test_a_pattern_finds_what_others_find(parts: list[str], text: str) -> None:
     assert found is expected
 
 
-# What it costs.
+# Cost.
 
 
 def texts_of_a_and_b(characters: int) -> str:
@@ -527,7 +527,7 @@ def test_no_expression_takes_long_whatever_the_record(source: str) -> None:
         "message.numbers[100000] == 1",
     ],
 )
-def test_the_largest_record_can_be_looked_at(source: str) -> None:
+def test_the_largest_record_can_be_evaluated(source: str) -> None:
     assert Expression(source).matches(LARGEST) in (True, False)
 
 

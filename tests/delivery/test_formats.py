@@ -1,4 +1,4 @@
-"""Formats: what a record looks like on its way out, alone and in a batch."""
+"""Formats of messages, alone and in a batch."""
 
 import base64
 import json
@@ -26,7 +26,7 @@ EVENT_IN_CONTEXT = (
 )
 
 
-def shaped(format: str, body: str = EVENT, template: str | None = None) -> FormattedMessage:
+def formatted(format: str, body: str = EVENT, template: str | None = None) -> FormattedMessage:
     expression = None if template is None else Expression(template)
     return format_record(format, expression, "msg_1", "event", body, CONTEXT)
 
@@ -37,41 +37,41 @@ def record(**fields: Any) -> str:
 
 
 def test_json_is_the_record_in_its_context_with_the_id_first() -> None:
-    made = shaped("json")
-    assert made.body.decode() == '{"id":"msg_1",' + EVENT_IN_CONTEXT + "}"
-    assert made.content_type == "application/json"
-    assert made.element == made.body
+    message = formatted("json")
+    assert message.body.decode() == '{"id":"msg_1",' + EVENT_IN_CONTEXT + "}"
+    assert message.content_type == "application/json"
+    assert message.element == message.body
 
 
-def test_json_keeps_what_the_record_says_about_its_device() -> None:
-    made = json.loads(shaped("json", record(deviceName="As sent", deviceType="probe")).body)
-    assert (made["deviceName"], made["deviceType"]) == ("As sent", "probe")
-    assert made["tags"] == ["north", "ü"]
+def test_json_keeps_the_fields_of_the_record_about_its_device() -> None:
+    message = json.loads(formatted("json", record(deviceName="As sent", deviceType="probe")).body)
+    assert (message["deviceName"], message["deviceType"]) == ("As sent", "probe")
+    assert message["tags"] == ["north", "ü"]
 
 
-def test_no_member_is_there_twice() -> None:
+def test_no_member_is_repeated() -> None:
     body = record(deviceName="x", data='{"deviceType":1}', message='"deviceType":')
-    pairs = json.loads(shaped("json", body).body, object_pairs_hook=list)
+    pairs = json.loads(formatted("json", body).body, object_pairs_hook=list)
     names = [name for name, _ in pairs]
     assert sorted(names) == sorted(set(names))
     assert ("deviceType", "button") in [tuple(pair) for pair in pairs if pair[0] != "tags"]
 
 
 def test_cloudevents_wraps_the_record_and_its_context() -> None:
-    made = shaped("cloudevents")
-    assert made.body.decode() == (
+    message = formatted("cloudevents")
+    assert message.body.decode() == (
         '{"specversion":"1.0","id":"msg_1","source":"/longwire/groups/42/devices/dev_1",'
         '"type":"longwire.device.event","subject":"dev_1","time":"2026-03-01T06:30:00.000Z",'
         '"datacontenttype":"application/json","data":{' + EVENT_IN_CONTEXT + "}}"
     )
-    assert made.content_type == "application/cloudevents+json"
-    assert made.element == made.body
+    assert message.content_type == "application/cloudevents+json"
+    assert message.element == message.body
 
 
 def test_the_source_of_a_cloudevent_is_a_uri_whatever_the_device_is_called() -> None:
-    made = json.loads(shaped("cloudevents", record(deviceId='a/b ?#"é')).body)
-    assert made["source"] == "/longwire/groups/42/devices/a%2Fb%20%3F%23%22%C3%A9"
-    assert made["subject"] == 'a/b ?#"é'
+    message = json.loads(formatted("cloudevents", record(deviceId='a/b ?#"é')).body)
+    assert message["source"] == "/longwire/groups/42/devices/a%2Fb%20%3F%23%22%C3%A9"
+    assert message["subject"] == 'a/b ?#"é'
 
 
 TEXT = "text/plain; charset=utf-8"
@@ -97,15 +97,15 @@ JSON = "application/json"
     ],
 )
 def test_raw_is_the_data_to_the_letter(data: str, content_type: str, member: str) -> None:
-    made = shaped("raw", record(data=data))
-    assert made.body.decode() == data
-    assert made.content_type == content_type
-    assert made.element.decode() == '{"id":"msg_1","data":' + member + "}"
+    message = formatted("raw", record(data=data))
+    assert message.body.decode() == data
+    assert message.content_type == content_type
+    assert message.element.decode() == '{"id":"msg_1","data":' + member + "}"
 
 
 def test_raw_of_a_record_without_data_is_empty() -> None:
-    made = shaped("raw", record(type="opened"))
-    assert made == FormattedMessage(b"", TEXT, b'{"id":"msg_1","data":null}')
+    message = formatted("raw", record(type="opened"))
+    assert message == FormattedMessage(b"", TEXT, b'{"id":"msg_1","data":null}')
 
 
 @pytest.mark.parametrize(
@@ -120,24 +120,24 @@ def test_raw_of_a_record_without_data_is_empty() -> None:
         ("size(message.tags)", "2", JSON, ...),
         ("message.kind == 'event'", "true", JSON, ...),
         ("null", "null", JSON, ...),
-        ("1.0 / 0.0", "null", JSON, ...),  # JSON has no word for it
+        ("1.0 / 0.0", "null", JSON, ...),  # JSON has no infinity
         ("{7: 'a', true: 'b'}", '{"7":"a","true":"b"}', JSON, ...),
         ("b'hi'", f'"{base64.b64encode(b"hi").decode()}"', JSON, ...),
         ("timestamp(message.timestamp)", '"2026-03-01T06:30:00Z"', JSON, ...),
         ("[duration('90s'), duration('1500ms')]", '["90s","1.5s"]', JSON, ...),
     ],
 )
-def test_custom_is_what_the_template_gives(
+def test_custom_is_the_value_of_the_template(
     template: str, body: str, content_type: str, member: Any
 ) -> None:
-    made = shaped("custom", template=template)
-    assert made.body.decode() == body
-    assert made.content_type == content_type
+    message = formatted("custom", template=template)
+    assert message.body.decode() == body
+    assert message.content_type == content_type
     expected = body if member is ... else member
-    assert made.element.decode() == '{"id":"msg_1","data":' + expected + "}"
+    assert message.element.decode() == '{"id":"msg_1","data":' + expected + "}"
 
 
-def test_custom_gives_the_same_bytes_on_every_try() -> None:
+def test_custom_gives_the_same_bytes_on_every_attempt() -> None:
     entries = ", ".join(f"'k{number}': {number}" for number in range(30))
     template = Expression(f"{{{entries}}}")
     bodies = {
@@ -158,21 +158,21 @@ def test_custom_gives_the_same_bytes_on_every_try() -> None:
 )
 def test_a_template_without_a_result_says_why(template: str | None, reason: str) -> None:
     with pytest.raises(FormatError, match=reason):
-        shaped("custom", record(data="{}", long="x" * 200_000), template)
+        formatted("custom", record(data="{}", long="x" * 200_000), template)
 
 
 def test_a_custom_body_can_be_as_large_as_a_record() -> None:
-    made = shaped("custom", record(long="x" * 262_144), "message.long")
-    assert len(made.body) == 262_144
+    message = formatted("custom", record(long="x" * 262_144), "message.long")
+    assert len(message.body) == 262_144
 
 
 def test_there_are_four_formats_and_no_other() -> None:
     assert FORMATS == ("json", "cloudevents", "raw", "custom")
-    with pytest.raises(ValueError, match="no such format"):
-        shaped("xml")
+    with pytest.raises(ValueError, match="unknown format"):
+        formatted("xml")
 
 
-# Whatever the wire takes.
+# Every valid record.
 
 CHARACTERS = st.characters(blacklist_categories=("Cs",), blacklist_characters="\0")
 TEXTS = st.text(CHARACTERS, max_size=20) | st.sampled_from(
@@ -205,7 +205,7 @@ SHORT = ("deviceType", "mode", "reason", "deviceName", "severity")
 
 @st.composite
 def stored_records(draw: st.DrawFn) -> tuple[Kind, str]:
-    """A kind, and a record of it as it is kept and answered."""
+    """A kind, and the stored JSON of a record."""
     kind = draw(st.sampled_from(KINDS))
     sent = draw(st.fixed_dictionaries(REQUIRED[kind.name], optional=FIELDS[kind.name]))
     for name in SHORT:
@@ -234,7 +234,7 @@ TEMPLATES = [
     ),
     TEXTS,
 )
-def test_whatever_the_wire_takes_can_be_shaped(
+def test_every_valid_record_can_be_formatted(
     stored: tuple[Kind, str], context: dict[str, Any], id: str
 ) -> None:
     kind, body = stored

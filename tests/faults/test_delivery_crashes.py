@@ -1,4 +1,4 @@
-"""Sudden and gentle ends in the middle of delivering: what was acknowledged arrives all the same.
+"""Crashes and stops during delivery: every acknowledged record still arrives.
 
 The service runs in processes of its own here, so real time passes. Where a lease would have to be
 waited out, it is ended in the database instead, which is the same to whoever looks at it.
@@ -43,7 +43,7 @@ DATA, STARTED, PROCESSED = map(
 
 @pytest.fixture
 def rows(settings: Settings) -> Callable[[str], list[tuple[Any, ...]]]:
-    """Looks into the database, or changes it, behind everybody's back."""
+    """Reads or changes the database directly."""
 
     def run(sql: str) -> list[tuple[Any, ...]]:
         if settings.database:
@@ -62,7 +62,7 @@ Rows = Callable[[str], list[tuple[Any, ...]]]
 
 
 def end_leases(rows: Rows) -> None:
-    """As if half a minute had passed for whoever holds a lease."""
+    """Expire every lease."""
     rows("update delivery set lease_until = 1 where state = 1")
 
 
@@ -148,7 +148,7 @@ StartDelivering = Callable[..., Delivering]
 
 @pytest.fixture
 def deliver(settings: Settings) -> Iterator[StartDelivering]:
-    """Starts `longwire deliver` beside; what still runs is killed afterwards."""
+    """Starts `longwire deliver` processes, and kills them afterwards."""
     started: list[Delivering] = []
 
     def start(*flags: str) -> Delivering:
@@ -163,15 +163,13 @@ def deliver(settings: Settings) -> Iterator[StartDelivering]:
 # --- killed at one moment ---
 
 
-def test_a_death_before_anything_was_sent_costs_a_try_and_no_message(
-    serve: Start, rows: Rows
-) -> None:
+def test_a_crash_before_the_send_costs_an_attempt_and_no_message(serve: Start, rows: Rows) -> None:
     service = serve(*LOOPBACK)
     with socket.create_server(("127.0.0.1", 0)) as trap:
         port = trap.getsockname()[1]
         line = Line(service, f"http://127.0.0.1:{port}/hook")
         line.reports(service)
-        trap.accept()[0].close()  # it came, and had no time to say anything
+        trap.accept()[0].close()  # connected, but no request was read
         service.kill()
     end_leases(rows)
     with contextlib.ExitStack() as stack:
@@ -185,14 +183,12 @@ def test_a_death_before_anything_was_sent_costs_a_try_and_no_message(
         assert line.events(service)[0]["attempts"] == 2
 
 
-def test_a_death_after_the_message_was_sent_sends_it_again_under_the_same_id(
-    serve: Start, rows: Rows
-) -> None:
+def test_a_crash_after_the_send_repeats_it_under_the_same_id(serve: Start, rows: Rows) -> None:
     service = serve(*LOOPBACK)
 
     def kill(request: Received) -> int:
         os.kill(service.pid, signal.SIGKILL)
-        return 200  # nobody is there to hear it
+        return 200  # the sender is dead by now
 
     with Receiver(kill, 200) as receiver:
         line = Line(service, receiver.url)
@@ -207,7 +203,7 @@ def test_a_death_after_the_message_was_sent_sends_it_again_under_the_same_id(
         assert (event["id"], event["attempts"]) == (first.id, 2)
 
 
-def test_a_death_after_it_was_settled_sends_nothing_again(serve: Start, rows: Rows) -> None:
+def test_a_crash_after_settling_repeats_nothing(serve: Start, rows: Rows) -> None:
     service = serve(*LOOPBACK)
     with Receiver() as receiver:
         line = Line(service, receiver.url)
@@ -221,7 +217,7 @@ def test_a_death_after_it_was_settled_sends_nothing_again(serve: Start, rows: Ro
 
 
 @pytest.mark.parametrize("engine", ["sqlite"])
-def test_a_message_that_kills_the_process_is_not_tried_for_ever_and_the_others_flow(
+def test_a_message_that_crashes_the_process_is_given_up_and_the_others_are_sent(
     serve: Start, rows: Rows
 ) -> None:
     service = serve(*LOOPBACK)
@@ -256,7 +252,7 @@ def test_a_message_that_kills_the_process_is_not_tried_for_ever_and_the_others_f
 def live_through(
     serve: Start, rows: Rows, deaths: int, end: Callable[[Service], None]
 ) -> Counter[str]:
-    """Let senders work, end the service again and again; all that was acknowledged must arrive.
+    """End the service repeatedly while senders work; every acknowledged record must arrive.
 
     How often each message came.
     """
@@ -278,32 +274,36 @@ def live_through(
         ledger.tell_the_doubtful_again(service)
         eventually(lambda: set(states(rows)) == {2})
         ledger.assert_kept_by(service)
-        heard = assert_all_arrived(ledger, receiver)
+        received = assert_all_arrived(ledger, receiver)
         with operator_of(service, ledger.token) as operator:
             assert_counted(operator, ledger.group, connector, len(ledger.lines))
     assert service.stop() == 0
-    return heard
+    return received
 
 
 def assert_all_arrived(ledger: Ledger, receiver: Receiver) -> Counter[str]:
     """Every record that was acknowledged, and none that was not sent; one id for each."""
     bodies: defaultdict[str, set[bytes]] = defaultdict(set)
-    words: defaultdict[str, set[str]] = defaultdict(set)
+    ids_by_data: defaultdict[str, set[str]] = defaultdict(set)
     for request in receiver.requests:
         bodies[request.id].add(request.body)
-        words[request.json["data"]].add(request.id)
+        ids_by_data[request.json["data"]].add(request.id)
     lost = [
-        each for each, line in ledger.lines.items() if line.is_acknowledged and each not in words
+        each
+        for each, line in ledger.lines.items()
+        if line.is_acknowledged and each not in ids_by_data
     ]
     assert not lost, f"{len(lost)} of {ledger.acknowledged} never arrived: {lost[:3]}"
-    assert set(words) <= set(ledger.lines)
-    assert all(len(ids) == 1 for ids in words.values()), (
+    assert set(ids_by_data) <= set(ledger.lines)
+    assert all(len(ids) == 1 for ids in ids_by_data.values()), (
         "a record has one id, however often it comes"
     )
     assert all(len(each) == 1 for each in bodies.values()), "and it is always the same"
-    heard = Counter(request.id for request in receiver.requests)
-    print(f"{ledger.acknowledged} acknowledged, {sum(heard.values()) - len(heard)} came again")
-    return heard
+    received = Counter(request.id for request in receiver.requests)
+    print(
+        f"{ledger.acknowledged} acknowledged, {sum(received.values()) - len(received)} duplicates"
+    )
+    return received
 
 
 def assert_counted(operator: Operator, group: str, connector: str, number: int) -> None:
@@ -320,21 +320,21 @@ def assert_counted(operator: Operator, group: str, connector: str, number: int) 
     }
 
 
-def test_every_acknowledged_record_arrives_though_the_service_is_killed_again_and_again(
+def test_every_acknowledged_record_arrives_although_the_service_is_killed_repeatedly(
     serve: Start, rows: Rows
 ) -> None:
     live_through(serve, rows, 3, Service.kill)
 
 
 @pytest.mark.soak
-def test_every_acknowledged_record_arrives_after_forty_deaths(serve: Start, rows: Rows) -> None:
+def test_every_acknowledged_record_arrives_after_forty_crashes(serve: Start, rows: Rows) -> None:
     live_through(serve, rows, 40, Service.kill)
 
 
 # --- stopped ---
 
 
-def test_a_service_that_is_stopped_under_load_gives_back_what_it_holds_and_sends_nothing_twice(
+def test_a_service_that_is_stopped_under_load_releases_its_leases_and_sends_nothing_twice(
     serve: Start, rows: Rows
 ) -> None:
     left: list[dict[int, int]] = []
@@ -343,9 +343,9 @@ def test_a_service_that_is_stopped_under_load_gives_back_what_it_holds_and_sends
         assert service.stop() == 0
         left.append(states(rows))
 
-    heard = live_through(serve, rows, 3, stop)
+    received = live_through(serve, rows, 3, stop)
     assert all(1 not in each for each in left), f"leases that nobody holds: {left}"
-    assert set(heard.values()) == {1}
+    assert set(received.values()) == {1}
 
 
 def test_a_service_that_is_stopped_while_a_receiver_hangs_stops_and_its_messages_go_out_later(
@@ -370,7 +370,7 @@ def test_a_service_that_is_stopped_while_a_receiver_hangs_stops_and_its_messages
 
 @pytest.mark.parametrize("engine", ["postgresql"])
 @pytest.mark.parametrize("number", [2, 4])
-def test_several_that_deliver_from_one_database_send_each_message_once(
+def test_several_engines_on_one_database_send_each_message_once(
     serve: Start, deliver: StartDelivering, rows: Rows, number: int
 ) -> None:
     service = serve(*NOT_DELIVERING)
@@ -386,7 +386,7 @@ def test_several_that_deliver_from_one_database_send_each_message_once(
 
 
 @pytest.mark.parametrize("engine", ["postgresql"])
-def test_one_that_was_frozen_past_its_lease_changes_nothing_when_it_thaws(
+def test_a_process_that_was_suspended_past_its_lease_changes_nothing_when_it_resumes(
     serve: Start, deliver: StartDelivering, rows: Rows
 ) -> None:
     thaw_after(serve, deliver, rows, lambda: end_leases(rows))
@@ -394,7 +394,7 @@ def test_one_that_was_frozen_past_its_lease_changes_nothing_when_it_thaws(
 
 @pytest.mark.soak
 @pytest.mark.parametrize("engine", ["postgresql"])
-def test_one_that_was_frozen_for_a_while_changes_nothing_when_it_thaws(
+def test_a_process_that_was_suspended_for_a_while_changes_nothing_when_it_resumes(
     serve: Start, deliver: StartDelivering, rows: Rows
 ) -> None:
     thaw_after(serve, deliver, rows, lambda: time.sleep(40))
@@ -424,7 +424,7 @@ def thaw_after(
         connector = rows("select failures, error_at, is_enabled, version from connector")
         counters = dict(rows("select name, sum(value) from counter group by name"))
         frozen.signal(signal.SIGCONT)
-        # Whatever it held is settled before, or together with, what it sends next.
+        # What it had leased is settled before, or together with, its next messages.
         before = len(receiver.requests)
         line.reports(service, 1)
         eventually(lambda: states(rows) == {2: 41})
@@ -444,19 +444,19 @@ def thaw_after(
 
 
 @pytest.mark.parametrize("engine", ["sqlite"])
-def test_nobody_delivers_beside_a_service_with_an_embedded_database(
+def test_a_second_process_cannot_deliver_from_an_embedded_database(
     serve: Start, deliver: StartDelivering, settings: Settings, tmp_path: Path
 ) -> None:
     service = serve(*NOT_DELIVERING)
     with Receiver() as receiver:
         line = Line(service, receiver.url)
         line.reports(service, 50)
-        told = longwire("deliver", "--data", str(settings.data), cwd=tmp_path)
-        assert (told.returncode, told.stdout) == (2, "")
-        assert told.stderr.startswith("longwire: Another longwire serves ")
+        result = longwire("deliver", "--data", str(settings.data), cwd=tmp_path)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.startswith("longwire: Another longwire serves ")
         assert receiver.requests == []
         assert service.stop() == 0
-        # Alone it may.
+        # It can as the only process.
         alone = deliver()
         receiver.wait_for(50)
         assert alone.stop() == 0

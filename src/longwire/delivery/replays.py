@@ -55,7 +55,7 @@ def start_replay(
         at_seq=BEFORE_ANY_ARRIVAL,
         # Records that arrive from now on are forwarded anyway.
         until_seq=store_records.first_seq(tx.now + 1),
-        looked_at=0,
+        records_scanned=0,
         queued=0,
         state="running",
         created_at=tx.now,
@@ -149,7 +149,7 @@ def _advance(tx: Tx, connector: Connector, replay: Replay, writer: int) -> Repla
         replay,
         at_group=str(step.group),
         at_seq=step.seq,
-        looked_at=replay.looked_at + RECORDS_PER_STEP_MAX - step.records_left,
+        records_scanned=replay.records_scanned + RECORDS_PER_STEP_MAX - step.records_left,
         queued=replay.queued + step.inserted + step.requeued,
         state="running" if step.is_used_up else "done",
         updated_at=tx.now,

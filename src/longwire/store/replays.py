@@ -50,7 +50,7 @@ def save(tx: Tx, replay: Replay) -> None:
         .values(
             at_group=replay.at_group,
             at_seq=replay.at_seq,
-            looked_at=replay.looked_at,
+            records_scanned=replay.records_scanned,
             queued=replay.queued,
             state=replay.state,
             updated_at=tx.now,

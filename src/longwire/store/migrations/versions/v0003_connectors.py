@@ -88,7 +88,7 @@ def upgrade() -> None:
         sa.Column("at_group", sa.BigInteger(), nullable=False),
         sa.Column("at_seq", sa.BigInteger(), nullable=False),
         sa.Column("until_seq", sa.BigInteger(), nullable=False),
-        sa.Column("looked_at", sa.BigInteger(), nullable=False),
+        sa.Column("records_scanned", sa.BigInteger(), nullable=False),
         sa.Column("queued", sa.BigInteger(), nullable=False),
         sa.Column("state", sa.Text(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),

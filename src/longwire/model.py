@@ -322,7 +322,7 @@ class Replay:
     at_group: str
     at_seq: int
     until_seq: int
-    looked_at: int
+    records_scanned: int
     queued: int
     state: Literal["running", "done", "cancelled"]
     created_at: Moment

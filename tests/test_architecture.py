@@ -1,7 +1,7 @@
-"""How the code is put together, kept by tests: who may import whom, and what lives where.
+"""The architecture's rules: who may import whom, and what belongs where.
 
-Each rule is a function from a module's name and syntax tree to what breaks it. Every rule is run
-over the whole of `src`, and over a few lines that break it, to show that it can fail.
+Each rule maps a module's name and syntax tree to its violations. Every rule runs over the whole of
+`src`, and over a few lines that violate it, to show that it can fail.
 """
 
 import ast
@@ -31,24 +31,24 @@ PACKAGES = sorted(
 )
 
 
-def broken(rule: Rule, name: str, source: str) -> list[str]:
-    return [f"{name}: {fault}" for fault in rule(name, ast.parse(source))]
+def check(rule: Rule, name: str, source: str) -> list[str]:
+    return [f"{name}: {violation}" for violation in rule(name, ast.parse(source))]
 
 
-def room(name: str) -> str:
-    """The room a module belongs to: its package, or the module itself on the ground floor."""
+def package_of(name: str) -> str:
+    """The top-level package or module that a module belongs to."""
     return name.partition(".")[0]
 
 
 # --- imports only go down ---
 
-FLOORS = (
+LAYERS = (
     {"__main__"},
     {"cli"},
     {"serve"},
     {"app"},
     {"startup"},
-    {"simulate", "maintenance", "settings", "logs"},
+    {"simulate", "maintenance", "settings", "logs", "supervisor"},
     {"inbound"},
     {"api"},
     {"web"},
@@ -62,7 +62,7 @@ FLOORS = (
     {"model", "ids", "dates"},
     {"errors", "clock", "seal"},
 )
-FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}
 
 
 def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -81,11 +81,11 @@ def imports_go_down(name: str, tree: ast.Module) -> Iterator[str]:
             yield f"line {line}: {target} is relative"
         if not target.startswith("longwire."):
             continue
-        below = room(target.removeprefix("longwire."))
-        if below not in FLOOR:
+        below = package_of(target.removeprefix("longwire."))
+        if below not in LAYER:
             if below != "__version__":
-                yield f"line {line}: {target} has no floor"
-        elif room(name) != below and FLOOR[below] <= FLOOR.get(room(name), -1):
+                yield f"line {line}: {target} has no layer"
+        elif package_of(name) != below and LAYER[below] <= LAYER.get(package_of(name), -1):
             yield f"line {line}: {target} is not below"
 
 
@@ -102,7 +102,7 @@ def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionD
             yield node
 
 
-# --- SQL lives in the store, transactions in its engines ---
+# --- SQL belongs to the store, transactions to its engines ---
 
 SQL_LIBRARIES = {"sqlalchemy", "alembic", "sqlite3", "psycopg"}
 SQL = re.compile(
@@ -118,7 +118,7 @@ TRANSACTION = re.compile(
 TRANSACTION_VERBS = {
     *("begin", "begin_nested", "begin_transaction", "commit", "rollback", "savepoint"),
 }
-# Alembic asks for this word around its steps; the transaction itself is the engine's.
+# Alembic requires this call around migrations; the transaction itself is the engine's.
 ALEMBIC = "store.migrations.env"
 
 
@@ -138,10 +138,10 @@ def texts(tree: ast.Module) -> Iterator[ast.Constant]:
 
 
 def sql_stays_in_the_store(name: str, tree: ast.Module) -> Iterator[str]:
-    if room(name) == "store":
+    if package_of(name) == "store":
         return
     for line, target in imported(tree):
-        if room(target) in SQL_LIBRARIES:
+        if package_of(target) in SQL_LIBRARIES:
             yield f"line {line}: imports {target}"
     for text in texts(tree):
         if SQL.search(text.value):
@@ -151,8 +151,7 @@ def sql_stays_in_the_store(name: str, tree: ast.Module) -> Iterator[str]:
 def transactions_stay_in_the_engines(name: str, tree: ast.Module) -> Iterator[str]:
     if name in ENGINES | {ALEMBIC}:
         return
-    # A period has a `begin` too, as an attribute and as the name of a value; what a transaction
-    # has is called, or said.
+    # A period has an attribute `begin` too; only a call of it is about transactions.
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     for node in ast.walk(tree):
         is_verb = isinstance(node, ast.Attribute) and node.attr in TRANSACTION_VERBS
@@ -164,35 +163,35 @@ def transactions_stay_in_the_engines(name: str, tree: ast.Module) -> Iterator[st
             yield f"line {text.lineno}: {text.value!r}"
 
 
-# --- HTTP and the spelling of the interface live in web, api and inbound ---
+# --- HTTP and wire names belong to web, api and inbound ---
 
-WEB_ROOMS = {"web", "api", "inbound"}
+WEB_PACKAGES = {"web", "api", "inbound"}
 WEB_LIBRARIES = {
     *("uvicorn", "uvloop", "httptools", "prometheus_client", "starlette", "litestar", "fastapi"),
 }
 CAMEL = re.compile(r"[a-z]+[0-9]*(?:[A-Z][a-z0-9]*)+")
 STATUSES = {200, 201, 204, 400, 401, 403, 404, 405, 408, 409, 413, 415, 422, 429, 431, 500, 503}
-# What the operator reads is written like the interface: operator.json, and --json of the commands.
-SPEAKS_TO_THE_OPERATOR = {"cli", "startup"}
-# Talks to a running service from outside, as a customer's program would.
-SPEAKS_AS_A_CALLER = {"simulate"}
-# Reads and writes what other systems say, in their spelling, and judges their answers.
-SPEAKS_WITH_OTHERS = {"delivery", "networks", "decoders", "notifications"}
+# operator.json and the output of --json use the API's names.
+FORMATS_OPERATOR_OUTPUT = {"cli", "startup"}
+# Uses a running service by its API only, as a customer's program would.
+API_CLIENTS = {"simulate"}
+# Speak other systems' protocols, with their names and status codes.
+EXTERNAL_PROTOCOLS = {"delivery", "networks", "decoders", "notifications"}
 
 
-def the_wire_stays_in_the_web_rooms(name: str, tree: ast.Module) -> Iterator[str]:
-    if room(name) in WEB_ROOMS:
+def the_wire_stays_in_the_web_packages(name: str, tree: ast.Module) -> Iterator[str]:
+    if package_of(name) in WEB_PACKAGES:
         return
     for line, target in imported(tree):
-        if room(target) in WEB_LIBRARIES:
+        if package_of(target) in WEB_LIBRARIES:
             yield f"line {line}: imports {target}"
-    if room(name) in SPEAKS_AS_A_CALLER:
+    if package_of(name) in API_CLIENTS:
         return
-    if room(name) not in SPEAKS_TO_THE_OPERATOR | SPEAKS_WITH_OTHERS:
+    if package_of(name) not in FORMATS_OPERATOR_OUTPUT | EXTERNAL_PROTOCOLS:
         for text in texts(tree):
             if CAMEL.fullmatch(text.value):
-                yield f"line {text.lineno}: the interface's spelling {text.value!r}"
-    if room(name) not in SPEAKS_WITH_OTHERS:
+                yield f"line {text.lineno}: the wire name {text.value!r}"
+    if package_of(name) not in EXTERNAL_PROTOCOLS:
         yield from statuses_in(tree)
 
 
@@ -218,16 +217,16 @@ def statuses_in(tree: ast.Module) -> Iterator[str]:
                 yield f"line {value.lineno if value else 0}: a status code in {label}"
 
 
-def a_caller_stays_outside(name: str, tree: ast.Module) -> Iterator[str]:
-    """Whoever plays a customer knows the service by its interface alone."""
-    if room(name) not in SPEAKS_AS_A_CALLER:
+def an_api_client_stays_outside(name: str, tree: ast.Module) -> Iterator[str]:
+    """An API client imports nothing of the service."""
+    if package_of(name) not in API_CLIENTS:
         return
     for line, target in imported(tree):
         if target.startswith("longwire.") and not target.startswith("longwire.clock."):
             yield f"line {line}: imports {target}"
 
 
-# --- who may make what ---
+# --- who may create what ---
 
 
 def only_access_makes_a_scope(name: str, tree: ast.Module) -> Iterator[str]:
@@ -244,13 +243,13 @@ def only_access_makes_a_scope(name: str, tree: ast.Module) -> Iterator[str]:
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
             if called in known or called.endswith("model.Scope"):
-                yield f"line {node.lineno}: makes a Scope"
+                yield f"line {node.lineno}: creates a Scope"
             changed = ast.unparse(node.args[0]) if node.args else ""
             if called in {"replace", "dataclasses.replace"} and "scope" in changed.lower():
                 yield f"line {node.lineno}: changes a Scope"
 
 
-TELLS_TIME = re.compile(
+READS_TIME = re.compile(
     r"(?:time\.(?:time|time_ns|localtime|gmtime|ctime)|(?:datetime\.)?(?:datetime|date)\."
     r"(?:now|utcnow|today))"
 )
@@ -260,7 +259,7 @@ def time_comes_from_the_clock(name: str, tree: ast.Module) -> Iterator[str]:
     if name == "clock":
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and TELLS_TIME.fullmatch(ast.unparse(node)):
+        if isinstance(node, ast.Attribute) and READS_TIME.fullmatch(ast.unparse(node)):
             yield f"line {node.lineno}: {ast.unparse(node)}"
     for line, target in imported(tree):
         if target in {"time.time", "time.time_ns"}:
@@ -268,7 +267,7 @@ def time_comes_from_the_clock(name: str, tree: ast.Module) -> Iterator[str]:
 
 
 RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
-    # Each rule with modules that break it.
+    # Each rule with modules that violate it.
     imports_go_down: (
         ("store.groups", "from longwire.identity import access"),
         ("identity.groups", "from longwire.web.errors import Problem"),
@@ -307,17 +306,17 @@ RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
         ("store.records", "run(connection.commit)"),
         ("store.records", "driver.execute('begin')"),
     ),
-    the_wire_stays_in_the_web_rooms: (
+    the_wire_stays_in_the_web_packages: (
         ("serve", "import uvicorn"),
         ("store.database", "from prometheus_client import Counter"),
-        ("identity.groups", "fault = missing('groupId', 'group')"),
+        ("identity.groups", "violation = missing('groupId', 'group')"),
         ("store.groups", "row = {'ownerId': 1}"),
         ("errors", "STATUS = {BadInput: 400}"),
         ("identity.users", "raise Refused(status=404)"),
         ("fleet.devices", "if response.status_code == 200:\n    pass"),
         ("model", "class Refused:\n    status: int = 503"),
     ),
-    a_caller_stays_outside: (
+    an_api_client_stays_outside: (
         ("simulate", "from longwire.store import devices"),
         ("simulate", "import longwire.app"),
     ),
@@ -341,19 +340,21 @@ RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_the_source_keeps_to(rule: Rule) -> None:
     assert len(MODULES) > 50
-    faults = [
-        fault for name, path in MODULES.items() for fault in broken(rule, name, path.read_text())
+    violations = [
+        violation
+        for name, path in MODULES.items()
+        for violation in check(rule, name, path.read_text())
     ]
-    assert faults == []
+    assert violations == []
 
 
 @pytest.mark.parametrize(
     "rule, name, source",
-    [(rule, *each) for rule, wrongs in RULES.items() for each in wrongs],
+    [(rule, *each) for rule, examples in RULES.items() for each in examples],
     ids=lambda part: getattr(part, "__name__", None),
 )
-def test_the_rule_finds_what_breaks_it(rule: Rule, name: str, source: str) -> None:
-    assert broken(rule, name, source)
+def test_the_rule_finds_violations(rule: Rule, name: str, source: str) -> None:
+    assert check(rule, name, source)
 
 
 @pytest.mark.parametrize(
@@ -367,16 +368,20 @@ def test_the_rule_finds_what_breaks_it(rule: Rule, name: str, source: str) -> No
         (transactions_stay_in_the_engines, "store.sqlite", "driver.execute('begin immediate')"),
         (transactions_stay_in_the_engines, "metrics", "ask({'begin': report.begin})"),
         (
-            the_wire_stays_in_the_web_rooms,
+            the_wire_stays_in_the_web_packages,
             "simulate",
-            "told = {'deviceId': 1}\nfailed = status != 200",
+            "body = {'deviceId': 1}\nfailed = status != 200",
         ),
-        (a_caller_stays_outside, "simulate", "import json\nfrom longwire.clock import Clock"),
-        (a_caller_stays_outside, "maintenance", "from longwire.store import auth_epoch"),
-        (the_wire_stays_in_the_web_rooms, "api.groups", "import uvicorn\nfault = ('groupId', 404)"),
-        (the_wire_stays_in_the_web_rooms, "startup", "content = {'baseUrl': url}"),
+        (an_api_client_stays_outside, "simulate", "import json\nfrom longwire.clock import Clock"),
+        (an_api_client_stays_outside, "maintenance", "from longwire.store import auth_epoch"),
         (
-            the_wire_stays_in_the_web_rooms,
+            the_wire_stays_in_the_web_packages,
+            "api.groups",
+            "import uvicorn\nfault = ('groupId', 404)",
+        ),
+        (the_wire_stays_in_the_web_packages, "startup", "content = {'baseUrl': url}"),
+        (
+            the_wire_stays_in_the_web_packages,
             "identity.bootstrap",
             "held = 'appClient.write'\nRETRY_S = 400",
         ),
@@ -387,24 +392,24 @@ def test_the_rule_finds_what_breaks_it(rule: Rule, name: str, source: str) -> No
         (time_comes_from_the_clock, "clock", "import time\nt = time.time_ns()"),
     ],
 )
-def test_the_rule_lets_pass_what_is_right(rule: Rule, name: str, source: str) -> None:
-    assert broken(rule, name, source) == []
+def test_the_rule_accepts_valid_code(rule: Rule, name: str, source: str) -> None:
+    assert check(rule, name, source) == []
 
 
-def test_every_room_of_the_house_has_its_floor() -> None:
-    rooms = {room(name) for name in MODULES if name} - {""}
-    assert rooms <= FLOOR.keys()
+def test_every_package_has_a_layer() -> None:
+    packages = {package_of(name) for name in MODULES if name} - {""}
+    assert packages <= LAYER.keys()
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_every_package_opens_with_its_card(package: str) -> None:
-    """What it is, what it owns, what it uses or never does: more than a single line."""
-    card = ast.get_docstring(ast.parse(MODULES[package].read_text()))
-    assert card is not None
-    assert len(card.splitlines()) > 2, "a card says more than a name"
+def test_every_package_has_a_docstring(package: str) -> None:
+    """It says what the package owns, what it uses and what it never does."""
+    docstring = ast.get_docstring(ast.parse(MODULES[package].read_text()))
+    assert docstring is not None
+    assert len(docstring.splitlines()) > 2, "more than a name"
 
 
-def test_every_module_says_in_its_first_sentence_what_it_is() -> None:
+def test_every_module_has_a_docstring() -> None:
     for name, path in MODULES.items():
         docstring = ast.get_docstring(ast.parse(path.read_text()))
         assert docstring, name

@@ -18,12 +18,12 @@ from tests.reports import (
     counted,
     device,
     devices,
+    list_data,
+    list_records,
     metrics,
+    post_record,
+    post_records,
     report,
-    said,
-    say,
-    say_all,
-    words,
 )
 from tests.waiting import eventually
 from tests.world import Person, World, ok, refused
@@ -41,7 +41,7 @@ def on_disk(world: World) -> dict[str, int]:
 
 def forget_old(world: World) -> None:
     """One round of what the service does on the side."""
-    world._run(maintenance.delete_old_records(world.database, world.app._keeps_days))
+    world._run(maintenance.delete_old_records(world.database, world.app._retention_days))
 
 
 def remove_erased(world: World) -> list[int]:
@@ -73,30 +73,30 @@ def test_a_record_past_its_time_is_out_of_sight_at_once_and_off_the_disk_soon(
     ages = {"old": 20 * DAY, "newer": 10 * DAY, "today": 0, "to come": -5 * DAY}
     for kind in KINDS:
         for name, age in ages.items():
-            ok(say(ada, kind, sensor, now - age, name))
-        ok(say(ada, kind, other, now - 20 * DAY, "old"))
+            ok(post_record(ada, kind, sensor, now - age, name))
+        ok(post_record(ada, kind, other, now - 20 * DAY, "old"))
     all_names = list(ages)
-    assert words(ada, "event", sensor) == ["today", "to come"], "seven days for events"
-    assert words(ada, "data", sensor) == words(ada, "geoloc", sensor) == all_names
+    assert list_data(ada, "event", sensor) == ["today", "to come"], "seven days for events"
+    assert list_data(ada, "data", sensor) == list_data(ada, "geoloc", sensor) == all_names
 
     let_pass(world, days=15)
     everybody_returns(world, ada)
-    assert words(ada, "data", sensor) == ["newer", "today", "to come"]
-    assert words(ada, "data", sensor, ascending="false") == ["to come", "today", "newer"]
-    assert words(ada, "data", other) == []
-    assert words(ada, "event", sensor) == [], "what was to come has come and gone"
+    assert list_data(ada, "data", sensor) == ["newer", "today", "to come"]
+    assert list_data(ada, "data", sensor, ascending="false") == ["to come", "today", "newer"]
+    assert list_data(ada, "data", other) == []
+    assert list_data(ada, "event", sensor) == [], "what was to come has come and gone"
     for kind in ("geoloc", "telemetry"):
-        assert words(ada, kind, sensor) == all_names, "kept for ever"
+        assert list_data(ada, kind, sensor) == all_names, "kept for ever"
     # Nor does asking for it by name bring it back.
     before = {"beginDate": format_date(now - 25 * DAY), "endDate": format_date(now - 18 * DAY)}
-    assert words(ada, "data", sensor, **before) == []
-    assert words(ada, "geoloc", sensor, **before) == ["old"]
+    assert list_data(ada, "data", sensor, **before) == []
+    assert list_data(ada, "geoloc", sensor, **before) == ["old"]
     assert on_disk(world) == dict.fromkeys(KINDS, 5)
 
     forget_old(world)
     assert on_disk(world) == {"data": 3, "event": 0, "geoloc": 5, "telemetry": 5}
-    assert words(ada, "data", sensor) == ["newer", "today", "to come"]
-    assert words(ada, "telemetry", sensor) == all_names
+    assert list_data(ada, "data", sensor) == ["newer", "today", "to come"]
+    assert list_data(ada, "telemetry", sensor) == all_names
     assert counted(ada, group, now) == dict.fromkeys(KINDS, 5), "counters stay"
     forget_old(world)
     assert on_disk(world) == {"data": 3, "event": 0, "geoloc": 5, "telemetry": 5}
@@ -110,7 +110,7 @@ def test_a_page_that_was_begun_ends_where_the_time_has_come_to(
     sensor, now = device(ada, ada.group()), world.clock.now()
     hours = range(0, 48, 4)
     for hour in hours:
-        ok(say(ada, "data", sensor, now - 9 * DAY + hour * HOUR, f"{hour}"))
+        ok(post_record(ada, "data", sensor, now - 9 * DAY + hour * HOUR, f"{hour}"))
     page = ok(ada.get("/device/data", deviceId=sensor, limit=3))
     assert [record["data"] for record in page["items"]] == ["0", "4", "8"]
     let_pass(world, days=2)
@@ -124,14 +124,14 @@ def test_the_edge_of_what_is_kept_is_sharp(make_world: Callable[..., World]) -> 
     world = make_world(retention_data_days=1)
     ada = world.person("ada")
     sensor, now = device(ada, ada.group()), world.clock.now()
-    ok(say(ada, "data", sensor, now - DAY - MINUTE, "a minute over"))
-    ok(say(ada, "data", sensor, now - DAY + 10 * MINUTE, "ten minutes left"))
+    ok(post_record(ada, "data", sensor, now - DAY - MINUTE, "a minute over"))
+    ok(post_record(ada, "data", sensor, now - DAY + 10 * MINUTE, "ten minutes left"))
     for _ in range(2):
-        assert words(ada, "data", sensor) == ["ten minutes left"]
+        assert list_data(ada, "data", sensor) == ["ten minutes left"]
         forget_old(world)
     assert on_disk(world)["data"] == 1
     world.clock.let_pass(seconds=10 * 60)
-    assert words(ada, "data", sensor) == []
+    assert list_data(ada, "data", sensor) == []
 
 
 def test_reports_reach_back_as_far_as_the_operator_says_and_the_ledger_goes_after_the_records(
@@ -146,9 +146,9 @@ def test_reports_reach_back_as_far_as_the_operator_says_and_the_ledger_goes_afte
     connector = ada.connector(group, "http://127.0.0.1:9/", enabled=False)
     began = world.clock.now()
     for kind in KINDS:
-        ok(say(ada, kind, sensor, began, "old"))
-        ok(say(ada, kind, lower, began, "old"))
-    ok(say(ada, "data", sensor, began + 90 * DAY, "a clock that is ahead"))
+        ok(post_record(ada, kind, sensor, began, "old"))
+        ok(post_record(ada, kind, lower, began, "old"))
+    ok(post_record(ada, "data", sensor, began + 90 * DAY, "a clock that is ahead"))
 
     def reported(begin: Moment, end: Moment) -> tuple[int, list[str], int]:
         found = metrics(ada, group, format_date(begin), format_date(end), subgroups="true")
@@ -195,7 +195,7 @@ def test_reports_reach_back_as_far_as_the_operator_says_and_the_ledger_goes_afte
     let_pass(world, days=6)
     everybody_returns(world, ada)
     now = world.clock.now()
-    ok(say(ada, "data", sensor, now, "today"))
+    ok(post_record(ada, "data", sensor, now, "today"))
     nothing: tuple[int, list[str]] = (0, [])
     for _ in range(2):
         # Out of sight before anything is removed; the items are as many as ever.
@@ -246,21 +246,21 @@ def test_the_disk_is_cleared_in_small_steps_and_of_every_device(
 
     def old(sensor: str, number: int) -> int:
         bodies = [report("data", sensor, long_ago + each, "old") for each in range(number)]
-        return int(ok(say_all(ada, "data", bodies))["stored"])
+        return int(ok(post_records(ada, "data", bodies))["stored"])
 
     assert [old(many, 35), old(few, 3), old(moved, 12)] == [35, 3, 12]
     ok(ada.put("/device/transfer", {"deviceId": moved, "groupId": group, "toGroupId": elsewhere}))
     assert old(moved, 12) == 0, "said before"
-    ok(say(ada, "data", moved, long_ago + 50, "old, and in another group"))
+    ok(post_record(ada, "data", moved, long_ago + 50, "old, and in another group"))
     for sensor in (many, none, moved):
-        ok(say(ada, "data", sensor, now, "new"))
+        ok(post_record(ada, "data", sensor, now, "new"))
     steps = Steps(world)
     forget_old(world)
     assert max(steps.removed) == 10
     assert sum(steps.removed) == 35 + 3 + 12 + 1
     assert on_disk(world)["data"] == 3
     for sensor, left in ((many, ["new"]), (few, []), (none, ["new"]), (moved, ["new"])):
-        assert words(ada, "data", sensor) == left
+        assert list_data(ada, "data", sensor) == left
 
 
 def test_what_was_erased_leaves_the_disk_in_small_steps_and_nothing_else_does(
@@ -275,7 +275,7 @@ def test_what_was_erased_leaves_the_disk_in_small_steps_and_nothing_else_does(
     def fill(sensor: str, number: int, name: str) -> None:
         for kind in KINDS:
             bodies = [report(kind, sensor, now + each, name) for each in range(number)]
-            ok(say_all(ada, kind, bodies))
+            ok(post_records(ada, kind, bodies))
 
     for sensor in (emptied, deleted, moved, kept):
         fill(sensor, 12, "before")
@@ -287,16 +287,16 @@ def test_what_was_erased_leaves_the_disk_in_small_steps_and_nothing_else_does(
     ok(ada.post("/devices/delete", {"deviceIds": [moved], "groupId": elsewhere}))
     fill(emptied, 2, "before")  # the same again: it is new, because the first ones are gone
     for kind in KINDS:
-        assert words(ada, kind, emptied) == ["before", "before"]
-        assert len(words(ada, kind, kept)) == 12
+        assert list_data(ada, kind, emptied) == ["before", "before"]
+        assert len(list_data(ada, kind, kept)) == 12
         refused(ada.get(f"/device/{kind}", deviceId=deleted), 404, "deviceId")
 
     steps = remove_erased(world)
     assert max(steps) == 10
     assert on_disk(world) == dict.fromkeys(KINDS, 12 + 2)
     for kind in KINDS:
-        assert words(ada, kind, emptied) == ["before", "before"]
-        assert len(said(ada, kind, kept)) == 12
+        assert list_data(ada, kind, emptied) == ["before", "before"]
+        assert len(list_records(ada, kind, kept)) == 12
     assert remove_erased(world) == []
     left = world.everything()
     assert left["erasure"] == []
@@ -314,9 +314,9 @@ def test_the_service_does_all_this_by_itself(
     sensor, gone = devices(ada, ada.group(), 2)
     now = world.clock.now()
     for kind in KINDS:
-        ok(say(ada, kind, sensor, now, "now"))
-        ok(say(ada, kind, sensor, now - 4 * DAY, "old"))
-        ok(say(ada, kind, gone, now, "of a device that is deleted"))
+        ok(post_record(ada, kind, sensor, now, "now"))
+        ok(post_record(ada, kind, sensor, now - 4 * DAY, "old"))
+        ok(post_record(ada, kind, gone, now, "of a device that is deleted"))
     eventually(lambda: on_disk(world) == {**dict.fromkeys(KINDS, 3), "geoloc": 2})
     group = ok(ada.get("/device", deviceId=gone))["groupId"]
     ok(ada.delete("/device", deviceId=gone, groupId=group))
@@ -356,8 +356,8 @@ def test_postgresql_drops_the_months_that_are_over_and_only_those(
     sensor, now = device(ada, ada.group()), world.clock.now()
     decades_ago = now - 9_000 * DAY
     for kind in ("data", "event"):
-        ok(say(ada, kind, sensor, now, "this month"))
-    ok(say(ada, "geoloc", sensor, decades_ago, "long ago"))
+        ok(post_record(ada, kind, sensor, now, "this month"))
+    ok(post_record(ada, "geoloc", sensor, decades_ago, "long ago"))
     month = partition_of(world, "data", now)
     events = partition_of(world, "event", now)
     assert month != "record_data_default"
@@ -368,17 +368,17 @@ def test_postgresql_drops_the_months_that_are_over_and_only_those(
     let_pass(world, days=70)
     later = world.clock.now()
     everybody_returns(world, ada)
-    ok(say(ada, "data", sensor, later, "another month"))
-    ok(say(ada, "data", sensor, decades_ago, "a device with a clock of its own"))
-    assert words(ada, "data", sensor) == ["another month"]
+    ok(post_record(ada, "data", sensor, later, "another month"))
+    ok(post_record(ada, "data", sensor, decades_ago, "a device with a clock of its own"))
+    assert list_data(ada, "data", sensor) == ["another month"]
     before = partitions(world, "data")
     forget_old(world)
     gone = before - partitions(world, "data")
     assert month in gone
     assert "record_data_default" in partitions(world, "data")
     assert partition_of(world, "data", later) not in gone
-    assert words(ada, "data", sensor) == ["another month"]
+    assert list_data(ada, "data", sensor) == ["another month"]
     assert on_disk(world)["data"] == 1, "and the stray one is removed alone"
     assert events in partitions(world, "event"), "each kind has its own time"
-    assert words(ada, "event", sensor) == ["this month"]
-    assert words(ada, "geoloc", sensor) == ["long ago"]
+    assert list_data(ada, "event", sensor) == ["this month"]
+    assert list_data(ada, "geoloc", sensor) == ["long ago"]

@@ -1,7 +1,7 @@
-"""A running service and the people in it, for tests that tell stories.
+"""A running service and its users, for tests.
 
-Each test gets its own database (a copy of a prepared one), its own service on a free port, and a
-clock that can be turned. Nothing is mocked: requests travel over HTTP.
+Each test gets its own database (a copy of a template), its own service on a free port, and a clock
+that can be advanced. Nothing is mocked: requests go over HTTP.
 """
 
 import asyncio
@@ -37,8 +37,8 @@ T = TypeVar("T")
 KINDS = ("data", "event", "geoloc", "telemetry")
 NOON = "2026-03-01T12:00:00.000Z"
 
-# What a record of each kind needs beside its device and its time.
-_NEEDED: dict[str, dict[str, str]] = {
+# What each kind of record requires in addition to device and timestamp.
+_REQUIRED: dict[str, dict[str, str]] = {
     "data": {"data": "{}", "configuration": "{}", "__raw": "00", "deviceType": "generic"},
     "event": {"type": "opened"},
     "geoloc": {},
@@ -46,8 +46,8 @@ _NEEDED: dict[str, dict[str, str]] = {
 }
 
 
-class TurnableClock(Clock):
-    """The real time plus what the test has let pass."""
+class AdjustableClock(Clock):
+    """The real time plus what the test has added."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,12 +59,12 @@ class TurnableClock(Clock):
     def let_pass(self, *, seconds: float = 0, days: float = 0) -> None:
         self._turned += int((seconds + days * 86_400) * 1_000_000)
 
-    def follow(self, authority: Moment) -> None:
+    def synchronize(self, reference: Moment) -> None:
         """The test decides what time it is, not the database."""
 
 
 class Person:
-    """Somebody with an access token; or a program, or nobody at all."""
+    """A user or an app client with an access token, or an anonymous caller."""
 
     def __init__(self, world: "World", token: str | None, user_id: str, client: tuple[str, str]):
         self.world = world
@@ -122,7 +122,7 @@ class Person:
         return str(ok(self.post("/connector", body))["id"])
 
     def events(self, group: str, connector: str, **params: Any) -> dict[str, Any]:
-        """What became of a connector's messages, of the last day."""
+        """The delivery events of a connector, of the last day."""
         now = self.world.clock.now() // 1_000
         asked = {"beginDate": str(now - 86_400_000), "endDate": str(now + 60_000)} | params
         named = {"connectorId": connector, "groupId": group}
@@ -137,11 +137,11 @@ class Person:
         return str(ok(self.post("/notification", body))["id"])
 
     def reports(self, device: str, kind: str = "data", **fields: Any) -> dict[str, Any]:
-        """Store a record; the record as it is answered."""
+        """Store a record; the record as it is returned."""
         return dict(ok(self.post(f"/device/{kind}", record_of(device, kind, **fields))))
 
     def records(self, device: str, kind: str = "data", **params: Any) -> list[dict[str, Any]]:
-        """What this person gets to read of what a device said, page by page."""
+        """All records of a device that this person may read."""
         return walk(partial(self.get, f"/device/{kind}"), deviceId=device, **params)
 
 
@@ -149,13 +149,13 @@ class World:
     """One running service."""
 
     def __init__(
-        self, settings: Settings, clock: TurnableClock, *, has_fast_path: bool = True
+        self, settings: Settings, clock: AdjustableClock, *, has_fast_path: bool = True
     ) -> None:
         self.settings = settings
         self.has_fast_path = has_fast_path
         self.clock = clock
         self._emails: dict[str, str] = {}
-        self.numbers = itertools.count(1)  # for things that must not be called alike
+        self.numbers = itertools.count(1)  # for unique names
         self.start()
         self.operator = self._operator()
         self.nobody = Person(self, None, "", ("", ""))
@@ -164,7 +164,7 @@ class World:
 
     def start(self) -> None:
         self.database, save_key = build_database(self.settings, self.clock)
-        self.operator = prepare(self.database, self.settings, save_key).operator
+        self.bootstrapped = prepare(self.database, self.settings, save_key).operator
         self.database.start()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
@@ -212,7 +212,7 @@ class World:
     # --- people ---
 
     def person(self, name: str = "ada", *, operator: bool = False) -> Person:
-        """Somebody new with credentials and a token, who belongs nowhere yet."""
+        """A new user with credentials and a token, who is no member of any group yet."""
         email = f"{name}@example.com"
         made = self.write(
             lambda tx: tokens.issue_credential(tx, SYSTEM, email, is_operator=operator)
@@ -243,7 +243,7 @@ class World:
         self._emails[made.credential.user_id] = "chief@example.com"
         return Person(self, self.token(*client), made.credential.user_id, client)
 
-    # --- what only a test may look at ---
+    # --- internals ---
 
     def read(self, work: Callable[[Tx], T]) -> T:
         return self._run(self.database.read(work))
@@ -251,7 +251,7 @@ class World:
     def write(self, work: Callable[[Tx], T]) -> T:
         return self._run(self.database.write(work))
 
-    def watch_once(self) -> None:
+    def run_monitors_once(self) -> None:
         """Run one round of the notification monitor, instead of waiting for it."""
         take_seqs, wake = self.app._dispatch.take_sequence_numbers, self.app.engine.wake
         self._run(monitoring.check_all(self.database, take_seqs, wake))
@@ -273,7 +273,7 @@ class World:
         return self.read(work)
 
     def audit(self) -> list[tuple[str, str, str]]:
-        """(who, what, which) in order."""
+        """(actor, action, object) in order."""
 
         def work(tx: Tx) -> list[tuple[str, str, str]]:
             table = metadata.tables["audit"]
@@ -290,7 +290,7 @@ def ok(response: httpx.Response) -> Any:
 
 
 def refused(response: httpx.Response, status: int, *fields: str) -> dict[str, Any]:
-    """The body of a refusal, which must be of the one form and name exactly these fields."""
+    """The body of an error response, which must name exactly these fields."""
     assert response.status_code == status, f"{response.status_code} {response.text}"
     assert response.headers["content-type"] == "application/problem+json"
     problem = response.json()
@@ -305,7 +305,7 @@ def refused(response: httpx.Response, status: int, *fields: str) -> dict[str, An
 
 @contextmanager
 def nothing_happens(world: World) -> Iterator[None]:
-    """Whatever is asked in here must change no row and leave no trace."""
+    """Nothing in this block may change a row or write to the audit log."""
     rows, trail = world.everything(), world.audit()
     yield
     assert world.everything() == rows
@@ -327,7 +327,7 @@ def device_in(world: World, group: str, **fields: Any) -> dict[str, Any]:
 
 def record_of(device: str, kind: str = "data", **fields: Any) -> dict[str, Any]:
     """The body of a record to store: what its kind needs, and what is given."""
-    return {"deviceId": device, "timestamp": NOON, **_NEEDED[kind], **fields}
+    return {"deviceId": device, "timestamp": NOON, **_REQUIRED[kind], **fields}
 
 
 def walk(list_page: Callable[..., httpx.Response], **params: Any) -> list[dict[str, Any]]:
@@ -341,11 +341,11 @@ def walk(list_page: Callable[..., httpx.Response], **params: Any) -> list[dict[s
         params["nextToken"] = page["nextToken"]
 
 
-# --- databases to start from ---
+# --- template databases ---
 
 
-def prepared_folder(folder: Path, database: str = "") -> Settings:
-    """A filled database, to be copied for each test."""
+def prepare_data_folder(folder: Path, database: str = "") -> Settings:
+    """A migrated database with the built-in rows, to be copied for each test."""
     settings = Settings(data=folder, database=database)
     made, save_key = build_database(settings, Clock())
     prepare(made, settings, save_key)
@@ -353,7 +353,7 @@ def prepared_folder(folder: Path, database: str = "") -> Settings:
     return settings
 
 
-def copied_folder(template: Path, folder: Path) -> Path:
+def copy_data_folder(template: Path, folder: Path) -> Path:
     shutil.copytree(template, folder, dirs_exist_ok=True)
     return folder
 
@@ -361,9 +361,9 @@ def copied_folder(template: Path, folder: Path) -> Path:
 __all__ = [
     "KINDS",
     "NOON",
+    "AdjustableClock",
     "Database",
     "Person",
-    "TurnableClock",
     "World",
     "device_in",
     "nothing_happens",

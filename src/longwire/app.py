@@ -42,8 +42,9 @@ from longwire.fleet.records import KINDS
 from longwire.identity.rate_limiter import RateLimiter
 from longwire.inbound.callbacks import NetworkCallbacks
 from longwire.inbound.downlinks import DownlinkService
-from longwire.inbound.mqtt_listener import MqttListener, default_client_id, parse_broker_url
+from longwire.inbound.mqtt_listener import MqttListener, default_client_id
 from longwire.inbound.mqtt_messages import MqttMessageHandler
+from longwire.inbound.mqtt_session import parse_broker_url
 from longwire.inbound.uplinks import UplinkStore
 from longwire.ingest import Ingest, Sequencer, store_service_events
 from longwire.notifications import monitoring

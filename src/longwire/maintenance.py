@@ -1,8 +1,9 @@
 """Periodic work of a running service: polling, expiry, retention; always in small batches."""
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 
 import structlog
@@ -28,8 +29,9 @@ from longwire.store import (
 from longwire.store import downlinks as store_downlinks
 from longwire.store.database import Database, Tx
 
-AUTH_EPOCH_POLL_INTERVAL_S = 1.0
-AUTH_EPOCH_MAX_AGE_S = 5.0
+DATABASE_POLL_INTERVAL_S = 1.0
+EPOCH_POLL_INTERVAL_S = 1.0
+EPOCH_MAX_AGE_S = 5.0
 DEVICES_POLL_INTERVAL_S = 1.0
 DEVICES_PER_BATCH_MAX = 200
 # Checking a silent device costs a microsecond or two.
@@ -46,44 +48,51 @@ RETENTION_INTERVAL_S = 3_600.0
 log = structlog.get_logger()
 
 
-async def watch_auth_epoch(database: Database, failed: Callable[[], None]) -> None:
-    """Poll the cache epochs and the clock of the database; call `failed` once it is broken."""
+class DatabaseFailedError(Exception):
+    """The database cannot be trusted any more, as after an I/O error on commit."""
+
+
+async def watch_database(database: Database) -> None:
+    """Raise once the database has failed; nothing in this process can repair it."""
+    while True:
+        if database.broken:
+            raise DatabaseFailedError(database.broken)
+        await asyncio.sleep(DATABASE_POLL_INTERVAL_S)
+
+
+async def watch_cache_epochs(database: Database) -> None:
+    """Poll the cache epochs and the clock of the database."""
     caches, clock = database.context.caches, database.context.clock
     last_seen = time.monotonic()
     while True:
-        if database.broken:
-            failed()
-            return
         try:
-            async with asyncio.timeout(AUTH_EPOCH_MAX_AGE_S):
+            async with asyncio.timeout(EPOCH_MAX_AGE_S):
                 epochs, now = await database.read(cache_epochs.read_epochs_and_time)
         except Exception as error:
             # Keep polling after any error: without it the caches would stay stale for ever.
             if not isinstance(error, LongwireError | TimeoutError):
                 log.exception("reading the cache epochs failed")
-            if time.monotonic() - last_seen > AUTH_EPOCH_MAX_AGE_S:
+            if time.monotonic() - last_seen > EPOCH_MAX_AGE_S:
                 caches.distrust()
         else:
             last_seen = time.monotonic()
             caches.observe(epochs)
             if database.engine_name == "postgresql":
                 clock.synchronize(now)
-        await asyncio.sleep(AUTH_EPOCH_POLL_INTERVAL_S)
+        await asyncio.sleep(EPOCH_POLL_INTERVAL_S)
 
 
 async def watch_silent_devices(
     database: Database, sequencer: Sequencer, wake: Callable[[Collection[int]], None]
 ) -> None:
     """Raise events for devices that have fallen silent, and for those that are back."""
-    after: int | None = 0
-    while True:
-        await asyncio.sleep(DEVICES_POLL_INTERVAL_S)
-        try:
-            after = await _check_devices(database, sequencer, wake, after or 0)
-        except LongwireError:
-            pass  # the database is unavailable; the next round retries
-        except Exception:
-            log.exception("checking for silent devices failed")
+    after = 0
+
+    async def check() -> None:
+        nonlocal after
+        after = await _check_devices(database, sequencer, wake, after) or 0
+
+    await _run_periodically(DEVICES_POLL_INTERVAL_S, check)
 
 
 async def _check_devices(
@@ -94,86 +103,85 @@ async def _check_devices(
 ) -> int | None:
     """One round: devices that are due, and some silent ones; returns where to continue."""
 
-    def find(tx: Tx) -> tuple[list[str], list[str], int | None]:
-        due = device_monitors.list_due(tx, tx.now, DEVICES_PER_BATCH_MAX)
-        return due, *device_monitors.list_recovered(tx, after, SILENT_PER_ROUND_MAX)
+    def list_due(tx: Tx) -> list[str]:
+        return device_monitors.list_due(tx, tx.now, DEVICES_PER_BATCH_MAX)
 
-    due, again, last = await database.read(find)
-    while due or again:
-        some, again = again[:DEVICES_PER_BATCH_MAX], again[DEVICES_PER_BATCH_MAX:]
-        woken = await database.write(
-            lambda tx, ids=(*due, *some): store_service_events(
-                tx, sequencer, monitoring.check_silent_devices(tx, ids)
-            )  # type: ignore[misc]
-        )
+    def list_all(tx: Tx) -> tuple[list[str], list[str], int | None]:
+        return list_due(tx), *device_monitors.list_recovered(tx, after, SILENT_PER_ROUND_MAX)
+
+    def check(tx: Tx, ids: Sequence[str]) -> set[int]:
+        return store_service_events(tx, sequencer, monitoring.check_silent_devices(tx, ids))
+
+    due, recovered, last = await database.read(list_all)
+    while due or recovered:
+        batch, recovered = recovered[:DEVICES_PER_BATCH_MAX], recovered[DEVICES_PER_BATCH_MAX:]
+        woken = await database.write(partial(check, ids=(*due, *batch)))
         if woken:
             wake(woken)
         await asyncio.sleep(PAUSE_BETWEEN_BATCHES_S)
-        due = await database.read(
-            lambda tx: device_monitors.list_due(tx, tx.now, DEVICES_PER_BATCH_MAX)
-        )
+        due = await database.read(list_due)
     return last
 
 
 async def expire_downlinks(database: Database, dispatch: DispatchContext) -> None:
     """Expire downlinks past their deadline, and raise events for them."""
 
-    def step(tx: Tx) -> int:
+    def expire_batch(tx: Tx) -> int:
         return downlink_states.expire_downlinks(tx, dispatch, DOWNLINKS_PER_BATCH_MAX)
 
-    while True:
-        await asyncio.sleep(DOWNLINKS_POLL_INTERVAL_S)
-        try:
-            if await database.read(store_downlinks.has_expired):
-                await _run_in_batches(database, step)
-        except LongwireError:
-            pass  # the database is unavailable; the next round retries
-        except Exception:
-            log.exception("expiring downlinks failed")
+    async def expire() -> None:
+        if await database.read(store_downlinks.has_expired):
+            await _run_in_batches(database, expire_batch)
+
+    await _run_periodically(DOWNLINKS_POLL_INTERVAL_S, expire)
 
 
 async def send_pending_registrations(database: Database, dispatch: DispatchContext) -> None:
     """Once after the start: enqueue registrations that waited for the vendor's API settings."""
 
-    def step(tx: Tx) -> int:
+    def send_batch(tx: Tx) -> int:
         return registrations.send_waiting(tx, dispatch, REGISTRATIONS_PER_BATCH_MAX)
 
-    while registrations.is_possible(dispatch):
+    while registrations.is_configured(dispatch):
         try:
-            await _run_in_batches(database, step)
+            await _run_in_batches(database, send_batch)
             return
         except LongwireError:
-            pass  # the database is unavailable
-        except Exception:
-            log.exception("sending pending registrations failed")
-        await asyncio.sleep(CLEANUP_INTERVAL_S)
+            await asyncio.sleep(CLEANUP_INTERVAL_S)  # the database is unavailable
 
 
 async def run_cleanup(
-    database: Database, keeps_days: Mapping[str, int], delivery_keep_days: int
+    database: Database, retention_days: Mapping[str, int], delivery_keep_days: int
 ) -> None:
     """Delete expired tokens, erased records, and records and deliveries past their retention."""
     last_day = -1
     last_round = -RETENTION_INTERVAL_S
+
+    async def clean_up() -> None:
+        nonlocal last_day, last_round
+        await _run_in_batches(
+            database, lambda tx: credentials.prune_tokens(tx, TOKENS_PER_BATCH_MAX)
+        )
+        await _run_in_batches(database, records.delete_erased)
+        await delete_old_deliveries(database, delivery_keep_days)
+        today = database.context.clock.now() // DAY
+        if today != last_day:
+            await database.write(partitions.create_ahead)
+            last_day = today
+        if time.monotonic() - last_round > RETENTION_INTERVAL_S:
+            last_round = time.monotonic()
+            await delete_old_records(database, retention_days)
+
+    await _run_periodically(CLEANUP_INTERVAL_S, clean_up)
+
+
+async def _run_periodically(interval_s: float, work: Callable[[], Awaitable[None]]) -> None:
+    """Do the work after every interval; unexpected errors are for the supervisor."""
     while True:
-        await asyncio.sleep(CLEANUP_INTERVAL_S)  # first, as a service is busy when it starts
-        try:
-            await _run_in_batches(
-                database, lambda tx: credentials.prune_tokens(tx, TOKENS_PER_BATCH_MAX)
-            )
-            await _run_in_batches(database, records.delete_erased)
-            await delete_old_deliveries(database, delivery_keep_days)
-            today = database.context.clock.now() // DAY
-            if today != last_day:
-                await database.write(partitions.create_ahead)
-                last_day = today
-            if time.monotonic() - last_round > RETENTION_INTERVAL_S:
-                last_round = time.monotonic()
-                await delete_old_records(database, keeps_days)
-        except LongwireError:
-            pass  # the database is unavailable; the next round retries
-        except Exception:
-            log.exception("cleanup failed")
+        await asyncio.sleep(interval_s)
+        # The database is unavailable: the next round retries.
+        with contextlib.suppress(LongwireError):
+            await work()
 
 
 async def delete_old_deliveries(database: Database, keep_days: int) -> None:
@@ -199,10 +207,10 @@ async def delete_old_deliveries(database: Database, keep_days: int) -> None:
         await database.write(partial(connectors.delete, number=number))
 
 
-async def delete_old_records(database: Database, keeps_days: Mapping[str, int]) -> None:
+async def delete_old_records(database: Database, retention_days: Mapping[str, int]) -> None:
     """Delete records and counters past their retention, once."""
     for kind in records.KINDS:
-        oldest = oldest_kept(keeps_days.get(kind, 0), database.context.clock.now())
+        oldest = oldest_kept(retention_days.get(kind, 0), database.context.clock.now())
         if oldest is None:
             continue
         dropped = await database.write(partial(partitions.drop_before, kind=kind, oldest=oldest))
@@ -213,12 +221,12 @@ async def delete_old_records(database: Database, keeps_days: Mapping[str, int]) 
             step = partial(records.delete_older, kind=kind, after_device=device, before=oldest)
             _, device = await database.write(step)
             await asyncio.sleep(0)
-    await _delete_old_counters(database, keeps_days)
+    await _delete_old_counters(database, retention_days)
 
 
-async def _delete_old_counters(database: Database, keeps_days: Mapping[str, int]) -> None:
+async def _delete_old_counters(database: Database, retention_days: Mapping[str, int]) -> None:
     now = database.context.clock.now()
-    oldest = metrics.oldest_counted(keeps_days.get("metrics", 0), now)
+    oldest = metrics.oldest_counted(retention_days.get("metrics", 0), now)
     if oldest is None:
         return
     group: int | None = 0
@@ -226,7 +234,7 @@ async def _delete_old_counters(database: Database, keeps_days: Mapping[str, int]
         step = partial(counters.delete_older, after_group=group, oldest=oldest)
         _, group = await database.write(step)
         await asyncio.sleep(0)
-    oldest = metrics.oldest_indexed(keeps_days, now)
+    oldest = metrics.oldest_indexed(retention_days, now)
     if oldest is None:
         return
     place: counters.ArrivalPosition | None = counters.BEFORE_ANY
@@ -237,7 +245,7 @@ async def _delete_old_counters(database: Database, keeps_days: Mapping[str, int]
 
 
 async def _run_in_batches(database: Database, step: Callable[[Tx], int]) -> None:
-    removed = 1
-    while removed:
-        removed = await database.write(step)
+    changed = 1
+    while changed:
+        changed = await database.write(step)
         await asyncio.sleep(PAUSE_BETWEEN_BATCHES_S)

@@ -25,12 +25,12 @@ from longwire.store.database import Tx
 from longwire.store.records import KINDS
 
 STATES = {
-    "queued": store_deliveries.QUEUED,
-    "sending": store_deliveries.LEASED,
-    "succeeded": store_deliveries.SUCCEEDED,
-    "failed": store_deliveries.FAILED,
-    "expired": store_deliveries.EXPIRED,
-    "cancelled": store_deliveries.CANCELLED,
+    "queued": store_deliveries.DeliveryState.QUEUED,
+    "sending": store_deliveries.DeliveryState.LEASED,
+    "succeeded": store_deliveries.DeliveryState.SUCCEEDED,
+    "failed": store_deliveries.DeliveryState.FAILED,
+    "expired": store_deliveries.DeliveryState.EXPIRED,
+    "cancelled": store_deliveries.DeliveryState.CANCELLED,
 }
 
 
@@ -94,7 +94,7 @@ def deliveries_list(
 
 
 def _delivery_row(each: store_deliveries.DeliveryEvent, way: Connector | None) -> dict[str, Any]:
-    is_waiting = each.state == store_deliveries.QUEUED
+    is_waiting = each.state == store_deliveries.DeliveryState.QUEUED
     return {
         "id": format_delivery_id(each.connector_number, each.seq),
         "connector": way.id if way else "(deleted)",

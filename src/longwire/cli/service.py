@@ -23,7 +23,7 @@ def serve_command(config: Path | None, **flags: Any) -> None:
     chosen = load_settings(config, flags)
     logs.configure_logging(chosen.log_level, chosen.log_format)
     service = _import_service()
-    inherited = os.environ.pop(service.INHERITED, None)
+    inherited = os.environ.pop(service.INHERITED_FDS_VARIABLE, None)
     if inherited is not None:
         sys.exit(service.serve_as_worker(chosen, inherited))
     sys.exit(service.serve(chosen, _announce))

@@ -134,14 +134,21 @@ def _match_record(
         if matcher.expression is not None:
             if message is None:
                 message = _cel_message(row, context)
-            try:
-                if not matcher.expression.matches(message):
-                    continue
-            except EvaluationError as error:
-                result.errors[matcher.number] = str(error)
+            if not _matches_filter(matcher.number, matcher.expression, message, result.errors):
                 continue
         result.deliveries.append(build_delivery(matcher.number, row, device.id, context))
         result.groups[matcher.group_number] += 1
+
+
+def _matches_filter(
+    number: int, expression: Expression, message: dict[str, Any], errors: dict[int, str]
+) -> bool:
+    """A filter that cannot be evaluated does not match, and its connector shows the error."""
+    try:
+        return expression.matches(message)
+    except EvaluationError as error:
+        errors[number] = str(error)
+        return False
 
 
 def _cel_message(row: RecordRow, context: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ _BROKER = re.compile(
     r"mqtts?://(?:[^\s/?#@]+@)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?/?"
 )
 _DAYS_MAX = 100_000  # keeps dates within range
+_PORT_MAX = 65_535
 _IN_FLIGHT_MAX = 65_535  # packet identifiers of MQTT have 16 bits
 _API = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?(?:/[^\s?#]*)?")
 
@@ -34,6 +35,28 @@ Network = IPv4Network | IPv6Network
 
 class SettingsError(Exception):
     """Some settings are invalid; the message lists all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """The values that a setting may have, each by itself."""
+
+    minimum: int | None
+    maximum: int | None
+    choices: tuple[str, ...]
+
+    def validate(self, value: Any) -> str | None:
+        """What the value must be, if it is not."""
+        if self.choices:
+            *others, last = self.choices
+            return None if value in self.choices else f"must be {', '.join(others)} or {last}"
+        is_small = self.minimum is not None and value < self.minimum
+        is_large = self.maximum is not None and value > self.maximum
+        if not is_small and not is_large:
+            return None
+        if self.minimum is not None and self.maximum is not None:
+            return f"must be between {self.minimum} and {self.maximum}"
+        return f"must be at least {self.minimum}" if is_small else f"must be at most {self.maximum}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +77,32 @@ class SettingInfo:
         return PREFIX + self.name.upper()
 
 
-def _setting(default: Any, reason: str, *, is_secret: bool = False) -> Any:
-    return field(default=default, metadata={"reason": reason, "is_secret": is_secret})
+def _setting(
+    default: Any,
+    reason: str,
+    *,
+    is_secret: bool = False,
+    minimum: int | None = None,
+    maximum: int | None = None,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    bounds = _Bounds(minimum, maximum, choices)
+    metadata = {"reason": reason, "is_secret": is_secret, "bounds": bounds}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     # --- process ---
     host: str = _setting("127.0.0.1", "the address to listen on; only this machine by default")
-    port: int = _setting(8080, "the port to listen on; 0 takes a free one")
+    port: int = _setting(8080, "the port to listen on; 0 takes a free one", maximum=_PORT_MAX)
     data: Path = _setting(
         _DATA_FOLDER, "the folder for the embedded database, secret.key and operator.json"
     )
     database: str = _setting(
         "", "postgresql://… for PostgreSQL; empty for the embedded database in the data folder"
     )
-    workers: int = _setting(1, "worker processes; more than one needs PostgreSQL")
+    workers: int = _setting(1, "worker processes; more than one needs PostgreSQL", minimum=1)
     public_url: str = _setting(
         "", "the URL by which clients reach the service, if not http(s)://host:port"
     )
@@ -88,66 +121,90 @@ class Settings:
         "", "the key of secret.key in hex, for machines without that file", is_secret=True
     )
     # --- logging ---
-    log_level: str = _setting("info", "debug, info, warning or error; debug logs every request")
-    log_format: str = _setting("auto", "human, json, or auto: human on a terminal, else json")
+    log_level: str = _setting(
+        "info",
+        "debug, info, warning or error; debug logs every request",
+        choices=("debug", "info", "warning", "error"),
+    )
+    log_format: str = _setting(
+        "auto",
+        "human, json, or auto: human on a terminal, else json",
+        choices=("auto", "human", "json"),
+    )
     # --- tokens and rate limits ---
-    token_lifetime_s: int = _setting(3_600, "lifetime of an access token")
+    token_lifetime_s: int = _setting(3_600, "lifetime of an access token", minimum=1)
     token_failures_per_address_max: int = _setting(
-        30, "rate limit: failed token requests per address and minute"
+        30, "rate limit: failed token requests per address and minute", minimum=1
     )
     token_failures_per_client_max: int = _setting(
-        5, "the same per address and client id, against guessing a secret"
+        5, "the same per address and client id, against guessing a secret", minimum=1
     )
     requests_per_caller_per_s: float = _setting(
         0.0, "rate limit: average requests per second of one caller; 0 for no limit"
     )
-    requests_per_caller_burst: int = _setting(100, "burst size of that rate limit")
+    requests_per_caller_burst: int = _setting(100, "burst size of that rate limit", minimum=1)
     # --- limits of a request ---
-    body_bytes_max: int = _setting(1024 * 1024, "maximum size of a request body")
-    bulk_body_bytes_max: int = _setting(8 * 1024 * 1024, "the same for bulk and batch requests")
-    json_depth_max: int = _setting(32, "maximum nesting of JSON; the API itself needs 5 levels")
-    page_items_default: int = _setting(100, "items of a page if the request has no limit")
+    body_bytes_max: int = _setting(1024 * 1024, "maximum size of a request body", minimum=1)
+    bulk_body_bytes_max: int = _setting(
+        8 * 1024 * 1024, "the same for bulk and batch requests", minimum=1
+    )
+    json_depth_max: int = _setting(
+        32, "maximum nesting of JSON; the API itself needs 5 levels", minimum=1
+    )
+    page_items_default: int = _setting(
+        100, "items of a page if the request has no limit", minimum=1
+    )
     page_items_max: int = _setting(1_000, "maximum items of a page")
     bulk_ids_max: int = _setting(1_000, "maximum ids in a bulk request")
     batch_records_max: int = _setting(5_000, "maximum records in a batch request")
     tags_max: int = _setting(50, "maximum tags of an object")
     tag_characters_max: int = _setting(64, "maximum characters of a tag")
     # --- limits of a connection ---
-    head_bytes_max: int = _setting(16 * 1024, "maximum size of the request headers")
-    head_timeout_s: float = _setting(10.0, "timeout for receiving the request headers")
-    request_timeout_s: float = _setting(30.0, "timeout for receiving a whole request")
-    write_timeout_s: float = _setting(30.0, "timeout for a client that reads no response bytes")
-    keep_alive_s: float = _setting(30.0, "timeout of an idle connection")
+    head_bytes_max: int = _setting(16 * 1024, "maximum size of the request headers", minimum=1)
+    head_timeout_s: float = _setting(10.0, "timeout for receiving the request headers", minimum=1)
+    request_timeout_s: float = _setting(30.0, "timeout for receiving a whole request", minimum=1)
+    write_timeout_s: float = _setting(
+        30.0, "timeout for a client that reads no response bytes", minimum=1
+    )
+    keep_alive_s: float = _setting(30.0, "timeout of an idle connection", minimum=1)
     connections_max: int = _setting(10_000, "maximum connections of all clients")
     connections_per_address_max: int = _setting(
         0, "maximum connections per address; 0 for no limit, as needed behind a proxy"
     )
     # --- the database ---
-    database_connections: int = _setting(8, "pool size per process for PostgreSQL")
+    database_connections: int = _setting(8, "pool size per process for PostgreSQL", minimum=1)
     ingest_waiting_records_max: int = _setting(
         20_000, "size of the ingest queue in records; when full, requests get 503"
     )
     ingest_commit_records_max: int = _setting(1_000, "maximum records stored by one commit")
     # --- retention ---
-    retention_data_days: int = _setting(0, "days that data records are kept; 0 for ever")
-    retention_event_days: int = _setting(0, "the same for events")
-    retention_geoloc_days: int = _setting(0, "the same for geolocations")
-    retention_telemetry_days: int = _setting(0, "the same for telemetry")
-    retention_metrics_days: int = _setting(0, "minimum days that metrics are kept; 0 for ever")
+    retention_data_days: int = _setting(
+        0, "days that data records are kept; 0 for ever", maximum=_DAYS_MAX
+    )
+    retention_event_days: int = _setting(0, "the same for events", maximum=_DAYS_MAX)
+    retention_geoloc_days: int = _setting(0, "the same for geolocations", maximum=_DAYS_MAX)
+    retention_telemetry_days: int = _setting(0, "the same for telemetry", maximum=_DAYS_MAX)
+    retention_metrics_days: int = _setting(
+        0, "minimum days that metrics are kept; 0 for ever", maximum=_DAYS_MAX
+    )
     # --- delivery ---
     delivery: bool = _setting(
         True, "run the delivery engine in serve; off if `longwire deliver` runs it"
     )
     delivery_in_flight_max: int = _setting(
-        16, "maximum messages in flight per connector and process"
+        16, "maximum messages in flight per connector and process", minimum=1
     )
-    delivery_keep_days: int = _setting(30, "days that finished deliveries are kept")
-    resend_per_s: int = _setting(100, "messages per second that a resend puts into the queue")
+    delivery_keep_days: int = _setting(
+        30, "days that finished deliveries are kept", maximum=_DAYS_MAX
+    )
+    resend_per_s: int = _setting(
+        100, "messages per second that a resend puts into the queue", minimum=1
+    )
     metrics_host: str = _setting(
         "127.0.0.1", "the address on which `longwire deliver` serves health and metrics"
     )
     metrics_port: int = _setting(
-        0, "the port for that; 0 for none. `serve` has them on its own port"
+        0, "the port for that; 0 for none. `serve` has them on its own port", maximum=_PORT_MAX
     )
     # --- MQTT ---
     mqtt_url: str = _setting(
@@ -156,12 +213,17 @@ class Settings:
     mqtt_prefix: str = _setting(
         "longwire", "the first levels of the topics; group token, device and kind follow"
     )
-    mqtt_version: str = _setting("5", "the broker's MQTT version: 5 or 3.1.1")
+    mqtt_version: str = _setting(
+        "5", "the broker's MQTT version: 5 or 3.1.1", choices=("5", "3.1.1")
+    )
     mqtt_client_id: str = _setting(
         "", "the client id at the broker; empty to derive one from the secret key"
     )
     mqtt_in_flight_max: int = _setting(
-        100, "maximum messages received from the broker but not stored yet"
+        100,
+        "maximum messages received from the broker but not stored yet",
+        minimum=1,
+        maximum=_IN_FLIGHT_MAX,
     )
     # --- networks ---
     vendor_api_url: str = _setting(
@@ -178,8 +240,17 @@ class Settings:
         200, "maximum notifications of a group; each may be evaluated for every record"
     )
     smtp_host: str = _setting("", "the SMTP server for e-mail; empty to send none")
-    smtp_port: int = _setting(587, "its port; 465 with smtp_security tls, 25 within a network")
-    smtp_security: str = _setting("starttls", "starttls, tls or none; none is not encrypted")
+    smtp_port: int = _setting(
+        587,
+        "its port; 465 with smtp_security tls, 25 within a network",
+        minimum=1,
+        maximum=_PORT_MAX,
+    )
+    smtp_security: str = _setting(
+        "starttls",
+        "starttls, tls or none; none is not encrypted",
+        choices=("starttls", "tls", "none"),
+    )
     smtp_user: str = _setting("", "the SMTP user; empty for no authentication")
     smtp_password: str = _setting("", "the SMTP password", is_secret=True)
     smtp_from: str = _setting("", "the sender, like Longwire <longwire@example.com>")
@@ -299,55 +370,35 @@ def _require_not_negative(number: float) -> float:
 
 def _validate(settings: Settings) -> list[str]:
     wrong = []
+    for each in fields(settings):
+        problem = each.metadata["bounds"].validate(getattr(settings, each.name))
+        if problem is not None:
+            wrong.append(f"{each.name}: {problem}")
+    return [
+        *wrong,
+        *_validate_process(settings),
+        *_validate_mqtt(settings),
+        *_validate_network_apis(settings),
+        *_validate_notifications(settings),
+    ]
+
+
+def _validate_process(settings: Settings) -> list[str]:
+    wrong = []
     if not settings.host:
         wrong.append("host: must not be empty; 0.0.0.0 listens on every address")
     if settings.database and not settings.database.startswith(("postgresql://", "postgres://")):
         wrong.append("database: must start with postgresql://, or be empty")
-    if settings.workers < 1:
-        wrong.append("workers: must be at least 1")
     if settings.workers > 1 and not settings.database:
         wrong.append(
             "workers: the embedded database is served by one process; use PostgreSQL for more"
         )
     if bool(settings.tls_cert) != bool(settings.tls_key):
         wrong.append("tls_cert, tls_key: give both or neither")
-    if settings.log_level not in ("debug", "info", "warning", "error"):
-        wrong.append("log_level: must be debug, info, warning or error")
-    if settings.log_format not in ("auto", "human", "json"):
-        wrong.append("log_format: must be auto, human or json")
-    for name in ("port", "metrics_port"):
-        if getattr(settings, name) > 65_535:
-            wrong.append(f"{name}: must be at most 65535")
-    for name in (each.name for each in fields(settings)):
-        if name.endswith("_days") and getattr(settings, name) > _DAYS_MAX:
-            wrong.append(f"{name}: must be at most {_DAYS_MAX}")
     if settings.batch_records_max > settings.ingest_waiting_records_max:
         wrong.append("batch_records_max: must not be larger than ingest_waiting_records_max")
     if settings.page_items_default > settings.page_items_max:
         wrong.append("page_items_default: must not be larger than page_items_max")
-    wrong += _validate_mqtt(settings)
-    wrong += _validate_network_apis(settings)
-    wrong += _validate_notifications(settings)
-    for name in (
-        "token_lifetime_s",
-        "token_failures_per_address_max",
-        "token_failures_per_client_max",
-        "requests_per_caller_burst",
-        "page_items_default",
-        "delivery_in_flight_max",
-        "resend_per_s",
-        "body_bytes_max",
-        "bulk_body_bytes_max",
-        "json_depth_max",
-        "head_bytes_max",
-        "head_timeout_s",
-        "request_timeout_s",
-        "write_timeout_s",
-        "keep_alive_s",
-        "database_connections",
-    ):
-        if getattr(settings, name) < 1:
-            wrong.append(f"{name}: must be at least 1")
     return wrong
 
 
@@ -362,12 +413,8 @@ def _validate_mqtt(settings: Settings) -> list[str]:
     prefix = settings.mqtt_prefix
     if not all(prefix.split("/")) or not prefix.isprintable() or set(prefix) & set("+#$"):
         wrong.append("mqtt_prefix: must be levels of a topic, without +, # and $")
-    if settings.mqtt_version not in ("5", "3.1.1"):
-        wrong.append("mqtt_version: must be 5 or 3.1.1")
     if not settings.mqtt_client_id.isprintable():
         wrong.append("mqtt_client_id: has a character that does not print")
-    if not 1 <= settings.mqtt_in_flight_max <= _IN_FLIGHT_MAX:
-        wrong.append(f"mqtt_in_flight_max: must be between 1 and {_IN_FLIGHT_MAX}")
     return wrong
 
 
@@ -398,10 +445,6 @@ def _validate_notifications(settings: Settings) -> list[str]:
         wrong.append("smtp_from: must be an address, or a name with an address in < >")
     if bool(settings.smtp_user) != bool(settings.smtp_password):
         wrong.append("smtp_user, smtp_password: give both or neither")
-    if settings.smtp_security not in ("starttls", "tls", "none"):
-        wrong.append("smtp_security: must be starttls, tls or none")
-    if not 0 < settings.smtp_port < 65_536:
-        wrong.append("smtp_port: must be between 1 and 65535")
     domains = email_addresses.parse_domains(settings.mail_domains)
     if not all(map(email_addresses.is_domain, domains)):
         wrong.append("mail_domains: must be domains like example.com, with commas between them")

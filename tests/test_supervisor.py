@@ -15,6 +15,8 @@ from longwire.supervisor import (
     Supervisor,
 )
 from longwire.web.prometheus import PrometheusMetrics
+from tests.delivery.receiver import Receiver
+from tests.delivery.test_engine import Line
 from tests.world import World
 
 TURNS_MAX = 1_000
@@ -231,3 +233,28 @@ def test_the_service_is_not_ready_while_a_critical_task_is_down(
     assert response.json()["reason"] == "background task failed: epoch watcher"
     world.app.supervisor._set_failing(epochs, False)
     assert world.http.get("/health/ready").status_code == 200
+
+
+def test_the_delivery_engine_delivers_again_after_a_failure(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = world.app.engine
+    run_once = engine._run_once
+
+    async def fail_once() -> None:
+        monkeypatch.setattr(engine, "_run_once", run_once)
+        await fail()
+
+    async def skip_backoff(seconds: float) -> None:
+        return None
+
+    monkeypatch.setattr(world.app.supervisor, "_sleep", skip_backoff)
+    with Receiver() as receiver:
+        line = Line(world.person("ada"), receiver.url)
+        line.reports()
+        line.settles(succeed=1)
+        monkeypatch.setattr(engine, "_run_once", fail_once)
+        line.reports(3)
+        line.settles(succeed=4)
+    failures = 'longwire_background_task_failures_total{task="delivery engine"} 1.0'
+    assert failures in world.http.get("/metrics").text

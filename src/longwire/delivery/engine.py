@@ -182,6 +182,7 @@ class Engine:
     async def run(self) -> None:
         """Run until cancelled; then finish what is in flight, and release the rest."""
         self._loop = asyncio.get_running_loop()
+        self._is_stopping = False
         if self._database.engine_name == "sqlite":
             # An embedded database has no other process: every lease is orphaned.
             await self._run_safely(lambda: self._recover(expired_before=FAR_FUTURE))
@@ -190,7 +191,9 @@ class Engine:
         try:
             # Not cancelled inside of a transaction: it would still be committed, and its claims
             # would be leased to nobody.
-            await asyncio.shield(main)
+            done, _ = await asyncio.wait({maintenance, main}, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         finally:
             self._is_stopping = True
             self._loop = None
@@ -522,6 +525,9 @@ class Engine:
         for worker in self._workers.values():
             self._close(worker)
         await asyncio.gather(*self._closing, return_exceptions=True)
+        # The supervisor may run the engine again.
+        self._workers.clear()
+        self._deferred.clear()
 
     # --- maintenance ---
 

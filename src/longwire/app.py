@@ -88,7 +88,7 @@ class App:
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self.database = database
-        self.stop: Callable[[], None] = lambda: None  # set by whoever runs the server
+        self.stop: Callable[[], None] = lambda: None  # set by `serve`
         self._retention_days = _get_retention_days(settings)
         prometheus = PrometheusMetrics(shares_counters="PROMETHEUS_MULTIPROC_DIR" in os.environ)
         self.supervisor = Supervisor(lambda: self.stop(), prometheus)

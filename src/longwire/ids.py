@@ -22,7 +22,7 @@ _last_group = 0
 
 
 def new_id(prefix: str) -> str:
-    """An opaque id of 120 random bits, for example `usr_4mkcl2xs…`; the prefix tells the kind."""
+    """An opaque id of 120 random bits, for example `usr_4mkcl2xs…`; the prefix names the kind."""
     return f"{prefix}_{base64.b32encode(secrets.token_bytes(15)).decode().lower()}"
 
 

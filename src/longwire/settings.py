@@ -327,13 +327,13 @@ def _load_environment(environ: Mapping[str, str], wrong: list[str]) -> dict[str,
     return values
 
 
-def _require_known(name: str, spelled: str, wrong: list[str]) -> None:
+def _require_known(name: str, source: str, wrong: list[str]) -> None:
     """Reject unknown names: a misspelled setting must not be ignored silently."""
     known = [each.name for each in fields(Settings)]
     if name not in known:
         near = get_close_matches(name, known, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        wrong.append(f"{spelled} is not a setting{hint}")
+        wrong.append(f"{source} is not a setting{hint}")
 
 
 def _parse_value(raw: Any, default: object) -> Any:

@@ -235,15 +235,15 @@ async def create_fleet(url: str, token: str, number: int, seed: int) -> list[Sim
             )["id"]
             for branch in BRANCHES
         }
-        made = 0
+        created = 0
         for index, (branch, kind, weight) in enumerate(shares):
-            upto = number if index == len(shares) - 1 else made + number * weight // total_weight
+            upto = number if index == len(shares) - 1 else created + number * weight // total_weight
             prefix = f"{root}-{branch}-{kind}"
             async for device in _create_devices(
-                connection, groups[branch], kind, prefix, upto - made, rng
+                connection, groups[branch], kind, prefix, upto - created, rng
             ):
                 devices.append(device)
-            made = upto
+            created = upto
         return devices
     finally:
         connection.close()
@@ -263,9 +263,9 @@ async def _create_devices(
             "network": "simulated",
             "tags": ["simulated"],
         }
-        for made in (await connection.request_json("POST", "/devices", body))["items"]:
+        for item in (await connection.request_json("POST", "/devices", body))["items"]:
             lat, lng = 48.85 + rng.gauss(0, 0.2), 2.35 + rng.gauss(0, 0.2)
-            yield SimulatedDevice(made["deviceId"], kind, lat, lng, battery=rng.uniform(30, 100))
+            yield SimulatedDevice(item["deviceId"], kind, lat, lng, battery=rng.uniform(30, 100))
 
 
 async def run_simulation(

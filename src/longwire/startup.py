@@ -48,7 +48,11 @@ class PreparationResult:
 
 
 def open_prepared_database(
-    settings: Settings, clock: Clock, *, is_guest: bool = False, is_visit: bool = False
+    settings: Settings,
+    clock: Clock,
+    *,
+    is_secondary: bool = False,
+    requires_current_schema: bool = False,
 ) -> tuple[Database, PreparationResult]:
     """Open and prepare the configured database; it is not started yet.
 
@@ -57,9 +61,11 @@ def open_prepared_database(
     """
     while True:
         is_keyless = not _has_key(settings)
-        database, save_key = build_database(settings, clock, is_guest=is_guest)
+        database, save_key = build_database(settings, clock, is_secondary=is_secondary)
         try:
-            return database, prepare(database, settings, save_key, is_visit=is_visit)
+            return database, prepare(
+                database, settings, save_key, requires_current_schema=requires_current_schema
+            )
         except StartupError:
             database.close()
             if not is_keyless or not _has_key(settings):
@@ -70,7 +76,7 @@ def open_prepared_database(
 
 
 def build_database(
-    settings: Settings, clock: Clock, *, is_guest: bool = False
+    settings: Settings, clock: Clock, *, is_secondary: bool = False
 ) -> tuple[Database, Callable[[], None]]:
     """The configured database, not started yet, and a function that saves its key if new."""
     key, save_key = _load_key(settings)
@@ -83,7 +89,7 @@ def build_database(
         )
         return database, save_key
     settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return SQLite(settings.data / "longwire.db", context, is_guest=is_guest), save_key
+    return SQLite(settings.data / "longwire.db", context, is_secondary=is_secondary), save_key
 
 
 def prepare(
@@ -91,16 +97,16 @@ def prepare(
     settings: Settings,
     save_key: Callable[[], None],
     *,
-    is_visit: bool = False,
+    requires_current_schema: bool = False,
 ) -> PreparationResult:
     """Migrate the schema and bootstrap an empty database, in one transaction.
 
-    With `is_visit`, as for commands next to a running service, do neither: a newer command must
-    not change the schema under an older service.
+    With `requires_current_schema`, as for commands next to a running service, do neither: a newer
+    command must not change the schema under an older service.
     """
 
     def work(tx: Tx) -> PreparationResult:
-        if is_visit:
+        if requires_current_schema:
             _require_current_schema(tx)
         steps = upgrade.upgrade(tx)
         partitions.create_ahead(tx)

@@ -72,7 +72,9 @@ def open_existing_database(chosen: Settings) -> Iterator[Database]:
             f"There is no database in {chosen.data}. {startup.HOW_TO_INITIALIZE}"
         )
     logs.configure_logging("error", "auto")
-    database, _ = startup.open_prepared_database(chosen, Clock(), is_guest=True, is_visit=True)
+    database, _ = startup.open_prepared_database(
+        chosen, Clock(), is_secondary=True, requires_current_schema=True
+    )
     with closing(database):
         database.start()
         yield database

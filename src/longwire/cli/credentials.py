@@ -61,12 +61,12 @@ def credentials_issue(
         )
 
     issued = run_write(load_settings(config, flags), work)
-    made = {
+    result = {
         "clientId": issued.credential.client_id,
         "clientSecret": issued.secret,
         "userId": issued.credential.user_id,
     }
-    print_result(made, as_json, "\n".join(f"{name:13} {value}" for name, value in made.items()))
+    print_result(result, as_json, "\n".join(f"{name:13} {value}" for name, value in result.items()))
 
 
 @credentials_group.command("list")

@@ -64,15 +64,15 @@ def deliveries_list(
     """List messages, most recently changed first."""
 
     def work(tx: Tx) -> list[dict[str, Any]]:
-        ways = {each.number: each for each in store_connectors.list_all(tx)}
+        by_number = {each.number: each for each in store_connectors.list_all(tx)}
         number = None
         if connector_id is not None:
-            number = next((key for key, each in ways.items() if each.id == connector_id), None)
+            number = next((key for key, each in by_number.items() if each.id == connector_id), None)
             if number is None:
                 raise startup.StartupError(f"There is no connector {connector_id}.")
         wanted = [STATES[state] for state in states]
         return [
-            _delivery_row(each, ways.get(each.connector_number))
+            _delivery_row(each, by_number.get(each.connector_number))
             for each in store_deliveries.list_latest(tx, wanted, limit, number)
         ]
 
@@ -93,12 +93,14 @@ def deliveries_list(
     print_table(rows, shown, as_json)
 
 
-def _delivery_row(each: store_deliveries.DeliveryEvent, way: Connector | None) -> dict[str, Any]:
+def _delivery_row(
+    each: store_deliveries.DeliveryEvent, connector: Connector | None
+) -> dict[str, Any]:
     is_waiting = each.state == store_deliveries.DeliveryState.QUEUED
     return {
         "id": format_delivery_id(each.connector_number, each.seq),
-        "connector": way.id if way else "(deleted)",
-        "purpose": way.purpose if way else None,
+        "connector": connector.id if connector else "(deleted)",
+        "purpose": connector.purpose if connector else None,
         "device": each.device_id,
         "kind": KINDS[each.kind],
         "state": next(name for name, state in STATES.items() if state == each.state),

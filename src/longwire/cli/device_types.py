@@ -62,11 +62,11 @@ def device_type_add(
         ]
     else:
         types = _parse_types(source.read())
-    kept = run_write(
+    saved = run_write(
         load_settings(config, flags),
         lambda tx: [device_types.put_device_type(tx, SYSTEM, each) for each in types],
     )
-    names = [each.name for each in kept]
+    names = [each.name for each in saved]
     print_result({"added": names}, as_json, f"added {', '.join(names)}")
 
 

@@ -88,6 +88,6 @@ def _find_records(
 
 
 def _save_records(tx: Tx, reread: redecoding.RedecodedBatch) -> int:
-    # A service beside this command remembers lists that it answered; this makes it forget them.
+    # Invalidates responses that a running service has cached.
     cache_epochs.bump_records_epoch(tx)
     return redecoding.store_batch(tx, SYSTEM, reread)

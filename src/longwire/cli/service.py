@@ -31,8 +31,8 @@ def serve_command(config: Path | None, **flags: Any) -> None:
 
 def _announce(chosen: Settings, prepared: startup.PreparationResult) -> None:
     url = startup.get_base_url(chosen)
-    kept = settings.redact_password(chosen.database) if chosen.database else str(chosen.data)
-    click.echo(f"longwire {__version__} serves {url} ({url}/docs), database: {kept}")
+    location = settings.redact_password(chosen.database) if chosen.database else str(chosen.data)
+    click.echo(f"longwire {__version__} serves {url} ({url}/docs), database: {location}")
     if chosen.mqtt_url:
         broker = settings.redact_password(chosen.mqtt_url)
         click.echo(f"subscribes to {broker}, topics under {chosen.mqtt_prefix}/")
@@ -40,14 +40,14 @@ def _announce(chosen: Settings, prepared: startup.PreparationResult) -> None:
         allowed = ", ".join(str(network) for network in chosen.egress_allow)
         click.echo(f"outgoing connections may also reach {allowed}")
     if prepared.operator is not None:
-        made = prepared.operator
+        operator = prepared.operator
         click.echo(
             f"\nThis is the first start. The operator's credentials, also saved in "
             f"{chosen.data / 'operator.json'}:\n\n"
-            f"  client id      {made.client_id}\n"
-            f"  client secret  {made.client_secret}\n\n"
+            f"  client id      {operator.client_id}\n"
+            f"  client secret  {operator.client_secret}\n\n"
             f"Get a token:\n\n"
-            f"  curl -s -X POST -u '{made.client_id}:{made.client_secret}' "
+            f"  curl -s -X POST -u '{operator.client_id}:{operator.client_secret}' "
             f"-H 'Content-Type: application/x-www-form-urlencoded' "
             f"'{chosen.auth_url or url}/oauth2/token?grant_type=client_credentials'\n"
         )
@@ -62,8 +62,10 @@ def deliver_command(config: Path | None, **flags: Any) -> None:
     logs.configure_logging(chosen.log_level, chosen.log_format)
 
     def announce(chosen: Settings) -> None:
-        kept = settings.redact_password(chosen.database) if chosen.database else str(chosen.data)
-        click.echo(f"longwire {__version__} delivers, database: {kept}")
+        location = (
+            settings.redact_password(chosen.database) if chosen.database else str(chosen.data)
+        )
+        click.echo(f"longwire {__version__} delivers, database: {location}")
         if chosen.metrics_port:
             host = f"[{chosen.metrics_host}]" if ":" in chosen.metrics_host else chosen.metrics_host
             click.echo(f"metrics are at http://{host}:{chosen.metrics_port}/metrics")
@@ -87,7 +89,7 @@ def _import_service() -> ModuleType:
 def migrate_command(config: Path | None, as_json: bool, **flags: Any) -> None:
     """Migrate the database to this version's schema, and bootstrap it when empty."""
     chosen = load_settings(config, flags)
-    database, prepared = startup.open_prepared_database(chosen, Clock(), is_guest=True)
+    database, prepared = startup.open_prepared_database(chosen, Clock(), is_secondary=True)
     database.close()
     print_result(
         {"steps": prepared.steps, "bootstrapped": prepared.operator is not None},

@@ -38,10 +38,10 @@ def authorize(
     tx: Tx, actor: Actor, permission: str, group_id: str, *, field: str = "group_id"
 ) -> Scope:
     """The scope of one group for one permission; NotFound or NotAllowed without it."""
-    held = get_permissions(tx, actor, group_id)
-    if not held:
+    permissions = get_permissions(tx, actor, group_id)
+    if not permissions:
         raise not_found(field, "group")
-    if permission not in held:
+    if permission not in permissions:
         raise NotAllowed(f"This needs the permission {permission} in group {group_id}.")
     return Scope(permission, frozenset([group_id]))
 
@@ -122,13 +122,13 @@ def _compute_effective_role(tx: Tx, actor: Actor, group_id: str) -> EffectiveRol
     path = get_group_path(tx, group_id)
     if actor.kind == "network":
         return EffectiveRole(NETWORK_PERMISSIONS if actor.group_id in path else frozenset(), None)
-    holdings = get_role_assignments(tx, actor)
-    held = [holdings[each] for each in path if each in holdings]
+    assignments = get_role_assignments(tx, actor)
+    role_ids = [assignments[each] for each in path if each in assignments]
     if actor.is_operator:
         permissions = get_all_permissions(tx) if path else frozenset()
     else:
-        permissions = frozenset().union(*(get_role_permissions(tx, each) for each in held))
-    nearest = held[0] if held else ADMINISTRATOR if actor.is_operator else None
+        permissions = frozenset().union(*(get_role_permissions(tx, each) for each in role_ids))
+    nearest = role_ids[0] if role_ids else ADMINISTRATOR if actor.is_operator else None
     role = get_role(tx, nearest) if nearest else None
     if role is not None:
         role = replace(role, permissions=tuple(sorted(permissions)))
@@ -138,7 +138,7 @@ def _compute_effective_role(tx: Tx, actor: Actor, group_id: str) -> EffectiveRol
 def get_role_assignments(tx: Tx, actor: Actor) -> RoleAssignments:
     """The actor's direct roles by group."""
     return tx.cached(
-        "holdings", f"{actor.kind}:{actor.id}", lambda: _load_role_assignments(tx, actor)
+        "assignments", f"{actor.kind}:{actor.id}", lambda: _load_role_assignments(tx, actor)
     )
 
 

@@ -28,7 +28,7 @@ _IN_GROUPS = {
     "device.create": ("Create devices", "Create devices in a group, or receive transferred ones"),
     "device.update": ("Change devices", "Change a device's name, tags, type and configuration"),
     "device.delete": ("Delete devices", "Delete devices with all their records"),
-    "device.transfer": ("Transfer devices", "Hand devices over to another group"),
+    "device.transfer": ("Transfer devices", "Transfer devices to another group"),
     "device.downlink": ("Send to devices", "Send messages to devices, and take them back"),
     "record.read": ("Read records", "Read data, events, geolocations and telemetry"),
     "record.create": ("Store records", "Store data, events, geolocations and telemetry"),
@@ -108,14 +108,14 @@ def bootstrap(tx: Tx) -> User:
 def add_missing_catalogue_entries(tx: Tx) -> None:
     """Add the built-in permissions and roles that a newer version brings."""
     known = {permission.id for permission in store_permissions.list_all(tx)}
-    news = [permission for permission in PERMISSIONS if permission.id not in known]
-    for permission in news:
+    added = [permission for permission in PERMISSIONS if permission.id not in known]
+    for permission in added:
         store_permissions.insert(tx, permission)
     for role in ROLES:
         if store_roles.get(tx, role.id) is None:
             store_roles.insert(tx, role)
         else:
-            fresh = {permission.id for permission in news}
-            store_roles.insert_permissions(tx, role.id, sorted(fresh & set(role.permissions)))
-    if news:
+            added_ids = {permission.id for permission in added}
+            store_roles.insert_permissions(tx, role.id, sorted(added_ids & set(role.permissions)))
+    if added:
         cache_epochs.bump_auth_epoch(tx)

@@ -53,7 +53,7 @@ class GroupUpdate:
     tags: Sequence[str] | None = None
     owner_id: str | None = None
     role_id: str | None = None
-    parent_id: str | None = None  # "" makes the group a root
+    parent_id: str | None = None  # "" for a root group
 
 
 def get(tx: Tx, actor: Actor, group_id: str) -> GroupView:
@@ -130,13 +130,13 @@ def create(
     return build_view(tx, actor, group)
 
 
-def update(tx: Tx, actor: Actor, group_id: str, wish: GroupUpdate) -> GroupView:
+def update(tx: Tx, actor: Actor, group_id: str, changes: GroupUpdate) -> GroupView:
     """Update a group: name, description, tags, owner, default role, parent."""
     # Only these three affect authorisation; a new name must not invalidate the auth cache.
-    if wish.owner_id is not None or wish.role_id is not None or wish.parent_id is not None:
+    if changes.owner_id is not None or changes.role_id is not None or changes.parent_id is not None:
         cache_epochs.bump_auth_epoch(tx)
-    if wish.parent_id is not None:
-        # Before the group's row is locked: whoever changes its connectors takes them in this order.
+    if changes.parent_id is not None:
+        # Before the group's row is locked: connector updates lock in this order.
         cache_epochs.bump_config_epoch(tx, group_id)
     scope = access.authorize(tx, actor, "group.update", group_id)
     # All fields are written back: without the lock a rename could undo a concurrent move.
@@ -144,16 +144,16 @@ def update(tx: Tx, actor: Actor, group_id: str, wish: GroupUpdate) -> GroupView:
     group = _get_group(tx, scope, group_id)
     changed = replace(
         group,
-        name=group.name if wish.name is None else wish.name,
-        description=group.description if wish.description is None else wish.description,
-        tags=group.tags if wish.tags is None else tuple(wish.tags),
-        owner_id=_validate_new_owner(tx, actor, scope, group, wish.owner_id),
-        default_role_id=_validate_new_default_role(tx, actor, group, wish.role_id),
+        name=group.name if changes.name is None else changes.name,
+        description=group.description if changes.description is None else changes.description,
+        tags=group.tags if changes.tags is None else tuple(changes.tags),
+        owner_id=_validate_new_owner(tx, actor, scope, group, changes.owner_id),
+        default_role_id=_validate_new_default_role(tx, actor, group, changes.role_id),
         updated_at=tx.now,
         updated_by=actor.id,
     )
-    if wish.parent_id is not None:
-        changed = replace(changed, parent_id=_move(tx, actor, group, wish.parent_id or None))
+    if changes.parent_id is not None:
+        changed = replace(changed, parent_id=_move(tx, actor, group, changes.parent_id or None))
     store.save(tx, changed)
     audit.log(
         tx,

@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from longwire.clock import Clock
 from longwire.errors import Conflict, LongwireError, NotFound, Unavailable
 from longwire.settings import Settings
-from longwire.startup import open_database
-from longwire.store import auth_epoch, counters, instance
+from longwire.startup import build_database
+from longwire.store import cache_epochs, counters, instance
 from longwire.store.database import Database, Tx
 from longwire.store.workers import Job, RunJobs, WorkerPool
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 @pytest.fixture
 def database(settings: Settings) -> Iterator[Database]:
     """A database at work, without a service in front of it."""
-    made, _ = open_database(settings, Clock())
+    made, _ = build_database(settings, Clock())
     made.start()
     yield made
     made.close()
@@ -38,11 +38,11 @@ class Gate:
 
     def work(self, tx: Tx) -> None:
         self._entered.release()
-        assert self._open.wait(30), "nobody opened the gate"
+        assert self._open.wait(60), "nobody opened the gate"
 
     async def is_reached(self, by: int = 1) -> None:
         for _ in range(by):
-            assert await asyncio.to_thread(self._entered.acquire, timeout=30)
+            assert await asyncio.to_thread(self._entered.acquire, timeout=60)
 
     def open(self) -> None:
         self._open.set()
@@ -193,14 +193,14 @@ def test_an_error_of_the_driver_carries_no_values(database: Database) -> None:
 
 def test_many_writers_at_once_lose_nothing(database: Database) -> None:
     async def story() -> tuple[int, int]:
-        before, _ = await database.read(auth_epoch.epoch_and_time)
+        before = await database.read(cache_epochs.read_epochs)
         await asyncio.gather(
-            *(database.write(auth_epoch.bump_auth_epoch) for _ in range(200)),
+            *(database.write(cache_epochs.bump_auth_epoch) for _ in range(200)),
             *(database.write(state(f"fact {number}")) for number in range(200)),
             *(database.read(fact("fact 1")) for _ in range(200)),
         )
-        after, _ = await database.read(auth_epoch.epoch_and_time)
-        return before, after
+        after = await database.read(cache_epochs.read_epochs)
+        return before.auth, after.auth
 
     before, after = run(story())
     assert after == before + 200
@@ -217,7 +217,7 @@ def test_past_a_bound_new_works_are_refused_at_once_and_the_accepted_ones_are_do
         held = await hold_up(database, gate)
         waiting = await queued(database, *[nothing] * 5_000)
         with pytest.raises(Unavailable, match="nothing was changed"):
-            await asyncio.wait_for(database.write(state("one too many")), 1)
+            await asyncio.wait_for(database.write(state("one too many")), 60)
         gate.open()
         await asyncio.gather(*held)
         assert sum(await asyncio.gather(*waiting)) == 5_000
@@ -228,7 +228,7 @@ def test_past_a_bound_new_works_are_refused_at_once_and_the_accepted_ones_are_do
 
 
 def test_closing_finishes_what_was_accepted(settings: Settings, gate: Gate) -> None:
-    database, _ = open_database(settings, Clock())
+    database, _ = build_database(settings, Clock())
     database.start()
     names = [f"accepted {number}" for number in range(50)]
 
@@ -240,10 +240,10 @@ def test_closing_finishes_what_was_accepted(settings: Settings, gate: Gate) -> N
         assert await asyncio.gather(*waiting) == names
         await asyncio.gather(closing, *held)
         with pytest.raises(Unavailable):
-            await asyncio.wait_for(database.write(state("too late")), 5)
+            await asyncio.wait_for(database.write(state("too late")), 60)
 
     run(story())
-    again, _ = open_database(settings, Clock())
+    again, _ = build_database(settings, Clock())
     again.start()
     try:
         assert all(run(again.read(fact(name))) for name in names)
@@ -308,9 +308,9 @@ def test_a_open_worker_that_stumbles_leaves_nobody_waiting_and_goes_on() -> None
 
     async def story() -> None:
         with pytest.raises(OSError, match="the floor gave way"):
-            await asyncio.wait_for(lane.submit(lambda tx: 1), 10)
+            await asyncio.wait_for(lane.submit(lambda tx: 1), 60)
         clumsy.stumbles = False
-        assert await asyncio.wait_for(lane.submit(lambda tx: 2), 10) == 2
+        assert await asyncio.wait_for(lane.submit(lambda tx: 2), 60) == 2
 
     run(story())
     lane.close()

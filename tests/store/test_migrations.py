@@ -27,7 +27,8 @@ from longwire.store import migrations, schema, upgrade
 from longwire.store.database import Database, Tx
 from longwire.store.postgres import UPGRADE_LOCK
 from tests.conftest import PostgresServer
-from tests.process import COMMAND, environment, wait_for
+from tests.process import COMMAND, environment
+from tests.waiting import eventually
 from tests.world import World, ok
 
 Opened = Callable[[Settings], Database]
@@ -51,7 +52,7 @@ def opened() -> Iterator[Opened]:
     databases: list[Database] = []
 
     def open_one(settings: Settings) -> Database:
-        databases.append(startup.open_database(settings, Clock())[0])
+        databases.append(startup.build_database(settings, Clock())[0])
         return databases[-1]
 
     yield open_one
@@ -101,10 +102,10 @@ def latest_step() -> str:
     return max(step.name[1:5] for step in steps.glob("v*.py"))
 
 
-def prepare(settings: Settings) -> startup.Prepared:
-    database, keep_key = startup.open_database(settings, Clock())
+def prepare(settings: Settings) -> startup.PreparationResult:
+    database, save_key = startup.build_database(settings, Clock())
     try:
-        return startup.prepare(database, settings, keep_key)
+        return startup.prepare(database, settings, save_key)
     finally:
         database.close()
 
@@ -226,10 +227,10 @@ def test_an_empty_database_is_brought_up_to_date_once(empty: Settings) -> None:
     first = prepare(empty)
     assert first.steps[0] == "0001"
     assert first.steps[-1] == latest_step()
-    assert first.founded is not None
+    assert first.operator is not None
     second = prepare(empty)
     assert second.steps == []
-    assert second.founded is None
+    assert second.operator is None
 
 
 def test_a_later_release_runs_only_its_own_steps_and_an_earlier_one_then_refuses(
@@ -275,7 +276,7 @@ def test_a_first_start_that_cannot_write_its_credentials_leaves_no_table(
     assert tables(opened(empty)) == set()
 
     shutil.rmtree(empty.data / "operator.json")
-    assert prepare(empty).founded is not None
+    assert prepare(empty).operator is not None
 
 
 def test_a_step_may_rebuild_a_table_that_others_point_to(
@@ -345,11 +346,11 @@ def test_processes_that_start_at_once_on_one_empty_postgresql_found_it_once(
             )
             for number in range(4)
         ]
-        wait_for(lambda: gate.execute(queue).fetchone() == (4,), 60)
-    told = [process.communicate(timeout=60) for process in starting]
+        eventually(lambda: gate.execute(queue).fetchone() == (4,))
+    told = [process.communicate(timeout=120) for process in starting]
     assert [process.returncode for process in starting] == [0, 0, 0, 0], told
     prepared = [json.loads(out) for out, _ in told]
-    assert sorted(each["founded"] for each in prepared) == [False, False, False, True]
+    assert sorted(each["bootstrapped"] for each in prepared) == [False, False, False, True]
     ran = [each["steps"] for each in prepared if each["steps"]]
     assert len(ran) == 1, "each step is run by one of them alone"
     kept = list(tmp_path.glob("machine-*/operator.json"))
@@ -370,9 +371,9 @@ def test_whoever_starts_at_once_in_one_empty_folder_goes_on_with_the_one_key_tha
         return thought_of[-1]
 
     def start(_: int) -> tuple[bool, str]:
-        database, prepared = startup.opened(empty, Clock())
+        database, prepared = startup.open_prepared_database(empty, Clock())
         database.close()
-        return prepared.founded is not None, database.context.keyring.fingerprint
+        return prepared.operator is not None, database.context.keyring.fingerprint
 
     monkeypatch.setattr(startup, "new_key", new_key)
     with ThreadPoolExecutor(many) as processes:
@@ -396,9 +397,9 @@ def test_a_key_that_another_database_has_put_into_the_folder_meanwhile_is_not_ov
         return os.urandom(KEY_BYTES)
 
     monkeypatch.setattr(startup, "new_key", new_key)
-    database, prepared = startup.opened(empty, Clock())
+    database, prepared = startup.open_prepared_database(empty, Clock())
     database.close()
-    assert prepared.founded is not None
+    assert prepared.operator is not None
     assert path.read_text() == "5a" * KEY_BYTES
     assert database.context.keyring.fingerprint == Keyring(b"\x5a" * KEY_BYTES).fingerprint
 

@@ -23,8 +23,9 @@ from longwire.store import instance, sqlite
 from longwire.store.database import Tx
 from longwire.store.sqlite import SQLite
 from longwire.store.workers import IDLE_S
-from tests.process import Service, longwire, wait_for
-from tests.world import World, ok, prepared_folder, refused
+from tests.process import Service, longwire
+from tests.waiting import PATIENCE_S, eventually
+from tests.world import World, ok, prepare_data_folder, refused
 
 MIB = 1024 * 1024
 
@@ -43,7 +44,7 @@ def data(settings: Settings) -> Path:
 @pytest.fixture
 def database(settings: Settings) -> Iterator[SQLite]:
     """The engine at work, without a service in front of it."""
-    made, _ = startup.open_database(settings, Clock())
+    made, _ = startup.build_database(settings, Clock())
     made.start()
     assert isinstance(made, SQLite)
     yield made
@@ -116,7 +117,7 @@ class Gate:
     def work(self, tx: Tx) -> None:
         names(tx)
         self._entered.set()
-        assert self._open.wait(30), "nobody opened the gate"
+        assert self._open.wait(60), "nobody opened the gate"
 
     async def is_reached(self) -> None:
         assert await asyncio.to_thread(self._entered.wait, 30)
@@ -287,7 +288,7 @@ def test_a_disk_without_room_for_the_log_refuses_and_heals_without_a_restart(
     confirmed, answer = post_until_refused(service)
     assert confirmed, "it worked before the disk was full"
     assert refused(answer, 503)["code"] == "unavailable"
-    wait_for(lambda: service.post_group("room again").status_code == 200)
+    eventually(lambda: service.post_group("room again").status_code == 200)
     assert service.group_names() == confirmed | {"room again"}
     assert service.stop() == 0
 
@@ -332,7 +333,7 @@ class Ledger:
 
     def _create(self, service: Service, client: str) -> None:
         headers = service.bearer
-        with httpx.Client(base_url=service.url, timeout=30) as http, suppress(httpx.HTTPError):
+        with httpx.Client(base_url=service.url, timeout=120) as http, suppress(httpx.HTTPError):
             for number in range(100_000):
                 name = f"{client}/{number}"
                 self.sent.add(name)
@@ -353,11 +354,11 @@ def test_no_confirmed_group_is_lost_when_the_service_is_killed_again_and_again(
         assert service.token
         before = len(ledger.confirmed)
         clients = ledger.work_against(service)
-        wait_for(lambda: len(ledger.confirmed) > before)  # noqa: B023 (it is called right here)
+        eventually(lambda: len(ledger.confirmed) > before)  # noqa: B023 (it is called right here)
         time.sleep(chance.uniform(0, 0.2))
         service.kill()
         for client in clients:
-            client.join(30)
+            client.join(120)
     found = serve().group_names()
     assert ledger.confirmed <= found
     assert found <= ledger.sent
@@ -385,7 +386,7 @@ def test_the_log_stays_bounded_under_load_and_is_moved_when_there_is_time(
 
     largest = asyncio.run(story())
     assert 2 * MIB < largest < 60 * MIB
-    wait_for(lambda: is_moved(data))
+    eventually(lambda: is_moved(data))
     # Its file stays as it is, and serves again.
     assert log.stat().st_size == largest
     asyncio.run(database.write(put("small", 10)))
@@ -418,24 +419,27 @@ def test_the_log_is_not_moved_at_every_commit_once_it_was_large(
     assert asyncio.run(story()) <= 5
 
 
-def test_a_long_read_holds_up_no_writer(database: SQLite) -> None:
+@pytest.fixture
+def patient_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits for a lock waits longer than any test does."""
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_MS", 600_000)
+
+
+def test_a_long_read_holds_up_no_writer(patient_engine: None, database: SQLite) -> None:
     """Emptying the log has to wait for readers; writers must not wait along."""
     gate = Gate()
 
-    async def story() -> float:
+    async def story() -> None:
         long_read = asyncio.create_task(database.read(gate.work))
         await gate.is_reached()
-        worst = 0.0
-        for number in range(3):
-            began = time.monotonic()
-            await database.write(put(f"meanwhile {number}", 10))
-            worst = max(worst, time.monotonic() - began)
-            await asyncio.sleep(IDLE_S + 0.1)  # by then the writer sees to the log
+        async with asyncio.timeout(PATIENCE_S):
+            for number in range(3):
+                await database.write(put(f"meanwhile {number}", 10))
+                await asyncio.sleep(IDLE_S + 0.1)  # by then the writer sees to the log
         gate.open()
         await long_read
-        return worst
 
-    assert asyncio.run(story()) < 2, "the engine waits up to five seconds for a lock"
+    asyncio.run(story())
 
 
 # --- visitors ---
@@ -445,7 +449,7 @@ def test_a_visitor_writes_beside_the_service_and_leaves_the_log_to_it(data: Path
     """The service's connection is only held open here, so that nobody else tidies up."""
     serving = sqlite3.connect(data / "longwire.db")
     serving.execute("select count(*) from instance").fetchone()
-    visitor, _ = startup.open_database(Settings(data=data), Clock(), is_guest=True)
+    visitor, _ = startup.build_database(Settings(data=data), Clock(), is_secondary=True)
     assert isinstance(visitor, SQLite)
     before = (data / "longwire.db").stat().st_size
     visitor.start()
@@ -474,7 +478,7 @@ def test_an_operators_command_works_while_the_service_is_busy(
     assert issued.returncode == 0, issued.stderr
     assert service.stop() == 0
     for client in clients:
-        client.join(30)
+        client.join(120)
     listed = longwire("credentials", "list", "--json", "--data", str(data), cwd=tmp_path)
     assert "eve@example.com" in listed.stdout
     assert ledger.confirmed <= serve().group_names()
@@ -495,7 +499,7 @@ def test_a_second_service_on_one_folder_is_refused(
 
 
 def test_a_file_that_is_no_database_is_a_sentence(tmp_path: Path) -> None:
-    prepared_folder(tmp_path / "data")
+    prepare_data_folder(tmp_path / "data")
     (tmp_path / "data" / "longwire.db").write_bytes(b"this was a shopping list" * 1_000)
     told = longwire("serve", "--data", "data", "--port", "0", cwd=tmp_path)
     assert told.returncode == 2

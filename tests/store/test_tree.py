@@ -15,7 +15,7 @@ from longwire.clock import Clock
 from longwire.identity.bootstrap import ADMINISTRATOR, MEMBER
 from longwire.model import Group, User
 from longwire.settings import Settings
-from longwire.startup import open_database
+from longwire.startup import build_database
 from longwire.store import groups, schema, users
 from longwire.store.database import Database, Tx
 
@@ -43,7 +43,7 @@ class Undone(Exception):
 
 @pytest.fixture
 def database(settings: Settings) -> Iterator[Database]:
-    made, _ = open_database(settings, Clock())
+    made, _ = build_database(settings, Clock())
     yield made
     made.close()
 

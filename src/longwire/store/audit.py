@@ -1,4 +1,4 @@
-"""The audit trail: one row for every change, in the transaction of the change."""
+"""The audit log: one row for every change, in the transaction of the change."""
 
 import sqlalchemy as sa
 

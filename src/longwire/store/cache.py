@@ -1,84 +1,249 @@
-"""What a process remembers of the rows that decide who may do what.
+"""What a process caches of the database, and when each cache is invalid.
 
-Tokens, memberships, paths and roles are asked for on every request and change rarely. They are
-remembered together and forgotten together: whatever changes one of them moves the epoch in the same
-transaction, and the process that did it forgets before it answers; the others see the epoch move
-within a second. Answers that were given by such rights lie in `pages` and are worth as little once
-those are forgotten.
+Authorization and configuration have caches and epochs of their own. A change moves the epoch in its
+own transaction; the process that commits it invalidates before it responds, and the others when
+they next read the epoch (see `cache_epochs`).
 """
 
 import threading
 from collections.abc import Hashable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
-from longwire.clock import Moment
-from longwire.store.response_cache import Pages
+ENTRIES_PER_NAMESPACE_MAX = 50_000
+TRACKED_MAX = 50_000  # groups or devices of which the last change is known one by one
 
-ENTRIES_PER_SHELF_MAX = 50_000
-
-NOTHING: Any = object()
+MISSING: Any = object()
 _EMPTY: dict[Hashable, Any] = {}
 
 
-class Memory:
+class CacheEpochs(NamedTuple):
+    """The epochs as read from the database."""
+
+    auth: int
+    config: int
+    records: int
+    config_since: int  # `changed_groups` has the changes after this epoch
+    changed_groups: frozenset[str] | None  # None when they are not known
+
+
+class AuthCache:
+    """Tokens, memberships, paths and roles: read by every request, changed rarely.
+
+    Any change empties all of it.
+    """
+
     def __init__(self) -> None:
         self.generation = 0
         self.epoch = -1
         self.is_trusted = True
-        self.pages = Pages()
-        self.noted: set[Hashable] = set()  # what is in the database, and stays there
-        self._shelves: dict[str, dict[Hashable, Any]] = {}
+        self._namespaces: dict[str, dict[Hashable, Any]] = {}
         self._lock = threading.Lock()
 
-    def known(self, shelf: str, key: Hashable) -> Any | None:
-        """What is remembered, or None; the quick look that needs no database."""
-        found = self.find(shelf, key)
-        return None if found is NOTHING else found
+    def get(self, namespace: str, key: Hashable) -> Any | None:
+        """The cached value; None when there is none."""
+        found = self.lookup(namespace, key)
+        return None if found is MISSING else found
 
-    def find(self, shelf: str, key: Hashable) -> Any:
-        """What is remembered, or NOTHING."""
+    def lookup(self, namespace: str, key: Hashable) -> Any:
+        """The cached value, which may be None, or MISSING."""
         if not self.is_trusted:
-            return NOTHING
-        return self._shelves.get(shelf, _EMPTY).get(key, NOTHING)
+            return MISSING
+        return self._namespaces.get(namespace, _EMPTY).get(key, MISSING)
 
-    def answer(self, question: Hashable, now: Moment) -> bytes | None:
-        """What was answered to the same question, if it would be answered again."""
-        if not self.is_trusted:
-            return None
-        return self.pages.find(question, generation=self.generation, now=now)
+    def put(self, namespace: str, key: Hashable, value: object, *, since: int) -> None:
+        """Cache a value unless the cache was cleared after generation `since`.
 
-    def keep(self, shelf: str, key: Hashable, value: object, *, since: int) -> None:
-        """Remember something, unless anything moved `since` that generation.
-
-        It is the one in which the transaction began: it may see the database as it was at that
-        time, however late it looks.
+        That is the generation at the begin of the transaction that read the value: its snapshot may
+        be as old as that, however late it reads.
         """
         with self._lock:
             if since != self.generation:
                 return
-            entries = self._shelves.setdefault(shelf, {})
-            if len(entries) >= ENTRIES_PER_SHELF_MAX:
+            entries = self._namespaces.setdefault(namespace, {})
+            if len(entries) >= ENTRIES_PER_NAMESPACE_MAX:
                 entries.clear()
             entries[key] = value
 
-    def note(self, kept: Iterable[Hashable]) -> None:
-        """Remember that these are in the database and need not be written again."""
-        if len(self.noted) >= ENTRIES_PER_SHELF_MAX:
-            self.noted = set()
-        self.noted.update(kept)
-
-    def forget(self) -> None:
+    def clear(self) -> None:
         with self._lock:
             self.generation += 1
-            self._shelves = {}
+            self._namespaces = {}
 
-    def saw_epoch(self, epoch: int) -> None:
-        """The database says this is the epoch; anything remembered under another one is stale."""
+    def observe_epoch(self, epoch: int) -> None:
         if epoch != self.epoch:
             self.epoch = epoch
-            self.forget()
+            self.clear()
         self.is_trusted = True
 
+
+class ChangeTracker:
+    """When something was last changed, counted in changes; bounded.
+
+    What is not tracked one by one any more counts as changed when tracking started over.
+    """
+
+    __slots__ = ("_last", "count", "floor")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.floor = 0
+        self._last: dict[Hashable, int] = {}
+
+    def add(self, changed: Iterable[Hashable]) -> None:
+        """Record one change of several things; the caller holds a lock."""
+        self.count += 1
+        self._last.update(dict.fromkeys(changed, self.count))
+        if len(self._last) > TRACKED_MAX:
+            self.add_all()
+
+    def add_all(self) -> None:
+        """Record a change of everything."""
+        self.count += 1
+        self.floor = self.count
+        self._last = {}
+
+    def is_changed(self, key: Hashable, since: int) -> bool:
+        # In this order: another thread may be about to start over, and sets `floor` first.
+        last = self._last.get(key)
+        return since < (self.floor if last is None else last)
+
+
+class ConfigCache:
+    """What ingest, delivery and notifications read: matchers, notification rules, codecs.
+
+    An entry depends on some groups. A change of a group evicts what depends on it and nothing else.
+    """
+
+    def __init__(self) -> None:
+        self.epoch = -1
+        self.is_trusted = True
+        self._changes = ChangeTracker()
+        self._namespaces: dict[str, dict[Hashable, Any]] = {}
+        self._dependents: dict[str, set[tuple[str, Hashable]]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def generation(self) -> int:
+        return self._changes.count
+
+    def get(self, namespace: str, key: Hashable) -> Any | None:
+        """The cached value; None when there is none."""
+        found = self.lookup(namespace, key)
+        return None if found is MISSING else found
+
+    def lookup(self, namespace: str, key: Hashable) -> Any:
+        """The cached value, which may be None, or MISSING."""
+        if not self.is_trusted:
+            return MISSING
+        return self._namespaces.get(namespace, _EMPTY).get(key, MISSING)
+
+    def put(
+        self, namespace: str, key: Hashable, value: object, groups: Iterable[str], *, since: int
+    ) -> None:
+        """Cache a value unless one of its groups was changed after generation `since`."""
+        depends_on = tuple(groups)
+        with self._lock:
+            if any(self._changes.is_changed(group, since) for group in depends_on):
+                return
+            if len(self._namespaces.get(namespace, _EMPTY)) >= ENTRIES_PER_NAMESPACE_MAX:
+                self._namespaces, self._dependents = {}, {}
+            self._namespaces.setdefault(namespace, {})[key] = value
+            for group in depends_on:
+                self._dependents.setdefault(group, set()).add((namespace, key))
+
+    def invalidate(self, groups: Iterable[str]) -> None:
+        """Evict what depends on these groups."""
+        changed = tuple(groups)
+        with self._lock:
+            self._changes.add(changed)
+            for group in changed:
+                for namespace, key in self._dependents.pop(group, ()):
+                    self._namespaces[namespace].pop(key, None)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._changes.add_all()
+            self._namespaces = {}
+            self._dependents = {}
+
+    def observe_epoch(self, epochs: CacheEpochs) -> None:
+        """Evict what other processes have changed.
+
+        Two observers may overtake each other: an epoch that went back, or a gap before the changes
+        that are known, clears everything.
+        """
+        if epochs.config != self.epoch:
+            is_gap = epochs.config_since > self.epoch or epochs.config < self.epoch
+            if epochs.changed_groups is None or is_gap:
+                self.clear()
+            else:
+                self.invalidate(epochs.changed_groups)
+            self.epoch = epochs.config
+        self.is_trusted = True
+
+
+class DeviceChanges:
+    """Which devices' records or stays were changed by commits of this process.
+
+    Whoever caches what was read of a device compares with `commits` at the begin of the
+    transaction that read it.
+    """
+
+    def __init__(self) -> None:
+        self._changes = ChangeTracker()
+        self._epoch = -1
+        self._lock = threading.Lock()
+
+    @property
+    def commits(self) -> int:
+        return self._changes.count
+
+    def add(self, device_numbers: Iterable[int]) -> None:
+        """Record a commit; called before its result is published."""
+        with self._lock:
+            self._changes.add(device_numbers)
+
+    def is_changed(self, device_number: int, since: int) -> bool:
+        return self._changes.is_changed(device_number, since)
+
+    def observe_epoch(self, epoch: int) -> None:
+        """Another process has changed stored records: those of any device."""
+        if epoch != self._epoch:
+            self._epoch = epoch
+            with self._lock:
+                self._changes.add_all()
+
+
+class WrittenRows:
+    """Rows that are in the database for good, so that they need not be inserted again."""
+
+    def __init__(self) -> None:
+        self._rows: set[Hashable] = set()
+
+    def __contains__(self, row: Hashable) -> bool:
+        return row in self._rows
+
+    def add(self, rows: Iterable[Hashable]) -> None:
+        if len(self._rows) >= ENTRIES_PER_NAMESPACE_MAX:
+            self._rows = set()
+        self._rows.update(rows)
+
+
+class Caches:
+    """All that a process caches of one database."""
+
+    def __init__(self) -> None:
+        self.auth = AuthCache()
+        self.config = ConfigCache()
+        self.device_changes = DeviceChanges()
+        self.activity = WrittenRows()
+
+    def observe(self, epochs: CacheEpochs) -> None:
+        self.auth.observe_epoch(epochs.auth)
+        self.config.observe_epoch(epochs)
+        self.device_changes.observe_epoch(epochs.records)
+
     def distrust(self) -> None:
-        """The epoch could not be read for too long: ask the database every time from now on."""
-        self.is_trusted = False
+        """The epochs could not be read for too long: use nothing until they are."""
+        self.auth.is_trusted = False
+        self.config.is_trusted = False

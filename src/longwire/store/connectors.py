@@ -1,7 +1,7 @@
 """Connectors: what is forwarded where, and how it went lately."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from longwire.clock import Moment
 from longwire.model import SYSTEM, Connector, Page, PageRequest, Scope
 from longwire.store import schema
+from longwire.store.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
 from longwire.store.paging import page
 from longwire.store.scopes import within
@@ -17,6 +18,13 @@ from longwire.store.scopes import within
 _table = schema.connector
 _IS_THERE = _table.c.deleted_at.is_(None)
 _FORWARDS = _table.c.purpose == "connector"
+
+_READ_BY_MATCHING = ("subgroups", "device_types", "device_ids", "message_filter", "is_enabled")
+# What ingest caches of channels of a purpose; the others are not cached.
+CACHED_PURPOSES: Mapping[str, Sequence[str]] = {
+    "connector": _READ_BY_MATCHING,
+    "notification": (*_READ_BY_MATCHING, "type", "sealed_params"),
+}
 
 
 # --- for people ---
@@ -45,6 +53,8 @@ def id_exists(tx: Tx, connector_id: str) -> bool:
 
 def insert(tx: Tx, connector: Connector) -> Connector:
     """Add a connector; the same with the number it got."""
+    if connector.purpose in CACHED_PURPOSES:
+        bump_config_epoch(tx, connector.group_id)
     tx.execute(sa.insert(_table), _row(connector))
     if connector.purpose == "connector":
         adjust_count(tx, connector.group_id, 1)
@@ -54,14 +64,28 @@ def insert(tx: Tx, connector: Connector) -> Connector:
 
 def save(tx: Tx, connector: Connector) -> None:
     """Keep a changed connector, under a new version. How it goes is not for people to change."""
+    if _changes_matching(tx, connector):
+        bump_config_epoch(tx, connector.group_id)
     values = _row(connector) | {"version": _table.c.version + 1}
     for name in ("error_at", "error_message", "failures", "resend_before"):
         del values[name]
     tx.execute(sa.update(_table).where(_table.c.number == connector.number).values(values))
 
 
+def _changes_matching(tx: Tx, connector: Connector) -> bool:
+    """Whether a field changes that ingest has cached; a new name must not evict anything."""
+    fields_read = CACHED_PURPOSES.get(connector.purpose, ())
+    if not fields_read:
+        return False
+    row = tx.rows(sa.select(_table).where(_table.c.number == connector.number))[0]
+    stored = to_connector(row)
+    return any(getattr(stored, name) != getattr(connector, name) for name in fields_read)
+
+
 def mark_deleted(tx: Tx, connector: Connector) -> None:
-    """Nobody finds it any more, and its id is free; its deliveries go in small steps."""
+    """Hide it and free its id; its deliveries are deleted in small steps."""
+    if connector.purpose in CACHED_PURPOSES:
+        bump_config_epoch(tx, connector.group_id)
     tx.execute(
         sa.update(_table)
         .where(_table.c.number == connector.number)
@@ -185,7 +209,9 @@ def reset_failures(tx: Tx, number: int) -> None:
 
 
 def disable(tx: Tx, connector: Connector) -> bool:
-    """The other side wants nothing more; whether it was enabled so far, and the same other side."""
+    """Disable it because its destination is gone; False if it was changed or disabled meanwhile."""
+    if connector.purpose in CACHED_PURPOSES:
+        bump_config_epoch(tx, connector.group_id)
     return bool(
         tx.execute(
             sa.update(_table)

@@ -50,8 +50,8 @@ def insert_activity(tx: Tx, active: Collection[Activity]) -> None:
     A busy one says the same all hour long, so a process remembers what it has committed. Nobody
     takes such a note back before its hour is long over.
     """
-    noted = tx.memory.noted
-    fresh = sorted(each for each in active if each not in noted)
+    written = tx.caches.activity
+    fresh = sorted(each for each in active if each not in written)
     if not fresh:
         return
     insert_many(
@@ -62,7 +62,7 @@ def insert_activity(tx: Tx, active: Collection[Activity]) -> None:
         "on conflict do nothing",
         is_repeatable=True,
     )
-    tx.on_commit(lambda: tx.memory.note(fresh))
+    tx.on_commit(lambda: tx.caches.activity.add(fresh))
 
 
 def list_sums(

@@ -1,8 +1,8 @@
-"""Two verbs for everything that is kept: `read(work)` and `write(work)`.
+"""The interface of both engines: `read(work)` and `write(work)`.
 
-A work is a plain function on an open transaction. Which engine runs it, on which thread, with which
-others it is committed, what is retried and what an error of the driver means: all that stays here
-and in the two engines beside. A write has been stored durably when its call returns.
+A work is a plain function on an open transaction. The thread it runs on, the works it is committed
+with, retries and the driver's errors are the engine's business. A write is durable when its call
+returns.
 """
 
 import asyncio
@@ -10,65 +10,70 @@ import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import sqlalchemy as sa
 
 from longwire.clock import Clock, Moment
-from longwire.model import LOCAL, Actor, Origin
+from longwire.model import LOCAL, Origin
 from longwire.seal import Keyring
-from longwire.store.cache import NOTHING, Memory
-from longwire.store.response_cache import Page
+from longwire.store.cache import MISSING, Caches
 
 T = TypeVar("T")
 
-Question = tuple[Actor, str, bytes]  # who asks, where, and with which parameters
+
+class DialectSql(NamedTuple):
+    """A statement whose text differs between the engines."""
+
+    sqlite: str
+    postgres: str
 
 
 class Tx:
-    """An open transaction, the moment it counts as, and what a work may need beside it."""
+    """An open transaction, its time, and what a work needs with it."""
 
     __slots__ = (
         "_driver",
         "_loaded",
+        "_loaded_config",
         "_on_commit",
-        "as_of",
-        "changes_rights",
+        "auth_generation",
+        "caches",
+        "changed_config_groups",
+        "changes_auth",
+        "commits",
+        "config_generation",
         "connection",
-        "generation",
         "is_postgres",
         "is_write",
         "keyring",
-        "memory",
         "now",
         "origin",
         "touched_devices",
     )
 
     def __init__(
-        self,
-        connection: sa.Connection,
-        now: Moment,
-        keyring: Keyring,
-        memory: Memory,
-        *,
-        is_write: bool,
+        self, connection: sa.Connection, context: "DatabaseContext", *, is_write: bool
     ) -> None:
         self.connection = connection
-        self.now = now
-        self.keyring = keyring
-        self.memory = memory
-        self.generation = memory.generation  # before the first look at the database
-        self.as_of = memory.pages.commits
+        self.now: Moment = context.clock.now()
+        self.keyring = context.keyring
+        self.caches = caches = context.caches
+        # Before the first statement: what is read may be as old as these.
+        self.auth_generation = caches.auth.generation
+        self.config_generation = caches.config.generation
+        self.commits = caches.device_changes.commits
         self.is_write = is_write
         self.origin: Origin = LOCAL
-        self.changes_rights = False
-        self.touched_devices: set[int] = set()  # whose records or stays come or go
+        self.changes_auth = False
+        self.changed_config_groups: set[str] = set()
+        self.touched_devices: set[int] = set()  # whose records or stays change
         self.is_postgres = connection.dialect.name == "postgresql"
         self._on_commit: list[Callable[[], None]] = []
         self._driver: Any = None
         self._loaded: dict[tuple[str, str | bytes], Any] = {}
+        self._loaded_config: dict[tuple[str, str], tuple[Any, Sequence[str]]] = {}
 
     def rows(
         self, statement: sa.Executable, params: Mapping[str, Any] | None = None
@@ -85,10 +90,10 @@ class Tx:
         statement: sa.Executable,
         params: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     ) -> int:
-        """Run a statement that changes rows; how many it changed."""
+        """Run a statement; how many rows it changed."""
         return self.connection.execute(statement, params).rowcount
 
-    # --- for hot paths: the driver itself ---
+    # --- hot paths: the driver without SQLAlchemy ---
 
     @property
     def driver(self) -> Any:
@@ -97,68 +102,89 @@ class Tx:
             self._driver = self.connection.connection.dbapi_connection
         return self._driver
 
-    def to_driver_sql(self, sql: str) -> str:
-        """SQL with `:name` for its values, as the driver wants it."""
+    def to_driver_sql(self, sql: "str | DialectSql") -> str:
+        """SQL with `:name` parameters, as the driver wants it."""
+        if not isinstance(sql, str):
+            sql = sql.postgres if self.is_postgres else sql.sqlite
         return _for_psycopg(sql) if self.is_postgres else sql
 
-    def fetch_raw(self, sql: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-        """The rows of a query with `:name` for its values, as plain tuples."""
+    def fetch_raw(
+        self, sql: "str | DialectSql", values: Mapping[str, Any]
+    ) -> list[tuple[Any, ...]]:
+        """Run a statement with `:name` parameters on the driver; its rows as plain tuples."""
         return self.driver.execute(self.to_driver_sql(sql), values).fetchall()  # type: ignore[no-any-return]
 
+    def execute_raw(self, sql: "str | DialectSql", values: Mapping[str, Any]) -> int:
+        """Run a statement on the driver; how many rows it changed."""
+        return int(self.driver.execute(self.to_driver_sql(sql), values).rowcount)
+
     def pipeline(self) -> AbstractContextManager[Any]:
-        """What is changed in here, without asking for anything back, goes in one round trip."""
+        """Send the statements in this block, which return no rows, in one round trip."""
         pipeline: AbstractContextManager[Any] = (
             self.driver.pipeline() if self.is_postgres else nullcontext()
         )
         return pipeline
 
     def cached(self, namespace: str, key: str | bytes, load: Callable[[], T]) -> T:
-        """Something that decides who may do what, from memory when it is there.
+        """A value that authorization depends on, from the cache where it has one.
 
-        A transaction that is itself changing such things looks at its own rows. What a write reads
-        is remembered only once it is committed: what it saw might yet be rolled back.
+        A transaction that changes such values reads its own rows. What a write reads is cached
+        once it is committed: until then it may be rolled back.
         """
-        if self.changes_rights:
+        if self.changes_auth:
             return load()
-        found = self.memory.find(namespace, key)
-        if found is NOTHING:
-            found = self._loaded.get((namespace, key), NOTHING)
-        if found is not NOTHING:
+        cache = self.caches.auth
+        found = cache.lookup(namespace, key)
+        if found is MISSING:
+            found = self._loaded.get((namespace, key), MISSING)
+        if found is not MISSING:
             return found  # type: ignore[no-any-return]
         value = load()
         if self.is_write:
             self._loaded[(namespace, key)] = value
         else:
-            self.memory.keep(namespace, key, value, since=self.generation)
+            cache.put(namespace, key, value, since=self.auth_generation)
         return value
 
-    def remember(
-        self, question: Question, answer: bytes, *, device_number: int, until: Moment
-    ) -> None:
-        """Let whoever asks the same again have the same answer, without a transaction.
-
-        It must rest on nothing but rights, one device with its stays and records, and the time.
-        Other processes write to PostgreSQL, so there it would soon be wrong.
-        """
-        if not self.is_postgres and not self.is_write:
-            page = Page(answer, device_number, until, self.generation, self.as_of)
-            self.memory.pages.keep(question, page, len(question[-1]))
+    def cached_config(
+        self, namespace: str, key: str, load: Callable[[], T], groups: Callable[[], Sequence[str]]
+    ) -> T:
+        """The same for configuration, which depends on these groups only."""
+        if self.changed_config_groups:
+            return load()
+        cache = self.caches.config
+        found = cache.lookup(namespace, key)
+        if found is not MISSING:
+            return found  # type: ignore[no-any-return]
+        loaded = self._loaded_config.get((namespace, key))
+        if loaded is not None:
+            return loaded[0]  # type: ignore[no-any-return]
+        value = load()
+        if self.is_write:
+            self._loaded_config[(namespace, key)] = value, groups()
+        else:
+            cache.put(namespace, key, value, groups(), since=self.config_generation)
+        return value
 
     def on_commit(self, call: Callable[[], None]) -> None:
-        """Have something called once this is committed, from whichever thread; it must not fail."""
+        """Have something called after the commit, on any thread; it must not fail."""
         self._on_commit.append(call)
 
     def committed(self) -> None:
-        """The engine tells that the commit is durable."""
+        """Called by the engine when the commit is durable, before anyone sees its result."""
+        caches = self.caches
+        if self.touched_devices:
+            caches.device_changes.add(self.touched_devices)
+        if self.changes_auth:
+            caches.auth.clear()
+        if self.changed_config_groups:
+            caches.config.invalidate(self.changed_config_groups)
+        for (namespace, key), value in self._loaded.items():
+            caches.auth.put(namespace, key, value, since=self.auth_generation)
+        for (namespace, name), (value, groups) in self._loaded_config.items():
+            caches.config.put(namespace, name, value, groups, since=self.config_generation)
         for call in self._on_commit:
             call()
-        if self.touched_devices:
-            self.memory.pages.touched(self.touched_devices)
-        if self.changes_rights:
-            self.memory.forget()
-            return
-        for (namespace, key), value in self._loaded.items():
-            self.memory.keep(namespace, key, value, since=self.generation)
 
 
 @functools.cache
@@ -170,16 +196,16 @@ Work = Callable[[Tx], T]
 
 
 class UnsafeServer(Exception):
-    """The server was told not to flush what it confirms."""
+    """The server is configured not to flush commits."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseContext:
-    """What an engine hands to every transaction."""
+    """What an engine gives to every transaction."""
 
     clock: Clock
     keyring: Keyring
-    memory: Memory
+    caches: Caches = field(default_factory=Caches)
 
 
 class Database(Protocol):
@@ -195,22 +221,22 @@ class Database(Protocol):
         """Open connections; raises when the database cannot be used safely."""
 
     def close(self) -> None:
-        """Finish what was accepted and close."""
+        """Finish the queued works and close."""
 
     async def read(self, work: Work[T]) -> T: ...
 
     async def write(self, work: Work[T]) -> T: ...
 
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
-        """The same as `write`, begun at once; for whoever has something to do meanwhile."""
+        """Start a write at once; await the future later."""
 
     def upgrade(self, work: Work[T]) -> T:
-        """Run a migration or the filling of an empty database alone, before serving."""
+        """Run a migration or the first fill of a database, alone, before serving."""
 
     @property
     def waiting(self) -> Mapping[str, int]:
-        """How many works wait, by lane."""
+        """How many works are queued, by worker pool."""
 
     @property
     def broken(self) -> str | None:
-        """Why this database must not be used any more, if so."""
+        """Why this database must not be used any more; None while it may."""

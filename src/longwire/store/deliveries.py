@@ -1,10 +1,9 @@
 """Deliveries: the queue and the history of messages on their way out.
 
 Every change of state is one guarded statement: it names the state that it starts from, and the
-lease where there is one, and tells which rows it really changed. Whoever is late changes nothing.
+lease where there is one, and returns the rows that it changed. Whoever is late changes nothing.
 """
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,16 +15,337 @@ from longwire.clock import Moment
 from longwire.model import Page, PageRequest
 from longwire.store import schema
 from longwire.store.bulk import insert_many
-from longwire.store.database import Tx
+from longwire.store.database import DialectSql, Tx
+from longwire.store.dialects import array_param, dialect_sql, in_array, in_unlocked, on_postgres
 from longwire.store.paging import page
-
-QUEUED, LEASED, SUCCEEDED, FAILED, EXPIRED, CANCELLED = range(6)
+from longwire.store.schema import DeliveryState as DeliveryState
 
 _table = schema.delivery
 
+# --- statements ---
+# States are part of the text, not parameters: the partial indexes serve literals only.
+
+_QUEUED = f"state = {DeliveryState.QUEUED:d}"
+_LEASED = f"state = {DeliveryState.LEASED:d}"
+_SUCCEEDED = f"state = {DeliveryState.SUCCEEDED:d}"
+_FAILED = f"state = {DeliveryState.FAILED:d}"
+_EXPIRED = f"state = {DeliveryState.EXPIRED:d}"
+_CANCELLED = f"state = {DeliveryState.CANCELLED:d}"
+_IS_OPEN = f"state < {DeliveryState.SUCCEEDED:d}"
+_IS_FINAL = f"state >= {DeliveryState.SUCCEEDED:d}"
+# Dead letters expire first.
+_PRUNED = (DeliveryState.SUCCEEDED, DeliveryState.EXPIRED, DeliveryState.CANCELLED)
+_IS_PRUNED = f"state in ({', '.join(f'{state:d}' for state in _PRUNED)})"
+
+
+def _first_end(state: DeliveryState) -> str:
+    return f"first_end = coalesce(first_end, {state:d})"
+
+
+REQUEUE = f"""
+update delivery
+set {_QUEUED},
+    generation = generation + 1,
+    attempts = 0,
+    due_at = :now,
+    changed_at = :now,
+    stored_until = null,
+    error = null,
+    body = :body,
+    context = :context
+where connector_number = :connector
+    and seq = :seq
+    and {_IS_FINAL}
+returning seq
+"""
+
+LIST_DUE_CONNECTORS = f"""
+select c.number
+from connector c
+where c.is_enabled
+    and c.deleted_at is null
+    and exists (
+        select 1
+        from delivery d
+        where d.connector_number = c.number
+            and d.{_QUEUED}
+            and d.due_at <= :now
+    )
+order by c.number <= :after, c.number
+limit :most
+"""
+
+CLAIM = dialect_sql(
+    f"""
+update delivery
+set {_LEASED},
+    attempts = attempts + 1,
+    lease_token = :token,
+    lease_until = :until,
+    changed_at = :now
+where connector_number = :connector
+    and seq {{due}}
+    and {_QUEUED}
+returning
+    connector_number, seq, device_id, kind, generation, attempts, created_at, body, context
+""",
+    due=in_unlocked(
+        f"""
+        select seq
+        from delivery
+        where connector_number = :connector
+            and {_QUEUED}
+            and due_at <= :now
+        order by due_at, seq
+        limit :most"""
+    ),
+)
+
+
+def _settle(assignments: str) -> DialectSql:
+    """Change leased rows, as far as the lease is the one we hold."""
+    return dialect_sql(
+        f"""
+update delivery
+set {assignments},
+    changed_at = :now,
+    lease_token = null,
+    lease_until = null
+where connector_number = :connector
+    and seq {{settled}}
+    and {_LEASED}
+    and lease_token = :token
+returning seq
+""",
+        settled=in_array("seqs"),
+    )
+
+
+SUCCEED = _settle(
+    f"""{_SUCCEEDED},
+    {_first_end(DeliveryState.SUCCEEDED)},
+    error = null,
+    body = null,
+    context = null"""
+)
+RETRY = _settle(
+    f"""{_QUEUED},
+    due_at = :due,
+    error = :error"""
+)
+FAIL_AND_KEEP = _settle(
+    f"""{_FAILED},
+    {_first_end(DeliveryState.FAILED)},
+    stored_until = :stored,
+    error = :error"""
+)
+FAIL = _settle(
+    f"""{_FAILED},
+    {_first_end(DeliveryState.FAILED)},
+    stored_until = :stored,
+    error = :error,
+    body = null,
+    context = null"""
+)
+RELEASE = _settle(
+    f"""{_QUEUED},
+    attempts = attempts - 1"""
+)
+
+LOCK_ORPHANED_LEASES = dialect_sql(
+    f"""
+select d.connector_number, d.seq, d.lease_token, d.generation, d.attempts
+from delivery d
+where d.{_LEASED}
+    and d.lease_until < :until
+order by d.lease_until
+limit :most
+{{lock}}
+""",
+    lock=on_postgres("for update of d skip locked"),
+)
+
+_IS_DEAD_LETTER = f"""{_FAILED}
+    and body is not null
+    and stored_until > :now"""
+
+RESEND = dialect_sql(
+    f"""
+update delivery
+set {_QUEUED},
+    generation = generation + 1,
+    attempts = 0,
+    due_at = :now,
+    changed_at = :now,
+    stored_until = null,
+    resent_before = :before
+where connector_number = :connector
+    and seq {{dead_letters}}
+    and {_FAILED}
+returning seq
+""",
+    dead_letters=in_unlocked(
+        f"""
+        select seq
+        from delivery
+        where connector_number = :connector
+            and changed_at <= :before
+            and {_IS_DEAD_LETTER}
+        order by seq
+        limit :most"""
+    ),
+)
+
+IS_RESENDING = f"""
+select 1
+from delivery
+where connector_number = :connector
+    and resent_before is not null
+    and {_IS_OPEN}
+    and resent_before = :before
+limit 1
+"""
+
+GET_OLDEST_DEAD_LETTER = f"""
+select ts
+from delivery
+where connector_number = :connector
+    and {_IS_DEAD_LETTER}
+order by seq
+limit 1
+"""
+
+COUNT_QUEUED = f"""
+select count(*)
+from (
+    select 1
+    from delivery
+    where connector_number = :connector
+        and {_QUEUED}
+    limit :most
+) queued
+"""
+
+COUNT_BY_STATE = """
+select state, count(*)
+from delivery
+where connector_number = :connector
+    and changed_at >= :begin
+    and changed_at < :until
+group by state
+"""
+
+IS_ACTIVE = """
+select 1
+from delivery
+where connector_number = :connector
+    and changed_at >= :begin
+    and created_at >= :begin
+    and created_at < :until
+limit 1
+"""
+
+LIST_BACKLOGS = f"""
+select
+    connector_number,
+    sum(case when {_QUEUED} then 1 else 0 end),
+    sum(case when {_LEASED} then 1 else 0 end),
+    0,
+    min(created_at)
+from delivery
+where {_IS_OPEN}
+group by connector_number
+union all
+select connector_number, 0, 0, count(*), null
+from delivery
+where {_FAILED}
+group by connector_number
+"""
+
+MAKE_DUE = f"""
+update delivery
+set due_at = :now,
+    changed_at = :now
+where connector_number = :connector
+    and seq = :seq
+    and {_QUEUED}
+returning seq
+"""
+
+RESEND_ONE = f"""
+update delivery
+set {_QUEUED},
+    generation = generation + 1,
+    attempts = 0,
+    due_at = :now,
+    changed_at = :now,
+    stored_until = null
+where connector_number = :connector
+    and seq = :seq
+    and {_IS_DEAD_LETTER}
+returning seq
+"""
+
+CANCEL = f"""
+update delivery
+set {_CANCELLED},
+    {_first_end(DeliveryState.CANCELLED)},
+    changed_at = :now,
+    error = :why,
+    body = null,
+    context = null
+where connector_number = :connector
+    and seq = :seq
+    and {_QUEUED}
+returning seq
+"""
+
+EXPIRE = f"""
+update delivery
+set {_EXPIRED},
+    changed_at = :now,
+    body = null,
+    context = null
+where {_FAILED}
+    and (connector_number, seq) in (
+        select connector_number, seq
+        from delivery
+        where {_FAILED}
+            and stored_until < :now
+        limit :most
+    )
+returning seq
+"""
+
+PRUNE = f"""
+delete from delivery
+where {_IS_FINAL}
+    and (connector_number, seq) in (
+        select d.connector_number, d.seq
+        from connector c
+        join delivery d on d.connector_number = c.number
+        where d.changed_at < :before
+            and d.{_IS_PRUNED}
+        limit :most
+    )
+returning seq
+"""
+
+DELETE_FOR_CONNECTOR = """
+delete from delivery
+where connector_number = :connector
+    and seq in (
+        select seq
+        from delivery
+        where connector_number = :connector
+        limit :most
+    )
+returning seq
+"""
+
 
 class NewDelivery(msgspec.Struct, frozen=True, gc=False):
-    """A delivery about to be: a record, and the connector that takes it."""
+    """A record, and the connector that is to send it."""
 
     connector_number: int
     seq: int
@@ -37,7 +357,7 @@ class NewDelivery(msgspec.Struct, frozen=True, gc=False):
 
 
 class ClaimedDelivery(msgspec.Struct, frozen=True, gc=False):
-    """A delivery that is ours to try, until its lease is over."""
+    """A delivery that this process may attempt until its lease expires."""
 
     connector_number: int
     seq: int
@@ -50,9 +370,9 @@ class ClaimedDelivery(msgspec.Struct, frozen=True, gc=False):
     context: str
 
 
-# --- into the queue ---
+# --- enqueue ---
 
-_NEW = (
+_INSERTED = (
     "connector_number",
     "seq",
     "device_id",
@@ -69,192 +389,111 @@ _NEW = (
 )
 
 
-def insert(tx: Tx, fresh: Sequence[NewDelivery]) -> None:
-    rows = [_new(tx, each) for each in fresh]
-    insert_many(tx, _table, _NEW, rows, "on conflict do nothing", is_repeatable=True)
+def insert(tx: Tx, new: Sequence[NewDelivery]) -> int:
+    """Queue deliveries; how many were new."""
+    rows = [_new_row(each, tx.now) for each in new]
+    return insert_many(tx, _table, _INSERTED, rows, "on conflict do nothing", is_repeatable=True)
 
 
-def _new(tx: Tx, fresh: NewDelivery) -> tuple[Any, ...]:
+def _new_row(new: NewDelivery, now: Moment) -> tuple[Any, ...]:
     return (
-        fresh.connector_number,
-        fresh.seq,
-        fresh.device_id,
-        fresh.kind,
-        fresh.ts,
-        QUEUED,
+        new.connector_number,
+        new.seq,
+        new.device_id,
+        new.kind,
+        new.ts,
+        DeliveryState.QUEUED.value,
         0,
         0,
-        tx.now,
-        tx.now,
-        tx.now,
-        fresh.body,
-        fresh.context,
+        now,
+        now,
+        now,
+        new.body,
+        new.context,
     )
 
 
-def requeue(tx: Tx, fresh: Sequence[NewDelivery]) -> tuple[int, int]:
-    """Queue records for a connector that may have had them before: (new ones, sent once more).
+def requeue(tx: Tx, new: Sequence[NewDelivery]) -> tuple[int, int]:
+    """Queue records that the connector may have had before: (new ones, sent once more).
 
-    What is in the queue or on its way already stays as it is.
+    What is queued or leased already stays as it is.
     """
-    made = insert_many(
-        tx,
-        _table,
-        _NEW,
-        [_new(tx, each) for each in fresh],
-        "on conflict do nothing",
-        is_repeatable=True,
-    )
-    if made == len(fresh):
-        return made, 0
-    again = 0
-    for each in fresh:
-        again += len(
-            tx.fetch_raw(
-                "update delivery set state = 0, generation = generation + 1, attempts = 0,"
-                " due_at = :now, changed_at = :now, stored_until = null, error = null,"
-                " body = :body, context = :context"
-                " where connector_number = :connector and seq = :seq and state >= 2"
-                " returning seq",
-                {
-                    "connector": each.connector_number,
-                    "seq": each.seq,
-                    "now": tx.now,
-                    "body": each.body,
-                    "context": each.context,
-                },
-            )
-        )
-    return made, again
+    inserted = insert(tx, new)
+    if inserted == len(new):
+        return inserted, 0
+    repeated = 0
+    for each in new:
+        values = {
+            "connector": each.connector_number,
+            "seq": each.seq,
+            "now": tx.now,
+            "body": each.body,
+            "context": each.context,
+        }
+        repeated += len(tx.fetch_raw(REQUEUE, values))
+    return inserted, repeated
 
 
 # --- claim ---
 
 
 def list_due_connectors(tx: Tx, limit: int, after: int) -> list[int]:
-    """Enabled connectors for which something is due; those after `after` come first."""
-    found = tx.fetch_raw(
-        "select c.number from connector c where c.is_enabled and c.deleted_at is null"
-        " and exists (select 1 from delivery d where d.connector_number = c.number"
-        " and d.state = 0 and d.due_at <= :now)"
-        " order by c.number <= :after, c.number limit :most",
-        {"now": tx.now, "after": after, "most": limit},
-    )
-    return [row[0] for row in found]
-
-
-_CLAIMED = "connector_number, seq, device_id, kind, generation, attempts, created_at, body, context"
+    """Enabled connectors with something due; those after `after` come first."""
+    values = {"now": tx.now, "after": after, "most": limit}
+    return [row[0] for row in tx.fetch_raw(LIST_DUE_CONNECTORS, values)]
 
 
 def claim(tx: Tx, number: int, most: int, token: int, until: Moment) -> list[ClaimedDelivery]:
-    """Take a lease on what is due for a connector, the oldest first. The try counts from here."""
-    due = (
-        "select seq from delivery where connector_number = :connector and state = 0"
-        " and due_at <= :now order by due_at, seq limit :most"
-    )
-    rows = tx.fetch_raw(
-        "update delivery set state = 1, attempts = attempts + 1, lease_token = :token,"
-        " lease_until = :until, changed_at = :now"
-        f" where connector_number = :connector and seq {_among(tx, due)} and state = 0"
-        f" returning {_CLAIMED}",
-        {"connector": number, "most": most, "token": token, "until": until, "now": tx.now},
-    )
+    """Lease what is due for a connector, the oldest first. The attempt counts from here."""
+    values = {"connector": number, "most": most, "token": token, "until": until, "now": tx.now}
+    rows = tx.fetch_raw(CLAIM, values)
     return sorted((ClaimedDelivery(*row) for row in rows), key=lambda claimed: claimed.seq)
 
 
-def _among(tx: Tx, some: str) -> str:
-    """A condition: one of those that a query with a limit finds, and nobody else holds.
-
-    As an array, because PostgreSQL may ask a query behind `in` once for every row, and gets others
-    each time when those it had are locked.
-    """
-    return f"= any(array({some} for update skip locked))" if tx.is_postgres else f"in ({some})"
-
-
-# --- settle ---
+# --- settle: each returns those for which the lease was still ours ---
 
 
 def succeed(tx: Tx, number: int, token: int, seqs: Sequence[int]) -> set[int]:
-    """Done; those for which the lease was still ours."""
-    return _guarded(
-        tx,
-        "update delivery set state = 2, first_end = coalesce(first_end, 2), changed_at = :now,"
-        " lease_token = null, lease_until = null, error = null, body = null, context = null",
-        number,
-        token,
-        seqs,
-    )
+    return _settle_rows(tx, SUCCEED, number, token, seqs)
 
 
 def retry(
     tx: Tx, number: int, token: int, seqs: Sequence[int], due: Moment, error: str
 ) -> set[int]:
-    """Not this time; again when it is due."""
-    return _guarded(
-        tx,
-        "update delivery set state = 0, due_at = :due, changed_at = :now, lease_token = null,"
-        " lease_until = null, error = :error",
-        number,
-        token,
-        seqs,
-        {"due": due, "error": error},
-    )
+    """Schedule another attempt."""
+    return _settle_rows(tx, RETRY, number, token, seqs, {"due": due, "error": error})
 
 
 def fail(
     tx: Tx, number: int, token: int, seqs: Sequence[int], stored_until: Moment | None, error: str
 ) -> set[int]:
-    """Failed for good; what was to be sent is kept for a resend, if the connector wants that."""
-    keep = "" if stored_until is not None else ", body = null, context = null"
-    return _guarded(
-        tx,
-        "update delivery set state = 3, first_end = coalesce(first_end, 3), changed_at = :now,"
-        " lease_token = null, lease_until = null, stored_until = :stored, error = :error" + keep,
-        number,
-        token,
-        seqs,
-        {"stored": tx.now if stored_until is None else stored_until, "error": error},
-    )
+    """Give up; the message is kept for a resend if the connector keeps dead letters."""
+    if stored_until is None:
+        values = {"stored": tx.now, "error": error}
+        return _settle_rows(tx, FAIL, number, token, seqs, values)
+    values = {"stored": stored_until, "error": error}
+    return _settle_rows(tx, FAIL_AND_KEEP, number, token, seqs, values)
 
 
 def release(tx: Tx, number: int, token: int, seqs: Sequence[int]) -> set[int]:
-    """Give back what was claimed and not tried."""
-    return _guarded(
-        tx,
-        "update delivery set state = 0, attempts = attempts - 1, changed_at = :now,"
-        " lease_token = null, lease_until = null",
-        number,
-        token,
-        seqs,
-    )
+    """Return what was claimed and not attempted."""
+    return _settle_rows(tx, RELEASE, number, token, seqs)
 
 
-def _guarded(
+def _settle_rows(
     tx: Tx,
-    update: str,
+    statement: DialectSql,
     number: int,
     token: int,
     seqs: Sequence[int],
     values: Mapping[str, Any] | None = None,
 ) -> set[int]:
-    """Change leased rows, as far as the lease is the one we hold; which ones that was."""
-    among = "= any(:seqs)" if tx.is_postgres else "in (select value from json_each(:seqs))"
-    rows = tx.fetch_raw(
-        f"{update} where connector_number = :connector and seq {among}"
-        " and state = 1 and lease_token = :token returning seq",
-        {
-            "connector": number,
-            "token": token,
-            "seqs": list(seqs) if tx.is_postgres else json.dumps(list(seqs)),
-            "now": tx.now,
-            **(values or {}),
-        },
-    )
-    return {row[0] for row in rows}
+    lease = {"connector": number, "token": token, "seqs": array_param(tx, seqs), "now": tx.now}
+    return {row[0] for row in tx.fetch_raw(statement, {**lease, **(values or {})})}
 
 
 class OrphanedLease(msgspec.Struct, frozen=True):
-    """A delivery whose lease is over: whoever held it has stopped, or hangs."""
+    """A delivery whose lease has expired: its holder has stopped, or hangs."""
 
     connector_number: int
     seq: int
@@ -264,79 +503,48 @@ class OrphanedLease(msgspec.Struct, frozen=True):
 
 
 def lock_orphaned_leases(tx: Tx, until: Moment, most: int) -> list[OrphanedLease]:
-    """Leases that ended before `until`, while nobody else can settle them."""
-    lock = " for update of d skip locked" if tx.is_postgres else ""
-    rows = tx.fetch_raw(
-        "select d.connector_number, d.seq, d.lease_token, d.generation, d.attempts from delivery d"
-        f" where d.state = 1 and d.lease_until < :until order by d.lease_until limit :most{lock}",
-        {"until": until, "most": most},
-    )
+    """Leases that expired before `until`, locked so that nobody else settles them."""
+    rows = tx.fetch_raw(LOCK_ORPHANED_LEASES, {"until": until, "most": most})
     return [OrphanedLease(*row) for row in rows]
 
 
-# --- once more ---
+# --- resend ---
 
 
 def resend(tx: Tx, number: int, before: Moment, most: int) -> int:
-    """Put back what had failed for good by then, the oldest first; how many that were."""
-    kept = (
-        "select seq from delivery where connector_number = :connector and state = 3"
-        " and changed_at <= :before and body is not null and stored_until > :now"
-        " order by seq limit :most"
-    )
-    rows = tx.fetch_raw(
-        "update delivery set state = 0, generation = generation + 1, attempts = 0, due_at = :now,"
-        " changed_at = :now, stored_until = null, resent_before = :before"
-        f" where connector_number = :connector and seq {_among(tx, kept)} and state = 3"
-        " returning seq",
-        {"connector": number, "before": before, "now": tx.now, "most": most},
-    )
-    return len(rows)
+    """Queue dead letters that failed before a moment, the oldest first; how many."""
+    values = {"connector": number, "before": before, "now": tx.now, "most": most}
+    return len(tx.fetch_raw(RESEND, values))
 
 
 def is_resending(tx: Tx, number: int, before: Moment) -> bool:
-    """Whether anything of a resend is not final yet."""
-    return bool(
-        tx.fetch_raw(
-            "select 1 from delivery where connector_number = :connector"
-            " and resent_before is not null and state < 2 and resent_before = :before limit 1",
-            {"connector": number, "before": before},
-        )
-    )
+    """Whether a delivery of a resend is still open."""
+    return bool(tx.fetch_raw(IS_RESENDING, {"connector": number, "before": before}))
 
 
 def get_oldest_dead_letter_ts(tx: Tx, number: int) -> Moment | None:
-    """The timestamp of the oldest message that can be sent again; None when there is none."""
-    rows = tx.fetch_raw(
-        "select ts from delivery where connector_number = :connector and state = 3"
-        " and body is not null and stored_until > :now order by seq limit 1",
-        {"connector": number, "now": tx.now},
-    )
+    """The timestamp of the oldest message that can be resent; None when there is none."""
+    rows = tx.fetch_raw(GET_OLDEST_DEAD_LETTER, {"connector": number, "now": tx.now})
     return rows[0][0] if rows else None
 
 
 def is_backlog_over(tx: Tx, number: int, most: int) -> bool:
-    """Whether more than so many wait for a connector already."""
-    rows = tx.fetch_raw(
-        "select count(*) from (select 1 from delivery where connector_number = :connector"
-        " and state = 0 limit :most) waiting",
-        {"connector": number, "most": most + 1},
-    )
-    return bool(rows[0][0] > most)
+    """Whether more than `most` deliveries are queued for a connector."""
+    return bool(tx.fetch_raw(COUNT_QUEUED, {"connector": number, "most": most + 1})[0][0] > most)
 
 
-# --- what happened ---
+# --- history ---
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryEvent:
-    """What became of one message, and when that was last different."""
+    """The state of one delivery, and when it last changed."""
 
     connector_number: int
     seq: int
     device_id: str
     kind: int
-    state: int
+    state: DeliveryState
     generation: int
     attempts: int
     created_at: Moment
@@ -364,7 +572,7 @@ _EVENT = [
 
 
 def _event(row: sa.Row[Any]) -> DeliveryEvent:
-    return DeliveryEvent(**row._mapping)
+    return DeliveryEvent(**{**row._mapping, "state": DeliveryState(row.state)})
 
 
 def list_events(
@@ -379,23 +587,19 @@ def list_events(
     return page(tx, statement, key, request, _event, ascending=ascending)
 
 
-def count_by_state(tx: Tx, number: int, begin: Moment, end: Moment) -> dict[int, int]:
+def count_by_state(tx: Tx, number: int, begin: Moment, end: Moment) -> dict[DeliveryState, int]:
     """How many deliveries last changed in a period, by state."""
-    rows = tx.fetch_raw(
-        "select state, count(*) from delivery where connector_number = :connector"
-        " and changed_at >= :begin and changed_at < :until group by state",
-        {"connector": number, "begin": begin, "until": end},
-    )
-    return {row[0]: row[1] for row in rows}
+    rows = tx.fetch_raw(COUNT_BY_STATE, {"connector": number, "begin": begin, "until": end})
+    return {DeliveryState(row[0]): row[1] for row in rows}
 
 
-# --- for the metrics of a group ---
+# --- metrics of a group ---
 
 
 def count_unfinished(
     tx: Tx, numbers: Collection[int], begin: Moment, end: Moment, span: Moment
 ) -> list[tuple[int, int]]:
-    """(span, how many) deliveries that were made in a period and have not ended even once."""
+    """(span, how many) deliveries created in a period that were never final."""
     if not numbers:
         return []
     rank = (_table.c.created_at - begin) // span
@@ -403,7 +607,7 @@ def count_unfinished(
         sa.select(rank.label("span"), sa.func.count().label("number"))
         .where(
             _table.c.connector_number.in_(numbers),
-            _table.c.state < LEASED + 1,
+            _table.c.state < DeliveryState.SUCCEEDED,
             _table.c.first_end.is_(None),
             _table.c.created_at >= begin,
             _table.c.created_at < end,
@@ -414,16 +618,9 @@ def count_unfinished(
 
 
 def list_active_connectors(tx: Tx, numbers: Iterable[int], begin: Moment, end: Moment) -> list[int]:
-    """Those of the connectors with a delivery that was made in a period."""
-    return [
-        number
-        for number in numbers
-        if tx.fetch_raw(
-            "select 1 from delivery where connector_number = :connector"
-            " and changed_at >= :begin and created_at >= :begin and created_at < :until limit 1",
-            {"connector": number, "begin": begin, "until": end},
-        )
-    ]
+    """Those of the connectors with a delivery created in a period."""
+    period = {"begin": begin, "until": end}
+    return [each for each in numbers if tx.fetch_raw(IS_ACTIVE, {"connector": each, **period})]
 
 
 # --- for the operator ---
@@ -431,42 +628,32 @@ def list_active_connectors(tx: Tx, numbers: Iterable[int], begin: Moment, end: M
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """How one connector stands."""
+    """Open and failed deliveries of a connector."""
 
     connector_number: int
     queued: int
     leased: int
     failed: int
-    oldest: Moment | None  # when the oldest that is not final was made
+    oldest: Moment | None  # creation of the oldest open one
 
 
 def list_backlogs(tx: Tx) -> dict[int, Backlog]:
-    """Of every connector that has anything unfinished or failed."""
+    """Of every connector that has anything open or failed."""
     found: dict[int, Backlog] = {}
-    for number, queued, leased, failed, oldest in tx.fetch_raw(
-        "select connector_number, sum(case when state = 0 then 1 else 0 end),"
-        " sum(case when state = 1 then 1 else 0 end), 0, min(created_at)"
-        " from delivery where state < 2 group by connector_number"
-        " union all select connector_number, 0, 0, count(*), null"
-        " from delivery where state = 3 group by connector_number",
-        {},
-    ):
-        before = found.get(number)
-        if before is None:
-            found[number] = Backlog(number, int(queued), int(leased), int(failed), oldest)
-        else:
-            found[number] = Backlog(
-                number,
-                before.queued + int(queued),
-                before.leased + int(leased),
-                before.failed + int(failed),
-                before.oldest if oldest is None else oldest,
-            )
+    for number, queued, leased, failed, oldest in tx.fetch_raw(LIST_BACKLOGS, {}):
+        before = found.get(number, Backlog(number, 0, 0, 0, None))
+        found[number] = Backlog(
+            number,
+            before.queued + int(queued),
+            before.leased + int(leased),
+            before.failed + int(failed),
+            before.oldest if oldest is None else oldest,
+        )
     return found
 
 
 def get_total_backlog(tx: Tx) -> Backlog:
-    """How all connectors together stand."""
+    """Of all connectors together."""
     found = list_backlogs(tx).values()
     return Backlog(
         0,
@@ -478,7 +665,7 @@ def get_total_backlog(tx: Tx) -> Backlog:
 
 
 def list_latest(
-    tx: Tx, states: Collection[int], limit: int, number: int | None = None
+    tx: Tx, states: Collection[DeliveryState], limit: int, number: int | None = None
 ) -> list[DeliveryEvent]:
     """The newest changes first."""
     statement = sa.select(*_EVENT).where(_table.c.state.in_(states))
@@ -494,65 +681,30 @@ def get(tx: Tx, number: int, seq: int) -> DeliveryEvent | None:
 
 
 def retry_now(tx: Tx, number: int, seq: int) -> bool:
-    """Make one due at once: a waiting one, or one that failed and was kept."""
+    """Make one due at once: a queued one, or a dead letter."""
     values = {"connector": number, "seq": seq, "now": tx.now}
-    waiting = tx.fetch_raw(
-        "update delivery set due_at = :now, changed_at = :now where connector_number = :connector"
-        " and seq = :seq and state = 0 returning seq",
-        values,
-    )
-    failed = tx.fetch_raw(
-        "update delivery set state = 0, generation = generation + 1, attempts = 0, due_at = :now,"
-        " changed_at = :now, stored_until = null where connector_number = :connector"
-        " and seq = :seq and state = 3 and body is not null and stored_until > :now returning seq",
-        values,
-    )
-    return bool(waiting or failed)
+    return any([tx.fetch_raw(MAKE_DUE, values), tx.fetch_raw(RESEND_ONE, values)])
 
 
 def cancel(tx: Tx, number: int, seq: int, why: str = "cancelled by the operator") -> bool:
-    """Give up on one that waits."""
-    return bool(
-        tx.fetch_raw(
-            "update delivery set state = 5, first_end = coalesce(first_end, 5), changed_at = :now,"
-            " error = :why, body = null, context = null"
-            " where connector_number = :connector and seq = :seq and state = 0 returning seq",
-            {"connector": number, "seq": seq, "why": why, "now": tx.now},
-        )
-    )
+    """Cancel one that is queued."""
+    values = {"connector": number, "seq": seq, "why": why, "now": tx.now}
+    return bool(tx.fetch_raw(CANCEL, values))
 
 
-# --- the end of it ---
+# --- retention ---
 
 
 def expire_dead_letters(tx: Tx, most: int) -> int:
-    """Let go of what was kept for a resend and is past its time; how many that were."""
-    rows = tx.fetch_raw(
-        "update delivery set state = 4, changed_at = :now, body = null, context = null"
-        " where state = 3 and (connector_number, seq) in (select connector_number, seq"
-        " from delivery where state = 3 and stored_until < :now limit :most) returning seq",
-        {"now": tx.now, "most": most},
-    )
-    return len(rows)
+    """Drop the messages of dead letters that are past their storing time; how many."""
+    return len(tx.fetch_raw(EXPIRE, {"now": tx.now, "most": most}))
 
 
 def prune(tx: Tx, before: Moment, most: int) -> int:
-    """Remove what ended before a moment; how many that were."""
-    rows = tx.fetch_raw(
-        "delete from delivery where state >= 2 and (connector_number, seq) in"
-        " (select d.connector_number, d.seq from connector c join delivery d"
-        " on d.connector_number = c.number"
-        " where d.changed_at < :before and d.state in (2, 4, 5) limit :most) returning seq",
-        {"before": before, "most": most},
-    )
-    return len(rows)
+    """Delete deliveries that ended before a moment; how many."""
+    return len(tx.fetch_raw(PRUNE, {"before": before, "most": most}))
 
 
 def delete_for_connector(tx: Tx, number: int, most: int) -> int:
-    """Remove deliveries of a connector that is gone; how many that were."""
-    rows = tx.fetch_raw(
-        "delete from delivery where connector_number = :connector and seq in"
-        " (select seq from delivery where connector_number = :connector limit :most) returning seq",
-        {"connector": number, "most": most},
-    )
-    return len(rows)
+    """Delete deliveries of a deleted connector; how many."""
+    return len(tx.fetch_raw(DELETE_FOR_CONNECTOR, {"connector": number, "most": most}))

@@ -10,7 +10,7 @@ import msgspec
 import sqlalchemy as sa
 
 from longwire.clock import Moment
-from longwire.model import Count, Device, Page, PageRequest, Scope, Stay
+from longwire.model import Device, Page, PageRequest, Scope, SequenceCounter, Stay
 from longwire.store import device_monitors, schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
@@ -102,7 +102,7 @@ def get_reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, ReportingDev
 
 def get_reporting_with_counts(
     tx: Tx, device_ids: Collection[str]
-) -> tuple[dict[str, ReportingDevice], dict[int, Count]]:
+) -> tuple[dict[str, ReportingDevice], dict[int, SequenceCounter]]:
     """The same, and how far those devices have counted, by their numbers.
 
     Nobody else counts for them until the write is over. PostgreSQL locks all of them in the order
@@ -132,8 +132,8 @@ _COUNTING = (
 _MISSING = msgspec.json.Decoder(tuple[tuple[int, int], ...])
 
 
-def _count(sequence: int, at: Moment, missing: str | None) -> Count:
-    return Count(sequence, at, _MISSING.decode(missing) if missing else ())
+def _count(sequence: int, at: Moment, missing: str | None) -> SequenceCounter:
+    return SequenceCounter(sequence, at, _MISSING.decode(missing) if missing else ())
 
 
 def _reporting(
@@ -300,7 +300,9 @@ def _begin_stays(tx: Tx, devices: Sequence[Device | ReportingDevice], group_id: 
 # --- what changes with every message ---
 
 
-def update_last_seen(tx: Tx, seen: Mapping[int, Moment], counts: Mapping[int, Count]) -> None:
+def update_last_seen(
+    tx: Tx, seen: Mapping[int, Moment], counts: Mapping[int, SequenceCounter]
+) -> None:
     """Move `seen_at` of devices forward, never back, and keep how far some of them have counted.
 
     Sorted, so that processes do not deadlock.
@@ -334,7 +336,7 @@ def update_last_seen(tx: Tx, seen: Mapping[int, Moment], counts: Mapping[int, Co
 _first = itemgetter(0)
 
 
-def _missing(counted: Count) -> str | None:
+def _missing(counted: SequenceCounter) -> str | None:
     return msgspec.json.encode(counted.missing).decode() if counted.missing else None
 
 

@@ -195,13 +195,13 @@ def list_data_between(
     return [row[0] for row in rows]
 
 
-def is_in_flight(tx: Tx, number: int, outlet_number: int) -> bool:
+def is_in_flight(tx: Tx, number: int, channel_number: int) -> bool:
     """Whether one for this device is being handed to its network just now."""
     rows = tx.fetch_raw(
         "select 1 from downlink w join delivery d on d.seq = w.seq"
-        " and d.connector_number = :outlet and d.state = 1"
+        f" and d.connector_number = :channel and d.state = {schema.DeliveryState.LEASED:d}"
         " where w.device_number = :number and w.state = 'queued' limit 1",
-        {"number": number, "outlet": outlet_number},
+        {"number": number, "channel": channel_number},
     )
     return bool(rows)
 

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from longwire.model import Actor, Group, Membership, Page, PageRequest, Scope, User
 from longwire.store import schema
+from longwire.store.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
 from longwire.store.paging import page
 from longwire.store.scopes import belongs, reaches, within
@@ -97,7 +98,8 @@ def save(tx: Tx, group: Group) -> None:
 
 
 def move(tx: Tx, group_id: str, parent_id: str | None) -> None:
-    """Hang a subtree under another parent, or make it a root."""
+    """Move a subtree below another parent, or make it a root."""
+    bump_config_epoch(tx, group_id)  # it inherits the connectors of other groups now
     subtree = sa.select(_path.c.group_id).where(_path.c.ancestor_id == group_id)
     above = sa.select(_path.c.ancestor_id).where(
         _path.c.group_id == group_id, _path.c.ancestor_id != group_id

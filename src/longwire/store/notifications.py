@@ -12,6 +12,7 @@ from longwire.model import SYSTEM, Notification, Page, PageRequest, Scope
 from longwire.store import connectors as store_connectors
 from longwire.store import schema
 from longwire.store.bulk import insert_many
+from longwire.store.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
 from longwire.store.paging import page
 from longwire.store.scopes import within
@@ -55,7 +56,7 @@ def count(tx: Tx, group_id: str) -> int:
 
 def insert(tx: Tx, notification: Notification) -> Notification:
     """Add a notification; the same with the number it got."""
-    outlet = store_connectors.insert(tx, notification.outlet)
+    outlet = store_connectors.insert(tx, notification.channel)
     tx.execute(
         sa.insert(_table),
         {
@@ -69,8 +70,11 @@ def insert(tx: Tx, notification: Notification) -> Notification:
 
 
 def save(tx: Tx, notification: Notification) -> None:
-    """Keep a changed notification, under a new version."""
-    store_connectors.save(tx, notification.outlet)
+    """Update a notification, under a new version."""
+    stored = tx.rows(sa.select(_table).where(_table.c.number == notification.number))[0]
+    if (stored.reason, stored.schedule) != (notification.reason, notification.schedule):
+        bump_config_epoch(tx, notification.group_id)
+    store_connectors.save(tx, notification.channel)
     tx.execute(
         sa.update(_table)
         .where(_table.c.number == notification.number)
@@ -80,7 +84,7 @@ def save(tx: Tx, notification: Notification) -> None:
 
 def mark_deleted(tx: Tx, notification: Notification) -> None:
     """Nobody finds it any more; its deliveries and what it remembers go in small steps."""
-    store_connectors.mark_deleted(tx, notification.outlet)
+    store_connectors.mark_deleted(tx, notification.channel)
     _count(tx, notification.group_id, -1)
 
 

@@ -153,10 +153,7 @@ class Postgres:
             return result
 
     def _tx(self, connection: sa.Connection, *, is_write: bool) -> Tx:
-        context = self.context
-        return Tx(
-            connection, context.clock.now(), context.keyring, context.memory, is_write=is_write
-        )
+        return Tx(connection, self.context, is_write=is_write)
 
 
 def _watched(connection: sa.Connection, work: Work[T], tx: Tx) -> T:

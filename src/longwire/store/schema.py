@@ -4,6 +4,7 @@ Moments are microseconds since 1970 in a BIGINT. Group ids are digits on the out
 here, because every arrival carries one. Booleans, texts and bytes are what they are.
 """
 
+import enum
 from typing import Any
 
 import sqlalchemy as sa
@@ -53,14 +54,25 @@ instance = sa.Table(
     sa.Column("value", sa.Text, nullable=False),
 )
 
-auth_epoch = sa.Table(
-    "auth_epoch",
+cache_epoch = sa.Table(
+    "cache_epoch",
     metadata,
-    # One row. Whatever changes what anybody may do adds one; every process watches it and drops
-    # what it remembers about tokens and permissions. Changing it also puts such changes in a line.
-    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    # One row each for auth, config and records. A change adds one to its row; every process polls
+    # them and invalidates its caches. The row's lock serialises changes of one sort.
+    sa.Column("name", sa.Text, primary_key=True),
     sa.Column("epoch", sa.BigInteger, nullable=False),
 )
+
+config_change = sa.Table(
+    "config_change",
+    metadata,
+    # The epoch of the last change of each group's configuration; 0 is the platform's own. No
+    # reference to the group, because of that 0.
+    sa.Column("group_id", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("epoch", sa.BigInteger, nullable=False),
+)
+# Which groups have changed since an epoch.
+sa.Index(None, config_change.c.epoch)
 
 user = sa.Table(
     "user_account",
@@ -506,7 +518,22 @@ connector = sa.Table(
     sqlite_autoincrement=True,
 )
 
-_OPEN, _LEASED, _FAILED = "state = 0", "state = 1", "state = 3"
+
+class DeliveryState(enum.IntEnum):
+    """The first two are open, the others final; only a resend or a replay leaves those."""
+
+    QUEUED = 0
+    LEASED = 1
+    SUCCEEDED = 2
+    FAILED = 3
+    EXPIRED = 4
+    CANCELLED = 5
+
+
+_QUEUED = f"state = {DeliveryState.QUEUED:d}"
+_LEASED = f"state = {DeliveryState.LEASED:d}"
+_FAILED = f"state = {DeliveryState.FAILED:d}"
+_IS_OPEN = f"state < {DeliveryState.SUCCEEDED:d}"
 
 
 def _partial(name: str, *columns: str, where: str) -> sa.Index:
@@ -542,15 +569,15 @@ delivery = sa.Table(
     sa.Column("context", sa.Text),
     # Answers: what is due? whose lease is over? what is not final yet? what can be sent again?
     # what is past its time? what happened lately?
-    _partial("ix_delivery_due", "connector_number", "due_at", "seq", where=_OPEN),
+    _partial("ix_delivery_due", "connector_number", "due_at", "seq", where=_QUEUED),
     _partial("ix_delivery_lease", "lease_until", where=_LEASED),
-    _partial("ix_delivery_open", "connector_number", "created_at", where="state < 2"),
+    _partial("ix_delivery_open", "connector_number", "created_at", where=_IS_OPEN),
     _partial("ix_delivery_failed", "connector_number", "seq", where=_FAILED),
     _partial("ix_delivery_stored", "stored_until", where=_FAILED),
     _partial(
         "ix_delivery_resent",
         "connector_number",
-        where="resent_before is not null and state < 2",
+        where=f"resent_before is not null and {_IS_OPEN}",
     ),
     sa.Index("ix_delivery_changed", "connector_number", "changed_at", "state"),
     sqlite_with_rowid=False,
@@ -570,7 +597,7 @@ replay = sa.Table(
     sa.Column("at_group", GroupNumber, nullable=False),
     sa.Column("at_seq", sa.BigInteger, nullable=False),
     sa.Column("until_seq", sa.BigInteger, nullable=False),
-    sa.Column("looked_at", sa.BigInteger, nullable=False),
+    sa.Column("records_scanned", sa.BigInteger, nullable=False),
     sa.Column("queued", sa.BigInteger, nullable=False),
     sa.Column("state", sa.Text, nullable=False),
     _moment("created_at"),

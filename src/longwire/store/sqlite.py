@@ -60,11 +60,11 @@ class SQLite:
         context: DatabaseContext,
         *,
         synchronous: str = "FULL",
-        is_guest: bool = False,
+        is_secondary: bool = False,
     ) -> None:
         """A guest works beside the process that serves the file, and leaves the log to it."""
         self.context = context
-        self._is_guest = is_guest
+        self._is_guest = is_secondary
         self.broken: str | None = None
         self._changes_in_file = 0
         self._log_after = 0
@@ -300,10 +300,7 @@ class SQLite:
             driver.execute(f"pragma busy_timeout = {BUSY_TIMEOUT_MS}")
 
     def _tx(self, connection: sa.Connection, *, is_write: bool) -> Tx:
-        context = self.context
-        return Tx(
-            connection, context.clock.now(), context.keyring, context.memory, is_write=is_write
-        )
+        return Tx(connection, self.context, is_write=is_write)
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(

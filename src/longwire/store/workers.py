@@ -44,8 +44,8 @@ class WorkerPool:
     """`threads` threads serving one queue.
 
     `open_worker` opens what a thread needs (a connection) and yields the function that runs a batch
-    of jobs and sets `result` or `error` of each. It is called with an empty batch after every batch,
-    once its results are published, and when idle: time for housekeeping.
+    of jobs and sets `result` or `error` of each. It is called with an empty batch for housekeeping:
+    after every batch, once its results are published, and when idle.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class WorkerPool:
             self._started.put(error)
 
     def _run_batch(self, run: RunJobs, batch: list[Job[Any]]) -> None:
-        """Run a batch; an unexpected error fails its jobs instead of leaving their callers waiting."""
+        """Run a batch; an unexpected error fails its jobs, so that no caller waits for ever."""
         try:
             run(batch)
         except BaseException as error:

@@ -24,3 +24,19 @@ def upgrade() -> None:
     )
     for name in _MOVED:
         op.drop_column("device_watch", name)
+    op.create_table(
+        "cache_epoch",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("epoch", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("name", name="pk_cache_epoch"),
+    )
+    op.execute("insert into cache_epoch (name, epoch) select 'auth', epoch from auth_epoch")
+    op.execute("insert into cache_epoch (name, epoch) values ('config', 0), ('records', 0)")
+    op.drop_table("auth_epoch")
+    op.create_table(
+        "config_change",
+        sa.Column("group_id", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("epoch", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("group_id", name="pk_config_change"),
+    )
+    op.create_index("ix_config_change_epoch", "config_change", ["epoch"])

@@ -1,0 +1,38 @@
+"""Statements whose text differs between the two engines, written once."""
+
+import json
+from collections.abc import Collection
+from typing import Any
+
+from longwire.store.database import DialectSql, Tx
+
+
+def dialect_sql(template: str, **fragments: DialectSql) -> DialectSql:
+    """The template with the fragments put in where it names them in braces."""
+    return DialectSql(
+        template.format(**{name: each.sqlite for name, each in fragments.items()}),
+        template.format(**{name: each.postgres for name, each in fragments.items()}),
+    )
+
+
+def in_array(name: str) -> DialectSql:
+    """A condition: one of the values of a parameter made by `array_param`."""
+    return DialectSql(f"in (select value from json_each(:{name}))", f"= any(:{name})")
+
+
+def in_unlocked(select: str) -> DialectSql:
+    """A condition: one of the rows that a limited query finds and nobody else has locked.
+
+    As an array, because PostgreSQL may run a subquery behind `in` once for every row, and finds
+    others each time when those it had are locked.
+    """
+    return DialectSql(f"in ({select})", f"= any(array({select} for update skip locked))")
+
+
+def on_postgres(text: str) -> DialectSql:
+    """A clause, such as a lock, that SQLite with its one writer does not need."""
+    return DialectSql("", text)
+
+
+def array_param(tx: Tx, values: Collection[Any]) -> Any:
+    return list(values) if tx.is_postgres else json.dumps(list(values))

@@ -17,7 +17,7 @@ from bench.service import Service, postgres, running
 from bench.table import Findings, Row, measured, rss_mb
 from longwire.clock import Clock
 from longwire.settings import Settings
-from longwire.startup import open_database, prepare
+from longwire.startup import build_database, prepare
 from longwire.store.records import first_seq
 
 CONNECTIONS = 64
@@ -241,7 +241,7 @@ def plain_rows_per_s(seconds: float) -> float:
     """Rows a second that a plain loop of executemany stores, in commits of the same size."""
     with tempfile.TemporaryDirectory(prefix="longwire-bench-") as folder:
         settings = Settings(data=Path(folder))
-        database, keep_key = open_database(settings, Clock())
+        database, keep_key = build_database(settings, Clock())
         prepare(database, settings, keep_key)
         database.close()
         connection = sqlite3.connect(Path(folder) / "longwire.db", isolation_level=None)

@@ -22,10 +22,10 @@ from bench.service import Service, running
 from bench.table import Findings, Row, measured, rss_mb
 from longwire.api.records import DeviceDataInput
 from longwire.clock import Clock
-from longwire.ingest import Sequencer, Unit, store_units
+from longwire.ingest import IngestRequest, Sequencer, store_requests
 from longwire.model import SYSTEM
 from longwire.settings import Settings
-from longwire.startup import open_database
+from longwire.startup import build_database
 
 RECORDS = 10_000_000
 DEVICES = 100_000
@@ -147,7 +147,7 @@ def _fill(data: Path, devices: list[str], records: int) -> None:
     """A hundred records a device, ten minutes apart, all devices going round."""
 
     async def fill() -> None:
-        database, _ = open_database(Settings(data=data), Clock())
+        database, _ = build_database(Settings(data=data), Clock())
         database.start()
         sequencer = Sequencer(1)
         for start in range(0, records, PER_COMMIT):
@@ -155,8 +155,8 @@ def _fill(data: Path, devices: list[str], records: int) -> None:
                 _record(devices[number % len(devices)], number // len(devices))
                 for number in range(start, min(records, start + PER_COMMIT))
             ]
-            unit = Unit(SYSTEM, items, is_batch=True)
-            await database.write(lambda tx, unit=unit: store_units(tx, [unit], sequencer))
+            unit = IngestRequest(SYSTEM, items, is_batch=True)
+            await database.write(lambda tx, unit=unit: store_requests(tx, [unit], sequencer))
         database.close()
 
     asyncio.run(fill())

@@ -27,7 +27,17 @@ from longwire.store import records as store_records
 from longwire.store.database import Tx
 from longwire.store.records import WRITER_BITS, arrival_moment, first_seq
 from longwire.store.sqlite import SQLite
-from tests.reports import KINDS, counted, device, devices, report, said, say, say_all, words
+from tests.reports import (
+    KINDS,
+    counted,
+    device,
+    devices,
+    list_data,
+    list_records,
+    post_record,
+    post_records,
+    report,
+)
 from tests.waiting import eventually
 from tests.world import Person, World, ok, refused
 
@@ -108,10 +118,10 @@ class Crowd:
         self.answers.append(self._pool.submit(call))
         return self.answers[-1]
 
-    def say(self, caller: Person, kind: str, *told: Any) -> Future[httpx.Response]:
-        return self.calls(lambda: say(caller, kind, *told))
+    def post_record(self, caller: Person, kind: str, *told: Any) -> Future[httpx.Response]:
+        return self.calls(lambda: post_record(caller, kind, *told))
 
-    def all_heard(self) -> list[httpx.Response]:
+    def responses(self) -> list[httpx.Response]:
         return [answer.result(120) for answer in self.answers]
 
     def close(self) -> None:
@@ -141,17 +151,17 @@ def test_what_arrives_during_one_commit_goes_into_the_next_together(
     group = ada.group()
     sensor, now = device(ada, group), world.clock.now()
     commits = Commits(world)
-    with commits.held(crowd, lambda: say(ada, "data", sensor, now, "first")):
+    with commits.held(crowd, lambda: post_record(ada, "data", sensor, now, "first")):
         for number in range(49):
-            crowd.say(ada, "data", sensor, now, f"{number}")
+            crowd.post_record(ada, "data", sensor, now, f"{number}")
         commits.wait_for_waiting(50)
-    answers = [ok(answer) for answer in crowd.all_heard()]
+    answers = [ok(answer) for answer in crowd.responses()]
     assert commits.sizes == [1, 49]
     assert commits.ingest.waiting == 0
-    assert sorted(answer["data"] for answer in answers) == sorted(words(ada, "data", sensor))
+    assert sorted(answer["data"] for answer in answers) == sorted(list_data(ada, "data", sensor))
     # A quiet service does not wait for company.
     for number in range(3):
-        ok(say(ada, "data", sensor, now, f"alone {number}"))
+        ok(post_record(ada, "data", sensor, now, f"alone {number}"))
     assert commits.sizes == [1, 49, 1, 1, 1]
 
 
@@ -162,17 +172,17 @@ def test_a_commit_is_never_much_larger_than_its_limit(
     ada = world.person("ada")
     sensor, now = device(ada, ada.group()), world.clock.now()
     commits = Commits(world)
-    with commits.held(crowd, lambda: say(ada, "data", sensor, now, "first")):
+    with commits.held(crowd, lambda: post_record(ada, "data", sensor, now, "first")):
         for number in range(25):
-            crowd.say(ada, "data", sensor, now, f"{number}")
+            crowd.post_record(ada, "data", sensor, now, f"{number}")
         commits.wait_for_waiting(26)
         large = [report("data", sensor, now, f"large {number}") for number in range(30)]
-        crowd.calls(lambda: say_all(ada, "data", large))
+        crowd.calls(lambda: post_records(ada, "data", large))
         commits.wait_for_waiting(56)
-    crowd.all_heard()
+    crowd.responses()
     # What one request brought is never torn apart, so it may be larger, but then it goes alone.
     assert commits.sizes == [1, 10, 10, 5, 30]
-    assert len(words(ada, "data", sensor)) == 56
+    assert len(list_data(ada, "data", sensor)) == 56
 
 
 def test_one_commit_takes_records_of_all_kinds_devices_and_senders(
@@ -182,23 +192,23 @@ def test_one_commit_takes_records_of_all_kinds_devices_and_senders(
     north, south = ada.group("north"), bob.group("south")
     mine, yours, now = devices(ada, north, 3), devices(bob, south, 2), world.clock.now()
     commits = Commits(world)
-    with commits.held(crowd, lambda: say(ada, "event", mine[0], now, "first")):
+    with commits.held(crowd, lambda: post_record(ada, "event", mine[0], now, "first")):
         for kind in KINDS:
             for sensor in mine:
-                crowd.say(ada, kind, sensor, now, "one")
+                crowd.post_record(ada, kind, sensor, now, "one")
             several = [report(kind, sensor, now, text) for sensor in yours for text in "ab"]
-            crowd.calls(lambda k=kind, s=several: say_all(bob, k, s))
+            crowd.calls(lambda k=kind, s=several: post_records(bob, k, s))
         commits.wait_for_waiting(1 + 4 * (3 + 4))
-    for answer in crowd.all_heard():
+    for answer in crowd.responses():
         ok(answer)
     assert commits.sizes == [1, 28]
     for kind in KINDS:
         for sensor in mine:
             texts = ["first", "one"] if (kind, sensor) == ("event", mine[0]) else ["one"]
-            assert sorted(words(ada, kind, sensor)) == texts
+            assert sorted(list_data(ada, kind, sensor)) == texts
         for sensor in yours:
-            assert words(bob, kind, sensor) == ["a", "b"], "in the order they were sent"
-            assert {record["groupId"] for record in said(bob, kind, sensor)} == {south}
+            assert list_data(bob, kind, sensor) == ["a", "b"], "in the order they were sent"
+            assert {record["groupId"] for record in list_records(bob, kind, sensor)} == {south}
     assert counted(ada, north, now) == {**dict.fromkeys(KINDS, 3), "event": 4}
     assert counted(bob, south, now) == dict.fromkeys(KINDS, 4)
 
@@ -233,15 +243,15 @@ def test_a_refused_request_does_no_harm_to_those_it_shares_a_commit_with(
         ),
     ]
     commits = Commits(world)
-    with commits.held(crowd, lambda: say(ada, "data", sensor, now, "first")):
-        before = crowd.say(ada, "data", sensor, now, "before")
+    with commits.held(crowd, lambda: post_record(ada, "data", sensor, now, "first")):
+        before = crowd.post_record(ada, "data", sensor, now, "before")
         commits.wait_for_waiting(2)
         answers = [
             crowd.calls(lambda c=caller, p=path, b=body: c.post(f"/device/data{p}", b))
             for caller, path, body, _, _ in refusals
         ]
         commits.wait_for_waiting(2 + 5 + 4)
-        after = crowd.say(ada, "data", sensor, now, "after")
+        after = crowd.post_record(ada, "data", sensor, now, "after")
         commits.wait_for_waiting(2 + 5 + 4 + 1)
     for answer, (_, path, body, status, fields) in zip(answers, refusals, strict=True):
         problem = refused(answer.result(120), status, *fields)
@@ -249,8 +259,8 @@ def test_a_refused_request_does_no_harm_to_those_it_shares_a_commit_with(
     assert ok(before.result(120))["data"] == "before"
     assert ok(after.result(120))["data"] == "after"
     assert commits.sizes == [1, 11], "they did share a commit"
-    assert words(ada, "data", sensor) == ["first", "before", "after"]
-    assert words(bob, "data", foreign) == []
+    assert list_data(ada, "data", sensor) == ["first", "before", "after"]
+    assert list_data(bob, "data", foreign) == []
     assert counted(ada, group, now) == {**NONE, "data": 3}
     assert counted(bob, elsewhere, now) == NONE
 
@@ -310,16 +320,16 @@ def test_nobody_is_answered_and_nobody_sees_a_record_before_its_commit_is_throug
     sensor, now = device(ada, group), world.clock.now()
     with commit_itself_held(world) as gate:
         for number in range(20):
-            crowd.say(ada, "data", sensor, now, f"{number}")
+            crowd.post_record(ada, "data", sensor, now, f"{number}")
         eventually(lambda: gate.is_reached)
         for _ in range(3):
-            assert words(ada, "data", sensor) == []
+            assert list_data(ada, "data", sensor) == []
             assert counted(ada, group, now) == NONE
             assert "seenAt" not in ok(ada.get("/device", deviceId=sensor))
         assert not any(answer.done() for answer in crowd.answers)
-    for answer in crowd.all_heard():
+    for answer in crowd.responses():
         ok(answer)
-    assert len(words(ada, "data", sensor)) == 20
+    assert len(list_data(ada, "data", sensor)) == 20
     assert counted(ada, group, now) == {**NONE, "data": 20}
     assert ok(ada.get("/device", deviceId=sensor))["seenAt"] == now // 1_000
 
@@ -361,11 +371,11 @@ def test_a_commit_that_fails_is_never_answered_as_stored(world: World, crowd: Cr
     sensor, now = device(ada, group), world.clock.now()
     fail_every_commit(world)
     for number in range(10):
-        crowd.say(ada, "data", sensor, now, f"{number}")
-    for answer in crowd.all_heard():
+        crowd.post_record(ada, "data", sensor, now, f"{number}")
+    for answer in crowd.responses():
         assert refused(answer, 503)["code"] == "outcome_unknown"
         assert int(answer.headers["retry-after"]) >= 1
-    assert words(ada, "data", sensor) == []
+    assert list_data(ada, "data", sensor) == []
     assert counted(ada, group, now) == NONE
 
 
@@ -373,7 +383,7 @@ def test_a_sender_who_hangs_up_leaves_the_others_alone(world: World, crowd: Crow
     ada = world.person("ada")
     sensor, now = device(ada, ada.group()), world.clock.now()
     commits = Commits(world)
-    with commits.held(crowd, lambda: say(ada, "data", sensor, now, "first")):
+    with commits.held(crowd, lambda: post_record(ada, "data", sensor, now, "first")):
         body = json.dumps(report("data", sensor, now, "hung up")).encode()
         with socket.create_connection(("127.0.0.1", world.port)) as impatient:
             impatient.sendall(
@@ -382,10 +392,10 @@ def test_a_sender_who_hangs_up_leaves_the_others_alone(world: World, crowd: Crow
                 % (str(ada.token).encode(), len(body), body)
             )
             commits.wait_for_waiting(2)
-        patient = crowd.say(ada, "data", sensor, now, "patient")
+        patient = crowd.post_record(ada, "data", sensor, now, "patient")
         commits.wait_for_waiting(3)
     ok(patient.result(120))
-    assert words(ada, "data", sensor) == ["first", "hung up", "patient"]
+    assert list_data(ada, "data", sensor) == ["first", "hung up", "patient"]
     assert commits.ingest.waiting == 0
 
 
@@ -400,26 +410,26 @@ def test_a_full_queue_refuses_at_once_and_stores_nothing_of_it(
     group = ada.group()
     sensor, now = device(ada, group), world.clock.now()
     commits = Commits(world)
-    with commits.held(crowd, lambda: say(ada, "data", sensor, now, "first")):
+    with commits.held(crowd, lambda: post_record(ada, "data", sensor, now, "first")):
         for number in range(7):
-            crowd.say(ada, "event", sensor, now, f"{number}")
+            crowd.post_record(ada, "event", sensor, now, f"{number}")
         commits.wait_for_waiting(8)
         three = [report("geoloc", sensor, now, f"{number}") for number in range(3)]
-        too_many = say_all(ada, "geoloc", three)
-        two = crowd.calls(lambda: say_all(ada, "geoloc", three[:2]))
+        too_many = post_records(ada, "geoloc", three)
+        two = crowd.calls(lambda: post_records(ada, "geoloc", three[:2]))
         commits.wait_for_waiting(10)
-        one_too_many = say(ada, "telemetry", sensor, now, "late")
+        one_too_many = post_record(ada, "telemetry", sensor, now, "late")
         for answer in (too_many, one_too_many):
             problem = refused(answer, 503)
             assert problem["code"] == "unavailable", "it is known that nothing was changed"
             assert int(answer.headers["retry-after"]) >= 1
     assert ok(two.result(120))["stored"] == 2
-    for answer in crowd.all_heard():
+    for answer in crowd.responses():
         ok(answer)
     assert counted(ada, group, now) == {"data": 1, "event": 7, "geoloc": 2, "telemetry": 0}
-    assert words(ada, "geoloc", sensor) == ["0", "1"]
-    assert words(ada, "telemetry", sensor) == []
-    ok(say(ada, "telemetry", sensor, now, "there is room again"))
+    assert list_data(ada, "geoloc", sensor) == ["0", "1"]
+    assert list_data(ada, "telemetry", sensor) == []
+    ok(post_record(ada, "telemetry", sensor, now, "there is room again"))
     assert commits.ingest.waiting == 0
 
 
@@ -435,10 +445,12 @@ def test_when_a_commit_cannot_be_submitted_every_queued_request_is_answered(
     def refuse(work: Callable[[Tx], Any]) -> Any:
         raise Unavailable("The service is stopping; nothing was changed.")
 
-    with commits.held(crowd, lambda: say(ada, "data", sensor, now, "first")) as first:
-        crowd.say(ada, "data", sensor, now, "second")  # its commit is queued already
+    with commits.held(crowd, lambda: post_record(ada, "data", sensor, now, "first")) as first:
+        crowd.post_record(ada, "data", sensor, now, "second")  # its commit is queued already
         commits.wait_for_waiting(2)
-        late = [crowd.say(ada, "data", sensor, now, f"late {number}") for number in range(5)]
+        late = [
+            crowd.post_record(ada, "data", sensor, now, f"late {number}") for number in range(5)
+        ]
         commits.wait_for_waiting(7)
         world.database.submit = refuse  # type: ignore[method-assign]
     ok(first.result(120))
@@ -457,27 +469,27 @@ def test_the_same_record_sent_fifty_times_at_once_is_stored_and_counted_once(
     group = ada.group()
     sensor, now = device(ada, group), world.clock.now()
     commits = Commits(world)
-    with commits.held(crowd, lambda: say(ada, "data", sensor, now, "again")):
+    with commits.held(crowd, lambda: post_record(ada, "data", sensor, now, "again")):
         for _ in range(49):  # they meet in one commit, after one that had it already
-            crowd.say(ada, "data", sensor, now, "again")
+            crowd.post_record(ada, "data", sensor, now, "again")
         commits.wait_for_waiting(50)
     for _ in range(50):  # and in whichever commits they happen to meet
-        crowd.say(ada, "data", sensor, now, "again")
-        crowd.say(ada, "event", sensor, now, "another kind")
-    answers = [answer.text for answer in crowd.all_heard()]
+        crowd.post_record(ada, "data", sensor, now, "again")
+        crowd.post_record(ada, "event", sensor, now, "another kind")
+    answers = [answer.text for answer in crowd.responses()]
     assert len(answers) == 150
     assert len(set(answers)) == 2, "every answer to one record is the same"
     assert rows(world, "data") == rows(world, "event") == 1
-    assert words(ada, "data", sensor) == ["again"]
+    assert list_data(ada, "data", sensor) == ["again"]
     assert counted(ada, group, now) == {**NONE, "data": 1, "event": 1}
 
     twins = [report("data", sensor, now, text) for text in ("again", "new", "new", "newer")]
-    assert ok(say_all(ada, "data", twins)) == {
+    assert ok(post_records(ada, "data", twins)) == {
         "message": "2 stored, 2 duplicates.",
         "stored": 2,
         "duplicates": 2,
     }
-    assert words(ada, "data", sensor) == ["again", "new", "newer"]
+    assert list_data(ada, "data", sensor) == ["again", "new", "newer"]
     assert counted(ada, group, now) == {**NONE, "data": 3, "event": 1}
 
 
@@ -542,7 +554,7 @@ class Fleeting:
             number = next(self._names)
             kind = KINDS[number % 4]
             since = time.monotonic()
-            answer = ok(say(caller, kind, self.sensor, self.now, f"{number}"))
+            answer = ok(post_record(caller, kind, self.sensor, self.now, f"{number}"))
             self.sent.append(Sent(kind, answer, since, time.monotonic()))
 
 
@@ -561,7 +573,7 @@ def assert_every_record_is_where_it_was_said(world: World, fleeting: Fleeting) -
         mine = [sent for sent in fleeting.sent if sent.answer["groupId"] == group]
         for kind in KINDS:
             told = [sent.answer for sent in mine if sent.kind == kind]
-            seen = said(local, kind, sensor)
+            seen = list_records(local, kind, sensor)
             assert sorted(seen, key=repr) == sorted(told, key=repr), "as it was answered, once"
         assert counted(owner, group, fleeting.now) == {
             **NONE,
@@ -624,7 +636,7 @@ def test_two_processes_store_the_same_and_other_records_exactly_once(
             for kind in KINDS:
                 bodies = [body for each, body in bite if each == kind]
                 if len(bodies) > 1:
-                    stored[kind] += ok(say_all(caller, kind, bodies))["stored"]
+                    stored[kind] += ok(post_records(caller, kind, bodies))["stored"]
                 elif bodies:
                     ok(caller.post(f"/device/{kind}", bodies[0]))
         return stored
@@ -642,7 +654,7 @@ def test_two_processes_store_the_same_and_other_records_exactly_once(
     assert counted(ada_there, group, now) == dict.fromkeys(KINDS, each_kind)
     for kind in KINDS:
         assert rows(world, kind) == each_kind
-        found = [said(ada_there, kind, sensor) for sensor in sensors]
+        found = [list_records(ada_there, kind, sensor) for sensor in sensors]
         assert [len(each) for each in found] == [16, 16, 10, 10, 10, 10, 10, 10]
     # Each of them numbers its arrivals for itself, and the numbers never meet.
     writers = world.read(lambda tx: tx.fetch_raw("select distinct seq & 1023 from arrival", {}))
@@ -669,15 +681,15 @@ def test_a_record_sent_to_two_processes_around_a_transfer_is_stored_once(
     north, south = ada.group("north"), ada.group("south")
     sensor, now = device(ada, north), world.clock.now()
     commits = Commits(world)
-    with commits.held(crowd, lambda: say(ada, "data", sensor, now, "once")):
+    with commits.held(crowd, lambda: post_record(ada, "data", sensor, now, "once")):
         wish = {"deviceId": sensor, "groupId": north, "toGroupId": south}
         moving = crowd.calls(lambda: ada_there.put("/device/transfer", wish))
         eventually(lambda: moving.done() or is_waiting_for_another(world))
-        again = crowd.say(ada_there, "data", sensor, now, "once")
+        again = crowd.post_record(ada_there, "data", sensor, now, "once")
         eventually(lambda: again.done() or is_waiting_for_another(world))
-    for answer in crowd.all_heard():
+    for answer in crowd.responses():
         ok(answer)
-    assert words(ada, "data", sensor) == ["once"]
+    assert list_data(ada, "data", sensor) == ["once"]
     assert counted(ada, north, now) == {**NONE, "data": 1}
     assert counted(ada, south, now) == NONE
 
@@ -692,12 +704,12 @@ def test_a_record_that_meets_the_end_of_its_device_leaves_nothing_behind(
     group = ada.group()
     sensor, now = device(ada, group), world.clock.now()
     commits = Commits(world)
-    with commits.held(crowd, lambda: say(ada, "data", sensor, now, "last words")):
+    with commits.held(crowd, lambda: post_record(ada, "data", sensor, now, "last words")):
         ending = crowd.calls(lambda: ada_there.delete("/device", deviceId=sensor, groupId=group))
         eventually(lambda: ending.done() or is_waiting_for_another(world))
         while other.write(store_records.delete_erased):
             pass
-    for answer in crowd.all_heard():
+    for answer in crowd.responses():
         ok(answer)
     while other.write(store_records.delete_erased):
         pass
@@ -841,9 +853,9 @@ def test_a_clock_that_was_set_back_over_a_restart_refuses_no_record_and_counts_e
     sensor, now = device(ada, group), world.clock.now()
     monkeypatch.setattr(world.clock, "now", lambda: now)
     first = [report("data", sensor, now, f"before {number}") for number in range(20)]
-    assert ok(say_all(ada, "data", first))["stored"] == 20
+    assert ok(post_records(ada, "data", first))["stored"] == 20
     world.restart()
     second = [report("data", sensor, now, f"after {number}") for number in range(20)]
-    assert ok(say_all(ada, "data", second))["stored"] == 20
-    assert ok(say_all(ada, "data", first))["duplicates"] == 20
+    assert ok(post_records(ada, "data", second))["stored"] == 20
+    assert ok(post_records(ada, "data", first))["duplicates"] == 20
     assert counted(ada, group, now) == {**NONE, "data": 40}

@@ -1,8 +1,8 @@
-"""RECORDS IN: check, store, touch the device, count; one transaction, then the answer.
+"""Record ingestion: validate, store, update the device, count; one transaction, then the response.
 
 There is no timer. Whatever arrives while one commit is on its way to the disk goes into the next,
-so a quiet service answers at once and a busy one commits hundreds of records together. What is
-waiting is bounded. An answer is given only after the commit.
+so an idle service responds at once and a busy one commits hundreds of records together. The queue
+is bounded. A response is sent only after the commit.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ import structlog
 
 from longwire import metrics
 from longwire.clock import Moment
-from longwire.dates import date_text
+from longwire.dates import format_date
 from longwire.delivery import matching
 from longwire.errors import (
     BadInput,
-    Fault,
+    FieldError,
     LongwireError,
     NotAllowed,
     NotFound,
@@ -32,61 +32,61 @@ from longwire.errors import (
 )
 from longwire.fleet import monitoring
 from longwire.identity import access
-from longwire.model import SYSTEM, Actor, Count
-from longwire.model import Told as Told  # what `tell` takes
-from longwire.networks.monitoring import Numbered
-from longwire.notifications import triggers as notifying
-from longwire.notifications.triggers import Battery
-from longwire.store import auth_epoch
+from longwire.model import SYSTEM, Actor, SequenceCounter, ServiceEvent
+from longwire.networks.monitoring import SequencedMessage
+from longwire.notifications import triggers
+from longwire.notifications.triggers import BatteryReading
+from longwire.store import cache_epochs
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store_deliveries
 from longwire.store import devices as store_devices
 from longwire.store import records as store
 from longwire.store.database import Database, Tx
-from longwire.store.devices import Reporting
-from longwire.store.records import WRITER_BITS, Row
+from longwire.store.devices import ReportingDevice
+from longwire.store.records import WRITER_BITS, RecordRow
 
-# One commit at work, and one that begins the moment it is done. Where commits do not stand in line
-# by themselves they go one at a time, or the small ones would be many.
-UNDER_WAY_MAX = {"sqlite": 2, "postgresql": 1}
+# SQLite: one commit at work, and one queued that starts the moment it is done. PostgreSQL does not
+# serialize commits by itself, so there is one at a time, or batches would be small.
+COMMITS_IN_FLIGHT_MAX = {"sqlite": 2, "postgresql": 1}
 
-# So many requests that share a commit came faster than they could be stored; true for a while.
+# A commit of more requests than this means that they arrive faster than they can be stored one by
+# one; that is assumed to last for a while.
 BUSY_REQUESTS = 8
 BUSY_FOR_S = 0.1
 
 log = structlog.get_logger()
 
 _NEVER: Moment = -(2**63)
-_SEES_DEVICES = {"device.read", "record.read"}
+_READ_PERMISSIONS = {"device.read", "record.read"}
 
 
 class Draft(Protocol):
-    """A record that was checked for its form, and knows how it will be answered."""
+    """A validated record that lacks only what the database knows of its device."""
 
     device_id: str
 
     def finished(self, group_id: str, device_name: str) -> str:
-        """The record as it is stored and answered."""
+        """The record as it is stored and returned."""
 
 
-class Item(msgspec.Struct, frozen=True, gc=False):
+class IngestItem(msgspec.Struct, frozen=True, gc=False):
     kind: int
     ts: Moment
     digest: bytes
     draft: Draft
-    claimed_group: str | None = None  # where the sender believes the device to be
+    claimed_group: str | None = None  # the device's group, according to the sender
 
 
-class Aside(msgspec.Struct, frozen=True, gc=False):
-    """What a network tells beside its records; it counts if any of them is new."""
+class MessageMetadata(msgspec.Struct, frozen=True, gc=False):
+    """What a network message says beyond its records; it counts if any of them is new."""
 
     device_id: str
     counts: tuple[str, ...] = ()
     battery: str | None = None
     at: Moment | None = None
-    # When the device was changed last, as far as the sender knew.
+    # The version of the device that the sender decoded with.
     as_of: Moment | None = None
-    # The number of the message, and where such numbers begin anew; or that they begin anew now.
+    # Frame counter and its modulus; `restarts` is a reset of the counter, such as a join.
     sequence: int | None = None
     modulus: int = 0
     restarts: bool = False
@@ -95,38 +95,46 @@ class Aside(msgspec.Struct, frozen=True, gc=False):
     def is_numbered(self) -> bool:
         return self.sequence is not None or self.restarts
 
+    def received_at(self, now: Moment) -> Moment:
+        """When the message was received, but never in the future."""
+        return now if self.at is None else min(self.at, now)
 
-class Unit(msgspec.Struct, frozen=True, gc=False):
-    """What one request brings: all of it is stored, or none."""
+
+class IngestRequest(msgspec.Struct, frozen=True, gc=False):
+    """The records of one request: all of them are stored, or none."""
 
     actor: Actor
-    items: Sequence[Item]
+    items: Sequence[IngestItem]
     is_batch: bool
-    aside: Aside | None = None
+    metadata: MessageMetadata | None = None
 
 
-class Stored(msgspec.Struct, frozen=True, gc=False):
-    """The records as they are answered, and how many of them were there before."""
+class IngestResult(msgspec.Struct, frozen=True, gc=False):
+    """The records as they are returned, and how many of them had been stored before."""
 
     bodies: list[str]
     duplicates: int
 
 
-class Outdated(Unavailable):
-    """The device was changed while it was speaking; nothing was stored. Try again at once."""
+class StaleDevice(Unavailable):
+    """The device was changed while its message was processed; nothing was stored. Retry at once."""
 
 
-# Hears what became of a request's records, once that is certain.
-Tell = Callable[[Stored | Exception], None]
+# Called once with the result of a request, after the commit.
+OnResult = Callable[[IngestResult | Exception], None]
+_Batch = list[tuple[IngestRequest, OnResult]]
+_Results = list[IngestResult | LongwireError]
+# The metadata of a message, and the rows of its records.
+_Messages = Sequence[tuple[MessageMetadata, Sequence[RecordRow]]]
 
 
 class Sequencer:
-    """Numbers arrivals: the moment above, the process below, never twice and never backwards."""
+    """Numbers arrivals: time in the high bits, the process in the low ones; strictly increasing."""
 
     def __init__(self, writer: int) -> None:
         self.writer = writer
         self._last: Moment = 0
-        self._lock = threading.Lock()  # not everything that arrives comes through one queue
+        self._lock = threading.Lock()  # not all arrivals come through one queue
 
     def take(self, now: Moment, count: int) -> range:
         with self._lock:
@@ -138,7 +146,7 @@ class Sequencer:
 
 
 class Ingest:
-    """Gathers what comes in and commits it together."""
+    """Queues requests and commits them in batches."""
 
     def __init__(
         self,
@@ -154,173 +162,150 @@ class Ingest:
         self._waiting_records_max = waiting_records_max
         self._records_per_commit_max = records_per_commit_max
         self._wake = wake
-        self._queue: deque[tuple[Unit, Tell]] = deque()
-        self._lock = threading.Lock()  # those who store take from the queue, not only the loop
+        self._queue: deque[tuple[IngestRequest, OnResult]] = deque()
+        self._lock = threading.Lock()  # database threads take from the queue, not only the loop
         self._waiting = 0
-        self._under_way = 0
-        self._under_way_max = UNDER_WAY_MAX[database.engine_name]
-        self._was_crowded = 0.0
+        self._in_flight = 0
+        self._in_flight_max = COMMITS_IN_FLIGHT_MAX[database.engine_name]
+        self._last_busy = 0.0
 
     @property
     def is_busy(self) -> bool:
-        """Whether records come in faster than one at a time can be stored."""
-        return time.monotonic() - self._was_crowded < BUSY_FOR_S
+        """Whether requests arrive faster than they could be committed one by one."""
+        return time.monotonic() - self._last_busy < BUSY_FOR_S
 
     @property
     def waiting(self) -> int:
-        """Records that are waiting to be stored."""
+        """Records that are not committed yet."""
         return self._waiting
 
-    async def put(self, unit: Unit) -> Stored:
-        """Store what one request brought; returns after the commit."""
-        future: asyncio.Future[Stored] = asyncio.get_running_loop().create_future()
-        if not self.offer(unit, partial(_settle, future)):
+    async def store(self, request: IngestRequest) -> IngestResult:
+        """Store the records of one request; returns after the commit."""
+        future: asyncio.Future[IngestResult] = asyncio.get_running_loop().create_future()
+        if not self.try_enqueue(request, partial(_settle, future)):
             raise Unavailable("Too many records are waiting to be stored; nothing was changed.")
         return await future
 
-    def offer(self, unit: Unit, tell: Tell) -> bool:
-        """The same without waiting: `tell` is called after the commit. False when it is full."""
-        if self._waiting + len(unit.items) > self._waiting_records_max:
+    def try_enqueue(self, request: IngestRequest, on_result: OnResult) -> bool:
+        """The same with a callback, called on the event loop. False if the queue is full."""
+        if self._waiting + len(request.items) > self._waiting_records_max:
             return False
-        self._queue.append((unit, tell))
-        self._waiting += len(unit.items)
-        if self._under_way < self._under_way_max:
-            self._begin()
+        self._queue.append((request, on_result))
+        self._waiting += len(request.items)
+        if self._in_flight < self._in_flight_max:
+            self._submit_commit()
         return True
 
-    def _begin(self) -> None:
-        """Have the next commit ready behind the one under way, so that the disk need not wait.
+    def _submit_commit(self) -> None:
+        """Queue a commit behind the one in flight, so that the disk is never idle.
 
-        What goes into it is decided when it begins, not now: everything that is there by then.
+        Its batch is taken when it starts, not now: everything that has arrived by then.
         """
-        bite: list[tuple[Unit, Tell]] = []
+        batch: _Batch = []
         try:
-            commit = self._database.submit(partial(self._store, bite))
-        except LongwireError as error:
-            self._told(self._bite(), error)
+            commit = self._database.submit(partial(self._store_batch, batch))
+        except Exception as error:
+            # Everything, not one batch: nobody would come for the rest before the next record.
+            self._report(self._take_all(), error)
             return
-        self._under_way += 1
-        commit.add_done_callback(partial(self._committed, bite))
+        self._in_flight += 1
+        commit.add_done_callback(partial(self._on_committed, batch))
 
-    def _store(
-        self, bite: list[tuple[Unit, Tell]], tx: Tx
-    ) -> tuple[list[Stored | LongwireError], set[int]]:
-        if not bite:  # else this is another try with the same
-            bite += self._bite()
-        return store_units(tx, [unit for unit, _ in bite], self._sequencer)
+    def _store_batch(self, batch: _Batch, tx: Tx) -> tuple[_Results, set[int]]:
+        if not batch:  # else the transaction is retried with the same batch
+            batch += self._take_batch()
+        return store_requests(tx, [request for request, _ in batch], self._sequencer)
 
-    def _committed(self, bite: list[tuple[Unit, Tell]], commit: "asyncio.Future[Any]") -> None:
-        self._under_way -= 1
+    def _on_committed(self, batch: _Batch, commit: "asyncio.Future[Any]") -> None:
+        self._in_flight -= 1
         error = asyncio.CancelledError() if commit.cancelled() else commit.exception()
-        if error is not None and not bite:
-            bite = self._bite()  # it failed before it had begun, and so would the next
-        if self._queue and self._under_way < self._under_way_max:
-            self._begin()  # before the answers: the disk is slower than we are
+        if error is not None and not batch:
+            batch = self._take_all()  # it failed before it started, and so would the next
+        if self._queue and self._in_flight < self._in_flight_max:
+            self._submit_commit()  # before the responses: the disk is slower than we are
         if error is not None:
-            self._told(bite, error)
+            self._report(batch, error)
             return
-        outcomes, woken = commit.result()
+        results, woken = commit.result()
         if woken:
             self._wake(woken)
-        self._told(bite, outcomes)
+        self._report(batch, results)
 
-    def _told(
-        self,
-        bite: Sequence[tuple[Unit, Tell]],
-        outcomes: Sequence[Stored | Exception] | BaseException,
+    def _report(
+        self, batch: _Batch, results: Sequence[IngestResult | Exception] | BaseException
     ) -> None:
-        if isinstance(outcomes, BaseException):
-            failure = outcomes if isinstance(outcomes, Exception) else OutcomeUnknown()
-            outcomes = [failure] * len(bite)
-        self._waiting -= sum(len(unit.items) for unit, _ in bite)
-        for (_, tell), outcome in zip(bite, outcomes, strict=True):
+        if isinstance(results, BaseException):
+            failure = results if isinstance(results, Exception) else OutcomeUnknown()
+            results = [failure] * len(batch)
+        self._waiting -= sum(len(request.items) for request, _ in batch)
+        for (_, on_result), result in zip(batch, results, strict=True):
             try:
-                tell(outcome)
-            except Exception:  # one who cannot listen must not keep it from the others
-                log.exception("nobody could be told what became of a record")
+                on_result(result)
+            except Exception:  # one broken callback must not keep the others from their results
+                log.exception("ingest result callback failed")
 
-    def _bite(self) -> list[tuple[Unit, Tell]]:
-        """What goes into one commit: one request, and not many more records than that."""
-        bite: list[tuple[Unit, Tell]] = []
+    def _take_batch(self) -> _Batch:
+        """The next requests for one commit: at least one, up to the limit of records."""
+        batch: _Batch = []
         size = 0
         with self._lock:
             while self._queue:
                 size += len(self._queue[0][0].items)
-                if bite and size > self._records_per_commit_max:
+                if batch and size > self._records_per_commit_max:
                     break
-                bite.append(self._queue.popleft())
-        if len(bite) > BUSY_REQUESTS:
-            self._was_crowded = time.monotonic()
-        return bite
+                batch.append(self._queue.popleft())
+        if len(batch) > BUSY_REQUESTS:
+            self._last_busy = time.monotonic()
+        return batch
+
+    def _take_all(self) -> _Batch:
+        with self._lock:
+            batch = list(self._queue)
+            self._queue.clear()
+        return batch
 
 
-def store_units(
-    tx: Tx, units: Sequence[Unit], sequencer: Sequencer
-) -> tuple[list[Stored | LongwireError], set[int]]:
-    """The whole way of some requests' records into the database.
+def store_requests(
+    tx: Tx, requests: Sequence[IngestRequest], sequencer: Sequencer
+) -> tuple[_Results, set[int]]:
+    """Store the records of some requests, with everything that follows from them.
 
-    What became of each request, and the connectors that have something to deliver now.
+    Returns the result of each request, and the channels that have something to deliver now.
     """
-    auth_epoch.look(tx)  # a connector made elsewhere a moment ago gets these records, too
-    ids = {item.draft.device_id for unit in units for item in unit.items}
-    counts: dict[int, Count] = {}
-    if any(unit.aside is not None and unit.aside.is_numbered for unit in units):
-        devices, counts = store_devices.counting(tx, ids)
-    else:
-        devices = store_devices.reporting(tx, ids)
-    seqs = iter(sequencer.take(tx.now, sum(len(unit.items) for unit in units)))
-    outcomes: list[Stored | LongwireError] = []
-    wanted: list[list[Row]] = []
-    standings = _Standings(tx)
-    for unit in units:
-        refusal = _refusal(unit, devices, standings)
-        if refusal is not None:
-            outcomes.append(refusal)
-            wanted.append([])
-            continue
-        rows = [_row(item, devices[item.draft.device_id], next(seqs)) for item in unit.items]
-        wanted.append(rows)
-        outcomes.append(Stored([row.body for row in rows], 0))
-    fresh = _insert(tx, [row for rows in wanted for row in rows])
-    said = _said_beside(units, wanted, fresh)
-    counted, gaps = _follow(tx, said, counts)
-    matched = matching.match(tx, fresh, devices.values())
+    cache_epochs.refresh_epochs(tx)  # sees a connector that another process just created
+    devices, counts = _load_devices(tx, requests)
+    results, rows = _build_rows(tx, requests, devices, sequencer)
+    fresh = _insert_new(tx, rows)
+    messages = _messages_with_new_records(requests, rows, fresh)
+    changed_counts, gaps = _follow_frame_counters(tx, messages, counts)
+    matched = matching.match_records(tx, fresh, devices.values())
     if fresh:
-        with tx.together():
-            store.enter(tx, fresh)
-            _touch(tx, _said_by_devices(units, wanted, fresh), counted)
-            beside = _counted_beside(said, matched)
-            metrics.count_arrivals(tx, sequencer.writer, fresh, beside)
+        with tx.pipeline():
+            store.insert_arrivals(tx, fresh)
+            _touch_devices(tx, _reported_by_devices(requests, rows, fresh), changed_counts)
+            metrics.count_arrivals(tx, sequencer.writer, fresh, _group_counts(messages, matched))
             if matched.deliveries:
                 store_deliveries.insert(tx, matched.deliveries)
-    batteries = _batteries(tx, said, devices)
+    batteries = _store_batteries(tx, messages, devices)
     for number, reason in matched.errors.items():
-        store_connectors.note_filter_error(tx, number, reason)
+        store_connectors.record_filter_error(tx, number, reason)
     woken = {delivery.connector_number for delivery in matched.deliveries}
-    woken |= notifying.hear(tx, sequencer.take, fresh, devices.values(), batteries)
-    woken |= tell(tx, sequencer, gaps)
-    if len(fresh) == sum(map(len, wanted)):
-        return outcomes, woken
-    new = {row.seq for row in fresh}
-    return [
-        Stored(outcome.bodies, sum(row.seq not in new for row in rows))
-        if isinstance(outcome, Stored)
-        else outcome
-        for outcome, rows in zip(outcomes, wanted, strict=True)
-    ], woken
+    woken |= triggers.evaluate_triggers(tx, sequencer.take, fresh, devices.values(), batteries)
+    woken |= store_service_events(tx, sequencer, gaps)
+    return _count_duplicates(results, rows, fresh), woken
 
 
-def tell(tx: Tx, sequencer: Sequencer, told: Sequence[Told]) -> set[int]:
-    """Store events of the service itself by the way of all records; connectors that are to wake.
+def store_service_events(tx: Tx, sequencer: Sequencer, events: Sequence[ServiceEvent]) -> set[int]:
+    """Store events of the service itself like any other record; the channels to wake.
 
-    An event that was told before with the same words and moment is not told again.
+    An event with the same content and timestamp is stored once.
     """
-    units = [Unit(SYSTEM, [_event_item(each)], is_batch=False) for each in told]
-    return store_units(tx, units, sequencer)[1] if units else set()
+    requests = [IngestRequest(SYSTEM, [_event_item(each)], is_batch=False) for each in events]
+    return store_requests(tx, requests, sequencer)[1] if requests else set()
 
 
 class _EventDraft(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
-    """An event in the words of the interface."""
+    """An event as the API returns it."""
 
     device_id: str
     timestamp: str
@@ -335,95 +320,134 @@ class _EventDraft(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=Tr
         return msgspec.json.encode(self).decode()
 
 
-def _event_item(told: Told) -> Item:
+def _event_item(event: ServiceEvent) -> IngestItem:
     draft = _EventDraft(
-        device_id=told.device_id,
-        timestamp=date_text(told.ts),
-        type=told.type,
-        message=told.message,
-        severity=told.severity,
-        data=None if told.data is None else msgspec.json.encode(told.data).decode(),
+        device_id=event.device_id,
+        timestamp=format_date(event.ts),
+        type=event.type,
+        message=event.message,
+        severity=event.severity,
+        data=None if event.data is None else msgspec.json.encode(event.data).decode(),
     )
     digest = hashlib.blake2b(msgspec.json.encode(draft), digest_size=store.DIGEST_BYTES).digest()
-    return Item(store.KINDS.index("event"), told.ts, digest, draft)
+    return IngestItem(store.KINDS.index("event"), event.ts, digest, draft)
 
 
-class _Standings:
-    """Who may do what, looked up once for each sender and group of a commit."""
+# --- which records are stored ---
+
+
+def _load_devices(
+    tx: Tx, requests: Sequence[IngestRequest]
+) -> tuple[dict[str, ReportingDevice], dict[int, SequenceCounter]]:
+    """The devices of all records; with their frame counters only if a message has one."""
+    ids = {item.draft.device_id for request in requests for item in request.items}
+    if any(each.metadata is not None and each.metadata.is_numbered for each in requests):
+        return store_devices.get_reporting_with_counts(tx, ids)
+    return store_devices.get_reporting(tx, ids), {}
+
+
+def _build_rows(
+    tx: Tx,
+    requests: Sequence[IngestRequest],
+    devices: dict[str, ReportingDevice],
+    sequencer: Sequencer,
+) -> tuple[_Results, list[list[RecordRow]]]:
+    """The result of each request if all of its records are new, and its rows."""
+    seqs = iter(sequencer.take(tx.now, sum(len(request.items) for request in requests)))
+    permissions = _PermissionCache(tx)
+    results: _Results = []
+    rows_by_request: list[list[RecordRow]] = []
+    for request in requests:
+        rows: list[RecordRow] = []
+        error = _validate(request, devices, permissions)
+        if error is None:
+            rows = [_row(item, devices[item.draft.device_id], next(seqs)) for item in request.items]
+        results.append(error or IngestResult([row.body for row in rows], 0))
+        rows_by_request.append(rows)
+    return results, rows_by_request
+
+
+class _PermissionCache:
+    """Permissions, looked up once for each actor and group of a commit."""
 
     def __init__(self, tx: Tx) -> None:
         self._tx = tx
-        self._known: dict[tuple[int, str], frozenset[str]] = {}
+        self._cached: dict[tuple[int, str], frozenset[str]] = {}
 
-    def of(self, actor: Actor, group_id: str) -> frozenset[str]:
-        key = (id(actor), group_id)  # the units hold on to their actors meanwhile
-        held = self._known.get(key)
-        if held is None:
-            held = self._known[key] = access.permissions_in(self._tx, actor, group_id)
-        return held
+    def get(self, actor: Actor, group_id: str) -> frozenset[str]:
+        key = (id(actor), group_id)  # the requests keep their actors alive
+        permissions = self._cached.get(key)
+        if permissions is None:
+            permissions = access.get_permissions(self._tx, actor, group_id)
+            self._cached[key] = permissions
+        return permissions
 
 
-def _refusal(
-    unit: Unit, devices: dict[str, Reporting], standings: _Standings
+def _validate(
+    request: IngestRequest, devices: dict[str, ReportingDevice], permissions: _PermissionCache
 ) -> LongwireError | None:
-    """Why nothing of a request is stored, naming every item that is in the way."""
-    if _is_welcome(unit, devices, standings):
-        return Outdated() if _is_outdated(unit, devices) else None
-    missing: list[Fault] = []
-    wrong: list[Fault] = []
-    for index, item in enumerate(unit.items):
+    """Why nothing of a request is stored, with every item that is at fault."""
+    if _is_valid(request, devices, permissions):
+        return StaleDevice() if _is_stale(request, devices) else None
+    missing: list[FieldError] = []
+    wrong: list[FieldError] = []
+    for index, item in enumerate(request.items):
         device = devices.get(item.draft.device_id)
-        held = standings.of(unit.actor, device.group_id) if device else frozenset()
+        held = permissions.get(request.actor, device.group_id) if device else frozenset()
         if device is not None and "record.create" in held:
             if item.claimed_group is not None and item.claimed_group != device.group_id:
-                wrong.append(Fault(_place(unit, index, "group_id"), "is not the device's group"))
-        elif device is not None and held & _SEES_DEVICES:
+                wrong.append(
+                    FieldError(_field_path(request, index, "group_id"), "is not the device's group")
+                )
+        elif device is not None and held & _READ_PERMISSIONS:
             return NotAllowed(
                 f"This needs the permission record.create in group {device.group_id}."
             )
         else:
             missing.append(
-                Fault(
-                    _place(unit, index, "device_id"),
-                    "names no device, or none that is yours to see",
+                FieldError(
+                    _field_path(request, index, "device_id"),
+                    "is not a known device, or you have no access to it",
                 )
             )
     if missing:
-        return NotFound(faults=missing + wrong)
-    return BadInput(faults=wrong)
+        return NotFound(field_errors=missing + wrong)
+    return BadInput(field_errors=wrong)
 
 
-def _is_outdated(unit: Unit, devices: dict[str, Reporting]) -> bool:
-    """Whether the sender went by what the device was before it was changed."""
-    aside = unit.aside
-    if aside is None or aside.as_of is None or not unit.items:
+def _is_stale(request: IngestRequest, devices: dict[str, ReportingDevice]) -> bool:
+    """Whether the device was changed since the sender read it."""
+    metadata = request.metadata
+    if metadata is None or metadata.as_of is None or not request.items:
         return False
-    return devices[aside.device_id].updated_at != aside.as_of
+    return devices[metadata.device_id].updated_at != metadata.as_of
 
 
-def _is_welcome(unit: Unit, devices: dict[str, Reporting], standings: _Standings) -> bool:
-    """Whether there is nothing in the way: the quick look, which nearly always suffices."""
-    group = ""  # for which the sender was found to be allowed
-    for item in unit.items:
+def _is_valid(
+    request: IngestRequest, devices: dict[str, ReportingDevice], permissions: _PermissionCache
+) -> bool:
+    """The quick check for the common case, which collects no faults."""
+    allowed_group = ""
+    for item in request.items:
         device = devices.get(item.draft.device_id)
         if device is None:
             return False
-        home = device.group_id
-        if home != group:
-            if "record.create" not in standings.of(unit.actor, home):
+        group = device.group_id
+        if group != allowed_group:
+            if "record.create" not in permissions.get(request.actor, group):
                 return False
-            group = home
-        if item.claimed_group is not None and item.claimed_group != home:
+            allowed_group = group
+        if item.claimed_group is not None and item.claimed_group != group:
             return False
     return True
 
 
-def _place(unit: Unit, index: int, field: str) -> str:
-    return f"items[{index}].{field}" if unit.is_batch else field
+def _field_path(request: IngestRequest, index: int, field: str) -> str:
+    return f"items[{index}].{field}" if request.is_batch else field
 
 
-def _row(item: Item, device: Reporting, seq: int) -> Row:
-    return Row(
+def _row(item: IngestItem, device: ReportingDevice, seq: int) -> RecordRow:
+    return RecordRow(
         item.kind,
         device.group_number,
         device.number,
@@ -435,98 +459,121 @@ def _row(item: Item, device: Reporting, seq: int) -> Row:
     )
 
 
-def _insert(tx: Tx, rows: list[Row]) -> list[Row]:
-    """Store what is new; a record known from an earlier stay of its device is not."""
+def _insert_new(tx: Tx, rows_by_request: Sequence[Sequence[RecordRow]]) -> list[RecordRow]:
+    """Insert the rows that are new; a record stored in an earlier stay of its device is not."""
+    rows = [row for rows in rows_by_request for row in rows]
     return store.insert(
-        tx, [row for row in rows if row.stay == 0 or not store.known_before(tx, row)]
+        tx, [row for row in rows if row.stay == 0 or not store.exists_in_earlier_stay(tx, row)]
     )
 
 
-def _said_beside(
-    units: Sequence[Unit], wanted: Sequence[Sequence[Row]], fresh: Sequence[Row]
-) -> list[tuple[Aside, Sequence[Row]]]:
-    """What networks tell beside records of which any is new, and those records."""
-    pairs = zip(units, wanted, strict=True)
-    said = [(unit.aside, rows) for unit, rows in pairs if rows and unit.aside is not None]
-    if not said or len(fresh) == sum(map(len, wanted)):
-        return said
+def _count_duplicates(
+    results: _Results, rows_by_request: Sequence[Sequence[RecordRow]], fresh: Sequence[RecordRow]
+) -> _Results:
+    if len(fresh) == sum(map(len, rows_by_request)):
+        return results
     new = {row.seq for row in fresh}
-    return [(aside, rows) for aside, rows in said if any(row.seq in new for row in rows)]
+    return [
+        IngestResult(result.bodies, sum(row.seq not in new for row in rows))
+        if isinstance(result, IngestResult)
+        else result
+        for result, rows in zip(results, rows_by_request, strict=True)
+    ]
 
 
-def _follow(
-    tx: Tx, said: Sequence[tuple[Aside, Sequence[Row]]], counts: dict[int, Count]
-) -> tuple[dict[int, Count], list[Told]]:
-    """What the numbers of new messages tell of messages that are missing, or were."""
-    heard: list[tuple[int, Numbered]] = []
+# --- what follows from new records ---
+
+
+def _messages_with_new_records(
+    requests: Sequence[IngestRequest],
+    rows_by_request: Sequence[Sequence[RecordRow]],
+    fresh: Sequence[RecordRow],
+) -> _Messages:
+    pairs = zip(requests, rows_by_request, strict=True)
+    messages = [
+        (request.metadata, rows) for request, rows in pairs if rows and request.metadata is not None
+    ]
+    if not messages or len(fresh) == sum(map(len, rows_by_request)):
+        return messages
+    new = {row.seq for row in fresh}
+    return [(metadata, rows) for metadata, rows in messages if any(row.seq in new for row in rows)]
+
+
+def _follow_frame_counters(
+    tx: Tx, messages: _Messages, counts: dict[int, SequenceCounter]
+) -> tuple[dict[int, SequenceCounter], list[ServiceEvent]]:
+    """Find lost messages by gaps in the frame counters; changed counts, and events to store."""
+    numbered: list[tuple[int, SequencedMessage]] = []
     restarted: dict[int, Moment] = {}
-    for aside, rows in said:
-        at = tx.now if aside.at is None else min(aside.at, tx.now)
-        if aside.restarts:
+    for metadata, rows in messages:
+        at = metadata.received_at(tx.now)
+        if metadata.restarts:
             restarted[rows[0].device_number] = at
-        elif aside.sequence is not None:
-            message = Numbered(aside.device_id, aside.sequence, at, aside.modulus)
-            heard.append((rows[0].device_number, message))
-    return monitoring.follow(counts, heard, restarted)
+        elif metadata.sequence is not None:
+            message = SequencedMessage(metadata.device_id, metadata.sequence, at, metadata.modulus)
+            numbered.append((rows[0].device_number, message))
+    return monitoring.track_sequences(counts, numbered, restarted)
 
 
-def _said_by_devices(
-    units: Sequence[Unit], wanted: Sequence[Sequence[Row]], fresh: Sequence[Row]
-) -> Sequence[Row]:
-    """What we tell of a device ourselves is no sign of life."""
-    if all(unit.actor is not SYSTEM for unit in units):
+def _reported_by_devices(
+    requests: Sequence[IngestRequest],
+    rows_by_request: Sequence[Sequence[RecordRow]],
+    fresh: Sequence[RecordRow],
+) -> Sequence[RecordRow]:
+    """Without the service's own events: they are no sign of life of a device."""
+    if all(request.actor is not SYSTEM for request in requests):
         return fresh
     own = {
         row.seq
-        for unit, rows in zip(units, wanted, strict=True)
-        if unit.actor is SYSTEM
+        for request, rows in zip(requests, rows_by_request, strict=True)
+        if request.actor is SYSTEM
         for row in rows
     }
     return [row for row in fresh if row.seq not in own]
 
 
-def _touch(tx: Tx, fresh: Sequence[Row], counted: dict[int, Count]) -> None:
-    """A device was seen when its newest record says so, but never in the future."""
+def _touch_devices(tx: Tx, fresh: Sequence[RecordRow], counts: dict[int, SequenceCounter]) -> None:
+    """Last seen is the newest timestamp of a device's records, but never in the future."""
     newest: dict[int, Moment] = {}
     for row in fresh:
         number, ts = row.device_number, row.ts
         if ts > newest.get(number, _NEVER):
             newest[number] = ts
     now = tx.now
-    store_devices.touch(tx, {number: min(ts, now) for number, ts in newest.items()}, counted)
+    store_devices.update_last_seen(
+        tx, {number: min(ts, now) for number, ts in newest.items()}, counts
+    )
 
 
-def _counted_beside(
-    said: Sequence[tuple[Aside, Sequence[Row]]], matched: matching.Matched
-) -> Counter[tuple[int, str]]:
-    """What there is to count beside records: messages of networks, and what connectors take."""
-    counted: Counter[tuple[int, str]] = Counter()
+def _group_counts(messages: _Messages, matched: matching.MatchResult) -> Counter[tuple[int, str]]:
+    """Counters beyond the records: network messages, and deliveries started."""
+    counts: Counter[tuple[int, str]] = Counter()
     for group, number in matched.groups.items():
-        counted[(group, "connector_message_started")] = number
-    for aside, rows in said:
-        for name in aside.counts:
-            counted[(rows[0].group_number, name)] += 1
-    return counted
+        counts[(group, "connector_message_started")] = number
+    for metadata, rows in messages:
+        for name in metadata.counts:
+            counts[(rows[0].group_number, name)] += 1
+    return counts
 
 
-def _batteries(
-    tx: Tx, said: Sequence[tuple[Aside, Sequence[Row]]], devices: dict[str, Reporting]
-) -> list[Battery]:
-    """Keep the newest battery of devices; what was said of it, for whoever is to be told."""
-    batteries: list[Battery] = []
-    for aside, rows in said:
-        if aside.battery is not None:
-            device = devices[aside.device_id]
-            at = tx.now if aside.at is None else min(aside.at, tx.now)
-            store_devices.set_battery(tx, device.number, aside.battery, at)
-            batteries.append(Battery(device, aside.battery, at, rows[0]))
+def _store_batteries(
+    tx: Tx, messages: _Messages, devices: dict[str, ReportingDevice]
+) -> list[BatteryReading]:
+    """Store the newest battery state of devices; the readings, for triggers."""
+    batteries: list[BatteryReading] = []
+    for metadata, rows in messages:
+        if metadata.battery is not None:
+            device = devices[metadata.device_id]
+            at = metadata.received_at(tx.now)
+            store_devices.set_battery(tx, device.number, metadata.battery, at)
+            batteries.append(BatteryReading(device, metadata.battery, at, rows[0]))
     return batteries
 
 
-def _settle(future: "asyncio.Future[Stored]", outcome: Stored | Exception) -> None:
+def _settle(future: "asyncio.Future[IngestResult]", result: IngestResult | Exception) -> None:
     if future.done():
-        return  # the sender hung up; what was committed stays
-    if isinstance(outcome, Exception):
-        future.set_exception(outcome)
+        return  # the client disconnected; what was committed stays
+    if isinstance(result, Exception):
+        future.set_exception(result)
     else:
-        future.set_result(outcome)
+        future.set_result(result)

@@ -1,8 +1,8 @@
-"""COUNTERS: counted in the transaction of what they count, reported in spans of a period.
+"""Group metrics: counted in the transaction of what they count, reported in spans of a period.
 
-Whole seconds are summed from the counters. Where a span begins or ends inside a second, the ledger
-of arrivals is asked, so that a report of records is exact for any period; what became of deliveries
-is counted by the second, and a second that a period only touches counts as part of it.
+Whole seconds are summed from the counters. Where a span begins or ends inside a second, the index
+of arrivals is queried, so that a report of records is exact for any period. Deliveries are counted
+by the second; a second that overlaps a period counts as part of it.
 """
 
 from collections import Counter
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from longwire.clock import DAY, HOUR, SECOND, Moment
-from longwire.errors import wrong
+from longwire.errors import invalid_field
 from longwire.identity import access
 from longwire.model import Actor
 from longwire.store import connectors as store_connectors
@@ -44,7 +44,7 @@ PROCESSING = "connector_message_processing"
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class MetricsSpan:
     """One span of a report."""
 
     group_id: str
@@ -53,12 +53,12 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class MetricsReport:
     group_id: str
     begin: Moment
     end: Moment
     totals: Mapping[str, int]
-    items: list[Item]
+    items: list[MetricsSpan]
     active_devices: list[str]  # at most ACTIVE_LISTED_MAX of them
     active_device_count: int
     active_connectors: list[str]
@@ -67,38 +67,40 @@ class Report:
 def count_arrivals(
     tx: Tx,
     writer: int,
-    fresh: Iterable[store_records.Row],
-    beside: Mapping[tuple[int, str], int],
+    fresh: Iterable[store_records.RecordRow],
+    events: Mapping[tuple[int, str], int],
 ) -> None:
-    """Count records that were stored just now, and what happened with them, as `count` does."""
-    found: Counter[tuple[int, int, int]] = Counter()
+    """Count new records by their arrival, and other events as `count` does."""
+    counts: Counter[tuple[int, int, int]] = Counter()
     active: set[tuple[int, int, int]] = set()
-    until = second = hour = -1
+    next_second_seq = second = hour = -1
     for row in fresh:
         seq, group = row.seq, row.group_number
-        if seq >= until:  # they come in order, and most of them in the same second
+        if seq >= next_second_seq:  # rows are in order, and most arrive in the same second
             second = store_records.arrival_moment(seq) // SECOND
             hour = second // HOUR_S
-            until = store_records.first_seq((second + 1) * SECOND)
-        found[(group, second, row.kind)] += 1
+            next_second_seq = store_records.first_seq((second + 1) * SECOND)
+        counts[(group, second, row.kind)] += 1
         active.add((group, hour, row.device_number))
-    found.update(_of_now(tx, beside))
-    store.add(tx, writer, found)
-    store.note_activity(tx, active)
+    counts.update(_in_this_second(tx, events))
+    store.increment(tx, writer, counts)
+    store.insert_activity(tx, active)
 
 
-def count(tx: Tx, writer: int, found: Mapping[tuple[int, str], int]) -> None:
-    """Count what happened just now: (group, name)."""
-    if found:
-        store.add(tx, writer, _of_now(tx, found))
+def count(tx: Tx, writer: int, events: Mapping[tuple[int, str], int]) -> None:
+    """Count events of this second by (group, name)."""
+    if events:
+        store.increment(tx, writer, _in_this_second(tx, events))
 
 
-def _of_now(tx: Tx, found: Mapping[tuple[int, str], int]) -> dict[tuple[int, int, int], int]:
+def _in_this_second(
+    tx: Tx, events: Mapping[tuple[int, str], int]
+) -> dict[tuple[int, int, int], int]:
     second = tx.now // SECOND
-    return {(group, second, _NUMBERS[name]): value for (group, name), value in found.items()}
+    return {(group, second, _NUMBERS[name]): value for (group, name), value in events.items()}
 
 
-def report(
+def build_report(
     tx: Tx,
     actor: Actor,
     group_id: str,
@@ -107,39 +109,39 @@ def report(
     span_s: int,
     *,
     subgroups: bool = False,
-    keeps_days: int = 0,
-) -> Report:
-    """What happened in a group in a period, as a whole and span by span.
+    retention_days: int = 0,
+) -> MetricsReport:
+    """The metrics of a group in a period, in total and by span.
 
-    What lies further back than it is kept for counts as nothing, whether it is gone or not.
+    What is older than the retention counts as zero, whether it is deleted yet or not.
     """
-    access.enter(tx, actor, "metrics.read", group_id)
-    # Whoever may read them here may read them in every group below.
-    groups = store_groups.subtree(tx, group_id) if subgroups else [group_id]
+    access.authorize(tx, actor, "metrics.read", group_id)
+    # The permission holds in all subgroups.
+    groups = store_groups.list_subtree(tx, group_id) if subgroups else [group_id]
     span = span_s * SECOND
     number = max(0, -(-(end - begin) // span))
     if number > ITEMS_MAX:
-        raise wrong("time_span", f"gives {number} items; at most {ITEMS_MAX} are reported")
+        raise invalid_field("time_span", f"gives {number} items; at most {ITEMS_MAX} are reported")
     spans = [Counter[str]() for _ in range(number)]
-    oldest = oldest_counted(keeps_days, tx.now)
+    oldest = oldest_counted(retention_days, tx.now)
     since = begin if oldest is None else max(begin, oldest)
-    for index, name, value in store.sums(tx, groups, begin, end, span_s, since):
+    for index, name, value in store.list_sums(tx, groups, begin, end, span_s, since):
         spans[index][NAMES[name]] += value
-    for at, kind in store.arrivals(tx, groups, begin, end, span_s, since):
+    for at, kind in store.list_arrivals(tx, groups, begin, end, span_s, since):
         spans[(at - begin) // span][NAMES[kind]] += 1
     for at, name, value in store.cut_seconds(tx, groups, begin, end, span_s, since):
         if name >= len(RECORD_NAMES):
             spans[max(0, at * SECOND - begin) // span][NAMES[name]] += value
-    connectors = store_connectors.numbers_in(tx, groups)
-    for index, value in store_deliveries.unfinished(tx, connectors, begin, end, span):
+    connectors = store_connectors.list_numbers(tx, groups)
+    for index, value in store_deliveries.count_unfinished(tx, connectors, begin, end, span):
         spans[index][PROCESSING] += value
     totals: Counter[str] = Counter()
     for each in spans:
         totals.update(each)
-    items = [Item(group_id, begin + index * span, each) for index, each in enumerate(spans)]
-    active = store.active_devices(tx, groups, since, end, ACTIVE_LISTED_MAX)
-    forwarding = store_deliveries.active(tx, connectors, begin, end)
-    return Report(
+    items = [MetricsSpan(group_id, begin + index * span, each) for index, each in enumerate(spans)]
+    active = store.get_active_devices(tx, groups, since, end, ACTIVE_LISTED_MAX)
+    forwarding = store_deliveries.list_active_connectors(tx, connectors, begin, end)
+    return MetricsReport(
         group_id,
         begin,
         end,
@@ -151,18 +153,20 @@ def report(
     )
 
 
-# --- forgetting ---
+# --- retention ---
 
 
-def oldest_counted(keeps_days: int, now: Moment) -> Moment | None:
-    """Nothing before this moment, a whole hour, is reported; None when all of it is."""
-    return (now - keeps_days * DAY) // HOUR * HOUR if keeps_days else None
+def oldest_counted(retention_days: int, now: Moment) -> Moment | None:
+    """The start of the first hour that is reported; None when all are."""
+    return (now - retention_days * DAY) // HOUR * HOUR if retention_days else None
 
 
-def oldest_entered(keeps_days: Mapping[str, int], now: Moment) -> Moment | None:
-    """What arrived before this moment, about a time before it, needs no entry in the ledger.
+def oldest_indexed(retention_days: Mapping[str, int], now: Moment) -> Moment | None:
+    """Records that arrived before this moment need no entry in the index of arrivals.
 
-    The ledger is there for reports, and to find stored records in order of arrival: as long as one
-    of the kinds is kept for ever, so is the ledger, and this is None.
+    Reports and replays read the index: while one kind of records is kept for ever, so is the whole
+    index, and this is None.
     """
-    return oldest_counted(max(keeps_days.values()), now) if all(keeps_days.values()) else None
+    if not all(retention_days.values()):
+        return None
+    return oldest_counted(max(retention_days.values()), now)

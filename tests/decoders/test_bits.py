@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longwire.decoders.base import BadDecoder, CannotDecode, CannotEncode
+from longwire.decoders.base import DecodeError, EncodeError, InvalidDecoder
 from longwire.decoders.bits import BitsDecoder
 
 
@@ -70,7 +70,7 @@ def test_a_number_that_is_none_becomes_null():
 
 @pytest.mark.parametrize("payload", ["", "01"])
 def test_a_payload_too_short_for_every_field_is_refused(payload):
-    with pytest.raises(CannotDecode, match="too short"):
+    with pytest.raises(DecodeError, match="too short"):
         decoded("a::uint:16", payload)
 
 
@@ -102,13 +102,13 @@ def test_a_payload_too_short_for_every_field_is_refused(payload):
     ],
 )
 def test_a_format_that_cannot_be_used_is_refused_with_its_place(source, reason, line, column):
-    with pytest.raises(BadDecoder, match=reason) as caught:
+    with pytest.raises(InvalidDecoder, match=reason) as caught:
         BitsDecoder(source)
     assert (caught.value.line, caught.value.column) == (line, column)
 
 
 def test_it_does_not_encode():
-    with pytest.raises(CannotEncode):
+    with pytest.raises(EncodeError):
         BitsDecoder("a::uint:8").encode({"a": 1}, None)
 
 
@@ -132,7 +132,7 @@ def test_any_payload_has_values_that_are_json_or_none(fields, payload):
     decoder = BitsDecoder(source)
     try:
         found = decoder.decode(payload, None, 0)
-    except CannotDecode:
+    except DecodeError:
         return
     json.dumps(found.values, allow_nan=False).encode()
 
@@ -141,5 +141,5 @@ def test_any_payload_has_values_that_are_json_or_none(fields, payload):
 def test_any_text_is_a_format_or_refused(source, payload):
     try:
         BitsDecoder(source).decode(payload, None, 0)
-    except (BadDecoder, CannotDecode):
+    except (InvalidDecoder, DecodeError):
         return

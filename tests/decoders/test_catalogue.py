@@ -2,8 +2,8 @@
 
 import pytest
 
-from longwire.decoders.base import BadDecoder
-from longwire.decoders.catalogue import DECODERS_KEPT_MAX, decoder_of, known_decoder
+from longwire.decoders.base import InvalidDecoder
+from longwire.decoders.catalogue import DECODERS_CACHED_MAX, get_decoder
 
 
 @pytest.mark.parametrize(
@@ -15,21 +15,21 @@ from longwire.decoders.catalogue import DECODERS_KEPT_MAX, decoder_of, known_dec
     ],
 )
 def test_each_kind_has_its_decoder(kind, source, values):
-    decoder = decoder_of(kind, source)
+    decoder = get_decoder(kind, source)
     assert decoder.decode(bytes.fromhex("016601"), None, 0).values == values
-    assert decoder_of(kind, source) is decoder
+    assert get_decoder(kind, source) is decoder
 
 
 def test_an_unknown_kind_is_refused_with_those_that_are_known():
-    with pytest.raises(BadDecoder, match="bits, cayenneLpp, javascript"):
-        decoder_of("python", "")
+    with pytest.raises(InvalidDecoder, match="bits, cayenneLpp, javascript"):
+        get_decoder("python", "")
 
 
-def test_the_decoders_that_were_used_lately_are_kept_and_no_more_than_there_is_room_for():
-    sources = [f"a{number}::uint:8" for number in range(DECODERS_KEPT_MAX + 10)]
-    for source in sources:
-        decoder_of("bits", source)
-        decoder_of("bits", sources[0])  # used again and again
-    kept = [source for source in sources if known_decoder("bits", source) is not None]
-    assert kept == [sources[0], *sources[-DECODERS_KEPT_MAX + 1 :]]
-    assert decoder_of("bits", kept[-1]) is decoder_of("bits", kept[-1])
+def test_the_least_recently_used_decoder_is_evicted_from_the_cache():
+    sources = [f"a{number}::uint:8" for number in range(DECODERS_CACHED_MAX + 1)]
+    first, second = (get_decoder("bits", source) for source in sources[:2])
+    for source in sources[2:]:
+        get_decoder("bits", source)
+        assert get_decoder("bits", sources[0]) is first, "used again and again"
+    assert get_decoder("bits", sources[1]) is not second
+    assert get_decoder("bits", sources[-1]) is get_decoder("bits", sources[-1])

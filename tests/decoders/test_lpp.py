@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longwire.decoders.base import PAYLOAD_BYTES_MAX, BadDecoder, CannotDecode, CannotEncode
+from longwire.decoders.base import PAYLOAD_BYTES_MAX, DecodeError, EncodeError, InvalidDecoder
 from longwire.decoders.lpp import TYPES, LppDecoder
 
 
@@ -51,7 +51,7 @@ def test_values_are_named_after_type_and_channel(payload, values):
 def test_a_value_that_is_there_twice_is_the_last_one():
     found = decoded("0166000166010266ff")
     assert found.values == {"presence_1": 1, "presence_2": 255}
-    assert found.warnings == ("presence_1 is there twice; the last one counts",)
+    assert found.warnings == ("presence_1 occurs twice; the last one counts",)
 
 
 @pytest.mark.parametrize(
@@ -67,15 +67,15 @@ def test_a_value_that_is_there_twice_is_the_last_one():
     ],
 )
 def test_what_is_broken_is_refused_with_its_place(payload, reason):
-    with pytest.raises(CannotDecode, match=reason):
+    with pytest.raises(DecodeError, match=reason):
         decoded(payload)
 
 
 def test_it_takes_no_source_and_does_not_encode():
     LppDecoder(" \n")
-    with pytest.raises(BadDecoder):
+    with pytest.raises(InvalidDecoder):
         LppDecoder("temperature")
-    with pytest.raises(CannotEncode):
+    with pytest.raises(EncodeError):
         LppDecoder().encode({}, None)
 
 
@@ -83,7 +83,7 @@ def test_it_takes_no_source_and_does_not_encode():
 def test_any_payload_is_decoded_or_refused(payload):
     try:
         found = LppDecoder().decode(payload, None, 0)
-    except CannotDecode:
+    except DecodeError:
         return
     json.dumps(found.values, allow_nan=False)
 

@@ -1,4 +1,4 @@
-"""What every kind of decoder has in common: bytes in, values out, or a reason why not."""
+"""What all kinds of decoders have in common: bytes in, values out, or an error."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from typing import Any, Protocol
 
 from longwire.clock import Moment
 
-# Sixteen times what a radio network carries; other networks may say more at a time.
+# Sixteen times what a LoRaWAN frame carries; other networks have longer messages.
 PAYLOAD_BYTES_MAX = 4_096
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What a payload says. The values are JSON, without large numbers or deep nesting."""
+    """The values of a payload. They are JSON, without large integers or deep nesting."""
 
     values: dict[str, Any]
     warnings: tuple[str, ...] = ()
@@ -20,30 +20,30 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """What is sent to a device, and on which port, if the codec or its caller named one."""
+    """A downlink payload, and its port if the codec or its caller gave one."""
 
     payload: bytes
     port: int | None = None
 
 
-class CannotDecode(Exception):
-    """This payload has no meaning to this decoder; the reason says why, in a few words."""
+class DecodeError(Exception):
+    """The payload cannot be decoded; `reason` is shown to users."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
 
 
-class CannotEncode(Exception):
-    """These values cannot be sent; the reason says why, in a few words."""
+class EncodeError(Exception):
+    """The values cannot be encoded; `reason` is shown to users."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
 
 
-class BadDecoder(Exception):
-    """A decoder that cannot be used: why, and where in its source."""
+class InvalidDecoder(Exception):
+    """The source of a decoder is invalid: why, and where."""
 
     def __init__(self, reason: str, line: int = 1, column: int = 1) -> None:
         super().__init__(f"line {line}, column {column}: {reason}")
@@ -53,19 +53,19 @@ class BadDecoder(Exception):
 
 
 class Decoder(Protocol):
-    """Can be asked as often as needed, from any thread."""
+    """Stateless and thread-safe."""
 
     def decode(self, payload: bytes, port: int | None, at: Moment) -> Decoded:
-        """What the payload says, or `CannotDecode`; never another error."""
+        """The values of a payload, or `DecodeError`; never another error."""
         ...
 
     def encode(self, values: Mapping[str, Any], port: int | None) -> Encoded:
-        """The payload that says this, or `CannotEncode`; never another error."""
+        """The payload for these values, or `EncodeError`; never another error."""
         ...
 
 
-def bounded(payload: bytes) -> bytes:
-    """The payload, if it is of a size that decoders look at."""
+def check_payload_size(payload: bytes) -> bytes:
+    """The payload, if it is not too long to decode."""
     if len(payload) > PAYLOAD_BYTES_MAX:
-        raise CannotDecode(f"the payload has more than {PAYLOAD_BYTES_MAX} bytes")
+        raise DecodeError(f"the payload has more than {PAYLOAD_BYTES_MAX} bytes")
     return payload

@@ -10,19 +10,19 @@
     order      = "big-endian" | "little-endian"; big-endian when left out, or left empty
     bit offset = 0 to 7, where reading begins in the first byte; 7, its highest bit, when left out
 
-Bits are numbered from 7, the highest of a byte, down to 0. A field without a byte index stands
-where the field before it leads:
+Bits are numbered from 7, the highest of a byte, down to 0. The position of a
+field without a byte index follows from the field before it:
 
 - the first field at byte 0;
 - a `bool` in the last byte that the field before it touched, so that flags share a byte;
 - any other in the byte after that one, or in that very byte if the field before it gave a bit
   offset. `speed::uint:8 heading::uint:4 state:1:uint:4::3` has two fields in byte 1.
 
-Little-endian turns the order of the eight-bit pieces, counted from where reading begins; if the
-last piece is shorter, it is the highest. `char` is text in UTF-8 without the zeros behind it.
+Little-endian reverses the order of the bytes, counted from where reading begins; if the last one
+is shorter, it is the most significant. `char` is text in UTF-8 without the zeros behind it.
 
-A field that lies beyond the end of a payload has no value, and is left out with a warning: devices
-of one type send long and short messages. If that is true of all fields, nothing was decoded.
+A field beyond the end of a payload is left out with a warning: devices of one type send long and
+short messages. If that is true of all fields, decoding fails.
 """
 
 import re
@@ -35,12 +35,12 @@ from typing import Any
 from longwire.clock import Moment
 from longwire.decoders.base import (
     PAYLOAD_BYTES_MAX,
-    BadDecoder,
-    CannotDecode,
-    CannotEncode,
     Decoded,
+    DecodeError,
     Encoded,
-    bounded,
+    EncodeError,
+    InvalidDecoder,
+    check_payload_size,
 )
 
 SOURCE_CHARACTERS_MAX = 4_096
@@ -55,8 +55,8 @@ BYTE_ORDERS = ("big-endian", "little-endian")
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """A run of bits with a name. `start` counts bits from the beginning of the payload."""
+class BitField:
+    """A named run of bits. `start` counts bits from the beginning of the payload."""
 
     name: str
     type: str
@@ -71,39 +71,39 @@ class Field:
 
 
 class BitsDecoder:
-    """A format that was read and can be applied to any payload."""
+    """A parsed format."""
 
     def __init__(self, source: str) -> None:
-        self.fields = tuple(_fields(source))
+        self.fields = tuple(_parse_format(source))
 
     def decode(self, payload: bytes, port: int | None, at: Moment) -> Decoded:
-        bits = len(bounded(payload)) * 8
+        bits = len(check_payload_size(payload)) * 8
         content = int.from_bytes(payload, "big")
         values: dict[str, Any] = {}
         warnings: list[str] = []
         for field in self.fields:
-            behind = bits - field.start - field.length
-            if behind < 0:
+            bits_after = bits - field.start - field.length
+            if bits_after < 0:
                 warnings.append(f"{field.name} is beyond the end of the payload")
                 continue
-            value = _value(field, content >> behind & (1 << field.length) - 1)
+            value = _decode_field(field, content >> bits_after & (1 << field.length) - 1)
             if isinstance(value, float) and not isfinite(value):
                 value = None
                 warnings.append(f"{field.name} is not a finite number")
             values[field.name] = value
         if not values:
-            raise CannotDecode(f"the payload of {len(payload)} bytes is too short for any field")
+            raise DecodeError(f"the payload of {len(payload)} bytes is too short for any field")
         return Decoded(values, tuple(warnings))
 
     def encode(self, values: Mapping[str, Any], port: int | None) -> Encoded:
-        raise CannotEncode("a bit format only decodes")
+        raise EncodeError("a bit format only decodes")
 
 
-def _value(field: Field, bits: int) -> Any:
+def _decode_field(field: BitField, bits: int) -> Any:
     if field.type == "bool":
         return bits == 1
     if field.is_little_endian:
-        bits = _turned(bits, field.length)
+        bits = _reverse_bytes(bits, field.length)
     match field.type:
         case "uint":
             return bits
@@ -116,92 +116,92 @@ def _value(field: Field, bits: int) -> Any:
             return bits.to_bytes(field.length // 8).rstrip(b"\x00").decode(errors="replace")
 
 
-def _turned(bits: int, length: int) -> int:
-    turned = 0
+def _reverse_bytes(bits: int, length: int) -> int:
+    reversed_bits = 0
     for piece in range(0, length, 8):
         size = min(8, length - piece)
-        turned |= (bits >> (length - piece - size) & (1 << size) - 1) << piece
-    return turned
+        reversed_bits |= (bits >> (length - piece - size) & (1 << size) - 1) << piece
+    return reversed_bits
 
 
-# Reading a format. A fault is raised at the column of the field it is in.
+# Parsing a format. A syntax error is raised at the column of the field it is in.
 
 
-class _Fault(Exception):
+class _FormatError(Exception):
     pass
 
 
-def _fields(source: str) -> Iterator[Field]:
+def _parse_format(source: str) -> Iterator[BitField]:
     if len(source) > SOURCE_CHARACTERS_MAX:
-        raise BadDecoder(f"the format has more than {SOURCE_CHARACTERS_MAX} characters")
+        raise InvalidDecoder(f"the format has more than {SOURCE_CHARACTERS_MAX} characters")
     names: set[str] = set()
-    before: Field | None = None
+    previous: BitField | None = None
     for line, text in enumerate(source.splitlines(), 1):
         for found in re.finditer(r"\S+", text):
             column = found.start() + 1
             try:
-                before = _field(found.group(), before)
-            except _Fault as fault:
-                raise BadDecoder(str(fault), line, column) from None
-            if before.name in names:
-                raise BadDecoder(f"{before.name} is there twice", line, column)
-            names.add(before.name)
+                previous = _parse_field(found.group(), previous)
+            except _FormatError as error:
+                raise InvalidDecoder(str(error), line, column) from None
+            if previous.name in names:
+                raise InvalidDecoder(f"{previous.name} is defined twice", line, column)
+            names.add(previous.name)
             if len(names) > FIELDS_MAX:
-                raise BadDecoder(f"there are more than {FIELDS_MAX} fields", line, column)
-            yield before
-    if before is None:
-        raise BadDecoder("the format has no fields; write for example temperature::int:16")
+                raise InvalidDecoder(f"there are more than {FIELDS_MAX} fields", line, column)
+            yield previous
+    if previous is None:
+        raise InvalidDecoder("the format has no fields; write for example temperature::int:16")
 
 
-def _field(text: str, before: Field | None) -> Field:
+def _parse_field(text: str, previous: BitField | None) -> BitField:
     parts = text.split(":")
     if len(parts) < 4:
-        raise _Fault("a field is name:byte:type:size, and the byte may be left empty")
+        raise _FormatError("a field is name:byte:type:size, and the byte may be left empty")
     name, index, kind, size, *options = parts
     if not NAME.fullmatch(name):
-        raise _Fault("a name has 1 to 64 letters, digits, _, - or #")
-    byte = _number(index, "the byte index", 0, PAYLOAD_BYTES_MAX - 1) if index else None
+        raise _FormatError("a name has 1 to 64 letters, digits, _, - or #")
+    byte = _parse_number(index, "the byte index", 0, PAYLOAD_BYTES_MAX - 1) if index else None
     match kind:
         case "bool":
             if options:
-                raise _Fault("bool takes the number of a bit, and nothing else")
-            bit = _number(size, "the bit", 0, HIGHEST_BIT)
-            start = _byte_of_flag(byte, before) * 8 + HIGHEST_BIT - bit
-            return Field(name, kind, start, 1)
+                raise _FormatError("bool takes the number of a bit, and nothing else")
+            bit = _parse_number(size, "the bit", 0, HIGHEST_BIT)
+            start = _flag_byte(byte, previous) * 8 + HIGHEST_BIT - bit
+            return BitField(name, kind, start, 1)
         case "char":
-            length = _number(size, "the number of bytes", 1, PAYLOAD_BYTES_MAX) * 8
+            length = _parse_number(size, "the number of bytes", 1, PAYLOAD_BYTES_MAX) * 8
             orders = False
         case "float":
-            length = _number(size, "the number of bits", 1, INTEGER_BITS_MAX)
+            length = _parse_number(size, "the number of bits", 1, INTEGER_BITS_MAX)
             if length not in FLOAT_FORMATS:
-                raise _Fault("a float has 32 or 64 bits")
+                raise _FormatError("a float has 32 or 64 bits")
             orders = True
         case "uint" | "int":
-            length = _number(size, "the number of bits", 1, INTEGER_BITS_MAX)
+            length = _parse_number(size, "the number of bits", 1, INTEGER_BITS_MAX)
             orders = True
         case _:
-            raise _Fault("the type must be uint, int, float, bool or char")
-    order, offset = _options(options, orders)
+            raise _FormatError("the type must be uint, int, float, bool or char")
+    order, offset = _parse_options(options, orders)
     bit = HIGHEST_BIT if offset is None else offset
-    start = _byte_of_value(byte, before) * 8 + HIGHEST_BIT - bit
-    return Field(name, kind, start, length, order == "little-endian", offset is not None)
+    start = _value_byte(byte, previous) * 8 + HIGHEST_BIT - bit
+    return BitField(name, kind, start, length, order == "little-endian", offset is not None)
 
 
-def _byte_of_flag(byte: int | None, before: Field | None) -> int:
+def _flag_byte(byte: int | None, previous: BitField | None) -> int:
     if byte is not None:
         return byte
-    return before.last_byte if before else 0
+    return previous.last_byte if previous else 0
 
 
-def _byte_of_value(byte: int | None, before: Field | None) -> int:
+def _value_byte(byte: int | None, previous: BitField | None) -> int:
     if byte is not None:
         return byte
-    if before is None:
+    if previous is None:
         return 0
-    return before.last_byte if before.has_bit_offset else before.last_byte + 1
+    return previous.last_byte if previous.has_bit_offset else previous.last_byte + 1
 
 
-def _options(options: list[str], orders: bool) -> tuple[str, int | None]:
+def _parse_options(options: list[str], orders: bool) -> tuple[str, int | None]:
     """Byte order and bit offset; the vendor's own examples leave either of them out."""
     order = ""
     rest = options
@@ -211,11 +211,11 @@ def _options(options: list[str], orders: bool) -> tuple[str, int | None]:
         return order, None
     if len(rest) > 1 or not NUMBER.fullmatch(rest[0]):
         expected = "big-endian or little-endian, then a bit offset" if orders else "a bit offset"
-        raise _Fault(f"behind the size may stand {expected}")
-    return order, _number(rest[0], "the bit offset", 0, HIGHEST_BIT)
+        raise _FormatError(f"behind the size may stand {expected}")
+    return order, _parse_number(rest[0], "the bit offset", 0, HIGHEST_BIT)
 
 
-def _number(text: str, what: str, low: int, high: int) -> int:
+def _parse_number(text: str, what: str, low: int, high: int) -> int:
     if not NUMBER.fullmatch(text) or not low <= int(text) <= high:
-        raise _Fault(f"{what} must be a number from {low} to {high}")
+        raise _FormatError(f"{what} must be a number from {low} to {high}")
     return int(text)

@@ -1,57 +1,50 @@
-"""The kinds of decoders by name, and the decoders that were made lately."""
+"""The kinds of decoders by name, and a cache of the decoders used last."""
 
 import threading
 from collections.abc import Callable
 
-from longwire.decoders.base import BadDecoder, Decoder
+from longwire.decoders.base import Decoder, InvalidDecoder
 from longwire.decoders.bits import BitsDecoder
 from longwire.decoders.javascript import JavaScriptDecoder
 from longwire.decoders.lpp import LppDecoder
 
-# A decoder is small, its source at most 128 KiB: 32 MiB if all of them are as large as can be.
-DECODERS_KEPT_MAX = 256
+# A decoder is small, its source at most 128 KiB: 32 MiB if all of them have the maximal size.
+DECODERS_CACHED_MAX = 256
 
 KINDS: dict[str, Callable[[str], Decoder]] = {
     "bits": BitsDecoder,
     "cayenneLpp": LppDecoder,
     "javascript": JavaScriptDecoder,
 }
-_WAITING = {"javascript"}
+_BLOCKING_KINDS = {"javascript"}
 
 
-def waits(kind: str) -> bool:
-    """Whether decoders of this kind wait for something, so that the event loop must not ask."""
-    return kind in _WAITING
+def is_blocking(kind: str) -> bool:
+    """Whether decoders of this kind wait for a sandbox, so the event loop must not."""
+    return kind in _BLOCKING_KINDS
 
 
-def decoder_of(kind: str, source: str) -> Decoder:
-    """The decoder of that kind and source, or `BadDecoder`. Safe in any thread.
+_cache: dict[tuple[str, str], Decoder] = {}
+_lock = threading.Lock()
 
-    A new JavaScript source is tried in a sandbox, which takes a few milliseconds; `Unavailable`
-    when no sandbox can be had.
+
+def get_decoder(kind: str, source: str) -> Decoder:
+    """The decoder of that kind and source, or `InvalidDecoder`. Thread-safe.
+
+    A new JavaScript source is checked in a sandbox, which takes a few milliseconds; `Unavailable`
+    when no sandbox is available.
     """
-    known = known_decoder(kind, source)
-    if known is not None:
-        return known
+    with _lock:
+        cached = _cache.pop((kind, source), None)
+        if cached is not None:
+            _cache[(kind, source)] = cached  # least recently used first
+            return cached
     make = KINDS.get(kind)
     if make is None:
-        raise BadDecoder(f"there is no kind {kind[:64]!r}; the kinds are {', '.join(KINDS)}")
+        raise InvalidDecoder(f"there is no kind {kind[:64]!r}; the kinds are {', '.join(KINDS)}")
     decoder = make(source)
     with _lock:
-        _made[(kind, source)] = decoder
-        if len(_made) > DECODERS_KEPT_MAX:
-            del _made[next(iter(_made))]
+        _cache[(kind, source)] = decoder
+        if len(_cache) > DECODERS_CACHED_MAX:
+            del _cache[next(iter(_cache))]
     return decoder
-
-
-def known_decoder(kind: str, source: str) -> Decoder | None:
-    """The same if it was made before, which takes no time."""
-    with _lock:
-        decoder = _made.pop((kind, source), None)
-        if decoder is not None:
-            _made[(kind, source)] = decoder  # the last to go
-        return decoder
-
-
-_made: dict[tuple[str, str], Decoder] = {}
-_lock = threading.Lock()

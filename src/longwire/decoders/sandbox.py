@@ -1,22 +1,20 @@
-"""The program inside a sandbox process: runs codecs, and answers with what they returned.
+"""The program of a sandbox process: runs codecs and responds with what they returned.
 
-It is started by its path, with the limits as arguments, and knows nothing of the rest of the
-service; its standard input is the socket to whoever started it. A request is a source and a call,
-an answer is one JSON object:
+It is started by its path, with the limits as arguments, and imports nothing of the rest of the
+service; its standard input is the socket to the parent. A request is a source and a call, a
+response is one JSON object:
 
     {"value": …}                     what the codec returned
     {"thrown": text, "stack": text}  what it threw instead, when it was loaded or when it was called
     {"stopped": "time" | "size"}     why it was not allowed to finish
 
-Every call gets an engine that has run nothing but the source, and that is thrown away afterwards:
-no call can leave anything behind for another one. The engine for the next call of the same source
-is made when the answer is out and nothing else was asked for a moment, in which whoever got the
-answer is likely to want the processor.
+Every call gets a fresh engine that has run nothing but the source and is discarded afterwards, so
+no state leaks from one call to another. The engine for the next call of the same source is created
+after the response, when no request came for a moment: the parent is likely to need the CPU then.
 
-The engine keeps its time limit while it runs JavaScript, but not everywhere: a few of its built-in
-loops never look at the clock, and the text of an exception is made after the limit was lifted. So
-the kernel watches, too. When the processor time of a request is used up for good, a signal that
-nobody handles ends this process.
+The engine enforces its time limit while it runs JavaScript, but not everywhere: a few built-in
+loops never check the clock, and the text of an exception is made after the limit was lifted. So the
+kernel enforces one, too: a profiling timer whose signal kills this process.
 """
 
 import json
@@ -35,20 +33,20 @@ LENGTHS: Final = struct.Struct("!II")
 LENGTH: Final = struct.Struct("!I")
 READY: Final = b"."
 
-SPARES_MAX: Final = 32
-PIECE_BYTES_MAX: Final = 64 * 1024
+READY_CODECS_MAX: Final = 32
+CHUNK_BYTES_MAX: Final = 64 * 1024
 STACK_BYTES_MAX: Final = 512 * 1024
-# All engines together, and the interpreter itself, which takes about 100 MiB of addresses.
-ADDRESSES_BYTES_MAX: Final = 1024 * 1024 * 1024
+# All engines together, and the interpreter itself, which takes about 100 MiB of address space.
+ADDRESS_SPACE_BYTES_MAX: Final = 1024 * 1024 * 1024
 OPEN_FILES_MAX: Final = 16
-# What the kernel grants beyond the engine's own limit, for loading, calling, and telling of it.
-PROCESSOR_TIME_FACTOR: Final = 3
-REST_S: Final = 0.002
+# The kernel's limit as a multiple of the engine's own: loading, calling and reporting errors.
+CPU_TIME_FACTOR: Final = 3
+IDLE_S: Final = 0.002
 
-# Runs before the codec does, so what it takes from the language is as it should be. It answers with
-# text only, and `__proto__: null` keeps what a codec adds to all objects out of that text. It is
-# read for every call, so what is seldom needed comes as text with the call; `later` is the eval of
-# the language, which sees the codec but not the runner.
+# Runs before the codec, so the built-ins it captures are genuine. It returns text only, and
+# `__proto__: null` keeps what a codec adds to Object.prototype out of that text. It is parsed for
+# every call, so what is seldom needed is passed as text with the call; `later` is an indirect eval,
+# which sees the codec but not the runner.
 RUNNER: Final = """
 (() => {
   "use strict";
@@ -61,18 +59,18 @@ RUNNER: Final = """
       return decodeUplink({ bytes, fPort: port, recvTime: new DateOf(at), variables: {} });
     return { data: typeof Decode === "function" ? Decode(port, bytes, {}) : Decoder(bytes, port) };
   };
-  return (text, others, faults) => {
+  return (text, verbs_text, errors_text) => {
     try {
       const call = parse(text);
-      const value = call.verb === "decode" ? decode(call) : later(others)(call, isView, listOf);
+      const value = call.verb === "decode" ? decode(call) : later(verbs_text)(call, isView, listOf);
       return stringify({ __proto__: null, value });
     } catch (error) {
-      return later(faults)(error, stringify, TextOf, ErrorOf);
+      return later(errors_text)(error, stringify, TextOf, ErrorOf);
     }
   };
 })()
 """
-OTHERS: Final = """
+OTHER_VERBS: Final = """
 (call, isView, listOf) => {
   "use strict";
   const sent = (bytes) => (isView(bytes) ? listOf(bytes) : bytes);
@@ -92,7 +90,7 @@ OTHERS: Final = """
   return { bytes: sent(Encoder(data, port)) };
 }
 """
-FAULTS: Final = """
+ERRORS: Final = """
 (error, stringify, TextOf, ErrorOf) => {
   "use strict";
   const read = (text, otherwise) => {
@@ -115,8 +113,8 @@ FAULTS: Final = """
 """
 
 
-class Engine(Protocol):
-    """The part of `quickjs.Context` that is used here. It belongs to the thread that made it."""
+class JavaScriptEngine(Protocol):
+    """The part of `quickjs.Context` that is used here. Only its own thread may use it."""
 
     def eval(self, code: str) -> Any: ...
     def set_time_limit(self, limit: float) -> None: ...
@@ -124,36 +122,37 @@ class Engine(Protocol):
     def set_max_stack_size(self, limit: int) -> None: ...
 
 
-class World:
-    """An engine that has loaded a codec and was not asked anything yet."""
+class LoadedCodec:
+    """A fresh engine with a codec loaded, for one call."""
 
     def __init__(self, source: str, time_s_max: float, memory_bytes_max: int) -> None:
-        engine: Engine = quickjs.Context()
+        engine: JavaScriptEngine = quickjs.Context()
         engine.set_memory_limit(memory_bytes_max)
         engine.set_max_stack_size(STACK_BYTES_MAX)
         self._run = engine.eval(RUNNER)
         engine.set_time_limit(time_s_max)
-        self._fault: str | None = None
+        self._load_error: str | None = None
         try:
-            # The value of a script is that of its last statement, and not every value can be had.
+            # `void 0`: the value of a script is that of its last statement, which may be one that
+            # cannot be converted.
             engine.eval(f"{source}\nvoid 0;")
         except quickjs.JSException as error:
-            self._fault = _fault(error)
+            self._load_error = _error_response(error)
 
-    def answer(self, call: str) -> str:
-        if self._fault is not None:
-            return self._fault
+    def call(self, call: str) -> str:
+        if self._load_error is not None:
+            return self._load_error
         try:
-            answer: str = self._run(call, OTHERS, FAULTS)
+            response: str = self._run(call, OTHER_VERBS, ERRORS)
         except quickjs.JSException as error:
-            return _fault(error)
+            return _error_response(error)
         except TypeError:
             return json.dumps({"thrown": "a value that cannot be read", "stack": ""})
-        return answer
+        return response
 
 
-def _fault(error: Exception) -> str:
-    """What got past the runner: faults of loading, and those that no script can catch."""
+def _error_response(error: Exception) -> str:
+    """Errors while loading, and those that no script can catch."""
     text, _, stack = str(error).partition("\n")
     if text == "InternalError: interrupted":
         return json.dumps({"stopped": "time"})
@@ -164,31 +163,33 @@ def main() -> None:
     time_s_max, memory_bytes_max = float(sys.argv[1]), int(sys.argv[2])
     result_bytes_max = int(sys.argv[3])
     _confine()
-    spares: OrderedDict[bytes, World] = OrderedDict()
+    ready: OrderedDict[bytes, LoadedCodec] = OrderedDict()
     line = socket.socket(fileno=0)
     line.sendall(READY)
-    while (request := _request(line)) is not None:
+    while (request := _receive_request(line)) is not None:
         source, call = request
-        _watch(time_s_max * PROCESSOR_TIME_FACTOR)
-        world = spares.pop(source, None) or World(source.decode(), time_s_max, memory_bytes_max)
-        answer = world.answer(call.decode()).encode(errors="replace")
-        if len(answer) > result_bytes_max:
-            answer = b'{"stopped":"size"}'
-        line.sendall(LENGTH.pack(len(answer)) + answer)
-        if select.select([line], [], [], REST_S)[0]:
+        _limit_cpu_time(time_s_max * CPU_TIME_FACTOR)
+        codec = ready.pop(source, None) or LoadedCodec(
+            source.decode(), time_s_max, memory_bytes_max
+        )
+        response = codec.call(call.decode()).encode(errors="replace")
+        if len(response) > result_bytes_max:
+            response = b'{"stopped":"size"}'
+        line.sendall(LENGTH.pack(len(response)) + response)
+        if select.select([line], [], [], IDLE_S)[0]:
             continue
-        del world
-        _watch(time_s_max * PROCESSOR_TIME_FACTOR)
-        spares[source] = World(source.decode(), time_s_max, memory_bytes_max)
-        if len(spares) > SPARES_MAX:
-            spares.popitem(last=False)
+        del codec
+        _limit_cpu_time(time_s_max * CPU_TIME_FACTOR)
+        ready[source] = LoadedCodec(source.decode(), time_s_max, memory_bytes_max)
+        if len(ready) > READY_CODECS_MAX:
+            ready.popitem(last=False)
 
 
 def _confine() -> None:
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for limit, number in (
-        (resource.RLIMIT_AS, ADDRESSES_BYTES_MAX),
+        (resource.RLIMIT_AS, ADDRESS_SPACE_BYTES_MAX),
         (resource.RLIMIT_NOFILE, OPEN_FILES_MAX),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
@@ -196,20 +197,20 @@ def _confine() -> None:
         resource.setrlimit(limit, (number, number))
 
 
-def _watch(processor_s: float) -> None:
-    """Grant so much more; while nothing is asked, none of it is used."""
+def _limit_cpu_time(processor_s: float) -> None:
+    """Kill this process after so much more CPU time; waiting for a request takes none."""
     signal.setitimer(signal.ITIMER_PROF, processor_s)
 
 
-def _request(line: socket.socket) -> tuple[bytes, bytes] | None:
-    """Source and call, or nothing when there is nobody left to ask."""
+def _receive_request(line: socket.socket) -> tuple[bytes, bytes] | None:
+    """Source and call, or None when the parent has closed the socket."""
     content = b""
     length = LENGTHS.size
     while len(content) < length:
-        piece = line.recv(PIECE_BYTES_MAX)
-        if not piece:
+        chunk = line.recv(CHUNK_BYTES_MAX)
+        if not chunk:
             return None
-        content += piece
+        content += chunk
         if length == LENGTHS.size and len(content) >= length:
             length += sum(LENGTHS.unpack_from(content))
     call_at = LENGTHS.size + LENGTHS.unpack_from(content)[0]

@@ -12,17 +12,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import httpx
 import psutil
 
+from tests.waiting import eventually
 from tests.world import ok
 
-START_S = 60
-STOP_S = 60
+START_S = 120
+STOP_S = 120
 
 COMMAND = (sys.executable, "-m", "longwire")
 
@@ -74,12 +75,12 @@ class Service:
 
     def started(self) -> "Service":
         """Wait until it says where it serves, and answers there."""
-        wait_for(lambda: " serves " in self.out or self.is_over, START_S)
+        eventually(lambda: " serves " in self.out or self.is_over, START_S)
         found = re.search(r" serves (https?://\S+) ", self.out)
         assert found, f"it did not start: {self.out}\n{self.err}"
         self.url = found[1]
-        self.http = httpx.Client(base_url=self.url, timeout=30, verify=False)
-        wait_for(lambda: self.is_over or self.answers(), START_S)
+        self.http = httpx.Client(base_url=self.url, timeout=120, verify=False)
+        eventually(lambda: self.is_over or self.answers(), START_S)
         assert not self.is_over, self.err
         return self
 
@@ -176,11 +177,3 @@ class Service:
             if "nextToken" not in page:
                 return names
             params["nextToken"] = page["nextToken"]
-
-
-def wait_for(happened: Callable[[], bool], seconds: float = 20) -> None:
-    """Real time passes here: another process is at work."""
-    deadline = time.monotonic() + seconds
-    while not happened():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)

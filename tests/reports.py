@@ -1,6 +1,6 @@
-"""What devices say, for tests: devices to say it, bodies of every kind, and what was kept of them.
+"""Records for tests: devices, bodies of every kind, and what was stored of them.
 
-The same words serve a person of a world and an operator of a process: both have the four verbs.
+They work for a person of a world and for an operator of a process: both have the four HTTP verbs.
 """
 
 import itertools
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import httpx
 
 from longwire.clock import Moment
-from longwire.dates import date_text
+from longwire.dates import format_date
 from tests.world import ok, walk
 
 KINDS = ("data", "event", "geoloc", "telemetry")
@@ -20,8 +20,8 @@ Body = dict[str, Any]
 
 _original_ids = (f"original-{number}" for number in itertools.count())
 
-# What each kind asks for beside the device, the moment and the data.
-_NEEDED: dict[str, Body] = {
+# What each kind requires in addition to device, timestamp and data.
+_REQUIRED: dict[str, Body] = {
     "data": {"configuration": "{}", "__raw": "0a1b", "deviceType": "generic"},
     "event": {"type": "doorOpened"},
     "geoloc": {"lat": 48.85, "lng": 2.35},
@@ -50,34 +50,34 @@ def device(caller: Caller, group: str) -> str:
     return devices(caller, group, 1)[0]
 
 
-def report(kind: str, device_id: str, at: Moment, words: str = "") -> Body:
+def report(kind: str, device_id: str, at: Moment, data: str = "") -> Body:
     """The body of a record; two of them are the same record when all four are the same."""
     return {
         "deviceId": device_id,
-        "timestamp": date_text(at),
-        "data": words,
-        **_NEEDED[kind],
+        "timestamp": format_date(at),
+        "data": data,
+        **_REQUIRED[kind],
     }
 
 
-def say(caller: Caller, kind: str, *told: Any) -> httpx.Response:
-    return caller.post(f"/device/{kind}", report(kind, *told))
+def post_record(caller: Caller, kind: str, *record: Any) -> httpx.Response:
+    return caller.post(f"/device/{kind}", report(kind, *record))
 
 
-def say_all(caller: Caller, kind: str, bodies: Sequence[Body]) -> httpx.Response:
+def post_records(caller: Caller, kind: str, bodies: Sequence[Body]) -> httpx.Response:
     return caller.post(f"/device/{kind}/batch", {"items": list(bodies)})
 
 
-def said(caller: Caller, kind: str, device_id: str, **params: Any) -> list[Body]:
-    """Everything of one kind that a device said, as far as the caller may read it."""
+def list_records(caller: Caller, kind: str, device_id: str, **params: Any) -> list[Body]:
+    """All records of one kind of a device that the caller may read."""
     return walk(
         lambda **page: caller.get(f"/device/{kind}", **page),
         **{"deviceId": device_id, "limit": 1000, **params},
     )
 
 
-def words(caller: Caller, kind: str, device_id: str, **params: Any) -> list[str]:
-    return [record["data"] for record in said(caller, kind, device_id, **params)]
+def list_data(caller: Caller, kind: str, device_id: str, **params: Any) -> list[str]:
+    return [record["data"] for record in list_records(caller, kind, device_id, **params)]
 
 
 def metrics(caller: Caller, group: str, begin: Any, end: Any, **params: Any) -> dict[str, Any]:
@@ -89,7 +89,8 @@ def counted(caller: Caller, group: str, at: Moment, **params: Any) -> dict[str, 
     """What was counted in a group in the ten years around a moment, by kind; none left out."""
     years = 5 * 365 * 86_400 * 1_000_000
     span = {"timeSpan": 10**9}
-    found = metrics(caller, group, date_text(at - years), date_text(at + years), **span, **params)
+    begin, end = format_date(at - years), format_date(at + years)
+    found = metrics(caller, group, begin, end, **span, **params)
     by_kind = {kind: found[name] for kind, name in TOTALS.items()}
     assert found["totalDeviceMessage"] == sum(by_kind.values())
     return by_kind

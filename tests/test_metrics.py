@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from longwire import metrics as metrics_module
 from longwire.clock import DAY, HOUR, MINUTE, SECOND, Moment
-from longwire.dates import date_text
+from longwire.dates import format_date
 from longwire.settings import Settings
 from tests.reports import (
     KINDS,
@@ -27,11 +27,11 @@ from tests.reports import (
     device,
     devices,
     metrics,
+    post_record,
+    post_records,
     report,
-    say,
-    say_all,
 )
-from tests.world import Person, TurnableClock, World, ok, refused
+from tests.world import AdjustableClock, Person, World, ok, refused
 
 DELIVERY_TOTALS = [
     f"totalConnector{noun}{end}"
@@ -49,7 +49,7 @@ NONE = dict.fromkeys(KINDS, 0)
 EIGHT: Moment = 1_800_000_000 * SECOND + 8 * HOUR - 1_800_000_000 * SECOND % DAY
 
 
-class StandingClock(TurnableClock):
+class StandingClock(AdjustableClock):
     """Shows what it was set to."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ def set_clock(world: World, at: Moment) -> None:
 
 
 def report_of(person: Person, group: str, begin: Moment, end: Moment, **params: Any) -> Any:
-    return metrics(person, group, date_text(begin), date_text(end), **params)
+    return metrics(person, group, format_date(begin), format_date(end), **params)
 
 
 def items_of(found: dict[str, Any], kind: str = "data") -> list[int]:
@@ -127,15 +127,15 @@ class Ledger:
         span = span_s * SECOND
         return {
             "groupId": group,
-            "beginDate": date_text(begin),
-            "endDate": date_text(end),
+            "beginDate": format_date(begin),
+            "endDate": format_date(end),
             "activeConnectors": [],
             "numberActiveConnectors": 0,
             **self.totals(begin, end),
             "items": [
                 {
                     "groupId": group,
-                    "timestamp": date_text(at),
+                    "timestamp": format_date(at),
                     **self.totals(at, min(at + span, end)),
                 }
                 for at in range(begin, end, span)
@@ -197,7 +197,7 @@ def test_any_report_equals_a_recount_of_what_was_acknowledged(still: World) -> N
             # Those of one request arrive one after the other, a microsecond apart.
             ledger.lines += [(at + n, arrival.kind, sensor) for n in range(arrival.number)]
             at += arrival.number
-            assert ok(say_all(ada, arrival.kind, bodies))["stored"] == arrival.number
+            assert ok(post_records(ada, arrival.kind, bodies))["stored"] == arrival.number
         for period in periods:
             begin = first + period.begin
             end = begin + period.length
@@ -219,13 +219,13 @@ def test_items_start_at_begin_date_and_cover_the_range_without_holes(still: Worl
     sensor = device(ada, group)
     for at in (EIGHT, EIGHT + 90 * MINUTE, EIGHT + 3 * HOUR - 1):
         set_clock(still, at)
-        ok(say(ada, "data", sensor, EIGHT, f"{at}"))
+        ok(post_record(ada, "data", sensor, EIGHT, f"{at}"))
 
     # An hour each, when nothing else is asked for; the last one is what is left.
     begin = EIGHT - 10 * MINUTE
     found = report_of(ada, group, begin, EIGHT + 3 * HOUR)
     assert [item["timestamp"] for item in found["items"]] == [
-        date_text(begin + hour * HOUR) for hour in range(4)
+        format_date(begin + hour * HOUR) for hour in range(4)
     ]
     assert items_of(found) == [1, 1, 0, 1]
     assert found == report_of(ada, group, begin, EIGHT + 3 * HOUR, timeSpan=3_600)
@@ -247,7 +247,7 @@ def test_items_start_at_begin_date_and_cover_the_range_without_holes(still: Worl
     # A moment is an empty period; a day is the whole day; digits are moments too.
     nothing = report_of(ada, group, EIGHT, EIGHT)
     assert (nothing["items"], nothing["totalDeviceData"]) == ([], 0)
-    today = date_text(EIGHT)[:10]
+    today = format_date(EIGHT)[:10]
     whole = metrics(ada, group, today, today, timeSpan="86400")
     assert (whole["beginDate"], items_of(whole)) == (f"{today}T00:00:00.000Z", [3])
     assert metrics(ada, group, EIGHT // SECOND, EIGHT // 1_000 + 1)["totalDeviceData"] == 1
@@ -257,7 +257,7 @@ def test_a_report_has_ten_thousand_items_and_not_one_more(still: World) -> None:
     ada = still.person("ada")
     group = ada.group()
     sensor = device(ada, group)
-    ok(say(ada, "data", sensor, EIGHT))
+    ok(post_record(ada, "data", sensor, EIGHT))
     begin = EIGHT - 5_000 * SECOND
     for shift in (0, 250_000):
         most = report_of(ada, group, begin - shift, begin - shift + 10_000 * SECOND, timeSpan=1)
@@ -267,8 +267,8 @@ def test_a_report_has_ten_thousand_items_and_not_one_more(still: World) -> None:
         ada.get(
             "/group/metrics",
             groupId=group,
-            beginDate=date_text(begin),
-            endDate=date_text(begin + 10_000 * SECOND + 1),
+            beginDate=format_date(begin),
+            endDate=format_date(begin + 10_000 * SECOND + 1),
             timeSpan=1,
         ),
         400,
@@ -302,8 +302,8 @@ def test_active_devices_are_exact_where_a_period_begins_and_ends_within_an_hour(
     names = dict(zip(devices(ada, group, len(moments)), moments, strict=True))
     for sensor, name in names.items():
         set_clock(still, moments[name])
-        ok(say(ada, "event", sensor, EIGHT))
-    ok(say(ada, "data", sensor, EIGHT))  # twice active is active
+        ok(post_record(ada, "event", sensor, EIGHT))
+    ok(post_record(ada, "data", sensor, EIGHT))  # twice active is active
     device(ada, group)  # and one that never said anything
 
     def active(begin: Moment, end: Moment) -> list[str]:
@@ -334,7 +334,7 @@ def test_of_very_many_active_devices_some_are_listed_and_all_are_counted(
     group = ada.group()
     sensors = devices(ada, group, 5)
     for number, sensor in enumerate(sensors):
-        ok(say(ada, "data", sensor, EIGHT))
+        ok(post_record(ada, "data", sensor, EIGHT))
         found = report_of(ada, group, EIGHT - HOUR, EIGHT + HOUR)
         assert found["numberActiveDevices"] == number + 1
         assert found["activeDevices"] == sensors[: min(number + 1, 3)]
@@ -348,7 +348,7 @@ def test_a_record_is_counted_when_it_arrives_whatever_its_timestamp(still: World
     group = ada.group()
     sensor = device(ada, group)
     for said_at in (EIGHT - 400 * DAY, EIGHT, EIGHT + 400 * DAY, -SECOND):
-        ok(say(ada, "data", sensor, said_at))
+        ok(post_record(ada, "data", sensor, said_at))
     assert report_of(ada, group, EIGHT, EIGHT + SECOND)["totalDeviceData"] == 4
     assert report_of(ada, group, EIGHT - DAY, EIGHT)["totalDeviceData"] == 0
     assert report_of(ada, group, EIGHT + 399 * DAY, EIGHT + 401 * DAY)["totalDeviceData"] == 0
@@ -362,20 +362,20 @@ def test_neither_a_repetition_nor_a_refusal_is_counted_and_deleting_lowers_nothi
     sensor, other = devices(ada, group, 2)
     for kind in KINDS:
         for _ in range(3):
-            ok(say(ada, kind, sensor, EIGHT, "same"))
-        ok(say(ada, kind, sensor, EIGHT, "different"))
-        ok(say(ada, kind, other, EIGHT))
-        refused(say(ada, kind, "dev_nowhere", EIGHT), 404, "deviceId")
+            ok(post_record(ada, kind, sensor, EIGHT, "same"))
+        ok(post_record(ada, kind, sensor, EIGHT, "different"))
+        ok(post_record(ada, kind, other, EIGHT))
+        refused(post_record(ada, kind, "dev_nowhere", EIGHT), 404, "deviceId")
         refused(ada.post(f"/device/{kind}", {"deviceId": sensor}), 400)
         good, bad = report(kind, sensor, EIGHT, "in a batch"), report(kind, "dev_x", EIGHT)
-        refused(say_all(ada, kind, [good, bad]), 404, "items[1].deviceId")
+        refused(post_records(ada, kind, [good, bad]), 404, "items[1].deviceId")
     before = report_of(ada, group, EIGHT - HOUR, EIGHT + HOUR, timeSpan=60)
     assert {kind: before[TOTALS[kind]] for kind in KINDS} == dict.fromkeys(KINDS, 3)
     assert before["totalDeviceMessage"] == 12
     assert before["activeDevices"] == [sensor, other]
 
-    ok(ada.put("/device/data", deviceId=sensor, timestamp=date_text(EIGHT)))
-    ok(ada.delete("/device/event", deviceId=sensor, timestamp=date_text(EIGHT)))
+    ok(ada.put("/device/data", deviceId=sensor, timestamp=format_date(EIGHT)))
+    ok(ada.delete("/device/event", deviceId=sensor, timestamp=format_date(EIGHT)))
     ok(ada.request("DELETE", "/device/data", json={"deviceId": sensor}))
     assert report_of(ada, group, EIGHT - HOUR, EIGHT + HOUR, timeSpan=60) == before
     ok(ada.delete("/device", deviceId=other, groupId=group))
@@ -383,7 +383,7 @@ def test_neither_a_repetition_nor_a_refusal_is_counted_and_deleting_lowers_nothi
     assert after["items"] == before["items"]
     assert counted(ada, group, EIGHT) == dict.fromkeys(KINDS, 3)
     # What was deleted and is sent again is new, and counts again.
-    ok(say(ada, "data", sensor, EIGHT, "same"))
+    ok(post_record(ada, "data", sensor, EIGHT, "same"))
     assert counted(ada, group, EIGHT) == {**dict.fromkeys(KINDS, 3), "data": 4}
 
 
@@ -398,7 +398,7 @@ def test_each_group_counts_what_was_said_in_it_and_subgroups_are_added_on_demand
     sensors = [device(ada, group) for group in groups]
     for number, sensor in enumerate(sensors):
         for each in range(10**number):
-            ok(say_all(ada, "geoloc", [report("geoloc", sensor, EIGHT, f"{each}")]))
+            ok(post_records(ada, "geoloc", [report("geoloc", sensor, EIGHT, f"{each}")]))
             if each == 4:
                 break
 
@@ -418,7 +418,7 @@ def test_each_group_counts_what_was_said_in_it_and_subgroups_are_added_on_demand
     # A transfer takes along neither what was counted nor who was active.
     wish = {"deviceId": sensors[2], "groupId": deeper, "toGroupId": foreign}
     ok(ada.put("/device/transfer", wish))
-    ok(say(ada, "geoloc", sensors[2], EIGHT, "moved"))
+    ok(post_record(ada, "geoloc", sensors[2], EIGHT, "moved"))
     assert geolocs(ada, deeper) == (5, [sensors[2]])
     assert geolocs(ada, foreign) == (6, [sensors[2], sensors[3]])
 

@@ -45,11 +45,11 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Service]]:
 
 def refusal(*flags: str, cwd: Path, **variables: str) -> str:
     """The one sentence of a service that did not start."""
-    told = longwire("serve", *flags, cwd=cwd, **variables)
-    assert told.returncode == 2, told
-    assert told.stdout == ""
-    assert told.stderr.count("\n") == 1, told.stderr
-    return told.stderr.removeprefix("longwire: ").strip()
+    result = longwire("serve", *flags, cwd=cwd, **variables)
+    assert result.returncode == 2, result
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1, result.stderr
+    return result.stderr.removeprefix("longwire: ").strip()
 
 
 # --- starting ---
@@ -101,9 +101,9 @@ def run_as_printed(out: str) -> str:
 def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        told = refusal("--port", str(port), "--data", "data", cwd=tmp_path)
-    assert told.startswith(f"Cannot listen on 127.0.0.1:{port}: Address already in use.")
-    assert "--port" in told
+        result = refusal("--port", str(port), "--data", "data", cwd=tmp_path)
+    assert result.startswith(f"Cannot listen on 127.0.0.1:{port}: Address already in use.")
+    assert "--port" in result
     assert not (tmp_path / "data").exists(), "nothing was made for a service that cannot start"
 
 
@@ -114,17 +114,17 @@ def test_another_key_is_refused_and_a_given_one_takes_its_place(
     shutil.copytree(sqlite_template, data)
     right = (data / "secret.key").read_text().strip()
     (data / "secret.key").write_text("5a" * 32)
-    told = refusal("--data", "data", "--port", "0", cwd=tmp_path)
-    assert "another secret key" in told
-    assert "LONGWIRE_SECRET_KEY" in told
+    result = refusal("--data", "data", "--port", "0", cwd=tmp_path)
+    assert "another secret key" in result
+    assert "LONGWIRE_SECRET_KEY" in result
     service = serve(data, LONGWIRE_SECRET_KEY=right)
     assert service.token, "its seals open again"
 
 
 def test_several_workers_need_postgresql(tmp_path: Path) -> None:
-    told = refusal("--workers", "2", "--data", "data", "--port", "0", cwd=tmp_path)
-    assert told.startswith("workers: ")
-    assert "PostgreSQL" in told
+    result = refusal("--workers", "2", "--data", "data", "--port", "0", cwd=tmp_path)
+    assert result.startswith("workers: ")
+    assert "PostgreSQL" in result
     assert not (tmp_path / "data").exists()
 
 
@@ -183,13 +183,13 @@ def test_a_certificate_that_cannot_be_used_is_one_sentence(
     certificate: tuple[Path, Path], tmp_path: Path
 ) -> None:
     cert, key = map(str, certificate)
-    (tmp_path / "nonsense.pem").write_text("nonsense")
+    (tmp_path / "invalid.pem").write_text("invalid")
     for wrong in (
         ("--tls-cert", cert, "--tls-key", "missing.pem"),
-        ("--tls-cert", "nonsense.pem", "--tls-key", key),
+        ("--tls-cert", "invalid.pem", "--tls-key", key),
     ):
-        told = refusal(*wrong, "--data", "data", "--port", "0", cwd=tmp_path)
-        assert told.startswith("The certificate "), told
+        result = refusal(*wrong, "--data", "data", "--port", "0", cwd=tmp_path)
+        assert result.startswith("The certificate "), result
     assert "both or neither" in refusal("--tls-cert", cert, "--port", "0", cwd=tmp_path)
     assert not (tmp_path / "data").exists(), "credentials are not shown by what does not start"
 
@@ -256,7 +256,7 @@ def test_a_stop_answers_every_request_that_had_arrived(
     assert serve().group_names() == {request.name for request in requests}
 
 
-def test_a_stop_waits_no_longer_than_it_was_told(
+def test_a_stop_waits_no_longer_than_its_timeout(
     serve: Callable[..., Service], tmp_path: Path
 ) -> None:
     service = serve(tmp_path / "data", "--stop-timeout-s", "1", "--request-timeout-s", "600")
@@ -288,7 +288,7 @@ def test_several_workers_serve_one_port_replace_each_other_and_stop_together(
 ) -> None:
     database = ("--database", settings.database)
     service = serve(settings.data, *database, "--workers", "2", "--database-connections", "2")
-    assert "client secret" not in service.out, "it was founded before"
+    assert "client secret" not in service.out, "it was bootstrapped before"
     first = workers_of(service)
     assert len(first) == 2
     requests = [Posting(service, f"group {number}") for number in range(20)]

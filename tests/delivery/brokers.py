@@ -100,7 +100,7 @@ def running(broker: AnyBroker) -> Iterator[AnyBroker]:
         broker.stop()
 
 
-class MqttListener:
+class StubServer:
     """Takes connections on a port of its own, and counts them."""
 
     def __init__(self, encryption: ssl.SSLContext | None = None) -> None:
@@ -149,7 +149,7 @@ class MqttListener:
             self._serving.discard(task)
 
 
-class Impostor(MqttListener):
+class Impostor(StubServer):
     """Greets, answers to whatever it hears, and writes that down."""
 
     def __init__(
@@ -175,7 +175,7 @@ class Impostor(MqttListener):
             self.heard += block
 
 
-class Relay(MqttListener):
+class Relay(StubServer):
     """Passes bytes on to another port of this machine, as long as it is told to."""
 
     def __init__(self, target: int) -> None:

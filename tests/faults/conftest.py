@@ -9,9 +9,8 @@ from longwire.settings import Settings
 from tests.faults.ledger import Start
 from tests.process import Service
 
-# Stories that take long, and whose variants differ little: one is told in the ordinary suite, the
-# others by `make soak`.
-TOLD_ONCE = {
+# These take long, and their variants differ little: the ordinary suite runs one, `make soak` all.
+ONE_VARIANT = {
     "test_every_acknowledged_record_arrives_though_the_service_is_killed_again_and_again": "sqlite",
     "test_a_service_that_is_stopped_while_a_receiver_hangs_stops_and_its_messages_go_out_later": (
         "sqlite"
@@ -29,8 +28,8 @@ TOLD_ONCE = {
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        name, _, told = item.name.partition("[")
-        if told and TOLD_ONCE.get(name, told.rstrip("]")) != told.rstrip("]"):
+        name, _, variant = item.name.partition("[")
+        if variant and ONE_VARIANT.get(name, variant.rstrip("]")) != variant.rstrip("]"):
             item.add_marker("soak")
 
 

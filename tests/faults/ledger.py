@@ -21,8 +21,9 @@ from typing import Any
 import httpx
 
 from longwire.clock import SECOND, Clock
-from tests.process import Service, wait_for
-from tests.reports import KINDS, Body, counted, devices, metrics, report, said
+from tests.process import Service
+from tests.reports import KINDS, Body, counted, devices, list_records, metrics, report
+from tests.waiting import eventually
 from tests.world import ok
 
 SENDERS = 4
@@ -35,7 +36,7 @@ class Operator:
 
     def __init__(self, url: str, token: str) -> None:
         self._http = httpx.Client(
-            base_url=url, timeout=30, headers={"Authorization": f"Bearer {token}"}
+            base_url=url, timeout=120, headers={"Authorization": f"Bearer {token}"}
         )
 
     def get(self, path: str, **params: Any) -> httpx.Response:
@@ -106,7 +107,7 @@ class Ledger:
         finally:
             over.set()
             for thread in threads:
-                thread.join(60)
+                thread.join(120)
                 assert not thread.is_alive()
 
     def _send(self, service: Service, name: str, over: threading.Event) -> None:
@@ -185,7 +186,7 @@ class Ledger:
                 (kind, record)
                 for kind in KINDS
                 for sensor in self.fleet
-                for record in said(operator, kind, sensor)
+                for record in list_records(operator, kind, sensor)
             ]
             times = Counter((kind, record["data"]) for kind, record in found)
             twice = [key for key, number in times.items() if number > 1]
@@ -256,4 +257,4 @@ Start = Callable[..., Service]
 def wait_for_more(ledger: Ledger, records: int) -> None:
     """Wait until so many more records have been acknowledged."""
     enough = ledger.acknowledged + records
-    wait_for(lambda: ledger.acknowledged >= enough)
+    eventually(lambda: ledger.acknowledged >= enough)

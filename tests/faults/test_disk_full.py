@@ -18,8 +18,9 @@ from tests.faults.ledger import (
     traced,
     wait_for_more,
 )
-from tests.process import Service, wait_for
-from tests.reports import KINDS, counted, device, report, said, say, say_all
+from tests.process import Service
+from tests.reports import KINDS, counted, device, list_records, post_record, post_records, report
+from tests.waiting import eventually
 from tests.world import World, ok, refused
 
 MIB = 1024 * 1024
@@ -48,7 +49,7 @@ def test_a_full_disk_refuses_records_keeps_reading_and_heals_without_a_restart(
         """Records of one kind until one is refused: those acknowledged, and the refusal."""
         stored = []
         for number in range(1_000):
-            answer = say(ada, kind, sensor, now, f"{kind} {number} {'x' * 500}")
+            answer = post_record(ada, kind, sensor, now, f"{kind} {number} {'x' * 500}")
             if answer.status_code != 200:
                 return stored, answer
             stored.append(ok(answer))
@@ -58,7 +59,7 @@ def test_a_full_disk_refuses_records_keeps_reading_and_heals_without_a_restart(
         ends = dict(zip(KINDS, pool.map(send, KINDS), strict=True))
     assert sum(len(stored) for stored, _ in ends.values()) > 4, "it worked before it was full"
     batch = [report("data", sensor, now, f"{number} {'y' * 500}") for number in range(100)]
-    refusals = [answer for _, answer in ends.values()] + [say_all(ada, "data", batch)]
+    refusals = [answer for _, answer in ends.values()] + [post_records(ada, "data", batch)]
     for answer in refusals:
         problem = refused(answer, 503)
         assert "disk is full" in problem["detail"]
@@ -68,7 +69,7 @@ def test_a_full_disk_refuses_records_keeps_reading_and_heals_without_a_restart(
 
     def assert_all_is_there() -> None:
         for kind in KINDS:
-            assert said(ada, kind, sensor) == acknowledged[kind]
+            assert list_records(ada, kind, sensor) == acknowledged[kind]
         assert counted(ada, group, now) == {kind: len(acknowledged[kind]) for kind in KINDS}
 
     assert_all_is_there()
@@ -77,9 +78,9 @@ def test_a_full_disk_refuses_records_keeps_reading_and_heals_without_a_restart(
     world.write(pragma(f"max_page_count = {UNLIMITED_PAGES}"))
     for kind in KINDS:
         words = f"{kind} {len(acknowledged[kind])} {'x' * 500}"  # the one that was refused
-        acknowledged[kind].append(ok(say(ada, kind, sensor, now, words)))
+        acknowledged[kind].append(ok(post_record(ada, kind, sensor, now, words)))
     assert_all_is_there()
-    assert ok(say_all(ada, "data", batch))["stored"] == 100
+    assert ok(post_records(ada, "data", batch))["stored"] == 100
 
 
 def test_a_disk_without_room_for_the_log_refuses_and_heals_without_a_restart(
@@ -92,8 +93,8 @@ def test_a_disk_without_room_for_the_log_refuses_and_heals_without_a_restart(
     ledger = Ledger.of(service)
     with ledger.senders(service):
         wait_for_more(ledger, 1)
-        wait_for(lambda: any(line["event"] == "disk full" for line in service.log))
-        wait_for(lambda: ledger.tell_one(service) == 200)
+        eventually(lambda: any(line["event"] == "disk full" for line in service.log))
+        eventually(lambda: ledger.tell_one(service) == 200)
         wait_for_more(ledger, 50)
     assert ledger.acknowledged < len(ledger.lines), "some were refused"
     ledger.assert_kept_by(service)

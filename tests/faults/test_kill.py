@@ -8,7 +8,8 @@ import pytest
 
 from longwire.settings import Settings
 from tests.faults.ledger import Ledger, Start, assert_whole, traced, wait_for_more
-from tests.process import Service, wait_for
+from tests.process import Service
+from tests.waiting import eventually
 
 
 def live_through(serve: Start, settings: Settings, deaths: int) -> None:
@@ -55,7 +56,7 @@ def die_at(
     service = serve(under=traced(settings.data, call, "signal=KILL", str(when)))
     ledger = ledger or Ledger.of(service)
     with ledger.senders(service):
-        wait_for(lambda: service.is_over)
+        eventually(lambda: service.is_over)
     service = serve()
     ledger.assert_kept_by(service)
     return ledger, service

@@ -26,8 +26,8 @@ import pytest
 
 from longwire.settings import Settings
 from longwire.store import sqlite as engine_module
-from tests.reports import KINDS, devices, report, say, say_all
-from tests.world import TurnableClock, World, copied_folder, ok
+from tests.reports import KINDS, devices, post_record, post_records, report
+from tests.world import AdjustableClock, World, copy_data_folder, ok
 
 NAME = "longwire.db"
 SECTOR = 512
@@ -59,7 +59,7 @@ def record(
     settings: Settings, folder: Path, monkeypatch: pytest.MonkeyPatch, waves: int
 ) -> Session:
     """Let a service take in records, alone and in batches, from several senders at once."""
-    session = Session(copied_folder(settings.data, folder / "base") / NAME)
+    session = Session(copy_data_folder(settings.data, folder / "base") / NAME)
     connect = sqlite3.connect
 
     def watched(*args: Any, **kwargs: Any) -> sqlite3.Connection:
@@ -72,7 +72,7 @@ def record(
     monkeypatch.setattr(engine_module, "CHECKPOINT_AFTER_CHANGES", 1_000)
     monkeypatch.setattr(engine_module, "TRUNCATE_AT_BYTES", 900_000)
     monkeypatch.setattr(sqlite3, "connect", watched)
-    world = World(settings, TurnableClock())
+    world = World(settings, AdjustableClock())
     try:
         _let_report(world, session, waves)
     finally:
@@ -89,13 +89,13 @@ def _let_report(world: World, session: Session, waves: int) -> None:
     sensors, now = devices(ada, ada.group(), 4), world.clock.now()
 
     def alone(kind: str, words: str) -> list[str]:
-        ok(say(ada, kind, sensors[len(words) % 4], now, words))
+        ok(post_record(ada, kind, sensors[len(words) % 4], now, words))
         return [words]
 
     def together(kind: str, words: str) -> list[str]:
         names = [f"{words}.{number}" for number in range(BATCH)]
         bodies = [report(kind, sensors[0], now, name) for name in names]
-        assert ok(say_all(ada, kind, bodies))["stored"] == BATCH
+        assert ok(post_records(ada, kind, bodies))["stored"] == BATCH
         return names
 
     with ThreadPoolExecutor(8) as pool:
@@ -106,7 +106,7 @@ def _let_report(world: World, session: Session, waves: int) -> None:
                 for number in range(2)
             ]
             sending.append(pool.submit(together, KINDS[wave % 4], f"{wave} batch"))
-            words = [name for each in sending for name in each.result(30)]
+            words = [name for each in sending for name in each.result(120)]
             session.acknowledged |= dict.fromkeys(words, session.commits)
 
 

@@ -65,7 +65,7 @@ def denied(response: httpx.Response, status: int, error: str, case: object = "")
     assert response.headers.get("www-authenticate", "").startswith("Basic") == (status == 401), said
 
 
-def told(response: httpx.Response) -> tuple[int, bytes, dict[str, str]]:
+def outcome(response: httpx.Response) -> tuple[int, bytes, dict[str, str]]:
     """All that a caller can see of an answer, but the two headers that differ every time."""
     seen = {
         name: value
@@ -146,7 +146,7 @@ def test_the_token_endpoint_takes_what_rfc_6749_lets_clients_send(world: World) 
         assert response.status_code == 200, f"{case}: {response.text}"
 
 
-def test_a_token_request_that_is_not_quite_right_is_told_why(world: World) -> None:
+def test_a_token_request_that_is_invalid_gets_the_reason(world: World) -> None:
     ada = world.person("ada")
     client, secret = ada.client_id, ada.client_secret
     right = basic(client, secret)
@@ -221,7 +221,7 @@ def test_only_post_asks_for_tokens(world: World) -> None:
     assert world.http.head(f"/oauth2/token?{GRANT}", headers=headers).status_code == 405
 
 
-def test_who_is_unknown_and_who_is_wrong_are_told_the_same(world: World) -> None:
+def test_unknown_clients_and_wrong_secrets_get_the_same_response(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
     app, gone = ada.app_client(group, "app"), ada.app_client(group, "gone")
@@ -244,7 +244,7 @@ def test_who_is_unknown_and_who_is_wrong_are_told_the_same(world: World) -> None
     }
     assert refusals["unknown"].status_code == 401
     for case, response in refusals.items():
-        assert told(response) == told(refusals["unknown"]), case
+        assert outcome(response) == outcome(refusals["unknown"]), case
 
 
 # --- showing it ---
@@ -374,7 +374,7 @@ def test_whoever_guesses_a_secret_must_wait_and_then_may_try_again(make_world: M
     ada, bob = world.person("ada"), world.person("bob")
     for _ in range(3):
         denied(world.ask_token(ada.client_id, "guess"), 401, "invalid_client")
-    for secret in ("guess", ada.client_secret):  # else the answer would tell a right guess
+    for secret in ("guess", ada.client_secret):  # else the response would reveal a right guess
         response = world.ask_token(ada.client_id, secret)
         denied(response, 429, "invalid_request")
         assert 10 <= int(response.headers["retry-after"]) <= 20
@@ -423,7 +423,7 @@ def test_requests_that_try_no_secret_are_not_counted(make_world: MakeWorld) -> N
     ok(ask(world, right))
 
 
-def test_who_waits_behind_a_proxy_is_told_apart_by_the_address_it_reports(
+def test_clients_behind_a_proxy_are_distinguished_by_the_address_it_reports(
     make_world: MakeWorld,
 ) -> None:
     world = make_world(

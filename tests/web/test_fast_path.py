@@ -14,7 +14,7 @@ from longwire.fleet import device_types
 from longwire.model import SYSTEM
 from longwire.settings import Settings
 from longwire.web import server
-from tests.world import Person, TurnableClock, World, copied_folder, ok, record_of
+from tests.world import AdjustableClock, Person, World, copy_data_folder, ok, record_of
 
 DIFFERS = {"date", "x-request-id"}
 
@@ -25,12 +25,12 @@ def both(sqlite_template: Path, tmp_path: Path) -> Iterator[list[World]]:
     worlds = [
         World(
             Settings(
-                data=copied_folder(sqlite_template, tmp_path / str(has_fast_path)),
+                data=copy_data_folder(sqlite_template, tmp_path / str(has_fast_path)),
                 body_bytes_max=4_096,
                 batch_records_max=3,
                 ingest_waiting_records_max=3,
             ),
-            TurnableClock(),
+            AdjustableClock(),
             has_fast_path=has_fast_path,
         )
         for has_fast_path in (True, False)

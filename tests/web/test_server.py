@@ -498,7 +498,7 @@ def test_a_request_refused_for_its_encoding_does_not_take_the_one_before_along(s
 def test_requests_sent_far_ahead_are_refused_after_the_ones_we_took(service):
     with service.client(b"GET /stream HTTP/1.1\r\n\r\n" + GET * 1000) as sock:
         *responses, rejection = responses_in(read_to_end(sock))
-    assert len(answers) == 1 + LIMITS.pipelined_max
+    assert len(responses) == 1 + LIMITS.pipelined_max
     assert refusal_in(rejection) == (503, "pipeline_full")
 
 

@@ -453,7 +453,7 @@ def test_a_second_process_cannot_deliver_from_an_embedded_database(
         line.reports(service, 50)
         result = longwire("deliver", "--data", str(settings.data), cwd=tmp_path)
         assert (result.returncode, result.stdout) == (2, "")
-        assert result.stderr.startswith("longwire: Another longwire serves ")
+        assert result.stderr.startswith("longwire: Another longwire process already serves ")
         assert receiver.requests == []
         assert service.stop() == 0
         # It can as the only process.

@@ -114,16 +114,16 @@ def test_config_prints_every_setting_with_its_value_its_default_and_its_reason(
 
 @pytest.mark.parametrize("form", [["--json"], []])
 def test_config_shows_no_secret(command: Command, form: list[str]) -> None:
-    told = command(
+    result = command(
         *("config", *form, "--database", "postgresql://ada:hunter2@db/lw?sslpassword=hunter3"),
         *("--mqtt-url", "mqtts://ada:hunter4@broker"),
         LONGWIRE_SECRET_KEY="c0ffee" * 10,
     )
-    assert told.code == 0
-    assert "c0ffee" not in told.out
-    assert "hunter" not in told.out
-    assert "***" in told.out
-    assert "ada" in told.out, "what is not secret is shown"
+    assert result.code == 0
+    assert "c0ffee" not in result.out
+    assert "hunter" not in result.out
+    assert "***" in result.out
+    assert "ada" in result.out, "what is not secret is shown"
 
 
 def test_config_of_a_setting_that_was_not_given_masks_nothing(command: Command) -> None:
@@ -235,10 +235,10 @@ def test_the_token_of_a_group_is_exchanged_beside_the_service(
 
     old, others = token_of(group), token_of(below)
     assert status(old, 1_700_000_000) == 200
-    told = command("group", "rotate-token", group, "--json", *at)
-    new = told.json["token"]
-    assert told.json == {"groupId": group, "token": new}
-    # The process that serves has the old one in its memory, and hears of it.
+    result = command("group", "rotate-token", group, "--json", *at)
+    new = result.json["token"]
+    assert result.json == {"groupId": group, "token": new}
+    # The process that serves has the old one in its cache, and sees the change.
     eventually(lambda: status(old, 1_700_000_001) == 401)
     assert token_of(group) == new != old
     assert status(new, 1_700_000_002) == 200
@@ -329,17 +329,17 @@ def test_a_file_of_device_types_is_taken_whole_or_not_at_all(
         '[{"name": "good", "displayName": "half a \\ud83d"}]',
     ):
         path.write_text(content)
-        told = command("device-type", "add", "--file", path, *at)
-        assert told.code == 2, content
-        assert "Traceback" not in told.err
+        result = command("device-type", "add", "--file", path, *at)
+        assert result.code == 2, content
+        assert "Traceback" not in result.err
     assert command("device-type", "list", "--json", *at).json == before
 
 
 def test_a_device_type_is_given_by_name_or_by_file(command: Command, settings: Settings) -> None:
     for arguments in ([], ["buoy", "--file", "-"]):
-        told = command("device-type", "add", *arguments, *where(settings))
-        assert told.code == 2
-        assert "give a NAME or --file" in told.err
+        result = command("device-type", "add", *arguments, *where(settings))
+        assert result.code == 2
+        assert "give a NAME or --file" in result.err
 
 
 # --- the audit log ---
@@ -355,7 +355,7 @@ def test_a_decoder_is_set_shown_used_and_removed_beside_the_service(
     token = ok(ada.get("/group", groupId=group))[0]["token"]
     times = iter(range(1_700_000_000, 1_700_001_000))
 
-    def hears(payload: str = "0102") -> dict[str, Any]:
+    def decoded_values(payload: str = "0102") -> dict[str, Any]:
         said = {"device": "AB", "time": next(times), "data": payload}
         bearer = {"Authorization": f"Bearer {token}"}
         ok(world.http.post("/network/vendor/data", json=said, headers=bearer))
@@ -366,13 +366,13 @@ def test_a_decoder_is_set_shown_used_and_removed_beside_the_service(
         return next(each for each in listed if each["name"] == "tracker")
 
     before = tracker()
-    assert hears() == {}
+    assert decoded_values() == {}
     bits = ("device-type", "set-decoder", "tracker", "--decoder", "bits", "--decoder-source")
-    told = command(*bits, "high::uint:8", "--json", *at)
-    assert told.json == {"name": "tracker", "decoder": "bits"}
+    result = command(*bits, "high::uint:8", "--json", *at)
+    assert result.json == {"name": "tracker", "decoder": "bits"}
     assert tracker() == {**before, "decoder": "bits", "decoderSource": "high::uint:8"}
     assert "bits" in command("device-type", "list", *at).out
-    eventually(lambda: hears() == {"high": 1})  # the process that serves hears of it
+    eventually(lambda: decoded_values() == {"high": 1})  # the process that serves sees the change
 
     # What cannot be used is refused with its place, and changes nothing.
     wrong = command(*bits, "high::uint:8\n  low::uint:0", *at).sentence
@@ -388,7 +388,7 @@ def test_a_decoder_is_set_shown_used_and_removed_beside_the_service(
     missing = command("device-type", "remove-decoder", "sonar", *at).sentence
     assert "is not a known device type" in missing
     assert tracker()["decoderSource"] == "high::uint:8"
-    assert hears() == {"high": 1}
+    assert decoded_values() == {"high": 1}
 
     # Changing the rest of a type leaves its decoder alone; a file may bring one.
     command("device-type", "add", "tracker", "--display-name", "T", *at)
@@ -399,13 +399,13 @@ def test_a_decoder_is_set_shown_used_and_removed_beside_the_service(
     assert "decoder: line 1" in command("device-type", "add", "--file", types, *at).sentence
     types.write_text(json.dumps([described]))
     command("device-type", "add", "--file", types, *at)
-    eventually(lambda: hears() == {"low": 2})
+    eventually(lambda: decoded_values() == {"low": 2})
 
     # What was said before is read again, also while the service runs.
     first = {"deviceId": device, "limit": 1}
     assert json.loads(ok(ada.get("/device/data", **first))["items"][0]["data"]) == {}
-    told = command("redecode", "--device", device, "--end", "1700000002", "--json", *at)
-    assert told.json == {
+    result = command("redecode", "--device", device, "--end", "1700000002", "--json", *at)
+    assert result.json == {
         **{"lookedAt": 2, "changed": 2, "skipped": 0, "failed": 0},
         "failure": None,
     }
@@ -427,10 +427,10 @@ def test_a_decoder_is_set_shown_used_and_removed_beside_the_service(
         ("--device", device, "--begin", "soon"),
     ):
         assert command("redecode", *wrong_use, *at).code == 2
-    eventually(lambda: hears() == {})
+    eventually(lambda: decoded_values() == {})
 
 
-def test_the_audit_trail_shows_the_newest_first(command: Command, world: World) -> None:
+def test_the_audit_log_shows_the_newest_first(command: Command, world: World) -> None:
     at = where(world.settings)
     ada = world.person("ada")
     group = ada.group("harbour")
@@ -466,7 +466,7 @@ def test_migrate_fills_an_empty_folder_and_then_has_nothing_to_do(
         "steps": [],
         "bootstrapped": False,
     }
-    assert command("migrate", "--data", "new").out == "0 step(s) run\n"
+    assert command("migrate", "--data", "new").out == "0 migration(s) run\n"
     other = command("migrate", "--data", "another")
     assert kept["clientSecret"] not in other.out
     assert "another/operator.json" in other.out
@@ -505,15 +505,15 @@ def test_a_command_never_makes_a_database_by_accident(
 ) -> None:
     commands = (["credentials", "list"], ["device-type", "list"], ["audit"])
     for arguments in commands:
-        told = command(*arguments, "--data", "nowhere").sentence
-        assert "no database in nowhere" in told
-        assert "longwire serve" in told
+        result = command(*arguments, "--data", "nowhere").sentence
+        assert "no database in nowhere" in result
+        assert "longwire serve" in result
     assert not (tmp_path / "nowhere").exists()
 
     name = postgres.create()
     for arguments in commands:
-        told = command(*arguments, "--data", "nowhere", "--database", postgres.url(name)).sentence
-        assert "longwire migrate" in told
+        result = command(*arguments, "--data", "nowhere", "--database", postgres.url(name)).sentence
+        assert "longwire migrate" in result
     assert not (tmp_path / "nowhere").exists()
     database, _ = startup.build_database(
         Settings(data=tmp_path / "looking", database=postgres.url(name)), Clock()
@@ -545,17 +545,17 @@ def test_what_an_operator_can_mend_is_one_sentence(
         ("--database", f"postgresql://ada:hunter2@/x?host={tmp_path}"): "cannot be used",
     }
     for arguments, word in cases.items():
-        told = command("migrate", *arguments).sentence
-        assert word in told, arguments
-        assert "hunter2" not in told
+        result = command("migrate", *arguments).sentence
+        assert word in result, arguments
+        assert "hunter2" not in result
 
 
 def test_all_wrong_settings_are_named_at_once(command: Command) -> None:
-    told = command("migrate", "--database", "mysql://", LONGWIRE_PORT="http", LONGWIRE_PRT="1")
-    assert told.code == 2
-    assert told.err.startswith("longwire: ")
+    result = command("migrate", "--database", "mysql://", LONGWIRE_PORT="http", LONGWIRE_PRT="1")
+    assert result.code == 2
+    assert result.err.startswith("longwire: ")
     for name in ("database", "port", "LONGWIRE_PRT"):
-        assert name in told.err
+        assert name in result.err
 
 
 def test_a_database_from_a_newer_release_is_left_alone(
@@ -574,8 +574,8 @@ def test_a_lost_key_is_noticed_before_anything_is_written(
     command: Command, settings: Settings
 ) -> None:
     (settings.data / "secret.key").unlink()
-    told = command("credentials", "issue", "--email", "eve@example.com", *where(settings))
-    assert "Copy secret.key" in told.sentence
+    result = command("credentials", "issue", "--email", "eve@example.com", *where(settings))
+    assert "Copy secret.key" in result.sentence
     assert not (settings.data / "secret.key").exists(), "a new one would only hide the loss"
     database, _ = startup.build_database(settings, Clock())
     emails = sa.select(schema.user.c.email)

@@ -13,7 +13,7 @@ import structlog
 
 from longwire import logs
 from tests.process import Service
-from tests.world import copied_folder, ok, refused
+from tests.world import copy_data_folder, ok, refused
 
 
 class Terminal(io.StringIO):
@@ -63,7 +63,7 @@ def test_people_get_lines_and_machines_get_json(
 
 
 @pytest.mark.parametrize(
-    "level, heard",
+    "level, logged_levels",
     [
         ("debug", ["debug", "info", "warning", "error"]),
         ("info", ["info", "warning", "error"]),
@@ -71,12 +71,12 @@ def test_people_get_lines_and_machines_get_json(
         ("error", ["error"]),
     ],
 )
-def test_the_level_is_kept(level: str, heard: list[str]) -> None:
+def test_the_level_is_kept(level: str, logged_levels: list[str]) -> None:
     out = io.StringIO()
     logs.configure_logging(level, "json", out)
     for each in ("debug", "info", "warning", "error"):
         getattr(structlog.get_logger(), each)("something")
-    assert [line["level"] for line in logged(out)] == heard
+    assert [line["level"] for line in logged(out)] == logged_levels
 
 
 def test_what_libraries_say_has_the_same_form_and_only_warnings_get_through() -> None:
@@ -140,17 +140,17 @@ def test_a_value_under_a_telling_name_is_never_written(name: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "human"])
-def test_no_secret_reaches_the_logs_of_a_service_even_when_it_tells_everything(
+def test_no_secret_reaches_the_logs_of_a_service_even_when_it_logs_everything(
     sqlite_template: Path, tmp_path: Path, form: str
 ) -> None:
-    data = copied_folder(sqlite_template, tmp_path / "data")
+    data = copy_data_folder(sqlite_template, tmp_path / "data")
     service = Service(data, "--log-level", "debug", "--log-format", form)
     try:
         service.started()
         secrets = everything_secret_was_sent_to(service)
         assert service.stop() == 0
         written = service.out + service.err
-        assert "/user/vendorToken" in written, "every request is told"
+        assert "/user/vendorToken" in written, "every request is logged"
         assert "unexpected error" in written, "and the failure too"
         leaked = {name for name, secret in secrets.items() if secret in written}
         assert leaked == set()
@@ -208,11 +208,11 @@ def fail_inside(service: Service, push_token: str) -> None:
 # --- finding a request ---
 
 
-def test_a_request_is_found_in_the_log_by_the_id_that_its_caller_was_told(
+def test_a_request_is_found_in_the_log_by_the_id_that_its_caller_received(
     sqlite_template: Path, tmp_path: Path
 ) -> None:
     service = Service(
-        copied_folder(sqlite_template, tmp_path / "data"), "--log-level", "debug"
+        copy_data_folder(sqlite_template, tmp_path / "data"), "--log-level", "debug"
     ).started()
     try:
         ours = service.http.get("/user/me").headers["x-request-id"]
@@ -224,20 +224,22 @@ def test_a_request_is_found_in_the_log_by_the_id_that_its_caller_was_told(
         assert service.stop() == 0
     finally:
         service.clean_up()
-    told = {line["request_id"]: line for line in service.log if line["event"] == "request"}
-    assert (told[ours]["path"], told[ours]["status"]) == ("/user/me", 401)
-    assert (told["trace-me-7"]["method"], told["trace-me-7"]["status"]) == ("GET", 404)
-    assert told[ours]["address"] == "127.0.0.1"
-    assert told[ours]["seconds"] >= 0
-    assert forged not in told
-    below = {line["request_id"]: line for line in service.log if line["event"] == "refused"}
-    assert below[unread["requestId"]]["code"] == "head_too_large"
+    requests = {line["request_id"]: line for line in service.log if line["event"] == "request"}
+    assert (requests[ours]["path"], requests[ours]["status"]) == ("/user/me", 401)
+    assert (requests["trace-me-7"]["method"], requests["trace-me-7"]["status"]) == ("GET", 404)
+    assert requests[ours]["address"] == "127.0.0.1"
+    assert requests[ours]["seconds"] >= 0
+    assert forged not in requests
+    rejected = {
+        line["request_id"]: line for line in service.log if line["event"] == "connection rejected"
+    }
+    assert rejected[unread["requestId"]]["code"] == "head_too_large"
 
 
-def test_at_the_usual_level_a_request_that_went_well_is_not_told(
+def test_at_the_usual_level_a_request_that_succeeded_is_not_logged(
     sqlite_template: Path, tmp_path: Path
 ) -> None:
-    service = Service(copied_folder(sqlite_template, tmp_path / "data")).started()
+    service = Service(copy_data_folder(sqlite_template, tmp_path / "data")).started()
     try:
         ok(service.post_group("harbour"))
         service.http.get("/nowhere")

@@ -1,4 +1,4 @@
-"""Secrets at rest: what a seal gives back, to whom, and what a digest tells."""
+"""Secrets at rest: sealing, unsealing and digests."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""Settings: where they come from, which one wins, and how a wrong one is told."""
+"""Settings: where they come from, which one wins, and how an invalid one is reported."""
 
 import json
 from dataclasses import fields
@@ -36,7 +36,7 @@ def from_file(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def complaints(
+def problems(
     flags: dict[str, Any] | None = None,
     environ: dict[str, str] | None = None,
     config: Path | None = None,
@@ -199,8 +199,8 @@ def test_the_file_may_use_the_types_of_toml(tmp_path: Path) -> None:
     ],
 )
 def test_a_value_that_cannot_be_used_is_refused_by_name(name: str, text: str) -> None:
-    assert [line for line in complaints({name: text}) if name in line]
-    assert complaints({}, {f"LONGWIRE_{name.upper()}": text}) == complaints({name: text})
+    assert [line for line in problems({name: text}) if name in line]
+    assert problems({}, {f"LONGWIRE_{name.upper()}": text}) == problems({name: text})
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_a_value_that_cannot_be_used_is_refused_by_name(name: str, text: str) ->
 def test_a_value_of_the_wrong_type_in_the_file_is_refused_by_name(
     tmp_path: Path, line: str
 ) -> None:
-    (complaint,) = complaints(config=from_file(tmp_path, line))
+    (complaint,) = problems(config=from_file(tmp_path, line))
     assert complaint.startswith(line.partition(" ")[0] + ": ")
 
 
@@ -233,15 +233,15 @@ def test_the_file_of_an_account_is_looked_into(tmp_path: Path) -> None:
     account = {"project_id": "p", "client_email": "a@b.example", "private_key": "no key"}
     for content in ("", "[]", "{}", json.dumps(account)):
         path.write_text(content)
-        (complaint,) = complaints({"fcm_account": str(path)})
+        (complaint,) = problems({"fcm_account": str(path)})
         assert complaint.startswith("fcm_account: ")
 
 
 def test_an_unknown_name_is_refused_with_a_hint_wherever_it_stands(tmp_path: Path) -> None:
     config = from_file(tmp_path, "prot = 80\n[server]\nport = 80\n")
     environ = {"LONGWIRE_LOGLEVEL": "debug", "LONGWIRE_XYZZY": "1", "OTHER_PORT": "1"}
-    told = complaints({}, environ, config)
-    assert told == [
+    lines = problems({}, environ, config)
+    assert lines == [
         f"{config}: prot is not a setting; did you mean port?",
         f"{config}: server is not a setting",
         "LONGWIRE_LOGLEVEL is not a setting; did you mean log_level?",
@@ -249,14 +249,14 @@ def test_an_unknown_name_is_refused_with_a_hint_wherever_it_stands(tmp_path: Pat
     ]
 
 
-def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
+def test_everything_that_is_invalid_is_reported_at_once(tmp_path: Path) -> None:
     config = from_file(tmp_path, "prot = 80\nworkers = 'many'\n")
     environ = {"LONGWIRE_EGRESS_ALLOW": "everywhere", "LONGWIRE_TLS_CERT": "cert.pem"}
     flags = {"log_level": "loud", "page_items_default": "5000"}
-    told = complaints(flags, environ, config)
+    lines = problems(flags, environ, config)
     for name in ("prot", "workers", "egress_allow", "tls_cert", "log_level", "page_items_default"):
-        assert [line for line in told if name in line], name
-    assert len(told) == 6
+        assert [line for line in lines if name in line], name
+    assert len(lines) == 6
 
 
 @pytest.mark.parametrize("content", [b"port = ", b"port = 80\nport = 81", b"\xff\xfe", None])
@@ -264,17 +264,17 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | No
     path = tmp_path / "longwire.toml"
     if content is not None:
         path.write_bytes(content)
-    (complaint,) = complaints(config=path)
+    (complaint,) = problems(config=path)
     assert complaint.startswith(f"{path}: ")
 
 
 def test_a_complaint_never_repeats_the_key(tmp_path: Path) -> None:
-    told = complaints(config=from_file(tmp_path, "secret_key = 424242424242"))
-    assert "424242424242" not in "".join(told)
+    lines = problems(config=from_file(tmp_path, "secret_key = 424242424242"))
+    assert "424242424242" not in "".join(lines)
 
 
 def test_a_complaint_never_repeats_the_password_of_a_broker() -> None:
-    assert "hunter" not in "".join(complaints({"mqtt_url": "mqtt://ada:hunter2@broker/topic"}))
+    assert "hunter" not in "".join(problems({"mqtt_url": "mqtt://ada:hunter2@broker/topic"}))
 
 
 @pytest.mark.parametrize("url", ["postgresql://localhost/db", "postgres://localhost/db"])

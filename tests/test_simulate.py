@@ -15,12 +15,12 @@ import pytest
 
 from longwire.settings import Settings
 from tests.process import Service, longwire
-from tests.reports import KINDS, counted, said
+from tests.reports import KINDS, counted, list_records
 from tests.world import Person, World, ok, walk
 
 LINE = re.compile(
-    r"(\d+) records in \d+\.\d s, \d+ a second; answered in \d+\.\d ms \(median\), "
-    r"\d+\.\d ms \(99 of 100\); (\d+) failed\n"
+    r"(\d+) records in \d+\.\d s, \d+ a second; latency \d+\.\d ms \(p50\), "
+    r"\d+\.\d ms \(p99\); (\d+) failed\n"
 )
 
 
@@ -78,17 +78,19 @@ def test_a_simulation_makes_a_tree_of_groups_with_devices_that_report(
         "button": 6,
     }
     assert all(each for each in branches.values())
-    told = {kind: [said(ada, kind, each["deviceId"]) for each in sensors] for kind in KINDS}
-    numbers = {kind: sum(len(each) for each in told[kind]) for kind in KINDS}
+    result = {
+        kind: [list_records(ada, kind, each["deviceId"]) for each in sensors] for kind in KINDS
+    }
+    numbers = {kind: sum(len(each) for each in result[kind]) for kind in KINDS}
     assert sum(numbers.values()) == 300
     assert min(numbers.values()) > 0, "records of all four kinds"
     now = world.clock.now()
     assert counted(ada, roots[0]["id"], now, subgroups="true") == numbers
     seen = [sensor for sensor in sensors if "seenAt" in sensor]
     assert {each["deviceId"] for each in seen} == {
-        record["deviceId"] for kind in KINDS for each in told[kind] for record in each
+        record["deviceId"] for kind in KINDS for each in result[kind] for record in each
     }
-    for record in (record for each in told["data"] for record in each):
+    for record in (record for each in result["data"] for record in each):
         assert {"battery", "sequence"} <= set(json.loads(record["data"]))
 
     # The same seed makes the same fleet again, beside the first; without --json it is one line.
@@ -141,9 +143,9 @@ def test_beside_a_service_it_finds_everything_in_the_data_folder(
         assert (strictly["sent"], strictly["failed"]) == (1, 0)
 
         for wrong in (["--devices", "0"], ["--rate", "0"]):
-            told = simulate(tmp_path, *wrong, "--data", str(settings.data))
-            assert told.returncode == 2, wrong
-            assert "Traceback" not in told.stderr
+            result = simulate(tmp_path, *wrong, "--data", str(settings.data))
+            assert result.returncode == 2, wrong
+            assert "Traceback" not in result.stderr
     finally:
         service.clean_up()
 
@@ -158,7 +160,7 @@ def free_port() -> int:
 
 @contextmanager
 def answering(answer: bytes) -> Iterator[str]:
-    """Something that takes connections and says this to whatever it hears."""
+    """Something that accepts connections and sends this to whoever connects."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -181,13 +183,13 @@ def answering(answer: bytes) -> Iterator[str]:
         thread.join(120)
 
 
-def assert_one_sentence(told: CompletedProcess[str], *words: str) -> None:
-    assert told.returncode == 2, (told.returncode, told.stdout, told.stderr)
-    assert told.stdout == ""
-    assert told.stderr.startswith("longwire: "), told.stderr
-    assert told.stderr.count("\n") == 1, told.stderr
+def assert_one_sentence(result: CompletedProcess[str], *words: str) -> None:
+    assert result.returncode == 2, (result.returncode, result.stdout, result.stderr)
+    assert result.stdout == ""
+    assert result.stderr.startswith("longwire: "), result.stderr
+    assert result.stderr.count("\n") == 1, result.stderr
     for word in words:
-        assert word in told.stderr, told.stderr
+        assert word in result.stderr, result.stderr
 
 
 def test_a_service_that_fails_is_one_sentence(tmp_path: Path) -> None:
@@ -207,19 +209,19 @@ def test_a_service_that_fails_is_one_sentence(tmp_path: Path) -> None:
         assert_one_sentence(ask(url))
     with answering(b"HTTP/1.1 200 OK\r\n\r\n<html>") as url:  # a web page
         assert_one_sentence(ask(url))
-    told = simulate(tmp_path)
-    assert told.returncode == 2
-    assert "operator.json" in told.stderr
-    assert "Traceback" not in told.stderr
+    result = simulate(tmp_path)
+    assert result.returncode == 2
+    assert "operator.json" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
-def test_a_refusal_of_the_service_is_told_in_its_own_words(
+def test_a_refusal_of_the_service_is_printed(
     make_world: Callable[..., World], tmp_path: Path
 ) -> None:
     world = make_world(bulk_ids_max=2)
     ada = world.person("ada")
     wrong = Person(world, None, ada.id, (ada.client_id, "guessed"))
     assert_one_sentence(simulate(tmp_path, *where_is(world, wrong)), "no token", "401")
-    told = simulate(tmp_path, "--devices", "40", *where_is(world, ada))
-    assert_one_sentence(told, "POST /devices", "400")
+    result = simulate(tmp_path, "--devices", "40", *where_is(world, ada))
+    assert_one_sentence(result, "POST /devices", "400")
     assert ok(ada.get("/user/groups"))["items"], "it came as far as the groups"

@@ -76,9 +76,9 @@ async def until(condition: Callable[[], bool]) -> None:
     raise AssertionError("it did not happen")
 
 
-def story(tell: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
+def run_scenario(scenario: Callable[[Bench], Coroutine[Any, Any, None]]) -> None:
     async def run() -> None:
-        await tell(Bench())
+        await scenario(Bench())
 
     asyncio.run(run())
 
@@ -121,7 +121,7 @@ async def lose_a_future() -> None:
 def test_a_task_that_ends_is_logged_counted_and_restarted(
     step: Callable[[], Awaitable[None]],
 ) -> None:
-    async def tell(bench: Bench) -> None:
+    async def scenario(bench: Bench) -> None:
         script = Scripted(step)
         task = BackgroundTask("engine", script.run, is_critical=True)
         async with bench.supervisor.run([task]):
@@ -135,14 +135,14 @@ def test_a_task_that_ends_is_logged_counted_and_restarted(
         assert bench.stops == 0
 
     with capture_logs() as logs:
-        story(tell)
+        run_scenario(scenario)
     [entry] = logs
     assert entry["event"] == "background task failed"
     assert (entry["task"], entry["exc_info"]) == ("engine", True)
 
 
 def test_a_task_that_keeps_failing_backs_off_until_it_was_stable() -> None:
-    async def tell(bench: Bench) -> None:
+    async def scenario(bench: Bench) -> None:
         async def run_for_long() -> None:
             bench.time.now_s += STABLE_AFTER_S
             raise ValueError
@@ -156,20 +156,20 @@ def test_a_task_that_keeps_failing_backs_off_until_it_was_stable() -> None:
         assert bench.time.sleeps_s == [1, 2, 4, 8, 16, 32, 60, 60, BACKOFF_MIN_S]
         assert max(bench.time.sleeps_s) == BACKOFF_MAX_S
 
-    story(tell)
+    run_scenario(scenario)
 
 
 def test_a_task_that_is_not_critical_does_not_make_the_service_unready() -> None:
-    async def tell(bench: Bench) -> None:
+    async def scenario(bench: Bench) -> None:
         async with bench.supervisor.run([BackgroundTask("cleanup", Scripted(fail).run)]):
             await until(lambda: bench.failing() == 1)
             assert bench.supervisor.list_failing_critical() == []
 
-    story(tell)
+    run_scenario(scenario)
 
 
 def test_a_fatal_task_that_fails_stops_the_process_and_is_not_restarted() -> None:
-    async def tell(bench: Bench) -> None:
+    async def scenario(bench: Bench) -> None:
         script = Scripted(fail)
         task = BackgroundTask("database watcher", script.run, is_fatal=True)
         async with bench.supervisor.run([task]):
@@ -177,22 +177,22 @@ def test_a_fatal_task_that_fails_stops_the_process_and_is_not_restarted() -> Non
             assert bench.supervisor.list_failing_critical() == ["database watcher"]
         assert (script.runs, bench.time.sleeps_s) == (1, [])
 
-    story(tell)
+    run_scenario(scenario)
 
 
 def test_a_task_that_may_finish_is_not_restarted() -> None:
-    async def tell(bench: Bench) -> None:
+    async def scenario(bench: Bench) -> None:
         script = Scripted(end)
         task = BackgroundTask("pending registrations", script.run, may_finish=True)
         async with bench.supervisor.run([task]):
             await until(lambda: script.runs == 1)
         assert (script.runs, bench.failures(task.name)) == (1, None)
 
-    story(tell)
+    run_scenario(scenario)
 
 
 def test_a_stop_cancels_all_tasks_and_waits_for_their_end() -> None:
-    async def tell(bench: Bench) -> None:
+    async def scenario(bench: Bench) -> None:
         ends: list[str] = []
 
         async def run(name: str, turns: int) -> None:
@@ -217,7 +217,7 @@ def test_a_stop_cancels_all_tasks_and_waits_for_their_end() -> None:
         assert len(asyncio.all_tasks()) == 1
 
     with capture_logs() as logs:
-        story(tell)
+        run_scenario(scenario)
     assert [entry["task"] for entry in logs] == ["failing"], "a stop is not a failure"
 
 

@@ -241,7 +241,7 @@ WRITES: dict[str, tuple[int, str, Asking]] = {
 
 def test_what_is_not_seen_does_not_exist_and_what_is_seen_may_be_forbidden(world: World) -> None:
     scene = Scene(world)
-    rows, trail = world.everything(), world.audit()
+    rows, audit_log = world.everything(), world.audit()
     for who, person in scene.outside.items():
         for what, (status, field, ask) in {**READS, **WRITES}.items():
             answer = ask(person, scene)
@@ -256,7 +256,7 @@ def test_what_is_not_seen_does_not_exist_and_what_is_seen_may_be_forbidden(world
             assert refused(answer, 403)["errors"] == []
     for _, _, ask in [*READS.values(), *WRITES.values()]:
         refused(ask(world.nobody, scene), 401)
-    assert (world.everything(), world.audit()) == (rows, trail)
+    assert (world.everything(), world.audit()) == (rows, audit_log)
     for who, person in scene.ruling.items():
         for what, (_, _, ask) in {**READS, **WRITES}.items():
             answer = ask(person, scene)
@@ -366,12 +366,12 @@ def test_an_app_client_acts_with_the_default_role_of_its_group(world: World) -> 
     assert role_shown(client, below)["id"] == "administrator"
     assert role_shown(ada.app_client(below), below)["id"] == "viewer"
     # As an Administrator it does what one does, under its own name.
-    trail = world.audit()
+    audit_log = world.audit()
     invited = {"email": "bob@example.com", "groupId": home, "roleId": "administrator"}
     ok(client.put("/group/invite", invited))
     ok(client.put("/group/user", {"userId": bob.id, "groupId": home, "roleId": "viewer"}))
     ok(client.delete("/group/user", groupId=home, userId=bob.id))
-    assert world.audit()[len(trail) :] == [
+    assert world.audit()[len(audit_log) :] == [
         (client.id, "member.invite", bob.id),
         (client.id, "member.update", bob.id),
         (client.id, "member.remove", bob.id),

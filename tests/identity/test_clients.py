@@ -222,7 +222,7 @@ def test_only_who_holds_what_the_client_would_hold_sees_its_secret(world: World)
     ok(bob.delete("/appClient", name=group, appClientId=made["appClientId"]))
 
 
-def test_what_is_wrong_with_an_app_client_is_told_all_at_once(world: World) -> None:
+def test_what_is_wrong_with_an_app_client_is_reported_all_at_once(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
     ok(ada.post("/appClient", {"groupId": group, "name": "Gateway"}))

@@ -21,18 +21,18 @@ LEVELS = 16
 @contextmanager
 def nothing_happens(world: World) -> Iterator[None]:
     """Whatever is asked in here must change no row and leave no trace."""
-    rows, trail = world.everything(), world.audit()
+    rows, audit_log = world.everything(), world.audit()
     yield
     assert world.everything() == rows
-    assert world.audit() == trail
+    assert world.audit() == audit_log
 
 
 @contextmanager
-def leaves_in_the_trail(world: World, *expected: tuple[str, str, str]) -> Iterator[None]:
+def adds_to_audit_log(world: World, *expected: tuple[str, str, str]) -> Iterator[None]:
     """Whatever is done in here must leave exactly these rows: (who, what, which)."""
-    trail = world.audit()
+    audit_log = world.audit()
     yield
-    assert world.audit() == [*trail, *expected]
+    assert world.audit() == [*audit_log, *expected]
 
 
 def shown(person: Person, group: str) -> dict[str, Any]:
@@ -94,9 +94,9 @@ def test_a_new_group_has_every_field_and_only_the_service_fills_its_own(world: W
         "numberOfDevices": 9,
         "color": "blue",
     }
-    trail = world.audit()
+    audit_log = world.audit()
     group = ok(bob.post("/group", body, parentId=root))
-    assert world.audit() == [*trail, (bob.id, "group.create", group["id"])]
+    assert world.audit() == [*audit_log, (bob.id, "group.create", group["id"])]
     assert shown(bob, group["id"]) == group
     assert shown(ada, group["id"])["role"]["name"] == "Administrator"  # from above
     number = group.pop("id")
@@ -371,7 +371,7 @@ def test_a_bookmark_is_good_only_for_its_own_list_and_reader(world: World) -> No
         (ada, {"nextToken": token[:-2]}),
         (ada, {"nextToken": token + "A"}),
         (ada, {"nextToken": ""}),
-        (ada, {"nextToken": "nonsense ü"}),
+        (ada, {"nextToken": "invalid ü"}),
     ]:
         refused(reader.get("/user/groups", **params), 400, "nextToken")
     refused(ada.get("/user/groups", limit=0, nextToken="x"), 400, "limit")
@@ -398,7 +398,7 @@ def test_what_is_left_out_of_a_change_stays(world: World) -> None:
         ({"id": "1", "token": "x", "createdBy": "x", "numberOfDevices": 3, "role": {}}, {}),
     ]:
         world.clock.let_pass(seconds=1)
-        with leaves_in_the_trail(world, (bob.id, "group.update", group["id"])):
+        with adds_to_audit_log(world, (bob.id, "group.update", group["id"])):
             changed = ok(bob.put("/group", {**which, **change}))
         assert changed["updatedAt"] > group["updatedAt"]
         times = {"updatedAt": changed["updatedAt"], "updatedBy": bob.id, "userId": bob.id}
@@ -433,15 +433,15 @@ def test_a_wrong_change_is_refused_with_every_wrong_field_named(world: World) ->
             refused(ada.put("/group", body), 400, *fields)
         for body, field in [
             ({"groupId": "1"}, "groupId"),
-            ({"groupId": group, "roleId": "nonsense"}, "roleId"),
+            ({"groupId": group, "roleId": "invalid"}, "roleId"),
             ({"groupId": group, "parent": "1"}, "parent"),
-            ({"groupId": group, "parent": "nonsense"}, "parent"),
+            ({"groupId": group, "parent": "invalid"}, "parent"),
         ]:
             refused(ada.put("/group", body), 404, field)
         # One part that is refused keeps the others from being done.
         fine = {"groupId": group, "name": "new", "description": "new", "tags": ["new"]}
         refused(ada.put("/group", {**fine, "ownerId": "nobody"}), 400, "ownerId")
-        refused(ada.put("/group", {**fine, "roleId": "nonsense"}), 404, "roleId")
+        refused(ada.put("/group", {**fine, "roleId": "invalid"}), 404, "roleId")
         refused(ada.put("/group", {**fine, "roleId": "viewer", "parent": group}), 400, "parent")
 
 
@@ -480,7 +480,7 @@ def test_the_owner_hands_the_group_to_a_member_and_nobody_else_does(world: World
         refused(eve.put("/group", {"groupId": group, "ownerId": eve.id}), 404, "groupId")
     same = ok(bob.put("/group", {"groupId": group, "ownerId": ada.id}))
     assert same["ownerId"] == ada.id
-    with leaves_in_the_trail(world, (ada.id, "group.update", group)):
+    with adds_to_audit_log(world, (ada.id, "group.update", group)):
         assert ok(ada.put("/group", {"groupId": group, "ownerId": bob.id}))["ownerId"] == bob.id
     assert shown(ada, group)["ownerId"] == bob.id
     assert shown(ada, group)["createdBy"] == ada.id
@@ -572,7 +572,7 @@ def test_a_group_moves_with_everything_below_and_the_rights_move_along(world: Wo
     ada.invite(carl, south, "manager")
     assert own_groups(bob) == [north, group, deep]
     assert own_groups(carl) == [south]
-    with leaves_in_the_trail(world, (ada.id, "group.update", group)):
+    with adds_to_audit_log(world, (ada.id, "group.update", group)):
         assert ok(ada.put("/group", {"groupId": group, "parent": south}))["parent"] == south
     assert own_groups(bob) == [north]
     assert own_groups(carl) == [south, group, deep]
@@ -675,7 +675,7 @@ def test_an_app_client_moves_groups_but_makes_no_roots(world: World) -> None:
         refused(client.put("/group", {"groupId": branch, "parent": ""}), 403)
         refused(client.put("/group", {"groupId": branch, "parent": root}), 404, "parent")
         refused(client.put("/group", {"groupId": home, "ownerId": ada.id, "parent": "7"}), 404)
-    with leaves_in_the_trail(world, (client.id, "group.update", branch)):
+    with adds_to_audit_log(world, (client.id, "group.update", branch)):
         ok(client.put("/group", {"groupId": branch, "parent": other}))
     assert shown(ada, branch)["updatedBy"] == client.id
 

@@ -14,18 +14,18 @@ PUBLIC_USER = {"id", "email", "name", "seenAt", "firstName", "lastName", "create
 @contextmanager
 def nothing_happens(world: World) -> Iterator[None]:
     """Whatever is asked in here must change no row and leave no trace."""
-    rows, trail = world.everything(), world.audit()
+    rows, audit_log = world.everything(), world.audit()
     yield
     assert world.everything() == rows
-    assert world.audit() == trail
+    assert world.audit() == audit_log
 
 
 @contextmanager
-def leaves_in_the_trail(world: World, *expected: tuple[str, str, str]) -> Iterator[None]:
+def adds_to_audit_log(world: World, *expected: tuple[str, str, str]) -> Iterator[None]:
     """Whatever is done in here must leave exactly these rows: (who, what, which)."""
-    trail = world.audit()
+    audit_log = world.audit()
     yield
-    assert world.audit() == [*trail, *expected]
+    assert world.audit() == [*audit_log, *expected]
 
 
 def invitation(email: str, group: str, role: str) -> dict[str, str]:
@@ -50,12 +50,12 @@ def test_an_invitation_does_not_tell_whether_the_person_was_known(world: World) 
     ada, bob = world.person("ada"), world.person("bob")
     made = ok(ada.post("/group", {"name": "Harbour", "description": "Quay"}))
     group = made["id"]
-    with leaves_in_the_trail(world, (ada.id, "member.invite", bob.id)):
+    with adds_to_audit_log(world, (ada.id, "member.invite", bob.id)):
         known = ok(ada.put("/group/invite", invitation("bob@example.com", group, "viewer")))
-    trail = world.audit()
+    audit_log = world.audit()
     unknown = ok(ada.put("/group/invite", invitation("carl@example.com", group, "viewer")))
     newcomer = unknown["userId"]
-    assert world.audit()[len(trail) :] == [
+    assert world.audit()[len(audit_log) :] == [
         (ada.id, "user.create", newcomer),
         (ada.id, "member.invite", newcomer),
     ]
@@ -135,8 +135,8 @@ def test_a_wrong_invitation_is_refused_with_every_wrong_field_named(world: World
         refused(ada.put("/group/invite", {}), 400, "email", "groupId", "roleId")
         for change, field in [
             ({"groupId": "1"}, "groupId"),
-            ({"groupId": "nonsense"}, "groupId"),
-            ({"roleId": "nonsense"}, "roleId"),
+            ({"groupId": "invalid"}, "groupId"),
+            ({"roleId": "invalid"}, "roleId"),
             ({"roleId": hidden}, "roleId"),
         ]:
             refused(ada.put("/group/invite", {**fine, **change}), 404, field)
@@ -158,9 +158,9 @@ def test_nobody_gives_a_role_that_holds_more_than_they_do(world: World) -> None:
             refused(bob.put("/group/invite", invitation("carl@example.com", group, role)), 403)
             refused(bob.put("/group/invite", invitation("new@example.com", group, role)), 403)
             refused(bob.put("/group/user", place(bob, group, role)), 403)
-    with leaves_in_the_trail(world, (bob.id, "member.invite", carl.id)):
+    with adds_to_audit_log(world, (bob.id, "member.invite", carl.id)):
         ok(bob.put("/group/invite", invitation("carl@example.com", group, guest)))
-    with leaves_in_the_trail(world, (bob.id, "member.update", carl.id)):
+    with adds_to_audit_log(world, (bob.id, "member.update", carl.id)):
         given = ok(bob.put("/group/user", place(carl, group, host)))
     # Bob sees no token, for he could not change the group.
     assert given.keys() == RELATION - {"token", "description"}
@@ -219,7 +219,7 @@ def test_a_member_gets_another_role_and_it_counts_at_once(world: World) -> None:
     ada.invite(bob, group, "viewer")
     assert role_of_bob() == "viewer"
     refused(bob.put("/group", rename), 403)
-    with leaves_in_the_trail(world, (ada.id, "member.update", bob.id)):
+    with adds_to_audit_log(world, (ada.id, "member.update", bob.id)):
         answer = ok(ada.put("/group/user", place(bob, group, "administrator")))
     assert answer.keys() == RELATION - {"description"}
     assert (answer["id"], answer["userId"], answer["name"]) == (group, bob.id, "group")
@@ -268,7 +268,7 @@ def test_a_wrong_change_of_a_member_is_refused_with_the_wrong_field_named(world:
             ({"userId": carl.id}, "userId"),
             ({"userId": group}, "userId"),
             ({"groupId": "1"}, "groupId"),
-            ({"roleId": "nonsense"}, "roleId"),
+            ({"roleId": "invalid"}, "roleId"),
             ({"roleId": hidden}, "roleId"),
         ]:
             refused(ada.put("/group/user", {**fine, **change}), 404, field)
@@ -288,7 +288,7 @@ def test_a_member_is_removed_once(world: World) -> None:
     group = made["id"]
     ada.invite(bob, group, "manager")
     ada.invite(carl, group, "viewer")
-    with leaves_in_the_trail(world, (ada.id, "member.remove", bob.id)):
+    with adds_to_audit_log(world, (ada.id, "member.remove", bob.id)):
         gone = ok(ada.delete("/group/user", groupId=group, userId=bob.id))
     assert gone.keys() == RELATION - {"token"}
     assert (gone["id"], gone["userId"], gone["role"]["id"]) == (group, bob.id, "manager")
@@ -319,10 +319,10 @@ def test_anybody_may_leave_a_group_they_are_in_themselves(world: World) -> None:
         refused(client.delete("/group/user", groupId=group), 403)
         refused(client.delete("/group/user", groupId=group, userId=client.id), 403)
         refused(world.operator.delete("/group/user", groupId=group), 404, "userId")
-    with leaves_in_the_trail(world, (carl.id, "member.remove", carl.id)):
+    with adds_to_audit_log(world, (carl.id, "member.remove", carl.id)):
         ok(carl.delete("/group/user", groupId=group))
     refused(carl.get("/group", groupId=group), 400, "groupId")
-    with leaves_in_the_trail(world, (bob.id, "member.remove", bob.id)):
+    with adds_to_audit_log(world, (bob.id, "member.remove", bob.id)):
         left = ok(bob.delete("/group/user", groupId=group, userId=bob.id))
     assert left["role"]["id"] == "manager"
     # Bob is still there through the group above, where he does not leave by leaving here.

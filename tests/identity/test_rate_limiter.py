@@ -46,7 +46,7 @@ def test_after_a_burst_the_bucket_refills_evenly(waited_s: int, let_through: int
     "per_minute, waited_s, wait_s",
     [(5, 0, 12), (5, 11, 1), (5, 11.5, 1), (5, 12, 0), (30, 0, 2), (6_000, 0, 1), (0.5, 0, 120)],
 )
-def test_the_wait_is_told_in_whole_seconds_and_never_too_short(
+def test_retry_after_is_in_whole_seconds_and_never_too_short(
     per_minute: float, waited_s: float, wait_s: int
 ) -> None:
     hand = Hand()
@@ -112,7 +112,7 @@ def test_in_no_span_of_time_more_is_taken_than_promised(
     per_minute=st.integers(1, 600),
     pause=st.integers(0, MINUTE),
 )
-def test_whoever_waits_as_long_as_told_is_let_through(
+def test_a_caller_that_waits_for_retry_after_is_allowed(
     burst: int, per_minute: int, pause: Moment
 ) -> None:
     hand = Hand()

@@ -97,7 +97,7 @@ def test_the_permissions_of_a_new_role_are_one_string_or_a_list(world: World) ->
             "permissions": meant,
             "removable": True,
         }
-    # Two roles may have one name: the id tells them apart.
+    # Two roles may have one name: the id distinguishes them.
     mine = [role for role in walk(ada.get, path="/group/roles") if role["name"] == "Reader"]
     assert len({role["id"] for role in mine}) == len(spellings)
 
@@ -227,7 +227,7 @@ def test_whoever_held_a_deleted_role_falls_back_to_the_groups_default(world: Wor
     before = world.everything()
     query = {"groupId": group, "roleId": role, "userId": bob.id}
     problem = refused(ada.delete("/role", **query), 400, "roleId")
-    assert "held by 1 other" in problem["detail"]
+    assert "assigned to 1 other" in problem["detail"]
     assert world.everything() == before
 
     ok(ada.delete("/group/user", groupId=group, userId=newcomer))

@@ -193,7 +193,7 @@ def test_the_push_token_registered_last_is_the_one_shown(world: World) -> None:
     world.clock.let_pass(seconds=1)
     again = ok(ada.put("/user/vendorToken", {"token": "phone-token"}))
     assert again["createdAt"] > browser["createdAt"] > phone["createdAt"]
-    assert "deviceName" not in again  # registering anew replaces what was said before
+    assert "deviceName" not in again  # registering again replaces it
     assert ok(ada.get("/user/me"))["devices"] == again
     assert len(world.everything()["push_token"]) == 2
 

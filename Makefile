@@ -15,7 +15,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run test lint format bench soak lock clean
+.PHONY: help install run check test lint format bench soak lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s  %s\n", $$1, $$2 }' Makefile
@@ -28,6 +28,9 @@ install: .venv/.run-installed ## Install the service into .venv
 run: .venv/.run-installed ## Start the service, for trying things out
 	@echo 'Starting longwire; for trying things out, it may connect to receivers on this machine (loopback).'
 	@exec $(BIN)/longwire serve --egress-allow 127.0.0.0/8,::1/128 $(ARGS)
+
+check: lint ## Check quickly: lint, format, types, and the tests on SQLite without processes or brokers
+	$(BIN)/python -m pytest -m quick $(PYTEST_ARGS)
 
 test: lint ## Check everything: lint, format, types, then the tests, most of them on both engines
 	$(BIN)/python -m pytest -m "not soak" $(PYTEST_ARGS)

@@ -37,6 +37,27 @@ SQLITE_ONLY = {
     "test_simulate.py",
     "test_isolation.py",
 }
+# Left out of `make check`: these start processes or brokers, need PostgreSQL, or take long.
+NOT_QUICK = {
+    "test_amqp.py",
+    "test_cli.py",
+    "test_cli_deliveries.py",
+    "test_docs.py",
+    "test_engine_machine.py",
+    "test_kafka.py",
+    "test_logs.py",
+    "test_migrations.py",
+    "test_mqtt.py",
+    "test_mqtt_listener.py",
+    "test_nats.py",
+    "test_partitions.py",
+    "test_postgres.py",
+    "test_schemathesis.py",
+    "test_serve.py",
+    "test_simulate.py",
+    "test_status_server.py",
+}
+NOT_QUICK_FOLDERS = {"bench", "faults"}
 ENGINES = ("sqlite", "postgresql")
 
 
@@ -92,6 +113,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.name in SQLITE_ONLY and "postgresql" in item.name:
             item.add_marker("soak")
+        if _is_quick(item):
+            item.add_marker("quick")
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    return not (
+        item.get_closest_marker("soak")
+        or "postgresql" in item.name
+        or item.path.name in NOT_QUICK
+        or item.path.parent.name in NOT_QUICK_FOLDERS
+    )
 
 
 @pytest.fixture(params=ENGINES)

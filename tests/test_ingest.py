@@ -456,7 +456,8 @@ def test_when_a_commit_cannot_be_submitted_every_queued_request_is_answered(
     ok(first.result(120))
     statuses = Counter(answer.result(120).status_code for answer in late)
     assert statuses[503] >= 4, "one of them may have gone out with the queued commit"
-    assert commits.ingest.waiting == 0
+    crowd.responses()
+    eventually(lambda: commits.ingest.waiting == 0)
 
 
 # --- the same again ---

@@ -64,7 +64,9 @@ class Field:
 
     def undecoded(self) -> float:
         lines = self.world.http.get("/metrics").text.splitlines()
-        found = [each for each in lines if each.startswith("longwire_network_undecoded_total{")]
+        found = [
+            each for each in lines if each.startswith("longwire_network_decode_failures_total{")
+        ]
         assert all('{type="probe"}' in each for each in found)
         return sum(float(each.split()[-1]) for each in found)
 

@@ -11,17 +11,17 @@ import httpx
 import pytest
 
 from longwire.delivery import engine
-from longwire.delivery.engine import PROBE_AFTER
-from longwire.fleet import device_types, downlinks
-from longwire.fleet.downlinks import WAITING_MAX
+from longwire.delivery.channel_worker import PROBE_AFTER
+from longwire.fleet import device_types, network_downlinks
+from longwire.fleet.downlinks import QUEUED_MAX
 from longwire.model import SYSTEM
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store_deliveries
 from longwire.store import downlinks as store_downlinks
 from longwire.store.database import Tx
 from longwire.store.schema import metadata
-from tests.delivery.receiver import HANG_UP, Answer, Received, Receiver
-from tests.process import wait_for
+from tests.delivery.receiver import HANG_UP, Received, Receiver, StubResponse
+from tests.waiting import eventually
 from tests.world import World, nothing_happens, ok, record_of, refused, walk
 
 on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -31,8 +31,8 @@ Json = dict[str, Any]
 TIME = 1_794_731_400
 EUI = "0102030405060708"
 QUEUE_ID = "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed"
-QUEUED = Answer(body=json.dumps({"id": QUEUE_ID}).encode())
-NOTHING_QUEUED = Answer(body=b'{"totalCount":0,"result":[]}')
+QUEUED = StubResponse(body=json.dumps({"id": QUEUE_ID}).encode())
+NOTHING_QUEUED = StubResponse(body=b'{"totalCount":0,"result":[]}')
 CODEC = """
 function decodeUplink(input) { return {data: {}}; }
 function encodeDownlink(input) {
@@ -88,7 +88,7 @@ class Site:
         ]
 
     def becomes(self, downlink: str, state: str) -> None:
-        wait_for(lambda: self.state(downlink) == state)
+        eventually(lambda: self.state(downlink) == state)
 
 
 # --- the vendor's network ---
@@ -263,10 +263,10 @@ def test_who_may_send_to_a_device_and_what_is_refused(world: World) -> None:
     assert [
         each["id"] for each in ok(viewer.get("/device/downlinks", deviceId=site.device))["items"]
     ] == [queued]
-    for _ in range(WAITING_MAX - 1):
+    for _ in range(QUEUED_MAX - 1):
         site.queues()
-    assert str(WAITING_MAX) in refused(site.asks(), 409)["message"]
-    assert len(site.listed()) == WAITING_MAX
+    assert str(QUEUED_MAX) in refused(site.asks(), 409)["message"]
+    assert len(site.listed()) == QUEUED_MAX
 
 
 def test_what_waits_for_a_device_does_not_follow_it_into_another_group(world: World) -> None:
@@ -280,7 +280,7 @@ def test_what_waits_for_a_device_does_not_follow_it_into_another_group(world: Wo
     assert site.listed() == []
     told = site.told()
     world.clock.let_pass(seconds=61)
-    wait_for(lambda: states(world) == {downlink: "expired"})
+    eventually(lambda: states(world) == {downlink: "expired"})
     assert site.told() == told, "whoever has it now did not ask for it"
     ok(site.ada.delete("/device", deviceId=site.device, groupId=away))
     assert states(world) == {}
@@ -289,7 +289,7 @@ def test_what_waits_for_a_device_does_not_follow_it_into_another_group(world: Wo
 @on_sqlite
 def test_what_the_last_group_left_waiting_takes_no_room_in_the_next(world: World) -> None:
     site = VendorSite(world)
-    for _ in range(WAITING_MAX):
+    for _ in range(QUEUED_MAX):
         site.queues()
     away = site.ada.group("away")
     move = {"deviceId": site.device, "groupId": site.home, "toGroupId": away}
@@ -376,7 +376,7 @@ def hidden(world: World) -> dict[str, str]:
 def test_a_message_that_chirpstack_does_not_take_is_tried_until_its_time_is_over(
     make_world: Callable[..., World],
 ) -> None:
-    with Receiver(Answer(status=404, body=b'{"message":"secret of theirs"}')) as receiver:
+    with Receiver(StubResponse(status=404, body=b'{"message":"secret of theirs"}')) as receiver:
         world = make_world(**chirpstack(receiver))
         site = ChirpStackSite(world)
         unknown = site.queues("00", port=1)
@@ -385,27 +385,27 @@ def test_a_message_that_chirpstack_does_not_take_is_tried_until_its_time_is_over
         assert site.listed()[0]["detail"] == "answered with status 404"
 
         # From the second try on it is looked for first, as far as the key allows that.
-        receiver.answer(503, NOTHING_QUEUED, HANG_UP, 403, 401, NOTHING_QUEUED, QUEUED)
+        receiver.respond_with(503, NOTHING_QUEUED, HANG_UP, 403, 401, NOTHING_QUEUED, QUEUED)
         late = site.queues("01", port=1)
         for reason in (
             "answered with status 503",
-            "the connection was closed before the answer was complete",
+            "the connection was closed before the response was complete",
             "answered with status 401",
         ):
-            wait_for(lambda reason=reason: site.listed()[0].get("detail") == reason)
+            eventually(lambda reason=reason: site.listed()[0].get("detail") == reason)
             world.clock.let_pass(seconds=40)
         site.becomes(late, "sent")
         sent = site.ada.records(site.device, "event")[-1]
         assert json.loads(sent["data"])["tries"] == 4, "one of them may have arrived"
 
-        receiver.forget()
-        receiver.answer(500)
+        receiver.clear()
+        receiver.respond_with(500)
         over = site.queues("02", port=1, expiresIn=300)
         receiver.wait_for(1)
-        wait_for(lambda: site.listed()[0].get("detail") == "answered with status 500")
+        eventually(lambda: site.listed()[0].get("detail") == "answered with status 500")
         world.clock.let_pass(seconds=301)
         site.becomes(over, "expired")
-        receiver.answer(QUEUED)
+        receiver.respond_with(QUEUED)
         world.clock.let_pass(seconds=300)
         after = site.queues("03", port=1)
         site.becomes(after, "sent")
@@ -423,12 +423,12 @@ class Queue:
     def __init__(self) -> None:
         self.items: list[Json] = []
 
-    def __call__(self, request: Received) -> Answer:
+    def __call__(self, request: Received) -> StubResponse:
         if request.method == "GET":
             listed = {"totalCount": len(self.items), "result": self.items}
-            return Answer(body=json.dumps(listed).encode())
+            return StubResponse(body=json.dumps(listed).encode())
         name = self.take(**request.json["queueItem"])
-        return Answer(body=json.dumps({"id": name}).encode())
+        return StubResponse(body=json.dumps({"id": name}).encode())
 
     def take(self, **item: Any) -> str:
         self.items.append({**item, "id": f"item-{len(self.items)}", "devEui": EUI})
@@ -478,7 +478,7 @@ def test_a_process_that_dies_with_messages_in_hand_loses_none_and_sends_none_aga
 def test_a_device_gets_its_messages_in_the_order_they_were_asked_for(
     make_world: Callable[..., World],
 ) -> None:
-    with Receiver(Answer(body=QUEUED.body, delay_s=0.3), QUEUED) as receiver:
+    with Receiver(StubResponse(body=QUEUED.body, delay_s=0.3), QUEUED) as receiver:
         world = make_world(**chirpstack(receiver), delivery=False)
         site = ChirpStackSite(world)
         asked = [site.queues(f"{number:02x}", port=1) for number in range(5)]
@@ -496,7 +496,7 @@ def test_a_device_gets_its_messages_in_the_order_they_were_asked_for(
 def test_what_is_asked_for_and_what_is_told_of_it_leave_at_once(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "LOOK_EVERY_S", 600.0)
+    monkeypatch.setattr(engine, "SCAN_INTERVAL_S", 600.0)
     with Receiver(QUEUED) as receiver, Receiver() as customer:
         world = make_world(**chirpstack(receiver))
         site = ChirpStackSite(world)
@@ -515,9 +515,11 @@ def test_news_that_overtake_the_answer_are_waited_for(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[Any] = []
-    hear = downlinks.apply_update
-    monkeypatch.setattr(downlinks, "hear", lambda *said: written.append(said) or hear(*said))
-    with Receiver(Answer(body=QUEUED.body, delay_s=0.5)) as receiver:
+    apply = network_downlinks.apply_update
+    monkeypatch.setattr(
+        network_downlinks, "apply_update", lambda *args: written.append(args) or apply(*args)
+    )
+    with Receiver(StubResponse(body=QUEUED.body, delay_s=0.5)) as receiver:
         world = make_world(**chirpstack(receiver))
         site = ChirpStackSite(world)
         downlink = site.queues("01", port=1)
@@ -629,9 +631,9 @@ def test_messages_go_where_the_things_stack_says_with_the_key_it_says(world: Wor
         site.message("uplink_message", link=(moved.url, "other-key"))
         assert site.link() == kept, "of two webhooks one will do"
         site.message("uplink_message", link=(receiver.url, "exchanged-key"))
-        receiver.answer(404)
+        receiver.respond_with(404)
         again = site.queues("00", port=1)
-        wait_for(lambda: site.listed()[0].get("detail") == "answered with status 404")
+        eventually(lambda: site.listed()[0].get("detail") == "answered with status 404")
         assert receiver.requests[-1].headers["authorization"] == "Bearer exchanged-key"
         assert site.link() == (), "that webhook is gone"
         site.message("uplink_message", link=(moved.url, "other-key"))

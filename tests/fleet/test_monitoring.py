@@ -15,7 +15,7 @@ from longwire.networks.monitoring import SequencedMessage
 from longwire.store import device_monitors, schema
 from longwire.store.database import Tx
 from tests.delivery.receiver import Receiver
-from tests.process import wait_for
+from tests.waiting import eventually
 from tests.world import World, ok
 
 Json = dict[str, Any]
@@ -66,7 +66,7 @@ class Yard:
 
     def waits_for(self, *types: str) -> list[Json]:
         """The events of these types, once they are there, in this order and no others."""
-        wait_for(lambda: len(self.events()) >= len(types))
+        eventually(lambda: len(self.events()) >= len(types))
         told = self.events()
         assert [each for each, _ in told] == list(types)
         return [data for _, data in told]
@@ -188,7 +188,7 @@ def test_a_device_that_falls_silent_is_told_of_once_and_when_it_is_back(world: W
         assert 86_000 < back["seconds"] < 88_000
         yard.later(seconds=HOUR + 60)
         yard.waits_for("deviceSilent", "deviceBack", "deviceSilent")
-        wait_for(lambda: len(receiver.bodies) == 3)
+        eventually(lambda: len(receiver.bodies) == 3)
 
 
 def test_what_is_expected_follows_the_configuration(world: World) -> None:
@@ -211,12 +211,12 @@ def test_what_is_expected_follows_the_configuration(world: World) -> None:
     yard.configure(reportEverySeconds=HOUR)
     yard.waits_for("deviceSilent", "deviceBack")
     yard.configure(silentAfterSeconds=60)
-    wait_for(lambda: len(yard.events()) == 3)
+    eventually(lambda: len(yard.events()) == 3)
     yard.configure()
-    wait_for(lambda: watched()["silent_at"] is None)
+    eventually(lambda: watched()["silent_at"] is None)
     yard.later(days=9)
     yard.configure(reportEverySeconds=HOUR)
-    wait_for(lambda: len(yard.events()) == 4)
+    eventually(lambda: len(yard.events()) == 4)
     types = [each for each, _ in yard.events()]
     assert (types.count("deviceSilent"), types.count("deviceBack")) == (3, 1)
     ok(yard.ada.delete("/device", deviceId=yard.crane, groupId=yard.home))
@@ -234,7 +234,7 @@ def test_old_news_do_not_bring_a_device_back(world: World) -> None:
     def since() -> Any:
         return world.read(lambda tx: tx.rows(schema.device_watch.select())[0].silent_at)
 
-    wait_for(lambda: since() == (late + HOUR * 1_000) * 1_000)
+    eventually(lambda: since() == (late + HOUR * 1_000) * 1_000)
     assert len(yard.events()) == 1
 
 
@@ -286,7 +286,7 @@ def test_devices_of_an_older_database_are_watched_over_as_well(world: World) -> 
         )
 
     world.write(as_before)
-    wait_for(lambda: [each for each, _ in yard.events()][:1] == ["deviceSilent"])
+    eventually(lambda: [each for each, _ in yard.events()][:1] == ["deviceSilent"])
 
 
 def test_many_silent_devices_are_gone_through_in_rounds(
@@ -305,9 +305,9 @@ def test_many_silent_devices_are_gone_through_in_rounds(
     def told() -> list[list[str]]:
         return [[each for each, _ in yard.events(device)] for device in devices]
 
-    wait_for(lambda: told() == [["deviceSilent"]] * 7)
+    eventually(lambda: told() == [["deviceSilent"]] * 7)
     for device in devices[::2]:
         yard.ada.reports(device, timestamp=yard.now)
     back = ["deviceSilent", "deviceBack"]
     expected = [["deviceSilent"] if number % 2 else back for number in range(7)]
-    wait_for(lambda: told() == expected)
+    eventually(lambda: told() == expected)

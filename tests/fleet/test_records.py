@@ -17,10 +17,10 @@ from longwire.store.records import delete_erased
 from tests.world import (
     KINDS,
     NOON,
+    AdjustableClock,
     Person,
-    TurnableClock,
     World,
-    copied_folder,
+    copy_data_folder,
     nothing_happens,
     ok,
     record_of,
@@ -38,7 +38,7 @@ def lasting_world(
     folder = tmp_path_factory.mktemp("lasting") / "data"
     if request.param == "sqlite":
         template: Path = request.getfixturevalue("sqlite_template")
-        world = World(Settings(data=copied_folder(template, folder)), TurnableClock())
+        world = World(Settings(data=copy_data_folder(template, folder)), AdjustableClock())
         yield world
         world.stop()
         return
@@ -46,9 +46,9 @@ def lasting_world(
     prepared, template_name = request.getfixturevalue("postgres_template")
     name = server.create(template_name)
     settings = Settings(
-        data=copied_folder(prepared, folder), database=server.url(name), database_connections=4
+        data=copy_data_folder(prepared, folder), database=server.url(name), database_connections=4
     )
-    world = World(settings, TurnableClock())
+    world = World(settings, AdjustableClock())
     yield world
     world.stop()
     server.drop(name)

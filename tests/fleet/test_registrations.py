@@ -11,12 +11,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from longwire.fleet import registrations
-from longwire.fleet.network_channels import REGISTERED_ELSEWHERE, sanitize_reply
+from longwire.fleet.network_apis import sanitize_reply
+from longwire.fleet.registration_channel import REGISTERED_ELSEWHERE
 from longwire.store.schema import metadata
 from tests import test_cli
-from tests.delivery.receiver import HANG_UP, Answer, Received, Receiver
-from tests.process import wait_for
+from tests.delivery.receiver import HANG_UP, Received, Receiver, StubResponse
 from tests.test_cli import Command, where
+from tests.waiting import eventually
 from tests.world import Person, World, device_in, nothing_happens, ok, refused
 
 command = test_cli.command
@@ -27,7 +28,7 @@ Json = dict[str, Any]
 PAC = "FEDCBA9876543210"
 LOGIN = {"vendor_api_login": "api-user", "vendor_api_password": "canary-password"}
 BASIC = "Basic " + b64encode(b"api-user:canary-password").decode()
-CREATED = Answer(status=201, body=b'{"id":"56E3AD"}')
+CREATED = StubResponse(status=201, body=b'{"id":"56E3AD"}')
 
 
 def api(receiver: Receiver) -> dict[str, str]:
@@ -57,7 +58,7 @@ class Fleet:
         return dict(json.loads(shown["information"])["registration"])
 
     def becomes(self, device: str, state: str) -> Json:
-        wait_for(lambda: self.stands(device)["state"] == state)
+        eventually(lambda: self.stands(device)["state"] == state)
         return self.stands(device)
 
 
@@ -68,8 +69,8 @@ def test_a_device_is_registered_with_all_that_was_told_of_it(
         world = make_world(**api(receiver))
         fleet = Fleet(world)
         device = fleet.creates("56E3AD", lat=48.1, lng=-4.5, activable=True, automaticRenewal=False)
-        for reason in ("answered with status 503", "the connection was closed before the answer"):
-            wait_for(lambda reason=reason: fleet.stands(device)["reason"].startswith(reason))
+        for reason in ("answered with status 503", "the connection was closed before the response"):
+            eventually(lambda reason=reason: fleet.stands(device)["reason"].startswith(reason))
             assert fleet.stands(device)["state"] == "pending"
             assert PAC not in repr(world.everything())
             world.clock.let_pass(seconds=400)
@@ -103,9 +104,9 @@ def test_a_refusal_is_final_and_an_operator_can_have_it_tried_again(
     said = {"message": "Validation error:\n  bad PAC", "errors": [{"field": "pac"}]}
     tells_pac = {"message": f"pac {PAC.lower()} is unknown"}
     with Receiver(
-        Answer(status=400, body=json.dumps(said).encode()),
-        Answer(status=400, body=json.dumps(tells_pac).encode()),
-        Answer(status=403, body=b"<html>"),
+        StubResponse(status=400, body=json.dumps(said).encode()),
+        StubResponse(status=400, body=json.dumps(tells_pac).encode()),
+        StubResponse(status=403, body=b"<html>"),
     ) as receiver:
         world = make_world(**api(receiver))
         fleet = Fleet(world)
@@ -124,7 +125,7 @@ def test_a_refusal_is_final_and_an_operator_can_have_it_tried_again(
         assert [(row["purpose"], row["failed"]) for row in ways] == [("registration", 3)]
         assert PAC not in repr((rows, ways)).upper()
         failed = next(row["id"] for row in rows if row["device"] == device)
-        receiver.answer(CREATED)
+        receiver.respond_with(CREATED)
         assert command("deliveries", "retry", failed, *where(world.settings)).code == 0
         fleet.becomes(device, "registered")
 
@@ -133,9 +134,9 @@ def test_a_refusal_is_final_and_an_operator_can_have_it_tried_again(
 def test_a_device_that_the_network_knows_is_ours_or_somebody_elses(
     make_world: Callable[..., World],
 ) -> None:
-    def answers(request: Received) -> int | Answer:
+    def answers(request: Received) -> int | StubResponse:
         if request.method == "POST":
-            return Answer(status=409, body=b'{"message":"exists"}')
+            return StubResponse(status=409, body=b'{"message":"exists"}')
         return 200 if request.path == "/hook/devices/A%2F1" else 404
 
     with Receiver(answers) as receiver:
@@ -178,13 +179,13 @@ def test_a_registration_outlasts_an_api_that_is_away_for_a_while_and_a_wrong_pas
         world = make_world(**api(receiver), token_lifetime_s=7 * 86_400)
         fleet = Fleet(world)
         device = fleet.creates("1")
-        wait_for(lambda: "401" in fleet.stands(device)["reason"])
+        eventually(lambda: "401" in fleet.stands(device)["reason"])
         named = world.settings
         world.settings = replace(named, vendor_api_url="", vendor_api_login="")
         world.restart()
         while open_deliveries(world):
             world.clock.let_pass(seconds=7_200)
-            wait_for(lambda: not has_something_due(world))
+            eventually(lambda: not has_something_due(world))
         assert fleet.stands(device) == {"state": "pending", "reason": registrations.NOT_CONFIGURED}
         world.settings = named
         world.restart()
@@ -220,10 +221,10 @@ def test_nothing_is_sent_for_a_device_that_is_gone(make_world: Callable[..., Wor
         fleet = Fleet(world)
         device = fleet.creates("1")
         receiver.wait_for(1)
-        wait_for(lambda: "503" in fleet.stands(device)["reason"])
+        eventually(lambda: "503" in fleet.stands(device)["reason"])
         ok(fleet.ada.delete("/device", deviceId=device, groupId=fleet.home))
         world.clock.let_pass(seconds=60)
-        wait_for(lambda: open_deliveries(world) == 0)
+        eventually(lambda: open_deliveries(world) == 0)
         assert len(receiver.requests) == 1
 
 

@@ -7,7 +7,7 @@ import msgspec
 from longwire.api.records import KINDS, RecordInput
 from longwire.dates import format_date
 from longwire.networks.base import ParsedUplink, Reading
-from longwire.web.validation import wire_names
+from longwire.web.type_info import wire_names
 
 INPUTS = {kind.name: kind.input for kind in KINDS}
 OF_THE_DEVICE = {"deviceId": "dev_1", "deviceType": "sensor", "configuration": "{}"}

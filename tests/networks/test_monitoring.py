@@ -188,4 +188,4 @@ def test_whether_a_device_is_silent(
 ) -> None:
     look = check_silence(MonitoredDevice("dev", configuration, seen_at, silent_at), NOW)
     assert (look.silent_at, look.due_at) == (found.silent_at, found.due_at)
-    assert (look.told.type if look.told else None) == told
+    assert (look.event.type if look.event else None) == told

@@ -61,7 +61,7 @@ AS_FORM = b"device=1FD48BE&time=1653666733&data=0aff&seqNumber=16"
 )
 def test_one_message_in_many_spellings_makes_the_same_reading(media_type, body, query):
     found = heard("data", body, media_type, query)
-    assert found == vendor.Heard(
+    assert found == vendor.ParsedUplink(
         original_id="1FD48BE",
         readings=(Reading("data", TS, {"data": {"seqNumber": 16}, "raw": "0aff"}),),
         sequence=16,

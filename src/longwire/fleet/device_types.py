@@ -4,10 +4,10 @@ import json
 from dataclasses import replace
 
 from longwire.decoders.base import InvalidDecoder
-from longwire.decoders.catalogue import decoder_of
+from longwire.decoders.catalogue import get_decoder
 from longwire.errors import Conflict, invalid_field, not_found
 from longwire.model import Actor, DeviceType, Page, PageRequest
-from longwire.store import audit, auth_epoch
+from longwire.store import audit, cache_epochs
 from longwire.store import device_types as store
 from longwire.store import devices as store_devices
 from longwire.store.database import Tx
@@ -87,7 +87,7 @@ def put_device_type(tx: Tx, actor: Actor, device_type: DeviceType) -> DeviceType
     kept = replace(device_type, is_built_in=present is not None and present.is_built_in)
     if kept.decoder is not None:
         validate_decoder(kept.decoder, kept.decoder_source or "")
-        auth_epoch.bump_auth_epoch(tx)
+        cache_epochs.bump_config_epoch(tx, cache_epochs.PLATFORM)
     elif present is not None:
         kept = replace(kept, decoder=present.decoder, decoder_source=present.decoder_source)
     store.upsert(tx, kept)
@@ -103,7 +103,7 @@ def set_decoder(tx: Tx, actor: Actor, name: str, kind: str | None, source: str) 
     if kind is not None:
         validate_decoder(kind, source)
     # Decoders are remembered like rights: every process sees the new one within two seconds.
-    auth_epoch.bump_auth_epoch(tx)
+    cache_epochs.bump_config_epoch(tx, cache_epochs.PLATFORM)
     kept = replace(present, decoder=kind, decoder_source=None if kind is None else source)
     store.upsert(tx, kept)
     audit.log(tx, actor, "deviceType.decoder", name, detail=kind or "")
@@ -113,7 +113,7 @@ def set_decoder(tx: Tx, actor: Actor, name: str, kind: str | None, source: str) 
 def validate_decoder(kind: str, source: str) -> None:
     """Refuse a decoder that cannot be used, and say where it is wrong."""
     try:
-        decoder_of(kind, source)
+        get_decoder(kind, source)
     except InvalidDecoder as error:
         raise invalid_field("decoder", str(error)) from None
 
@@ -127,7 +127,7 @@ def delete_device_type(tx: Tx, actor: Actor, name: str) -> DeviceType:
     if store_devices.is_type_used(tx, name):
         raise Conflict(f"There are devices of the type {name}; give them another type first.")
     if present.decoder is not None:
-        auth_epoch.bump_auth_epoch(tx)
+        cache_epochs.bump_config_epoch(tx, cache_epochs.PLATFORM)
     store.delete(tx, name)
     audit.log(tx, actor, "deviceType.remove", name)
     return present

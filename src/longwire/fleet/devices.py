@@ -122,7 +122,7 @@ def create_vendor_device(
         field_errors.append(FieldError("input.original_id", "must be the id under vendor"))
     if field_errors:
         raise BadInput(field_errors=field_errors)
-    information = registrations.first_information(dispatch)
+    information = registrations.initial_information(dispatch)
     made = _create(
         tx, actor, group_id, [draft], lambda index: "input.original_id", "input.", information
     )
@@ -142,7 +142,7 @@ def create_vendor_devices(
     """Many of them, each called as the network is to call it; all or none."""
     access.authorize(tx, actor, "device.create", group_id)
     drafts = [DeviceDraft(each.device_name, type_name, each.id, VENDOR, tags) for each in vendors]
-    information = registrations.first_information(dispatch)
+    information = registrations.initial_information(dispatch)
     made = _create(
         tx, actor, group_id, drafts, lambda index: f"vendor[{index}].id", information=information
     )

@@ -21,8 +21,8 @@ from longwire.fleet.decoding import Codec, UplinkPayload
 from longwire.identity import access
 from longwire.model import Actor, PageRequest
 from longwire.networks.base import DECODED_NAMES, PORT, RAW
-from longwire.networks.bodies import parse_hex, parse_integer
 from longwire.networks.lorawan import PORT_MAX
+from longwire.networks.values import parse_hex, parse_integer
 from longwire.store import audit
 from longwire.store import devices as store_devices
 from longwire.store import records as store

@@ -1,0 +1,156 @@
+"""Store uplinks of networks: look up the device, decode the payload, hand the records to ingest.
+
+The sender presents the token of a group, and may send for the devices of that group and below.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from longwire.decoders.sandbox_pool import PROCESSES_MAX
+from longwire.errors import NotFound
+from longwire.fleet import decoding, devices
+from longwire.fleet.decoding import Codec, DecodedData, UplinkPayload
+from longwire.identity import groups
+from longwire.inbound.ingest_requests import (
+    ReceivedUplink,
+    build_request,
+)
+from longwire.ingest import Ingest, IngestRequest, StaleDevice
+from longwire.model import Actor
+from longwire.store.database import Database
+from longwire.store.devices import NetworkDevice
+from longwire.web.prometheus import PrometheusMetrics
+
+# There may be very many devices: one with a longer configuration is not cached.
+CACHED_CONFIGURATION_CHARACTERS_MAX = 1_024
+
+_ACTOR_CACHE = "networks"
+_DEVICE_CACHE = "network_devices"
+
+
+class UplinkStore:
+    """Stores uplinks, however they were received."""
+
+    def __init__(self, database: Database, ingest: Ingest, metrics: PrometheusMetrics) -> None:
+        self._database = database
+        self._cache = database.context.caches.auth
+        self._codecs = database.context.caches.config
+        self._ingest = ingest
+        self._metrics = metrics
+        # One thread per sandbox process.
+        self._decoders = ThreadPoolExecutor(PROCESSES_MAX, thread_name_prefix="decoder")
+
+    def close(self) -> None:
+        self._decoders.shutdown(wait=False)
+
+    # --- senders and devices ---
+
+    def cached_actor(self, token: str) -> Actor | None:
+        actor: Actor | None = self._cache.get(_ACTOR_CACHE, token)
+        return actor
+
+    async def authenticate(self, token: str) -> Actor:
+        """The network that sends for a group, by the group's token."""
+        actor = self.cached_actor(token)
+        if actor is None:
+            generation = self._cache.generation
+            digest = self._database.context.keyring.digest(token)
+            actor = await self._database.read(lambda tx: groups.authenticate_network(tx, digest))
+            self._cache.put(_ACTOR_CACHE, token, actor, since=generation)
+        return actor
+
+    def cached_device(self, actor: Actor, network: str, original_id: str) -> NetworkDevice | None:
+        key = (actor.group_id, network, original_id)
+        device: NetworkDevice | None = self._cache.get(_DEVICE_CACHE, key)
+        return device
+
+    async def find_device(self, actor: Actor, network: str, original_id: str) -> NetworkDevice:
+        """A device by its network's id. It may be stale: ingest compares its version."""
+        cached = self.cached_device(actor, network, original_id)
+        return cached or await self._load_device(actor, network, original_id)
+
+    async def _load_device(self, actor: Actor, network: str, original_id: str) -> NetworkDevice:
+        generation = self._cache.generation
+        device = await self._database.read(
+            lambda tx: devices.find_reporting_device(tx, actor, network, original_id)
+        )
+        if len(device.configuration) <= CACHED_CONFIGURATION_CHARACTERS_MAX:
+            key = (actor.group_id, network, original_id)
+            self._cache.put(_DEVICE_CACHE, key, device, since=generation)
+        return device
+
+    async def with_current_device(
+        self,
+        actor: Actor,
+        network: str,
+        original_id: str,
+        store: Callable[[NetworkDevice], Awaitable[None]],
+    ) -> NetworkDevice:
+        """Store for a device; once more with the reloaded one if the cached one was stale."""
+        device = await self.find_device(actor, network, original_id)
+        try:
+            await store(device)
+        except (NotFound, StaleDevice):
+            device = await self._load_device(actor, network, original_id)
+            await store(device)
+        return device
+
+    # --- storing ---
+
+    async def store(self, received: ReceivedUplink) -> None:
+        """Store all records of an uplink; returns after the commit."""
+        decoded = await self._decode(received)
+        await self.store_request(build_request(received, decoded))
+
+    async def store_request(self, request: IngestRequest) -> None:
+        if request.items:
+            await self._ingest.store(request)
+
+    def prepare(self, received: ReceivedUplink) -> IngestRequest | None:
+        """The request of an uplink without waiting; None if its codec is not cached or blocks."""
+        if not received.uplink.payload:
+            return build_request(received)
+        codec: Codec | None = self._codecs.get(decoding.CODEC_CACHE, received.device.type)
+        if codec is None or codec.is_blocking:
+            return None
+        return build_request(received, self._decode_now(codec, received))
+
+    # --- decoding ---
+
+    async def _decode(self, received: ReceivedUplink) -> DecodedData | None:
+        if not received.uplink.payload:
+            return None
+        type_name = received.device.type
+        codec: Codec | None = self._codecs.get(decoding.CODEC_CACHE, type_name)
+        if codec is None:
+            codec = await self._database.read(lambda tx: decoding.get_codec(tx, type_name))
+        if not codec.is_blocking:
+            return self._decode_now(codec, received)
+        decode = partial(self._decode_now, codec, received)
+        return await asyncio.get_running_loop().run_in_executor(self._decoders, decode)
+
+    def _decode_now(self, codec: Codec, received: ReceivedUplink) -> DecodedData | None:
+        payload = _payload(codec, received)
+        if payload is None:
+            return None
+        decoded = decoding.decode_payload(codec, payload)
+        self._count_failure(received, decoded)
+        return decoded
+
+    def _count_failure(self, received: ReceivedUplink, decoded: DecodedData) -> None:
+        if decoded.failure is not None:
+            self._metrics.count_decode_failure(received.device.type)
+
+
+def _payload(codec: Codec, received: ReceivedUplink) -> UplinkPayload | None:
+    """The decoder's input, if there are both a payload and a decoder."""
+    uplink = received.uplink
+    if not codec.exists or not uplink.payload:
+        return None
+    for reading in uplink.readings:
+        if reading.kind == "data":
+            at = received.received_at if reading.ts is None else reading.ts
+            return UplinkPayload(reading.fields["data"], uplink.payload, uplink.port, at)
+    return None

@@ -16,7 +16,7 @@ def log(
     group_id: str | None = None,
     detail: str = "",
 ) -> None:
-    """Write down that `actor` did `action` to `object_id`. Never pass a secret in `detail`."""
+    """Log that `actor` did `action` to `object_id`. Never pass a secret in `detail`."""
     tx.execute(
         sa.insert(schema.audit),
         {

@@ -36,9 +36,8 @@ def insert_many(
 ) -> int:
     """Insert rows of plain values (no type is converted); how many were inserted or changed.
 
-    Where the same row once more changes nothing, because of what `then` says, `is_repeatable` lets
-    a statement be filled up with it: one statement that is a little too long for its rows costs
-    less than several that fit.
+    `is_repeatable` says that repeating a row changes nothing, because of `then`. It lets a statement
+    be padded with its last row: one that is a little too long costs less than several.
     """
     if not rows:
         return 0

@@ -185,8 +185,8 @@ class ConfigCache:
 class DeviceChanges:
     """Which devices' records or stays were changed by commits of this process.
 
-    Whoever caches what was read of a device compares with `commits` at the begin of the
-    transaction that read it.
+    A cache of what was read of a device compares with `commits` at the begin of the transaction
+    that read it.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """The epochs by which every process learns that its caches are out of date.
 
 Each epoch is a row of its own. It stays locked until the commit, so that changes of one sort happen
-one after another, and whoever reads an epoch sees all changes up to it.
+one after another, and a reader of an epoch sees all changes up to it.
 """
 
 from longwire.clock import Moment

@@ -1,4 +1,4 @@
-"""Connectors: what is forwarded where, and how it went lately."""
+"""Connectors: what is forwarded where, and their last errors."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -27,7 +27,7 @@ CACHED_PURPOSES: Mapping[str, Sequence[str]] = {
 }
 
 
-# --- for people ---
+# --- for users ---
 
 
 def get(tx: Tx, scope: Scope, connector_id: str) -> Connector | None:
@@ -47,12 +47,12 @@ def list_page(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page
 
 
 def id_exists(tx: Tx, connector_id: str) -> bool:
-    """Whether any connector has this id, whosever it is."""
+    """Whether a connector has this id, in any group."""
     return tx.row(sa.select(_table.c.number).where(_table.c.id == connector_id)) is not None
 
 
 def insert(tx: Tx, connector: Connector) -> Connector:
-    """Add a connector; the same with the number it got."""
+    """Insert a connector; returns it with its number."""
     if connector.purpose in CACHED_PURPOSES:
         bump_config_epoch(tx, connector.group_id)
     tx.execute(sa.insert(_table), _row(connector))
@@ -63,7 +63,7 @@ def insert(tx: Tx, connector: Connector) -> Connector:
 
 
 def save(tx: Tx, connector: Connector) -> None:
-    """Keep a changed connector, under a new version. How it goes is not for people to change."""
+    """Update a connector, under a new version; its health is not changed."""
     if _changes_matching(tx, connector):
         bump_config_epoch(tx, connector.group_id)
     values = _row(connector) | {"version": _table.c.version + 1}
@@ -111,7 +111,7 @@ def adjust_count(tx: Tx, group_id: str, difference: int) -> None:
 
 
 def begin_resend(tx: Tx, connector: Connector) -> bool:
-    """Begin a resend; whether none was under way."""
+    """Start a resend; False if one is running."""
     return bool(
         tx.execute(
             sa.update(_table)
@@ -122,7 +122,7 @@ def begin_resend(tx: Tx, connector: Connector) -> bool:
 
 
 def list_numbers(tx: Tx, groups: Sequence[str]) -> dict[int, str]:
-    """Number and id of the connectors of some groups."""
+    """The ids of the connectors of some groups, by number."""
     statement = sa.select(_table.c.number, _table.c.id).where(
         _table.c.group_id.in_(groups), _FORWARDS, _IS_THERE
     )
@@ -133,7 +133,7 @@ def list_numbers(tx: Tx, groups: Sequence[str]) -> dict[int, str]:
 
 
 def list_for_group(tx: Tx, group_id: str) -> list[Connector]:
-    """The enabled connectors that take what devices of this group say."""
+    """The enabled connectors that forward records of this group's devices."""
     path = schema.group_path
     above = sa.select(path.c.ancestor_id).where(path.c.group_id == group_id)
     statement = sa.select(_table).where(
@@ -152,7 +152,7 @@ def list_for_group(tx: Tx, group_id: str) -> list[Connector]:
 
 
 def get_by_purpose(tx: Tx, purpose: str, connector_id: str) -> Connector | None:
-    """The way out that serves another purpose, by the id it was given."""
+    """The channel of another purpose, by its id."""
     row = tx.row(
         sa.select(_table).where(_table.c.id == connector_id, _table.c.purpose == purpose, _IS_THERE)
     )
@@ -170,7 +170,7 @@ def get_by_numbers(tx: Tx, numbers: Collection[int]) -> dict[int, Connector]:
 
 
 def get_versions(tx: Tx, numbers: Collection[int]) -> dict[int, int]:
-    """The version of each that is there and enabled."""
+    """The versions of those that are enabled."""
     among = "= any(:numbers)" if tx.is_postgres else "in (select value from json_each(:numbers))"
     rows = tx.fetch_raw(
         f"select number, version from connector where number {among}"
@@ -181,7 +181,7 @@ def get_versions(tx: Tx, numbers: Collection[int]) -> dict[int, int]:
 
 
 def record_failure(tx: Tx, number: int, message: str, failures: int) -> None:
-    """Some more tries failed, the last one for this reason."""
+    """Count failed attempts, and keep the last error."""
     tx.execute(
         sa.update(_table)
         .where(_table.c.number == number)
@@ -190,7 +190,7 @@ def record_failure(tx: Tx, number: int, message: str, failures: int) -> None:
 
 
 def record_filter_error(tx: Tx, number: int, message: str) -> None:
-    """The filter could not be evaluated for a message, which was taken for a no."""
+    """Keep the error of a filter that could not be evaluated; the message did not match."""
     tx.execute(
         sa.update(_table)
         .where(_table.c.number == number)
@@ -199,7 +199,7 @@ def record_filter_error(tx: Tx, number: int, message: str) -> None:
 
 
 def reset_failures(tx: Tx, number: int) -> None:
-    """The last try went well."""
+    """The last attempt succeeded."""
     tx.driver.execute(
         tx.to_driver_sql(
             "update connector set failures = 0 where number = :number and failures > 0"
@@ -232,7 +232,7 @@ def disable(tx: Tx, connector: Connector) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Resend:
-    """A resend under way: what had failed for good before this moment is sent again."""
+    """A running resend of the dead letters that failed before a moment."""
 
     number: int
     group_id: str
@@ -240,7 +240,7 @@ class Resend:
 
 
 def lock_resends(tx: Tx) -> list[Resend]:
-    """Resends under way; another process that looks meanwhile finds the others."""
+    """Running resends that no other process has locked."""
     statement = (
         sa.select(_table.c.number, _table.c.group_id, _table.c.resend_before)
         .where(_table.c.resend_before.is_not(None), _IS_THERE)
@@ -260,7 +260,7 @@ def end_resend(tx: Tx, number: int) -> None:
 
 
 def list_deleted(tx: Tx) -> list[int]:
-    """Numbers of connectors that are to go, once their deliveries are gone."""
+    """Numbers of deleted connectors, whose deliveries are deleted first."""
     return [
         row[0]
         for row in tx.rows(sa.select(_table.c.number).where(_table.c.deleted_at.is_not(None)))

@@ -1,4 +1,4 @@
-"""Counters by group and second, the ledger of arrivals, and who was active when."""
+"""Counters by group and second, the ledger of arrivals, and the devices active in each hour."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _device = schema.device
 
 @dataclass(frozen=True, slots=True)
 class ActiveDevices:
-    """Devices that said something: how many, and some of their ids."""
+    """Devices with records: how many, and some of their ids."""
 
     number: int
     ids: list[str]
@@ -45,10 +45,10 @@ def increment(tx: Tx, writer: int, found: Mapping[tuple[int, int, int], int]) ->
 
 
 def insert_activity(tx: Tx, active: Collection[Activity]) -> None:
-    """Note that devices were active.
+    """Insert (group, hour, device) of active devices.
 
-    A busy one says the same all hour long, so a process remembers what it has committed. Nobody
-    takes such a note back before its hour is long over.
+    A busy device has the same row all hour, so a process caches what it has committed. Such rows
+    are deleted only long after their hour.
     """
     written = tx.caches.activity
     fresh = sorted(each for each in active if each not in written)
@@ -158,7 +158,7 @@ def get_active_devices(
     """The devices with a record that arrived in a period: whole hours, and what is left of two."""
     first, last = -(-begin // HOUR), end // HOUR
     if first >= last:
-        found = _heard(groups, begin, end).subquery()
+        found = _reporting(groups, begin, end).subquery()
     else:
         found = sa.union(
             sa.select(_activity.c.device_number).where(
@@ -166,8 +166,8 @@ def get_active_devices(
                 _activity.c.hour >= first,
                 _activity.c.hour < last,
             ),
-            _heard(groups, begin, first * HOUR),
-            _heard(groups, last * HOUR, end),
+            _reporting(groups, begin, first * HOUR),
+            _reporting(groups, last * HOUR, end),
         ).subquery()
     known = sa.select(_device.c.id).join(found, found.c.device_number == _device.c.number)
     ids = list(tx.connection.scalars(known.order_by(_device.c.number).limit(listed_max + 1)))
@@ -177,7 +177,7 @@ def get_active_devices(
     return ActiveDevices(number, ids[:listed_max])
 
 
-def _heard(groups: Sequence[str], begin: Moment, end: Moment) -> sa.Select[Any]:
+def _reporting(groups: Sequence[str], begin: Moment, end: Moment) -> sa.Select[Any]:
     return sa.select(_arrival.c.device_number).where(*_arrived(groups, begin, end)).distinct()
 
 
@@ -191,13 +191,13 @@ def _arrived(
     )
 
 
-# --- what is over ---
+# --- retention ---
 
 
 def delete_older(tx: Tx, after_group: int, oldest: Moment) -> tuple[int, int | None]:
-    """Remove some of what was counted before a moment, of the next group that may have any.
+    """Delete some counters older than a moment, of the next group.
 
-    Answers how many rows were removed and the group to go on after, None at the end of the round.
+    Returns how many rows were deleted and the group to continue after; None at the end.
     """
     group = _next_group(tx, after_group)
     if group is None:
@@ -211,9 +211,9 @@ def delete_older(tx: Tx, after_group: int, oldest: Moment) -> tuple[int, int | N
 def delete_arrivals(
     tx: Tx, after: ArrivalPosition, oldest: Moment
 ) -> tuple[int, ArrivalPosition | None]:
-    """Remove some entries of the ledger that arrived before a moment, and are about a time before.
+    """Delete some arrivals before a moment whose timestamps are before it, too.
 
-    Answers how many, and the place to go on after: those that stay are looked at once in a round.
+    Returns how many, and the position to continue after; None at the end.
     """
     group, seq = after
     values = {"home": group, "after": seq, "until": first_seq(oldest), "most": PRUNE_ROWS_MAX}
@@ -245,7 +245,7 @@ def _next_group(tx: Tx, after: int) -> int | None:
 
 
 def _remove(tx: Tx, table: str, rest: str, time: str, group: int, before: int) -> int:
-    """Remove some rows of a group; `rest` of the key are the columns beside the group."""
+    """Delete some rows of a group; `rest` are the other columns of the key."""
     return int(
         tx.driver.execute(
             tx.to_driver_sql(

@@ -109,9 +109,9 @@ def delete_tokens(tx: Tx, client_id: str) -> None:
 
 
 def prune_tokens(tx: Tx, limit: int) -> int:
-    """Remove up to `limit` tokens that are over; how many there were."""
-    over = sa.select(_token.c.digest).where(_token.c.expires_at <= tx.now).limit(limit)
-    return tx.execute(sa.delete(_token).where(_token.c.digest.in_(over)))
+    """Remove up to `limit` expired tokens; how many."""
+    expired = sa.select(_token.c.digest).where(_token.c.expires_at <= tx.now).limit(limit)
+    return tx.execute(sa.delete(_token).where(_token.c.digest.in_(expired)))
 
 
 def _actor(row: sa.Row[Any]) -> Actor | None:

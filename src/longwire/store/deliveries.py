@@ -1,7 +1,7 @@
 """Deliveries: the queue and the history of messages on their way out.
 
 Every change of state is one guarded statement: it names the state that it starts from, and the
-lease where there is one, and returns the rows that it changed. Whoever is late changes nothing.
+lease where there is one, and returns the rows that it changed. A late one changes nothing.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What is expected of devices: when to look for them, and who is silent."""
+"""Monitored devices: when each is checked next, and which are silent."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ _table = schema.device_watch
 
 
 def schedule(tx: Tx, due: Sequence[tuple[int, Moment]]) -> None:
-    """Look for devices at a moment each, whatever was expected of them before."""
+    """Set when devices are checked next."""
     insert_many(
         tx,
         _table,
@@ -42,7 +42,7 @@ def list_silent(tx: Tx, device_numbers: Sequence[int]) -> frozenset[int]:
 
 
 def list_due(tx: Tx, now: Moment, most: int) -> list[str]:
-    """The ids of devices that it is time to look for."""
+    """The ids of devices whose check is due."""
     rows = tx.fetch_raw(
         "select d.id from device_watch w join device d on d.number = w.device_number"
         " where w.due_at <= :now order by w.due_at limit :most",
@@ -52,9 +52,9 @@ def list_due(tx: Tx, now: Moment, most: int) -> list[str]:
 
 
 def list_recovered(tx: Tx, after: int, most: int) -> tuple[list[str], int | None]:
-    """Of the next so many silent devices, those that were seen after they fell silent.
+    """Of the next silent devices, those seen after they became silent.
 
-    And the number to go on after; None at the end.
+    And the number to continue after; None at the end.
     """
     rows = tx.fetch_raw(
         "select w.device_number, d.id from (select device_number, silent_at from device_watch"
@@ -74,7 +74,7 @@ def list_recovered(tx: Tx, after: int, most: int) -> tuple[list[str], int | None
 
 
 class DeviceMonitor(msgspec.Struct, frozen=True):
-    """A device that is looked for."""
+    """A monitored device."""
 
     device_number: int
     device_id: str
@@ -84,9 +84,9 @@ class DeviceMonitor(msgspec.Struct, frozen=True):
 
 
 def lock_many(tx: Tx, device_ids: Sequence[str]) -> list[DeviceMonitor]:
-    """What is known of devices to look at, which nobody else looks at meanwhile.
+    """Lock the monitors of devices, except those locked by others.
 
-    Their own rows must be held before: everybody takes these two in the same order.
+    Lock the devices first: everybody takes the two in this order.
     """
     statement = (
         sa.select(

@@ -51,7 +51,7 @@ _SELECT = sa.select(*_COLUMNS).outerjoin(_state, _state.c.device_number == _tabl
 
 
 class ReportingDevice(msgspec.Struct, frozen=True, gc=False):
-    """What storing a record needs to know of its device."""
+    """What storing a record needs of its device."""
 
     id: str
     number: int
@@ -74,20 +74,20 @@ def get(tx: Tx, scope: Scope, device_id: str) -> Device | None:
 
 
 def lock_many(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> dict[str, Device]:
-    """Those of the devices that are within the scope, by id, about to be changed or to go."""
+    """Lock those of the devices that are within the scope; by id."""
     statement = (
         _SELECT.where(_table.c.id.in_(device_ids), within(_table.c.group_id, scope))
         .order_by(_table.c.number)
-        .with_for_update(of=_table)  # another process that wants the same finds them gone
+        .with_for_update(of=_table)
     )
     return {device.id: device for device in map(_device, tx.rows(statement))}
 
 
 def get_reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, ReportingDevice]:
-    """Devices that say something, whosever they are; whoever asks must check the group.
+    """Devices of any group, for their records; the caller must check the group.
 
-    Until a write is over, nobody else moves or deletes them: what is stored for a device belongs to
-    the stay it has at that time. SQLite has one writer, who needs no lock for that.
+    In a write they are locked, so that nobody transfers or deletes them: a record belongs to the
+    stay of its device at that time. SQLite has one writer, which needs no lock.
     """
     lock = " order by number for share" if tx.is_postgres and tx.is_write else ""
     if len(device_ids) == 1:
@@ -173,7 +173,7 @@ def list_in_group(
 
 
 def list_taken_keys(tx: Tx, network: str, original_keys: Sequence[str]) -> frozenset[str]:
-    """Those of the original ids that some device of the network has, whosever it is."""
+    """Those of the original ids that a device of the network has, in any group."""
     statement = sa.select(_table.c.original_key).where(
         _table.c.network == network, _table.c.original_key.in_(original_keys)
     )
@@ -185,7 +185,7 @@ def is_type_used(tx: Tx, name: str) -> bool:
 
 
 def insert(tx: Tx, devices: Sequence[Device], original_keys: Sequence[str]) -> list[Device]:
-    """Add devices to a group; the same with the numbers they got."""
+    """Insert devices of one group; returns them with their numbers."""
     tx.execute(
         sa.insert(_table),
         [_row(device, key) for device, key in zip(devices, original_keys, strict=True)],
@@ -194,15 +194,15 @@ def insert(tx: Tx, devices: Sequence[Device], original_keys: Sequence[str]) -> l
         _table.c.id.in_([device.id for device in devices])
     )
     numbers = {row.id: row.number for row in tx.rows(statement)}
-    kept = [replace(device, number=numbers[device.id]) for device in devices]
+    inserted = [replace(device, number=numbers[device.id]) for device in devices]
     insert_many(
         tx,
         _stay,
         ("device_number", "stay", "group_id"),
-        [(device.number, device.stay, schema.group_number(device.group_id)) for device in kept],
+        [(device.number, device.stay, schema.group_number(device.group_id)) for device in inserted],
     )
     adjust_count(tx, devices[0].group_id, len(devices))
-    return kept
+    return inserted
 
 
 def save(tx: Tx, device: Device) -> None:
@@ -222,15 +222,15 @@ def save(tx: Tx, device: Device) -> None:
 
 
 def transfer(tx: Tx, devices: Sequence[Device], group_id: str, by: str) -> None:
-    """Begin a stay in another group."""
+    """Start a stay in another group."""
     numbers = [device.number for device in devices]
     tx.execute(
         sa.update(_table)
         .where(_table.c.number.in_(numbers))
         .values(group_id=group_id, stay=_table.c.stay + 1, updated_at=tx.now, updated_by=by)
     )
-    _forget_told(tx, numbers)
-    # Whoever has them now sends nothing to where a network of the last group has said.
+    _delete_notification_states(tx, numbers)
+    # The new group must not send downlinks to the networks of the old one.
     link = schema.network_link
     tx.execute(sa.delete(link).where(link.c.device_number.in_(numbers)))
     _begin_stays(tx, devices, group_id)
@@ -239,7 +239,7 @@ def transfer(tx: Tx, devices: Sequence[Device], group_id: str, by: str) -> None:
 
 
 def begin_new_stay(tx: Tx, device: ReportingDevice) -> None:
-    """Begin a new stay in the same group, so that the records of the last one can go."""
+    """Start a new stay in the same group, so that the records of the last one can be erased."""
     tx.execute(
         sa.update(_table).where(_table.c.number == device.number).values(stay=device.stay + 1)
     )
@@ -247,7 +247,7 @@ def begin_new_stay(tx: Tx, device: ReportingDevice) -> None:
 
 
 def delete(tx: Tx, devices: Sequence[Device]) -> None:
-    """Remove devices; their records cannot be reached any more and go in small steps."""
+    """Delete devices; their records are erased in small steps."""
     numbers = [device.number for device in devices]
     stays = tx.rows(
         sa.select(_stay.c.device_number, _stay.c.stay).where(_stay.c.device_number.in_(numbers))
@@ -257,15 +257,15 @@ def delete(tx: Tx, devices: Sequence[Device]) -> None:
     device_monitors.delete(tx, numbers)
     for table in (schema.registration, schema.downlink, schema.network_link):
         tx.execute(sa.delete(table).where(table.c.device_number.in_(numbers)))
-    _forget_told(tx, numbers)
+    _delete_notification_states(tx, numbers)
     tx.execute(sa.delete(_table).where(_table.c.number.in_(numbers)))
     adjust_count(tx, devices[0].group_id, -len(devices))
 
 
-def _forget_told(tx: Tx, numbers: Sequence[int]) -> None:
-    """Notifications of the group that devices leave remember nothing of them."""
-    told = schema.notification_state
-    tx.execute(sa.delete(told).where(told.c.subject.in_(numbers)))
+def _delete_notification_states(tx: Tx, numbers: Sequence[int]) -> None:
+    """The notifications of the group that devices leave drop their state."""
+    state = schema.notification_state
+    tx.execute(sa.delete(state).where(state.c.subject.in_(numbers)))
 
 
 # --- stays ---
@@ -278,7 +278,7 @@ def list_stays(tx: Tx, device: ReportingDevice | Device) -> list[Stay]:
 
 
 def erase_stays(tx: Tx, gone: Sequence[tuple[int, int]]) -> None:
-    """Let the records of some stays disappear at once; the janitor removes them from the disk."""
+    """Hide the records of some stays at once; maintenance deletes them."""
     insert_many(tx, schema.erasure, ("device_number", "stay"), gone)
     tx.touched_devices.update(device_number for device_number, _ in gone)
     for device_number, stay in gone:
@@ -303,7 +303,7 @@ def _begin_stays(tx: Tx, devices: Sequence[Device | ReportingDevice], group_id: 
 def update_last_seen(
     tx: Tx, seen: Mapping[int, Moment], counts: Mapping[int, SequenceCounter]
 ) -> None:
-    """Move `seen_at` of devices forward, never back, and keep how far some of them have counted.
+    """Advance `seen_at` of devices, and store the sequence counters of some.
 
     Sorted, so that processes do not deadlock.
     """
@@ -341,7 +341,7 @@ def _missing(counted: SequenceCounter) -> str | None:
 
 
 def set_battery(tx: Tx, number: int, battery: str, at: Moment) -> None:
-    """Keep what a status message said of the battery, unless a newer one was heard before."""
+    """Set the battery of a status message, unless a newer one was stored."""
     tx.driver.execute(
         tx.to_driver_sql(
             "insert into device_state (device_number, battery, battery_at)"
@@ -355,7 +355,7 @@ def set_battery(tx: Tx, number: int, battery: str, at: Moment) -> None:
 
 
 class NetworkDevice(msgspec.Struct, frozen=True):
-    """A device that a network speaks of, as it was when it was changed last."""
+    """A device by its network's id, with the version (`updated_at`) that was read."""
 
     id: str
     type: str

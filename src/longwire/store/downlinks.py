@@ -1,7 +1,7 @@
-"""Messages to devices, how far each has come, and where networks take them.
+"""Downlinks, their states, and the network links that take them.
 
-Whoever is about to change one has it locked meanwhile: a network may say what became of a message
-at the very moment at which its time is over, or somebody takes it back.
+A downlink is locked before it is changed: a network may report its outcome at the moment at which
+it expires or somebody cancels it.
 """
 
 from collections.abc import Sequence
@@ -32,14 +32,14 @@ def insert(tx: Tx, downlink: Downlink) -> None:
 
 
 def list_page(tx: Tx, number: int, group_id: str, request: PageRequest) -> Page[Downlink]:
-    """Those of a device that a group has asked for, the newest first."""
+    """The downlinks of a device that a group requested, newest first."""
     statement = _SELECT.where(_table.c.device_number == number, _table.c.group_id == group_id)
     key = [_table.c.created_at, _table.c.id]
     return page(tx, statement, key, request, _downlink, ascending=False)
 
 
 def count_queued(tx: Tx, number: int, group_id: str) -> int:
-    """How many that a group has asked for wait for a device."""
+    """How many downlinks that a group requested are queued for a device."""
     statement = sa.select(sa.func.count()).where(
         _table.c.device_number == number,
         _table.c.group_id == group_id,
@@ -49,7 +49,7 @@ def count_queued(tx: Tx, number: int, group_id: str) -> int:
 
 
 def list_expiries(tx: Tx, number: int, begin: Moment, end: Moment) -> set[Moment]:
-    """Moments of a period at which the time of some message to a device is over."""
+    """The expiries of downlinks of a device in a period."""
     rows = tx.fetch_raw(
         "select expires_at from downlink where device_number = :number"
         " and expires_at >= :begin and expires_at < :end_at",
@@ -58,7 +58,7 @@ def list_expiries(tx: Tx, number: int, begin: Moment, end: Moment) -> set[Moment
     return {row[0] for row in rows}
 
 
-# --- to be changed ---
+# --- locked for a change ---
 
 
 def get(tx: Tx, number: int, downlink_id: str) -> Downlink | None:
@@ -66,12 +66,12 @@ def get(tx: Tx, number: int, downlink_id: str) -> Downlink | None:
 
 
 def get_by_delivery(tx: Tx, number: int, seq: int) -> Downlink | None:
-    """The one that a delivery takes to its network."""
+    """The downlink that a delivery sends."""
     return _one(tx, number, _table.c.seq == seq)
 
 
 def get_by_reference(tx: Tx, number: int, name: str) -> Downlink | None:
-    """The one that a network speaks of, by our name for it or by the network's."""
+    """The downlink of an id of ours or of the network's."""
     return _one(tx, number, sa.or_(_table.c.id == name, _table.c.reference == name))
 
 
@@ -81,9 +81,9 @@ def _one(tx: Tx, number: int, condition: sa.ColumnElement[bool]) -> Downlink | N
 
 
 def lock_queued_or_answered(tx: Tx, number: int, reference: str) -> list[Downlink]:
-    """What waits for a device, and what this message of the device has been answered with.
+    """What is queued for a device, and what was sent in response to this uplink; oldest first.
 
-    The oldest first. A second who asks for the same waits here, and finds it given.
+    A concurrent request for the same uplink waits here, and finds it answered.
     """
     statement = (
         _SELECT.where(
@@ -97,7 +97,7 @@ def lock_queued_or_answered(tx: Tx, number: int, reference: str) -> list[Downlin
 
 
 def lock_answered(tx: Tx, number: int, most: int) -> list[Downlink]:
-    """What a device was sent last in answer to messages of its own, the newest first."""
+    """What a device was last sent in response to its uplinks, newest first."""
     statement = (
         _SELECT.where(_table.c.device_number == number, _table.c.reference.is_not(None))
         .order_by(_table.c.created_at.desc(), _table.c.id.desc())
@@ -108,7 +108,7 @@ def lock_answered(tx: Tx, number: int, most: int) -> list[Downlink]:
 
 
 class ExpiredDownlink(msgspec.Struct, frozen=True):
-    """One whose time is over before it was sent."""
+    """A downlink that expired before it was sent."""
 
     downlink_id: str
     device_id: str
@@ -116,7 +116,7 @@ class ExpiredDownlink(msgspec.Struct, frozen=True):
 
 
 def list_expired(tx: Tx, most: int) -> list[ExpiredDownlink]:
-    """Those whose time is over. They are not locked: their devices come first."""
+    """Expired downlinks, not locked: their devices are locked first."""
     statement = (
         sa.select(_table.c.id, _device.c.id, _device.c.network)
         .join(_device, _device.c.number == _table.c.device_number)
@@ -136,7 +136,7 @@ def has_expired(tx: Tx) -> bool:
 
 
 def update_state(tx: Tx, downlink: Downlink) -> None:
-    """Keep how far it has come."""
+    """Update the state."""
     tx.execute(
         sa.update(_table)
         .where(_table.c.id == downlink.id)
@@ -149,11 +149,11 @@ def update_state(tx: Tx, downlink: Downlink) -> None:
     )
 
 
-# --- a quick look ---
+# --- checks without a lock ---
 
 
 def has_queued_or_answered(tx: Tx, device_id: str, reference: str) -> bool:
-    """Whether anything waits for a device, or was given in answer to this message of it."""
+    """Whether anything is queued for a device, or was sent in response to this uplink."""
     rows = tx.fetch_raw(
         "select 1 from downlink w join device d on d.number = w.device_number"
         " where d.id = :device and (w.state = 'queued' or w.reference = :reference) limit 1",
@@ -163,7 +163,7 @@ def has_queued_or_answered(tx: Tx, device_id: str, reference: str) -> bool:
 
 
 def has_reference(tx: Tx, number: int, names: Sequence[str]) -> bool:
-    """Whether any of these names is one of a message to a device."""
+    """Whether any of these is the id or reference of a downlink of a device."""
     return any(
         tx.fetch_raw(
             "select 1 from downlink where device_number = :number"
@@ -175,7 +175,7 @@ def has_reference(tx: Tx, number: int, names: Sequence[str]) -> bool:
 
 
 def has_answered(tx: Tx, number: int) -> bool:
-    """Whether any message of a device was answered with one."""
+    """Whether any uplink of a device was answered with a downlink."""
     rows = tx.fetch_raw(
         "select 1 from downlink where device_number = :number and reference is not null limit 1",
         {"number": number},
@@ -186,7 +186,7 @@ def has_answered(tx: Tx, number: int) -> bool:
 def list_data_between(
     tx: Tx, number: int, stay: int, after: Moment, until: Moment, most: int
 ) -> list[str]:
-    """The last data records that a device has made after one moment and up to another."""
+    """The last data records of a device after one moment and up to another."""
     rows = tx.fetch_raw(
         "select body from record_data where device_number = :number and stay = :stay"
         " and ts > :after and ts <= :until order by ts desc limit :most",
@@ -196,7 +196,7 @@ def list_data_between(
 
 
 def is_in_flight(tx: Tx, number: int, channel_number: int) -> bool:
-    """Whether one for this device is being handed to its network just now."""
+    """Whether a downlink of this device is being sent to its network."""
     rows = tx.fetch_raw(
         "select 1 from downlink w join delivery d on d.seq = w.seq"
         f" and d.connector_number = :channel and d.state = {schema.DeliveryState.LEASED:d}"
@@ -207,7 +207,7 @@ def is_in_flight(tx: Tx, number: int, channel_number: int) -> bool:
 
 
 class PendingDownlink(msgspec.Struct, frozen=True):
-    """A message to a device, with what is needed to bring it to its network."""
+    """A downlink with what is needed to send it to its network."""
 
     downlink: Downlink
     original_id: str
@@ -239,7 +239,7 @@ def get_pending(tx: Tx, device_id: str, downlink_id: str) -> PendingDownlink | N
 
 
 class NetworkLink(msgspec.Struct, frozen=True):
-    """Where a network takes messages to a device."""
+    """Where a network accepts downlinks to a device."""
 
     url: str
     sealed_key: str
@@ -268,7 +268,7 @@ def save_link(tx: Tx, number: int, link: NetworkLink) -> None:
 
 
 def delete_link(tx: Tx, device_id: str, url: str) -> None:
-    """Messages to a device do not go there any more."""
+    """Stop sending downlinks of a device there."""
     tx.driver.execute(
         tx.to_driver_sql(
             "delete from network_link where url = :url and device_number ="
@@ -278,11 +278,11 @@ def delete_link(tx: Tx, device_id: str, url: str) -> None:
     )
 
 
-# --- the end of it ---
+# --- retention ---
 
 
 def prune(tx: Tx, before: Moment, most: int) -> int:
-    """Remove what was over before a moment; how many that were."""
+    """Delete what ended before a moment; how many."""
     some = (
         sa.select(_table.c.id)
         .where(_table.c.state.in_(ENDED), _table.c.expires_at < before)

@@ -19,10 +19,10 @@ def insert_fact(tx: Tx, name: str, value: str) -> None:
 
 
 def next_writer_number(database: Database) -> int:
-    """A number for this process among those that write to the database, or have done so lately.
+    """A number of this process that no other recent writer of the database has.
 
-    A new one at every start: should the clock have been set back in between, the numbers of
-    arrivals of this process still differ from those of the last one.
+    A new one at every start: even if the clock was set back meanwhile, the sequence numbers of
+    this process differ from those of the last one.
     """
     return database.upgrade(_next_writer) % WRITERS_MAX
 

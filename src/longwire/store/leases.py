@@ -1,4 +1,4 @@
-"""What one process does for all of them, for as long as it keeps saying so."""
+"""Leases: what one process does for all of them, until the lease expires."""
 
 import sqlalchemy as sa
 
@@ -14,7 +14,7 @@ _FIRST = sa.text(
 
 
 def acquire(tx: Tx, name: str, holder: str, lasts: Moment) -> bool:
-    """Take something or keep it; False while another process has it."""
+    """Acquire or renew a lease; False while another process holds it."""
     until_at = tx.now + lasts
     is_free = (_table.c.holder == holder) | (_table.c.until_at <= tx.now)
     taken = tx.execute(
@@ -27,7 +27,7 @@ def acquire(tx: Tx, name: str, holder: str, lasts: Moment) -> bool:
 
 
 def release(tx: Tx, name: str, holder: str) -> None:
-    """Let another process take it at once."""
+    """Release the lease, so that another process can acquire it at once."""
     tx.execute(
         sa.update(_table)
         .where(_table.c.name == name, _table.c.holder == holder)

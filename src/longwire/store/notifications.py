@@ -1,4 +1,4 @@
-"""Notifications, and what they remember of devices and connectors."""
+"""Notifications, and their state for each device or connector."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -20,20 +20,22 @@ from longwire.store.scopes import within
 PURPOSE = "notification"
 
 _table = schema.notification
-_outlet = schema.connector
+_channel = schema.connector
 _state = schema.notification_state
 _SELECT = (
-    sa.select(_outlet, _table.c.reason, _table.c.schedule, _table.c.fired_at, _table.c.sent_at)
-    .join(_outlet, _outlet.c.number == _table.c.number)
-    .where(_outlet.c.deleted_at.is_(None))
+    sa.select(_channel, _table.c.reason, _table.c.schedule, _table.c.fired_at, _table.c.sent_at)
+    .join(_channel, _channel.c.number == _table.c.number)
+    .where(_channel.c.deleted_at.is_(None))
 )
 
 
-# --- for people ---
+# --- for users ---
 
 
 def get(tx: Tx, scope: Scope, notification_id: str) -> Notification | None:
-    row = tx.row(_SELECT.where(_outlet.c.id == notification_id, within(_outlet.c.group_id, scope)))
+    row = tx.row(
+        _SELECT.where(_channel.c.id == notification_id, within(_channel.c.group_id, scope))
+    )
     return _notification(row) if row else None
 
 
@@ -41,10 +43,10 @@ def list_page(
     tx: Tx, scope: Scope, request: PageRequest, group_id: str | None = None
 ) -> Page[Notification]:
     """All that a scope reaches, or those of one group."""
-    statement = _SELECT.where(within(_outlet.c.group_id, scope))
+    statement = _SELECT.where(within(_channel.c.group_id, scope))
     if group_id is not None:
-        statement = statement.where(_outlet.c.group_id == group_id)
-    return page(tx, statement, [_outlet.c.number], request, _notification)
+        statement = statement.where(_channel.c.group_id == group_id)
+    return page(tx, statement, [_channel.c.number], request, _notification)
 
 
 def count(tx: Tx, group_id: str) -> int:
@@ -55,18 +57,18 @@ def count(tx: Tx, group_id: str) -> int:
 
 
 def insert(tx: Tx, notification: Notification) -> Notification:
-    """Add a notification; the same with the number it got."""
-    outlet = store_connectors.insert(tx, notification.channel)
+    """Insert a notification; returns it with its number."""
+    channel = store_connectors.insert(tx, notification.channel)
     tx.execute(
         sa.insert(_table),
         {
-            "number": outlet.number,
+            "number": channel.number,
             "reason": notification.reason,
             "schedule": notification.schedule,
         },
     )
-    _count(tx, outlet.group_id, 1)
-    return Notification(outlet, notification.reason, notification.schedule)
+    _count(tx, channel.group_id, 1)
+    return Notification(channel, notification.reason, notification.schedule)
 
 
 def save(tx: Tx, notification: Notification) -> None:
@@ -83,7 +85,7 @@ def save(tx: Tx, notification: Notification) -> None:
 
 
 def mark_deleted(tx: Tx, notification: Notification) -> None:
-    """Nobody finds it any more; its deliveries and what it remembers go in small steps."""
+    """Hide it; its deliveries and state are deleted in small steps."""
     store_connectors.mark_deleted(tx, notification.channel)
     _count(tx, notification.group_id, -1)
 
@@ -97,13 +99,13 @@ def _count(tx: Tx, group_id: str, difference: int) -> None:
     )
 
 
-# --- for whoever fires them ---
+# --- for triggers ---
 
 
 def list_enabled(tx: Tx, group_id: str) -> list[Notification]:
     """The enabled notifications of a group."""
-    statement = _SELECT.where(_outlet.c.group_id == group_id, _outlet.c.is_enabled)
-    return [_notification(row) for row in tx.rows(statement.order_by(_outlet.c.number))]
+    statement = _SELECT.where(_channel.c.group_id == group_id, _channel.c.is_enabled)
+    return [_notification(row) for row in tx.rows(statement.order_by(_channel.c.number))]
 
 
 def list_groups_with_reasons(tx: Tx, reasons: Collection[str]) -> list[str]:
@@ -118,17 +120,17 @@ def list_groups_with_reasons(tx: Tx, reasons: Collection[str]) -> list[str]:
 
 
 def set_fired(tx: Tx, numbers: Collection[int]) -> None:
-    """These have fired; in order, so that processes do not deadlock."""
+    """Set the time of firing; in order, so that processes do not deadlock."""
     for number in sorted(numbers):
-        _note(tx, "fired_at", number)
+        _set_now(tx, "fired_at", number)
 
 
 def set_sent(tx: Tx, number: int) -> None:
-    """Something that it sent was taken."""
-    _note(tx, "sent_at", number)
+    """Set the time of the last successful delivery."""
+    _set_now(tx, "sent_at", number)
 
 
-def _note(tx: Tx, column: str, number: int) -> None:
+def _set_now(tx: Tx, column: str, number: int) -> None:
     tx.driver.execute(
         tx.to_driver_sql(
             f"update notification set {column} = :now where number = :number"
@@ -138,16 +140,16 @@ def _note(tx: Tx, column: str, number: int) -> None:
     )
 
 
-# --- what is remembered ---
+# --- state ---
 
 Key = tuple[int, int]  # the number of a notification, and its subject
 
 
 class NotificationState(msgspec.Struct, frozen=True):
-    """What a notification remembers of one subject."""
+    """The state of a notification for one subject."""
 
     raised_at: Moment | None = None  # since when it holds; None while it does not
-    is_told: bool = False  # whether anybody was told of that
+    is_notified: bool = False  # whether a notification of that was sent
     as_of: Moment | None = None  # how new the newest news were; None if there were none
     fired_at: Moment | None = None
     held_back: int = 0  # since then
@@ -157,7 +159,7 @@ _COLUMNS = (
     "notification_number",
     "subject",
     "raised_at",
-    "is_told",
+    "is_notified",
     "as_of",
     "fired_at",
     "held_back",
@@ -172,14 +174,11 @@ def connector_subject(number: int) -> int:
 
 
 def lock_states(tx: Tx, keys: Collection[Key]) -> dict[Key, NotificationState]:
-    """What is remembered of these; nobody else changes it until this transaction is over.
-
-    SQLite has one writer, who needs no lock for that.
-    """
+    """Lock the states of these and return them; SQLite has one writer, which needs no lock."""
     if tx.is_postgres:
         # What is not there cannot be locked.
         blank = [(*key, False, 0) for key in sorted(keys)]
-        columns = ("notification_number", "subject", "is_told", "held_back")
+        columns = ("notification_number", "subject", "is_notified", "held_back")
         insert_many(tx, _state, columns, blank, "on conflict do nothing")
     lock = " order by notification_number, subject for update" if tx.is_postgres else ""
     rows = tx.fetch_raw(
@@ -195,13 +194,13 @@ def lock_states(tx: Tx, keys: Collection[Key]) -> dict[Key, NotificationState]:
 
 
 def save_states(tx: Tx, changed: Mapping[Key, NotificationState]) -> None:
-    """Remember what was held."""
+    """Write states that were locked."""
     insert_many(
         tx,
         _state,
         _COLUMNS,
         [
-            (*key, state.raised_at, state.is_told, state.as_of, state.fired_at, state.held_back)
+            (*key, state.raised_at, state.is_notified, state.as_of, state.fired_at, state.held_back)
             for key, state in sorted(changed.items(), key=lambda item: item[0])
         ],
         f"on conflict (notification_number, subject) do update set {_RAISED}",
@@ -210,7 +209,7 @@ def save_states(tx: Tx, changed: Mapping[Key, NotificationState]) -> None:
 
 
 def delete_states(tx: Tx, number: int, most: int | None = None) -> int:
-    """Let a notification forget, all or so much; how much that was."""
+    """Delete the states of a notification, all or at most so many; how many."""
     limit = "" if most is None else " limit :most"
     rows = tx.fetch_raw(
         "delete from notification_state where notification_number = :number and subject in"
@@ -222,12 +221,12 @@ def delete_states(tx: Tx, number: int, most: int | None = None) -> int:
 
 
 def delete_subject_states(tx: Tx, subjects: Sequence[int]) -> None:
-    """Nobody remembers anything of these any more."""
+    """Delete what all notifications hold of these subjects."""
     tx.execute(sa.delete(_state).where(_state.c.subject.in_(subjects)))
 
 
 def delete(tx: Tx, number: int) -> None:
-    """The last of a notification that is gone, or of a connector that some were about."""
+    """Delete the row of a deleted notification, and states about a deleted connector."""
     tx.execute(sa.delete(_table).where(_table.c.number == number))
     delete_subject_states(tx, [connector_subject(number)])
 
@@ -245,24 +244,24 @@ def _state_of(row: Sequence[Any]) -> NotificationState:
     return NotificationState(row[2], bool(row[3]), row[4], row[5], row[6] or 0)
 
 
-# --- for whoever watches ---
+# --- for monitoring ---
 
 
 class LastSeen(msgspec.Struct, frozen=True):
-    """When a device was heard of last, and what a notification remembers of it."""
+    """When a device was last seen, and the state of a notification for it."""
 
     number: int
     id: str
     name: str
     type: str
     tags: str  # JSON
-    at: Moment  # its creation, if it has never said anything
+    at: Moment  # its creation, if it was never seen
     state: NotificationState
 
 
-_HEARD_AT = "case when t.seen_at > d.created_at then t.seen_at else d.created_at end"
-_HEARD = (
-    f"select d.number, d.id, d.name, d.type, d.tags, {_HEARD_AT},"
+_SEEN_AT = "case when t.seen_at > d.created_at then t.seen_at else d.created_at end"
+_LAST_SEEN = (
+    f"select d.number, d.id, d.name, d.type, d.tags, {_SEEN_AT},"
     f" {', '.join(f's.{name}' for name in _COLUMNS)} from device d"
     " left join device_state t on t.device_number = d.number"
     " left join notification_state s on s.subject = d.number"
@@ -274,7 +273,7 @@ def list_last_seen(tx: Tx, number: int, group_id: str, only: Collection[int]) ->
     """Devices of a group by their numbers."""
     values = {"notification": number, "home": schema.group_number(group_id)}
     rows = tx.fetch_raw(
-        f"{_HEARD} and d.number {_among(tx, 'numbers')} order by d.number",
+        f"{_LAST_SEEN} and d.number {_among(tx, 'numbers')} order by d.number",
         {**values, "numbers": _list(tx, only)},
     )
     return [LastSeen(*row[:6], _state_of(row[6:])) for row in rows]  # type: ignore[call-arg]
@@ -283,12 +282,13 @@ def list_last_seen(tx: Tx, number: int, group_id: str, only: Collection[int]) ->
 def list_silence_changes(
     tx: Tx, number: int, group_id: str, before: Moment, after: int, most: int
 ) -> tuple[list[LastSeen], int | None, int]:
-    """Of some devices of a group those of which there may be news, where to go on, how many it was.
+    """Of the next devices of a group those whose silence may have changed.
 
-    They have not been heard of since `before`, or they have again.
+    They were not seen since `before`, or were seen again. Also where to continue, and how many
+    devices were checked.
     """
     values = {"notification": number, "home": schema.group_number(group_id)}
-    last, looked_at = tx.fetch_raw(
+    last, checked = tx.fetch_raw(
         "select max(number), count(*) from (select number from device where group_id = :home"
         " and number > :after order by number limit :most) piece",
         {**values, "after": after, "most": most},
@@ -296,16 +296,17 @@ def list_silence_changes(
     if last is None:
         return [], None, 0
     rows = tx.fetch_raw(
-        f"{_HEARD} and d.number > :after and d.number <= :last and case when {_HEARD_AT} <= :before"
-        " then s.raised_at is null or not s.is_told else s.raised_at is not null end",
+        f"{_LAST_SEEN} and d.number > :after and d.number <= :last"
+        f" and case when {_SEEN_AT} <= :before"
+        " then s.raised_at is null or not s.is_notified else s.raised_at is not null end",
         {**values, "after": after, "last": last, "before": before},
     )
     found = [LastSeen(*row[:6], _state_of(row[6:])) for row in rows]  # type: ignore[call-arg]
-    return found, last if looked_at == most else None, looked_at
+    return found, last if checked == most else None, checked
 
 
 class ConnectorHealth(msgspec.Struct, frozen=True):
-    """How a connector does, and what a notification remembers of it."""
+    """The health of a connector, and the state of a notification for it."""
 
     number: int
     id: str
@@ -322,8 +323,8 @@ def list_connector_health(
 ) -> list[ConnectorHealth]:
     """The connectors of a group, or of them only those with these numbers.
 
-    Those that somebody has disabled are left out; those that the other side wants nothing more
-    from, and which the service has disabled for that, are there.
+    Without those that somebody has disabled, but with those that the service has disabled because
+    their destination is gone.
     """
     which = "" if only is None else f" and c.number {_among(tx, 'numbers')}"
     states = ", ".join(f"s.{name}" for name in _COLUMNS)

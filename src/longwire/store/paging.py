@@ -24,7 +24,7 @@ def page(
     *,
     ascending: bool = True,
 ) -> Page[T]:
-    """One page of `statement` in the order of `key`, whose columns must be among the selected."""
+    """One page of `statement` in the order of `key`, whose columns must be selected."""
     if request.after is not None:
         statement = statement.where(_beyond(key, request.after, ascending))
     order = [column.asc() if ascending else column.desc() for column in key]

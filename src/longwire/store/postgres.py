@@ -1,8 +1,8 @@
 """The engine for many processes and machines: PostgreSQL, one pooled connection a thread.
 
-A commit that PostgreSQL confirmed is on its disk: the service refuses a server that was told not to
-flush. A connection lost before the commit was sent means nothing happened; one lost while waiting
-for its answer means nobody knows, and the caller is told so.
+A commit that PostgreSQL confirmed is on its disk: a server configured not to flush is refused. A
+connection lost before the commit was sent means that nothing happened; one lost while waiting for
+its response means an unknown outcome, which the caller gets as an error.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from longwire.store.workers import Job, RunJobs, WorkerPool
 T = TypeVar("T")
 
 WAITING_MAX = 5_000
-TRIES_MAX = 4
+ATTEMPTS_MAX = 4
 UPGRADE_LOCK = 7_105_511_993  # any number, the same in every process
 
 SESSION = {
@@ -31,9 +31,8 @@ SESSION = {
     "timezone": "UTC",
 }
 
-# The server does not answer, is overloaded, or does not take changes for now (a standby, a full
-# disk that its keeper has made read-only).
-AWAY = (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction, sa.exc.TimeoutError)
+# The server is unreachable, overloaded or read-only (a standby, a full disk).
+UNAVAILABLE = (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction, sa.exc.TimeoutError)
 
 log = structlog.get_logger()
 
@@ -41,7 +40,7 @@ log = structlog.get_logger()
 class Postgres:
     engine_name = "postgresql"
     cursor_class: type[psycopg.Cursor[Any]] = psycopg.Cursor
-    broken: str | None = None  # the server decides for itself; a lost one is only away
+    broken: str | None = None  # a lost server may come back
 
     def __init__(self, url: str, context: DatabaseContext, *, connections: int = 8) -> None:
         self.context = context
@@ -115,37 +114,37 @@ class Postgres:
             work = job.work
             try:
                 if isinstance(work, _Reading):
-                    job.result = self._tried(lambda w=work.work: self._read_one(w))  # type: ignore[misc]
+                    job.result = self._retried(lambda w=work.work: self._read_one(w))  # type: ignore[misc]
                 else:
-                    job.result = self._tried(lambda w=work: self._write_one(w))  # type: ignore[misc]
+                    job.result = self._retried(lambda w=work: self._write_one(w))  # type: ignore[misc]
             except Exception as error:
                 job.error = _translate(error)
 
-    def _tried(self, attempt: Callable[[], T]) -> T:
-        """Again, when PostgreSQL says that another transaction was in the way or left too early."""
-        for _ in range(TRIES_MAX - 1):
+    def _retried(self, attempt: Callable[[], T]) -> T:
+        """Retry on serialization failure, deadlock or lost connection."""
+        for _ in range(ATTEMPTS_MAX - 1):
             try:
                 return attempt()
             except (sa.exc.DBAPIError, psycopg.Error) as error:
-                if not _is_worth_another_try(error):
+                if not _is_retryable(error):
                     raise
         return attempt()
 
     def _read_one(self, work: Work[T]) -> T:
         with self._reading.connect() as connection:
-            return _watched(connection, work, self._tx(connection, is_write=False))
+            return _run_work(connection, work, self._tx(connection, is_write=False))
 
     def _write_one(self, work: Work[T]) -> T:
         with self._engine.connect() as connection:
-            # Said aloud: a work whose statements all go to the driver would otherwise begin a
-            # transaction that SQLAlchemy knows nothing of, and does not commit.
+            # Explicit: a work whose statements all go to the driver would begin a transaction
+            # that SQLAlchemy does not know of, and does not commit.
             transaction = connection.begin()
             tx = self._tx(connection, is_write=True)
-            result = _watched(connection, work, tx)
+            result = _run_work(connection, work, tx)
             try:
                 transaction.commit()
             except sa.exc.DBAPIError as error:
-                if _is_worth_another_try(error) and not error.connection_invalidated:
+                if _is_retryable(error) and not error.connection_invalidated:
                     raise
                 log.error("commit with unknown outcome", error=str(error.orig))
                 raise OutcomeUnknown from error
@@ -156,8 +155,8 @@ class Postgres:
         return Tx(connection, self.context, is_write=is_write)
 
 
-def _watched(connection: sa.Connection, work: Work[T], tx: Tx) -> T:
-    """Run a work; a connection that the driver lost, or that lacks its table, is not used again."""
+def _run_work(connection: sa.Connection, work: Work[T], tx: Tx) -> T:
+    """Run a work; discard a connection that was lost, or that lacks its session table."""
     try:
         return work(tx)
     except psycopg.Error as error:
@@ -182,14 +181,14 @@ def _make_session_tables(connection: psycopg.Connection[Any], record: object) ->
     """Where COPY puts records before they are checked against those that are there."""
     connection.autocommit = True
     try:
-        # A table of the session's own is no change to a server that was told to take none.
+        # A temporary table is no write on a server that is set read-only.
         connection.execute("set session characteristics as transaction read write")
         connection.execute(
             "create temp table incoming (kind smallint, device_number bigint, stay integer,"
             " ts bigint, digest bytea, seq bigint, body text) on commit delete rows"
         )
     except psycopg.errors.ReadOnlySqlTransaction:
-        pass  # a standby; should it be promoted, `_watched` sees to a new connection
+        pass  # a standby; should it be promoted, `_run_work` discards the connection
     finally:
         connection.execute("reset default_transaction_read_only")
         connection.autocommit = False
@@ -200,7 +199,7 @@ def _url(url: str) -> sa.URL:
         return sa.make_url(url).set(drivername="postgresql+psycopg")
     except (ValueError, sa.exc.ArgumentError) as error:
         # Not repeated here: there may be a password in it.
-        raise BadInput("The URL of the database is not understood.") from error
+        raise BadInput("The URL of the database is invalid.") from error
 
 
 def _refuse_unsafe(connection: sa.Connection) -> None:
@@ -212,8 +211,8 @@ def _refuse_unsafe(connection: sa.Connection) -> None:
             )
 
 
-def _is_worth_another_try(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
-    """Nothing was committed, and the reason has passed or a new connection may help."""
+def _is_retryable(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
+    """Nothing was committed, and another attempt or a new connection may succeed."""
     passing = (
         psycopg.errors.SerializationFailure,
         psycopg.errors.DeadlockDetected,
@@ -229,11 +228,11 @@ def _is_worth_another_try(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
 
 
 def _translate(error: Exception) -> Exception:
-    """A driver's error in the domain's words."""
+    """The domain's error for one of the driver."""
     cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
     if isinstance(cause, psycopg.errors.IntegrityError):
-        return Conflict("Something like this was stored just now; look again.")
-    if isinstance(cause, AWAY):
+        return Conflict("A concurrent request stored something that conflicts; read again.")
+    if isinstance(cause, UNAVAILABLE):
         log.warning("database unavailable", error=str(cause).strip())
         return Unavailable("The database does not answer; nothing was changed.")
     return error

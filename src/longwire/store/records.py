@@ -1,8 +1,7 @@
-"""The four kinds of records: put away together, read a page at a time.
+"""The four kinds of records: inserted in batches, read in pages.
 
-Hot paths, so these speak to the driver. The text is the same for both engines but for how many
-rows come in at once: SQLite takes a few large statements, PostgreSQL a COPY into a table of the
-session and one insert from there.
+Hot paths, so these use the driver directly. Only inserts differ between the engines: SQLite takes a
+few large statements, PostgreSQL a COPY into a session table and one insert from there.
 """
 
 from collections.abc import Sequence
@@ -21,9 +20,9 @@ KINDS = schema.RECORD_KINDS
 DIGEST_BYTES = 16
 WRITER_BITS = 10
 PRUNE_ROWS_MAX = 1_000
-# A record can be nearly as large as a request. A page of more than a hundred is weighed before it
-# is put together, and ends early rather than take all the memory there is.
-ITEMS_UNWEIGHED_MAX = 100
+# A record can be nearly as large as a request. The size of a page of more than a hundred is checked
+# first, and the page ends early rather than exhaust the memory.
+ITEMS_UNCHECKED_MAX = 100
 PAGE_CHARACTERS_MAX = 16 * 1024 * 1024
 
 _COLUMNS = ("device_number", "stay", "ts", "digest", "seq", "body")
@@ -31,7 +30,7 @@ _ALL_TIME = (-(2**63), 2**63 - 1)
 
 
 class RecordRow(msgspec.Struct, frozen=True, gc=False):
-    """A record about to be stored. One is made for every record, so it is a kind made in C."""
+    """A record about to be stored; a Struct, because one is created for every record."""
 
     kind: int  # index in KINDS
     group_number: int
@@ -56,24 +55,24 @@ def first_seq(moment: Moment) -> int:
     return max(-(2**53), min(moment, 2**53 - 1)) << WRITER_BITS
 
 
-# --- in ---
+# --- insert ---
 
 
 def insert(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
-    """Store records; those that were not there before."""
+    """Insert records; returns those that were new."""
     fresh = _copy_in(tx, rows) if tx.is_postgres else _insert(tx, rows)
     tx.touched_devices.update(row.device_number for row in fresh)
     return fresh
 
 
 def insert_arrivals(tx: Tx, fresh: Sequence[RecordRow]) -> None:
-    """Enter what was new in the ledger of arrivals."""
+    """Insert new records into the ledger of arrivals."""
     insert_many(
         tx,
         schema.arrival,
         ("group_id", "seq", "kind", "device_number", "ts"),
         [(row.group_number, row.seq, row.kind, row.device_number, row.ts) for row in fresh],
-        "on conflict do nothing",  # nobody else has this number; it lets one be said twice
+        "on conflict do nothing",  # `seq` is unique; this makes the statement repeatable
         is_repeatable=True,
     )
 
@@ -91,12 +90,12 @@ def _insert(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
         stored = insert_many(
             tx, table, _COLUMNS, values, "on conflict do nothing", is_repeatable=True
         )
-        fresh += mine if stored == len(mine) else [row for row in mine if _is_fresh(tx, row)]
+        fresh += mine if stored == len(mine) else [row for row in mine if _is_stored(tx, row)]
     return fresh
 
 
-def _is_fresh(tx: Tx, row: RecordRow) -> bool:
-    """Whether this very row was stored, and not the same record before it."""
+def _is_stored(tx: Tx, row: RecordRow) -> bool:
+    """Whether this row was stored, not the same record before it."""
     found = tx.fetch_raw(
         f"select seq from record_{KINDS[row.kind]} where device_number = :device"
         " and stay = :stay and ts = :ts and digest = :digest",
@@ -132,11 +131,11 @@ def _copy_in(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
     return [row for row in rows if row.seq in stored]
 
 
-# --- once more ---
+# --- replay ---
 
 
 class ArrivedRecord(msgspec.Struct, frozen=True):
-    """A stored record, with what is known of its device today."""
+    """A stored record, with its device as it is today."""
 
     row: RecordRow
     device: ReportingDevice
@@ -145,12 +144,12 @@ class ArrivedRecord(msgspec.Struct, frozen=True):
 def list_arrivals(
     tx: Tx, group_number: int, after_seq: int, until_seq: int, begin: Moment, end: Moment, most: int
 ) -> list[ArrivedRecord | int]:
-    """What arrived in a group after one arrival and before another, with timestamps in a period.
+    """Records that arrived in a group between two arrivals, with timestamps in a period.
 
-    In order of arrival. Where a record is gone meanwhile, only its `seq`.
+    In order of arrival. For a record that was deleted meanwhile, only its `seq`.
     """
     rows = tx.fetch_raw(
-        f"{_PAST} where a.group_id = :home and a.seq > :after and a.seq < :until"
+        f"{_SELECT_ARRIVED} where a.group_id = :home and a.seq > :after and a.seq < :until"
         " and a.ts >= :begin and a.ts < :end_ts order by a.seq limit :most",
         {
             "home": group_number,
@@ -161,23 +160,27 @@ def list_arrivals(
             "most": most,
         },
     )
-    return [_past(tx, row) or row[1] for row in rows]
+    return [_arrived_record(tx, row) or row[1] for row in rows]
 
 
 def list_latest(tx: Tx, group_numbers: Sequence[int], most: int) -> list[ArrivedRecord]:
-    """The last so many that arrived in some groups, the newest first."""
+    """The last records that arrived in some groups, newest first."""
     found: list[tuple[Any, ...]] = []
     for number in group_numbers:
         found += tx.fetch_raw(
-            f"{_PAST} where a.group_id = :home order by a.seq desc limit :most",
+            f"{_SELECT_ARRIVED} where a.group_id = :home order by a.seq desc limit :most",
             {"home": number, "most": most},
         )
     found.sort(key=lambda row: row[1], reverse=True)
-    return [past for row in found[:most] if (past := _past(tx, row)) is not None]
+    return [
+        found_record
+        for row in found[:most]
+        if (found_record := _arrived_record(tx, row)) is not None
+    ]
 
 
-# A device that has left the group is somebody else's by now: how they call it is not told here.
-_PAST = (
+# A device that has left the group belongs to another tenant: its new name must not be shown.
+_SELECT_ARRIVED = (
     "select a.group_id, a.seq, a.kind, a.device_number, a.ts, d.id, d.stay,"
     " case when p.depth is null then '' else d.name end, d.type,"
     " case when p.depth is null then '[]' else d.tags end"
@@ -186,7 +189,7 @@ _PAST = (
 )
 
 
-def _past(tx: Tx, row: tuple[Any, ...]) -> ArrivedRecord | None:
+def _arrived_record(tx: Tx, row: tuple[Any, ...]) -> ArrivedRecord | None:
     group, seq, kind, number, ts, device_id, stay, name, type_name, tags = row
     if device_id is None:
         return None
@@ -217,7 +220,7 @@ def exists_in_earlier_stay(tx: Tx, row: RecordRow) -> bool:
     return bool(found)
 
 
-# --- read again ---
+# --- redecode ---
 
 
 class StoredDataRecord(msgspec.Struct, frozen=True):
@@ -259,8 +262,8 @@ def list_data(
     return [StoredDataRecord(*row) for row in rows]
 
 
-def update_body(tx: Tx, device_number: int, kept: StoredDataRecord, body: str) -> bool:
-    """Give a data record another body, if it is still there and as it was."""
+def update_body(tx: Tx, device_number: int, record: StoredDataRecord, body: str) -> bool:
+    """Replace the body of a data record, unless it was changed or deleted."""
     tx.touched_devices.add(device_number)
     return bool(
         tx.driver.execute(
@@ -272,25 +275,25 @@ def update_body(tx: Tx, device_number: int, kept: StoredDataRecord, body: str) -
             {
                 "body": body,
                 "device": device_number,
-                "stay": kept.stay,
-                "ts": kept.ts,
-                "digest": kept.digest,
-                "seq": kept.seq,
-                "old": kept.body,
+                "stay": record.stay,
+                "ts": record.ts,
+                "digest": record.digest,
+                "seq": record.seq,
+                "old": record.body,
             },
         ).rowcount
     )
 
 
-# --- out ---
+# --- list ---
 
 
 class RecordPage(msgspec.Struct, frozen=True):
-    """A page of records, put together as a list of JSON without its brackets."""
+    """A page of records as a JSON array without its brackets."""
 
     device_number: int
     text: str
-    oldest: Moment | None  # of those in it and of the next one, which tells that there is more
+    oldest: Moment | None  # of those in it and of the next one
     last_key: tuple[int, int] | None = None
 
 
@@ -307,7 +310,7 @@ def list_page(
 ) -> RecordPage:
     """Bodies by timestamp, ties in order of arrival; the other way round when not ascending."""
     wanted = [
-        _Wanted(
+        _PageQuery(
             kind,
             device_number,
             stay,
@@ -319,15 +322,15 @@ def list_page(
         )
         for stay in stays
     ]
-    if request.limit > ITEMS_UNWEIGHED_MAX:
-        limit = min(each.fitting(tx) for each in wanted)
+    if request.limit > ITEMS_UNCHECKED_MAX:
+        limit = min(each.count_that_fit(tx) for each in wanted)
         wanted = [msgspec.structs.replace(each, limit=limit) for each in wanted]
     else:
         limit = request.limit
     if len(wanted) == 1 and not tx.is_postgres:
-        quick = _quick_page(tx, wanted[0])
-        if quick is not None:
-            return quick
+        joined = _joined_page(tx, wanted[0])
+        if joined is not None:
+            return joined
     found = [row for each in wanted for row in each.rows(tx)]
     if len(wanted) > 1:
         found.sort(key=lambda row: (row[1], row[2]), reverse=not ascending)
@@ -341,7 +344,7 @@ def list_page(
     return RecordPage(device_number, text, oldest, (last[1], last[2]))
 
 
-class _Wanted(msgspec.Struct, frozen=True):
+class _PageQuery(msgspec.Struct, frozen=True):
     """Which records of one stay, in which order, and after which."""
 
     kind: str
@@ -353,8 +356,8 @@ class _Wanted(msgspec.Struct, frozen=True):
     after: tuple[int | str, ...] | None
     ascending: bool
 
-    def fitting(self, tx: Tx) -> int:
-        """How many of those wanted make a page of a bearable size; at least one."""
+    def count_that_fit(self, tx: Tx) -> int:
+        """How many of the records fit into a page; at least one."""
         order = "ts, seq" if self.ascending else "ts desc, seq desc"
         sizes = tx.fetch_raw(
             f"select length(body) {self._where()} order by {order} limit :limit",
@@ -412,12 +415,11 @@ class _Wanted(msgspec.Struct, frozen=True):
         return values
 
 
-def _quick_page(tx: Tx, wanted: _Wanted) -> RecordPage | None:
-    """A page that SQLite itself puts together, when no two of its records share an instant.
+def _joined_page(tx: Tx, wanted: _PageQuery) -> RecordPage | None:
+    """A page that SQLite concatenates, when no two of its records share a timestamp; else None.
 
-    One row comes back instead of a hundred, each of which would hand the interpreter lock over and
-    take it back. Order among records of one instant is not looked at here: None leaves it to the
-    plain way.
+    One row is fetched instead of a hundred, each of which would release and take the interpreter
+    lock. The order of records of one timestamp is not known here.
     """
     bodies, instants, seqs, last_body = wanted.joined(tx)
     if bodies is None or instants is None or seqs is None or last_body is None:
@@ -428,7 +430,7 @@ def _quick_page(tx: Tx, wanted: _Wanted) -> RecordPage | None:
     oldest = min(int(at[0]), int(at[-1]))
     if len(at) <= wanted.limit:
         return RecordPage(wanted.device_number, bodies, oldest)
-    # The last one only tells that there is more.
+    # The last one only shows that there is another page.
     key = (int(at[-2]), int(seqs.split(",")[-2]))
     return RecordPage(wanted.device_number, bodies[: -len(last_body) - 1], oldest, key)
 
@@ -444,7 +446,7 @@ def count(tx: Tx, kind: str, device_number: int, stays: Sequence[int]) -> int:
 
 
 def delete_at(tx: Tx, kind: str, device_number: int, stays: Sequence[int], ts: Moment) -> int:
-    """Remove every record of one kind at one instant; how many there were."""
+    """Delete all records of one kind at one timestamp; how many."""
     tx.touched_devices.add(device_number)
     return sum(
         tx.driver.execute(
@@ -458,32 +460,32 @@ def delete_at(tx: Tx, kind: str, device_number: int, stays: Sequence[int], ts: M
     )
 
 
-# --- what nobody sees any more ---
+# --- retention ---
 
 
 def delete_erased(tx: Tx) -> int:
-    """Remove some records of stays that were erased; how many, 0 when there is nothing to do."""
+    """Delete some records of erased stays; how many, 0 when there is nothing to do."""
     waiting = tx.fetch_raw("select device_number, stay from erasure limit 1", {})
     if not waiting:
         return 0
     values = {"device": waiting[0][0], "stay": waiting[0][1]}
-    removed = 0
+    deleted = 0
     for kind in KINDS:
-        removed += _remove(tx, kind, "stay = :stay", values, PRUNE_ROWS_MAX - removed)
-        if removed >= PRUNE_ROWS_MAX:
-            return removed
+        deleted += _delete_some(tx, kind, "stay = :stay", values, PRUNE_ROWS_MAX - deleted)
+        if deleted >= PRUNE_ROWS_MAX:
+            return deleted
     tx.driver.execute(
         tx.to_driver_sql("delete from erasure where device_number = :device and stay = :stay"),
         values,
     )
-    return max(removed, 1)
+    return max(deleted, 1)
 
 
 def delete_older(tx: Tx, kind: str, after_device: int, before: Moment) -> tuple[int, int | None]:
-    """Remove some records older than a moment, of the next device that may have any.
+    """Delete some records older than a moment, of the next device.
 
-    Walks the devices one after another, so that no index by time is needed and no step is large.
-    Answers how many were removed and the device to go on after, None at the end of the round.
+    Device by device, so that no index by time is needed and no step is large. Returns how many were
+    deleted and the device to continue after; None at the end.
     """
     following = tx.fetch_raw(
         "select number from device where number > :after order by number limit 1",
@@ -492,11 +494,11 @@ def delete_older(tx: Tx, kind: str, after_device: int, before: Moment) -> tuple[
     if not following:
         return 0, None
     values = {"device": following[0][0], "before": before}
-    removed = _remove(tx, kind, "ts < :before", values, PRUNE_ROWS_MAX)
-    return removed, after_device if removed == PRUNE_ROWS_MAX else following[0][0]
+    deleted = _delete_some(tx, kind, "ts < :before", values, PRUNE_ROWS_MAX)
+    return deleted, after_device if deleted == PRUNE_ROWS_MAX else following[0][0]
 
 
-def _remove(tx: Tx, kind: str, condition: str, values: dict[str, Any], limit: int) -> int:
+def _delete_some(tx: Tx, kind: str, condition: str, values: dict[str, Any], limit: int) -> int:
     tx.touched_devices.add(values["device"])
     table = f"record_{kind}"
     return int(

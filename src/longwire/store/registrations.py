@@ -1,4 +1,4 @@
-"""Registrations of devices at the vendor's network, and how far they are."""
+"""Registrations of devices at the vendor's network, and their states."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ _device = schema.device
 
 
 class Registration(msgspec.Struct, frozen=True):
-    """A device that the vendor's network is to know."""
+    """A device to be registered at the vendor's network."""
 
     device_number: int
     device_id: str
@@ -36,7 +36,7 @@ _SELECT = sa.select(
 
 
 def insert(tx: Tx, rows: Sequence[tuple[int, str, str, int | None]]) -> None:
-    """Keep (number of the device, its sealed code, what is to be told, its delivery) of each."""
+    """Insert (device number, sealed code, request, delivery) of each."""
     tx.execute(
         sa.insert(_table),
         [
@@ -59,7 +59,7 @@ def get(tx: Tx, device_id: str) -> Registration | None:
 
 
 def lock_unsent(tx: Tx, most: int) -> list[Registration]:
-    """Those that nobody has sent on their way; another process finds the others meanwhile."""
+    """Registrations without a delivery that no other process has locked."""
     statement = (
         _SELECT.where(_table.c.state == "pending", _table.c.seq.is_(None))
         .order_by(_table.c.device_number)
@@ -70,13 +70,13 @@ def lock_unsent(tx: Tx, most: int) -> list[Registration]:
 
 
 def set_deliveries(tx: Tx, seqs: Sequence[tuple[int, int]]) -> None:
-    """These are on their way now: (number of the device, number of the delivery)."""
+    """Set the deliveries: (device number, delivery number)."""
     for number, seq in seqs:
         tx.execute(sa.update(_table).where(_table.c.device_number == number).values(seq=seq))
 
 
 def update_state(tx: Tx, number: int, state: str, answer: str) -> None:
-    """How far it is, and what the network said; what it has taken is not kept any longer."""
+    """Update the state and the network's response; the code is dropped once registered."""
     values = {"state": state, "answer": answer, "updated_at": tx.now}
     if state == "registered":
         values["sealed_pac"] = ""
@@ -84,13 +84,13 @@ def update_state(tx: Tx, number: int, state: str, answer: str) -> None:
 
 
 def requeue(tx: Tx, number: int) -> None:
-    """It is not on its way any more, and waits to be sent again."""
+    """Make it pending again, without a delivery."""
     values = {"state": "pending", "seq": None, "updated_at": tx.now}
     tx.execute(sa.update(_table).where(_table.c.device_number == number).values(values))
 
 
 def update_device_information(tx: Tx, number: int, information: str, by: str) -> None:
-    """Show it to those who look at the device."""
+    """Show the state in the device's information."""
     tx.execute(
         sa.update(_device)
         .where(_device.c.number == number)

@@ -1,4 +1,4 @@
-"""Replays: how far each one is."""
+"""Replays and their progress."""
 
 from dataclasses import fields
 
@@ -32,7 +32,7 @@ def has_running(tx: Tx) -> bool:
 
 
 def lock_running(tx: Tx) -> list[Replay]:
-    """Replays under way; another process that looks meanwhile finds the others."""
+    """Running replays that no other process has locked."""
     statement = (
         sa.select(*_COLUMNS)
         .where(_table.c.state == "running")
@@ -43,7 +43,7 @@ def lock_running(tx: Tx) -> list[Replay]:
 
 
 def save(tx: Tx, replay: Replay) -> None:
-    """Keep how far it is, unless somebody has ended it."""
+    """Update the progress, unless it was cancelled."""
     tx.execute(
         sa.update(_table)
         .where(_table.c.id == replay.id, _table.c.state == "running")

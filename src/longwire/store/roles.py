@@ -18,7 +18,7 @@ _group = schema.group
 
 
 def get(tx: Tx, role_id: str) -> Role | None:
-    """A role by id: roles are read by whoever meets one, and say nothing of any group."""
+    """A role by id, without a scope: a role shows nothing of any group."""
     row = tx.row(sa.select(_table).where(_table.c.id == role_id))
     return _role(row, list_permissions(tx, role_id)) if row else None
 

@@ -626,7 +626,7 @@ notification_state = sa.Table(
     # The number of the device, or that of the connector with a minus.
     sa.Column("subject", sa.BigInteger, primary_key=True, autoincrement=False),
     _moment("raised_at", required=False),  # since when it holds; null while it does not
-    sa.Column("is_told", sa.Boolean, nullable=False),  # whether anybody was told of that
+    sa.Column("is_notified", sa.Boolean, nullable=False),  # whether anybody was told of that
     _moment("as_of", required=False),  # how new the newest news were
     _moment("fired_at", required=False),
     sa.Column("held_back", sa.Integer, nullable=False),  # since then

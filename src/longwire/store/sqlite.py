@@ -1,6 +1,6 @@
 """The embedded engine: one thread writes, a few read, all in one file.
 
-Every commit is flushed to the disk before anyone hears of it (`synchronous=FULL`), and works that
+Every commit is flushed to disk before its result is published (`synchronous=FULL`), and works that
 queued up during one flush share the next. The one writer is also the only connection that
 checkpoints: SQLite up to 3.51.2 can corrupt a file when two do it at the same instant.
 """
@@ -62,7 +62,7 @@ class SQLite:
         synchronous: str = "FULL",
         is_secondary: bool = False,
     ) -> None:
-        """A guest works beside the process that serves the file, and leaves the log to it."""
+        """A guest works beside the process that serves the file, and leaves checkpoints to it."""
         self.context = context
         self._is_guest = is_secondary
         self.broken: str | None = None
@@ -167,9 +167,9 @@ class SQLite:
 
             def run(jobs: list[Job[Any]]) -> None:
                 if jobs:
-                    self._commit_together(connection, jobs)
+                    self._commit_batch(connection, jobs)
                 elif not self._is_guest:
-                    self._tidy(_driver(connection))
+                    self._maybe_checkpoint(_driver(connection))
 
             yield run
 
@@ -185,8 +185,8 @@ class SQLite:
         except Exception as error:
             job.error = self._translate(error)
 
-    def _commit_together(self, connection: sa.Connection, jobs: list[Job[Any]]) -> None:
-        """All works of a bite in one transaction, each able to fail alone."""
+    def _commit_batch(self, connection: sa.Connection, jobs: list[Job[Any]]) -> None:
+        """Commit all works of a batch in one transaction; each may fail alone."""
         driver = _driver(connection)
         done: list[Tx] = []
         try:
@@ -233,10 +233,10 @@ class SQLite:
             if driver.in_transaction:
                 driver.execute("rollback")
         except sqlite3.Error as error:
-            self._break(error)  # who knows what the next commit would take along
+            self._break(error)  # the next commit might include what was to be rolled back
 
     def _translate(self, error: Exception) -> Exception:
-        """A driver's error in the domain's words."""
+        """The domain's error for one of the driver."""
         if isinstance(error, LongwireError):
             return error
         cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
@@ -247,7 +247,7 @@ class SQLite:
             self._break(cause)
             return OutcomeUnknown()
         if code == sqlite3.SQLITE_CONSTRAINT:
-            return Conflict("Something like this was stored just now; look again.")
+            return Conflict("A concurrent request stored something that conflicts; read again.")
         if code == sqlite3.SQLITE_FULL:
             log.error("disk full", error=str(cause))
             return Unavailable("The disk is full; nothing was changed.")
@@ -259,13 +259,12 @@ class SQLite:
         self.broken = f"{type(error).__name__}: {error}"
         log.critical("database broken", error=self.broken)
 
-    def _tidy(self, driver: sqlite3.Connection) -> None:
-        """Move the log into the file when enough has changed, or when nothing is going on.
+    def _maybe_checkpoint(self, driver: sqlite3.Connection) -> None:
+        """Checkpoint the WAL when enough has changed, or when idle.
 
-        Seldom, because whoever writes meanwhile waits for it, and one request in a hundred should
-        not. The log's file stays as large as it is, because a flush of what is written over costs
-        less than one that makes a file longer. So its size alone does not tell how much there is to
-        move, but what outgrows it does. Only one that a long read has made huge is cut.
+        Rarely, because writers wait for it. The WAL file keeps its size, because overwriting costs
+        less to flush than growing a file. So its size alone does not show how much there is to
+        checkpoint, but growth does. Only a WAL that a long read has made huge is truncated.
         """
         changes = driver.total_changes - self._changes_in_file
         if not changes:
@@ -287,7 +286,7 @@ class SQLite:
             return 0
 
     def _checkpoint(self, driver: sqlite3.Connection, mode: str) -> None:
-        """Writers wait behind this, so it waits for no reader; the next round tries again."""
+        """Writers wait behind this, so it waits for no reader; the next one continues."""
         try:
             driver.execute("pragma busy_timeout = 0")
             driver.execute(f"pragma wal_checkpoint({mode})")

@@ -40,7 +40,7 @@ def get_by_email(tx: Tx, email: str) -> User | None:
 
 
 def email_key(email: str) -> str:
-    """What makes two addresses the same person's."""
+    """Addresses with the same key belong to one person."""
     return email.lower()
 
 
@@ -126,13 +126,13 @@ def list_group_push_tokens(tx: Tx, group_id: str) -> list[tuple[str, bytes]]:
 
 
 def get_push_token(tx: Tx, digest: bytes) -> PushToken | None:
-    """A token that can be used, whosever it is."""
+    """An enabled token, of any user."""
     row = tx.row(sa.select(_push).where(_push.c.digest == digest, _push.c.is_enabled))
     return _push_token(row) if row else None
 
 
 def disable_push_token(tx: Tx, digest: bytes) -> bool:
-    """The token leads nowhere any more; whether it was enabled so far."""
+    """Disable a dead token; False if it was disabled."""
     statement = sa.update(_push).where(_push.c.digest == digest, _push.c.is_enabled)
     return tx.execute(statement.values(is_enabled=False)) > 0
 

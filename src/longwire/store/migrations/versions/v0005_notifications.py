@@ -24,7 +24,7 @@ def upgrade() -> None:
         sa.Column("notification_number", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("subject", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("raised_at", sa.BigInteger(), nullable=True),
-        sa.Column("is_told", sa.Boolean(), nullable=False),
+        sa.Column("is_notified", sa.Boolean(), nullable=False),
         sa.Column("as_of", sa.BigInteger(), nullable=True),
         sa.Column("fired_at", sa.BigInteger(), nullable=True),
         sa.Column("held_back", sa.Integer(), nullable=False),

@@ -8,6 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from longwire.api.description import api_info
 from longwire.api.types import Tags
 from longwire.app import OPERATIONS
 from longwire.identity.bootstrap import PERMISSIONS
@@ -17,7 +18,7 @@ from longwire.web import openapi
 from longwire.web.docs_page import ASSETS, CONTENT_SECURITY_POLICY
 from longwire.web.fields import Body, Id, InputLimits
 from longwire.web.routing import ANY_TOKEN, NO_TOKEN, OWN, RequestContext, Route
-from tests.world import KINDS, TurnableClock, World, copied_folder, ok
+from tests.world import KINDS, AdjustableClock, World, copy_data_folder, ok
 
 Json = dict[str, Any]
 NULL = {"type": "null"}
@@ -211,8 +212,8 @@ NETWORKS = {
 
 @pytest.fixture(scope="module")
 def document(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Json:
-    folder = copied_folder(sqlite_template, tmp_path_factory.mktemp("openapi") / "data")
-    world = World(Settings(data=folder), TurnableClock())
+    folder = copy_data_folder(sqlite_template, tmp_path_factory.mktemp("openapi") / "data")
+    world = World(Settings(data=folder), AdjustableClock())
     try:
         response = world.nobody.get("/openapi.json")
         assert response.headers["content-type"] == "application/json"
@@ -474,7 +475,9 @@ def test_limits_hold_for_objects_inside_a_body() -> None:
         object_rule="none",
         tag="Groups",
     )
-    made = openapi.document([route], InputLimits(tags_max=3, tag_characters_max=9), "1")
+    made = openapi.build_document(
+        [route], InputLimits(tags_max=3, tag_characters_max=9), api_info("1")
+    )
     tags = made["components"]["schemas"]["Inner"]["properties"]["tags"]
     assert (tags["maxItems"], tags["items"]["maxLength"]) == (3, 9)
 

@@ -206,7 +206,7 @@ def test_these_are_all_the_paged_lists_there_are(world: World) -> None:
     paged = {
         route.path
         for route in OPERATIONS
-        if "nextToken" in route.places and route.path != "/device/redecode"
+        if "nextToken" in route.field_locations and route.path != "/device/redecode"
     }
     lists = [*paged_lists(world, world.person("ada")), *FIXED]
     assert {each.path for each in lists} == paged

@@ -64,7 +64,7 @@ class Known:
             return sent
         names = [name for name in sent if name in self.values]
         known = {name: draw(st.sampled_from(self.values[name])) for name in names}
-        for name, sets in self.pipeline.items():
+        for name, sets in self.together.items():
             if name in sent:
                 known |= draw(st.sampled_from(sets))
         return {name: known.get(name, value) for name, value in sent.items()}

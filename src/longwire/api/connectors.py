@@ -5,6 +5,13 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from longwire.api.channels import (
+    ChannelError,
+    ChannelFields,
+    channel_fields,
+    last_error,
+    params_parser,
+)
 from longwire.api.types import (
     ChannelParams,
     ChannelTypeName,
@@ -18,7 +25,6 @@ from longwire.api.types import (
 from longwire.dates import LATEST, format_date, format_optional_date
 from longwire.delivery import connectors, previews, replays, retry_policy
 from longwire.delivery.destinations import catalogue
-from longwire.delivery.destinations.base import Params
 from longwire.errors import not_found
 from longwire.ids import format_delivery_id
 from longwire.model import Replay as ReplayValue
@@ -40,7 +46,6 @@ from longwire.web.fields import (
 )
 from longwire.web.page_tokens import paginate_names
 from longwire.web.routing import ANY_TOKEN, RequestContext, Route
-from longwire.web.validation import decode_text
 
 EVENTS_DEFAULT = 1_000
 PREVIEW_DEFAULT = 10
@@ -80,11 +85,8 @@ ReplayId = Annotated[Id, Meta(examples=["rpl_vzpeqxr5mxjrq2uy6ct3mlgw"])]
 # --- responses ---
 
 
-class ConnectorError(Reply):
+class ConnectorError(ChannelError):
     """The last failure."""
-
-    at: DateText | None = None
-    message: str | None = None
 
 
 class RetryPolicy(Reply):
@@ -103,28 +105,15 @@ class DataFailurePolicy(Reply):
     resending: bool | None = None
 
 
-class Connector(Reply, kw_only=True):
+class Connector(ChannelFields, kw_only=True):
     """Where a group's records are forwarded to, and which of them."""
 
-    group_id: str
-    id: str
-    name: str | None = None
-    description: str | None = None
-    params: str
-    type: str
-    created_at: DateText
-    updated_at: DateText
-    updated_by: str
-    created_by: str
     error: ConnectorError | None = None
-    device_types: list[str] | None = None
     device_ids: list[str] | None = None
-    enabled: bool | None = None
     message_filter: str | None = None
     format: str | None = None
     data_failure_policy: DataFailurePolicy | None = None
     retry_policy: RetryPolicy | None = None
-    tags: list[str] | None = None
 
 
 class ConnectorConnection(Reply):
@@ -364,24 +353,10 @@ def connector_wire(view: connectors.ConnectorView) -> Connector:
     retry = None
     if connector.retries_max is not None:
         retry = RetryPolicy(retry_delay=connector.retry_delay_s, max_retry=connector.retries_max)
-    error = None
-    if connector.error_at is not None:
-        error = ConnectorError(at=format_date(connector.error_at), message=connector.error_message)
     return Connector(
-        group_id=connector.group_id,
-        id=connector.id,
-        name=connector.name,
-        description=connector.description,
-        params=view.params,
-        type=connector.type,
-        created_at=format_date(connector.created_at),
-        updated_at=format_date(connector.updated_at),
-        updated_by=connector.updated_by,
-        created_by=connector.created_by,
-        error=error,
-        device_types=list(connector.device_types),
+        **channel_fields(connector, view.params),
+        error=last_error(connector, ConnectorError),
         device_ids=list(connector.device_ids),
-        enabled=connector.is_enabled,
         message_filter=connector.message_filter,
         format=connector.format,
         data_failure_policy=DataFailurePolicy(
@@ -391,7 +366,6 @@ def connector_wire(view: connectors.ConnectorView) -> Connector:
             resending=connector.resend_before is not None,
         ),
         retry_policy=retry,
-        tags=list(connector.tags),
     )
 
 
@@ -424,7 +398,7 @@ def _replay_wire(query: ReplayQuery, replay: ReplayValue) -> Replay:
         connector_id=query.connector_id,
         group_id=query.group_id,
         status=replay.state,
-        looked_at=replay.looked_at,
+        looked_at=replay.records_scanned,
         queued=replay.queued,
         begin_date=format_date(replay.begin_at),
         end_date=format_date(min(replay.end_at, LATEST)),
@@ -434,7 +408,7 @@ def _replay_wire(query: ReplayQuery, replay: ReplayValue) -> Replay:
     )
 
 
-def _wish(body: ConnectorInput | UpdateConnectorInput) -> connectors.ConnectorDraft:
+def _draft(body: ConnectorInput | UpdateConnectorInput) -> connectors.ConnectorDraft:
     storing = body.data_failure_policy
     return connectors.ConnectorDraft(
         params=body.params,
@@ -446,23 +420,16 @@ def _wish(body: ConnectorInput | UpdateConnectorInput) -> connectors.ConnectorDr
         message_filter=body.message_filter,
         format=body.format,
         storing_s=storing.storing_duration if storing else None,
-        retry=_wished_retry(body.retry_policy),
+        retry=_retry_draft(body.retry_policy),
         is_enabled=body.enabled,
         tags=body.tags,
     )
 
 
-def _wished_retry(given: RetryPolicyInput | str | None) -> connectors.Retry | None:
+def _retry_draft(given: RetryPolicyInput | str | None) -> connectors.Retry | None:
     if isinstance(given, str):
         return connectors.RETRY_DEFAULT
     return None if given is None else (given.retry_delay, given.max_retry)
-
-
-def _reader(context: RequestContext) -> connectors.ParseParams:
-    def read(expected: type[Params], text: str) -> Params:
-        return decode_text("params", text, expected, context.limits)
-
-    return read
 
 
 # --- operations ---
@@ -489,8 +456,8 @@ def create_connector(context: RequestContext, body: ConnectorInput) -> Connector
             context.tx,
             context.actor,
             body.group_id,
-            _wish(body),
-            _reader(context),
+            _draft(body),
+            params_parser(context),
             context.egress,
             requested_id=body.id,
         )
@@ -510,8 +477,8 @@ def update_connector(context: RequestContext, body: UpdateConnectorInput) -> Con
             context.actor,
             body.group_id,
             body.connector_id,
-            _wish(body),
-            _reader(context),
+            _draft(body),
+            params_parser(context),
             context.egress,
         )
     )

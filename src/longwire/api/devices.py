@@ -238,7 +238,7 @@ def type_wire(device_type: DeviceTypeValue) -> DeviceType:
     )
 
 
-def _wish(body: DeviceInput) -> devices.DeviceDraft:
+def _draft(body: DeviceInput) -> devices.DeviceDraft:
     return devices.DeviceDraft(
         body.name, body.type, body.original_id, body.network, body.tags or ()
     )
@@ -256,7 +256,9 @@ def create_device(context: RequestContext, body: DeviceInput) -> Device:
 
     It gets the default configuration of its type. The original id is unique within its network.
     """
-    return device_wire(devices.create_device(context.tx, context.actor, body.group_id, _wish(body)))
+    return device_wire(
+        devices.create_device(context.tx, context.actor, body.group_id, _draft(body))
+    )
 
 
 def create_device_at_vendor(context: RequestContext, body: DeviceAtVendor) -> Device:
@@ -271,8 +273,8 @@ def create_device_at_vendor(context: RequestContext, body: DeviceAtVendor) -> De
             context.actor,
             context.dispatch,
             body.input.group_id,
-            _wish(body.input),
-            _vendor_wish(body.vendor),
+            _draft(body.input),
+            _vendor_draft(body.vendor),
         )
     )
 
@@ -290,12 +292,12 @@ def create_devices_at_vendor(context: RequestContext, body: DevicesAtVendor) -> 
         body.group_id,
         body.type,
         body.tags or (),
-        [_vendor_wish(each) for each in body.vendor],
+        [_vendor_draft(each) for each in body.vendor],
     )
     return Devices(message=f"{len(made)} created.", items=[device_wire(each) for each in made])
 
 
-def _vendor_wish(vendor: VendorInput) -> devices.VendorRegistration:
+def _vendor_draft(vendor: VendorInput) -> devices.VendorRegistration:
     return devices.VendorRegistration(
         id=vendor.id,
         device_type_id=vendor.device_type_id,

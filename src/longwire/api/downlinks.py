@@ -181,7 +181,7 @@ def queue_downlink(context: RequestContext, body: DownlinkInput, payload: Payloa
     reported by events of the device: `downlinkQueued`, `downlinkSent`, `downlinkAcknowledged`,
     `downlinkFailed`, `downlinkExpired`.
     """
-    wish = downlinks.DownlinkDraft(
+    draft = downlinks.DownlinkDraft(
         body.device_id,
         body.group_id,
         payload.bytes,
@@ -191,7 +191,7 @@ def queue_downlink(context: RequestContext, body: DownlinkInput, payload: Payloa
         body.expires_in,
     )
     return downlink_wire(
-        downlinks.queue_downlink(context.tx, context.actor, context.dispatch, wish), body.device_id
+        downlinks.queue_downlink(context.tx, context.actor, context.dispatch, draft), body.device_id
     )
 
 

@@ -224,7 +224,7 @@ def update_group(context: RequestContext, body: GroupChange) -> Group:
     `group.create` in the new parent), `ownerId` transfers ownership, `roleId` sets the default
     role.
     """
-    wish = groups.GroupUpdate(
+    update = groups.GroupUpdate(
         name=body.name,
         description=body.description,
         tags=body.tags,
@@ -232,7 +232,7 @@ def update_group(context: RequestContext, body: GroupChange) -> Group:
         role_id=body.role_id,
         parent_id=body.parent_id,
     )
-    return group_wire(groups.update(context.tx, context.actor, body.group_id, wish))
+    return group_wire(groups.update(context.tx, context.actor, body.group_id, update))
 
 
 def invite_member(context: RequestContext, body: Invitation) -> GroupUserRelation:

@@ -5,13 +5,19 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
+from longwire.api.channels import (
+    ChannelError,
+    ChannelFields,
+    channel_fields,
+    last_error,
+    params_parser,
+)
 from longwire.api.types import ChannelParams, ChannelTypeName, DeviceTypeNames, GroupId, Tags
-from longwire.dates import format_date, format_optional_date
+from longwire.dates import format_optional_date
 from longwire.errors import not_found
 from longwire.notifications import notifications, schedules
 from longwire.notifications.schedules import Schedule
 from longwire.notifications.types import catalogue
-from longwire.notifications.types.base import Params
 from longwire.web.fields import Body, Count, DateText, Id, Name, Paged, Query, Reply, Text
 from longwire.web.page_tokens import paginate_names
 from longwire.web.routing import ANY_TOKEN, RequestContext, Route
@@ -53,32 +59,16 @@ ScheduleIn = Annotated[
 # --- responses ---
 
 
-class NotificationError(Reply):
+class NotificationError(ChannelError):
     """The last failure."""
 
-    at: DateText | None = None
-    message: str | None = None
 
-
-class Notification(Reply, kw_only=True):
+class Notification(ChannelFields, kw_only=True):
     """Who is notified of what, and when."""
 
-    group_id: str
-    id: str
-    name: str | None = None
-    description: str | None = None
-    params: str
-    type: str
-    created_at: DateText
-    updated_at: DateText
-    updated_by: str
-    created_by: str
     device_id: str | None = None
-    device_types: list[str] | None = None
     reason: str | None = None
     schedule: str | None = None
-    enabled: bool | None = None
-    tags: list[str] | None = None
     last_fired_at: DateText | None = None
     last_sent_at: DateText | None = None
     error: NotificationError | None = None
@@ -187,30 +177,15 @@ class NotificationRef(Body):
 
 
 def notification_wire(view: notifications.NotificationView) -> Notification:
-    notification, outlet = view.notification, view.notification.channel
-    error = None
-    if outlet.error_at is not None:
-        error = NotificationError(at=format_date(outlet.error_at), message=outlet.error_message)
+    notification = view.notification
     return Notification(
-        group_id=outlet.group_id,
-        id=outlet.id,
-        name=outlet.name,
-        description=outlet.description,
-        params=view.params,
-        type=outlet.type,
-        created_at=format_date(outlet.created_at),
-        updated_at=format_date(outlet.updated_at),
-        updated_by=outlet.updated_by,
-        created_by=outlet.created_by,
+        **channel_fields(notification.channel, view.params),
         device_id=notification.device_id,
-        device_types=list(outlet.device_types),
         reason=notification.reason,
         schedule=notification.schedule,
-        enabled=outlet.is_enabled,
-        tags=list(outlet.tags),
         last_fired_at=format_optional_date(notification.fired_at),
         last_sent_at=format_optional_date(notification.sent_at),
-        error=error,
+        error=last_error(notification.channel, NotificationError),
     )
 
 
@@ -222,7 +197,7 @@ def type_wire(name: str) -> NotificationType:
     )
 
 
-def _wish(
+def _draft(
     context: RequestContext, body: NotificationInput | UpdateNotificationInput
 ) -> notifications.NotificationDraft:
     return notifications.NotificationDraft(
@@ -246,13 +221,6 @@ def _schedule_text(context: RequestContext, given: Schedule | str | None) -> str
     if isinstance(given, str):
         given = decode_text("schedule", given, Schedule, context.limits)
     return schedules.encode_schedule(given)
-
-
-def _reader(context: RequestContext) -> notifications.ParseNotificationParams:
-    def read(expected: type[Params], text: str) -> Params:
-        return decode_text("params", text, expected, context.limits)
-
-    return read
 
 
 # --- operations ---
@@ -282,8 +250,8 @@ def create_notification(context: RequestContext, body: NotificationInput) -> Not
             context.tx,
             context.actor,
             body.group_id,
-            _wish(context, body),
-            _reader(context),
+            _draft(context, body),
+            params_parser(context),
             context.egress,
             context.sending_config,
             per_group_max=context.limits.notifications_per_group_max,
@@ -304,8 +272,8 @@ def update_notification(context: RequestContext, body: UpdateNotificationInput) 
             context.actor,
             body.group_id,
             body.notification_id,
-            _wish(context, body),
-            _reader(context),
+            _draft(context, body),
+            params_parser(context),
             context.egress,
             context.sending_config,
         )

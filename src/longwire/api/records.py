@@ -1,8 +1,8 @@
 """Operations on the four kinds of records: one set of handlers, four lines of data.
 
 Record POSTs and batches do not run in a transaction of their own: the request handler passes them
-to `ingest`, which commits many together. A stored record is kept in the form it is
-answered in, so that a list is put together without looking into it.
+to `ingest`, which commits many together. Records are stored in the form of
+the response, so that a list is concatenated without decoding them.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ Json = Annotated[LongText, Meta(examples=['{"temperature":21.5}'])]
 
 
 class RecordInput(Body, kw_only=True, omit_defaults=True, gc=False):
-    """A record as it is sent; completed, it is also the record as it is stored and answered."""
+    """A record as it is sent; completed, it is also the record as stored and returned."""
 
     device_id: DeviceId
     timestamp: DateIn
@@ -193,7 +193,7 @@ class DeviceGeoloc(Reply):
 
 
 class DeviceTelemetry(Reply):
-    """How well a device was heard."""
+    """Signal quality of a device's messages."""
 
     device_id: str
     timestamp: DateText
@@ -376,7 +376,7 @@ class RedecodeReturn(Reply):
     """The outcome for some records; with a nextToken there are more."""
 
     message: str
-    examined: int
+    looked_at: int
     changed: int
     skipped: Annotated[int, Meta(description="Without a payload, or with data of another form.")]
     failed: Annotated[int, Meta(description="Rejected by the decoder, and unchanged.")]
@@ -388,16 +388,14 @@ class RedecodeReturn(Reply):
 
 async def redecode_batch(database: Database, actor: Actor, body: RedecodeInput) -> RedecodedBatch:
     """Find some records and decode them, while no transaction waits for it."""
-    wanted = _wanted(body)
+    selection = _selection(body)
     pages = PageTokens(database.context.keyring, actor, REDECODE, REDECODE_DEFAULT)
     request = pages.page_request(body)
-    piece = await database.read(lambda tx: redecoding.find_batch(tx, actor, wanted, request))
+    piece = await database.read(lambda tx: redecoding.find_batch(tx, actor, selection, request))
     return await asyncio.to_thread(redecoding.redecode_batch, piece)
 
 
-def redecode(
-    context: RequestContext, body: RedecodeInput, reread: RedecodedBatch
-) -> RedecodeReturn:
+def redecode(context: RequestContext, body: RedecodeInput, batch: RedecodedBatch) -> RedecodeReturn:
     """Redecode stored payloads.
 
     Decodes `__raw` of data records with the current decoder of the device type. Values from an
@@ -405,19 +403,19 @@ def redecode(
     not notified. A record that fails to decode is unchanged. One request processes some records and
     responds with a `nextToken` as long as there are more.
     """
-    changed = redecoding.store_batch(context.tx, context.actor, reread)
+    changed = redecoding.store_batch(context.tx, context.actor, batch)
     return RedecodeReturn(
-        message=f"{changed} of {reread.examined} records changed.",
-        looked_at=reread.examined,
+        message=f"{changed} of {batch.examined} records changed.",
+        looked_at=batch.examined,
         changed=changed,
-        skipped=reread.skipped,
-        failed=reread.failed,
-        failure=reread.failure,
-        next_token=context.page_tokens.next_token(body, reread),
+        skipped=batch.skipped,
+        failed=batch.failed,
+        failure=batch.failure,
+        next_token=context.page_tokens.next_token(body, batch),
     )
 
 
-def _wanted(body: RedecodeInput) -> RedecodeSelection:
+def _selection(body: RedecodeInput) -> RedecodeSelection:
     if body.device_id is None and body.group_id is None:
         raise BadInput(
             field_errors=[

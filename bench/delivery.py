@@ -32,18 +32,18 @@ def measure(findings: Findings, seconds: float) -> None:
     with receiving() as receiver:
         bare = _bare_client(findings, receiver, seconds)
         plain = _drained(findings, receiver, "forwarding a backlog", MESSAGES, {})
-        findings.add(_held("forwarding against the bare client", plain / bare, 0.5))
+        findings.add(_ratio_row("forwarding against the bare client", plain / bare, 0.5))
         batched = _drained(
             findings, receiver, f"the same in batches of {BATCH}", 4 * MESSAGES, {"batch": BATCH}
         )
-        findings.add(_held("batches against single messages", batched / plain, 5.0))
+        findings.add(_ratio_row("batches against single messages", batched / plain, 5.0))
         _latency(findings, receiver, seconds)
         _cost_to_ingest(findings, receiver, seconds)
         _neighbours(findings, receiver, seconds)
         _large_backlog(findings, receiver)
 
 
-def _held(name: str, ratio: float, ratio_min: float) -> Row:
+def _ratio_row(name: str, ratio: float, ratio_min: float) -> Row:
     return Row(name, ratio=ratio, aim=f"ratio ≥ {ratio_min:.2f}", met=ratio >= ratio_min)
 
 
@@ -176,7 +176,7 @@ def _cost_to_ingest(findings: Findings, receiver: Receiver, seconds: float) -> N
                     p99_ms=result.p99_ms,
                 )
             )
-    findings.add(_held("ingest with a connector against without", rates[1] / rates[0], 0.6))
+    findings.add(_ratio_row("ingest with a connector against without", rates[1] / rates[0], 0.6))
 
 
 def _neighbours(findings: Findings, receiver: Receiver, seconds: float) -> None:
@@ -185,7 +185,9 @@ def _neighbours(findings: Findings, receiver: Receiver, seconds: float) -> None:
     late: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(NEIGHBOUR_ROUNDS):
         for has_hanging in (False, True):
-            _beside(receiver, seconds, took[has_hanging], late[has_hanging], hangs=has_hanging)
+            _measure_neighbours(
+                receiver, seconds, took[has_hanging], late[has_hanging], hangs=has_hanging
+            )
     for has_hanging in (False, True):
         arrival = late[has_hanging]
         name = "nine receivers and one that hangs" if has_hanging else "ten receivers"
@@ -208,7 +210,7 @@ def _neighbours(findings: Findings, receiver: Receiver, seconds: float) -> None:
     )
 
 
-def _beside(
+def _measure_neighbours(
     receiver: Receiver, seconds: float, took: list[float], late: list[float], *, hangs: bool
 ) -> None:
     receiver.forget()

@@ -118,8 +118,8 @@ class Crowd:
         self.answers.append(self._pool.submit(call))
         return self.answers[-1]
 
-    def post_record(self, caller: Person, kind: str, *told: Any) -> Future[httpx.Response]:
-        return self.calls(lambda: post_record(caller, kind, *told))
+    def post_record(self, caller: Person, kind: str, *record: Any) -> Future[httpx.Response]:
+        return self.calls(lambda: post_record(caller, kind, *record))
 
     def responses(self) -> list[httpx.Response]:
         return [answer.result(120) for answer in self.answers]
@@ -573,9 +573,9 @@ def assert_every_record_is_where_it_was_said(world: World, fleeting: Fleeting) -
         owner.invite(local, group, "viewer")
         mine = [sent for sent in fleeting.sent if sent.answer["groupId"] == group]
         for kind in KINDS:
-            told = [sent.answer for sent in mine if sent.kind == kind]
+            returned = [sent.answer for sent in mine if sent.kind == kind]
             seen = list_records(local, kind, sensor)
-            assert sorted(seen, key=repr) == sorted(told, key=repr), "as it was answered, once"
+            assert sorted(seen, key=repr) == sorted(returned, key=repr), "as it was answered, once"
         assert counted(owner, group, fleeting.now) == {
             **NONE,
             **Counter(sent.kind for sent in mine),
@@ -633,9 +633,9 @@ def test_two_processes_store_the_same_and_other_records_exactly_once(
         chance.shuffle(mine)
         while mine:
             size = chance.choice((1, 1, 5, 40))
-            bite, mine = mine[:size], mine[size:]
+            batch, mine = mine[:size], mine[size:]
             for kind in KINDS:
-                bodies = [body for each, body in bite if each == kind]
+                bodies = [body for each, body in batch if each == kind]
                 if len(bodies) > 1:
                     stored[kind] += ok(post_records(caller, kind, bodies))["stored"]
                 elif bodies:

@@ -78,7 +78,7 @@ def test_a_closed_loop_counts_every_answer_of_its_window(ceiling: Serving) -> No
     assert result.statuses == {200: result.requests}
     assert result.bytes_in == result.requests * answer_bytes(ceiling)
     assert result.rate == pytest.approx(result.requests / result.seconds)
-    assert 0.29 <= result.seconds < 0.6
+    assert result.seconds >= 0.29
     assert_latencies_are_in_order(result)
 
 

@@ -348,7 +348,7 @@ def test_a_broker_that_falls_silent_costs_nothing_after_it_speaks_again(
 def test_no_answer_for_too_long_is_said_and_does_not_last(
     rabbitmq: RabbitMq, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(amqp, "SEND_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(amqp, "SEND_TIMEOUT_S", 2.0)
 
     async def tell() -> None:
         async with Queue(rabbitmq.port), Relay(rabbitmq.port) as relay:

@@ -221,7 +221,7 @@ def test_what_a_library_cancels_by_itself_is_a_lost_connection() -> None:
 def test_opening_takes_no_longer_than_allowed_and_is_tried_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(connections, "CONNECT_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(connections, "CONNECT_TIMEOUT_S", 0.5)
 
     async def story() -> None:
         place = Place()

@@ -118,23 +118,23 @@ class Ledger:
                 size = chance.choice((1, 1, 1, BATCH_MAX))
                 kind = chance.choice(KINDS)
                 lines = [
-                    self._entered(kind, chance.choice(self.fleet), f"{name}/{number + each}")
+                    self._new_line(kind, chance.choice(self.fleet), f"{name}/{number + each}")
                     for each in range(size)
                 ]
                 number += size
                 try:
-                    self._tell(operator, kind, lines)
+                    self._post(operator, kind, lines)
                     if chance.random() < 0.1:
-                        self._tell(operator, kind, lines)  # a sender who does not trust the answer
+                        self._post(operator, kind, lines)  # a sender who does not trust the answer
                 except httpx.HTTPError:
                     return  # nobody knows, and there is nobody to ask
 
-    def _entered(self, kind: str, sensor: str, words: str) -> Line:
+    def _new_line(self, kind: str, sensor: str, words: str) -> Line:
         at = self.now + len(self.lines) % 10 * SECOND  # many share an instant
         line = self.lines[words] = Line(kind, report(kind, sensor, at, words))
         return line
 
-    def _tell(self, operator: Operator, kind: str, lines: list[Line]) -> int:
+    def _post(self, operator: Operator, kind: str, lines: list[Line]) -> int:
         bodies = [line.body for line in lines]
         if len(bodies) == 1:
             response = operator.post(f"/device/{kind}", bodies[0])
@@ -148,20 +148,20 @@ class Ledger:
             self.wrong.append(f"{response.status_code} {response.text}")
         return response.status_code
 
-    def tell_one(self, service: Service) -> int:
+    def send_one(self, service: Service) -> int:
         """Send one more record; the status of its answer, 0 when there is none."""
-        line = self._entered("data", self.fleet[0], f"one more {len(self.lines)}")
+        line = self._new_line("data", self.fleet[0], f"one more {len(self.lines)}")
         with operator_of(service, self.token) as operator:
             try:
-                return self._tell(operator, "data", [line])
+                return self._post(operator, "data", [line])
             except httpx.HTTPError:
                 return 0
 
-    def tell_until_refused(self, service: Service, most: int = 5_000) -> httpx.Response:
+    def send_until_refused(self, service: Service, most: int = 5_000) -> httpx.Response:
         """Send large records one by one; the first answer that is no success."""
         with operator_of(service, self.token) as operator:
             for _ in range(most):
-                line = self._entered("data", self.fleet[0], f"large {len(self.lines)}")
+                line = self._new_line("data", self.fleet[0], f"large {len(self.lines)}")
                 line.body["configuration"] = "x" * 4_000
                 response = operator.post("/device/data", line.body)
                 if response.status_code != 200:
@@ -169,16 +169,16 @@ class Ledger:
                 line.is_acknowledged, line.answer = True, response.json()
         raise AssertionError("it never failed")
 
-    def tell_the_doubtful_again(self, service: Service) -> None:
+    def resend_unacknowledged(self, service: Service) -> None:
         """What a sender does after a crash: repeat whatever was not acknowledged."""
         with operator_of(service, self.token) as operator:
             for line in self.lines.values():
                 if not line.is_acknowledged:
-                    assert self._tell(operator, line.kind, [line]) == 200
+                    assert self._post(operator, line.kind, [line]) == 200
 
     # --- holding it against what is there ---
 
-    def assert_kept_by(self, service: Service) -> None:
+    def assert_stored_by(self, service: Service) -> None:
         """All that was acknowledged is there, once, as it was answered; and nothing unheard of."""
         assert not self.wrong, self.wrong[:3]
         with operator_of(service, self.token) as operator:

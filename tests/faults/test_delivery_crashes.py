@@ -271,9 +271,9 @@ def live_through(
                 end(service)
             end_leases(rows)
             service = serve(*LOOPBACK)
-        ledger.tell_the_doubtful_again(service)
+        ledger.resend_unacknowledged(service)
         eventually(lambda: set(states(rows)) == {2})
-        ledger.assert_kept_by(service)
+        ledger.assert_stored_by(service)
         received = assert_all_arrived(ledger, receiver)
         with operator_of(service, ledger.token) as operator:
             assert_counted(operator, ledger.group, connector, len(ledger.lines))

@@ -94,30 +94,30 @@ def test_a_disk_without_room_for_the_log_refuses_and_heals_without_a_restart(
     with ledger.senders(service):
         wait_for_more(ledger, 1)
         eventually(lambda: any(line["event"] == "disk full" for line in service.log))
-        eventually(lambda: ledger.tell_one(service) == 200)
+        eventually(lambda: ledger.send_one(service) == 200)
         wait_for_more(ledger, 50)
     assert ledger.acknowledged < len(ledger.lines), "some were refused"
-    ledger.assert_kept_by(service)
-    ledger.tell_the_doubtful_again(service)
-    ledger.assert_kept_by(service)
+    ledger.assert_stored_by(service)
+    ledger.resend_unacknowledged(service)
+    ledger.assert_stored_by(service)
     assert service.stop() == 0
     assert_whole(settings.data / "longwire.db")
 
 
 def assert_fails_safely(service: Service, serve: Start, settings: Settings) -> None:
-    """The disk fails: nobody is told a lie, the process ends with 70; later, nothing is missing."""
+    """The disk fails: no response is wrong, the process ends with 70; later, nothing is missing."""
     ledger = Ledger.of(service)
     with ledger.senders(service, number=2):
-        problem = refused(ledger.tell_until_refused(service), 503)
+        problem = refused(ledger.send_until_refused(service), 503)
         assert problem["code"] == "outcome_unknown"
         assert service.ended() == 70
     assert ledger.acknowledged > 3, "it worked before it failed"
     assert any(line["event"] == "database broken" for line in service.log)
 
     again = serve()
-    ledger.assert_kept_by(again)
-    ledger.tell_the_doubtful_again(again)
-    ledger.assert_kept_by(again)
+    ledger.assert_stored_by(again)
+    ledger.resend_unacknowledged(again)
+    ledger.assert_stored_by(again)
     assert again.stop() == 0
     assert_whole(settings.data / "longwire.db")
 

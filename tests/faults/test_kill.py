@@ -25,11 +25,11 @@ def live_through(serve: Start, settings: Settings, deaths: int) -> None:
             time.sleep(chance.uniform(0.02, 0.3))
             service.kill()
         service = serve()
-    ledger.assert_kept_by(service)
+    ledger.assert_stored_by(service)
     doubtful = len(ledger.lines) - ledger.acknowledged
     print(f"{ledger.acknowledged} acknowledged, {doubtful} doubtful")
-    ledger.tell_the_doubtful_again(service)
-    ledger.assert_kept_by(service)
+    ledger.resend_unacknowledged(service)
+    ledger.assert_stored_by(service)
     assert ledger.acknowledged == len(ledger.lines), "repeating has settled every doubt"
     assert service.stop() == 0
     if not settings.database:
@@ -58,7 +58,7 @@ def die_at(
     with ledger.senders(service):
         eventually(lambda: service.is_over)
     service = serve()
-    ledger.assert_kept_by(service)
+    ledger.assert_stored_by(service)
     return ledger, service
 
 

@@ -519,7 +519,7 @@ def test_news_that_overtake_the_answer_are_waited_for(
     monkeypatch.setattr(
         network_downlinks, "apply_update", lambda *args: written.append(args) or apply(*args)
     )
-    with Receiver(StubResponse(body=QUEUED.body, delay_s=0.5)) as receiver:
+    with Receiver(StubResponse(body=QUEUED.body, delay_s=1.5)) as receiver:
         world = make_world(**chirpstack(receiver))
         site = ChirpStackSite(world)
         downlink = site.queues("01", port=1)

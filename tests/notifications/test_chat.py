@@ -74,7 +74,7 @@ def test_a_service_that_does_not_take_it_is_asked_again_later(telegram):
 
 def test_a_service_that_does_not_answer_holds_nobody_up(telegram, monkeypatch):
     monkeypatch.setattr(chat, "TIMEOUT_S", 0.2)
-    telegram.respond_with(StubResponse(delay_s=0.5, body=ACCEPTED.body))
+    telegram.respond_with(StubResponse(delay_s=60, body=ACCEPTED.body))
     assert send_chat(TELEGRAM, batch()) == [
         Unreachable("the service timed out", code=FailureCode.TIMED_OUT)
     ]
@@ -82,7 +82,7 @@ def test_a_service_that_does_not_answer_holds_nobody_up(telegram, monkeypatch):
 
 def test_a_service_that_hangs_holds_up_nobody_who_writes_to_another(telegram, monkeypatch):
     """Nor do more messages of one notification wait in its threads than two."""
-    monkeypatch.setattr(chat, "TIMEOUT_S", 0.5)
+    monkeypatch.setattr(chat, "TIMEOUT_S", 3.0)
     chat._thread_pool.cache_clear()
     is_released = threading.Event()
     begun = []

@@ -63,7 +63,7 @@ def test_the_interface_lists_every_operation_as_it_is_served(tmp_path):
         for row in tables("docs/interface.md", "Method", "Path", "Takes", "Needs", "Answers")
     }
     assert listed == {
-        (route.method, route.path): (parameters(route), route.needs, answer(route))
+        (route.method, route.path): (parameters(route), route.permission, answer(route))
         for route in served(tmp_path)
         if isinstance(route, Route)
     }
@@ -143,6 +143,7 @@ def test_the_operator_finds_every_metric_with_its_labels(tmp_path):
     metrics.count_rejected_message("vendor")
     metrics.count_decode_failure("tracker")
     metrics.count_mqtt_message("stored")
+    metrics.count_task_failure("cleanup")
     metrics.render(
         open_database(tmp_path), queued_records=0, is_ready=True, backlog=Backlog(0, 0, 0, 0, None)
     )
@@ -213,7 +214,7 @@ def test_every_error_code_is_explained():
     before_a_request = {
         (fault.status, fault.code)
         for fault in vars(server).values()
-        if isinstance(fault, server._Fault)
+        if isinstance(fault, server._Rejection)
     }
     assert listed == set(errors.STATUS.values()) | before_a_request
 

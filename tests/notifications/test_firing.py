@@ -319,7 +319,7 @@ def test_a_test_is_sent_at_once_whatever_schedule_and_throttle_say(world: World)
     with alarmed(world, schedule=schedule, params=params, reason="opened") as alarm:
         for _ in range(2):
             answer = ok(alarm.person.post("/notification/test", alarm.name))
-            assert answer == {"message": "It is on its way.", "queued": 1}
+            assert answer == {"message": "Queued.", "queued": 1}
         first, _ = alarm.alerts(2)
         assert (first["subject"], first["reason"]) == ("test", "opened")
         assert first["body"] == "[? there is no message.x]"

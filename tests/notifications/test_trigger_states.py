@@ -22,7 +22,7 @@ FAILING = REASON_POLICIES["connectorFailing"]
 RECOVERED = REASON_POLICIES["connectorRecovered"]
 
 NEW = NotificationState()
-RAISED_AT_5 = NotificationState(raised_at=5, is_told=True, as_of=5, fired_at=5)
+RAISED_AT_5 = NotificationState(raised_at=5, is_notified=True, as_of=5, fired_at=5)
 HELD_BACK_AT_5 = NotificationState(raised_at=5, as_of=5, fired_at=1, held_back=1)
 UNSENT_AT_5 = NotificationState(raised_at=5, as_of=5)
 TWO_HELD_BACK = NotificationState(as_of=5, fired_at=1, held_back=2)

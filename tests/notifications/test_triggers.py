@@ -52,7 +52,7 @@ def test_an_event_reaches_every_address_once_although_the_server_was_away(make_w
         ada.reports(device, "event", type="fire")
         wait_for_tries(world, [(DeliveryState.SUCCEEDED, 2)] * 2 + [(DeliveryState.FAILED, 1)] * 2)
         shown = ok(ada.get("/notification", notificationId=made["id"], groupId=group))
-        assert "did not take the address (550)" in shown["error"]["message"]
+        assert "did not accept the address (550)" in shown["error"]["message"]
 
 
 def test_what_waits_goes_to_nobody_whom_it_is_not_for_any_more(make_world):
@@ -142,7 +142,7 @@ def test_mails_go_only_where_the_operator_lets_them(make_world):
         assert [mail.to for mail in server.mails] == [["ada@example.com"]]
         named = {"notificationId": made["id"], "groupId": group}
         assert (
-            "no domain that the operator"
+            "not in a domain that the operator"
             in ok(ada.get("/notification", **named))["error"]["message"]
         )
         ok(ada.put("/notification", {**named, "name": "still changed"}))
@@ -211,7 +211,7 @@ def test_members_get_push_messages_on_all_tokens_and_invalid_tokens_are_disabled
             shown = ok(ada.get("/notification", notificationId=phones))
             return shown["error"]["message"]
 
-        eventually(lambda: "does not take the operator's account" in trouble())
+        eventually(lambda: "does not accept the operator's account" in trouble())
         assert enabled() == [False, True, True]
         world.clock.let_pass(seconds=60)
         eventually(lambda: len(firebase.messages) == 5)

@@ -237,6 +237,6 @@ def _is_change(rule: Rule, state: NotificationState, now: Moment, *, is_active: 
     if is_active != (state.raised_at is not None):
         return True
     policy = rule.policy
-    if not is_active or state.is_told or policy is None or not policy.notifies_start:
+    if not is_active or state.is_notified or policy is None or not policy.notifies_start:
         return False
     return not trigger_states.has_throttled_alert(state, now, rule.throttle)

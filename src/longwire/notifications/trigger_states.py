@@ -89,7 +89,7 @@ def defer_alert(
     is_new = before.raised_at is None
     return msgspec.structs.replace(
         after,
-        is_told=False,
+        is_notified=False,
         fired_at=before.fired_at,
         held_back=before.held_back + is_new,
     )
@@ -101,7 +101,11 @@ def is_stale(state: NotificationState, at: Moment) -> bool:
 
 def has_throttled_alert(state: NotificationState, now: Moment, throttle: Moment) -> bool:
     """Whether an alert is active that is not sent yet because of the throttle."""
-    return state.raised_at is not None and not state.is_told and _is_throttled(state, now, throttle)
+    return (
+        state.raised_at is not None
+        and not state.is_notified
+        and _is_throttled(state, now, throttle)
+    )
 
 
 def _activate(
@@ -114,15 +118,15 @@ def _activate(
     is_new = before.raised_at is None
     if is_new:
         is_silenced = policy.ignores_initial_state and before.as_of is None
-        observed = msgspec.structs.replace(observed, raised_at=now, is_told=is_silenced)
-    if observed.is_told or not policy.notifies_start:
+        observed = msgspec.structs.replace(observed, raised_at=now, is_notified=is_silenced)
+    if observed.is_notified or not policy.notifies_start:
         return observed, None
     if _is_throttled(observed, now, throttle):
         # Counted once, and sent later if it is still active by then.
         return msgspec.structs.replace(observed, held_back=observed.held_back + is_new), None
     # One that was counted as suppressed before is sent after all.
     held_back = observed.held_back if is_new else max(0, observed.held_back - 1)
-    sent = msgspec.structs.replace(observed, is_told=True, fired_at=now, held_back=0)
+    sent = msgspec.structs.replace(observed, is_notified=True, fired_at=now, held_back=0)
     return sent, AlertStatus(held_back, observed.raised_at)
 
 
@@ -133,8 +137,8 @@ def _resolve(
     now: Moment,
     throttle: Moment,
 ) -> Transition:
-    resolved = msgspec.structs.replace(observed, raised_at=None, is_told=False)
-    if not policy.notifies_end or (policy.notifies_start and not before.is_told):
+    resolved = msgspec.structs.replace(observed, raised_at=None, is_notified=False)
+    if not policy.notifies_end or (policy.notifies_start and not before.is_notified):
         return resolved, None
     if policy.notifies_start:
         # Not throttled: whoever got the alert also gets its resolution.

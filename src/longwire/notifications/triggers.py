@@ -323,7 +323,7 @@ def _advance(
 def _may_start_alert(
     candidate: TriggerCandidate, state: NotificationState, policy: ReasonPolicy
 ) -> bool:
-    return bool(candidate.is_active) and policy.notifies_start and not state.is_told
+    return bool(candidate.is_active) and policy.notifies_start and not state.is_notified
 
 
 def matches_condition(rule: Rule, message: Mapping[str, Any], errors: FilterErrors) -> bool:

@@ -146,8 +146,8 @@ class Params(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only
         Meta(
             ge=0,
             le=30 * DAY_S,
-            description="Seconds in which one device is told about at most once; what is held back "
-            "is counted in the next one. 0 tells every time.",
+            description="Seconds in which at most one notification per device is sent; those held "
+            "back are counted in the next one. 0 sends all.",
         ),
     ] = 0
     battery_below: Annotated[

@@ -76,7 +76,7 @@ TOKEN_INVALID = Refused(
 # The account is not the one that the tokens belong to, or lacks a permission.
 ACCOUNT_ERROR_CODES = ("SENDER_ID_MISMATCH", "THIRD_PARTY_AUTH_ERROR")
 ACCOUNT_REJECTED = "Firebase does not accept the operator's account for this push token"
-# FCM has no code that tells an invalid token from an invalid message, only this text.
+# FCM has no code that distinguishes an invalid token from an invalid message, only this text.
 INVALID_TOKEN_TEXT = "not a valid FCM registration token"
 
 

@@ -139,7 +139,7 @@ def test_bytes_are_read_or_refused(read, value, found):
 def test_a_moment_is_read_or_refused(value, moment):
     assert values.first_moment(value) == moment
     if moment is None:
-        with pytest.raises(ValueError, match="is no date"):
+        with pytest.raises(ValueError, match="is not a valid date"):
             values.parse_moment(value)
     else:
         assert values.parse_moment(value) == moment
@@ -164,7 +164,7 @@ def test_everything_that_is_missing_is_named_at_once():
         ("third", "must have at most 128 characters"),
         ("fourth", "must be a string"),
         ("time", "is required"),
-        ("at", "is no date"),
+        ("at", "is not a valid date"),
         ("data", "must be hex digits, two for each byte"),
         ("more", "must have at most 10 bytes"),
         ("location", "is required"),

@@ -1,4 +1,4 @@
-"""The catalogue of device types: those built in, and those the operator adds."""
+"""Device types: built-in ones, and those that the operator adds."""
 
 import json
 from dataclasses import replace
@@ -53,7 +53,7 @@ BUILT_IN = (
 
 
 def add_built_in_types(tx: Tx) -> None:
-    """Add the built-in types that are missing; one that the operator changed stays as it is."""
+    """Add missing built-in types; one that the operator has changed is kept."""
     for device_type in BUILT_IN:
         if store.get(tx, device_type.name) is None:
             store.upsert(tx, replace(device_type, is_built_in=True))
@@ -79,7 +79,7 @@ def list_device_types(tx: Tx, request: PageRequest) -> Page[DeviceType]:
 
 
 def put_device_type(tx: Tx, actor: Actor, device_type: DeviceType) -> DeviceType:
-    """Add a type, or change the one of that name; a decoder it has stays, unless one is given."""
+    """Create or replace a type; an existing decoder is kept unless one is given."""
     name = device_type.name
     if not name or len(name) > NAME_CHARACTERS_MAX or "\x00" in name:
         raise invalid_field("name", f"must have 1 to {NAME_CHARACTERS_MAX} characters")
@@ -96,7 +96,7 @@ def put_device_type(tx: Tx, actor: Actor, device_type: DeviceType) -> DeviceType
 
 
 def set_decoder(tx: Tx, actor: Actor, name: str, kind: str | None, source: str) -> DeviceType:
-    """Say how payloads of a type are read from now on; by nobody, if there is no kind."""
+    """Set the decoder of a type, or remove it if there is no kind."""
     present = store.get(tx, name)
     if present is None:
         raise not_found("name", "device type")
@@ -111,7 +111,7 @@ def set_decoder(tx: Tx, actor: Actor, name: str, kind: str | None, source: str) 
 
 
 def validate_decoder(kind: str, source: str) -> None:
-    """Refuse a decoder that cannot be used, and say where it is wrong."""
+    """Reject an invalid decoder with the place of the error."""
     try:
         get_decoder(kind, source)
     except InvalidDecoder as error:

@@ -1,4 +1,4 @@
-"""Devices: what they are, which group they are in, and what may be done with them."""
+"""Devices: create, update, transfer and delete them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -15,12 +15,12 @@ from longwire.store import devices as store
 from longwire.store.database import Tx
 from longwire.store.devices import NetworkDevice
 
-MQTT = "mqtt"  # devices that publish by themselves
+MQTT = "mqtt"  # devices that publish to the MQTT broker
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceDraft:
-    """A device that is to be."""
+    """A device to create."""
 
     name: str
     type: str
@@ -31,7 +31,7 @@ class DeviceDraft:
 
 @dataclass(frozen=True, slots=True)
 class VendorRegistration:
-    """What the vendor's network is told about a device."""
+    """The request that registers a device at the vendor's network."""
 
     id: str
     device_type_id: str
@@ -44,12 +44,12 @@ class VendorRegistration:
 
 
 def original_key(network: str, original_id: str) -> str:
-    """What makes two spellings the same device: no case, and no leading zeros at the vendor's."""
+    """The normalized network id: case-insensitive, and at the vendor's without leading zeros."""
     key = original_id.casefold()
     return (key.lstrip("0") or "0") if network == VENDOR else key
 
 
-# --- seeing ---
+# --- read ---
 
 
 def get_device(tx: Tx, actor: Actor, device_id: str, group_id: str | None) -> Device:
@@ -66,9 +66,9 @@ def list_devices(tx: Tx, actor: Actor, group_id: str, request: PageRequest) -> P
 
 
 def find_reporting_device(tx: Tx, actor: Actor, network: str, original_id: str) -> NetworkDevice:
-    """The device that a network speaks of, by the network's own id.
+    """The device of an uplink, by the network's id.
 
-    Devices that publish by themselves may call themselves as we do, wherever else they are known.
+    Devices that publish by MQTT may use our device id, whatever their network is.
     """
     assert actor.group_id is not None
     device = store.get_by_original_id(
@@ -81,11 +81,11 @@ def find_reporting_device(tx: Tx, actor: Actor, network: str, original_id: str) 
     return device
 
 
-# --- coming into being ---
+# --- create ---
 
 
 def create_device(tx: Tx, actor: Actor, group_id: str, draft: DeviceDraft) -> Device:
-    """A new device, configured as its type is by default."""
+    """Create a device with the default configuration of its type."""
     access.authorize(tx, actor, "device.create", group_id)
     return _create(tx, actor, group_id, [draft], lambda index: "original_id")[0]
 
@@ -99,7 +99,7 @@ def create_devices(
     network: str,
     tags: Sequence[str],
 ) -> list[Device]:
-    """Many alike, each named after its original id; all or none."""
+    """Create many devices, each named after its original id; all or none."""
     access.authorize(tx, actor, "device.create", group_id)
     drafts = [DeviceDraft(each, type_name, each, network, tags) for each in original_ids]
     return _create(tx, actor, group_id, drafts, lambda index: f"original_devices_ids[{index}]")
@@ -113,7 +113,7 @@ def create_vendor_device(
     draft: DeviceDraft,
     vendor: VendorRegistration,
 ) -> Device:
-    """A device that the vendor's network is to know as well; until it does, it is pending."""
+    """Create a device and register it at the vendor's network; pending until that is done."""
     access.authorize(tx, actor, "device.create", group_id, field="input.group_id")
     field_errors = []
     if draft.network != VENDOR:
@@ -123,11 +123,11 @@ def create_vendor_device(
     if field_errors:
         raise BadInput(field_errors=field_errors)
     information = registrations.initial_information(dispatch)
-    made = _create(
+    created = _create(
         tx, actor, group_id, [draft], lambda index: "input.original_id", "input.", information
     )
-    _register(tx, dispatch, group_id, made, [vendor])
-    return made[0]
+    _register(tx, dispatch, group_id, created, [vendor])
+    return created[0]
 
 
 def create_vendor_devices(
@@ -139,15 +139,15 @@ def create_vendor_devices(
     tags: Sequence[str],
     vendors: Sequence[VendorRegistration],
 ) -> list[Device]:
-    """Many of them, each called as the network is to call it; all or none."""
+    """Create and register many devices; all or none."""
     access.authorize(tx, actor, "device.create", group_id)
     drafts = [DeviceDraft(each.device_name, type_name, each.id, VENDOR, tags) for each in vendors]
     information = registrations.initial_information(dispatch)
-    made = _create(
+    created = _create(
         tx, actor, group_id, drafts, lambda index: f"vendor[{index}].id", information=information
     )
-    _register(tx, dispatch, group_id, made, vendors)
-    return made
+    _register(tx, dispatch, group_id, created, vendors)
+    return created
 
 
 def _register(
@@ -157,12 +157,11 @@ def _register(
     devices: Sequence[Device],
     vendors: Sequence[VendorRegistration],
 ) -> None:
-    """Let the vendor's network know of new devices."""
     drafts = []
     for device, vendor in zip(devices, vendors, strict=True):
-        told = {name: value for name, value in asdict(vendor).items() if value is not None}
-        del told["pac"]  # is sealed, and kept apart
-        drafts.append((device, told, vendor.pac))
+        request = {name: value for name, value in asdict(vendor).items() if value is not None}
+        del request["pac"]  # sealed, and stored separately
+        drafts.append((device, request, vendor.pac))
     registrations.request_registrations(tx, dispatch, group_id, drafts)
 
 
@@ -175,10 +174,10 @@ def _create(
     prefix: str = "",
     information: str = "{}",
 ) -> list[Device]:
-    device_type = _known_type(tx, drafts[0].type, prefix + "type")
+    device_type = _require_type(tx, drafts[0].type, prefix + "type")
     network = drafts[0].network
     keys = [original_key(network, draft.original_id) for draft in drafts]
-    _require_each_once(keys, field_of)
+    _require_unique(keys, field_of)
     taken = store.list_taken_keys(tx, network, keys)
     if taken:
         raise Conflict(
@@ -208,14 +207,14 @@ def _create(
         )
         for draft in drafts
     ]
-    kept = store.insert(tx, devices, keys)
-    monitoring.schedule_silence_checks(tx, kept)
-    for device in kept:
+    created = store.insert(tx, devices, keys)
+    monitoring.schedule_silence_checks(tx, created)
+    for device in created:
         audit.log(tx, actor, "device.create", device.id, group_id=group_id)
-    return kept
+    return created
 
 
-# --- changing ---
+# --- update ---
 
 
 def update_device(
@@ -228,7 +227,7 @@ def update_device(
     configuration: str | None,
     tags: Sequence[str] | None,
 ) -> Device:
-    device = _one(tx, actor, "device.update", device_id, group_id)
+    device = _get_locked(tx, actor, "device.update", device_id, group_id)
     changed = replace(
         device,
         name=device.name if name is None else name,
@@ -245,9 +244,9 @@ def update_device(
 
 
 def set_device_type(tx: Tx, actor: Actor, device_id: str, group_id: str, type_name: str) -> Device:
-    """Make a device one of another type, with that type's default configuration."""
-    device = _one(tx, actor, "device.update", device_id, group_id)
-    device_type = _known_type(tx, type_name, "type")
+    """Change the type of a device, and reset its configuration to the type's default."""
+    device = _get_locked(tx, actor, "device.update", device_id, group_id)
+    device_type = _require_type(tx, type_name, "type")
     changed = replace(
         device,
         type=type_name,
@@ -264,12 +263,12 @@ def set_device_type(tx: Tx, actor: Actor, device_id: str, group_id: str, type_na
 def transfer_devices(
     tx: Tx, actor: Actor, device_ids: Sequence[str], group_id: str, to_group_id: str, field: str
 ) -> list[Device]:
-    """Hand devices over to another group; what they said so far stays with the first one."""
+    """Transfer devices to another group; their records so far stay with the old one."""
     scope = access.authorize(tx, actor, "device.transfer", group_id)
     access.authorize(tx, actor, "device.create", to_group_id, field="to_group_id")
     if to_group_id == group_id:
         raise invalid_field("to_group_id", "is the group the devices are in already")
-    devices = _all(tx, scope, device_ids, field)
+    devices = _get_all_locked(tx, scope, device_ids, field)
     store.transfer(tx, devices, to_group_id, actor.id)
     for device in devices:
         for group in (group_id, to_group_id):
@@ -289,19 +288,19 @@ def transfer_devices(
 def delete_devices(
     tx: Tx, actor: Actor, device_ids: Sequence[str], group_id: str, field: str
 ) -> list[Device]:
-    """Delete devices with everything they have ever said, whatever group it belongs to."""
+    """Delete devices with all of their records, whatever group these belong to."""
     scope = access.authorize(tx, actor, "device.delete", group_id)
-    devices = _all(tx, scope, device_ids, field)
+    devices = _get_all_locked(tx, scope, device_ids, field)
     store.delete(tx, devices)
     for device in devices:
         audit.log(tx, actor, "device.delete", device.id, group_id=group_id)
     return devices
 
 
-# --- the rules, one each ---
+# --- checks ---
 
 
-def _one(tx: Tx, actor: Actor, permission: str, device_id: str, group_id: str) -> Device:
+def _get_locked(tx: Tx, actor: Actor, permission: str, device_id: str, group_id: str) -> Device:
     scope = access.authorize(tx, actor, permission, group_id)
     device = store.lock_many(tx, scope, [device_id]).get(device_id)
     if device is None:
@@ -309,13 +308,16 @@ def _one(tx: Tx, actor: Actor, permission: str, device_id: str, group_id: str) -
     return device
 
 
-def _all(tx: Tx, scope: Scope, device_ids: Sequence[str], field: str) -> list[Device]:
-    """Every one of the devices, or a refusal that names each one that is not there."""
+def _get_all_locked(tx: Tx, scope: Scope, device_ids: Sequence[str], field: str) -> list[Device]:
+    """All of the devices, or an error for each one that is missing.
+
+    `field` is the name of the request field; `{}` in it stands for the index.
+    """
 
     def name(index: int) -> str:
-        return f"{field}[{index}]" if field.endswith("s") else field
+        return field.format(index)
 
-    _require_each_once(device_ids, name)
+    _require_unique(device_ids, name)
     found = store.lock_many(tx, scope, device_ids)
     absent = [index for index, device_id in enumerate(device_ids) if device_id not in found]
     if absent:
@@ -327,7 +329,7 @@ def _all(tx: Tx, scope: Scope, device_ids: Sequence[str], field: str) -> list[De
     return [found[device_id] for device_id in device_ids]
 
 
-def _require_each_once(names: Sequence[str], field_of: Callable[[int], str]) -> None:
+def _require_unique(names: Sequence[str], field_of: Callable[[int], str]) -> None:
     first: dict[str, int] = {}
     field_errors = []
     for index, name in enumerate(names):
@@ -337,7 +339,7 @@ def _require_each_once(names: Sequence[str], field_of: Callable[[int], str]) -> 
         raise BadInput(field_errors=field_errors)
 
 
-def _known_type(tx: Tx, name: str, field: str) -> DeviceType:
+def _require_type(tx: Tx, name: str, field: str) -> DeviceType:
     device_type = device_types.find_device_type(tx, name)
     if device_type is None:
         known = ", ".join(each.name for each in device_types.list_all(tx))

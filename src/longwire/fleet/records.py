@@ -1,7 +1,7 @@
-"""Records: what devices said, of four kinds, as one piece of code.
+"""Records of devices, of four kinds.
 
-A record belongs to the group its device was in when it was stored. After a transfer the new group
-sees what came after and the old one what came before; who may read both sees all.
+A record belongs to the group of its device when it was stored. After a transfer the new group sees
+later records and the old one earlier ones; who may read both groups sees all.
 """
 
 from longwire.clock import DAY, Moment
@@ -31,14 +31,14 @@ def list_records(
     *,
     ascending: bool,
 ) -> RecordPage:
-    """A page of what a device said, as far as the actor may read it."""
+    """A page of a device's records, as far as the actor may read them."""
     device = get_reporting_device(tx, device_id)
     stays = permitted_stays(tx, actor, "record.read", device)
     return store.list_page(tx, kind, device.number, stays, begin, end, request, ascending=ascending)
 
 
 def delete_records_at(tx: Tx, actor: Actor, kind: str, device_id: str, ts: Moment) -> int:
-    """Delete everything of one kind that a device said at one instant."""
+    """Delete all records of one kind that a device has at one instant."""
     device = get_reporting_device(tx, device_id)
     stays = permitted_stays(tx, actor, "record.delete", device)
     deleted = store.delete_at(tx, kind, device.number, stays, ts)
@@ -51,7 +51,7 @@ def delete_records_at(tx: Tx, actor: Actor, kind: str, device_id: str, ts: Momen
 
 
 def delete_all_records(tx: Tx, actor: Actor, device_id: str) -> dict[str, int]:
-    """Delete everything a device said, as far as the actor may; how much of each kind."""
+    """Delete all records of a device, as far as the actor may; returns the count of each kind."""
     device = get_reporting_device(tx, device_id)
     stays = permitted_stays(tx, actor, "record.delete", device)
     counts = {kind: store.count(tx, kind, device.number, stays) for kind in KINDS}
@@ -70,7 +70,7 @@ def get_reporting_device(tx: Tx, device_id: str) -> ReportingDevice:
 
 
 def permitted_stays(tx: Tx, actor: Actor, permission: str, device: ReportingDevice) -> list[int]:
-    """The stays of the device in groups where the actor holds the permission."""
+    """The stays of the device in groups where the actor has the permission."""
     if device.stay == 0:
         groups = {0: device.group_id}
     else:
@@ -84,14 +84,14 @@ def permitted_stays(tx: Tx, actor: Actor, permission: str, device: ReportingDevi
     raise not_found("device_id", "device")
 
 
-# --- forgetting ---
+# --- retention ---
 
 
 def oldest_kept(retention_days: int, now: Moment) -> Moment | None:
-    """Records before this moment are over; None when they are kept for ever."""
+    """Older records have expired; None if records never expire."""
     return now - retention_days * DAY if retention_days else None
 
 
 def kept_until(retention_days: int, oldest: Moment | None) -> Moment:
-    """The last moment at which nothing is over of what is no older than this."""
+    """When the oldest of some records expires."""
     return oldest + retention_days * DAY if retention_days and oldest is not None else FOREVER

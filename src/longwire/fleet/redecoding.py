@@ -1,9 +1,8 @@
-"""Reads stored payloads once more, by the decoder that their device's type has now.
+"""Decode stored payloads again, with the current decoder of their device's type.
 
-In pieces, and each in three steps: find records, decode them with no transaction open, and keep
-what came of it. A record stays the record it was: its moment, its arrival, what makes it one of a
-kind and its payload are not touched, and nobody is sent it again. Only what decoding had put into
-its data gives way to what decoding puts there now.
+In batches of three steps: find records, decode them without an open transaction, and store the
+result. Only the decoded part of the data changes: time, arrival, digest and payload of a record
+stay, and it is not delivered again.
 """
 
 import time
@@ -38,7 +37,7 @@ _ALL_STAYS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class RedecodeSelection:
-    """Whose data, of which time: of one device, or of those of a group, perhaps of one type."""
+    """Which records: of one device, or of a group's devices of any or one type; in a time range."""
 
     device_id: str | None
     group_id: str | None
@@ -49,7 +48,7 @@ class RedecodeSelection:
 
 @dataclass(frozen=True, slots=True)
 class RedecodeItem:
-    """A record that is to be read again."""
+    """A record to redecode."""
 
     device: ReportingDevice
     codec: Codec
@@ -62,7 +61,7 @@ class RedecodeItem:
 
 @dataclass(frozen=True, slots=True)
 class RedecodeBatch:
-    """Some records, and where to go on after them."""
+    """Some records, and the key to continue after."""
 
     items: list[RedecodeItem]
     last_key: tuple[int | str, ...] | None
@@ -70,7 +69,7 @@ class RedecodeBatch:
 
 @dataclass(frozen=True, slots=True)
 class RedecodedBatch:
-    """What came of some records: their new bodies, and what could not be read."""
+    """The result of a batch: new bodies, and the counts of skipped and failed records."""
 
     bodies: list[tuple[RedecodeItem, str]]
     examined: int
@@ -80,13 +79,13 @@ class RedecodedBatch:
     last_key: tuple[int | str, ...] | None
 
 
-# --- finding ---
+# --- find ---
 
 
 def find_batch(
     tx: Tx, actor: Actor, selection: RedecodeSelection, request: PageRequest
 ) -> RedecodeBatch:
-    """The next records that are to be read again."""
+    """The next records to redecode."""
     after = request.after
     first = int(after[0]) if after else 0
     items: list[RedecodeItem] = []
@@ -97,12 +96,12 @@ def find_batch(
         if not codec.exists:
             continue
         for stay in sorted(records.permitted_stays(tx, actor, PERMISSION, device)):
-            place = _place(after, device.number, stay)
-            if place is None:
+            start = _start_after(after, device.number, stay)
+            if start is None:
                 continue
-            room = request.limit - len(items)
+            limit = request.limit - len(items)
             found = store.list_data(
-                tx, device.number, stay, selection.begin, selection.end, place, room
+                tx, device.number, stay, selection.begin, selection.end, start, limit
             )
             items += [RedecodeItem(device, codec, each) for each in found]
             if len(items) >= request.limit:
@@ -112,10 +111,10 @@ def find_batch(
     return RedecodeBatch(items, None)
 
 
-def _place(
+def _start_after(
     after: tuple[int | str, ...] | None, number: int, stay: int
 ) -> tuple[Moment, bytes] | tuple[()] | None:
-    """Where to begin in a stay: at its beginning, after a record, or nowhere, as it is done."""
+    """Where to continue in a stay: at its start, after a record; None if it is done."""
     if after is None or (number, stay) > (after[0], after[1]):
         return ()
     if (number, stay) < (after[0], after[1]):
@@ -154,11 +153,11 @@ def _require_codec(tx: Tx, type_name: str) -> None:
         raise Conflict(f"The device type {type_name} has no decoder.")
 
 
-# --- decoding ---
+# --- decode ---
 
 
 def redecode_batch(batch: RedecodeBatch) -> RedecodedBatch:
-    """Decode a piece, or as much of it as can be done in a while. Waits: not on the event loop."""
+    """Decode a batch, or as much of it as the time limit allows. Blocks: not on the event loop."""
     bodies: list[tuple[RedecodeItem, str]] = []
     skipped = failed = examined = 0
     failure: str | None = None
@@ -175,7 +174,7 @@ def redecode_batch(batch: RedecodeBatch) -> RedecodedBatch:
             skipped += 1
             continue
         try:
-            body = _again(item, record, *found)
+            body = _redecode_record(item, record, *found)
         except DecodeError as error:
             failed += 1
             failure = failure or f"{record['timestamp']}: {error.reason}"
@@ -186,7 +185,7 @@ def redecode_batch(batch: RedecodeBatch) -> RedecodedBatch:
 
 
 def _payload(record: Mapping[str, Any]) -> tuple[bytes, dict[str, Any]] | None:
-    """The payload and the data of a record, if these are what a decoder works with."""
+    """The payload and the data of a record, if they can be decoded."""
     try:
         payload = parse_hex(record.get(RAW) or "")
         data = msgspec.json.decode(record["data"])
@@ -195,31 +194,33 @@ def _payload(record: Mapping[str, Any]) -> tuple[bytes, dict[str, Any]] | None:
     return (payload, data) if payload and isinstance(data, dict) else None
 
 
-def _again(item: RedecodeItem, record: dict[str, Any], payload: bytes, data: dict[str, Any]) -> str:
+def _redecode_record(
+    item: RedecodeItem, record: dict[str, Any], payload: bytes, data: dict[str, Any]
+) -> str:
     names = set(record.get(DECODED_NAMES) or ())
-    said = {name: value for name, value in data.items() if name not in names}
-    port = parse_integer(said.get(PORT), 0, PORT_MAX)
-    understood = decoding.redecode(item.codec, UplinkPayload(said, payload, port, item.kept.ts))
-    record["data"] = msgspec.json.encode(understood.data).decode()
-    record[DECODED_NAMES] = understood.names
+    values = {name: value for name, value in data.items() if name not in names}
+    port = parse_integer(values.get(PORT), 0, PORT_MAX)
+    decoded = decoding.redecode(item.codec, UplinkPayload(values, payload, port, item.kept.ts))
+    record["data"] = msgspec.json.encode(decoded.data).decode()
+    record[DECODED_NAMES] = decoded.names
     return msgspec.json.encode(record).decode()
 
 
-# --- keeping ---
+# --- store ---
 
 
-def store_batch(tx: Tx, actor: Actor, reread: RedecodedBatch) -> int:
-    """Put new data into records that are still what they were; how many."""
-    there = store_devices.get_reporting(tx, {item.device.id for item, _ in reread.bodies})
+def store_batch(tx: Tx, actor: Actor, batch: RedecodedBatch) -> int:
+    """Store new bodies of records that have not changed meanwhile; returns how many."""
+    present_devices = store_devices.get_reporting(tx, {item.device.id for item, _ in batch.bodies})
     changed = 0
-    for device, some in _by_device(reread.bodies):
-        present = there.get(device.id)
+    for device, group in _by_device(batch.bodies):
+        present = present_devices.get(device.id)
         if present is None or present.type != device.type:
-            continue  # it went, or became another one, while it was being read
+            continue  # deleted, or of another type meanwhile
         stays = set(records.permitted_stays(tx, actor, PERMISSION, present))
         number = sum(
             store.update_body(tx, device.number, item.kept, body)
-            for item, body in some
+            for item, body in group
             if item.kept.stay in stays
         )
         if number:
@@ -241,5 +242,5 @@ def _by_device(
     grouped: dict[int, list[tuple[RedecodeItem, str]]] = {}
     for item, body in bodies:
         grouped.setdefault(item.device.number, []).append((item, body))
-    for some in grouped.values():
-        yield some[0][0].device, some
+    for group in grouped.values():
+        yield group[0][0].device, group

@@ -164,7 +164,7 @@ def parse_moment(value: Any) -> Moment:
     number = parse_number(value)
     if number is None:
         raise ValueError(
-            "is no date; write it as seconds or milliseconds since 1970, or like "
+            "is not a valid date; write it as seconds or milliseconds since 1970, or like "
             "2026-11-15T08:30:00Z"
         )
     unit = MILLISECOND if number >= _MILLISECONDS_FROM else SECOND
@@ -176,14 +176,14 @@ def _parse_date(text: str) -> Moment:
     try:
         when = datetime.fromisoformat(text)
     except ValueError as error:
-        raise ValueError(f"is no date: {error}") from None
+        raise ValueError(f"is not a valid date: {error}") from None
     return ((when if when.tzinfo else when.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
 
 
 def _require_range(moment: Moment) -> Moment:
     # A time before 1970 comes from a clock that was never set.
     if not 0 <= moment < _MOMENT_END:
-        raise ValueError("is no date between the years 1970 and 9999")
+        raise ValueError("is not a valid date between the years 1970 and 9999")
     return moment
 
 

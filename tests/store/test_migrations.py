@@ -299,7 +299,7 @@ def test_a_step_may_rebuild_a_table_that_others_point_to(
     assert world.everything() == before
     assert ok(ada.get("/user/groups")) == groups
     # The references are watched again once the step is done.
-    with pytest.raises(Exception, match="Something like this"):
+    with pytest.raises(Exception, match="conflicts with something"):
         world.write(lambda tx: tx.execute(sa.delete(schema.user).where(schema.user.c.id == ada.id)))
 
 

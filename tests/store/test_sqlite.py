@@ -491,7 +491,7 @@ def test_a_second_service_on_one_folder_is_refused(
     second = longwire("serve", "--data", str(data), "--port", "0", cwd=tmp_path)
     assert second.returncode == 2
     assert second.stdout == ""
-    assert second.stderr.startswith("longwire: Another longwire serves ")
+    assert second.stderr.startswith("longwire: Another longwire process already serves ")
     assert second.stderr.count("\n") == 1
     ok(first.post_group("undisturbed"))
     first.kill()

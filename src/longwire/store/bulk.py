@@ -36,8 +36,8 @@ def insert_many(
 ) -> int:
     """Insert rows of plain values (no type is converted); how many were inserted or changed.
 
-    `is_repeatable` says that repeating a row changes nothing, because of `then`. It lets a statement
-    be padded with its last row: one that is a little too long costs less than several.
+    `is_repeatable` says that repeating a row changes nothing, because of `then`; a statement may
+    then be padded with its last row: one that is a little too long costs less than several.
     """
     if not rows:
         return 0

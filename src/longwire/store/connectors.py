@@ -12,6 +12,7 @@ from longwire.model import SYSTEM, Connector, Page, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
+from longwire.store.dialects import array_param, dialect_sql, in_array
 from longwire.store.paging import page
 from longwire.store.scopes import within
 
@@ -25,6 +26,25 @@ CACHED_PURPOSES: Mapping[str, Sequence[str]] = {
     "connector": _READ_BY_MATCHING,
     "notification": (*_READ_BY_MATCHING, "type", "sealed_params"),
 }
+
+
+GET_VERSIONS = dialect_sql(
+    """
+select number, version
+from connector
+where number {listed}
+    and is_enabled
+    and deleted_at is null
+""",
+    listed=in_array("numbers"),
+)
+
+RESET_FAILURES = """
+update connector
+set failures = 0
+where number = :number
+    and failures > 0
+"""
 
 
 # --- for users ---
@@ -171,13 +191,7 @@ def get_by_numbers(tx: Tx, numbers: Collection[int]) -> dict[int, Connector]:
 
 def get_versions(tx: Tx, numbers: Collection[int]) -> dict[int, int]:
     """The versions of those that are enabled."""
-    among = "= any(:numbers)" if tx.is_postgres else "in (select value from json_each(:numbers))"
-    rows = tx.fetch_raw(
-        f"select number, version from connector where number {among}"
-        " and is_enabled and deleted_at is null",
-        {"numbers": list(numbers) if tx.is_postgres else json.dumps(list(numbers))},
-    )
-    return {row[0]: row[1] for row in rows}
+    return dict(tx.fetch_raw(GET_VERSIONS, {"numbers": array_param(tx, numbers)}))
 
 
 def record_failure(tx: Tx, number: int, message: str, failures: int) -> None:
@@ -200,12 +214,7 @@ def record_filter_error(tx: Tx, number: int, message: str) -> None:
 
 def reset_failures(tx: Tx, number: int) -> None:
     """The last attempt succeeded."""
-    tx.driver.execute(
-        tx.to_driver_sql(
-            "update connector set failures = 0 where number = :number and failures > 0"
-        ),
-        {"number": number},
-    )
+    tx.execute_raw(RESET_FAILURES, {"number": number})
 
 
 def disable(tx: Tx, connector: Connector) -> bool:

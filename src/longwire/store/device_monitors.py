@@ -12,6 +12,36 @@ from longwire.store.database import Tx
 
 _table = schema.device_watch
 
+LIST_DUE = """
+select d.id
+from device_watch w
+join device d on d.number = w.device_number
+where w.due_at <= :now
+order by w.due_at
+limit :most
+"""
+
+_NEXT_SILENT = """
+    select device_number, silent_at
+    from device_watch
+    where silent_at is not null
+        and device_number > :after
+    order by device_number
+    limit :most
+"""
+
+LIST_RECOVERED = f"""
+select d.id
+from ({_NEXT_SILENT}) w
+join device_state s on s.device_number = w.device_number and s.seen_at > w.silent_at
+join device d on d.number = w.device_number
+"""
+
+COUNT_NEXT_SILENT = f"""
+select max(device_number), count(*)
+from ({_NEXT_SILENT}) w
+"""
+
 
 def schedule(tx: Tx, due: Sequence[tuple[int, Moment]]) -> None:
     """Set when devices are checked next."""
@@ -43,12 +73,7 @@ def list_silent(tx: Tx, device_numbers: Sequence[int]) -> frozenset[int]:
 
 def list_due(tx: Tx, now: Moment, most: int) -> list[str]:
     """The ids of devices whose check is due."""
-    rows = tx.fetch_raw(
-        "select d.id from device_watch w join device d on d.number = w.device_number"
-        " where w.due_at <= :now order by w.due_at limit :most",
-        {"now": now, "most": most},
-    )
-    return [row[0] for row in rows]
+    return [row[0] for row in tx.fetch_raw(LIST_DUE, {"now": now, "most": most})]
 
 
 def list_recovered(tx: Tx, after: int, most: int) -> tuple[list[str], int | None]:
@@ -56,21 +81,10 @@ def list_recovered(tx: Tx, after: int, most: int) -> tuple[list[str], int | None
 
     And the number to continue after; None at the end.
     """
-    rows = tx.fetch_raw(
-        "select w.device_number, d.id from (select device_number, silent_at from device_watch"
-        " where silent_at is not null and device_number > :after"
-        " order by device_number limit :most) w"
-        " join device_state s on s.device_number = w.device_number and s.seen_at > w.silent_at"
-        " join device d on d.number = w.device_number",
-        {"after": after, "most": most},
-    )
-    last = tx.fetch_raw(
-        "select max(device_number), count(*) from (select device_number from device_watch"
-        " where silent_at is not null and device_number > :after"
-        " order by device_number limit :most) w",
-        {"after": after, "most": most},
-    )[0]
-    return [row[1] for row in rows], last[0] if last[1] == most else None
+    values = {"after": after, "most": most}
+    recovered = [row[0] for row in tx.fetch_raw(LIST_RECOVERED, values)]
+    last, count = tx.fetch_raw(COUNT_NEXT_SILENT, values)[0]
+    return recovered, last if count == most else None
 
 
 class DeviceMonitor(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ from longwire.model import Device, Page, PageRequest, Scope, SequenceCounter, St
 from longwire.store import device_monitors, schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
+from longwire.store.dialects import array_param, dialect_sql, in_array
 from longwire.store.paging import page
 from longwire.store.scopes import within
 
@@ -64,8 +65,83 @@ class ReportingDevice(msgspec.Struct, frozen=True, gc=False):
     updated_at: Moment = 0
 
 
-_REPORTING_OF = "select id, number, group_id, stay, name, type, tags, updated_at from device where"
-_REPORTING = f"{_REPORTING_OF} id"
+_SELECT_REPORTING = """
+select id, number, group_id, stay, name, type, tags, updated_at
+from device"""
+_LOCK_SHARED = """
+order by number
+for share"""
+
+GET_REPORTING = f"""{_SELECT_REPORTING}
+where id = :id"""
+
+LIST_REPORTING = dialect_sql(
+    f"""{_SELECT_REPORTING}
+where id {{listed}}""",
+    listed=in_array("ids"),
+)
+
+# For a write on PostgreSQL; SQLite has one writer, which needs no lock.
+LOCK_REPORTING_ONE = GET_REPORTING + _LOCK_SHARED
+LOCK_REPORTING = LIST_REPORTING.postgres + _LOCK_SHARED
+
+LIST_IN_GROUP = f"""{_SELECT_REPORTING}
+where group_id = :home
+    and number >= :first
+order by number
+limit :most
+"""
+
+LIST_IN_GROUP_OF_TYPE = f"""{_SELECT_REPORTING}
+where group_id = :home
+    and number >= :first
+    and type = :type
+order by number
+limit :most
+"""
+
+LOCK_COUNTERS = """
+select device_number, sequence, sequence_at, missing
+from device_state
+where device_number = any(:numbers)
+order by device_number
+for update
+"""
+
+LIST_REPORTING_WITH_COUNTERS = """
+select
+    d.id, d.number, d.group_id, d.stay, d.name, d.type, d.tags, d.updated_at,
+    s.sequence, s.sequence_at, s.missing
+from device d
+left join device_state s on s.device_number = d.number
+where d.id in (select value from json_each(:ids))
+"""
+
+SET_BATTERY = """
+insert into device_state (device_number, battery, battery_at)
+values (:number, :battery, :at)
+on conflict (device_number) do update
+set battery = excluded.battery,
+    battery_at = excluded.battery_at
+where device_state.battery_at is null
+    or device_state.battery_at <= excluded.battery_at
+"""
+
+_SELECT_NETWORK_DEVICE = """
+select d.id, d.type, d.configuration, d.updated_at, d.network
+from device d
+join group_path p
+    on p.group_id = d.group_id
+    and p.ancestor_id = :home"""
+
+GET_BY_ORIGINAL_ID = f"""{_SELECT_NETWORK_DEVICE}
+where d.network = :network
+    and d.original_key = :original
+"""
+
+GET_IN_SUBTREE = f"""{_SELECT_NETWORK_DEVICE}
+where d.id = :device
+"""
 
 
 def get(tx: Tx, scope: Scope, device_id: str) -> Device | None:
@@ -89,46 +165,38 @@ def get_reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, ReportingDev
     In a write they are locked, so that nobody transfers or deletes them: a record belongs to the
     stay of its device at that time. SQLite has one writer, which needs no lock.
     """
-    lock = " order by number for share" if tx.is_postgres and tx.is_write else ""
+    is_locked = tx.is_postgres and tx.is_write
     if len(device_ids) == 1:
-        rows = tx.fetch_raw(f"{_REPORTING} = :id{lock}", {"id": next(iter(device_ids))})
-    elif tx.is_postgres:
-        rows = tx.fetch_raw(f"{_REPORTING} = any(:ids){lock}", {"ids": list(device_ids)})
+        statement = LOCK_REPORTING_ONE if is_locked else GET_REPORTING
+        rows = tx.fetch_raw(statement, {"id": next(iter(device_ids))})
     else:
-        ids = json.dumps(list(device_ids))
-        rows = tx.fetch_raw(f"{_REPORTING} in (select value from json_each(:ids))", {"ids": ids})
+        rows = tx.fetch_raw(
+            LOCK_REPORTING if is_locked else LIST_REPORTING, {"ids": array_param(tx, device_ids)}
+        )
     return {row[0]: _reporting(*row) for row in rows}
 
 
 def get_reporting_with_counts(
     tx: Tx, device_ids: Collection[str]
 ) -> tuple[dict[str, ReportingDevice], dict[int, SequenceCounter]]:
-    """The same, and how far those devices have counted, by their numbers.
+    """The same, with the sequence counters of those devices by their numbers.
 
-    Nobody else counts for them until the write is over. PostgreSQL locks all of them in the order
-    in which `touch` does, or two that count for some of them might wait for each other.
+    In a write the counters are locked; on PostgreSQL in the order of `update_last_seen`, so that
+    two writes of the same devices do not deadlock.
     """
     if tx.is_postgres:
         devices = get_reporting(tx, device_ids)
         rows = tx.fetch_raw(
-            "select device_number, sequence, sequence_at, missing from device_state"
-            " where device_number = any(:numbers) order by device_number for update",
-            {"numbers": [device.number for device in devices.values()]},
+            LOCK_COUNTERS, {"numbers": [device.number for device in devices.values()]}
         )
         return devices, {row[0]: _count(*row[1:]) for row in rows if row[1] is not None}
-    rows = tx.fetch_raw(_COUNTING, {"ids": json.dumps(list(device_ids))})
+    rows = tx.fetch_raw(LIST_REPORTING_WITH_COUNTERS, {"ids": json.dumps(list(device_ids))})
     return (
         {row[0]: _reporting(*row[:8]) for row in rows},
         {row[1]: _count(*row[8:]) for row in rows if row[8] is not None},
     )
 
 
-_COUNTING = (
-    "select d.id, d.number, d.group_id, d.stay, d.name, d.type, d.tags, d.updated_at,"
-    " s.sequence, s.sequence_at, s.missing"
-    " from device d left join device_state s on s.device_number = d.number"
-    " where d.id in (select value from json_each(:ids))"
-)
 _MISSING = msgspec.json.Decoder(tuple[tuple[int, int], ...])
 
 
@@ -160,15 +228,11 @@ def list_in_group(
     tx: Tx, group_id: str, type_name: str | None, first: int, most: int
 ) -> list[ReportingDevice]:
     """The devices of a group, perhaps of one type, from a number on."""
-    of_type = "" if type_name is None else " and type = :type"
     values: dict[str, Any] = {"home": schema.group_number(group_id), "first": first, "most": most}
-    if type_name is not None:
-        values["type"] = type_name
-    rows = tx.fetch_raw(
-        f"{_REPORTING_OF} group_id = :home and number >= :first{of_type}"
-        " order by number limit :most",
-        values,
-    )
+    if type_name is None:
+        rows = tx.fetch_raw(LIST_IN_GROUP, values)
+    else:
+        rows = tx.fetch_raw(LIST_IN_GROUP_OF_TYPE, {**values, "type": type_name})
     return [_reporting(*row) for row in rows]
 
 
@@ -342,16 +406,7 @@ def _missing(counted: SequenceCounter) -> str | None:
 
 def set_battery(tx: Tx, number: int, battery: str, at: Moment) -> None:
     """Set the battery of a status message, unless a newer one was stored."""
-    tx.driver.execute(
-        tx.to_driver_sql(
-            "insert into device_state (device_number, battery, battery_at)"
-            " values (:number, :battery, :at) on conflict (device_number) do update"
-            " set battery = excluded.battery, battery_at = excluded.battery_at"
-            " where device_state.battery_at is null"
-            " or device_state.battery_at <= excluded.battery_at"
-        ),
-        {"number": number, "battery": battery, "at": at},
-    )
+    tx.execute_raw(SET_BATTERY, {"number": number, "battery": battery, "at": at})
 
 
 class NetworkDevice(msgspec.Struct, frozen=True):
@@ -364,28 +419,19 @@ class NetworkDevice(msgspec.Struct, frozen=True):
     network: str
 
 
-_FOUND = (
-    "select d.id, d.type, d.configuration, d.updated_at, d.network from device d"
-    " join group_path p"
-    " on p.group_id = d.group_id and p.ancestor_id = :home"
-)
-
-
 def get_by_original_id(
     tx: Tx, group_id: str, network: str, original_key: str
 ) -> NetworkDevice | None:
     """The device of a network's id, in a group or below it."""
-    rows = tx.fetch_raw(
-        _FOUND + " where d.network = :network and d.original_key = :original",
-        {"home": schema.group_number(group_id), "network": network, "original": original_key},
-    )
+    values = {"home": schema.group_number(group_id), "network": network, "original": original_key}
+    rows = tx.fetch_raw(GET_BY_ORIGINAL_ID, values)
     return NetworkDevice(*rows[0]) if rows else None
 
 
 def get_in_subtree(tx: Tx, group_id: str, device_id: str) -> NetworkDevice | None:
     """The device of this id, in a group or below it."""
-    asked = {"home": schema.group_number(group_id), "device": device_id}
-    rows = tx.fetch_raw(_FOUND + " where d.id = :device", asked)
+    values = {"home": schema.group_number(group_id), "device": device_id}
+    rows = tx.fetch_raw(GET_IN_SUBTREE, values)
     return NetworkDevice(*rows[0]) if rows else None
 
 

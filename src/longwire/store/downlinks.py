@@ -24,6 +24,92 @@ _NAMES = tuple(field.name for field in fields(Downlink))
 _COLUMNS = [_table.c[name] for name in _NAMES]
 _SELECT = sa.select(*_COLUMNS)
 
+LIST_EXPIRIES = """
+select expires_at
+from downlink
+where device_number = :number
+    and expires_at >= :begin
+    and expires_at < :end_at
+"""
+
+HAS_EXPIRED = """
+select 1
+from downlink
+where state = 'queued'
+    and expires_at <= :now
+limit 1
+"""
+
+HAS_QUEUED_OR_ANSWERED = """
+select 1
+from downlink w
+join device d on d.number = w.device_number
+where d.id = :device
+    and (w.state = 'queued' or w.reference = :reference)
+limit 1
+"""
+
+HAS_REFERENCE = """
+select 1
+from downlink
+where device_number = :number
+    and (id = :reference or reference = :reference)
+limit 1
+"""
+
+HAS_ANSWERED = """
+select 1
+from downlink
+where device_number = :number
+    and reference is not null
+limit 1
+"""
+
+LIST_DATA_BETWEEN = """
+select body
+from record_data
+where device_number = :number
+    and stay = :stay
+    and ts > :after
+    and ts <= :until
+order by ts desc
+limit :most
+"""
+
+IS_IN_FLIGHT = f"""
+select 1
+from downlink w
+join delivery d
+    on d.seq = w.seq
+    and d.connector_number = :channel
+    and d.state = {schema.DeliveryState.LEASED:d}
+where w.device_number = :number
+    and w.state = 'queued'
+limit 1
+"""
+
+GET_LINK = """
+select l.url, l.sealed_key, l.updated_at
+from network_link l
+join device d on d.number = l.device_number
+where d.id = :device
+"""
+
+SAVE_LINK = """
+insert into network_link (device_number, url, sealed_key, updated_at)
+values (:number, :url, :key, :now)
+on conflict (device_number) do update
+set url = excluded.url,
+    sealed_key = excluded.sealed_key,
+    updated_at = excluded.updated_at
+"""
+
+DELETE_LINK = """
+delete from network_link
+where url = :url
+    and device_number = (select number from device where id = :device)
+"""
+
 ENDED = ("sent", "acknowledged", "failed", "expired", "cancelled")
 
 
@@ -50,12 +136,8 @@ def count_queued(tx: Tx, number: int, group_id: str) -> int:
 
 def list_expiries(tx: Tx, number: int, begin: Moment, end: Moment) -> set[Moment]:
     """The expiries of downlinks of a device in a period."""
-    rows = tx.fetch_raw(
-        "select expires_at from downlink where device_number = :number"
-        " and expires_at >= :begin and expires_at < :end_at",
-        {"number": number, "begin": begin, "end_at": end},
-    )
-    return {row[0] for row in rows}
+    values = {"number": number, "begin": begin, "end_at": end}
+    return {row[0] for row in tx.fetch_raw(LIST_EXPIRIES, values)}
 
 
 # --- locked for a change ---
@@ -128,11 +210,7 @@ def list_expired(tx: Tx, most: int) -> list[ExpiredDownlink]:
 
 
 def has_expired(tx: Tx) -> bool:
-    rows = tx.fetch_raw(
-        "select 1 from downlink where state = 'queued' and expires_at <= :now limit 1",
-        {"now": tx.now},
-    )
-    return bool(rows)
+    return bool(tx.fetch_raw(HAS_EXPIRED, {"now": tx.now}))
 
 
 def update_state(tx: Tx, downlink: Downlink) -> None:
@@ -154,56 +232,31 @@ def update_state(tx: Tx, downlink: Downlink) -> None:
 
 def has_queued_or_answered(tx: Tx, device_id: str, reference: str) -> bool:
     """Whether anything is queued for a device, or was sent in response to this uplink."""
-    rows = tx.fetch_raw(
-        "select 1 from downlink w join device d on d.number = w.device_number"
-        " where d.id = :device and (w.state = 'queued' or w.reference = :reference) limit 1",
-        {"device": device_id, "reference": reference},
-    )
-    return bool(rows)
+    values = {"device": device_id, "reference": reference}
+    return bool(tx.fetch_raw(HAS_QUEUED_OR_ANSWERED, values))
 
 
 def has_reference(tx: Tx, number: int, names: Sequence[str]) -> bool:
     """Whether any of these is the id or reference of a downlink of a device."""
-    return any(
-        tx.fetch_raw(
-            "select 1 from downlink where device_number = :number"
-            " and (id = :name or reference = :name) limit 1",
-            {"number": number, "name": name},
-        )
-        for name in names
-    )
+    return any(tx.fetch_raw(HAS_REFERENCE, {"number": number, "reference": each}) for each in names)
 
 
 def has_answered(tx: Tx, number: int) -> bool:
     """Whether any uplink of a device was answered with a downlink."""
-    rows = tx.fetch_raw(
-        "select 1 from downlink where device_number = :number and reference is not null limit 1",
-        {"number": number},
-    )
-    return bool(rows)
+    return bool(tx.fetch_raw(HAS_ANSWERED, {"number": number}))
 
 
 def list_data_between(
     tx: Tx, number: int, stay: int, after: Moment, until: Moment, most: int
 ) -> list[str]:
     """The last data records of a device after one moment and up to another."""
-    rows = tx.fetch_raw(
-        "select body from record_data where device_number = :number and stay = :stay"
-        " and ts > :after and ts <= :until order by ts desc limit :most",
-        {"number": number, "stay": stay, "after": after, "until": until, "most": most},
-    )
-    return [row[0] for row in rows]
+    values = {"number": number, "stay": stay, "after": after, "until": until, "most": most}
+    return [row[0] for row in tx.fetch_raw(LIST_DATA_BETWEEN, values)]
 
 
 def is_in_flight(tx: Tx, number: int, channel_number: int) -> bool:
     """Whether a downlink of this device is being sent to its network."""
-    rows = tx.fetch_raw(
-        "select 1 from downlink w join delivery d on d.seq = w.seq"
-        f" and d.connector_number = :channel and d.state = {schema.DeliveryState.LEASED:d}"
-        " where w.device_number = :number and w.state = 'queued' limit 1",
-        {"number": number, "channel": channel_number},
-    )
-    return bool(rows)
+    return bool(tx.fetch_raw(IS_IN_FLIGHT, {"number": number, "channel": channel_number}))
 
 
 class PendingDownlink(msgspec.Struct, frozen=True):
@@ -247,35 +300,18 @@ class NetworkLink(msgspec.Struct, frozen=True):
 
 
 def get_link(tx: Tx, device_id: str) -> NetworkLink | None:
-    rows = tx.fetch_raw(
-        "select l.url, l.sealed_key, l.updated_at from network_link l join device d on d.number ="
-        " l.device_number where d.id = :device",
-        {"device": device_id},
-    )
+    rows = tx.fetch_raw(GET_LINK, {"device": device_id})
     return NetworkLink(*rows[0]) if rows else None
 
 
 def save_link(tx: Tx, number: int, link: NetworkLink) -> None:
-    tx.driver.execute(
-        tx.to_driver_sql(
-            "insert into network_link (device_number, url, sealed_key, updated_at)"
-            " values (:number, :url, :key, :now) on conflict (device_number) do update"
-            " set url = excluded.url, sealed_key = excluded.sealed_key,"
-            " updated_at = excluded.updated_at"
-        ),
-        {"number": number, "url": link.url, "key": link.sealed_key, "now": tx.now},
-    )
+    values = {"number": number, "url": link.url, "key": link.sealed_key, "now": tx.now}
+    tx.execute_raw(SAVE_LINK, values)
 
 
 def delete_link(tx: Tx, device_id: str, url: str) -> None:
     """Stop sending downlinks of a device there."""
-    tx.driver.execute(
-        tx.to_driver_sql(
-            "delete from network_link where url = :url and device_number ="
-            " (select number from device where id = :device)"
-        ),
-        {"url": url, "device": device_id},
-    )
+    tx.execute_raw(DELETE_LINK, {"url": url, "device": device_id})
 
 
 # --- retention ---

@@ -1,6 +1,5 @@
 """Notifications, and their state for each device or connector."""
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -14,10 +13,12 @@ from longwire.store import schema
 from longwire.store.bulk import insert_many
 from longwire.store.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
+from longwire.store.dialects import array_param, dialect_sql, in_array, on_postgres
 from longwire.store.paging import page
 from longwire.store.scopes import within
 
 PURPOSE = "notification"
+ALL = 2**62  # a limit that is none
 
 _table = schema.notification
 _channel = schema.connector
@@ -26,6 +27,132 @@ _SELECT = (
     sa.select(_channel, _table.c.reason, _table.c.schedule, _table.c.fired_at, _table.c.sent_at)
     .join(_channel, _channel.c.number == _table.c.number)
     .where(_channel.c.deleted_at.is_(None))
+)
+
+_COLUMNS = (
+    "notification_number",
+    "subject",
+    "raised_at",
+    "is_notified",
+    "as_of",
+    "fired_at",
+    "held_back",
+)
+_STATE_COLUMNS = ", ".join(f"s.{name}" for name in _COLUMNS)
+_UPDATE_STATE = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[2:])
+
+LIST_GROUPS_WITH_REASONS = dialect_sql(
+    """
+select distinct c.group_id
+from notification n
+join connector c on c.number = n.number
+where n.reason {listed}
+    and c.is_enabled
+    and c.deleted_at is null
+""",
+    listed=in_array("reasons"),
+)
+
+SET_FIRED = """
+update notification
+set fired_at = :now
+where number = :number
+    and (fired_at is null or fired_at < :now)
+"""
+
+SET_SENT = """
+update notification
+set sent_at = :now
+where number = :number
+    and (sent_at is null or sent_at < :now)
+"""
+
+LOCK_STATES = dialect_sql(
+    f"""
+select {_STATE_COLUMNS}
+from notification_state s
+where s.notification_number {{numbers}}
+    and s.subject {{subjects}}
+{{lock}}
+""",
+    numbers=in_array("numbers"),
+    subjects=in_array("subjects"),
+    lock=on_postgres("order by s.notification_number, s.subject for update"),
+)
+
+DELETE_STATES = """
+delete from notification_state
+where notification_number = :number
+    and subject in (
+        select subject
+        from notification_state
+        where notification_number = :number
+        limit :most
+    )
+returning subject
+"""
+
+_SEEN_AT = "case when t.seen_at > d.created_at then t.seen_at else d.created_at end"
+_SELECT_LAST_SEEN = f"""
+select d.number, d.id, d.name, d.type, d.tags, {_SEEN_AT}, {_STATE_COLUMNS}
+from device d
+left join device_state t on t.device_number = d.number
+left join notification_state s
+    on s.subject = d.number
+    and s.notification_number = :notification
+where d.group_id = :home"""
+
+LIST_LAST_SEEN = dialect_sql(
+    f"""{_SELECT_LAST_SEEN}
+    and d.number {{listed}}
+order by d.number
+""",
+    listed=in_array("numbers"),
+)
+
+LIST_SILENCE_CHANGES = f"""{_SELECT_LAST_SEEN}
+    and d.number > :after
+    and d.number <= :last
+    and case when {_SEEN_AT} <= :before
+        then s.raised_at is null or not s.is_notified
+        else s.raised_at is not null
+    end
+"""
+
+COUNT_NEXT_DEVICES = """
+select max(number), count(*)
+from (
+    select number
+    from device
+    where group_id = :home
+        and number > :after
+    order by number
+    limit :most
+) next_devices
+"""
+
+_SELECT_HEALTH = f"""
+select
+    c.number, c.id, c.name, c.type, c.failures, c.error_message, c.is_enabled, {_STATE_COLUMNS}
+from connector c
+left join notification_state s
+    on s.subject = -c.number
+    and s.notification_number = :notification
+where c.group_id = :home
+    and c.purpose = 'connector'
+    and (c.is_enabled or c.updated_by = :system)
+    and c.deleted_at is null"""
+
+LIST_CONNECTOR_HEALTH = f"""{_SELECT_HEALTH}
+order by c.number
+"""
+
+LIST_SOME_CONNECTOR_HEALTH = dialect_sql(
+    f"""{_SELECT_HEALTH}
+    and c.number {{listed}}
+order by c.number
+""",
+    listed=in_array("numbers"),
 )
 
 
@@ -110,34 +237,19 @@ def list_enabled(tx: Tx, group_id: str) -> list[Notification]:
 
 def list_groups_with_reasons(tx: Tx, reasons: Collection[str]) -> list[str]:
     """The groups that have an enabled notification with one of these reasons."""
-    among = "= any(:reasons)" if tx.is_postgres else "in (select value from json_each(:reasons))"
-    rows = tx.fetch_raw(
-        "select distinct c.group_id from notification n join connector c on c.number = n.number"
-        f" where n.reason {among} and c.is_enabled and c.deleted_at is null",
-        {"reasons": list(reasons) if tx.is_postgres else json.dumps(list(reasons))},
-    )
+    rows = tx.fetch_raw(LIST_GROUPS_WITH_REASONS, {"reasons": array_param(tx, reasons)})
     return [str(row[0]) for row in rows]
 
 
 def set_fired(tx: Tx, numbers: Collection[int]) -> None:
     """Set the time of firing; in order, so that processes do not deadlock."""
     for number in sorted(numbers):
-        _set_now(tx, "fired_at", number)
+        tx.execute_raw(SET_FIRED, {"now": tx.now, "number": number})
 
 
 def set_sent(tx: Tx, number: int) -> None:
     """Set the time of the last successful delivery."""
-    _set_now(tx, "sent_at", number)
-
-
-def _set_now(tx: Tx, column: str, number: int) -> None:
-    tx.driver.execute(
-        tx.to_driver_sql(
-            f"update notification set {column} = :now where number = :number"
-            f" and ({column} is null or {column} < :now)"
-        ),
-        {"now": tx.now, "number": number},
-    )
+    tx.execute_raw(SET_SENT, {"now": tx.now, "number": number})
 
 
 # --- state ---
@@ -150,22 +262,9 @@ class NotificationState(msgspec.Struct, frozen=True):
 
     raised_at: Moment | None = None  # since when it holds; None while it does not
     is_notified: bool = False  # whether a notification of that was sent
-    as_of: Moment | None = None  # how new the newest news were; None if there were none
+    as_of: Moment | None = None  # of the newest input; None if there was none
     fired_at: Moment | None = None
     held_back: int = 0  # since then
-
-
-_COLUMNS = (
-    "notification_number",
-    "subject",
-    "raised_at",
-    "is_notified",
-    "as_of",
-    "fired_at",
-    "held_back",
-)
-_SELECT_STATE = f"select {', '.join(_COLUMNS)} from notification_state"
-_RAISED = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS[2:])
 
 
 def connector_subject(number: int) -> int:
@@ -180,16 +279,11 @@ def lock_states(tx: Tx, keys: Collection[Key]) -> dict[Key, NotificationState]:
         blank = [(*key, False, 0) for key in sorted(keys)]
         columns = ("notification_number", "subject", "is_notified", "held_back")
         insert_many(tx, _state, columns, blank, "on conflict do nothing")
-    lock = " order by notification_number, subject for update" if tx.is_postgres else ""
-    rows = tx.fetch_raw(
-        f"{_SELECT_STATE} where notification_number {_among(tx, 'numbers')}"
-        f" and subject {_among(tx, 'subjects')}{lock}",
-        {
-            "numbers": _list(tx, {key[0] for key in keys}),
-            "subjects": _list(tx, {key[1] for key in keys}),
-        },
-    )
-    found = {(row[0], row[1]): _state_of(row) for row in rows}
+    values = {
+        "numbers": array_param(tx, {key[0] for key in keys}),
+        "subjects": array_param(tx, {key[1] for key in keys}),
+    }
+    found = {(row[0], row[1]): _state_of(row) for row in tx.fetch_raw(LOCK_STATES, values)}
     return {key: found.get(key, NotificationState()) for key in keys}
 
 
@@ -203,21 +297,15 @@ def save_states(tx: Tx, changed: Mapping[Key, NotificationState]) -> None:
             (*key, state.raised_at, state.is_notified, state.as_of, state.fired_at, state.held_back)
             for key, state in sorted(changed.items(), key=lambda item: item[0])
         ],
-        f"on conflict (notification_number, subject) do update set {_RAISED}",
+        f"on conflict (notification_number, subject) do update set {_UPDATE_STATE}",
         is_repeatable=True,
     )
 
 
 def delete_states(tx: Tx, number: int, most: int | None = None) -> int:
     """Delete the states of a notification, all or at most so many; how many."""
-    limit = "" if most is None else " limit :most"
-    rows = tx.fetch_raw(
-        "delete from notification_state where notification_number = :number and subject in"
-        " (select subject from notification_state where notification_number = :number"
-        f"{limit}) returning subject",
-        {"number": number, "most": most},
-    )
-    return len(rows)
+    limit = ALL if most is None else most
+    return len(tx.fetch_raw(DELETE_STATES, {"number": number, "most": limit}))
 
 
 def delete_subject_states(tx: Tx, subjects: Sequence[int]) -> None:
@@ -229,14 +317,6 @@ def delete(tx: Tx, number: int) -> None:
     """Delete the row of a deleted notification, and states about a deleted connector."""
     tx.execute(sa.delete(_table).where(_table.c.number == number))
     delete_subject_states(tx, [connector_subject(number)])
-
-
-def _among(tx: Tx, name: str) -> str:
-    return f"= any(:{name})" if tx.is_postgres else f"in (select value from json_each(:{name}))"
-
-
-def _list(tx: Tx, numbers: Collection[int]) -> Any:
-    return sorted(numbers) if tx.is_postgres else json.dumps(sorted(numbers))
 
 
 def _state_of(row: Sequence[Any]) -> NotificationState:
@@ -259,24 +339,14 @@ class LastSeen(msgspec.Struct, frozen=True):
     state: NotificationState
 
 
-_SEEN_AT = "case when t.seen_at > d.created_at then t.seen_at else d.created_at end"
-_LAST_SEEN = (
-    f"select d.number, d.id, d.name, d.type, d.tags, {_SEEN_AT},"
-    f" {', '.join(f's.{name}' for name in _COLUMNS)} from device d"
-    " left join device_state t on t.device_number = d.number"
-    " left join notification_state s on s.subject = d.number"
-    " and s.notification_number = :notification where d.group_id = :home"
-)
-
-
 def list_last_seen(tx: Tx, number: int, group_id: str, only: Collection[int]) -> list[LastSeen]:
     """Devices of a group by their numbers."""
-    values = {"notification": number, "home": schema.group_number(group_id)}
-    rows = tx.fetch_raw(
-        f"{_LAST_SEEN} and d.number {_among(tx, 'numbers')} order by d.number",
-        {**values, "numbers": _list(tx, only)},
-    )
-    return [LastSeen(*row[:6], _state_of(row[6:])) for row in rows]  # type: ignore[call-arg]
+    values = {
+        "notification": number,
+        "home": schema.group_number(group_id),
+        "numbers": array_param(tx, only),
+    }
+    return [_last_seen(row) for row in tx.fetch_raw(LIST_LAST_SEEN, values)]
 
 
 def list_silence_changes(
@@ -287,22 +357,26 @@ def list_silence_changes(
     They were not seen since `before`, or were seen again. Also where to continue, and how many
     devices were checked.
     """
-    values = {"notification": number, "home": schema.group_number(group_id)}
-    last, checked = tx.fetch_raw(
-        "select max(number), count(*) from (select number from device where group_id = :home"
-        " and number > :after order by number limit :most) piece",
-        {**values, "after": after, "most": most},
-    )[0]
+    home = schema.group_number(group_id)
+    last, checked = tx.fetch_raw(COUNT_NEXT_DEVICES, {"home": home, "after": after, "most": most})[
+        0
+    ]
     if last is None:
         return [], None, 0
-    rows = tx.fetch_raw(
-        f"{_LAST_SEEN} and d.number > :after and d.number <= :last"
-        f" and case when {_SEEN_AT} <= :before"
-        " then s.raised_at is null or not s.is_notified else s.raised_at is not null end",
-        {**values, "after": after, "last": last, "before": before},
-    )
-    found = [LastSeen(*row[:6], _state_of(row[6:])) for row in rows]  # type: ignore[call-arg]
+    values = {
+        "notification": number,
+        "home": home,
+        "after": after,
+        "last": last,
+        "before": before,
+    }
+    found = [_last_seen(row) for row in tx.fetch_raw(LIST_SILENCE_CHANGES, values)]
     return found, last if checked == most else None, checked
+
+
+def _last_seen(row: Sequence[Any]) -> LastSeen:
+    number, device_id, name, type_name, tags, at, *state = row
+    return LastSeen(number, device_id, name, type_name, tags, at, _state_of(state))
 
 
 class ConnectorHealth(msgspec.Struct, frozen=True):
@@ -326,27 +400,24 @@ def list_connector_health(
     Without those that somebody has disabled, but with those that the service has disabled because
     their destination is gone.
     """
-    which = "" if only is None else f" and c.number {_among(tx, 'numbers')}"
-    states = ", ".join(f"s.{name}" for name in _COLUMNS)
-    rows = tx.fetch_raw(
-        "select c.number, c.id, c.name, c.type, c.failures, c.error_message, c.is_enabled,"
-        f" {states} from connector c"
-        " left join notification_state s on s.subject = -c.number"
-        " and s.notification_number = :notification"
-        " where c.group_id = :home and c.purpose = 'connector'"
-        " and (c.is_enabled or c.updated_by = :system)"
-        f" and c.deleted_at is null{which} order by c.number",
-        {
-            "notification": number,
-            "home": schema.group_number(group_id),
-            "numbers": _list(tx, only or ()),
-            "system": SYSTEM.id,
-        },
+    values: dict[str, Any] = {
+        "notification": number,
+        "home": schema.group_number(group_id),
+        "system": SYSTEM.id,
+    }
+    if only is None:
+        rows = tx.fetch_raw(LIST_CONNECTOR_HEALTH, values)
+    else:
+        values["numbers"] = array_param(tx, only)
+        rows = tx.fetch_raw(LIST_SOME_CONNECTOR_HEALTH, values)
+    return [_connector_health(row) for row in rows]
+
+
+def _connector_health(row: Sequence[Any]) -> ConnectorHealth:
+    number, connector_id, name, type_name, failures, error, is_enabled, *state = row
+    return ConnectorHealth(
+        number, connector_id, name, type_name, failures, error, bool(is_enabled), _state_of(state)
     )
-    return [
-        ConnectorHealth(*row[:6], bool(row[6]), _state_of(row[7:]))  # type: ignore[call-arg]
-        for row in rows
-    ]
 
 
 # --- rows to values ---

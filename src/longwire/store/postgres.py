@@ -231,7 +231,7 @@ def _translate(error: Exception) -> Exception:
     """The domain's error for one of the driver."""
     cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
     if isinstance(cause, psycopg.errors.IntegrityError):
-        return Conflict("A concurrent request stored something that conflicts; read again.")
+        return Conflict("This conflicts with something that was stored meanwhile; read again.")
     if isinstance(cause, UNAVAILABLE):
         log.warning("database unavailable", error=str(cause).strip())
         return Unavailable("The database does not answer; nothing was changed.")

@@ -103,7 +103,7 @@ credential = sa.Table(
 access_token = sa.Table(
     "access_token",
     metadata,
-    # The token itself is never kept, only its keyed digest.
+    # The token itself is never stored, only its keyed digest.
     sa.Column("digest", sa.LargeBinary, primary_key=True),
     # Answers: which tokens die with this client?
     sa.Column("client_id", sa.Text, nullable=False, index=True),
@@ -231,7 +231,7 @@ device_type = sa.Table(
     sa.Column("battery", sa.Text),
     sa.Column("firmware_version", sa.Text),
     sa.Column("is_built_in", sa.Boolean, nullable=False),
-    # What its payloads say: the kind of decoder, and its source where it has one.
+    # The kind of decoder of its payloads, and its source where it has one.
     sa.Column("decoder", sa.Text),
     sa.Column("decoder_source", sa.Text),
     _moment("created_at"),
@@ -337,7 +337,7 @@ registration = sa.Table(
     sa.Column("sealed_pac", sa.Text, nullable=False),
     sa.Column("request", sa.Text, nullable=False),
     sa.Column("state", sa.Text, nullable=False),
-    # What the network said to it, in our own words.
+    # The response of the network.
     sa.Column("answer", sa.Text),
     sa.Column("seq", sa.BigInteger),  # of its delivery, once it is on its way
     _moment("updated_at"),
@@ -351,7 +351,7 @@ device_watch = sa.Table(
     # What is expected of a device: to hear of it in time.
     sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
     _moment("silent_at", required=False),  # since when it is silent; null while it is not
-    # Answers: whom should we have heard of by now? When it is looked at next, not when it is late.
+    # Answers: whose check is due? The time of the next check, not of being late.
     _moment("due_at", required=False),
     sa.Index("ix_device_watch_due_at", "due_at"),
     # Answers: who is silent?
@@ -390,7 +390,7 @@ downlink = sa.Table(
 network_link = sa.Table(
     "network_link",
     metadata,
-    # Where a network takes messages to a device, as the network itself has told.
+    # Where a network accepts downlinks to a device, as its uplinks say.
     sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("url", sa.Text, nullable=False),
     sa.Column("sealed_key", sa.Text, nullable=False),
@@ -462,7 +462,7 @@ counter = sa.Table(
 activity = sa.Table(
     "activity",
     metadata,
-    # Which devices of a group said anything in an hour.
+    # Which devices of a group had records in an hour.
     sa.Column("group_id", GroupNumber, primary_key=True, autoincrement=False),
     sa.Column("hour", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
@@ -483,7 +483,7 @@ connector = sa.Table(
     ),
     sa.Column("id", sa.Text, nullable=False, unique=True),
     sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), nullable=False),
-    # Moves with every change, so that whoever holds an older one notices.
+    # Grows with every change, so that a process with an older version notices.
     sa.Column("version", sa.BigInteger, nullable=False),
     sa.Column("name", sa.Text),
     sa.Column("description", sa.Text),
@@ -507,11 +507,11 @@ connector = sa.Table(
     _moment("error_at", required=False),
     sa.Column("error_message", sa.Text),
     sa.Column("failures", sa.Integer, nullable=False),
-    # While a resend runs: what had failed for good by then is put back into the queue.
+    # While a resend runs: dead letters that failed before are queued again.
     _moment("resend_before", required=False),
-    # Nobody sees it any more; its deliveries go in small steps, and then it goes.
+    # Hidden; its deliveries are deleted in small steps, and then the row.
     _moment("deleted_at", required=False),
-    # What goes out through it. Only connectors are shown as such; other rows serve other needs.
+    # What the channel is for. Only those of connectors are shown as connectors.
     sa.Column("purpose", sa.Text, nullable=False, server_default="connector"),
     # Answers: the connectors of a group, in the order they came.
     sa.Index("ix_connector_group_id_number", "group_id", "number"),
@@ -621,16 +621,16 @@ notification = sa.Table(
 notification_state = sa.Table(
     "notification_state",
     metadata,
-    # What a notification remembers of each device or connector that it is about.
+    # The state of a notification for each device or connector that it is about.
     sa.Column("notification_number", sa.BigInteger, primary_key=True, autoincrement=False),
     # The number of the device, or that of the connector with a minus.
     sa.Column("subject", sa.BigInteger, primary_key=True, autoincrement=False),
     _moment("raised_at", required=False),  # since when it holds; null while it does not
-    sa.Column("is_notified", sa.Boolean, nullable=False),  # whether anybody was told of that
+    sa.Column("is_notified", sa.Boolean, nullable=False),  # whether a notification of that was sent
     _moment("as_of", required=False),  # how new the newest news were
     _moment("fired_at", required=False),
     sa.Column("held_back", sa.Integer, nullable=False),  # since then
-    # Answers: what is remembered of this device, which is about to go?
+    # Answers: the states of a device that is deleted or transferred.
     sa.Index("ix_notification_state_subject", "subject"),
     sqlite_with_rowid=False,
 )

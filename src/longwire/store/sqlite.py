@@ -247,7 +247,7 @@ class SQLite:
             self._break(cause)
             return OutcomeUnknown()
         if code == sqlite3.SQLITE_CONSTRAINT:
-            return Conflict("A concurrent request stored something that conflicts; read again.")
+            return Conflict("This conflicts with something that was stored meanwhile; read again.")
         if code == sqlite3.SQLITE_FULL:
             log.error("disk full", error=str(cause))
             return Unavailable("The disk is full; nothing was changed.")

@@ -14,24 +14,6 @@ from longwire.web.validation import decode_text
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-class ChannelFields(Reply, kw_only=True):
-    """The members that connectors and notifications share."""
-
-    group_id: str
-    id: str
-    name: str | None = None
-    description: str | None = None
-    params: str
-    type: str
-    created_at: DateText
-    updated_at: DateText
-    updated_by: str
-    created_by: str
-    device_types: list[str] | None = None
-    enabled: bool | None = None
-    tags: list[str] | None = None
-
-
 class ChannelError(Reply):
     """The last failure."""
 
@@ -43,7 +25,7 @@ E = TypeVar("E", bound=ChannelError)
 
 
 def channel_fields(channel: ChannelValue, params: str) -> dict[str, Any]:
-    """The values of `ChannelFields`."""
+    """The members that connectors and notifications share; each has them in an order of its own."""
     return {
         "group_id": channel.group_id,
         "id": channel.id,

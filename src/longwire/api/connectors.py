@@ -7,7 +7,6 @@ from msgspec import Meta
 
 from longwire.api.channels import (
     ChannelError,
-    ChannelFields,
     channel_fields,
     last_error,
     params_parser,
@@ -105,15 +104,28 @@ class DataFailurePolicy(Reply):
     resending: bool | None = None
 
 
-class Connector(ChannelFields, kw_only=True):
+class Connector(Reply, kw_only=True):
     """Where a group's records are forwarded to, and which of them."""
 
+    group_id: str
+    id: str
+    name: str | None = None
+    description: str | None = None
+    params: str
+    type: str
+    created_at: DateText
+    updated_at: DateText
+    updated_by: str
+    created_by: str
     error: ConnectorError | None = None
+    device_types: list[str] | None = None
     device_ids: list[str] | None = None
+    enabled: bool | None = None
     message_filter: str | None = None
     format: str | None = None
     data_failure_policy: DataFailurePolicy | None = None
     retry_policy: RetryPolicy | None = None
+    tags: list[str] | None = None
 
 
 class ConnectorConnection(Reply):

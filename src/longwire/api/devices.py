@@ -375,7 +375,12 @@ def transfer_devices(context: RequestContext, body: BulkTransfer) -> Devices:
     All or none; the error names every device that is not in the group.
     """
     moved = devices.transfer_devices(
-        context.tx, context.actor, body.device_ids, body.group_id, body.to_group_id, "device_ids"
+        context.tx,
+        context.actor,
+        body.device_ids,
+        body.group_id,
+        body.to_group_id,
+        "device_ids[{}]",
     )
     return Devices(
         message=f"{len(moved)} transferred.", items=[device_wire(each) for each in moved]
@@ -397,7 +402,7 @@ def delete_devices(context: RequestContext, body: BulkDelete) -> Devices:
     All or none; the error names every device that is not in the group.
     """
     gone = devices.delete_devices(
-        context.tx, context.actor, body.device_ids, body.group_id, "device_ids"
+        context.tx, context.actor, body.device_ids, body.group_id, "device_ids[{}]"
     )
     return Devices(message=f"{len(gone)} deleted.", items=[device_wire(each) for each in gone])
 

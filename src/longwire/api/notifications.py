@@ -7,7 +7,6 @@ from msgspec import Meta, field
 
 from longwire.api.channels import (
     ChannelError,
-    ChannelFields,
     channel_fields,
     last_error,
     params_parser,
@@ -63,12 +62,25 @@ class NotificationError(ChannelError):
     """The last failure."""
 
 
-class Notification(ChannelFields, kw_only=True):
+class Notification(Reply, kw_only=True):
     """Who is notified of what, and when."""
 
+    group_id: str
+    id: str
+    name: str | None = None
+    description: str | None = None
+    params: str
+    type: str
+    created_at: DateText
+    updated_at: DateText
+    updated_by: str
+    created_by: str
     device_id: str | None = None
+    device_types: list[str] | None = None
     reason: str | None = None
     schedule: str | None = None
+    enabled: bool | None = None
+    tags: list[str] | None = None
     last_fired_at: DateText | None = None
     last_sent_at: DateText | None = None
     error: NotificationError | None = None

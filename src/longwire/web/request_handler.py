@@ -204,13 +204,7 @@ class RequestHandler:
             else:  # a cache entry may be stale; the ordinary way reads the database
                 fall_back()
 
-        def on_decoded(decoded: IngestRequest | None) -> None:
-            if decoded is None or not self._ingest.try_enqueue(decoded, on_result):
-                fall_back()
-
-        if isinstance(ingest_request, IngestRequest):
-            return self._ingest.try_enqueue(ingest_request, on_result)
-        return ingest_request(on_decoded)
+        return self._ingest.try_enqueue(ingest_request, on_result)
 
     async def _handle_plain(self, request: Request, route: PlainRoute, body: bytes) -> Response:
         try:

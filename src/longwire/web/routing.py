@@ -141,11 +141,6 @@ class Route:
         return self.method.lower() + "".join(word[0].upper() + word[1:] for word in words)
 
 
-# Starts to build a request for ingest and passes it to a callback later, or None to fall back to
-# the ordinary way. False if it cannot start.
-DeferredIngest = Callable[[Callable[[IngestRequest | None], None]], bool]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainRoute:
     """An endpoint that is not an operation: it reads the raw request and builds the response."""
@@ -160,7 +155,7 @@ class PlainRoute:
     schemas: tuple[type[msgspec.Struct], ...] = ()  # that this entry refers to
     # For the fast path: from a token and a body to a request for ingest, or None to decline;
     # and the response body once it is stored.
-    fast_path: Callable[[Request, str, bytes], IngestRequest | DeferredIngest | None] | None = None
+    fast_path: Callable[[Request, str, bytes], IngestRequest | None] | None = None
     stored_body: bytes = b""
 
     @property

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from longwire.settings import Settings
-from longwire.store.postgres import Postgres
+from longwire.store.postgres import Postgres, make_session_tables
 from longwire.store.sqlite import SQLite
 from tests import plans
 from tests.world import AdjustableClock, World, copy_data_folder, prepare_data_folder
@@ -186,6 +186,7 @@ def no_scans(request: pytest.FixtureRequest) -> Iterator[None]:
         server: PostgresServer = request.getfixturevalue("postgres")
         name = request.getfixturevalue("postgres_template")[1]
         with psycopg.connect(server.url(name)) as connection:
+            make_session_tables(connection, None)
             scans |= {sql: plans.postgres_scans(connection, sql) for sql in new}
     bad = {sql: steps for sql, steps in scans.items() if steps}
     if bad:  # TEMPORARY while the statements are being mended

@@ -61,7 +61,7 @@ class Postgres:
                 "options": " ".join(f"-c {name}={value}" for name, value in SESSION.items()),
             },
         )
-        sa.event.listen(self._engine, "connect", _make_session_tables)
+        sa.event.listen(self._engine, "connect", make_session_tables)
         self._reading = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         self._pool = WorkerPool(
             "database",
@@ -177,7 +177,7 @@ class _Reading:
         return self.work(tx)
 
 
-def _make_session_tables(connection: psycopg.Connection[Any], record: object) -> None:
+def make_session_tables(connection: psycopg.Connection[Any], record: object) -> None:
     """Where COPY puts records before they are checked against those that are there."""
     connection.autocommit = True
     try:

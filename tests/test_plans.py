@@ -1,0 +1,39 @@
+"""The check of query plans finds what it is there to find."""
+
+import sqlite3
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.conftest import PostgresServer
+from tests.plans import postgres_scans, sqlite_scans
+
+
+@pytest.mark.parametrize(
+    "sql, is_scan",
+    [
+        ("select count(*) from delivery", True),
+        ("select d.seq from delivery as d where d.device_id = :device_id", True),
+        ("select seq from delivery where connector_number = :number and seq = :seq", False),
+        ("select body from record_data where ts > :since", True),
+        ("select body from record_data where device_number = :number and stay = 0", False),
+        ("delete from arrival where device_number = :number", True),
+        ("select seq from arrival where group_id = :group_id and seq > :seq", False),
+        ("select count(*) from device", False),
+    ],
+)
+def test_a_scan_of_a_large_table_is_found(
+    sql: str,
+    is_scan: bool,
+    sqlite_template: Path,
+    postgres: PostgresServer,
+    postgres_template: tuple[Path, str],
+) -> None:
+    connection = sqlite3.connect(sqlite_template / "longwire.db")
+    assert bool(sqlite_scans(connection, sql)) == is_scan
+    driver_sql = sql
+    for name in ("number", "seq", "since", "device_id", "group_id"):
+        driver_sql = driver_sql.replace(f":{name}", f"%({name})s")
+    with psycopg.connect(postgres.url(postgres_template[1])) as server:
+        assert bool(postgres_scans(server, driver_sql)) == is_scan

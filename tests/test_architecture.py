@@ -373,7 +373,7 @@ def test_the_rule_finds_violations(rule: Rule, name: str, source: str) -> None:
             "body = {'deviceId': 1}\nfailed = status != 200",
         ),
         (an_api_client_stays_outside, "simulate", "import json\nfrom longwire.clock import Clock"),
-        (an_api_client_stays_outside, "maintenance", "from longwire.store import auth_epoch"),
+        (an_api_client_stays_outside, "maintenance", "from longwire.store import cache_epochs"),
         (
             the_wire_stays_in_the_web_packages,
             "api.groups",

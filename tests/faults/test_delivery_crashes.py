@@ -407,7 +407,7 @@ def thaw_after(
     may_answer = threading.Event()
 
     def answer(request: Received) -> StubResponse:
-        return StubResponse(delay_s=0.0 if may_answer.is_set() else 2.0)
+        return StubResponse(delay_s=0.0 if may_answer.is_set() else 5.0)
 
     with Receiver(answer) as receiver:
         line = Line(service, receiver.url)

@@ -331,7 +331,7 @@ def test_while_the_epochs_cannot_be_read_no_cache_is_used(
     monkeypatch.setattr(maintenance, "EPOCH_MAX_AGE_S", 0.1)
     world = make_world()
     cache = world.database.context.caches.auth
-    with capture_logs() as told:
+    with capture_logs() as logged:
         world.write(
             lambda tx: tx.execute(sa.text("alter table cache_epoch rename to hidden_epoch"))
         )
@@ -343,7 +343,7 @@ def test_while_the_epochs_cannot_be_read_no_cache_is_used(
         )
         eventually(lambda: cache.is_trusted)
         assert world.http.get("/health/ready").status_code == 200
-    assert any(line["event"] == "reading the cache epochs failed" for line in told)
+    assert any(line["event"] == "reading the cache epochs failed" for line in logged)
 
 
 # --- configuration with a database ---

@@ -30,7 +30,7 @@ def database(settings: Settings) -> Iterator[Database]:
 
 
 class Gate:
-    """Works that hold up a lane until they are let through."""
+    """Works that block a worker until they are released."""
 
     def __init__(self) -> None:
         self._entered = threading.Semaphore(0)
@@ -97,10 +97,10 @@ def state_and_raise(name: str, error: Exception) -> Callable[[Tx], None]:
 
 
 def run(story: Awaitable[T]) -> T:
-    async def told() -> T:
+    async def run_work() -> T:
         return await story
 
-    return asyncio.run(told())
+    return asyncio.run(run_work())
 
 
 def test_what_was_written_is_read(database: Database) -> None:
@@ -281,7 +281,7 @@ def test_a_loop_that_ended_before_its_answer_came_disturbs_nobody(
     assert run(database.write(state("next"))) == "next"
 
 
-# --- the lanes under both engines ---
+# --- the worker pools under both engines ---
 
 
 class Clumsy:
@@ -303,17 +303,17 @@ class Clumsy:
 
 def test_a_open_worker_that_stumbles_leaves_nobody_waiting_and_goes_on() -> None:
     clumsy = Clumsy()
-    lane = WorkerPool("clumsy", clumsy.open_worker, threads=1, batch_max=10, waiting_max=10)
-    lane.start()
+    pool = WorkerPool("clumsy", clumsy.open_worker, threads=1, batch_max=10, waiting_max=10)
+    pool.start()
 
     async def story() -> None:
         with pytest.raises(OSError, match="the floor gave way"):
-            await asyncio.wait_for(lane.submit(lambda tx: 1), 60)
+            await asyncio.wait_for(pool.submit(lambda tx: 1), 60)
         clumsy.stumbles = False
-        assert await asyncio.wait_for(lane.submit(lambda tx: 2), 60) == 2
+        assert await asyncio.wait_for(pool.submit(lambda tx: 2), 60) == 2
 
     run(story())
-    lane.close()
+    pool.close()
 
 
 def test_a_lane_whose_open_worker_does_not_open_says_why() -> None:
@@ -322,6 +322,6 @@ def test_a_lane_whose_open_worker_does_not_open_says_why() -> None:
         raise LongwireError("the door is locked")
         yield
 
-    lane = WorkerPool("locked", locked, threads=3, batch_max=1, waiting_max=1)
+    pool = WorkerPool("locked", locked, threads=3, batch_max=1, waiting_max=1)
     with pytest.raises(LongwireError, match="the door is locked"):
-        lane.start()
+        pool.start()

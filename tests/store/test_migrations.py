@@ -347,9 +347,9 @@ def test_processes_that_start_at_once_on_one_empty_postgresql_found_it_once(
             for number in range(4)
         ]
         eventually(lambda: gate.execute(queue).fetchone() == (4,))
-    told = [process.communicate(timeout=120) for process in starting]
-    assert [process.returncode for process in starting] == [0, 0, 0, 0], told
-    prepared = [json.loads(out) for out, _ in told]
+    outputs = [process.communicate(timeout=120) for process in starting]
+    assert [process.returncode for process in starting] == [0, 0, 0, 0], outputs
+    prepared = [json.loads(out) for out, _ in outputs]
     assert sorted(each["bootstrapped"] for each in prepared) == [False, False, False, True]
     ran = [each["steps"] for each in prepared if each["steps"]]
     assert len(ran) == 1, "each step is run by one of them alone"

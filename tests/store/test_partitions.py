@@ -159,7 +159,7 @@ def test_an_early_record_moves_into_its_month_once_that_is_made(world: World) ->
         for at in (*edges, *outside):
             ok(post_record(ada, kind, sensor, at, f"{at}"))
         assert set(places(world, f"record_{kind}")) == {f"record_{kind}_default"}
-    told = {kind: list_records(ada, kind, sensor) for kind in KINDS}
+    listed_before = {kind: list_records(ada, kind, sensor) for kind in KINDS}
 
     turn_to(world, first_of_month(early, -2), ada)
     make_ahead(world)
@@ -169,14 +169,14 @@ def test_an_early_record_moves_into_its_month_once_that_is_made(world: World) ->
         assert places(world, table) == sorted(
             [month_of(table, outside[0]), *[month_of(table, early)] * 3, f"{table}_default"]
         )
-        assert list_records(ada, kind, sensor) == told[kind]
-        assert ok(post_record(ada, kind, sensor, early, f"{early}")) == told[kind][2], (
+        assert list_records(ada, kind, sensor) == listed_before[kind]
+        assert ok(post_record(ada, kind, sensor, early, f"{early}")) == listed_before[kind][2], (
             "still the same"
         )
-        assert list_records(ada, kind, sensor) == told[kind]
+        assert list_records(ada, kind, sensor) == listed_before[kind]
         assert (
             ok(ada.get(f"/device/{kind}", deviceId=sensor, ascending="false", limit=2))["items"]
-            == list(reversed(told[kind]))[:2]
+            == list(reversed(listed_before[kind]))[:2]
         )
     assert counted(ada, group, now) == dict.fromkeys(KINDS, 5)
     # And it is as mortal as any other.

@@ -96,13 +96,13 @@ def test_a_server_that_does_not_flush_is_refused_before_anything_is_stored(
     again, _ = startup.build_database(settings, Clock())
     with pytest.raises(UnsafeServer, match="synchronous_commit"):
         again.start()
-    told = longwire(
+    result = longwire(
         *("serve", "--port", "0", "--data", "data", "--database", settings.database),
         cwd=tmp_path,
     )
-    assert told.returncode == 2
-    assert told.stderr.startswith("longwire: PostgreSQL runs with synchronous_commit = off")
-    assert (told.stdout, told.stderr.count("\n")) == ("", 1)
+    assert result.returncode == 2
+    assert result.stderr.startswith("longwire: PostgreSQL runs with synchronous_commit = off")
+    assert (result.stdout, result.stderr.count("\n")) == ("", 1)
     database.close()
     again.close()
     own_server.drop(name)

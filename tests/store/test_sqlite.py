@@ -501,7 +501,7 @@ def test_a_second_service_on_one_folder_is_refused(
 def test_a_file_that_is_no_database_is_a_sentence(tmp_path: Path) -> None:
     prepare_data_folder(tmp_path / "data")
     (tmp_path / "data" / "longwire.db").write_bytes(b"this was a shopping list" * 1_000)
-    told = longwire("serve", "--data", "data", "--port", "0", cwd=tmp_path)
-    assert told.returncode == 2
-    assert "cannot be used" in told.stderr
-    assert told.stderr.count("\n") == 1
+    result = longwire("serve", "--data", "data", "--port", "0", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "cannot be used" in result.stderr
+    assert result.stderr.count("\n") == 1

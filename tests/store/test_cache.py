@@ -328,7 +328,7 @@ def test_while_the_epochs_cannot_be_read_no_cache_is_used(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "EPOCH_POLL_INTERVAL_S", 0.05)
-    monkeypatch.setattr(maintenance, "EPOCH_MAX_AGE_S", 0.1)
+    monkeypatch.setattr(maintenance, "EPOCH_MAX_AGE_S", 0.5)
     world = make_world()
     cache = world.database.context.caches.auth
     with capture_logs() as logged:

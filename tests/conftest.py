@@ -55,6 +55,7 @@ NOT_QUICK = {
     "test_schemathesis.py",
     "test_serve.py",
     "test_simulate.py",
+    "test_sqlite.py",
     "test_status_server.py",
 }
 NOT_QUICK_FOLDERS = {"bench", "faults"}

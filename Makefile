@@ -15,7 +15,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run check test lint format bench soak lock clean
+.PHONY: help install run check test brokers lint format bench soak lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s  %s\n", $$1, $$2 }' Makefile
@@ -34,6 +34,11 @@ check: lint ## Check quickly: lint, format, types, and the tests on SQLite witho
 
 test: lint ## Check everything: lint, format, types, then the tests, most of them on both engines
 	$(BIN)/python -m pytest -m "not soak" $(PYTEST_ARGS)
+
+# Best effort: tests that need a broker skip with the reason when it is missing. Debian's packages
+# need root; Kafka's jars need Java 17 and Maven, and are kept in .brokers.
+brokers: ## Install Mosquitto, RabbitMQ and Kafka for the tests, as far as this machine allows
+	@tests/delivery/install_brokers
 
 lint: .venv/.dev-installed ## Check lint, format and types without changing a file
 	$(BIN)/ruff check .

@@ -31,6 +31,8 @@ START_TIMEOUT_S = 60.0
 STORY_TIMEOUT_S = 120.0
 
 NATS_SERVER = Path(sys.executable).parent / "nats-server"
+# Where `make brokers` puts it.
+KAFKA_JARS = Path(__file__).parents[2] / ".brokers" / "kafka" / "lib"
 MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin")
 
 
@@ -87,6 +89,44 @@ class Mosquitto(Broker):
             f"user {'root' if is_root() else 'nobody'}\nlistener {self.port} 127.0.0.1\n{extra}\n"
         )
         super().__init__([MOSQUITTO or "", "-c", str(config)], [self.port], folder / "log.txt")
+
+
+class KafkaBroker(Broker):
+    """Apache Kafka in KRaft mode, a single node; with SASL PLAIN on a second port."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.port, self.sasl_port, controller = free_port(), free_port(), free_port()
+        config = folder / "server.properties"
+        login_module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+        config.write_text(
+            "process.roles=broker,controller\n"
+            "node.id=1\n"
+            f"controller.quorum.voters=1@127.0.0.1:{controller}\n"
+            f"listeners=PLAINTEXT://127.0.0.1:{self.port},SASL://127.0.0.1:{self.sasl_port},"
+            f"CONTROLLER://127.0.0.1:{controller}\n"
+            "listener.security.protocol.map="
+            "PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT\n"
+            "controller.listener.names=CONTROLLER\n"
+            "inter.broker.listener.name=PLAINTEXT\n"
+            "sasl.enabled.mechanisms=PLAIN\n"
+            f"listener.name.sasl.plain.sasl.jaas.config={login_module} required"
+            ' user_ada="secret";\n'
+            f"log.dirs={folder / 'data'}\n"
+            "auto.create.topics.enable=false\n"
+            "offsets.topic.replication.factor=1\n"
+            "transaction.state.log.replication.factor=1\n"
+            "transaction.state.log.min.isr=1\n"
+            "message.max.bytes=100000\n"
+        )
+        java = ["java", "-Xmx256m", "-cp", f"{KAFKA_JARS}/*"]
+        cluster_id = "A" * 22
+        subprocess.run(
+            [*java, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(config)],
+            check=True,
+            capture_output=True,
+        )
+        super().__init__([*java, "kafka.Kafka", str(config)], [self.port], folder / "log.txt")
 
 
 AnyBroker = TypeVar("AnyBroker", bound=Broker)

@@ -1,6 +1,6 @@
 """Kafka: what a cluster gets, when it counts as delivered, and what is said when it is not.
 
-There is a stand-in instead of a cluster, which speaks the protocol and keeps count as brokers do.
+The stand-in shows faults that a real broker cannot be made to show; see test_kafka_broker.py.
 """
 
 import asyncio

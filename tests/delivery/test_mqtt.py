@@ -223,7 +223,7 @@ def test_a_broker_that_wants_one_message_at_a_time_gets_one_at_a_time() -> None:
         async with Impostor(b"", b"\x20\x06\x00\x00\x03" + receive_maximum) as impostor:
             there = destination(impostor.port)
             sending = asyncio.gather(*(there.send(make_batch(id=each)) for each in "abc"))
-            while b"21.5" not in impostor.heard:
+            while b"21.5" not in impostor.heard:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.2)  # so that a second one could follow
             sending.cancel()
@@ -427,7 +427,7 @@ def test_who_gives_up_while_connecting_leaves_nothing_behind(way: dict[str, Any]
             there = destination(relay.port, version=way["version"])
             relay.fall_silent()
             giving_up = asyncio.create_task(there.send(make_batch()))
-            while not relay.connections:
+            while not relay.connections:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             giving_up.cancel()
             with pytest.raises(asyncio.CancelledError):

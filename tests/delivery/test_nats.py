@@ -427,7 +427,7 @@ def test_who_gives_up_while_connecting_leaves_nothing_behind(
             there = destination(relay.port, f"{subject}.x")
             relay.fall_silent()
             giving_up = asyncio.create_task(there.send(make_batch()))
-            while not relay.connections:
+            while not relay.connections:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             giving_up.cancel()
             with pytest.raises(asyncio.CancelledError):

@@ -465,20 +465,28 @@ class _Sender(Sender):  # type: ignore[misc]
         self._muted_partitions.difference_update(batches)
 
     async def _maybe_wait_for_pid(self) -> None:
-        """Get a producer id from any broker."""
-        if self._txn_manager.has_pid():
-            return
+        """Get a producer id from any broker; one that has just started may need a moment."""
         handler = InitPIDHandler(self)
-        failures: list[Exception] = []
-        for broker in self.client.cluster.brokers():
-            try:
-                response = await self.client.send(broker.nodeId, handler.create_request())
-            except errors.KafkaError as error:
-                failures.append(error)
-                continue
-            if handler.handle_response(response) is None:
-                return
-        raise _merge_failures(failures)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + RETRY_TIMEOUT_S
+        while not self._txn_manager.has_pid():
+            failures: list[Exception] = []
+            for broker in self.client.cluster.brokers():
+                try:
+                    response = await self.client.send(broker.nodeId, handler.create_request())
+                except errors.KafkaError as error:
+                    failures.append(error)
+                    continue
+                if handler.handle_response(response) is None:
+                    return
+                failures.append(errors.KafkaTimeoutError())
+            if loop.time() > deadline or not _has_timeout(failures):
+                raise _merge_failures(failures)
+            await asyncio.sleep(RETRY_BACKOFF_S)
+
+
+def _has_timeout(failures: Iterable[BaseException]) -> bool:
+    return any(isinstance(failure, errors.KafkaTimeoutError) for failure in failures)
 
 
 class _Producer(AIOKafkaProducer):  # type: ignore[misc]

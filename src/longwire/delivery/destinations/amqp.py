@@ -43,10 +43,10 @@ from longwire.delivery.destinations.addresses import (
 )
 from longwire.delivery.destinations.base import (
     Delivered,
+    DestinationParams,
     OutboundBatch,
     OutboundMessage,
     Outcome,
-    Params,
     Refused,
     RequestPreview,
     Secret,
@@ -80,7 +80,7 @@ REJECTED = Refused("the broker rejected the message")
 logging.getLogger("aiormq").setLevel(logging.CRITICAL)
 
 
-class AmqpParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=True):
+class AmqpParams(DestinationParams, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """Parameters of connectors of the type `amqp`."""
 
     url: Annotated[
@@ -164,7 +164,7 @@ class Amqp:
 
     type: ClassVar[str] = "amqp"
     title: ClassVar[str] = "AMQP 0-9-1 (RabbitMQ)"
-    params_type: ClassVar[builtins.type[Params]] = AmqpParams
+    params_type: ClassVar[builtins.type[DestinationParams]] = AmqpParams
     formats: ClassVar[tuple[str, ...]] = FORMATS
     batch_max: ClassVar[int] = 1
 

@@ -106,7 +106,7 @@ class RequestPreview(msgspec.Struct, frozen=True):
     body: str
 
 
-class Params(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
+class DestinationParams(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """Parameters that every type of connector has."""
 
     subgroups: Annotated[
@@ -134,7 +134,7 @@ def list_invalid_fields(reasons: Mapping[str, str | None]) -> list[tuple[str, st
     return [(field, reason) for field, reason in reasons.items() if reason]
 
 
-ParamsType = type[Params]
+ParamsType = type[DestinationParams]
 
 
 class Sender(Protocol):
@@ -159,7 +159,7 @@ class Destination(Sender, Protocol):
     params_type: ClassVar[ParamsType]
     formats: ClassVar[tuple[str, ...]]
 
-    def __init__(self, params: Params, egress: Egress) -> None: ...
+    def __init__(self, params: DestinationParams, egress: Egress) -> None: ...
 
     def describe(self, batch: OutboundBatch) -> RequestPreview:
         """What `send` would send."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from longwire.delivery.destinations import parameters
-from longwire.delivery.destinations.base import Destination, Params
+from longwire.delivery.destinations.base import Destination, DestinationParams
 
 # A type's name is also its module's.
 _CLASSES = {"http": "Http", "mqtt": "Mqtt", "nats": "Nats", "amqp": "Amqp", "kafka": "Kafka"}
@@ -37,7 +37,7 @@ def expected_parameters(name: str) -> str:
     return parameters.schema_text(TYPES[name].params_type)
 
 
-def parse_params(name: str, text: str) -> Params:
+def parse_params(name: str, text: str) -> DestinationParams:
     """Stored parameters, validated when they were saved, as a value."""
     return parameters.parse_params(TYPES[name].params_type, text)
 

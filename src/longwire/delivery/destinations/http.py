@@ -26,9 +26,9 @@ from longwire.clock import SECOND, Moment
 from longwire.delivery.destinations.base import (
     MASK,
     Delivered,
+    DestinationParams,
     OutboundBatch,
     Outcome,
-    Params,
     Refused,
     RequestPreview,
     Secret,
@@ -134,7 +134,7 @@ SigningSecret = Annotated[
 ]
 
 
-class HttpParams(Params, kw_only=True):
+class HttpParams(DestinationParams, kw_only=True):
     """Parameters of connectors of the type `http`."""
 
     url: Url

@@ -40,10 +40,10 @@ from longwire.delivery.destinations.addresses import (
 )
 from longwire.delivery.destinations.base import (
     Delivered,
+    DestinationParams,
     OutboundBatch,
     OutboundMessage,
     Outcome,
-    Params,
     Refused,
     RequestPreview,
     Secret,
@@ -122,7 +122,7 @@ SEQUENCE_ERRORS = (
 logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
 
 
-class KafkaParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=True):
+class KafkaParams(DestinationParams, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """Parameters of connectors of the type `kafka`."""
 
     brokers: Annotated[
@@ -197,7 +197,7 @@ class Kafka:
 
     type: ClassVar[str] = "kafka"
     title: ClassVar[str] = "Apache Kafka"
-    params_type: ClassVar[builtins.type[Params]] = KafkaParams
+    params_type: ClassVar[builtins.type[DestinationParams]] = KafkaParams
     formats: ClassVar[tuple[str, ...]] = FORMATS
     batch_max: ClassVar[int] = 1
 

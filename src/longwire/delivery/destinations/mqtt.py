@@ -27,10 +27,10 @@ from longwire.delivery.destinations.addresses import (
 )
 from longwire.delivery.destinations.base import (
     Delivered,
+    DestinationParams,
     OutboundBatch,
     OutboundMessage,
     Outcome,
-    Params,
     Refused,
     RequestPreview,
     Secret,
@@ -65,7 +65,7 @@ PUBLISH_ERRORS = {
 }
 
 
-class MqttParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=True):
+class MqttParams(DestinationParams, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """Parameters of connectors of the type `mqtt`."""
 
     url: Annotated[
@@ -137,7 +137,7 @@ class Mqtt:
 
     type: ClassVar[str] = "mqtt"
     title: ClassVar[str] = "MQTT"
-    params_type: ClassVar[builtins.type[Params]] = MqttParams
+    params_type: ClassVar[builtins.type[DestinationParams]] = MqttParams
     formats: ClassVar[tuple[str, ...]] = FORMATS
     batch_max: ClassVar[int] = 1
 

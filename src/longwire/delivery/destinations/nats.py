@@ -28,10 +28,10 @@ from longwire.delivery.destinations.addresses import (
 )
 from longwire.delivery.destinations.base import (
     Delivered,
+    DestinationParams,
     OutboundBatch,
     OutboundMessage,
     Outcome,
-    Params,
     Refused,
     RequestPreview,
     Secret,
@@ -79,7 +79,7 @@ JETSTREAM_ERRORS = {
 }
 
 
-class NatsParams(Params, forbid_unknown_fields=True, rename="camel", kw_only=True):
+class NatsParams(DestinationParams, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """Parameters of connectors of the type `nats`."""
 
     url: Annotated[
@@ -149,7 +149,7 @@ class Nats:
 
     type: ClassVar[str] = "nats"
     title: ClassVar[str] = "NATS JetStream"
-    params_type: ClassVar[builtins.type[Params]] = NatsParams
+    params_type: ClassVar[builtins.type[DestinationParams]] = NatsParams
     formats: ClassVar[tuple[str, ...]] = FORMATS
     batch_max: ClassVar[int] = 1
 

@@ -34,7 +34,7 @@ from longwire.api import tokens
 from longwire.clock import Clock
 from longwire.delivery.cel.expressions import Expression, build_cel_message
 from longwire.delivery.destinations import catalogue as destinations
-from longwire.delivery.destinations.base import Params
+from longwire.delivery.destinations.base import DestinationParams
 from longwire.delivery.formats import FORMATS
 from longwire.fleet import device_types
 from longwire.identity import bootstrap
@@ -157,7 +157,7 @@ def test_the_operator_finds_every_metric_with_its_labels(tmp_path):
 
 
 TYPED_PAGES = {
-    "docs/connectors.md": (destinations, Params),
+    "docs/connectors.md": (destinations, DestinationParams),
     "docs/notifications.md": (notification_types, NotificationParams),
 }
 

@@ -436,7 +436,7 @@ def test_a_login_is_used_and_a_wrong_one_is_told_without_it(
     [
         ((b"\x20\x02\x00\x00", b"\x90\x03\x00\x01\x80"), "does not let this login subscribe"),
         ((b"\x20\x02\x00\x00", b"\x90\x03\x00\x01\x00"), "does not let this login subscribe"),
-        ((b"\x20\x02\x00\x05",), "did not accept the login"),
+        ((b"\x20\x02\x00\x05",), "rejected the login"),
     ],
 )
 def test_who_may_not_listen_is_told_so(answers: tuple[bytes, ...], reason: str) -> None:

@@ -18,7 +18,7 @@ from longwire.delivery.channel_drafts import (
 )
 from longwire.delivery.channels import ChannelPolicy
 from longwire.delivery.destinations import catalogue, parameters
-from longwire.delivery.destinations.base import Params
+from longwire.delivery.destinations.base import DestinationParams
 from longwire.delivery.egress import Egress
 from longwire.delivery.formats import FORMATS
 from longwire.errors import BadInput, FieldError, not_found
@@ -32,7 +32,7 @@ from longwire.store import groups as store_groups
 from longwire.store.database import Tx
 from longwire.store.deliveries import DeliveryEvent, DeliveryState
 
-ParseParams = Callable[[type[Params], str], Params]
+ParseParams = Callable[[type[DestinationParams], str], DestinationParams]
 Retry = tuple[int | None, int | None]  # delay in seconds, retries at most
 
 RETRY_DEFAULT: Retry = (None, None)
@@ -268,10 +268,10 @@ def _merge(connector: Connector, draft: ConnectorDraft) -> Connector:
     )
 
 
-def _params_rules(parse: ParseParams, egress: Egress) -> ParamsRules[Params]:
+def _params_rules(parse: ParseParams, egress: Egress) -> ParamsRules[DestinationParams]:
     def validate(
         type_name: str, text: str, stored: str | None
-    ) -> tuple[str, Params, list[FieldError]]:
+    ) -> tuple[str, DestinationParams, list[FieldError]]:
         params_type = catalogue.TYPES[type_name].params_type
         text, params, field_errors = parameters.validate_params(
             params_type, text, stored, parse, egress
@@ -302,7 +302,9 @@ def _check_expression(place: str, source: str) -> list[FieldError]:
     return []
 
 
-def _check_format(type_name: str, format_name: str, params: Params | None) -> list[FieldError]:
+def _check_format(
+    type_name: str, format_name: str, params: DestinationParams | None
+) -> list[FieldError]:
     destination = catalogue.TYPES.get(type_name)
     known = destination.formats if destination is not None else FORMATS
     if format_name not in known:

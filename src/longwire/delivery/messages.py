@@ -9,9 +9,9 @@ from longwire.delivery.cel.expressions import Expression
 from longwire.delivery.destinations import catalogue
 from longwire.delivery.destinations.base import (
     Destination,
+    DestinationParams,
     FailureCode,
     OutboundMessage,
-    Params,
     Refused,
 )
 from longwire.delivery.egress import Egress
@@ -37,11 +37,13 @@ def _seal_purpose(connector_id: str) -> str:
     return f"connector|{connector_id}|params"
 
 
-def open_params(tx: Tx, connector: Connector) -> Params:
+def open_params(tx: Tx, connector: Connector) -> DestinationParams:
     return catalogue.parse_params(connector.type, unseal_params(tx, connector))
 
 
-def build_destination(connector: Connector, params: Params, egress: Egress) -> Destination:
+def build_destination(
+    connector: Connector, params: DestinationParams, egress: Egress
+) -> Destination:
     return catalogue.TYPES[connector.type](params, egress)
 
 
@@ -53,7 +55,7 @@ class MessageBuilder:
     template: Expression | None
 
     @classmethod
-    def for_connector(cls, connector: Connector, params: Params) -> "MessageBuilder":
+    def for_connector(cls, connector: Connector, params: DestinationParams) -> "MessageBuilder":
         return cls(connector, Expression(params.template) if params.template else None)
 
     def build(

@@ -43,7 +43,7 @@ def insert_many(
         return 0
     if tx.is_postgres:
         values = [list(column) for column in zip(*rows, strict=True)]
-        return tx.driver.execute(_unnested(table, columns, then), values).rowcount  # type: ignore[no-any-return]
+        return int(tx.driver.execute(_unnested(table, columns, then), values).rowcount)
     changed = 0
     start = 0
     while start < len(rows):

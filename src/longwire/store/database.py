@@ -112,7 +112,10 @@ class Tx:
         self, sql: "str | DialectSql", values: Mapping[str, Any]
     ) -> list[tuple[Any, ...]]:
         """Run a statement with `:name` parameters on the driver; its rows as plain tuples."""
-        return self.driver.execute(self.to_driver_sql(sql), values).fetchall()  # type: ignore[no-any-return]
+        rows: list[tuple[Any, ...]] = self.driver.execute(
+            self.to_driver_sql(sql), values
+        ).fetchall()
+        return rows
 
     def execute_raw(self, sql: "str | DialectSql", values: Mapping[str, Any]) -> int:
         """Run a statement on the driver; how many rows it changed."""
@@ -134,11 +137,11 @@ class Tx:
         if self.changes_auth:
             return load()
         cache = self.caches.auth
-        found = cache.lookup(namespace, key)
-        if found is MISSING:
-            found = self._loaded.get((namespace, key), MISSING)
-        if found is not MISSING:
-            return found  # type: ignore[no-any-return]
+        value: T = cache.lookup(namespace, key)
+        if value is MISSING:
+            value = self._loaded.get((namespace, key), MISSING)
+        if value is not MISSING:
+            return value
         value = load()
         if self.is_write:
             self._loaded[(namespace, key)] = value
@@ -153,12 +156,11 @@ class Tx:
         if self.changed_config_groups:
             return load()
         cache = self.caches.config
-        found = cache.lookup(namespace, key)
-        if found is not MISSING:
-            return found  # type: ignore[no-any-return]
-        loaded = self._loaded_config.get((namespace, key))
-        if loaded is not None:
-            return loaded[0]  # type: ignore[no-any-return]
+        value: T = cache.lookup(namespace, key)
+        if value is MISSING:
+            value = self._loaded_config.get((namespace, key), (MISSING,))[0]
+        if value is not MISSING:
+            return value
         value = load()
         if self.is_write:
             self._loaded_config[(namespace, key)] = value, groups()

@@ -8,6 +8,7 @@ its response means an unknown outcome, which the caller gets as an error.
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import psycopg
@@ -114,9 +115,9 @@ class Postgres:
             work = job.work
             try:
                 if isinstance(work, _Reading):
-                    job.result = self._retried(lambda w=work.work: self._read_one(w))  # type: ignore[misc]
+                    job.result = self._retried(partial(self._read_one, work.work))
                 else:
-                    job.result = self._retried(lambda w=work: self._write_one(w))  # type: ignore[misc]
+                    job.result = self._retried(partial(self._write_one, work))
             except Exception as error:
                 job.error = _translate(error)
 

@@ -23,13 +23,13 @@ def get(tx: Tx, user_id: str) -> User | None:
 def get_in_scope(tx: Tx, scope: Scope, user_id: str) -> User | None:
     """A person who is a member of some group within the scope."""
     member = schema.member
-    shared = (
+    shared: sa.ColumnElement[bool] = (
         sa.select(member.c.user_id)
         .where(member.c.user_id == user_id, within(member.c.group_id, scope))
         .exists()
     )
     if scope.holder is not None and scope.holder.is_operator:
-        shared = sa.true()  # type: ignore[assignment]
+        shared = sa.true()
     row = tx.row(sa.select(_table).where(_table.c.id == user_id, shared))
     return to_user(row) if row else None
 

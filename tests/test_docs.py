@@ -1,8 +1,7 @@
-"""What the documents promise is what there is: lists are compared, commands are run.
+"""The documents agree with the code: tables are compared, commands are executed.
 
-Tables are read off the Markdown by the names of their columns. Of the commands, the blocks marked
-`sh` are run as they are printed, one after another in one shell; a block marked `text` below is
-what they print, where `…` stands for anything.
+Tables are found by the names of their columns. Blocks marked `sh` are executed in order and in one
+shell; a block marked `text` is the expected output, where `…` stands for anything.
 """
 
 import contextlib
@@ -54,34 +53,43 @@ SOURCE = ROOT / "src" / "longwire"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
-# --- the lists ---
+# --- tables ---
 
 
-def test_the_interface_lists_every_operation_as_it_is_served(tmp_path):
+def test_the_interface_lists_every_operation(tmp_path):
     listed = {
-        (row["Method"], bare(row["Path"])): (row["Takes"], bare(row["Needs"]), row["Answers"])
-        for row in tables("docs/interface.md", "Method", "Path", "Takes", "Needs", "Answers")
+        (row["Method"], bare(row["Path"])): (
+            row["Parameters"],
+            bare(row["Permission"]),
+            row["Response"],
+        )
+        for row in tables(
+            "docs/interface.md", "Method", "Path", "Parameters", "Permission", "Response"
+        )
     }
     assert listed == {
-        (route.method, route.path): (parameters(route), route.permission, answer(route))
+        (route.method, route.path): (
+            format_parameters(route),
+            route.permission,
+            format_response(route),
+        )
         for route in served(tmp_path)
         if isinstance(route, Route)
     }
 
 
-def test_the_interface_lists_everything_served_beside_the_operations(tmp_path):
+def test_the_interface_lists_every_other_route(tmp_path):
     listed = {
         (row["Method"], bare(row["Path"]))
         for row in tables("docs/interface.md", "Method", "Path", "What it does")
-        if "Takes" not in row
+        if "Parameters" not in row
     }
     assert listed == {
         (route.method, route.path) for route in served(tmp_path) if isinstance(route, PlainRoute)
     }
 
 
-def test_the_interface_says_where_a_missing_thing_is_a_wrong_parameter(tmp_path):
-    """`GET /group`, the three `/role` and all `/connector` operations, says the section."""
+def test_the_interface_lists_the_operations_without_404(tmp_path):
     operations = [route for route in served(tmp_path) if isinstance(route, Route)]
     exceptions = {
         (route.method, route.path) for route in operations if route.not_found_is_bad_request
@@ -93,7 +101,7 @@ def test_the_interface_says_where_a_missing_thing_is_a_wrong_parameter(tmp_path)
     assert exceptions == {("GET", "/group"), *roles, *connectors}
 
 
-def test_the_interface_lists_every_device_type_that_is_built_in():
+def test_the_interface_lists_every_built_in_device_type():
     listed = [
         (bare(row["Type"]), row["Display name"], bare(row["Default configuration"]))
         for row in tables("docs/interface.md", "Type", "Display name", "Default configuration")
@@ -103,7 +111,7 @@ def test_the_interface_lists_every_device_type_that_is_built_in():
     ]
 
 
-def test_the_limits_of_the_interface_name_settings_that_exist():
+def test_the_limits_name_existing_settings():
     named = {
         name
         for row in tables("docs/interface.md", "What", "Limit", "Setting")
@@ -113,7 +121,7 @@ def test_the_limits_of_the_interface_name_settings_that_exist():
     assert named <= {each.name for each in settings.describe_settings()}
 
 
-def test_the_operator_finds_every_setting_with_its_default_and_its_reason():
+def test_operations_lists_every_setting_with_default_and_description():
     listed = [
         (bare(row["Setting"]), bare(row["Default"]), row["What it is for"])
         for row in tables("docs/operations.md", "Setting", "Default", "What it is for")
@@ -124,15 +132,15 @@ def test_the_operator_finds_every_setting_with_its_default_and_its_reason():
     ]
 
 
-def test_the_operator_finds_every_command_with_its_options():
+def test_operations_lists_every_command_with_its_options():
     listed = {
         bare(row["Command"]): set(re.findall(r"`(--[a-z-]+)`", row["Options"]))
         for row in tables("docs/operations.md", "Command", "Options")
     }
-    assert listed == {name: own_options(each) for name, each in every_command(cli.commands)}
+    assert listed == {name: list_own_options(each) for name, each in walk_commands(cli.commands)}
 
 
-def test_the_operator_finds_every_metric_with_its_labels(tmp_path):
+def test_operations_lists_every_metric_with_its_labels(tmp_path):
     listed = {
         bare(row["Metric"]): (row["Kind"], set(re.findall(r"`(\w+)`", row["Labels"])))
         for row in tables("docs/operations.md", "Metric", "Kind", "Labels")
@@ -156,6 +164,22 @@ def test_the_operator_finds_every_metric_with_its_labels(tmp_path):
     }
 
 
+def test_operations_lists_every_background_task():
+    listed = {
+        bare(row["Task"])
+        for row in tables("docs/operations.md", "Task", "Runs", "What it does", "On failure")
+    }
+    source = Path(app.__file__).read_text()
+    assert listed == set(re.findall(r'BackgroundTask\(\s*"([^"]+)"', source))
+
+
+def test_operations_lists_existing_log_events():
+    listed = {bare(row["Event"]) for row in tables("docs/operations.md", "Event", "Level")}
+    sources = [path.read_text() for path in SOURCE.rglob("*.py")]
+    assert listed
+    assert {each for each in listed if not any(f'"{each}"' in text for text in sources)} == set()
+
+
 TYPED_PAGES = {
     "docs/connectors.md": (destinations, DestinationParams),
     "docs/notifications.md": (notification_types, NotificationParams),
@@ -170,27 +194,29 @@ TYPED_PAGES = {
         for name in ("every type", *types.TYPES)
     ],
 )
-def test_the_page_on_types_lists_every_parameter_of(page, name):
+def test_a_page_lists_every_parameter_of_its_types(page, name):
     rows = parameter_tables(page)[name]
     listed = [
         (bare(row["Parameter"]), bare(row["Default"]), row["What it is"].startswith("*Secret.*"))
         for row in rows
     ]
-    said = {bare(row["Parameter"]): row["What it is"].removeprefix("*Secret.* ") for row in rows}
-    there = list(parameters_of(page, name))
-    assert listed == [(each.name, each.default, each.is_secret) for each in there]
-    assert all(said[each.name] == each.description for each in there if each.description)
-    assert all(said.values())
+    descriptions = {
+        bare(row["Parameter"]): row["What it is"].removeprefix("*Secret.* ") for row in rows
+    }
+    known = list(parameters_of(page, name))
+    assert listed == [(each.name, each.default, each.is_secret) for each in known]
+    assert all(descriptions[each.name] == each.description for each in known if each.description)
+    assert all(descriptions.values())
 
 
-def test_the_page_on_connectors_lists_every_type_and_every_format():
+def test_connectors_lists_every_type_and_format():
     types = [bare(row["Type"]) for row in tables("docs/connectors.md", "Type", "Delivered when")]
     assert types == list(destinations.TYPES)
     formats = re.findall(r"^\*\*`(\w+)`\*\*", section("docs/connectors.md", "Formats"), re.M)
     assert tuple(formats) == FORMATS
 
 
-def test_the_filters_that_are_shown_are_filters():
+def test_the_example_filters_are_valid():
     shown = [bare(row["Filter"]) for row in tables("docs/connectors.md", "Filter")]
     assert shown
     message = build_cel_message(
@@ -201,31 +227,31 @@ def test_the_filters_that_are_shown_are_filters():
     assert {Expression(each).matches(message) for each in shown} == {True, False}
 
 
-def test_the_operator_finds_the_exit_code_of_a_broken_database():
+def test_operations_lists_the_exit_code_of_a_failed_database():
     codes = {int(row["Code"]) for row in tables("docs/operations.md", "Code", "Meaning")}
     assert serve.EXIT_DATABASE_FAILED in codes
 
 
-def test_every_error_code_is_explained():
+def test_errors_lists_every_code():
     listed = {
         (int(row["Status"]), bare(row["Code"]))
         for row in tables("docs/errors.md", "Status", "Code", "What it means", "What to do")
     }
-    before_a_request = {
+    rejections = {
         (fault.status, fault.code)
         for fault in vars(server).values()
         if isinstance(fault, server._Rejection)
     }
-    assert listed == set(errors.STATUS.values()) | before_a_request
+    assert listed == set(errors.STATUS.values()) | rejections
 
 
-def test_every_error_of_the_token_endpoint_is_explained():
+def test_errors_lists_every_error_of_the_token_endpoint():
     listed = {bare(row["`error`"]) for row in tables("docs/errors.md", "Status", "`error`")}
     source = Path(tokens.__file__).read_text()
     assert listed == set(re.findall(r'"(invalid_\w+|unsupported_\w+|unauthorized_\w+)"', source))
 
 
-def test_every_permission_is_listed_with_the_roles_that_hold_it():
+def test_permissions_lists_every_permission_with_its_roles():
     names = [role.name for role in bootstrap.ROLES]
     listed = [
         (bare(row["Permission"]), row["What it allows"], [row[name] for name in names])
@@ -241,7 +267,7 @@ def test_every_permission_is_listed_with_the_roles_that_hold_it():
     ]
 
 
-def test_every_built_in_role_is_listed():
+def test_permissions_lists_every_built_in_role():
     listed = [
         (row["Role"], bare(row["Id"]), row["In a sentence"])
         for row in tables("docs/permissions.md", "Role", "Id", "In a sentence")
@@ -249,20 +275,20 @@ def test_every_built_in_role_is_listed():
     assert listed == [(role.name, role.id, role.description) for role in bootstrap.ROLES]
 
 
-def test_the_tree_in_the_architecture_is_the_tree():
-    drawn = set(drawing((ROOT / "ARCHITECTURE.md").read_text()))
+def test_the_architecture_lists_every_module():
+    drawn = set(list_drawn_paths((ROOT / "ARCHITECTURE.md").read_text()))
     modules = {path for path in SOURCE.glob("*.py") if path.name != "__init__.py"}
     folders = {path.parent for path in SOURCE.rglob("*.py")} - {SOURCE}
     folders.add(SOURCE / "web/assets")
-    assert names_below(SOURCE, drawn) == names_below(SOURCE, modules | folders)
+    assert relative_names(SOURCE, drawn) == relative_names(SOURCE, modules | folders)
 
 
-# --- the commands ---
+# --- commands ---
 
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
-    """What `make run` starts, in a folder that looks like a fresh checkout."""
+    """A service like that of `make run`, in a folder like a new checkout."""
     (tmp_path / ".venv").symlink_to(sys.prefix)
     running = Service(tmp_path / "longwire-data", "--egress-allow", "127.0.0.0/8,::1/128")
     try:
@@ -271,27 +297,27 @@ def service(tmp_path: Path) -> Iterator[Service]:
         running.clean_up()
 
 
-def test_the_tour_of_the_readme_works_as_printed(service, tmp_path):
-    follow(moved(commands("README.md", "A tour in five minutes"), service), tmp_path)
+def test_the_tour_works_as_printed(service, tmp_path):
+    run_blocks(with_local_ports(commands("README.md", "A tour in five minutes"), service), tmp_path)
 
 
-def test_the_page_on_connectors_works_as_printed(service, tmp_path):
+def test_the_commands_of_connectors_work_as_printed(service, tmp_path):
     first = commands("README.md", "A tour in five minutes")[:1]
-    follow(moved(first + commands("docs/connectors.md"), service), tmp_path)
+    run_blocks(with_local_ports(first + commands("docs/connectors.md"), service), tmp_path)
 
 
-def test_the_page_on_networks_works_as_printed(service, tmp_path):
+def test_the_commands_of_networks_work_as_printed(service, tmp_path):
     first = commands("README.md", "A tour in five minutes")[:1]
-    follow(moved(first + commands("docs/networks.md"), service), tmp_path)
+    run_blocks(with_local_ports(first + commands("docs/networks.md"), service), tmp_path)
 
 
-def test_a_backup_made_beside_the_service_restores_what_was_there(service, tmp_path):
+def test_a_backup_of_a_running_service_can_be_restored(service, tmp_path):
     backing_up, restoring = commands("docs/operations.md", "Backups")
     ok(service.post_group("before"))
-    follow([backing_up], tmp_path)
+    run_blocks([backing_up], tmp_path)
     ok(service.post_group("after"))
     assert service.stop() == 0
-    follow([restoring], tmp_path)
+    run_blocks([restoring], tmp_path)
     restored = Service(service.data)
     try:
         assert restored.started().group_names() == {"before"}
@@ -300,44 +326,44 @@ def test_a_backup_made_beside_the_service_restores_what_was_there(service, tmp_p
 
 
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/operations.md"])
-def test_every_make_command_that_is_mentioned_exists(document):
-    mentioned = set(re.findall(r"\bmake ([a-z]+)\b", code_in((ROOT / document).read_text())))
+def test_every_make_target_exists(document):
+    mentioned = set(re.findall(r"\bmake ([a-z]+)\b", extract_code((ROOT / document).read_text())))
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert mentioned
     assert mentioned <= targets
 
 
-# --- the pages themselves ---
+# --- pages ---
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_link_leads_somewhere(document):
-    for link in re.findall(r"\]\(([^)\s]+)\)", without_blocks(document.read_text())):
+def test_every_link_has_a_target(document):
+    for link in re.findall(r"\]\(([^)\s]+)\)", strip_blocks(document.read_text())):
         if link.startswith("https://"):
             continue
         path, _, anchor = link.partition("#")
         target = (document.parent / path).resolve() if path else document
-        assert target.exists(), f"{link} leads nowhere"
+        assert target.exists(), f"{link} does not exist"
         assert target.is_relative_to(ROOT), f"{link} leaves the project"
         if anchor:
             assert anchor in anchors(target.read_text()), f"{link}: no such heading"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_file_that_is_mentioned_exists(document):
+def test_every_mentioned_file_exists(document):
     mentioned = re.findall(
-        r"`((?:src|tests|docs|bench|requirements|api|identity|store|fleet|delivery|networks)/[\w./-]*|\w+\.py)`",
-        without_blocks(document.read_text()),
+        r"`((?:src|tests|docs|bench|requirements|api|web|inbound|identity|store|fleet|delivery|networks)/[\w./-]*|\w+\.py)`",
+        strip_blocks(document.read_text()),
     )
     for name in mentioned:
-        there = any((base / name).exists() for base in (ROOT, SOURCE))
-        assert there or any(SOURCE.rglob(name)), f"there is no {name}"
+        exists = any((base / name).exists() for base in (ROOT, SOURCE))
+        assert exists or any(SOURCE.rglob(name)), f"{name} does not exist"
 
 
-def test_no_file_knows_the_machine_it_was_written_on():
+def test_no_file_contains_a_path_of_a_developer_machine():
     folders = [ROOT / name for name in ("src", "tests", "bench", "docs", "requirements", ".ci")]
     files = [*ROOT.glob("*"), *(path for folder in folders for path in folder.rglob("*"))]
-    # Of a second working tree, .git is a file that tells where the first one is.
+    # In a linked worktree, .git is a file with the path of the main one.
     ours = (path for path in files if path.is_file() and path.name != ".git")
     texts = {path: path.read_text() for path in ours if path.suffix != ".pyc"}
     assert len(texts) > len(DOCUMENTS)
@@ -346,7 +372,7 @@ def test_no_file_knows_the_machine_it_was_written_on():
         assert not found, f"{path}: {found}"
 
 
-def test_every_page_is_within_reach_of_the_readme():
+def test_every_page_is_reachable_from_the_readme():
     reached, new = set(), {ROOT / "README.md"}
     while new:
         page = new.pop()
@@ -356,15 +382,15 @@ def test_every_page_is_within_reach_of_the_readme():
     assert reached == set(DOCUMENTS)
 
 
-# --- reading Markdown ---
+# --- parsing Markdown ---
 
 
 def tables(document: str, *columns: str) -> Iterator[dict[str, str]]:
-    """The rows of every table of a document that has all these columns."""
-    return rows_in((ROOT / document).read_text(), *columns)
+    """The rows of all tables of a document that have these columns."""
+    return parse_rows((ROOT / document).read_text(), *columns)
 
 
-def rows_in(text: str, *columns: str) -> Iterator[dict[str, str]]:
+def parse_rows(text: str, *columns: str) -> Iterator[dict[str, str]]:
     header: list[str] | None = None
     for line in text.splitlines():
         if not line.startswith("|"):
@@ -389,7 +415,7 @@ def section(document: str, heading: str) -> str:
 
 
 def commands(document: str, heading: str | None = None) -> list[tuple[str, str]]:
-    """Each block of commands in a section or a document, with what is printed below it."""
+    """The `sh` blocks of a section or a document, each with its expected output."""
     text = section(document, heading) if heading else (ROOT / document).read_text()
     blocks = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S)
     steps: list[tuple[str, str]] = []
@@ -402,23 +428,23 @@ def commands(document: str, heading: str | None = None) -> list[tuple[str, str]]
     return steps
 
 
-def without_blocks(text: str) -> str:
+def strip_blocks(text: str) -> str:
     return re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
 
 
-def code_in(text: str) -> str:
-    """What is in backticks or in blocks."""
+def extract_code(text: str) -> str:
+    """The text in backticks and in blocks."""
     return "\n".join(re.findall(r"^```.*?^```$|`[^`\n]+`", text, re.M | re.S))
 
 
 def anchors(text: str) -> set[str]:
-    """The names of the headings as a link spells them."""
-    headings = re.findall(r"^#+ (.+)$", without_blocks(text), re.M)
+    """The anchors of the headings."""
+    headings = re.findall(r"^#+ (.+)$", strip_blocks(text), re.M)
     return {re.sub(r"[^\w -]", "", each.lower()).strip().replace(" ", "-") for each in headings}
 
 
-def drawing(text: str) -> Iterator[Path]:
-    """The paths in the tree of the architecture, two spaces deeper for each folder."""
+def list_drawn_paths(text: str) -> Iterator[Path]:
+    """The paths in the tree of ARCHITECTURE.md, indented by two spaces per folder."""
     found = re.search(r"^```text\nsrc/longwire/\n(.*?)^```$", text, re.M | re.S)
     assert found, "there is no tree"
     folders = [SOURCE]
@@ -429,11 +455,11 @@ def drawing(text: str) -> Iterator[Path]:
         yield path
 
 
-def names_below(folder: Path, paths: set[Path]) -> list[str]:
+def relative_names(folder: Path, paths: set[Path]) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in paths)
 
 
-# --- what there is ---
+# --- what the code has ---
 
 
 def open_database(folder: Path) -> Database:
@@ -444,8 +470,8 @@ def served(folder: Path) -> list[Route | PlainRoute]:
     return app.App(Settings(data=folder), open_database(folder)).routes
 
 
-def parameters(route: Route) -> str:
-    """As the column `Takes` has it."""
+def format_parameters(route: Route) -> str:
+    """As in the column `Parameters`."""
     parts: list[str] = []
     for place, struct in (("query", route.query), ("body", route.body)):
         if struct is not None:
@@ -457,25 +483,25 @@ def parameters(route: Route) -> str:
     return " ".join(parts)
 
 
-def answer(route: Route) -> str:
-    """As the column `Answers` has it."""
-    spelled = getattr(route.reply, "__name__", "") if isinstance(route.reply, type) else ""
-    if spelled and spelled != "list":
-        return spelled
-    words = re.sub(r"[\w.]+\.", "", str(route.reply))
-    return words.replace("list[", "[").replace(" | ", " or ")
+def format_response(route: Route) -> str:
+    """As in the column `Response`."""
+    name = getattr(route.reply, "__name__", "") if isinstance(route.reply, type) else ""
+    if name and name != "list":
+        return name
+    annotation = re.sub(r"[\w.]+\.", "", str(route.reply))
+    return annotation.replace("list[", "[").replace(" | ", " or ")
 
 
-def every_command(group: click.Group, above: str = "longwire") -> Iterator[tuple[str, Any]]:
+def walk_commands(group: click.Group, above: str = "longwire") -> Iterator[tuple[str, Any]]:
     for name, command in group.commands.items():
         if isinstance(command, click.Group):
-            yield from every_command(command, f"{above} {name}")
+            yield from walk_commands(command, f"{above} {name}")
         else:
             yield f"{above} {name}", command
 
 
-def own_options(command: click.Command) -> set[str]:
-    """The options beside those that find the database; `every setting` stands for all others."""
+def list_own_options(command: click.Command) -> set[str]:
+    """The options except settings and those that select the database."""
     options = {name for each in command.params for name in each.opts if name.startswith("--")}
     flags = {each.flag for each in settings.describe_settings()}
     if flags <= options:
@@ -491,25 +517,25 @@ class Parameter(NamedTuple):
 
 
 def parameter_tables(page: str) -> dict[str, list[dict[str, str]]]:
-    """The tables of a page on types: of every type first, then one for each."""
+    """The parameter tables of a page: that of every type first, then one for each type."""
     text = section(page, "Types and their parameters")
     parts = re.split(r"^### (\w+)$", text, flags=re.M)
     named = dict(zip(["every type", *parts[1::2]], parts[::2], strict=True))
-    return {name: list(rows_in(part, "Parameter")) for name, part in named.items()}
+    return {name: list(parse_rows(part, "Parameter")) for name, part in named.items()}
 
 
 def parameters_of(page: str, name: str) -> Iterator[Parameter]:
-    """What the JSON Schema of a type says, without what every type has; or that."""
+    """The parameters of a type by its JSON Schema: its own ones, or those of every type."""
     types, common = TYPED_PAGES[page]
     some_type = next(iter(types.TYPES)) if name == "every type" else name
     schema = json.loads(types.expected_parameters(some_type))
     shared = {each.encode_name for each in msgspec.structs.fields(common)}
-    for each in spelled_out(schema, schema.get("$defs", {})):
+    for each in flatten_schema(schema, schema.get("$defs", {})):
         if (each.name.partition(".")[0] in shared) == (name == "every type"):
             yield each
 
 
-def spelled_out(schema: Any, parts: Any, above: str = "") -> Iterator[Parameter]:
+def flatten_schema(schema: Any, parts: Any, above: str = "") -> Iterator[Parameter]:
     for name, each in schema["properties"].items():
         choices = [one for one in each.get("anyOf", [each]) if one.get("type") != "null"]
         refers = next((one["$ref"] for one in choices if "$ref" in one), None)
@@ -525,7 +551,7 @@ def spelled_out(schema: Any, parts: Any, above: str = "") -> Iterator[Parameter]
             ),
         )
         if part:
-            yield from spelled_out(part, parts, f"{above}{name}.")
+            yield from flatten_schema(part, parts, f"{above}{name}.")
 
 
 # --- running commands ---
@@ -534,14 +560,14 @@ BETWEEN = "=== the next block ==="
 SERVICE, RECEIVER = "127.0.0.1:8080", 8090
 
 
-def moved(steps: list[tuple[str, str]], service: Service) -> list[tuple[str, str]]:
-    """The blocks with the addresses at which service and receiver are here."""
+def with_local_ports(steps: list[tuple[str, str]], service: Service) -> list[tuple[str, str]]:
+    """The blocks with the ports of this test's service and receiver."""
     assert SERVICE in steps[0][0]
-    there = service.url.removeprefix("http://")
+    address = service.url.removeprefix("http://")
     port = str(free_port())
     return [
         (
-            step.replace(SERVICE, there).replace(str(RECEIVER), port),
+            step.replace(SERVICE, address).replace(str(RECEIVER), port),
             printed.replace(str(RECEIVER), port),
         )
         for step, printed in steps
@@ -554,12 +580,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def follow(steps: list[tuple[str, str]], folder: Path) -> None:
-    """Run the blocks in one shell that gives up at the first failure; compare what they print."""
+def run_blocks(steps: list[tuple[str, str]], folder: Path) -> None:
+    """Run the blocks in one shell that exits at the first failure; compare their output."""
     script = "".join(f"{step}\necho '{BETWEEN}'\n" for step, _ in steps)
     path = f"{folder / 'bin'}:{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
     if shutil.which("curl") is None:
-        stand_in_for_curl(folder / "bin")
+        install_curl_stub(folder / "bin")
     shell = subprocess.Popen(
         ["sh", "-eu"],
         stdin=subprocess.PIPE,
@@ -574,17 +600,17 @@ def follow(steps: list[tuple[str, str]], folder: Path) -> None:
         out, err = shell.communicate(script, timeout=120)
     finally:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(shell.pid, signal.SIGKILL)  # also what it left behind
+            os.killpg(shell.pid, signal.SIGKILL)  # with its background processes
     assert (shell.returncode, err) == (0, ""), out + err
     outputs = out.split(f"{BETWEEN}\n")[:-1]
     for (step, printed), output in zip(steps, outputs, strict=True):
         pattern = ".*".join(re.escape(part) for part in printed.split("…"))
-        # Without DOTALL: what is left out is left out of a line.
-        assert re.fullmatch(pattern, output), f"{step}\nprinted\n{output}\nand not\n{printed}"
+        # Without DOTALL: `…` does not match a line break.
+        assert re.fullmatch(pattern, output), f"{step}\nprinted\n{output}\nexpected\n{printed}"
 
 
-def stand_in_for_curl(folder: Path) -> None:
-    """As much of curl as the documents use, for machines that have only Python and make."""
+def install_curl_stub(folder: Path) -> None:
+    """The options of curl that the documents use, for machines without curl."""
     program = """\
         #!/usr/bin/env python3
         import argparse, base64, sys, urllib.error, urllib.request
@@ -604,10 +630,10 @@ def stand_in_for_curl(folder: Path) -> None:
         data = None if given.data is None else given.data.encode()
         request = urllib.request.Request(given.url, data, headers, method=given.method)
         try:
-            answer = urllib.request.urlopen(request)
+            response = urllib.request.urlopen(request)
         except urllib.error.HTTPError as error:
-            answer = error
-        sys.stdout.write(answer.read().decode())
+            response = error
+        sys.stdout.write(response.read().decode())
     """
     folder.mkdir(exist_ok=True)
     (folder / "curl").write_text(dedent(program))

@@ -1,19 +1,19 @@
-// The browsable page: reads /openapi.json, shows its operations, and lets a reader try them.
+// The API documentation page: loads /openapi.json, shows its operations, and sends requests.
 //
-// Everything that comes from the document or from an answer reaches the page as text, through
-// `element`. Nothing is ever parsed as HTML, so no description and no answer can run as script.
-// The token and the credentials live in their input fields and nowhere else.
+// All text of the document and of responses is inserted by `element`, as text. Nothing is parsed as
+// HTML, so no description and no response can run as script. Token and credentials are stored in
+// their input fields only.
 
 const DOCUMENT_URL = "/openapi.json";
 const TOKEN_URL = "/oauth2/token?grant_type=client_credentials";
 const METHODS = ["get", "post", "put", "patch", "delete", "head", "options", "trace"];
-const SKIP_LINK = "#content"; // a place on the page, not an operation
+const SKIP_LINK = "#content"; // an anchor of the page, not an operation
 const JSON_TYPE = "application/json";
 const FORM_TYPE = "application/x-www-form-urlencoded";
 
-const NESTING_MAX = 12; // levels of a schema; deeper ones are named, not unfolded
+const NESTING_MAX = 12; // levels of a schema; deeper ones are named, not expanded
 const REQUEST_TIMEOUT_MS = 60_000;
-const SHOWN_BODY_CHARS_MAX = 200_000; // a longer answer would freeze the page, not inform it
+const SHOWN_BODY_CHARS_MAX = 200_000; // a longer response would freeze the page
 
 const byId = (id) => document.getElementById(id);
 const page = {
@@ -35,9 +35,9 @@ const page = {
 
 let api = {}; // the document, once loaded
 let operations = []; // its operations, in the order they are listed
-const articles = new Map(); // operation id -> its article, kept so that typed input survives
+const articles = new Map(); // operation id -> its article, cached, so that form input is kept
 
-// --- Starting, and finding one's way -------------------------------------------------------------
+// --- Loading and navigation ----------------------------------------------------------------------
 
 async function start() {
     try {
@@ -47,7 +47,7 @@ async function start() {
         showNavigation();
         showChosen();
     } catch (error) {
-        console.error(error); // the reader gets the sentence, whoever mends it the place
+        console.error(error); // the page shows the message, the console the stack
         showLoadingFailed(error);
     }
 }
@@ -55,27 +55,27 @@ async function start() {
 async function loadDocument() {
     const response = await fetch(DOCUMENT_URL, { credentials: "omit", cache: "no-cache" }).catch(
         () => {
-            throw new Error("The service did not answer.");
+            throw new Error("The service did not respond.");
         },
     );
     if (!response.ok)
-        throw new Error(`The service answered ${response.status} ${response.statusText}.`);
+        throw new Error(`The service responded ${response.status} ${response.statusText}.`);
     const loaded = await response.json().catch(() => {
-        throw new Error("The answer is not JSON.");
+        throw new Error("The response is not JSON.");
     });
     if (!loaded?.openapi?.startsWith?.("3."))
-        throw new Error("The answer is not an OpenAPI 3 document.");
+        throw new Error("The response is not an OpenAPI 3 document.");
     return loaded;
 }
 
 function showLoadingFailed(error) {
-    const again = element("button", { type: "button" }, "Try again");
-    again.addEventListener("click", start);
+    const retry = element("button", { type: "button" }, "Retry");
+    retry.addEventListener("click", start);
     page.operation.replaceChildren(
         element(
             "div",
             { class: "alert", role: "alert" },
-            element("h1", {}, "The interface document could not be loaded"),
+            element("h1", {}, "The API document could not be loaded"),
             element(
                 "p",
                 {},
@@ -83,7 +83,7 @@ function showLoadingFailed(error) {
                 element("code", {}, DOCUMENT_URL),
                 ".",
             ),
-            again,
+            retry,
         ),
     );
 }
@@ -106,7 +106,7 @@ function operationOf(path, method, item) {
     return { id, tag, path, method, spec, parameters, permission, searched };
 }
 
-/** An operation's own parameter replaces its path's parameter of the same name and place. */
+/** A parameter of an operation overrides that of its path with the same name and location. */
 function mergedParameters(shared = [], own = []) {
     const merged = new Map();
     for (const parameter of [...shared, ...own].map((each) => resolved(each))) {
@@ -228,7 +228,7 @@ function decodedHash() {
     try {
         return decodeURIComponent(location.hash.slice(1));
     } catch {
-        return location.hash.slice(1); // a stray percent sign; it names no operation either way
+        return location.hash.slice(1); // not valid percent-encoding, so not an operation
     }
 }
 
@@ -241,7 +241,7 @@ function markCurrent(operation) {
     }
 }
 
-// --- What an operation looks like ----------------------------------------------------------------
+// --- An operation --------------------------------------------------------------------------------
 
 function overview(unknownId) {
     return element(
@@ -252,7 +252,7 @@ function overview(unknownId) {
             element(
                 "p",
                 { class: "alert", role: "alert" },
-                `There is no operation called “${unknownId}”.`,
+                `There is no operation “${unknownId}”.`,
             ),
         ...prose(api.info?.description),
         ...byTag().flatMap(([tag, members]) => [
@@ -306,7 +306,7 @@ function article(operation) {
     );
 }
 
-/** Who may call: what the caller sends, may do, and on which objects. */
+/** Access: permission, object rule and authorization. */
 function rules(operation) {
     const objectRule = wordsOf(operation.spec["x-object-rule"]);
     const authorization = { bearer: "access token", basic: "client id and secret", none: "none" };
@@ -323,7 +323,7 @@ function rules(operation) {
     );
 }
 
-/** How a caller of this operation says who they are: "bearer", "basic" or "none". */
+/** The authentication scheme of an operation: "bearer", "basic" or "none". */
 function schemeOf({ spec }) {
     const security = spec.security ?? api.security ?? [];
     const names = security.flatMap((alternative) => Object.keys(alternative));
@@ -379,7 +379,7 @@ function responseDetails(status, response) {
     const headers = Object.entries(response.headers ?? {});
     const isSuccess = status.startsWith("2") || status === "default";
     const title = [statusBadge(status), element("span", {}, ...inline(response.description ?? ""))];
-    // A status that says nothing more has nothing to unfold.
+    // Without content and headers there is nothing to expand.
     if (!contents.length && !headers.length)
         return element("p", { class: "response bare" }, ...title);
     return element(
@@ -425,9 +425,9 @@ function exampleSection(text) {
     ];
 }
 
-// --- Reading schemas -----------------------------------------------------------------------------
+// --- Schemas -------------------------------------------------------------------------------------
 
-/** What a $ref points at. Words beside the $ref (a description, say) win over the target's. */
+/** The target of a $ref. Siblings of the $ref, such as a description, override the target's. */
 function resolved(node, followed = []) {
     if (!node?.$ref || followed.includes(node.$ref)) return node;
     const { $ref, ...beside } = node;
@@ -442,7 +442,7 @@ const stepInto = (node, word) => node?.[word];
 
 const refName = (schema) => schema?.$ref && pointerWord(schema.$ref.split("/").at(-1));
 
-/** One schema with its $ref followed and its allOf folded in. */
+/** One schema with its $ref resolved and its allOf merged. */
 function flattened(schema, seen = []) {
     const whole = resolved(schema) ?? {};
     if (!whole.allOf || seen.includes(whole.allOf)) return whole;
@@ -455,7 +455,7 @@ function flattened(schema, seen = []) {
     }));
 }
 
-/** The shapes a value may have, "null" aside: one, unless the schema is a real choice. */
+/** The alternatives of a value without "null": one, unless there is a real choice. */
 function variantsOf(schema) {
     const whole = flattened(schema);
     const choices = whole.anyOf ?? whole.oneOf;
@@ -472,11 +472,11 @@ function isNullable(schema, depth = 0) {
     );
 }
 
-/** A type in words: "array of Device", "string (date-time)", "integer or string". */
+/** The name of a type: "array of Device", "string (date-time)", "integer or string". */
 function typeName(schema, depth = 0) {
     const variants = variantsOf(schema);
     if (depth > NESTING_MAX) return "…";
-    // Inside another type a choice goes by its name, or one that holds itself would never end.
+    // Nested choices go by their name, because a recursive one would not end.
     if (variants[0] !== schema && depth > 0 && refName(schema)) return refName(schema);
     if (variants.length !== 1 || variants[0] !== schema) {
         return [...new Set(variants.map((variant) => typeName(variant, depth + 1)))].join(" or ");
@@ -502,7 +502,7 @@ function impliedType(schema) {
  */
 function fieldRows(schema, prefix = "", ancestors = []) {
     const name = refName(schema);
-    // A schema inside itself is named in the type column, not unfolded again.
+    // A recursive schema is named in the type column, not expanded again.
     if ((name && ancestors.includes(name)) || ancestors.length > NESTING_MAX) return [];
     const within = [...ancestors, name ?? ""];
     const variants = variantsOf(schema);
@@ -553,7 +553,7 @@ function fieldRow(prefix, field, schema, isRequired) {
     ];
 }
 
-/** The limits a value keeps to, in the words of the schema. */
+/** The constraints of a value, as text. */
 function constraintsOf(schema) {
     const whole = { ...flattened(schema), ...flattened(variantsOf(schema)[0]) };
     return [
@@ -563,11 +563,11 @@ function constraintsOf(schema) {
         whole.multipleOf !== undefined && `multiple of ${whole.multipleOf}`,
         range(whole.minLength, whole.maxLength, " characters"),
         range(whole.minItems, whole.maxItems, " items"),
-        whole.uniqueItems && "no repeats",
+        whole.uniqueItems && "unique items",
         whole.pattern && `pattern ${whole.pattern}`,
         whole.default !== undefined && `default ${JSON.stringify(whole.default)}`,
         whole.const !== undefined && `always ${JSON.stringify(whole.const)}`,
-        whole.readOnly && "only in answers",
+        whole.readOnly && "only in responses",
         whole.writeOnly && "only in requests",
         whole.deprecated && "deprecated",
     ].filter(Boolean);
@@ -621,7 +621,7 @@ function parameterExample(parameter) {
     return givenExample(parameter) ?? givenExample(schema) ?? schema.default;
 }
 
-/** A value that fits the schema, for a "request" or a "response". */
+/** A valid value, for a "request" or a "response". */
 function sample(schema, direction, ancestors = []) {
     const name = refName(schema);
     if ((name && ancestors.includes(name)) || ancestors.length > NESTING_MAX) return undefined;
@@ -657,7 +657,7 @@ function sampleObject(whole, direction, ancestors) {
     );
 }
 
-// --- Trying an operation -------------------------------------------------------------------------
+// --- Try it --------------------------------------------------------------------------------------
 
 function tryIt(operation) {
     const inputs = operation.parameters
@@ -685,7 +685,7 @@ function tryIt(operation) {
     form.addEventListener("submit", async (event) => {
         event.preventDefault();
         send.disabled = true;
-        outcome.replaceChildren(element("p", { class: "muted" }, "Waiting for the answer…"));
+        outcome.replaceChildren(element("p", { class: "muted" }, "Waiting for the response…"));
         outcome.replaceChildren(...(await sendAndShow(request())));
         send.disabled = false;
     });
@@ -699,7 +699,7 @@ function tryIt(operation) {
     ];
 }
 
-/** The token field gives the Authorization header; no script may set a cookie header. */
+/** The Authorization header comes from the token field; scripts cannot set cookie headers. */
 const isAsked = (parameter) =>
     parameter.in !== "cookie" && parameter.name.toLowerCase() !== "authorization";
 
@@ -761,7 +761,7 @@ function bodyInput(operation) {
     return { type, field: element("div", { class: "wide" }, label, area), read: () => area.value };
 }
 
-/** The request a filled form describes: what `fetch` sends and what the curl line says. */
+/** The request of a form, for `fetch` and for the curl command. */
 function requestOf(operation, inputs, body) {
     let path = operation.path;
     const query = new URLSearchParams();
@@ -780,7 +780,7 @@ function requestOf(operation, inputs, body) {
     if (content) headers["Content-Type"] = body.type;
     return {
         method: operation.method.toUpperCase(),
-        // Joined as text: a path that starts with two slashes must not name another host.
+        // Concatenated: a path that starts with two slashes must not select another host.
         url: location.origin + path + (query.size ? `?${query}` : ""),
         headers,
         body: content || undefined,
@@ -804,13 +804,13 @@ async function sendAndShow({ method, url, headers, body, scheme }) {
             signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
         });
         const text = await response.text();
-        return answer(response, text, performance.now() - began);
+        return responseView(response, text, performance.now() - began);
     } catch (error) {
-        return [element("p", { class: "alert" }, failureInWords(error))];
+        return [element("p", { class: "alert" }, failureMessage(error))];
     }
 }
 
-// "omit" keeps cookies out and keeps the browser from asking for a password of its own on a 401.
+// "omit" sends no cookies, and prevents the browser's password dialog on a 401.
 const FETCH_ALONE = { credentials: "omit", cache: "no-store", redirect: "follow" };
 
 function authorizationFor(scheme) {
@@ -825,19 +825,19 @@ function basic(id, secret) {
     return `Basic ${btoa(String.fromCharCode(...bytes))}`;
 }
 
-function failureInWords(error) {
+function failureMessage(error) {
     if (error.name === "TimeoutError")
-        return `No answer within ${REQUEST_TIMEOUT_MS / 1000} seconds.`;
+        return `No response within ${REQUEST_TIMEOUT_MS / 1000} seconds.`;
     return `The request could not be sent: ${error.message}`;
 }
 
-function answer(response, text, took_ms) {
+function responseView(response, text, took_ms) {
     const headers = [...response.headers];
     const requestId = response.headers.get("x-request-id");
     return [
         element(
             "p",
-            { class: "answer-line" },
+            { class: "response-line" },
             statusBadge(String(response.status)),
             element("span", {}, response.statusText),
             element("span", { class: "muted" }, `${Math.round(took_ms)} ms`),
@@ -851,7 +851,7 @@ function answer(response, text, took_ms) {
         ),
         element(
             "pre",
-            { tabindex: "0", "aria-label": "Answer body" },
+            { tabindex: "0", "aria-label": "Response body" },
             shownBody(text) || "(no body)",
         ),
         element(
@@ -896,7 +896,7 @@ function indentedJson(text) {
     });
 }
 
-// The line names shell variables, so that no secret lands on a clipboard or in a shell's history.
+// Uses shell variables, so that no secret gets into the clipboard or the shell's history.
 function curlOf({ method, url, headers, body, scheme }) {
     const said = {
         bearer: ['-H "Authorization: Bearer $TOKEN"'],
@@ -922,7 +922,7 @@ function curlNote(operation) {
         element(
             "p",
             { class: "muted" },
-            `Set ${variables} in your shell first: the page copies no secret.`,
+            `Set ${variables} in your shell first: secrets are not copied.`,
         )
     );
 }
@@ -941,9 +941,9 @@ async function copied(source) {
         await navigator.clipboard.writeText(source.textContent);
         return "Copied";
     } catch {
-        // Without HTTPS a page may not write to the clipboard; the reader's own keys still can.
+        // Without HTTPS a page cannot write to the clipboard, but the user can.
         getSelection().selectAllChildren(source);
-        return "Selected: press copy";
+        return "Selected: copy it with the keyboard";
     }
 }
 
@@ -973,12 +973,12 @@ async function obtainToken() {
 }
 
 function showAccessState() {
-    page.accessState.textContent = page.token.value ? "set" : "none yet";
+    page.accessState.textContent = page.token.value ? "set" : "not set";
 }
 
-// --- Pieces of the page --------------------------------------------------------------------------
+// --- Elements ------------------------------------------------------------------------------------
 
-/** The one way anything gets on the page: attributes are text, children are nodes or text. */
+/** The only way to create elements: attributes are text, children are nodes or text. */
 function element(tag, attributes = {}, ...children) {
     const made = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
@@ -1004,7 +1004,7 @@ const definition = (term, ...words) => [element("dt", {}, term), element("dd", {
 const requiredCell = (isRequired) =>
     isRequired ? element("b", {}, "yes") : element("span", { class: "muted optional" }, "no");
 
-/** Text that may break after a slash or a dot, or before a capital, as a reader would break it. */
+/** Text that may break after a slash or a dot, or before a capital. */
 function breakable(text) {
     return text.split(/(?<=[/.])|(?=[A-Z])/).flatMap((part) => [part, element("wbr")]);
 }
@@ -1028,7 +1028,7 @@ function table(titles, rows) {
     );
 }
 
-// On a phone a row becomes a card, and each cell shows its column's title beside it.
+// On a phone a row is a card, and each cell shows the title of its column.
 const labelledCell = (title, content) =>
     element("td", { "data-title": title, class: content ? null : "empty" }, content);
 
@@ -1056,7 +1056,7 @@ function descriptionCell(description, schema) {
 
 const separated = (nodes) => nodes.flatMap((node, at) => (at ? [", ", node] : [node]));
 
-/** The small part of Markdown that descriptions use: paragraphs, lists, `code` and **strong**. */
+/** The subset of Markdown that descriptions use: paragraphs, lists, `code` and **strong**. */
 function prose(text) {
     const blocks = (text ?? "")
         .trim()
@@ -1082,7 +1082,7 @@ function inline(text) {
     });
 }
 
-/** An extension's value as words, whether the document writes a string, a list or an object. */
+/** The value of an extension as text: of a string, a list or an object. */
 function wordsOf(value) {
     if (Array.isArray(value)) return value.map(wordsOf).join(", ");
     return asText(value ?? "");
@@ -1091,6 +1091,6 @@ function wordsOf(value) {
 const asText = (value) =>
     typeof value === "object" && value !== null ? JSON.stringify(value) : String(value ?? "");
 
-// Last, because what is named above with `const` exists only from its line on.
+// Last, because constants exist only after their declaration.
 listen();
 start();

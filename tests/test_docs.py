@@ -275,7 +275,7 @@ def test_permissions_lists_every_built_in_role():
     assert listed == [(role.name, role.id, role.description) for role in bootstrap.ROLES]
 
 
-def test_the_architecture_lists_every_module():
+def test_the_architecture_lists_every_package():
     drawn = set(list_drawn_paths((ROOT / "ARCHITECTURE.md").read_text()))
     modules = {path for path in SOURCE.glob("*.py") if path.name != "__init__.py"}
     folders = {path.parent for path in SOURCE.rglob("*.py")} - {SOURCE}

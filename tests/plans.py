@@ -1,18 +1,22 @@
 """Checks the query plan of every statement that the tests make the service run.
 
 A statement that scans a table which grows with every message works in a test and stalls an
-installation with a million records. So the connections of the service record the text of what they
-execute, and each text is explained once, after the test that brought it.
+installation with a million records. So the connections of the service record the statements
+they execute, and each is explained once, after the test that ran it.
 """
 
 import re
 import sqlite3
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import psycopg
+
+from longwire.store.postgres import make_session_tables
 
 LARGE_TABLES = ("record_data", "record_event", "record_geoloc", "record_telemetry")
 LARGE_TABLES += ("arrival", "delivery")
@@ -20,23 +24,28 @@ LARGE_TABLES += ("arrival", "delivery")
 _EXPLAINED = re.compile(r"\s*(select|insert|update|delete|with)\b", re.IGNORECASE)
 _LARGE = re.compile(rf"\b(?:{'|'.join(LARGE_TABLES)})\b")
 
+# Modules that execute whatever they are given.
+_ENGINES = {"database.py", "sqlite.py", "postgres.py", "workers.py", "upgrade.py"}
+
 sqlite_statements: set[str] = set()
 postgres_statements: set[str] = set()
 
 
 def _record(statements: set[str], sql: str) -> None:
-    """Remember a statement of the store; what tests look up by themselves may scan."""
+    """Record a statement of the store; queries of the tests themselves may scan."""
     if sql not in statements and _is_from_the_store():
         statements.add(sql)
 
 
 def _is_from_the_store() -> bool:
-    frame = sys._getframe(2)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         path = Path(frame.f_code.co_filename)
-        is_store = path.parent.name == "store" and path.parent.parent.name == "longwire"
-        if is_store and path.name not in ("database.py", "sqlite.py", "postgres.py"):
-            return True
+        if path.parent.name == "store":
+            if path.name not in _ENGINES:
+                return True
+        elif "tests" in path.parts and path.name != "plans.py":
+            return False
         frame = frame.f_back
     return False
 
@@ -113,24 +122,30 @@ class RecordingPostgresCursor(psycopg.Cursor[Any]):
         super().executemany(query, *args, **kwargs)
 
 
+_INDEXES = """
+select
+    indexrelid::regclass::text,
+    indrelid::regclass::text,
+    pg_get_indexdef(indexrelid, 1, true),
+    indpred is not null
+from pg_index
+"""
+
+
 def postgres_scans(connection: psycopg.Connection[Any], sql: str) -> list[str]:
     """The same on PostgreSQL, which reads small tables whole unless it is discouraged."""
-    partial = {
-        name
-        for (name,) in connection.execute(
-            "select indexrelid::regclass::text from pg_index where indpred is not null"
-        )
+    # Tables and first columns, by the names of indexes that have every row of a large table.
+    whole = {
+        name: (table, first_column)
+        for name, table, first_column, is_partial in connection.execute(_INDEXES)
+        if table.startswith(LARGE_TABLES) and not is_partial
     }
     with connection.transaction(force_rollback=True):
         connection.execute("set local enable_seqscan = off")
         explained = connection.execute(f"explain (generic_plan, format json) {_numbered(sql)}")
         (plans,) = explained.fetchone() or ([],)
     nodes = [node for plan in plans for node in _nodes(plan["Plan"])]
-    return [
-        f"{node['Node Type']} on {node.get('Relation Name')}"
-        for node in nodes
-        if _reads_whole_table(node, partial)
-    ]
+    return [node["Node Type"] for node in nodes if _reads_whole_table(node, whole)]
 
 
 def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -139,13 +154,14 @@ def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from _nodes(child)
 
 
-def _reads_whole_table(node: dict[str, Any], partial: set[str]) -> bool:
-    if not node.get("Relation Name", "").startswith(LARGE_TABLES):
-        return False
+def _reads_whole_table(node: dict[str, Any], whole: dict[str, tuple[str, str]]) -> bool:
     if node["Node Type"] == "Seq Scan":
-        return True
-    is_index = node["Node Type"] in ("Index Scan", "Index Only Scan")
-    return is_index and "Index Cond" not in node and node["Index Name"] not in partial
+        return str(node["Relation Name"]).startswith(LARGE_TABLES)
+    if node.get("Index Name") not in whole:
+        return False
+    # Without a condition on its first column an index is read from its first entry to its last.
+    _, first_column = whole[node["Index Name"]]
+    return re.search(rf"\b{first_column}\b", node.get("Index Cond", "")) is None
 
 
 def _numbered(sql: str) -> str:
@@ -164,11 +180,28 @@ def _numbered(sql: str) -> str:
     return re.sub(r"%(?:\((\w+)\))?s", number, sql).replace("%%", "%")
 
 
-_checked: set[str] = set()
+# --- after each test ---
+
+# A prepared database on each engine; statements wait until there is one.
+sqlite_file: Path | None = None
+postgres_url: str | None = None
+_explained: set[str] = set()
 
 
-def take_unchecked(statements: set[str]) -> list[str]:
-    """The statements about large tables that have not been explained in this process yet."""
-    new = [sql for sql in statements - _checked if _is_of_interest(sql)]
-    _checked.update(statements)
-    return new
+def find_scans() -> dict[str, list[str]]:
+    """The steps that scan a large table, by statement, of what has not been explained yet."""
+    scans: dict[str, list[str]] = {}
+    if sqlite_file is not None and (new := _take_new(sqlite_statements)):
+        with closing(sqlite3.connect(sqlite_file)) as connection:
+            scans |= {sql: sqlite_scans(connection, sql) for sql in new}
+    if postgres_url is not None and (new := _take_new(postgres_statements)):
+        with psycopg.connect(postgres_url) as server:
+            make_session_tables(server, None)
+            scans |= {sql: postgres_scans(server, sql) for sql in new}
+    return {sql: steps for sql, steps in scans.items() if steps}
+
+
+def _take_new(statements: set[str]) -> list[str]:
+    new = statements - _explained
+    _explained.update(new)
+    return [sql for sql in new if _is_of_interest(sql)]

@@ -25,6 +25,10 @@ RESPONSE_BYTES_MAX = 64 * 1_024
 RETRYABLE_STATUSES = frozenset((408, 425, 429))
 # Credentials may be fixed meanwhile, on either side.
 RETRYABLE_STATUSES_AND_AUTH = RETRYABLE_STATUSES | {401, 403}
+# The webhook of an application may be created later.
+RETRYABLE_WEBHOOK_STATUSES = RETRYABLE_STATUSES_AND_AUTH | {404, 410}
+# A missing permission (403) concerns the device, and is final.
+RETRYABLE_VENDOR_STATUSES = RETRYABLE_STATUSES | {401}
 
 
 class ApiResponse(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from longwire.clock import Moment
 from longwire.delivery import api_client
 from longwire.delivery.api_client import (
     RETRYABLE_STATUSES_AND_AUTH,
+    RETRYABLE_WEBHOOK_STATUSES,
     ApiClient,
     ApiResponse,
 )
@@ -53,7 +54,6 @@ from longwire.store.database import Database, Tx
 
 # Shorter than the engine's timeout, which it takes for an outage of the channel.
 ATTEMPT_TIMEOUT_S = 12.0
-_RETRYABLE_WEBHOOK_STATUSES = RETRYABLE_STATUSES_AND_AUTH | {404, 410}
 
 
 class DownlinkHandler:
@@ -242,7 +242,7 @@ class _TheThingsStack:
                 await self._database.write(
                     lambda tx: downlink_links.delete_link(tx, request.device_id, request.url)
                 )
-        return api_client.outcome_of_response(response, at, retryable=_RETRYABLE_WEBHOOK_STATUSES)
+        return api_client.outcome_of_response(response, at, retryable=RETRYABLE_WEBHOOK_STATUSES)
 
     async def close(self) -> None:
         await self._client.close()

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from longwire.clock import Moment
 from longwire.delivery import api_client
 from longwire.delivery.api_client import (
-    RETRYABLE_STATUSES,
+    RETRYABLE_VENDOR_STATUSES,
     ApiClient,
     ApiResponse,
 )
@@ -45,8 +45,6 @@ from longwire.store.database import Database, Tx
 REGISTERED = "the network has taken it"
 ALREADY_REGISTERED = "the network knew the device already"
 REGISTERED_ELSEWHERE = "the network knows the device already, and does not show it to this service"
-# The operator may fix the login. A missing permission (403) concerns the device, and is final.
-_RETRYABLE_VENDOR_STATUSES = RETRYABLE_STATUSES | {401}
 
 
 class RegistrationHandler:
@@ -122,7 +120,7 @@ class _RegistrationSender:
             return Delivered(REGISTERED)
         text = sanitize_reply(response.get_string("message"), hidden)
         return api_client.outcome_of_response(
-            response, at, retryable=_RETRYABLE_VENDOR_STATUSES, detail=text
+            response, at, retryable=RETRYABLE_VENDOR_STATUSES, detail=text
         )
 
     async def close(self) -> None:

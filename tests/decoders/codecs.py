@@ -1,6 +1,6 @@
-"""Codecs as customers write them: three styles, with the habits that are found in the wild."""
+"""Codecs as customers write them, in three styles."""
 
-# Fixed places, flags in the upper bits, a helper, and a downlink.
+# Fixed offsets, flags in the upper bits, a helper, and a downlink encoder.
 SOIL_PROBE = """
 function signed16(high, low) {
   var value = (high << 8) | low;
@@ -40,7 +40,7 @@ function encodeDownlink(input) {
 }
 """
 
-# Type after type, a global that is filled, a counter that nobody declared, and a log.
+# Type-length records, a mutable global, an undeclared counter, and a log.
 ROOM_SENSOR = """
 const TYPE_TEMPERATURE = 0x01, TYPE_HUMIDITY = 0x02, TYPE_MOTION = 0x05, TYPE_TEXT = 0x3e;
 var reading = {};
@@ -74,7 +74,7 @@ const decodeUplink = ({ bytes, fPort }) => {
 };
 """
 
-# The old style of one server, and of another.
+# The legacy styles of two network servers.
 PULSE_METER = """
 function Decoder(bytes, port) {
   var decoded = { port: port };

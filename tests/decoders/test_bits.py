@@ -1,4 +1,4 @@
-"""The vendor's bit format: where fields are, what they become, and what is refused."""
+"""The vendor's bit format: positions and types of fields, and invalid formats."""
 
 import json
 
@@ -50,7 +50,7 @@ def decoded(source, payload):
         (" a::uint:8\n\tb-1#x_::uint:8 ", "0102", {"a": 1, "b-1#x_": 2}),
     ],
 )
-def test_a_payload_is_read_as_the_format_says(source, payload, values):
+def test_a_payload_is_decoded_by_its_format(source, payload, values):
     found = decoded(source, payload)
     assert found.values == values
     assert found.warnings == ()
@@ -62,7 +62,7 @@ def test_a_field_beyond_the_end_is_left_out_with_a_warning():
     assert found.warnings == ("b is beyond the end of the payload",)
 
 
-def test_a_number_that_is_none_becomes_null():
+def test_nan_and_infinity_become_null():
     found = decoded("f::float:32", "7fc00000")
     assert found.values == {"f": None}
     assert found.warnings == ("f is not a finite number",)
@@ -101,13 +101,13 @@ def test_a_payload_too_short_for_every_field_is_refused(payload):
         ("a" * 5_000, "characters", 1, 1),
     ],
 )
-def test_a_format_that_cannot_be_used_is_refused_with_its_place(source, reason, line, column):
+def test_an_invalid_format_is_refused_with_its_position(source, reason, line, column):
     with pytest.raises(InvalidDecoder, match=reason) as caught:
         BitsDecoder(source)
     assert (caught.value.line, caught.value.column) == (line, column)
 
 
-def test_it_does_not_encode():
+def test_the_bit_format_cannot_encode():
     with pytest.raises(EncodeError):
         BitsDecoder("a::uint:8").encode({"a": 1}, None)
 
@@ -138,7 +138,7 @@ def test_any_payload_has_values_that_are_json_or_none(fields, payload):
 
 
 @given(st.text(alphabet="ab:018 -uintcharlefo\n", max_size=40), st.binary(max_size=12))
-def test_any_text_is_a_format_or_refused(source, payload):
+def test_any_string_is_a_format_or_refused(source, payload):
     try:
         BitsDecoder(source).decode(payload, None, 0)
     except (InvalidDecoder, DecodeError):

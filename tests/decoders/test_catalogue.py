@@ -20,7 +20,7 @@ def test_each_kind_has_its_decoder(kind, source, values):
     assert get_decoder(kind, source) is decoder
 
 
-def test_an_unknown_kind_is_refused_with_those_that_are_known():
+def test_an_unknown_kind_is_refused_with_the_list_of_kinds():
     with pytest.raises(InvalidDecoder, match="bits, cayenneLpp, javascript"):
         get_decoder("python", "")
 

@@ -1,4 +1,4 @@
-"""Codecs of customers: what they may say, that none can do harm, and that none remembers."""
+"""JavaScript codecs: results, limits of the sandbox, and no state between runs."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def decoded(source, payload="", port=1):
     return JavaScriptDecoder(source).decode(bytes.fromhex(payload), port, NOON)
 
 
-# What codecs say.
+# Results of codecs.
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,12 @@ def decoded(source, payload="", port=1):
         (PULSE_METER_TURNED, "09", None, {"port": None, "first": 9}),
     ],
 )
-def test_a_codec_runs_as_it_is(source, payload, port, values):
+def test_a_codec_runs_unmodified(source, payload, port, values):
     found = decoded(source, payload, port)
     assert found == Decoded(values, ())
 
 
-def test_warnings_are_passed_on():
+def test_warnings_are_returned():
     found = decoded(SOIL_PROBE, "0aef00c8012c0064", 2)
     assert found.warnings == ("battery is low",)
 
@@ -116,7 +116,7 @@ DECODES = "function decodeUplink() { return {data: {}} }\n"
         (DECODES + "function Encoder() { while (true); }", {}, "out of time"),
     ],
 )
-def test_what_cannot_be_sent_is_refused(source, values, reason):
+def test_an_invalid_downlink_is_refused(source, values, reason):
     with pytest.raises(EncodeError, match=reason):
         JavaScriptDecoder(source).encode(values, 1)
 
@@ -144,14 +144,14 @@ def test_what_cannot_be_sent_is_refused(source, values, reason):
         ("/*" + "x" * 200_000, "more than", 1, 1),
     ],
 )
-def test_a_codec_that_cannot_be_used_is_refused_with_its_place(source, reason, line, column):
+def test_an_invalid_codec_is_refused_with_its_position(source, reason, line, column):
     with pytest.raises(InvalidDecoder, match=reason) as caught:
         JavaScriptDecoder(source)
     assert caught.value.line == line
     assert column is None or caught.value.column == column
 
 
-# What a codec returns that is not what it ought to be.
+# Unusual return values.
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_codec_that_cannot_be_used_is_refused_with_its_place(source, reason, l
         ),
     ],
 )
-def test_what_is_odd_becomes_json(body, values):
+def test_unusual_values_become_json(body, values):
     decoder = codec(body)
     if values is None:
         with pytest.raises(DecodeError):
@@ -187,14 +187,14 @@ def test_what_is_odd_becomes_json(body, values):
         json.dumps(found.values, allow_nan=False).encode()
 
 
-@pytest.mark.parametrize("said", ["'low'", "['low']", "['low', 1, null, {a: 1}]", "{a: 'low'}"])
-def test_warnings_are_texts_whatever_they_were(said):
-    found = codec(f"return {{data: {{}}, warnings: {said}}}").decode(b"", 1, NOON)
+@pytest.mark.parametrize("literal", ["'low'", "['low']", "['low', 1, null, {a: 1}]", "{a: 'low'}"])
+def test_warnings_become_strings(literal):
+    found = codec(f"return {{data: {{}}, warnings: {literal}}}").decode(b"", 1, NOON)
     assert "low" in found.warnings[0]
     assert all(isinstance(each, str) for each in found.warnings)
 
 
-def test_of_what_a_codec_says_only_the_beginning_is_repeated():
+def test_warnings_are_truncated():
     long = codec("return {data: {}, warnings: Array(100).fill('x\\n'.repeat(500))}")
     found = long.decode(b"", 1, NOON)
     assert len(found.warnings) == 16
@@ -255,17 +255,17 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_hostile_codec_ends_with_a_reason(body):
+def test_a_hostile_codec_fails_with_a_reason(body):
     decoder = codec(body)
     with pytest.raises(DecodeError) as caught:
         decoder.decode(b"\x01", 1, NOON)
     assert 0 < len(caught.value.reason) < 300
     caught.value.reason.encode()
-    # Whoever comes next notices nothing.
+    # The next codec is not affected.
     assert decoded(PULSE_METER_TURNED, "09", 7).values == {"port": 7, "first": 9}
 
 
-# What one call leaves behind for the next: nothing.
+# No state is kept between runs.
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_a_hostile_codec_ends_with_a_reason(body):
         "return {data: {n: globalThis.n || 1}} }",
     ],
 )
-def test_a_call_knows_nothing_of_the_one_before(source):
+def test_a_run_keeps_no_state_for_the_next(source):
     first, second = JavaScriptDecoder(source), JavaScriptDecoder(source)
     for decoder in (first, first, first, second, first, second):
         assert decoder.decode(b"", 1, NOON).values == {"n": 1}
@@ -306,7 +306,7 @@ def test_any_payload_is_decoded_or_refused(source, payload):
 
 @hypothesis_settings(max_examples=40, deadline=None)
 @given(st.text(max_size=60))
-def test_any_text_is_a_codec_or_refused(source):
+def test_any_string_is_a_codec_or_refused(source):
     with pytest.raises(InvalidDecoder):
         JavaScriptDecoder(source)
 
@@ -314,24 +314,24 @@ def test_any_text_is_a_codec_or_refused(source):
 # Many threads, few processes.
 
 
-def test_many_threads_share_a_codec_and_get_their_own_answers():
+def test_many_threads_share_a_codec_and_get_their_own_results():
     echo = codec("return {data: {bytes: input.bytes, port: input.fPort}}")
-    ill = codec("if (input.bytes[0] % 2) throw null; [].join.call({length: 2 ** 53 - 1})")
+    faulty = codec("if (input.bytes[0] % 2) throw null; [].join.call({length: 2 ** 53 - 1})")
 
-    def ask(number):
+    def decode_both(number):
         if number % 25 == 0:
             with pytest.raises(DecodeError):
-                ill.decode(bytes([number]), 1, NOON)
+                faulty.decode(bytes([number]), 1, NOON)
         payload = bytes([number, 255 - number])
         found = echo.decode(payload, number, NOON)
         assert found.values == {"bytes": list(payload), "port": number}
 
     with ThreadPoolExecutor(8) as pool:
-        for asked in [pool.submit(ask, number) for number in range(200)]:
-            asked.result()
+        for decoding in [pool.submit(decode_both, number) for number in range(200)]:
+            decoding.result()
 
 
-def test_a_process_that_died_is_replaced():
+def test_a_dead_sandbox_is_replaced():
     pool = SandboxPool(count=1)
     try:
         decoder = codec("return {data: {a: 1}}", pool=pool)
@@ -343,7 +343,7 @@ def test_a_process_that_died_is_replaced():
         pool.stop()
 
 
-def test_processes_end_when_they_are_stopped():
+def test_stopping_the_pool_ends_its_sandboxes():
     pool = SandboxPool(count=1)
     codec("return 1", pool=pool)
     sandbox = pool._slots.get()
@@ -352,7 +352,7 @@ def test_processes_end_when_they_are_stopped():
     assert sandbox._process.returncode is not None
 
 
-def test_a_process_ends_by_itself_when_the_service_is_gone():
+def test_a_sandbox_exits_when_the_service_is_gone():
     sandbox = sandbox_pool.Sandbox(SandboxLimits())
     try:
         sandbox._socket.close()
@@ -361,7 +361,7 @@ def test_a_process_ends_by_itself_when_the_service_is_gone():
         sandbox.stop()
 
 
-def test_a_process_has_no_secrets_of_the_service(monkeypatch):
+def test_a_sandbox_has_no_secrets_of_the_service(monkeypatch):
     monkeypatch.setenv("LONGWIRE_TOKEN_SECRET", "hush")
     sandbox = sandbox_pool.Sandbox(SandboxLimits())
     try:
@@ -372,7 +372,7 @@ def test_a_process_has_no_secrets_of_the_service(monkeypatch):
 
 
 def test_a_codec_that_ran_out_of_time_is_suspended():
-    pool = SandboxPool(SandboxLimits(processor_s_max=0.02), count=1)
+    pool = SandboxPool(SandboxLimits(processor_s_max=0.2), count=1)
     try:
         decoder = codec("while (input.bytes.length); return {data: {}}", pool=pool)
         with pytest.raises(DecodeError, match="ran out of time"):
@@ -385,7 +385,7 @@ def test_a_codec_that_ran_out_of_time_is_suspended():
         pool.stop()
 
 
-def test_without_a_sandbox_nothing_is_blamed_on_the_codec(monkeypatch, tmp_path):
+def test_a_missing_sandbox_is_not_reported_as_an_error_of_the_codec(monkeypatch, tmp_path):
     pool = SandboxPool(count=1)
     decoder = codec("return {data: {}}", pool=pool)
     pool.stop()
@@ -399,7 +399,7 @@ def test_without_a_sandbox_nothing_is_blamed_on_the_codec(monkeypatch, tmp_path)
         pool.run(b"", b"{}")
 
 
-def test_when_all_sandboxes_are_busy_a_call_does_not_wait_for_ever(monkeypatch):
+def test_waiting_for_a_busy_sandbox_times_out(monkeypatch):
     monkeypatch.setattr(sandbox_pool, "CHECKOUT_TIMEOUT_S", 0.01)
     pool = SandboxPool(count=1)
     pool._slots.get()

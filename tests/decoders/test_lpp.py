@@ -1,4 +1,4 @@
-"""Cayenne LPP: every type, and every way in which a payload can be broken."""
+"""Cayenne LPP: every type, and malformed payloads."""
 
 import json
 
@@ -48,7 +48,7 @@ def test_values_are_named_after_type_and_channel(payload, values):
     assert found.warnings == ()
 
 
-def test_a_value_that_is_there_twice_is_the_last_one():
+def test_the_last_of_two_equal_channels_wins():
     found = decoded("0166000166010266ff")
     assert found.values == {"presence_1": 1, "presence_2": 255}
     assert found.warnings == ("presence_1 occurs twice; the last one counts",)
@@ -66,12 +66,12 @@ def test_a_value_that_is_there_twice_is_the_last_one():
         ("00" * (PAYLOAD_BYTES_MAX + 1), "more than"),
     ],
 )
-def test_what_is_broken_is_refused_with_its_place(payload, reason):
+def test_a_malformed_payload_is_refused_with_its_position(payload, reason):
     with pytest.raises(DecodeError, match=reason):
         decoded(payload)
 
 
-def test_it_takes_no_source_and_does_not_encode():
+def test_lpp_takes_no_source_and_cannot_encode():
     LppDecoder(" \n")
     with pytest.raises(InvalidDecoder):
         LppDecoder("temperature")
@@ -89,7 +89,7 @@ def test_any_payload_is_decoded_or_refused(payload):
 
 
 @given(st.lists(st.tuples(st.integers(0, 255), st.sampled_from(sorted(TYPES))), min_size=1))
-def test_a_whole_payload_is_always_decoded(wanted):
+def test_a_complete_payload_is_always_decoded(wanted):
     payload = b"".join(bytes([channel, kind]) + bytes(TYPES[kind].size) for channel, kind in wanted)
     found = LppDecoder().decode(payload, None, 0)
     assert set(found.values) == {f"{TYPES[kind].name}_{channel}" for channel, kind in wanted}

@@ -1,4 +1,4 @@
-"""Messages nobody would send: any JSON under the names that an adapter looks at."""
+"""Arbitrary messages: any JSON under the names that an adapter reads."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from longwire.networks.bodies import parse_body
 
-ODD = [
+EDGE_VALUES = [
     *(
         None,
         True,
@@ -39,7 +39,7 @@ ODD = [
 
 
 def anything(names: Sequence[str]) -> st.SearchStrategy[Any]:
-    leaves = st.sampled_from(ODD) | st.integers() | st.floats() | st.text(max_size=8)
+    leaves = st.sampled_from(EDGE_VALUES) | st.integers() | st.floats() | st.text(max_size=8)
     return st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | _objects(names, inner))
 
 
@@ -47,8 +47,10 @@ def _objects(names: Sequence[str], inner: st.SearchStrategy[Any]) -> st.SearchSt
     return st.dictionaries(st.sampled_from(names) | st.text(max_size=4), inner, max_size=6)
 
 
-def messages(names: Sequence[str], sound: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Values of any message, some of which have a sound beginning so that the rest gets read."""
-    odd = _objects(names, anything(names))
-    mixed = st.tuples(odd, st.booleans()).map(lambda pair: pair[0] | (sound if pair[1] else {}))
+def messages(names: Sequence[str], valid: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Arbitrary messages; some contain the `valid` members, so that the rest is parsed too."""
+    arbitrary = _objects(names, anything(names))
+    mixed = st.tuples(arbitrary, st.booleans()).map(
+        lambda pair: pair[0] | (valid if pair[1] else {})
+    )
     return mixed.map(lambda body: parse_body("application/json", msgspec.json.encode(body), b""))

@@ -1,4 +1,4 @@
-"""What a reading becomes when it is stored, as far as a record's own rules are concerned."""
+"""Readings converted to records, with the validation of the API."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from longwire.networks.base import ParsedUplink, Reading
 from longwire.web.type_info import wire_names
 
 INPUTS = {kind.name: kind.input for kind in KINDS}
-OF_THE_DEVICE = {"deviceId": "dev_1", "deviceType": "sensor", "configuration": "{}"}
+DEVICE_FIELDS = {"deviceId": "dev_1", "deviceType": "sensor", "configuration": "{}"}
 
 
 def as_record(reading: Reading) -> RecordInput:
-    """The record; raises if the reading does not fit it."""
+    """The record; raises if the reading is not a valid one."""
     struct = INPUTS[reading.kind]
     names = wire_names(struct)
     fields: dict[str, Any] = {names[name]: value for name, value in reading.fields.items()}
@@ -22,7 +22,7 @@ def as_record(reading: Reading) -> RecordInput:
         assert isinstance(fields["data"], dict)
         fields["data"] = msgspec.json.encode(fields["data"]).decode()
     sent = {
-        **{name: value for name, value in OF_THE_DEVICE.items() if name in names.values()},
+        **{name: value for name, value in DEVICE_FIELDS.items() if name in names.values()},
         "timestamp": format_date(reading.ts or 0),
         **fields,
     }
@@ -32,11 +32,11 @@ def as_record(reading: Reading) -> RecordInput:
     return record
 
 
-def fits(heard: ParsedUplink) -> None:
-    """Every reading can be stored, and nothing in a message is left half said."""
-    assert heard.original_id
-    for reading in heard.readings:
+def assert_storable(uplink: ParsedUplink) -> None:
+    """Every reading is a valid record, and the parsed message is consistent."""
+    assert uplink.original_id
+    for reading in uplink.readings:
         as_record(reading)
-    of_data = [each.fields["raw"] for each in heard.readings if each.kind == "data"]
-    assert of_data[:1] == ([] if heard.payload is None else [heard.payload.hex()])
-    assert heard.sequence is None or heard.sequence >= 0
+    payloads = [each.fields["raw"] for each in uplink.readings if each.kind == "data"]
+    assert payloads[:1] == ([] if uplink.payload is None else [uplink.payload.hex()])
+    assert uplink.sequence is None or uplink.sequence >= 0

@@ -1,4 +1,4 @@
-"""Bytes to values: every way in which networks write them, and none that breaks the service."""
+"""Parsing request bodies: every encoding that networks use, and arbitrary bytes."""
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ A_TIME = 1_653_666_733 * SECOND  # 2022-05-27T15:52:13Z
         (JSON, b'{"device":"1FD48BE","time":1}', b"", {"device": "1FD48BE", "time": 1}),
         ("Application/JSON; charset=utf-8", b'{"a":1}', b"", {"a": 1}),
         (JSON, b'\xef\xbb\xbf {"a":"\xc3\xa4"}\r\n', b"", {"a": "\u00e4"}),
-        # JSON under another name
+        # JSON with another media type
         (FORM, b'{"a":1}', b"", {"a": 1}),
         (TEXT, b'{"a":1}', b"", {"a": 1}),
         (None, b'{"a":1}', b"", {"a": 1}),
@@ -44,7 +44,7 @@ A_TIME = 1_653_666_733 * SECOND  # 2022-05-27T15:52:13Z
         (FORM, b"a=%FF&b=%00", b"", {"a": "\ufffd", "b": "\ufffd"}),
         (FORM, b"&a=1&&alone&", b"", {"a": "1"}),
         (FORM, b"a=b=c", b"", {"a": "b=c"}),
-        # queries, of which the token is not part of what was said
+        # queries; the token is not part of the message
         (None, b"", b"device=1FD48BE&token=secret&data=00", {"device": "1FD48BE", "data": "00"}),
         (JSON, b" \n", b"a=1", {"a": "1"}),
         (JSON, b'{"a":1}', b"token=secret&event=up", {"a": 1}),
@@ -60,12 +60,12 @@ A_TIME = 1_653_666_733 * SECOND  # 2022-05-27T15:52:13Z
         ),
         (JSON, b'{"a":n/a,"b":"c:N/A,","d":{"e":007,"f":-1.5}}', b"", None),
         (FORM, b'{"a":0F}', b"", {"a": "0F"}),
-        # words for nothing, at the top and nowhere else
+        # words for null, at the top level only
         (JSON, b'{"a":null,"b":"null","c":"N/A","d":"","e":" "}', b"", dict.fromkeys("abcde")),
         (FORM, b"a=null&b=N/A&c=n%2Fa&d=", b"", dict.fromkeys("abcd")),
         (JSON, b'{"a":{"b":"","c":["null"]}}', b"", {"a": {"b": "", "c": ["null"]}}),
         (JSON, b'{"a":0,"b":false,"c":"0"}', b"", {"a": 0, "b": False, "c": "0"}),
-        # what cannot be kept
+        # characters that cannot be stored
         (
             JSON,
             b'{"a":"x\\u0000","\\ud800":["\\udc00"]}',
@@ -80,7 +80,7 @@ A_TIME = 1_653_666_733 * SECOND  # 2022-05-27T15:52:13Z
         (JSON, b'{"a":' + b"[" * 31 + b"]" * 31 + b',"b":"[[[["}', b"", None),
     ],
 )
-def test_a_request_says(media_type, raw, query, values):
+def test_a_body_is_parsed(media_type, raw, query, values):
     found = parse_body(media_type, raw, query)
     if values is not None:
         assert found == values
@@ -113,7 +113,7 @@ def test_a_request_says(media_type, raw, query, values):
         (JSON, b" " * (1024 * 1024 + 1), "at most 1048576 bytes"),
     ],
 )
-def test_what_is_no_message_is_invalid(media_type, raw, words):
+def test_a_body_that_is_not_a_message_is_invalid(media_type, raw, words):
     with pytest.raises(InvalidMessage, match=words):
         parse_body(media_type, raw, b"")
 
@@ -123,7 +123,7 @@ def test_what_is_no_message_is_invalid(media_type, raw, words):
     st.one_of(st.binary(), st.binary().map(lambda raw: b"{" + raw), st.text().map(str.encode)),
     st.binary(),
 )
-def test_no_bytes_break_it(media_type, raw, query):
+def test_any_bytes_are_parsed_or_invalid(media_type, raw, query):
     try:
         values = parse_body(media_type, raw, query)
     except InvalidMessage as error:

@@ -1,4 +1,4 @@
-"""ChirpStack's events: real bodies, what they leave out, and any other."""
+"""ChirpStack's events: real bodies, omitted fields, and arbitrary ones."""
 
 import json
 
@@ -11,7 +11,7 @@ from longwire.networks import chirpstack
 from longwire.networks.base import DownlinkUpdate, InvalidMessage, Reading
 from longwire.networks.bodies import parse_body
 from tests.networks.messages import messages
-from tests.networks.stored import fits
+from tests.networks.stored import assert_storable
 
 TIME = "2022-07-18T09:34:15.775023242+00:00"
 TS = 1_658_136_855 * SECOND + 775_023
@@ -41,9 +41,9 @@ UP = {
 }
 
 
-def heard(event, body):
+def parsed(event, body):
     found = chirpstack.parse(event, parse_body("application/json", json.dumps(body).encode(), b""))
-    fits(found)
+    assert_storable(found)
     return found
 
 
@@ -55,7 +55,7 @@ def fields(found, kind):
 
 
 def test_an_uplink_becomes_data_and_telemetry():
-    found = heard("up", UP)
+    found = parsed("up", UP)
     assert (found.original_id, found.sequence, found.port) == ("0101010101010101", 7, 10)
     assert found.payload == b"\xaa"
     assert (found.counts, found.wants_downlink, found.downlink) == ((), False, None)
@@ -93,23 +93,23 @@ def test_an_uplink_becomes_data_and_telemetry():
     )
 
 
-def test_what_is_zero_is_left_out_and_still_known():
-    found = heard("up", ENVELOPE)
+def test_an_omitted_counter_is_zero():
+    found = parsed("up", ENVELOPE)
     assert (found.sequence, found.port, found.payload) == (0, None, b"")
     assert found.readings == (Reading("data", TS, {"data": {"seqNumber": 0}, "raw": ""}),)
 
 
 @pytest.mark.parametrize("event", ["up", "join"])
-def test_keys_of_a_session_are_kept_nowhere(event):
+def test_session_keys_are_not_stored(event):
     context = {"sessionKeyId": "01", "appSKey": {"aesKey": "canary"}}
-    assert "canary" not in repr(heard(event, UP | {"joinServerContext": context}))
+    assert "canary" not in repr(parsed(event, UP | {"joinServerContext": context}))
 
 
-def test_without_a_time_it_is_when_a_gateway_heard_it_or_when_it_arrives():
+def test_without_a_time_the_reception_time_of_a_gateway_or_the_arrival_counts():
     untimed = {name: value for name, value in UP.items() if name != "time"}
-    assert heard("up", untimed).readings[0].ts is None
+    assert parsed("up", untimed).readings[0].ts is None
     received = [{"gwTime": "never"}, {"nsTime": TIME, "gatewayId": "a"}]
-    assert heard("up", untimed | {"rxInfo": received}).readings[0].ts == TS
+    assert parsed("up", untimed | {"rxInfo": received}).readings[0].ts == TS
 
 
 @pytest.mark.parametrize(
@@ -131,17 +131,17 @@ def test_without_a_time_it_is_when_a_gateway_heard_it_or_when_it_arrives():
         (7, "loud", "clear", None),
     ],
 )
-def test_the_score_is_the_margin_at_the_best_gateway(spreading_factor, rssi, snr, score):
+def test_the_score_is_the_link_margin_at_the_best_gateway(spreading_factor, rssi, snr, score):
     lora = {} if spreading_factor is None else {"spreadingFactor": spreading_factor}
     reception = {"gatewayId": "a", "rssi": rssi, "snr": snr}
     body = ENVELOPE | {
         "rxInfo": [{name: value for name, value in reception.items() if value is not None}],
         "txInfo": {"modulation": {"lora": lora}},
     }
-    assert fields(heard("up", body), "telemetry").get("score") == score
+    assert fields(parsed("up", body), "telemetry").get("score") == score
 
 
-def test_the_best_gateway_is_the_one_with_the_clearest_signal():
+def test_the_best_gateway_is_the_one_with_the_highest_snr():
     received = [
         {"gatewayId": "a", "rssi": -50, "snr": 2},
         {"gatewayId": "b", "rssi": -80, "snr": 9},
@@ -150,7 +150,7 @@ def test_the_best_gateway_is_the_one_with_the_clearest_signal():
         {"rssi": -10},
         "nonsense",
     ]
-    found = fields(heard("up", ENVELOPE | {"rxInfo": received}), "telemetry")
+    found = fields(parsed("up", ENVELOPE | {"rxInfo": received}), "telemetry")
     assert found["data"]["station"] == "c"
     assert found["stations"] == 4
     assert len(found["duplicates"]) == 5
@@ -173,9 +173,9 @@ def test_the_best_gateway_is_the_one_with_the_clearest_signal():
         ("", ENVELOPE, ["event"]),
     ],
 )
-def test_what_makes_the_message_has_to_be_there(event, body, field_errors):
+def test_missing_required_fields_are_reported(event, body, field_errors):
     with pytest.raises(InvalidMessage) as caught:
-        heard(event, body)
+        parsed(event, body)
     assert [fault.field for fault in caught.value.field_errors] == field_errors
 
 
@@ -183,32 +183,32 @@ def test_what_makes_the_message_has_to_be_there(event, body, field_errors):
 
 
 def test_a_join_becomes_an_event():
-    found = heard("join", {**ENVELOPE, "deduplicationId": "c9dbe358", "devAddr": "00189440"})
-    told = {"deduplicationId": "c9dbe358", "devAddr": "00189440"}
-    assert found.readings == (Reading("event", TS, {"type": "join", "data": told}),)
+    found = parsed("join", {**ENVELOPE, "deduplicationId": "c9dbe358", "devAddr": "00189440"})
+    expected = {"deduplicationId": "c9dbe358", "devAddr": "00189440"}
+    assert found.readings == (Reading("event", TS, {"type": "join", "data": expected}),)
 
 
 @pytest.mark.parametrize(
-    "said, state",
+    "members, state",
     [({"acknowledged": True}, "acknowledged"), ({"acknowledged": False}, "failed"), ({}, "failed")],
 )
-def test_an_ack_says_whether_the_device_has_confirmed(said, state):
-    found = heard("ack", {**ENVELOPE, "queueItemId": "2b1d", "fCntDown": 4, **said})
+def test_an_ack_sets_the_state_of_the_downlink(members, state):
+    found = parsed("ack", {**ENVELOPE, "queueItemId": "2b1d", "fCntDown": 4, **members})
     assert (found.downlink.id, found.downlink.state) == ("2b1d", state)
     assert fields(found, "event")["type"] == "ack"
     assert fields(found, "event")["data"]["fCntDown"] == 4
     assert found.sequence is None
 
 
-def test_a_txack_says_that_it_is_sent():
+def test_a_txack_marks_the_downlink_as_sent():
     sent = {"downlinkId": 3, "queueItemId": "2b1d", "gatewayId": "0016c001f153a14c"}
-    found = heard("txack", {**ENVELOPE, **sent})
+    found = parsed("txack", {**ENVELOPE, **sent})
     assert found.downlink == DownlinkUpdate("2b1d", "sent", "0016c001f153a14c sends it")
-    assert heard("txack", ENVELOPE).downlink == DownlinkUpdate(None, "sent", "a gateway sends it")
+    assert parsed("txack", ENVELOPE).downlink == DownlinkUpdate(None, "sent", "a gateway sends it")
 
 
 @pytest.mark.parametrize(
-    "said, battery",
+    "members, battery",
     [
         ({"margin": 10, "batteryLevel": 75.19685}, "75.2"),
         ({"margin": 10, "batteryLevel": 100}, "100"),
@@ -219,10 +219,10 @@ def test_a_txack_says_that_it_is_sent():
         ({"batteryLevel": "full"}, None),
     ],
 )
-def test_a_status_tells_the_battery_and_becomes_an_event(said, battery):
-    found = heard("status", ENVELOPE | said)
+def test_a_status_carries_the_battery_level_and_becomes_an_event(members, battery):
+    found = parsed("status", ENVELOPE | members)
     assert found.battery == battery
-    assert fields(found, "event") == {"type": "status", "data": said}
+    assert fields(found, "event") == {"type": "status", "data": members}
 
 
 @pytest.mark.parametrize(
@@ -255,13 +255,13 @@ def test_a_status_tells_the_battery_and_becomes_an_event(said, battery):
         ({"latitude": 1, "longitude": -1}, {"lat": 1.0, "lng": -1.0}),
     ],
 )
-def test_a_location_becomes_a_place(location, found):
-    told = heard("location", ENVELOPE | {"location": location})
-    assert told.readings == (Reading("geoloc", TS, found),)
+def test_a_location_becomes_a_geoloc(location, found):
+    uplink = parsed("location", ENVELOPE | {"location": location})
+    assert uplink.readings == (Reading("geoloc", TS, found),)
 
 
 @pytest.mark.parametrize(
-    "said, severity, message, news",
+    "members, severity, message, update",
     [
         ({"level": "ERROR", "code": "UPLINK_CODEC", "description": "e"}, "error", "e", None),
         ({"code": "OTAA"}, "info", "OTAA", None),
@@ -276,17 +276,17 @@ def test_a_location_becomes_a_place(location, found):
         ),
     ],
 )
-def test_a_log_becomes_an_event_and_may_be_about_a_downlink(said, severity, message, news):
-    found = heard("log", ENVELOPE | said)
+def test_a_log_becomes_an_event_and_may_be_about_a_downlink(members, severity, message, update):
+    found = parsed("log", ENVELOPE | members)
     event = fields(found, "event")
     assert (event["type"], event["severity"], event.get("message")) == ("log", severity, message)
-    assert found.downlink == news
+    assert found.downlink == update
 
 
-def test_what_an_integration_says_becomes_an_event():
-    said = {"integrationName": "loracloud", "eventType": "modem", "object": {"a": 1}}
-    event = fields(heard("integration", ENVELOPE | said), "event")
-    assert event == {"type": "integration", "message": "modem", "data": said}
+def test_an_integration_event_becomes_an_event():
+    members = {"integrationName": "loracloud", "eventType": "modem", "object": {"a": 1}}
+    event = fields(parsed("integration", ENVELOPE | members), "event")
+    assert event == {"type": "integration", "message": "modem", "data": members}
 
 
 # --- anything ---
@@ -329,10 +329,10 @@ NAMES = [
 
 
 @given(st.sampled_from(EVENTS), messages(NAMES, {"deviceInfo": {"devEui": "01"}, "time": TIME}))
-def test_no_message_breaks_it(event, values):
+def test_any_message_is_parsed_or_invalid(event, values):
     try:
         found = chirpstack.parse(event, values)
     except InvalidMessage as error:
         assert error.field_errors
     else:
-        fits(found)
+        assert_storable(found)

@@ -1,4 +1,4 @@
-"""What is expected of devices: numbers without gaps, and that they speak."""
+"""Monitoring of devices: gaps in frame counters, and silence."""
 
 import json
 from typing import Any
@@ -20,43 +20,43 @@ from longwire.networks.monitoring import (
 VENDOR, LORAWAN = 1 << 12, 1 << 32
 
 
-def heard(number: int, second: int, modulus: int = VENDOR) -> SequencedMessage:
+def sequenced(number: int, second: int, modulus: int = VENDOR) -> SequencedMessage:
     return SequencedMessage("dev", number, second * SECOND, modulus)
 
 
-def story(*said: tuple[int, int], modulus: int = VENDOR) -> list[Any]:
-    """What is told of messages, each a number and a second: gaps as numbers, the rest as words."""
-    count, told = SequenceCounter(), []
-    for number, second in said:
-        count, news = track_sequence(count, heard(number, second, modulus))
-        told.append(None if news is None else _short(news))
-    return told
+def events_of(*received: tuple[int, int], modulus: int = VENDOR) -> list[Any]:
+    """The events caused by messages (number, second): gaps as numbers, the rest by name."""
+    count, events = SequenceCounter(), []
+    for number, second in received:
+        count, service_event = track_sequence(count, sequenced(number, second, modulus))
+        events.append(None if service_event is None else summarize(service_event))
+    return events
 
 
-def _short(news: ServiceEvent) -> Any:
-    assert news.data is not None
-    if news.type == "sequenceGap":
-        return news.data["expected"], news.data["missed"]
-    assert news.type == "sequenceRecovered"
+def summarize(service_event: ServiceEvent) -> Any:
+    assert service_event.data is not None
+    if service_event.type == "sequenceGap":
+        return service_event.data["expected"], service_event.data["missed"]
+    assert service_event.type == "sequenceRecovered"
     return "recovered"
 
 
 @pytest.mark.parametrize(
-    "said, told",
+    "received, events",
     [
-        ([(7, 1)], [None]),  # the first one heard: nobody knows what came before
+        ([(7, 1)], [None]),  # the first message: nothing is expected yet
         ([(7, 1), (8, 2), (9, 3)], [None, None, None]),
         ([(7, 1), (9, 3)], [None, (8, 1)]),
         ([(7, 1), (12, 3), (13, 4)], [None, (8, 4), None]),
         ([(7, 1), (7, 1), (7, 9)], [None, None, None]),  # another message about the same frame
-        ([(4_095, 1), (0, 2)], [None, None]),  # twelve bits are over
+        ([(4_095, 1), (0, 2)], [None, None]),  # twelve bits wrap around
         ([(4_094, 1), (2, 2)], [None, (4_095, 3)]),
         ([(7, 1), (8, 1)], [None, None]),  # in the same second
         ([(8, 1), (7, 1)], [None, None]),
-        ([(500, 1), (3, 2), (4, 3)], [None, None, None]),  # begins anew
-        ([(7, 1), (7 + 2_049, 2)], [None, None]),  # more than half of all numbers: anew as well
+        ([(500, 1), (3, 2), (4, 3)], [None, None, None]),  # the counter was reset
+        ([(7, 1), (7 + 2_049, 2)], [None, None]),  # more than half of the range: a reset
         ([(7, 1), (7 + 2_048, 2)], [None, (8, 2_047)]),
-        ([(7, 5), (6, 4), (5, 3)], [None, None, None]),  # late, but nobody missed them
+        ([(7, 5), (6, 4), (5, 3)], [None, None, None]),  # late, but not missing
         ([(7, 1), (9, 3), (8, 2)], [None, (8, 1), "recovered"]),
         ([(7, 1), (9, 3), (8, 2), (8, 2)], [None, (8, 1), "recovered", None]),
         (
@@ -67,32 +67,34 @@ def _short(news: ServiceEvent) -> Any:
             [(7, 1), (9, 3), (11, 5), (8, 2), (10, 4)],
             [None, (8, 1), (10, 1), None, "recovered"],
         ),
-        ([(7, 1), (9, 3), (3, 0)], [None, (8, 1), None]),  # older than all that is known
+        ([(7, 1), (9, 3), (3, 0)], [None, (8, 1), None]),  # older than the first message
         ([(4_094, 1), (1, 4), (0, 3), (4_095, 2)], [None, (4_095, 2), None, "recovered"]),
-        ([(7, 1), (9, 3), (2, 4), (8, 2)], [None, (8, 1), None, None]),  # given up with the old
+        ([(7, 1), (9, 3), (2, 4), (8, 2)], [None, (8, 1), None, None]),  # a reset drops gaps
     ],
 )
-def test_numbers_of_the_vendors_network(said: list[tuple[int, int]], told: list[Any]) -> None:
-    assert story(*said) == told
+def test_sequence_numbers_of_the_vendors_network(
+    received: list[tuple[int, int]], events: list[Any]
+) -> None:
+    assert events_of(*received) == events
 
 
 @pytest.mark.parametrize(
-    "said, told",
+    "received, events",
     [
-        ([(65_535, 1), (65_536, 2)], [None, None]),  # 16 bits are sent, but all 32 are told
+        ([(65_535, 1), (65_536, 2)], [None, None]),  # 16 bits are on air, all 32 are reported
         ([(2**32 - 1, 1), (0, 2)], [None, None]),
         ([(9_000, 1), (0, 2), (2, 3)], [None, None, (1, 1)]),  # joined again
         ([(10, 1), (10 + 16_385, 2)], [None, (11, 16_384)]),
-        ([(10, 1), (10 + 16_386, 2)], [None, None]),  # nobody loses so many
+        ([(10, 1), (10 + 16_386, 2)], [None, None]),  # too many for a gap: a reset
     ],
 )
-def test_numbers_of_lorawan(said: list[tuple[int, int]], told: list[Any]) -> None:
-    assert story(*said, modulus=LORAWAN) == told
+def test_frame_counters_of_lorawan(received: list[tuple[int, int]], events: list[Any]) -> None:
+    assert events_of(*received, modulus=LORAWAN) == events
 
 
-def test_a_gap_says_what_was_expected_and_what_came() -> None:
-    _, told = track_sequence(SequenceCounter(7, SECOND), heard(10, 5))
-    assert told == ServiceEvent(
+def test_a_gap_event_has_the_expected_and_the_received_number() -> None:
+    _, event = track_sequence(SequenceCounter(7, SECOND), sequenced(10, 5))
+    assert event == ServiceEvent(
         "dev",
         "sequenceGap",
         5 * SECOND,
@@ -102,13 +104,13 @@ def test_a_gap_says_what_was_expected_and_what_came() -> None:
     )
 
 
-def test_only_so_many_gaps_are_remembered() -> None:
+def test_the_number_of_tracked_gaps_is_limited() -> None:
     count = SequenceCounter()
     for number in range(0, 200, 2):
-        count, _ = track_sequence(count, heard(number, number))
+        count, _ = track_sequence(count, sequenced(number, number))
         assert len(count.missing) <= GAPS_KEPT_MAX
-    count, told = track_sequence(count, heard(1, 1))  # the oldest ones are past hope
-    assert told is None
+    count, event = track_sequence(count, sequenced(1, 1))  # the oldest gap was evicted
+    assert event is None
     assert len(count.missing) == GAPS_KEPT_MAX
 
 
@@ -126,7 +128,7 @@ def test_only_so_many_gaps_are_remembered() -> None:
         ({"reportEverySeconds": 600, "heartbeatEverySeconds": 60}, 1_200),
         ({"reportEverySeconds": "often", "heartbeatEverySeconds": 60}, 120),
         ({"silentAfterSeconds": None, "reportEverySeconds": 10}, 20),
-        ({"silentAfterSeconds": 0, "reportEverySeconds": 10}, None),  # somebody wants no watch
+        ({"silentAfterSeconds": 0, "reportEverySeconds": 10}, None),  # 0 disables monitoring
         ({"silentAfterSeconds": -1}, None),
         ({"silentAfterSeconds": True}, None),
         ({"silentAfterSeconds": "60"}, None),
@@ -138,7 +140,9 @@ def test_only_so_many_gaps_are_remembered() -> None:
         (None, None),
     ],
 )
-def test_how_long_a_device_may_be_silent(configuration: Any, seconds: float | None) -> None:
+def test_the_silence_limit_comes_from_the_configuration(
+    configuration: Any, seconds: float | None
+) -> None:
     expected = None if seconds is None else round(seconds * SECOND)
     assert silent_after(json.dumps(configuration)) == expected
 
@@ -154,13 +158,13 @@ NOW = 100 * HOUR
 
 
 @pytest.mark.parametrize(
-    "configuration, seen_at, silent_at, found, told",
+    "configuration, seen_at, silent_at, expected_check, event_type",
     [
-        (HOURLY, None, None, SilenceCheck(None, NOW + HOUR), None),  # still in its box
+        (HOURLY, None, None, SilenceCheck(None, NOW + HOUR), None),  # no message yet
         (HOURLY, NOW - 1, None, SilenceCheck(None, NOW - 1 + HOUR), None),
         (HOURLY, NOW - HOUR + 1, None, SilenceCheck(None, NOW + 1), None),
         (HOURLY, NOW - HOUR, None, SilenceCheck(NOW, None), "deviceSilent"),
-        (HOURLY, NOW - HOUR, NOW, SilenceCheck(NOW, None), None),  # once
+        (HOURLY, NOW - HOUR, NOW, SilenceCheck(NOW, None), None),  # reported once
         (HOURLY, NOW - 1, NOW - HOUR, SilenceCheck(None, NOW - 1 + HOUR), "deviceBack"),
         (
             HOURLY,
@@ -168,7 +172,7 @@ NOW = 100 * HOUR
             NOW - 9 * HOUR,
             SilenceCheck(NOW - 2 * HOUR, None),
             None,
-        ),  # old news
+        ),  # too old to report
         ("{}", NOW - 9 * HOUR, None, SilenceCheck(None, None), None),
         (
             "{}",
@@ -176,16 +180,16 @@ NOW = 100 * HOUR
             NOW - 8 * HOUR,
             SilenceCheck(None, None),
             None,
-        ),  # not expected any more
+        ),  # monitoring was disabled
     ],
 )
-def test_whether_a_device_is_silent(
+def test_silence_is_checked_against_the_last_message(
     configuration: str,
     seen_at: int | None,
     silent_at: int | None,
-    found: SilenceCheck,
-    told: str | None,
+    expected_check: SilenceCheck,
+    event_type: str | None,
 ) -> None:
-    look = check_silence(MonitoredDevice("dev", configuration, seen_at, silent_at), NOW)
-    assert (look.silent_at, look.due_at) == (found.silent_at, found.due_at)
-    assert (look.event.type if look.event else None) == told
+    check = check_silence(MonitoredDevice("dev", configuration, seen_at, silent_at), NOW)
+    assert (check.silent_at, check.due_at) == (expected_check.silent_at, expected_check.due_at)
+    assert (check.event.type if check.event else None) == event_type

@@ -1,4 +1,4 @@
-"""What the APIs of networks are told, as tables: messages to devices, and new devices."""
+"""Requests to the APIs of networks: downlinks and device registrations."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ DOWNLINK = DownlinkFrame(
 )
 
 
-def test_a_message_for_chirpstack_cannot_lead_to_another_path() -> None:
+def test_the_device_id_is_escaped_in_the_path_for_chirpstack() -> None:
     path, body = chirpstack.queue_item(DOWNLINK)
     assert path == "/api/devices/01ab%2F..%2Fx/queue"
     assert body == {
@@ -41,7 +41,7 @@ ITEM = {
 
 
 @pytest.mark.parametrize(
-    ("answered", "name"),
+    ("response", "name"),
     [
         ({"totalCount": 1, "result": [ITEM]}, "item-1"),
         ({"result": [{**ITEM, "expiresAt": "2026-11-15T08:30:00.000000000+00:00"}]}, "item-1"),
@@ -60,24 +60,24 @@ ITEM = {
         ("<html>", None),
     ],
 )
-def test_a_message_is_found_in_the_queue_of_chirpstack(answered: Any, name: str | None) -> None:
-    body = answered.encode() if isinstance(answered, str) else json.dumps(answered).encode()
+def test_a_downlink_is_found_in_the_queue_of_chirpstack(response: Any, name: str | None) -> None:
+    body = response.encode() if isinstance(response, str) else json.dumps(response).encode()
     assert chirpstack.find_in_queue(body, DOWNLINK) == name
 
 
-def test_a_message_for_the_things_stack_carries_our_name_and_is_known_by_it() -> None:
+def test_a_downlink_for_the_things_stack_carries_our_correlation_id() -> None:
     (message,) = ttn.push_body(DOWNLINK)["downlinks"]
     body = {
         "end_device_ids": {"dev_eui": "0102030405060708"},
         "downlink_ack": {**message, "correlation_ids": ["as:up:1", *message["correlation_ids"]]},
     }
-    news = ttn.parse(body).downlink
-    assert news is not None
-    assert (news.id, news.state) == ("dwn_1", "acknowledged")
+    update = ttn.parse(body).downlink
+    assert update is not None
+    assert (update.id, update.state) == ("dwn_1", "acknowledged")
 
 
 @pytest.mark.parametrize(
-    ("request_", "told"),
+    ("request_", "expected"),
     [
         (
             {"id": "1F", "device_type_id": "5d", "device_name": "Buoy"},
@@ -90,10 +90,10 @@ def test_a_message_for_the_things_stack_carries_our_name_and_is_known_by_it() ->
         ),
     ],
 )
-def test_a_new_device_is_told_in_the_words_of_the_vendor(
-    request_: dict[str, Any], told: dict[str, Any]
+def test_a_registration_uses_the_field_names_of_the_vendor(
+    request_: dict[str, Any], expected: dict[str, Any]
 ) -> None:
-    assert vendor.registration_body(request_, "77") == told
+    assert vendor.registration_body(request_, "77") == expected
 
 
 @pytest.mark.parametrize(
@@ -103,17 +103,17 @@ def test_a_new_device_is_told_in_the_words_of_the_vendor(
         *((each, False) for each in (301, 401, 403, 408, 429, 500, 503)),
     ],
 )
-def test_what_is_wrong_for_good_is_not_tried_again(status: int, is_final: bool) -> None:
+def test_a_permanent_error_is_not_retried(status: int, is_final: bool) -> None:
     refusal = api_client.outcome_of_response(
         ApiResponse(status, b""), 0, retryable=RETRYABLE_STATUSES_AND_AUTH
     )
     assert refusal == Refused(f"answered with status {status}", is_final=is_final)
 
 
-def test_what_was_answered_is_heard() -> None:
+def test_the_outcome_has_the_detail_or_retry_after_of_the_response() -> None:
     assert api_client.outcome_of_response(ApiResponse(202, b""), 0, detail="it") == Delivered("it")
-    asked = api_client.outcome_of_response(ApiResponse(429, b"", "7"), 0)
-    assert asked == Refused("answered with status 429", retry_after_s=7)
+    limited = api_client.outcome_of_response(ApiResponse(429, b"", "7"), 0)
+    assert limited == Refused("answered with status 429", retry_after_s=7)
 
 
 @pytest.mark.parametrize(
@@ -127,5 +127,5 @@ def test_what_was_answered_is_heard() -> None:
         (b"[" * 60_000, None),
     ],
 )
-def test_an_answer_is_understood_as_far_as_it_can_be(body: bytes, found: str | None) -> None:
+def test_a_string_is_read_from_any_response_body(body: bytes, found: str | None) -> None:
     assert ApiResponse(200, body).get_string("id") == found

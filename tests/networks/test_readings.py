@@ -1,4 +1,4 @@
-"""Readings fit their records, however large or odd what a network says."""
+"""Readings are truncated to what a record can hold."""
 
 import msgspec
 import pytest
@@ -8,20 +8,20 @@ from tests.networks.stored import as_record
 
 
 def test_data_that_is_too_large_keeps_its_small_members_in_their_order():
-    said = {"a": "x" * 300_000, "seqNumber": 7, "b": "y" * 200_000, "c": "z" * 100_000, "d": 1}
-    reading = readings.data(0, b"\x01", said)
+    members = {"a": "x" * 300_000, "seqNumber": 7, "b": "y" * 200_000, "c": "z" * 100_000, "d": 1}
+    reading = readings.data(0, b"\x01", members)
     assert list(reading.fields["data"]) == ["seqNumber", "c", "d", "leftOut"]
     assert reading.fields["data"]["leftOut"] == 2
     as_record(reading)
 
 
 @pytest.mark.parametrize("length", range(262_100, 262_150))
-def test_data_fits_to_the_letter(length):
+def test_data_of_exactly_the_maximum_size_is_kept(length):
     kept = readings.truncate_json({"a": "x" * length})
     assert len(msgspec.json.encode(kept)) <= readings.TEXT_CHARACTERS_MAX
 
 
-def test_many_small_members_are_kept_as_far_as_there_is_room():
+def test_small_members_are_kept_up_to_the_maximum_size():
     kept = readings.truncate_json({f"name{number}": number for number in range(50_000)})
     assert 10_000 < len(kept) < 50_000
     as_record(readings.event(0, "log", kept))
@@ -40,7 +40,7 @@ def test_the_largest_payload_fits():
         (0, 0, 10, (0.0, 0.0, 10)),
         (52, 5, -1, (52.0, 5.0, None)),
         (52, 5, "far", (52.0, 5.0, None)),
-        # no places
+        # invalid coordinates
         (0, 0, None, None),
         ("0.0", "0.0", 0, None),
         (90.1, 0, 1, None),
@@ -49,7 +49,7 @@ def test_the_largest_payload_fits():
         ("north", 5, 1, None),
     ],
 )
-def test_a_place_is_one_or_is_left_out(lat, lng, radius, place):
+def test_invalid_coordinates_are_left_out(lat, lng, radius, place):
     reading = readings.geoloc(0, lat, lng, {}, radius=radius)
     if place is None:
         assert reading is None
@@ -72,13 +72,13 @@ def test_a_place_is_one_or_is_left_out(lat, lng, radius, place):
         (3, "3"),
     ],
 )
-def test_severities_have_one_spelling(severity, word):
+def test_severities_are_normalized(severity, word):
     reading = readings.event(0, "error", {}, severity=severity)
     assert reading.fields == {"type": "error", "severity": word}
     as_record(reading)
 
 
-def test_more_duplicates_than_a_record_takes_are_cut():
+def test_duplicates_beyond_the_limit_are_dropped():
     items = [{"bsId": f"{number:04X}"} for number in range(1_500)]
     reading = readings.telemetry(0, {}, duplicates=[{"x": "y" * 300_000}, *items], stations=1_501)
     assert reading.fields["duplicates"][0] == '{"bsId":"0000"}'

@@ -1,4 +1,4 @@
-"""The Things Stack's webhooks: real bodies, what they leave out, and any other."""
+"""The Things Stack's webhooks: real bodies, omitted fields, and arbitrary ones."""
 
 import json
 
@@ -11,7 +11,7 @@ from longwire.networks import ttn
 from longwire.networks.base import DownlinkUpdate, InvalidMessage, Reading
 from longwire.networks.bodies import parse_body
 from tests.networks.messages import messages
-from tests.networks.stored import fits
+from tests.networks.stored import assert_storable
 
 PASSED_ON = "2020-02-12T15:15:46.000000000Z"
 RECEIVED = "2020-02-12T15:15:45.787Z"
@@ -43,10 +43,10 @@ UPLINK = {
 }
 
 
-def heard(key, message, **envelope):
+def parsed(key, message, **envelope):
     body = {**ENVELOPE, **envelope, key: message}
     found = ttn.parse(parse_body("application/json", json.dumps(body).encode(), b""))
-    fits(found)
+    assert_storable(found)
     return found
 
 
@@ -58,7 +58,7 @@ def fields(found, kind):
 
 
 def test_an_uplink_becomes_data_and_telemetry():
-    found = heard("uplink_message", UPLINK)
+    found = parsed("uplink_message", UPLINK)
     assert (found.original_id, found.sequence, found.port) == ("0004A30B001C0530", 2, 15)
     assert found.payload == b"\x3c\x78"
     assert (found.counts, found.wants_downlink, found.downlink) == ((), False, None)
@@ -95,40 +95,40 @@ def test_an_uplink_becomes_data_and_telemetry():
 
 
 @pytest.mark.parametrize("empty", [{}, None])
-def test_what_is_zero_is_left_out_and_still_known(empty):
-    found = heard("uplink_message", empty)
+def test_an_omitted_counter_is_zero(empty):
+    found = parsed("uplink_message", empty)
     assert (found.sequence, found.port, found.payload) == (0, None, b"")
     assert found.readings == (Reading("data", PASSED_ON_TS, {"data": {"seqNumber": 0}, "raw": ""}),)
 
 
-def test_without_any_time_it_is_when_it_arrives():
-    assert heard("uplink_message", {}, received_at=None).readings[0].ts is None
+def test_without_a_timestamp_the_arrival_counts():
+    assert parsed("uplink_message", {}, received_at=None).readings[0].ts is None
 
 
-def test_a_simulated_message_says_so_in_every_record():
+def test_every_record_of_a_simulated_message_is_marked():
     located = UPLINK | {"locations": {"user": {"latitude": 1, "longitude": 2}}}
-    found = heard("uplink_message", located, simulated=True)
+    found = parsed("uplink_message", located, simulated=True)
     assert [each.kind for each in found.readings] == ["data", "telemetry", "geoloc"]
     assert all(each.fields["data"]["simulated"] is True for each in found.readings)
-    assert heard("join_accept", {}, simulated=True).readings[0].fields["data"] == {
+    assert parsed("join_accept", {}, simulated=True).readings[0].fields["data"] == {
         "simulated": True
     }
 
 
-def test_a_simulated_message_does_not_move_what_is_measured():
-    told = UPLINK | {"last_battery_percentage": {"value": 50}}
-    simulated = heard("uplink_message", told, simulated=True)
+def test_a_simulated_message_changes_neither_counter_nor_battery():
+    uplink = UPLINK | {"last_battery_percentage": {"value": 50}}
+    simulated = parsed("uplink_message", uplink, simulated=True)
     assert (simulated.sequence, simulated.battery) == (None, None)
     assert fields(simulated, "data")["data"]["seqNumber"] == 2
-    assert heard("uplink_message", told, simulated=False).battery == "50"
+    assert parsed("uplink_message", uplink, simulated=False).battery == "50"
 
 
 @pytest.mark.parametrize("key", ["uplink_message", "uplink_normalized", "join_accept"])
-def test_the_key_of_a_session_is_kept_nowhere(key):
-    assert "canary" not in repr(heard(key, {"app_s_key": {"key": "canary"}, "f_port": 1}))
+def test_session_keys_are_not_stored(key):
+    assert "canary" not in repr(parsed(key, {"app_s_key": {"key": "canary"}, "f_port": 1}))
 
 
-def test_gateways_of_other_networks_are_told_apart():
+def test_gateways_behind_packet_broker_are_distinguished():
     broker = {"gateway_id": "packetbroker"}
     received = [
         {"gateway_ids": broker, "rssi": -90, "packet_broker": {"forwarder_gateway_id": "a"}},
@@ -136,30 +136,30 @@ def test_gateways_of_other_networks_are_told_apart():
         {"gateway_ids": broker, "rssi": -95, "packet_broker": {}},
         {"gateway_ids": broker, "rssi": -99},
     ]
-    found = fields(heard("uplink_message", {"rx_metadata": received}), "telemetry")
+    found = fields(parsed("uplink_message", {"rx_metadata": received}), "telemetry")
     assert (found["stations"], found["data"]["station"]) == (3, "B8")
 
 
-def test_what_the_device_has_not_confirmed_is_not_lost_while_the_network_tries_again():
-    found = heard("downlink_nack", QUEUED | {"confirmed_retry": {"attempt": 2}})
+def test_a_nack_is_not_a_failure_while_the_network_retries():
+    found = parsed("downlink_nack", QUEUED | {"confirmed_retry": {"attempt": 2}})
     assert found.downlink is None
     assert fields(found, "event")["message"] == NOT_CONFIRMED
 
 
-def test_a_normalised_uplink_is_told_from_the_raw_one_and_heard_alike():
+def test_a_normalized_uplink_shares_the_telemetry_of_the_raw_one():
     measured = {"air": {"temperature": 21.5}}
     normalised = {name: value for name, value in UPLINK.items() if name != "decoded_payload"} | {
         "normalized_payload": measured
     }
-    found = heard("uplink_normalized", normalised)
+    found = parsed("uplink_normalized", normalised)
     assert fields(found, "data")["data"]["normalized"] == measured
     assert "decoded" not in fields(found, "data")["data"]
     # The same record as that of the raw uplink, so it is stored once.
-    assert found.readings[1] == heard("uplink_message", UPLINK).readings[1]
+    assert found.readings[1] == parsed("uplink_message", UPLINK).readings[1]
 
 
 @pytest.mark.parametrize(
-    "told, battery",
+    "value, battery",
     [
         ({"f_cnt": 1, "value": 63.77953}, "63.78"),
         ({"value": 255}, None),
@@ -167,8 +167,8 @@ def test_a_normalised_uplink_is_told_from_the_raw_one_and_heard_alike():
         ("x", None),
     ],
 )
-def test_an_uplink_may_tell_the_battery(told, battery):
-    assert heard("uplink_message", {"last_battery_percentage": told}).battery == battery
+def test_an_uplink_may_carry_the_battery_level(value, battery):
+    assert parsed("uplink_message", {"last_battery_percentage": value}).battery == battery
 
 
 MEASURED = {"latitude": 52.1, "longitude": 5.5, "source": "SOURCE_GPS"}
@@ -188,8 +188,8 @@ SOLVED = {"latitude": 52, "longitude": 5, "accuracy": 80, "source": "SOURCE_LORA
         ([], None),
     ],
 )
-def test_the_best_place_of_an_uplink_is_kept(locations, service):
-    found = heard("uplink_message", {"locations": locations, "f_cnt": 4})
+def test_the_best_location_of_an_uplink_is_kept(locations, service):
+    found = parsed("uplink_message", {"locations": locations, "f_cnt": 4})
     places = [each.fields for each in found.readings if each.kind == "geoloc"]
     assert [place["data"]["service"] for place in places] == ([service] if service else [])
     assert all(place["data"]["seqNumber"] == 4 for place in places)
@@ -199,17 +199,17 @@ def test_the_best_place_of_an_uplink_is_kept(locations, service):
 # --- the others ---
 
 
-def test_a_solved_location_becomes_a_place():
-    found = heard("location_solved", {"service": "lora-cloud", "location": SOLVED})
-    told = {"service": "lora-cloud", "source": "SOURCE_LORA_TDOA_GEOLOCATION"}
-    place = {"lat": 52.0, "lng": 5.0, "radius": 80, "source": 2, "data": told}
+def test_a_solved_location_becomes_a_geoloc():
+    found = parsed("location_solved", {"service": "lora-cloud", "location": SOLVED})
+    data = {"service": "lora-cloud", "source": "SOURCE_LORA_TDOA_GEOLOCATION"}
+    place = {"lat": 52.0, "lng": 5.0, "radius": 80, "source": 2, "data": data}
     assert found.readings == (Reading("geoloc", PASSED_ON_TS, place),)
 
 
 def test_a_join_becomes_an_event():
-    found = heard("join_accept", {"session_key_id": "AXBSH1Pk", "received_at": RECEIVED})
-    told = {"type": "join_accept", "data": {"session_key_id": "AXBSH1Pk"}}
-    assert found.readings == (Reading("event", TS, told),)
+    found = parsed("join_accept", {"session_key_id": "AXBSH1Pk", "received_at": RECEIVED})
+    expected = {"type": "join_accept", "data": {"session_key_id": "AXBSH1Pk"}}
+    assert found.readings == (Reading("event", TS, expected),)
 
 
 QUEUED = {
@@ -225,7 +225,7 @@ OTHER_SESSION = "the session has changed, and what was queued in the old one is 
 
 
 @pytest.mark.parametrize(
-    "key, message, news",
+    "key, message, update",
     [
         ("downlink_ack", QUEUED, ("dl_1", "acknowledged", CONFIRMED)),
         ("downlink_nack", QUEUED, ("dl_1", "failed", NOT_CONFIRMED)),
@@ -264,11 +264,11 @@ OTHER_SESSION = "the session has changed, and what was queued in the old one is 
         ("service_data", {"service": "alcsync", "data": {"a": 1}}, None),
     ],
 )
-def test_what_happens_to_downlinks_and_services_becomes_an_event(key, message, news):
-    found = heard(key, message)
-    assert found.downlink == (DownlinkUpdate(*news) if news else None)
+def test_downlink_and_service_messages_become_events(key, message, update):
+    found = parsed(key, message)
+    assert found.downlink == (DownlinkUpdate(*update) if update else None)
     assert fields(found, "event")["type"] == key
-    assert fields(found, "event").get("message") == (news[2] if news else None)
+    assert fields(found, "event").get("message") == (update[2] if update else None)
     assert found.readings[0].ts == PASSED_ON_TS
 
 
@@ -287,7 +287,7 @@ def test_what_happens_to_downlinks_and_services_becomes_an_event(key, message, n
         ({}, []),
     ],
 )
-def test_what_makes_the_message_has_to_be_there(body, field_errors):
+def test_missing_required_fields_are_reported(body, field_errors):
     with pytest.raises(InvalidMessage) as caught:
         ttn.parse(parse_body("application/json", json.dumps(body).encode(), b""))
     assert [fault.field for fault in caught.value.field_errors] == field_errors
@@ -309,14 +309,14 @@ NAMES = [
     *("name", "message_format", "downlinks", "correlation_ids", "service", "confirmed_retry"),
     *("invalidated_downlinks", "packet_broker", "forwarder_gateway_id"),
 ]
-SOUND = {"end_device_ids": {"dev_eui": "0004A30B001C0530"}, "received_at": RECEIVED}
+VALID = {"end_device_ids": {"dev_eui": "0004A30B001C0530"}, "received_at": RECEIVED}
 
 
-@given(st.sampled_from(KEYS), messages(NAMES, SOUND), messages(NAMES, {}))
-def test_no_message_breaks_it(key, values, message):
+@given(st.sampled_from(KEYS), messages(NAMES, VALID), messages(NAMES, {}))
+def test_any_message_is_parsed_or_invalid(key, values, message):
     try:
         found = ttn.parse({**values, key: message})
     except InvalidMessage as error:
         assert error.message
     else:
-        fits(found)
+        assert_storable(found)

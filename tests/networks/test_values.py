@@ -1,4 +1,4 @@
-"""Values of messages: every way in which networks write them, and none that breaks the service."""
+"""Values of messages: every encoding that networks use, and arbitrary ones."""
 
 from collections.abc import Callable
 from typing import Any
@@ -62,7 +62,7 @@ UNREADABLE = ["abc", "1,5", "0x10", "1 2", "--1", "1e9999", "", " ", "null", "N/
         (values.list_mappings, "x", []),
     ],
 )
-def test_a_value_is_read_or_is_none(read: Callable[[Any], Any], value: Any, found: Any):
+def test_a_value_is_parsed_or_none(read: Callable[[Any], Any], value: Any, found: Any):
     assert read(value) == found
     assert type(read(value)) is type(found)
 
@@ -71,7 +71,7 @@ def test_a_value_is_read_or_is_none(read: Callable[[Any], Any], value: Any, foun
     "value, text",
     [("a", "a"), (" abcdef ", "abcd"), (528, "528"), (1.5, "1.5"), (True, None), ([], None)],
 )
-def test_a_text_is_cut_to_what_fits(value, text):
+def test_a_string_is_truncated_to_its_limit(value, text):
     assert values.parse_text(value, 4) == text
 
 
@@ -99,7 +99,7 @@ def test_a_text_is_cut_to_what_fits(value, text):
         (values.parse_base64, 12, None),
     ],
 )
-def test_bytes_are_read_or_refused(read, value, found):
+def test_bytes_are_decoded_or_refused(read, value, found):
     if found is None:
         with pytest.raises(ValueError, match="must be"):
             read(value)
@@ -121,7 +121,7 @@ def test_bytes_are_read_or_refused(read, value, found):
         ("2022-05-27t17:52:13.5+02:00", A_TIME + SECOND // 2),
         ("2022-05-27 15:52:13", A_TIME),
         ("9999-12-31T23:59:59Z", 253_402_300_799 * SECOND),
-        # none of them is a time
+        # none of them is a timestamp
         (-1, None),
         (1e308, None),
         (-1e308, None),
@@ -136,7 +136,7 @@ def test_bytes_are_read_or_refused(read, value, found):
         ({}, None),
     ],
 )
-def test_a_moment_is_read_or_refused(value, moment):
+def test_a_timestamp_is_parsed_or_refused(value, moment):
     assert values.first_moment(value) == moment
     if moment is None:
         with pytest.raises(ValueError, match="is not a valid date"):
@@ -145,7 +145,7 @@ def test_a_moment_is_read_or_refused(value, moment):
         assert values.parse_moment(value) == moment
 
 
-def test_everything_that_is_missing_is_named_at_once():
+def test_all_missing_fields_are_reported_at_once():
     required = RequiredFields()
     required.device("device", None)
     required.device("other", {})
@@ -171,7 +171,7 @@ def test_everything_that_is_missing_is_named_at_once():
     ]
 
 
-def test_a_message_that_has_all_is_let_through():
+def test_a_complete_message_is_accepted():
     required = RequiredFields()
     assert required.device("device", 123456) == "123456"
     assert required.device("device", "00fF") == "00fF"

@@ -1,4 +1,4 @@
-"""The vendor's callbacks: real bodies, the ways in which templates spell them, and any other."""
+"""The vendor's callbacks: real bodies, every encoding of templates, and arbitrary ones."""
 
 import json
 
@@ -12,7 +12,7 @@ from longwire.networks import vendor
 from longwire.networks.base import DownlinkUpdate, InvalidMessage, Reading
 from longwire.networks.bodies import parse_body
 from tests.networks.messages import messages
-from tests.networks.stored import fits
+from tests.networks.stored import assert_storable
 
 TIME = 1_653_666_733
 TS = TIME * SECOND
@@ -30,10 +30,10 @@ JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 
 
-def heard(kind, body, media_type=JSON, query=b""):
+def parsed(kind, body, media_type=JSON, query=b""):
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     found = vendor.parse(kind, parse_body(media_type, raw, query))
-    fits(found)
+    assert_storable(found)
     return found
 
 
@@ -59,8 +59,8 @@ AS_FORM = b"device=1FD48BE&time=1653666733&data=0aff&seqNumber=16"
         (JSON, AS_JSON.replace(b"}", b',"rssi":"null","station":"N/A","deviceId":null}'), b""),
     ],
 )
-def test_one_message_in_many_spellings_makes_the_same_reading(media_type, body, query):
-    found = heard("data", body, media_type, query)
+def test_all_encodings_of_a_message_give_the_same_reading(media_type, body, query):
+    found = parsed("data", body, media_type, query)
     assert found == vendor.ParsedUplink(
         original_id="1FD48BE",
         readings=(Reading("data", TS, {"data": {"seqNumber": 16}, "raw": "0aff"}),),
@@ -70,13 +70,13 @@ def test_one_message_in_many_spellings_makes_the_same_reading(media_type, body, 
     )
 
 
-def test_data_keeps_how_it_was_heard_and_what_the_template_adds():
+def test_data_keeps_signal_values_and_members_added_by_the_template():
     body = {
         **{"device": "00FF", "time": TIME, "data": "01", "seqNumber": 0, "deviceTypeId": "628f"},
         **{"rssi": "-113.00", "snr": "N/A", "avgSignal": 12.5, "station": "14E9", "lat": "52"},
         **{"duplicate": "false", "ack": "false", "temperature": 21.5, "version": "0010"},
     }
-    found = heard("data", body)
+    found = parsed("data", body)
     assert found.original_id == "00FF"
     assert found.sequence == 0
     assert found.readings[0].fields["data"] == {
@@ -84,26 +84,26 @@ def test_data_keeps_how_it_was_heard_and_what_the_template_adds():
         **{"rssi": -113.0, "avgSnr": 12.5, "station": "14E9", "lat": 52},
         "decoded": {"temperature": 21.5, "version": "0010"},
     }
-    # The coordinates of the station are no place of the device.
+    # The coordinates of the station are not those of the device.
     assert len(found.readings) == 1
 
 
-def test_what_is_no_number_is_kept_as_it_was_sent():
+def test_a_value_that_is_not_a_number_is_kept_as_sent():
     body = {"device": "1", "time": TIME, "data": "", "seqNumber": "many", "rssi": "weak"}
-    found = heard("data", body)
+    found = parsed("data", body)
     assert found.sequence is None
     assert found.readings[0].fields["data"] == {"seqNumber": "many", "rssi": "weak"}
 
 
 @pytest.mark.parametrize("nothing", ["", None, "null"])
-def test_an_empty_payload_is_a_message(nothing):
-    found = heard("data", {"device": "1", "time": TIME, "data": nothing})
+def test_an_empty_payload_is_valid(nothing):
+    found = parsed("data", {"device": "1", "time": TIME, "data": nothing})
     assert found.payload == b""
     assert found.readings == (Reading("data", TS, {"data": {}, "raw": ""}),)
 
 
 @pytest.mark.parametrize(
-    "asked, wants",
+    "flags, wants",
     [
         ({"ack": True}, True),
         ({"ack": "true"}, True),
@@ -115,19 +115,19 @@ def test_an_empty_payload_is_a_message(nothing):
         ({}, False),
     ],
 )
-def test_a_device_that_waits_for_a_downlink_is_noticed(asked, wants):
-    body = {"device": "1", "time": TIME, "data": "00", **asked}
-    assert heard("data", body).wants_downlink is wants
+def test_a_request_for_a_downlink_is_detected(flags, wants):
+    body = {"device": "1", "time": TIME, "data": "00", **flags}
+    assert parsed("data", body).wants_downlink is wants
 
 
-def test_the_old_geolocation_is_taken_where_data_goes():
+def test_the_legacy_geolocation_is_accepted_by_the_data_callback():
     body = {"device": "1", "time": TIME, "seqNumber": 3, "lat": "52.1", "lng": "5.5"}
-    found = heard("data", body | {"radius": "7800", "geolocSource": "2"})
+    found = parsed("data", body | {"radius": "7800", "geolocSource": "2"})
     place = {"lat": 52.1, "lng": 5.5, "radius": 7800, "source": 2}
     assert [each.kind for each in found.readings] == ["geoloc"]
     assert place.items() <= found.readings[0].fields.items()
     assert (found.sequence, found.payload, found.counts) == (3, None, ())
-    both = heard("data", body | {"radius": 7800, "data": "01"})
+    both = parsed("data", body | {"radius": 7800, "data": "01"})
     assert [each.kind for each in both.readings] == ["data", "geoloc"]
     assert both.counts == ("vendor_uplink", "vendor_data")
 
@@ -154,12 +154,12 @@ def test_the_old_geolocation_is_taken_where_data_goes():
         ("error", {"device": []}, ["device must be a string", "time is required"]),
     ],
 )
-def test_what_makes_the_message_has_to_be_there(kind, body, field_errors):
+def test_missing_required_fields_are_reported(kind, body, field_errors):
     with pytest.raises(InvalidMessage) as caught:
-        heard(kind, body)
-    said = [f"{fault.field} {fault.message}" for fault in caught.value.field_errors]
-    assert len(said) == len(field_errors)
-    assert all(one.startswith(other) for one, other in zip(said, field_errors, strict=True))
+        parsed(kind, body)
+    reported = [f"{fault.field} {fault.message}" for fault in caught.value.field_errors]
+    assert len(reported) == len(field_errors)
+    assert all(one.startswith(other) for one, other in zip(reported, field_errors, strict=True))
 
 
 def test_there_are_five_callbacks():
@@ -170,8 +170,8 @@ def test_there_are_five_callbacks():
 # --- advanced data ---
 
 
-def test_advanced_data_becomes_telemetry_and_a_place():
-    found = heard("dataAdvanced", ADVANCED)
+def test_advanced_data_becomes_telemetry_and_a_geoloc():
+    found = parsed("dataAdvanced", ADVANCED)
     assert found.counts == ("vendor_data_advanced",)
     assert (found.sequence, found.payload) == (16, None)
     assert found.readings == (
@@ -213,16 +213,16 @@ def test_advanced_data_becomes_telemetry_and_a_place():
     ],
 )
 def test_the_link_quality_is_the_score(quality, score):
-    found = heard("dataAdvanced", {"device": "1", "time": TIME, **quality})
+    found = parsed("dataAdvanced", {"device": "1", "time": TIME, **quality})
     assert found.readings[0].fields.get("score") == score
 
 
 STATIONS = [{"bsId": "14E9", "rssi": -113.0, "snr": 20.1, "nbRep": 3}, {"bsId": "2A1B"}]
 
 
-@pytest.mark.parametrize("spelled", [STATIONS, json.dumps(STATIONS)])
-def test_stations_are_counted_and_kept_each_as_json(spelled):
-    found = heard("dataAdvanced", {"device": "1", "time": TIME, "duplicates": spelled, "rc": "1"})
+@pytest.mark.parametrize("encoded", [STATIONS, json.dumps(STATIONS)])
+def test_stations_are_counted_and_kept_each_as_json(encoded):
+    found = parsed("dataAdvanced", {"device": "1", "time": TIME, "duplicates": encoded, "rc": "1"})
     assert found.readings[0].fields == {
         "duplicates": [
             '{"bsId":"14E9","rssi":-113.0,"snr":20.1,"nbRep":3}',
@@ -234,7 +234,7 @@ def test_stations_are_counted_and_kept_each_as_json(spelled):
 
 
 @pytest.mark.parametrize(
-    "location, is_place",
+    "location, is_valid",
     [
         ({"lat": 52.1, "lng": 5.5}, True),
         ('{"lat":"52.1","lng":"5.5","radius":"10"}', True),
@@ -246,12 +246,12 @@ def test_stations_are_counted_and_kept_each_as_json(spelled):
         ("{computedLocation}", False),
     ],
 )
-def test_a_computed_location_is_a_place_or_stays_in_the_data(location, is_place):
+def test_a_computed_location_becomes_a_geoloc_or_stays_in_the_data(location, is_valid):
     body = {"device": "1", "time": TIME, "computedLocation": location}
-    found = heard("dataAdvanced", body)
-    assert [each.kind for each in found.readings[1:]] == (["geoloc"] if is_place else [])
+    found = parsed("dataAdvanced", body)
+    assert [each.kind for each in found.readings[1:]] == (["geoloc"] if is_valid else [])
     kept = "computedLocation" in found.readings[0].fields.get("data", {})
-    assert kept is (not is_place and location != "null")
+    assert kept is (not is_valid and location != "null")
 
 
 # --- status, acknowledgement, error ---
@@ -261,9 +261,9 @@ def test_a_computed_location_is_a_place_or_stays_in_the_data(location, is_place)
     "battery, text",
     [("3.25", "3.25 V"), (3, "3 V"), (0, "0 V"), (-1, None), ("full", None), ("N/A", None)],
 )
-def test_a_status_tells_the_battery_and_becomes_an_event(battery, text):
+def test_a_status_carries_the_battery_level_and_becomes_an_event(battery, text):
     body = {"device": "1", "time": TIME, "temp": "21.0", "batt": battery, "seqNumber": 9}
-    found = heard("status", body)
+    found = parsed("status", body)
     assert found.battery == text
     assert found.counts == ("vendor_uplink",)
     fields = found.readings[0].fields
@@ -272,7 +272,7 @@ def test_a_status_tells_the_battery_and_becomes_an_event(battery, text):
 
 
 @pytest.mark.parametrize(
-    "said, name, state",
+    "members, name, state",
     [
         ({"infoCode": 0, "downlinkAck": True}, "ACKED", "acknowledged"),
         ({"infoCode": "0", "downlinkAck": "true"}, "ACKED", "acknowledged"),
@@ -289,8 +289,8 @@ def test_a_status_tells_the_battery_and_becomes_an_event(battery, text):
         ({}, None, None),
     ],
 )
-def test_an_acknowledgement_says_what_became_of_the_downlink(said, name, state):
-    found = heard("acknowledge", {"device": "1", "time": TIME, **said})
+def test_an_acknowledgement_sets_the_state_of_the_downlink(members, name, state):
+    found = parsed("acknowledge", {"device": "1", "time": TIME, **members})
     assert found.downlink == (None if state is None else DownlinkUpdate(None, state, name or ""))
     fields = found.readings[0].fields
     assert fields["type"] == "acknowledge"
@@ -299,16 +299,16 @@ def test_an_acknowledgement_says_what_became_of_the_downlink(said, name, state):
     assert found.counts == ()
 
 
-def test_an_acknowledgement_is_told_in_the_words_of_the_network():
+def test_an_acknowledgement_keeps_the_message_of_the_network():
     body = {"device": "1", "time": TIME, "infoCode": 1, "infoMessage": "No answer from callback"}
-    found = heard("acknowledge", body)
+    found = parsed("acknowledge", body)
     assert found.readings[0].fields["message"] == "No answer from callback"
     assert found.downlink == DownlinkUpdate(None, "failed", "No answer from callback")
 
 
 def test_an_error_becomes_an_event():
     body = {"device": "1", "time": TIME, "severity": "WARN", "info": "No message received since x"}
-    found = heard("error", body | {"deviceTypeId": "628f"})
+    found = parsed("error", body | {"deviceTypeId": "628f"})
     assert found.readings == (
         Reading(
             "event",
@@ -324,7 +324,7 @@ def test_an_error_becomes_an_event():
 # --- downlinks ---
 
 
-def test_a_downlink_is_answered_with_eight_bytes():
+def test_a_response_carries_a_downlink_of_eight_bytes():
     assert vendor.build_response("1FD48BE", "DEADbeefcafebabe") == {
         "1FD48BE": {"downlinkData": "deadbeefcafebabe"}
     }
@@ -332,7 +332,7 @@ def test_a_downlink_is_answered_with_eight_bytes():
 
 
 @pytest.mark.parametrize("wrong", ["", "00", "deadbeefcafebabe00", "deadbeefcafebabg"])
-def test_no_other_number_of_bytes_is_answered(wrong):
+def test_a_downlink_of_another_length_is_refused(wrong):
     with pytest.raises(InvalidMessage, match="16 hex digits"):
         vendor.build_response("1FD48BE", wrong)
 
@@ -348,15 +348,15 @@ NAMES = [
 
 
 @given(st.sampled_from(KINDS), messages(NAMES, {"device": "1FD48BE", "time": TIME, "data": "00"}))
-def test_no_message_breaks_it(kind, values):
-    again = msgspec.json.decode(msgspec.json.encode(values))
+def test_any_message_is_parsed_or_invalid(kind, values):
+    copy = msgspec.json.decode(msgspec.json.encode(values))
     try:
         found = vendor.parse(kind, values)
     except InvalidMessage as error:
         assert error.field_errors
     else:
-        fits(found)
-        assert vendor.parse(kind, again) == found
+        assert_storable(found)
+        assert vendor.parse(kind, copy) == found
 
 
 PLAIN = '{"device":"1FD48BE","time":1794731400,"data":"0a1B","seqNumber":16,"ack":false}'
@@ -389,7 +389,7 @@ PLAIN = '{"device":"1FD48BE","time":1794731400,"data":"0a1B","seqNumber":16,"ack
         ("", False),
     ],
 )
-def test_the_quick_way_reads_what_the_other_reads_or_leaves_it_alone(body, is_plain):
+def test_the_fast_path_parses_like_the_ordinary_one_or_declines(body, is_plain):
     quick = vendor.parse_plain_data(body.encode())
     assert (quick is not None) == is_plain
     if quick is not None:

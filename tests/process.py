@@ -1,7 +1,7 @@
-"""The `longwire` command as an operator runs it: a process of its own, with flags, signals, exits.
+"""The `longwire` command as an operator runs it: a process with flags, signals and an exit code.
 
-A test that needs to kill the service, starve it or read what it prints takes one of these; all
-others take a world, which is quicker.
+For tests that kill the service, limit its resources or read its output; all others use a world,
+which is faster.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ COMMAND = (sys.executable, "-m", "longwire")
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """The test's own environment without any setting that happens to be in it."""
+    """The environment of the test, without settings of the service."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LONGWIRE_")}
     return {**kept, **variables}
 
@@ -48,7 +48,7 @@ def longwire(*arguments: str, cwd: Path, **variables: str) -> subprocess.Complet
 
 
 class Service:
-    """`longwire serve` in a process, and an operator who talks to it."""
+    """`longwire serve` in a process, and a client of its operator."""
 
     def __init__(
         self, data: Path, *flags: str, under: Sequence[str] = (), port: int = 0, **variables: str
@@ -71,32 +71,32 @@ class Service:
         self._is_wrapped = bool(under)
         self._token: str | None = None
 
-    # --- its life ---
+    # --- lifecycle ---
 
     def started(self) -> "Service":
-        """Wait until it says where it serves, and answers there."""
-        eventually(lambda: " serves " in self.out or self.is_over, START_S)
+        """Wait until it has printed its URL and responds there."""
+        eventually(lambda: " serves " in self.out or self.has_exited, START_S)
         found = re.search(r" serves (https?://\S+) ", self.out)
         assert found, f"it did not start: {self.out}\n{self.err}"
         self.url = found[1]
         self.http = httpx.Client(base_url=self.url, timeout=120, verify=False)
-        eventually(lambda: self.is_over or self.answers(), START_S)
-        assert not self.is_over, self.err
+        eventually(lambda: self.has_exited or self.is_live(), START_S)
+        assert not self.has_exited, self.err
         return self
 
-    def answers(self) -> bool:
+    def is_live(self) -> bool:
         try:
             return self.http.get("/health/live").status_code == 200
         except httpx.TransportError:
             return False
 
     @property
-    def is_over(self) -> bool:
+    def has_exited(self) -> bool:
         return self.process.poll() is not None
 
     @property
     def pid(self) -> int:
-        """The service's own process, also when another one runs it."""
+        """The process of the service, not that of a wrapper."""
         if not self._is_wrapped:
             return self.process.pid
         return int(psutil.Process(self.process.pid).children()[0].pid)
@@ -105,7 +105,7 @@ class Service:
         os.kill(self.pid, number)
 
     def ended(self) -> int:
-        """Wait for the end; the exit code."""
+        """The exit code."""
         return self.process.wait(timeout=STOP_S)
 
     def stop(self) -> int:
@@ -117,10 +117,10 @@ class Service:
         self.ended()
 
     def clean_up(self) -> None:
-        """Leave nothing behind, whatever became of the test."""
+        """Kill what is still running."""
         if hasattr(self, "http"):
             self.http.close()
-        if self.is_over:
+        if self.has_exited:
             return
         family = psutil.Process(self.process.pid).children(recursive=True)
         for process in [*family, self.process]:
@@ -128,7 +128,7 @@ class Service:
                 process.kill()
         self.process.wait(timeout=STOP_S)
 
-    # --- what it says ---
+    # --- output ---
 
     @property
     def out(self) -> str:
@@ -140,10 +140,10 @@ class Service:
 
     @property
     def log(self) -> list[dict[str, Any]]:
-        """What it logged, line by line; every line must be JSON."""
+        """The log, line by line; every line must be JSON."""
         return [json.loads(line) for line in self.err.splitlines()]
 
-    # --- talking to it ---
+    # --- requests ---
 
     @property
     def operator(self) -> dict[str, str]:
@@ -168,7 +168,7 @@ class Service:
         return self.http.post("/group", json={"name": name}, headers=self.bearer)
 
     def group_names(self) -> set[str]:
-        """The names of all the groups that the operator has made."""
+        """The names of all groups that the operator has created."""
         names: set[str] = set()
         params: dict[str, str] = {"limit": "1000"}
         while True:

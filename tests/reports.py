@@ -1,6 +1,6 @@
-"""Records for tests: devices, bodies of every kind, and what was stored of them.
+"""Records for tests: devices, bodies of every kind, and the stored records.
 
-They work for a person of a world and for an operator of a process: both have the four HTTP verbs.
+They work for a person of a world and for an operator of a process: both have the HTTP methods.
 """
 
 import itertools
@@ -36,14 +36,14 @@ class Caller(Protocol):
 
 
 def devices(caller: Caller, group: str, number: int) -> list[str]:
-    """New devices in a group; their ids."""
+    """Create devices in a group; their ids."""
     wish = {
         "originalDevicesIds": list(itertools.islice(_original_ids, number)),
         "groupId": group,
         "type": "generic",
         "network": "mqtt",
     }
-    return [made["deviceId"] for made in ok(caller.post("/devices", wish))["items"]]
+    return [created["deviceId"] for created in ok(caller.post("/devices", wish))["items"]]
 
 
 def device(caller: Caller, group: str) -> str:
@@ -51,7 +51,7 @@ def device(caller: Caller, group: str) -> str:
 
 
 def report(kind: str, device_id: str, at: Moment, data: str = "") -> Body:
-    """The body of a record; two of them are the same record when all four are the same."""
+    """The body of a record; equal arguments make the same record."""
     return {
         "deviceId": device_id,
         "timestamp": format_date(at),
@@ -86,7 +86,7 @@ def metrics(caller: Caller, group: str, begin: Any, end: Any, **params: Any) -> 
 
 
 def counted(caller: Caller, group: str, at: Moment, **params: Any) -> dict[str, int]:
-    """What was counted in a group in the ten years around a moment, by kind; none left out."""
+    """The counters of a group in the ten years around a timestamp, by kind, zeros included."""
     years = 5 * 365 * 86_400 * 1_000_000
     span = {"timeSpan": 10**9}
     begin, end = format_date(at - years), format_date(at + years)

@@ -1,4 +1,4 @@
-"""`longwire serve` as a process: its first start, its end, its workers, and what it refuses."""
+"""`longwire serve` as a process: first start, stop, workers, and invalid settings."""
 
 import datetime
 import json
@@ -31,7 +31,7 @@ from tests.world import ok
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., Service]]:
-    """Starts services; whatever still runs is killed afterwards."""
+    """Starts services, and kills those that still run afterwards."""
     services: list[Service] = []
 
     def start(data: Path = tmp_path / "data", *flags: str, **how: Any) -> Service:
@@ -44,7 +44,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Service]]:
 
 
 def refusal(*flags: str, cwd: Path, **variables: str) -> str:
-    """The one sentence of a service that did not start."""
+    """The one-line error of a service that did not start."""
     result = longwire("serve", *flags, cwd=cwd, **variables)
     assert result.returncode == 2, result
     assert result.stdout == ""
@@ -55,7 +55,7 @@ def refusal(*flags: str, cwd: Path, **variables: str) -> str:
 # --- starting ---
 
 
-def test_a_first_start_hands_out_credentials_once_and_a_later_one_is_silent_and_quick(
+def test_the_first_start_prints_credentials_and_later_starts_do_not(
     serve: Callable[..., Service], tmp_path: Path
 ) -> None:
     service = serve()
@@ -77,16 +77,16 @@ def test_a_first_start_hands_out_credentials_once_and_a_later_one_is_silent_and_
     ok(service.post_group("kept"))
     assert service.stop() == 0
 
-    again = serve()
-    assert again.out.count("\n") == 1
-    assert operator["clientId"] not in again.out + again.err
-    assert operator["clientSecret"] not in again.out + again.err
-    assert again.operator == operator
-    assert again.group_names() == {"kept"}
+    restarted = serve()
+    assert restarted.out.count("\n") == 1
+    assert operator["clientId"] not in restarted.out + restarted.err
+    assert operator["clientSecret"] not in restarted.out + restarted.err
+    assert restarted.operator == operator
+    assert restarted.group_names() == {"kept"}
 
 
 def run_as_printed(out: str) -> str:
-    """Do what the first start says: run its line for curl."""
+    """Run the curl command that the first start prints."""
     (line,) = [line.strip() for line in out.splitlines() if line.strip().startswith("curl ")]
     if shutil.which("curl") is not None:
         return subprocess.run(
@@ -98,7 +98,7 @@ def run_as_printed(out: str) -> str:
     return httpx.post(url, auth=(client_id, secret), headers={name: value}).text
 
 
-def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
+def test_a_port_in_use_is_a_one_line_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         result = refusal("--port", str(port), "--data", "data", cwd=tmp_path)
@@ -107,7 +107,7 @@ def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists(), "nothing was made for a service that cannot start"
 
 
-def test_another_key_is_refused_and_a_given_one_takes_its_place(
+def test_a_wrong_key_is_refused_and_a_given_one_is_used(
     serve: Callable[..., Service], sqlite_template: Path, tmp_path: Path
 ) -> None:
     data = tmp_path / "data"
@@ -133,7 +133,7 @@ def test_several_workers_need_postgresql(tmp_path: Path) -> None:
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> tuple[Path, Path]:
-    """A certificate for this machine that nobody but us has signed, and its key."""
+    """A self-signed certificate for this machine, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.datetime.now(datetime.UTC)
@@ -170,16 +170,16 @@ def test_with_a_certificate_everything_is_https(
     default_tls_context = ssl.create_default_context(cafile=str(cert))
     at = service.url.replace("127.0.0.1", "localhost")
     with httpx.Client(base_url=at, verify=default_tls_context) as http:
-        answer = http.get("/user/me", headers=service.bearer)
-    assert ok(answer)["id"] == service.operator["userId"]
-    assert "max-age=" in answer.headers["strict-transport-security"]
+        response = http.get("/user/me", headers=service.bearer)
+    assert ok(response)["id"] == service.operator["userId"]
+    assert "max-age=" in response.headers["strict-transport-security"]
     with pytest.raises(httpx.TransportError):
         httpx.get(service.url.replace("https", "http") + "/health/live")
     service.http.close()
     assert service.stop() == 0
 
 
-def test_a_certificate_that_cannot_be_used_is_one_sentence(
+def test_an_invalid_certificate_is_a_one_line_error(
     certificate: tuple[Path, Path], tmp_path: Path
 ) -> None:
     cert, key = map(str, certificate)
@@ -198,7 +198,7 @@ def test_a_certificate_that_cannot_be_used_is_one_sentence(
 
 
 class Posting(threading.Thread):
-    """One request to create a group, on a connection of its own."""
+    """One request to create a group, on its own connection."""
 
     def __init__(self, service: Service, name: str) -> None:
         super().__init__()
@@ -210,19 +210,19 @@ class Posting(threading.Thread):
 
     def run(self) -> None:
         with httpx.Client(base_url=self._service.url, timeout=120) as http:
-            answer = http.post("/group", json={"name": self.name}, headers=self._headers)
-        self.status = answer.status_code
+            response = http.post("/group", json={"name": self.name}, headers=self._headers)
+        self.status = response.status_code
 
 
-def pile_up(service: Service, count: int) -> list[Posting]:
-    """Requests that the service has read and that wait for the database, which somebody holds."""
+def queue_requests(service: Service, count: int) -> list[Posting]:
+    """Requests that the service has read and that wait for the locked database."""
     requests = [Posting(service, f"group {number}") for number in range(count)]
     eventually(lambda: has_read(service, count))
     return requests
 
 
 def has_read(service: Service, connections: int) -> bool:
-    """Whether so many clients are connected, and nothing of what they sent is left to read."""
+    """Whether this many clients are connected, and nothing they sent is unread."""
     port = int(service.url.rpartition(":")[2])
     table = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     unread = [
@@ -234,17 +234,17 @@ def has_read(service: Service, connections: int) -> bool:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_a_stop_answers_every_request_that_had_arrived(
+def test_a_stop_completes_every_request_that_had_arrived(
     serve: Callable[..., Service], how: signal.Signals
 ) -> None:
     service = serve()
     assert service.token
     holder = sqlite3.connect(service.data / "longwire.db", isolation_level=None)
     holder.execute("begin immediate")
-    requests = pile_up(service, 5)
+    requests = queue_requests(service, 5)
     service.signal(how)
-    eventually(lambda: not service.answers())
-    assert not service.is_over, "it waits for those who wait"
+    eventually(lambda: not service.is_live())
+    assert not service.has_exited, "the stop must wait for the requests in progress"
     holder.execute("rollback")
     holder.close()
     for request in requests:
@@ -252,7 +252,7 @@ def test_a_stop_answers_every_request_that_had_arrived(
     assert [request.status for request in requests] == [200] * len(requests)
     assert service.ended() == 0
     assert service.log[-1]["event"] == "stopped"
-    assert not (service.data / "longwire.db-wal").exists(), "the log was emptied at the end"
+    assert not (service.data / "longwire.db-wal").exists(), "the WAL was not checkpointed"
     assert serve().group_names() == {request.name for request in requests}
 
 
@@ -265,7 +265,7 @@ def test_a_stop_waits_no_longer_than_its_timeout(
         f"POST /group HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         f"Authorization: Bearer {service.token}\r\nContent-Length: 100\r\n\r\n{{".encode()
     )
-    eventually(service.answers)
+    eventually(service.is_live)
     service.signal(signal.SIGTERM)
     assert service.ended() == 0, "the request would have had ten minutes to arrive"
     half.close()
@@ -283,7 +283,7 @@ def workers_of(service: Service) -> set[int]:
     return {child.pid for child in psutil.Process(service.pid).children()}
 
 
-def test_several_workers_serve_one_port_replace_each_other_and_stop_together(
+def test_several_workers_share_one_port_are_replaced_and_stop_together(
     serve: Callable[..., Service], settings: Settings
 ) -> None:
     database = ("--database", settings.database)
@@ -325,7 +325,7 @@ def test_workers_do_not_outlive_the_process_that_supervises_them(
 
 
 def counted(service: Service, path: str) -> float:
-    """How many successful posts all workers together have counted, whichever of them is asked."""
+    """Successful POSTs over all workers, from whichever worker responds."""
     text = service.http.get("/metrics").text
     pattern = rf'longwire_request_seconds_count\{{method="POST",path="{path}",status="200"\}} (\S+)'
     found = re.search(pattern, text)

@@ -1,7 +1,7 @@
-"""Waiting for other threads and processes, however slow the machine is.
+"""Waiting for other threads and processes, independent of the speed of the machine.
 
-No test asserts how long something took, or that it happened within a moment: it waits until it did.
-The limit only ends a test that would wait for ever.
+No test asserts how long something took, or that it has happened after a pause: it waits until it
+has. The timeout only ends a test that would otherwise hang.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""Services to be mistreated."""
+"""Fixtures for fault injection."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,10 +1,9 @@
-"""A ledger of records: what was sent, what was said to it, and what must therefore be there.
+"""A ledger of records: what was sent, its responses, and what must therefore be stored.
 
-Senders write down every record before it leaves and every answer after it came. 200 means stored.
-No answer, or a 503, means that nobody knows. Anything else would be a fault of its own here, as all
-that is sent is right. Whatever happened to the service in between, the ledger is then held against
-what it has: everything acknowledged, once, as it was answered; nothing that was never sent; and
-counters that equal a recount.
+Senders note every record before they send it, and every response. 200 means stored. No response, or
+a 503, means unknown. Any other status is an error, as all records are valid. Whatever happened to
+the service meanwhile, the ledger is then compared with what it has stored: everything acknowledged,
+once, as it was returned; nothing that was never sent; and counters that equal a recount.
 """
 
 import random
@@ -32,7 +31,7 @@ BATCH_MAX = 20
 
 
 class Operator:
-    """The operator of a service in a process of its own, with the verbs of a world's person."""
+    """The operator of a service in its own process, with the HTTP methods of a world's person."""
 
     def __init__(self, url: str, token: str) -> None:
         self._http = httpx.Client(
@@ -51,28 +50,28 @@ class Operator:
 
 @contextmanager
 def operator_of(service: Service, token: str = "") -> Iterator[Operator]:
-    made = Operator(service.url, token or service.token)
-    yield made
-    made.close()
+    client = Operator(service.url, token or service.token)
+    yield client
+    client.close()
 
 
 @dataclass(slots=True)
 class Line:
-    """One record, and what is known of it."""
+    """One record, and whether it was acknowledged."""
 
     kind: str
     body: Body
     is_acknowledged: bool = False
-    answer: Body | None = None  # of a record that was sent alone
+    stored_body: Body | None = None  # if it was sent as a single record
 
 
 @dataclass(slots=True)
 class Ledger:
-    """Everything that was sent by anybody, under the words of each record, which are its own."""
+    """Everything that was sent, by the unique data of each record."""
 
     group: str
     fleet: list[str]
-    token: str  # it outlives the processes that it is shown to
+    token: str  # valid beyond the lifetime of one process
     lines: dict[str, Line] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     now: int = field(default_factory=lambda: Clock().now())
@@ -80,7 +79,7 @@ class Ledger:
 
     @classmethod
     def of(cls, service: Service) -> "Ledger":
-        """A new group with devices at a service, and nothing sent yet."""
+        """A new group with devices, and nothing sent yet."""
         with operator_of(service) as operator:
             group = str(ok(operator.post("/group", {"name": "fleet"}))["id"])
             return cls(group, devices(operator, group, FLEET), service.token)
@@ -95,9 +94,9 @@ class Ledger:
     def senders(self, service: Service, number: int = SENDERS) -> Iterator[None]:
         """Senders at full rate until the service is gone, or until the block ends."""
         self.rounds += 1
-        over = threading.Event()
+        done = threading.Event()
         threads = [
-            threading.Thread(target=self._send, args=(service, f"{self.rounds}/{each}", over))
+            threading.Thread(target=self._send, args=(service, f"{self.rounds}/{each}", done))
             for each in range(number)
         ]
         for thread in threads:
@@ -105,16 +104,16 @@ class Ledger:
         try:
             yield
         finally:
-            over.set()
+            done.set()
             for thread in threads:
                 thread.join(120)
                 assert not thread.is_alive()
 
-    def _send(self, service: Service, name: str, over: threading.Event) -> None:
+    def _send(self, service: Service, name: str, done: threading.Event) -> None:
         chance = random.Random(name)
         number = 0
         with operator_of(service, self.token) as operator:
-            while not over.is_set():
+            while not done.is_set():
                 size = chance.choice((1, 1, 1, BATCH_MAX))
                 kind = chance.choice(KINDS)
                 lines = [
@@ -125,12 +124,12 @@ class Ledger:
                 try:
                     self._post(operator, kind, lines)
                     if chance.random() < 0.1:
-                        self._post(operator, kind, lines)  # a sender who does not trust the answer
+                        self._post(operator, kind, lines)  # a sender that repeats its request
                 except httpx.HTTPError:
-                    return  # nobody knows, and there is nobody to ask
+                    return  # the outcome is unknown, and the service is gone
 
     def _new_line(self, kind: str, sensor: str, words: str) -> Line:
-        at = self.now + len(self.lines) % 10 * SECOND  # many share an instant
+        at = self.now + len(self.lines) % 10 * SECOND  # many records share a timestamp
         line = self.lines[words] = Line(kind, report(kind, sensor, at, words))
         return line
 
@@ -143,13 +142,13 @@ class Ledger:
         if response.status_code == 200:
             for line in lines:
                 line.is_acknowledged = True
-                line.answer = response.json() if len(lines) == 1 else None
+                line.stored_body = response.json() if len(lines) == 1 else None
         elif response.status_code != 503:
             self.wrong.append(f"{response.status_code} {response.text}")
         return response.status_code
 
     def send_one(self, service: Service) -> int:
-        """Send one more record; the status of its answer, 0 when there is none."""
+        """Send one more record; the status of its response, 0 if there is none."""
         line = self._new_line("data", self.fleet[0], f"one more {len(self.lines)}")
         with operator_of(service, self.token) as operator:
             try:
@@ -158,7 +157,7 @@ class Ledger:
                 return 0
 
     def send_until_refused(self, service: Service, most: int = 5_000) -> httpx.Response:
-        """Send large records one by one; the first answer that is no success."""
+        """Send large records one by one; the first response that is not 200."""
         with operator_of(service, self.token) as operator:
             for _ in range(most):
                 line = self._new_line("data", self.fleet[0], f"large {len(self.lines)}")
@@ -166,20 +165,21 @@ class Ledger:
                 response = operator.post("/device/data", line.body)
                 if response.status_code != 200:
                     return response
-                line.is_acknowledged, line.answer = True, response.json()
+                line.is_acknowledged, line.stored_body = True, response.json()
         raise AssertionError("it never failed")
 
     def resend_unacknowledged(self, service: Service) -> None:
-        """What a sender does after a crash: repeat whatever was not acknowledged."""
+        """Repeat whatever was not acknowledged, as a sender does after a crash."""
         with operator_of(service, self.token) as operator:
             for line in self.lines.values():
                 if not line.is_acknowledged:
                     assert self._post(operator, line.kind, [line]) == 200
 
-    # --- holding it against what is there ---
+    # --- comparing it with what is stored ---
 
     def assert_stored_by(self, service: Service) -> None:
-        """All that was acknowledged is there, once, as it was answered; and nothing unheard of."""
+        """Every acknowledged record is stored once, as it was returned; all stored records were
+        sent."""
         assert not self.wrong, self.wrong[:3]
         with operator_of(service, self.token) as operator:
             found = [
@@ -203,9 +203,9 @@ class Ledger:
             self._assert_counters(operator, found)
 
     def _stored(self, line: Line, record: Body) -> Body:
-        """How a line must look where it is stored: as it was answered, or else as it was sent."""
-        if line.answer is not None:
-            return line.answer
+        """The stored record: as it was returned, or else as it was sent."""
+        if line.stored_body is not None:
+            return line.stored_body
         sent = {"nbBS" if name == "nbBs" else name: value for name, value in line.body.items()}
         filled_in = {"deviceName": record["deviceName"]} if line.kind == "data" else {}
         return {**sent, "groupId": self.group, **filled_in}
@@ -224,25 +224,25 @@ class Ledger:
 
 
 def assert_whole(database: Path) -> None:
-    """SQLite itself finds nothing wrong with the file."""
+    """SQLite's own checks find no error in the file."""
     connection = sqlite3.connect(database)
     assert connection.execute("pragma integrity_check").fetchall() == [("ok",)]
     assert connection.execute("pragma foreign_key_check").fetchall() == []
     connection.close()
 
 
-# --- commands under which a process fares badly ---
+# --- commands that inject faults into a process ---
 
 
 def traced(data: Path, call: str, fault: str, when: str) -> list[str]:
-    """The kernel fails the calls we name, on the files of the database alone."""
+    """Run under strace: this system call fails on the files of the database."""
     files = [f"-P{data / name}" for name in ("longwire.db", "longwire.db-wal")]
     inject = f"inject={call}:{fault}:when={when}"
     return ["strace", "-f", "-qq", "-o", "/dev/null", *files, "-e", f"trace={call}", "-e", inject]
 
 
 def small_files_only(size: int) -> list[str]:
-    """No file may grow beyond a size; the kernel refuses to write on."""
+    """Run with a limit on the size of files."""
     script = (
         "import os, resource, sys; "
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
@@ -255,6 +255,6 @@ Start = Callable[..., Service]
 
 
 def wait_for_more(ledger: Ledger, records: int) -> None:
-    """Wait until so many more records have been acknowledged."""
+    """Wait until this many more records have been acknowledged."""
     enough = ledger.acknowledged + records
     eventually(lambda: ledger.acknowledged >= enough)

@@ -1,4 +1,4 @@
-"""Disks that are full or fail while records come in: refusals, never a lie, never a loss."""
+"""Full and failing disks during ingest: requests are refused, nothing acknowledged is lost."""
 
 import shutil
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def pragma(name: str) -> Callable[[Tx], Any]:
     return lambda tx: tx.connection.exec_driver_sql(f"pragma {name}").scalar()
 
 
-def test_a_full_disk_refuses_records_keeps_reading_and_heals_without_a_restart(
+def test_a_full_disk_refuses_records_serves_reads_and_recovers_without_a_restart(
     world: World,
 ) -> None:
     ada = world.person("ada")
@@ -46,48 +46,48 @@ def test_a_full_disk_refuses_records_keeps_reading_and_heals_without_a_restart(
     world.write(pragma(f"max_page_count = {pages + 8}"))
 
     def send(kind: str) -> tuple[list[dict[str, Any]], httpx.Response]:
-        """Records of one kind until one is refused: those acknowledged, and the refusal."""
+        """Send records of one kind until one is refused: the acknowledged ones, and the refusal."""
         stored = []
         for number in range(1_000):
-            answer = post_record(ada, kind, sensor, now, f"{kind} {number} {'x' * 500}")
-            if answer.status_code != 200:
-                return stored, answer
-            stored.append(ok(answer))
-        raise AssertionError("the disk was never full")
+            reply = post_record(ada, kind, sensor, now, f"{kind} {number} {'x' * 500}")
+            if reply.status_code != 200:
+                return stored, reply
+            stored.append(ok(reply))
+        raise AssertionError("the disk never filled up")
 
     with ThreadPoolExecutor(4) as pool:
         ends = dict(zip(KINDS, pool.map(send, KINDS), strict=True))
-    assert sum(len(stored) for stored, _ in ends.values()) > 4, "it worked before it was full"
+    assert sum(len(stored) for stored, _ in ends.values()) > 4, "too few records before it was full"
     batch = [report("data", sensor, now, f"{number} {'y' * 500}") for number in range(100)]
-    refusals = [answer for _, answer in ends.values()] + [post_records(ada, "data", batch)]
-    for answer in refusals:
-        problem = refused(answer, 503)
+    refusals = [reply for _, reply in ends.values()] + [post_records(ada, "data", batch)]
+    for reply in refusals:
+        problem = refused(reply, 503)
         assert "disk is full" in problem["detail"]
-        assert problem["code"] == "unavailable", "it is known that nothing was changed"
-        assert int(answer.headers["retry-after"]) >= 1
+        assert problem["code"] == "unavailable", "nothing was changed"
+        assert int(reply.headers["retry-after"]) >= 1
     acknowledged = {kind: stored for kind, (stored, _) in ends.items()}
 
-    def assert_all_is_there() -> None:
+    def assert_all_stored() -> None:
         for kind in KINDS:
             assert list_records(ada, kind, sensor) == acknowledged[kind]
         assert counted(ada, group, now) == {kind: len(acknowledged[kind]) for kind in KINDS}
 
-    assert_all_is_there()
+    assert_all_stored()
     assert world.http.get("/health/ready").status_code == 200
 
     world.write(pragma(f"max_page_count = {UNLIMITED_PAGES}"))
     for kind in KINDS:
         words = f"{kind} {len(acknowledged[kind])} {'x' * 500}"  # the one that was refused
         acknowledged[kind].append(ok(post_record(ada, kind, sensor, now, words)))
-    assert_all_is_there()
+    assert_all_stored()
     assert ok(post_records(ada, "data", batch))["stored"] == 100
 
 
-def test_a_disk_without_room_for_the_log_refuses_and_heals_without_a_restart(
+def test_a_disk_too_full_for_the_wal_refuses_and_recovers_without_a_restart(
     serve: Start, settings: Settings
 ) -> None:
     if shutil.which("strace") is None:
-        print("strace is not installed; a full disk was tried by a limit on pages, see above")
+        print("strace is not installed; a full disk was tested by a limit on pages, see above")
         return
     service = serve(under=traced(settings.data, "pwrite64", "error=ENOSPC", "300..400"))
     ledger = Ledger.of(service)
@@ -105,36 +105,36 @@ def test_a_disk_without_room_for_the_log_refuses_and_heals_without_a_restart(
 
 
 def assert_fails_safely(service: Service, serve: Start, settings: Settings) -> None:
-    """The disk fails: no response is wrong, the process ends with 70; later, nothing is missing."""
+    """The disk fails: no response is wrong, the exit code is 70, and nothing is lost."""
     ledger = Ledger.of(service)
     with ledger.senders(service, number=2):
         problem = refused(ledger.send_until_refused(service), 503)
         assert problem["code"] == "outcome_unknown"
         assert service.ended() == 70
-    assert ledger.acknowledged > 3, "it worked before it failed"
+    assert ledger.acknowledged > 3, "too few records before the failure"
     assert any(line["event"] == "database broken" for line in service.log)
 
-    again = serve()
-    ledger.assert_stored_by(again)
-    ledger.resend_unacknowledged(again)
-    ledger.assert_stored_by(again)
-    assert again.stop() == 0
+    restarted = serve()
+    ledger.assert_stored_by(restarted)
+    ledger.resend_unacknowledged(restarted)
+    ledger.assert_stored_by(restarted)
+    assert restarted.stop() == 0
     assert_whole(settings.data / "longwire.db")
 
 
-def test_a_disk_that_fails_to_write_ends_the_service_and_loses_nothing_acknowledged(
+def test_a_failing_write_ends_the_service_and_loses_no_acknowledged_record(
     serve: Start, settings: Settings
 ) -> None:
     assert_fails_safely(serve(under=small_files_only(2 * MIB)), serve, settings)
 
 
 @pytest.mark.parametrize("when", ["30", "30+"])
-def test_a_disk_that_fails_to_flush_ends_the_service_and_loses_nothing_acknowledged(
+def test_a_failing_fsync_ends_the_service_and_loses_no_acknowledged_record(
     serve: Start, settings: Settings, when: str
 ) -> None:
-    """Once or for ever: after the first failure nobody knows what the disk still holds."""
+    """Once or permanently: after the first failed fsync the state of the disk is unknown."""
     if shutil.which("strace") is None:
-        print("strace is not installed; only failing writes were tried, see the test above")
+        print("strace is not installed; only failing writes were tested, see the test above")
         return
     service = serve(under=traced(settings.data, "fdatasync", "error=EIO", when))
     assert_fails_safely(service, serve, settings)

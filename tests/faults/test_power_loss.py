@@ -1,12 +1,12 @@
-"""Power loss on the embedded engine, played through at every moment that could matter.
+"""Power loss on the embedded engine, simulated at every relevant point.
 
-A killed process leaves its writes to the kernel, which finishes them; a machine without power does
-not. So ingest is recorded at a real service, statement by statement, and run once more on a disk
-that remembers what was flushed and what was not. Then the power is cut after each flush and each
-acknowledgement, and what lies on the disk is opened as after a reboot.
+The kernel completes the writes of a killed process, but not those of a machine without power. So
+ingest is recorded at a real service, statement by statement, and replayed on a disk that tracks
+what was flushed. Then the power is cut after each flush and each acknowledgement, and the content
+of the disk is opened as after a reboot.
 
-The disk is a VFS of apsw, which brings a SQLite of its own; the statements and the settings are the
-engine's. It has no shared memory, so the one connection holds the file exclusively.
+The disk is a VFS of apsw, which has its own SQLite; the statements and the settings are the
+engine's. It has no shared memory, so its one connection locks the file exclusively.
 """
 
 import json
@@ -44,11 +44,11 @@ def engine() -> str:
 
 @dataclass(slots=True)
 class Session:
-    """What the writer of a service ran, and which records were acknowledged after which commit."""
+    """The statements of a service's writer, and after which commit each record was acknowledged."""
 
-    base: Path  # the file as it was before
+    base: Path  # the file before the session
     statements: list[str] = field(default_factory=list)
-    acknowledged: dict[str, int] = field(default_factory=dict)  # words -> number of commits
+    acknowledged: dict[str, int] = field(default_factory=dict)  # data -> commits
 
     @property
     def commits(self) -> int:
@@ -58,20 +58,20 @@ class Session:
 def record(
     settings: Settings, folder: Path, monkeypatch: pytest.MonkeyPatch, waves: int
 ) -> Session:
-    """Let a service take in records, alone and in batches, from several senders at once."""
+    """Record the ingest of single records and batches from several concurrent clients."""
     session = Session(copy_data_folder(settings.data, folder / "base") / NAME)
     connect = sqlite3.connect
 
-    def watched(*args: Any, **kwargs: Any) -> sqlite3.Connection:
+    def traced_connect(*args: Any, **kwargs: Any) -> sqlite3.Connection:
         connection = connect(*args, **kwargs)
         if threading.current_thread().name == "write-0":
             connection.set_trace_callback(session.statements.append)
         return connection
 
-    # Small enough for the log to be moved and emptied many times on the way.
+    # Small enough for many checkpoints of the WAL.
     monkeypatch.setattr(engine_module, "CHECKPOINT_AFTER_CHANGES", 1_000)
     monkeypatch.setattr(engine_module, "TRUNCATE_AT_BYTES", 900_000)
-    monkeypatch.setattr(sqlite3, "connect", watched)
+    monkeypatch.setattr(sqlite3, "connect", traced_connect)
     world = World(settings, AdjustableClock())
     try:
         _let_report(world, session, waves)
@@ -88,11 +88,11 @@ def _let_report(world: World, session: Session, waves: int) -> None:
     ada = world.person("ada")
     sensors, now = devices(ada, ada.group(), 4), world.clock.now()
 
-    def alone(kind: str, words: str) -> list[str]:
+    def post_single(kind: str, words: str) -> list[str]:
         ok(post_record(ada, kind, sensors[len(words) % 4], now, words))
         return [words]
 
-    def together(kind: str, words: str) -> list[str]:
+    def post_batch(kind: str, words: str) -> list[str]:
         names = [f"{words}.{number}" for number in range(BATCH)]
         bodies = [report(kind, sensors[0], now, name) for name in names]
         assert ok(post_records(ada, kind, bodies))["stored"] == BATCH
@@ -101,25 +101,25 @@ def _let_report(world: World, session: Session, waves: int) -> None:
     with ThreadPoolExecutor(8) as pool:
         for wave in range(waves):
             sending = [
-                pool.submit(alone, kind, f"{wave} {kind} {number}")
+                pool.submit(post_single, kind, f"{wave} {kind} {number}")
                 for kind in KINDS
                 for number in range(2)
             ]
-            sending.append(pool.submit(together, KINDS[wave % 4], f"{wave} batch"))
+            sending.append(pool.submit(post_batch, KINDS[wave % 4], f"{wave} batch"))
             words = [name for each in sending for name in each.result(120)]
             session.acknowledged |= dict.fromkeys(words, session.commits)
 
 
-# --- a disk that forgets what was not flushed ---
+# --- a disk that loses unflushed writes ---
 
 
 @dataclass(slots=True)
 class File:
-    """What was written to a file, and what of that has been flushed."""
+    """The flushed content of a file, and its unflushed writes."""
 
     flushed: bytes | None  # None: the file does not exist after a reboot
     content: bytearray
-    since: list[tuple[int, bytes]] = field(default_factory=list)  # writes that are not flushed
+    since: list[tuple[int, bytes]] = field(default_factory=list)  # not flushed yet
 
     def write(self, data: bytes, offset: int) -> None:
         if len(self.content) < offset:
@@ -136,7 +136,7 @@ class File:
 
 
 class Disk:
-    """All files of a database; it tells when something was written or flushed."""
+    """All files of a database; calls `changed` after each write and flush."""
 
     def __init__(self, changed: Callable[["Disk", str], None]) -> None:
         self._files: dict[str, File] = {}
@@ -163,7 +163,7 @@ class Disk:
         self._changed(self, "flush")
 
     def after_reboot(self, folder: Path, chance: random.Random | None = None) -> Path:
-        """The files as they are found: what was flushed, and, by chance, pieces of what was not."""
+        """The files after a reboot: what was flushed, and, at random, parts of what was not."""
         folder.mkdir(parents=True)
         for name, file in self._files.items():
             content = bytearray(file.flushed or b"")
@@ -177,7 +177,7 @@ class Disk:
 def _let_some_survive(
     content: bytearray, writes: list[tuple[int, bytes]], chance: random.Random
 ) -> None:
-    """A disk writes sectors, in any order, until the moment it stops."""
+    """A disk writes sectors, in any order, until the power is cut."""
     share = chance.random()
     for offset, data in writes:
         for start in range(0, len(data), SECTOR):
@@ -219,11 +219,11 @@ class LossyVFS(apsw.VFS):
         return LossyFile(self._disk, name, flags)
 
 
-# --- playing it through ---
+# --- replaying it ---
 
 
 class Replay:
-    """A session once more, on a disk whose power can be cut at any moment."""
+    """Replays a session on a disk whose power can be cut at any point."""
 
     def __init__(self, session: Session, folder: Path, synchronous: str = "FULL") -> None:
         self.session = session
@@ -233,7 +233,7 @@ class Replay:
         self._reboots = 0
 
     def run(self, moment: Callable[["Replay", Disk, str], None]) -> None:
-        """Calls at each moment: something was written, or flushed, or a commit has returned."""
+        """Call `moment` after each write, flush and commit."""
         work = self._folder / "work"
         work.mkdir(parents=True)
         (work / NAME).write_bytes(self.session.base.read_bytes())
@@ -243,7 +243,7 @@ class Replay:
         connection.execute("pragma locking_mode = exclusive")
         for statement in self.session.statements:
             if statement.startswith("--"):
-                continue  # what a statement did inside, not a statement
+                continue  # a nested statement of a trigger
             if statement == "pragma synchronous = FULL":
                 statement = f"pragma synchronous = {self._synchronous}"
             connection.execute(statement).fetchall()
@@ -253,7 +253,7 @@ class Replay:
         connection.close()
 
     def lost(self, disk: Disk, chance: random.Random | None = None) -> list[str]:
-        """What was acknowledged and is not there, were the power cut now."""
+        """The acknowledged records that a power loss now would lose."""
         self._reboots += 1
         folder = self._folder / f"reboot {self._reboots}"
         found = words_in(disk.after_reboot(folder, chance))
@@ -266,7 +266,7 @@ class Replay:
 
 
 def words_in(database: Path) -> set[str]:
-    """The records of a database after a reboot, which must be whole and counted right."""
+    """The records of a database after a reboot, which must be intact with correct counters."""
     connection = sqlite3.connect(database)
     assert connection.execute("pragma integrity_check").fetchall() == [("ok",)]
     found: Counter[str] = Counter()
@@ -287,9 +287,7 @@ def session(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return record(settings, tmp_path / "session", monkeypatch, waves=12)
 
 
-def test_no_acknowledged_record_is_lost_however_the_power_is_cut(
-    session: Session, tmp_path: Path
-) -> None:
+def test_no_acknowledged_record_is_lost_by_a_power_loss(session: Session, tmp_path: Path) -> None:
     looked: Counter[str] = Counter()
 
     def moment(replay: Replay, disk: Disk, what: str) -> None:
@@ -303,16 +301,16 @@ def test_no_acknowledged_record_is_lost_however_the_power_is_cut(
     assert looked["flush"] > looked["commit"], "each commit is flushed, and so is the file itself"
 
 
-def test_nothing_is_lost_when_pieces_of_what_was_not_flushed_survive_either(
+def test_nothing_is_lost_if_parts_of_unflushed_writes_survive(
     session: Session, tmp_path: Path
 ) -> None:
     assert cut_at_random(session, tmp_path / "replay", share=0.05) > 10
 
 
-def test_without_flushing_every_commit_acknowledged_records_are_lost(
+def test_without_a_flush_per_commit_acknowledged_records_are_lost(
     session: Session, tmp_path: Path
 ) -> None:
-    """The counter-proof: with a setting that flushes less, the same story ends badly."""
+    """The counter-proof: with a setting that flushes less, the same session loses records."""
     losses: list[int] = []
 
     def moment(replay: Replay, disk: Disk, what: str) -> None:
@@ -324,7 +322,7 @@ def test_without_flushing_every_commit_acknowledged_records_are_lost(
 
 
 def cut_at_random(session: Session, folder: Path, share: float) -> int:
-    """Cut the power at some of all moments, with a different mess on the disk each time."""
+    """Cut the power at some of all points, with different parts of unflushed writes each time."""
     seed = random.randrange(1_000_000)
     print(f"seed {seed}")
     chance = random.Random(seed)

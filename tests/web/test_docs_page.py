@@ -1,4 +1,4 @@
-"""The browsable page as a browser gets it: whole, self-contained, and allowed by its own policy."""
+"""The documentation page: complete, self-contained, and allowed by its own policy."""
 
 import re
 from html.parser import HTMLParser
@@ -47,7 +47,7 @@ def elements() -> Elements:
         (SCRIPT, "text/javascript; charset=utf-8"),
     ],
 )
-def test_each_file_of_the_page_has_its_content_and_its_type(path: str, media_type: str) -> None:
+def test_each_file_of_the_page_has_its_content_and_media_type(path: str, media_type: str) -> None:
     assert ASSETS[path].media_type == media_type
     assert text_of(path).strip()
 

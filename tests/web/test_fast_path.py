@@ -1,4 +1,4 @@
-"""The fast path for records: a caller cannot tell from the response."""
+"""The fast path for records: its responses are the same as those of the ordinary path."""
 
 import json
 import socket
@@ -73,12 +73,12 @@ def record_requests(world: World) -> Iterator[httpx.Response]:
     device = ada.device(group)
     reader = ada.role("record.read", "device.read", name="reader")
     ada.invite(viewer, group, reader)
-    ok(ada.get("/group", groupId=group))  # from here on the tokens are known
+    ok(ada.get("/group", groupId=group))  # the tokens are cached from here on
     good = {kind: record_of(device, kind) for kind in ("data", "event", "geoloc", "telemetry")}
     for kind, body in good.items():
         path = f"/device/{kind}"
         yield ada.post(path, body)
-        yield ada.post(path, body)  # the same again
+        yield ada.post(path, body)  # repeated
         yield ada.post(path, {**body, "groupId": group})
         yield ada.post(path, {**body, "groupId": "1"})
         yield ada.post(path, {**body, "timestamp": "yesterday"})
@@ -132,7 +132,7 @@ def visible(response: httpx.Response) -> tuple[int, dict[str, str], Any]:
     """What a caller sees, without what differs in every response."""
     headers = {name: value for name, value in response.headers.items() if name not in DIFFERS}
     assert response.headers["x-request-id"]
-    headers.pop("content-length")  # ids are of one length, numbers of groups are not
+    headers.pop("content-length")  # ids have one length, group numbers do not
     return response.status_code, headers, masked(response.json())
 
 
@@ -200,7 +200,7 @@ def test_requests_on_one_connection_are_handled_one_by_one(
     ada = world.person("ada")
     group = ada.group()
     device = ada.device(group)
-    ok(ada.get("/group", groupId=group))  # the token is known
+    ok(ada.get("/group", groupId=group))  # the token is cached
     record = record_of(device, "data")
     connection = Connection(world, str(ada.token))
     responses = [
@@ -215,15 +215,15 @@ def test_requests_on_one_connection_are_handled_one_by_one(
     assert (status, [error["field"] for error in problem["errors"]]) == (400, ["timestamp"])
     assert connection.exchange({**record, "timestamp": 1_005})[0] == 200
 
-    # Two at once, and one in two pieces.
+    # Two at once, and one in two parts.
     connection.send(
         connection.encode_request({**record, "timestamp": 1_006})
         + connection.encode_request({**record, "timestamp": 1_007})
     )
     assert [connection.read_response()[0] for _ in range(2)] == [200, 200]
     torn = connection.encode_request({**record, "timestamp": 1_008})
-    for piece in (torn[:-20], torn[-20:]):
-        connection.send(piece)
+    for part in (torn[:-20], torn[-20:]):
+        connection.send(part)
         time.sleep(0.05)
     assert connection.read_response()[0] == 200
     assert len(ada.records(device, "data")) == 9
@@ -284,7 +284,7 @@ def network_messages(world: World) -> Iterator[httpx.Response]:
     yield send()
     yield send(seqNumber=7)
     yield send(seqNumber=9, time=1_750_000_000)
-    yield send(seqNumber=9, time=1_750_000_000)  # again
+    yield send(seqNumber=9, time=1_750_000_000)  # repeated
     yield send("vendor/status", batt=3.1)
     yield send(ack=True)
     yield send(device="BAD")
@@ -310,8 +310,8 @@ def network_messages(world: World) -> Iterator[httpx.Response]:
     yield send()
     for kind in ("data", "event"):
         for record in ada.records(device, kind):
-            known = {**record, "deviceId": "", "groupId": ""}
-            yield httpx.Response(200, json=known, headers={"x-request-id": "-"})
+            comparable = {**record, "deviceId": "", "groupId": ""}
+            yield httpx.Response(200, json=comparable, headers={"x-request-id": "-"})
 
 
 def test_network_messages_get_the_same_responses_on_the_fast_path(
@@ -322,4 +322,4 @@ def test_network_messages_get_the_same_responses_on_the_fast_path(
     for number, (left, right) in enumerate(zip(fast, ordinary, strict=True)):
         assert left == right, f"message {number}"
     assert {status for status, _, _ in fast} == {200, 400, 401, 404, 413}
-    assert decisions.taken.count(True) >= 5  # a JavaScript decoder takes the ordinary way
+    assert decisions.taken.count(True) >= 5  # a JavaScript decoder takes the ordinary path

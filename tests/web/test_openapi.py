@@ -1,4 +1,4 @@
-"""The OpenAPI document as it is served: valid, complete, and in the words of the interface."""
+"""The OpenAPI document as it is served: valid, complete, and as the contract says."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,10 +23,8 @@ from tests.world import KINDS, AdjustableClock, World, copy_data_folder, ok
 Json = dict[str, Any]
 NULL = {"type": "null"}
 
-# What the interface says of the operations on groups, people, devices, records, connectors and
-# notifications:
-# method, path, query parameters, members of the body, answer. An exclamation mark: required.
-# Where it leaves the answer open, this is what we settled on.
+# The operations of the contract: method, path, query parameters, members of the body, response.
+# An exclamation mark: required. Where it leaves the response open, this is our choice.
 INTERFACE = """
 GET    /user/groups      | limit nextToken userId groupId      |                            | GroupConnection
 GET    /group            | groupId!                            |                            | [Group]
@@ -98,7 +96,7 @@ GET    /notification/notificationTypes | limit nextToken       |                
 GET    /notification/notifications | groupId limit nextToken   |                            | NotificationConnection
 """  # noqa: E501
 
-ANSWERS = """
+RESPONSES = """
 Group                id! userId! name description token administratorRole defaultRole createdAt \
 updatedAt createdBy updatedBy parent role:Role ownerId numberOfDevices numberOfNotifications \
 numberOfConnectors
@@ -165,7 +163,7 @@ totalVendorDataAdvancedMessage totalVendorDataMessage items:[GroupMetric] active
 numberActiveDevices activeConnectors numberActiveConnectors
 """
 
-# Objects inside of a body.
+# Objects inside a body.
 INSIDE = """
 DeviceAtVendor input!:DeviceInput vendor!:VendorInput
 DeviceInput    groupId! name! type! originalId! network! tags
@@ -179,7 +177,7 @@ Time           Hours! Minutes! Secondes
 DataFailurePolicyInput storingDuration
 """
 
-# Ours beyond the interface: an answer may say more, and a body may take more.
+# Additions to the contract: further members of responses and bodies.
 ADDED = {
     "Group": {"tags"},
     "GroupAppClient": {"name"},
@@ -198,7 +196,7 @@ ADDED = {
     "NotificationInput": {"enabled"},
 }
 
-# What networks call.
+# Callbacks of networks.
 NETWORKS = {
     "POST /network/vendor/data",
     "POST /network/vendor/dataAdvanced",
@@ -250,13 +248,13 @@ def test_the_document_is_valid_openapi(document: Json) -> None:
     assert [str(each) for each in OpenAPIV31SpecValidator(document).iter_errors()] == []
 
 
-def test_every_operation_that_is_served_is_described_and_no_other(document: Json) -> None:
+def test_exactly_the_served_operations_are_described(document: Json) -> None:
     served = {f"{route.method} {route.path}" for route in OPERATIONS}
     beside = {"POST /oauth2/token", "GET /health/live", "GET /health/ready", "GET /metrics"}
     assert {name for name, _ in operations(document)} == served | beside | NETWORKS
 
 
-def test_every_operation_says_what_it_does_who_may_and_what_comes_back(document: Json) -> None:
+def test_every_operation_describes_its_purpose_permission_and_response(document: Json) -> None:
     tags = {tag["name"] for tag in document["tags"]}
     for name, operation in operations(document):
         assert operation["summary"], name
@@ -281,7 +279,7 @@ def test_every_permission_named_by_a_route_exists(document: Json) -> None:
     assert document["security"] == [{"bearer": []}, {"bare": []}]
 
 
-def test_networks_need_the_token_of_a_group_and_no_other(document: Json) -> None:
+def test_network_callbacks_require_the_token_of_a_group(document: Json) -> None:
     described = dict(operations(document))
     schemes = document["components"]["securitySchemes"]
     for name in NETWORKS:
@@ -298,7 +296,7 @@ def test_networks_need_the_token_of_a_group_and_no_other(document: Json) -> None
     assert {"up", "join", "status", "location", "log"} < set(event["schema"]["enum"])
 
 
-def test_refusals_are_described_where_they_can_happen(document: Json) -> None:
+def test_error_responses_are_described_where_they_can_occur(document: Json) -> None:
     described = {name: set(operation["responses"]) for name, operation in operations(document)}
     for route in OPERATIONS:
         statuses = described[f"{route.method} {route.path}"]
@@ -317,7 +315,7 @@ def test_refusals_are_described_where_they_can_happen(document: Json) -> None:
 
 
 def examples(document: Json) -> Iterator[tuple[str, Json, Any]]:
-    """Every example with the schema it stands beside, wherever it is."""
+    """Every example with its schema, at any depth."""
 
     def within(place: str, part: Any) -> Iterator[tuple[str, Json, Any]]:
         if isinstance(part, dict):
@@ -345,7 +343,7 @@ def test_every_body_and_every_required_parameter_has_an_example(document: Json) 
             assert content["example"].keys() == body_of(document, operation)["properties"].keys()
 
 
-def test_every_example_fits_its_schema(document: Json) -> None:
+def test_every_example_is_valid_for_its_schema(document: Json) -> None:
     found = list(examples(document))
     assert len(found) > 40
     for place, schema, example in found:
@@ -354,19 +352,19 @@ def test_every_example_fits_its_schema(document: Json) -> None:
         assert field_errors == [], place
 
 
-# --- in the interface's words ---
+# --- the contract ---
 
 
-def promised() -> dict[str, tuple[set[str], set[str], str]]:
+def contract() -> dict[str, tuple[set[str], set[str], str]]:
     table = {}
     for line in INTERFACE.strip().splitlines():
-        operation, query, body, answer = (part.strip() for part in line.split("|"))
+        operation, query, body, result = (part.strip() for part in line.split("|"))
         name = " ".join(operation.split())
-        table[name] = (set(query.split()), set(body.split()), answer)
+        table[name] = (set(query.split()), set(body.split()), result)
     return table
 
 
-def answer_name(operation: Json) -> str:
+def response_name(operation: Json) -> str:
     schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
     options = [each["$ref"].rpartition("/")[2] for each in schema.get("anyOf", ()) or ()]
     if schema.get("type") == "array":
@@ -374,9 +372,9 @@ def answer_name(operation: Json) -> str:
     return " ".join(options) or schema["$ref"].rpartition("/")[2]
 
 
-def test_every_operation_takes_and_answers_what_the_interface_says(document: Json) -> None:
+def test_every_operation_has_the_request_and_response_of_the_contract(document: Json) -> None:
     described = dict(operations(document))
-    for name, (query, body, answer) in promised().items():
+    for name, (query, body, result) in contract().items():
         operation = described[name]
         added = ADDED.get(name, set())
         parameters = [each for each in operation.get("parameters", ()) if each["name"] not in added]
@@ -386,20 +384,20 @@ def test_every_operation_takes_and_answers_what_the_interface_says(document: Jso
         schema = body_of(document, operation)
         names = schema.get("properties", {}).keys() - added
         assert marked(names, schema.get("required", ())) == body, name
-        assert answer_name(operation) == answer, name
+        assert response_name(operation) == result, name
 
 
-def test_every_operation_beyond_the_interface_is_marked_as_ours() -> None:
+def test_every_operation_beyond_the_contract_is_marked_as_an_addition() -> None:
     ours = {f"{route.method} {route.path}" for route in OPERATIONS if route.is_addition}
     batches = {f"POST /device/{kind}/batch" for kind in KINDS}
     assert batches <= ours
     every = {f"{route.method} {route.path}" for route in OPERATIONS}
-    assert every - ours == promised().keys()
+    assert every - ours == contract().keys()
 
 
-def test_every_object_has_the_fields_of_the_interface(document: Json) -> None:
+def test_every_object_has_the_fields_of_the_contract(document: Json) -> None:
     schemas = document["components"]["schemas"]
-    for line in (*ANSWERS.strip().splitlines(), *INSIDE.strip().splitlines()):
+    for line in (*RESPONSES.strip().splitlines(), *INSIDE.strip().splitlines()):
         name, *fields = line.split()
         properties = dict(schemas[name]["properties"])
         for added in ADDED.get(name, ()):
@@ -419,7 +417,7 @@ def kind_of(schema: Json) -> str:
     return str(schema["$ref"].rpartition("/")[2])
 
 
-# --- limits, and what is served beside ---
+# --- limits, and the page ---
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -475,10 +473,10 @@ def test_limits_hold_for_objects_inside_a_body() -> None:
         object_rule="none",
         tag="Groups",
     )
-    made = openapi.build_document(
+    document_of_outer = openapi.build_document(
         [route], InputLimits(tags_max=3, tag_characters_max=9), api_info("1")
     )
-    tags = made["components"]["schemas"]["Inner"]["properties"]["tags"]
+    tags = document_of_outer["components"]["schemas"]["Inner"]["properties"]["tags"]
     assert (tags["maxItems"], tags["items"]["maxLength"]) == (3, 9)
 
 

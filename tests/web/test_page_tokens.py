@@ -1,4 +1,4 @@
-"""Lists page by page: nothing is skipped or repeated, and a nextToken opens only its own list."""
+"""Pagination: nothing is skipped or repeated, and a nextToken is valid only for its own list."""
 
 import base64
 from collections.abc import Callable
@@ -20,14 +20,14 @@ NOWHERE = "http://127.0.0.1:9/"  # nobody listens there
 
 @dataclass
 class PagedList:
-    """A list of the service: how to ask for it, how to make one more of it and one less."""
+    """A list of the service: how to request it, how to add and remove an item."""
 
     path: str
     params: dict[str, str]
-    add: Callable[[str], str]  # makes an item of this name; its id
+    add: Callable[[str], str]  # creates an item of this name; its id
     remove: Callable[[str], Any]
     key: str = "id"
-    items: str = "items"  # what the list is called
+    items: str = "items"  # the member with the items
 
     def ids(self, page: dict[str, Any]) -> list[str]:
         return [item[self.key] for item in page[self.items]]
@@ -45,7 +45,7 @@ class PagedList:
 
 
 def paged_lists(world: World, ada: Person) -> list[PagedList]:
-    """Every paged list there is, as the operator sees it."""
+    """Every paged list, as the operator sees it."""
     operator, home = world.operator, world.operator.group("home")
 
     def member(name: str) -> str:
@@ -60,9 +60,9 @@ def paged_lists(world: World, ada: Person) -> list[PagedList]:
         return operator.role("group.read", name=name)
 
     def group(name: str) -> str:
-        made = operator.group(name)
-        operator.invite(ada, made, "administrator")
-        return made
+        created = operator.group(name)
+        operator.invite(ada, created, "administrator")
+        return created
 
     return [
         PagedList(
@@ -125,7 +125,7 @@ def paged_lists(world: World, ada: Person) -> list[PagedList]:
 
 
 def records_of(person: Person, group: str, kind: str) -> PagedList:
-    """The records of a device in a group of their own, each at an instant named after it."""
+    """The records of a device in their own group, each identified by its timestamp."""
     device = person.device(person.group("records", parent=group))
 
     def remove(at: str) -> None:
@@ -136,7 +136,7 @@ def records_of(person: Person, group: str, kind: str) -> PagedList:
     return PagedList(
         f"/device/{kind}",
         {"deviceId": device},
-        # a before b before c, whenever they come
+        # a before b before c, in whatever order they arrive
         lambda name: str(
             person.reports(device, kind, timestamp=int(name, 16), data=name)["timestamp"]
         ),
@@ -146,7 +146,7 @@ def records_of(person: Person, group: str, kind: str) -> PagedList:
 
 
 def downlinks_of(world: World, person: Person, group: str) -> PagedList:
-    """What waits for a device of the vendor's network."""
+    """Downlinks queued for a device of the vendor's network."""
     device = person.device(group, network="vendor", originalId="A7")
 
     def add(name: str) -> str:
@@ -154,31 +154,31 @@ def downlinks_of(world: World, person: Person, group: str) -> PagedList:
         return str(ok(person.post("/device/downlink", message))["id"])
 
     def remove(id_: str) -> None:
-        forget = "delete from downlink where id = :id returning id"
-        world.write(lambda tx: tx.fetch_raw(forget, {"id": id_}))
+        statement = "delete from downlink where id = :id returning id"
+        world.write(lambda tx: tx.fetch_raw(statement, {"id": id_}))
 
     return PagedList("/device/downlinks", {"deviceId": device}, add, remove)
 
 
 def events_of(world: World, person: Person, group: str) -> PagedList:
-    """What became of messages to somebody who is not there: each fails at once, and for good."""
+    """Delivery events of an unreachable receiver: each fails at once, without a retry."""
     device = person.device(group)
     policy = {"retryDelay": 1, "maxRetry": 0}
     connector = person.connector(group, NOWHERE, retryPolicy=policy)
     begin, end = str(world.clock.now() // 1_000), str(world.clock.now() // 1_000 + 600_000)
     params = {"connectorId": connector, "groupId": group, "beginDate": begin, "endDate": end}
-    known: set[str] = set()
+    seen_ids: set[str] = set()
 
     def failed() -> set[str]:
         events = ok(person.get("/connector/connectorEvent", **params))["items"]
-        return {event["id"] for event in events if event["status"] == "failed"} - known
+        return {event["id"] for event in events if event["status"] == "failed"} - seen_ids
 
     def add(name: str) -> str:
         person.reports(device, data=name)
         eventually(lambda: len(failed()) == 1)
-        made = failed().pop()
-        known.add(made)
-        return made
+        created = failed().pop()
+        seen_ids.add(created)
+        return created
 
     def remove(id_: str) -> None:
         key = parse_delivery_id(id_)
@@ -194,15 +194,15 @@ def events_of(world: World, person: Person, group: str) -> PagedList:
     return PagedList("/connector/connectorEvent", params, add, remove)
 
 
-# Nothing is ever added to these.
+# These never change.
 FIXED = [
     PagedList(path, {}, str, str, key="type")
     for path in ("/connector/connectorTypes", "/notification/notificationTypes")
 ]
 
 
-def test_these_are_all_the_paged_lists_there_are(world: World) -> None:
-    # Decoding again goes on after a nextToken as well, but it does something: it is no list.
+def test_the_table_contains_every_paged_list(world: World) -> None:
+    # Redecoding also continues after a nextToken, but it is no list.
     paged = {
         route.path
         for route in OPERATIONS
@@ -213,7 +213,7 @@ def test_these_are_all_the_paged_lists_there_are(world: World) -> None:
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_list_that_never_changes_is_the_same_in_pages_of_any_size(world: World) -> None:
+def test_a_fixed_list_is_the_same_in_pages_of_any_size(world: World) -> None:
     for each in FIXED:
         whole = each.ids(ok(world.operator.get(each.path, **each.params)))
         assert len(whole) == len(set(whole)) > 3
@@ -223,9 +223,9 @@ def test_a_list_that_never_changes_is_the_same_in_pages_of_any_size(world: World
 def test_pages_neither_skip_nor_repeat_while_others_write(world: World) -> None:
     operator, ada = world.operator, world.person("ada")
     for each in paged_lists(world, ada):
-        stays, goes = [], []
+        stays, removable = [], []
         for number in range(4):
-            goes.append(each.add(f"b{number}"))
+            removable.append(each.add(f"b{number}"))
             stays.append(each.add(f"c{number}"))
         there = set(each.everything(operator))
         seen: list[str] = []
@@ -238,27 +238,27 @@ def test_pages_neither_skip_nor_repeat_while_others_write(world: World) -> None:
             seen += each.ids(page)
             if "nextToken" not in page:
                 break
-            # Between two pages one comes, before or after what was seen, one goes that was seen
-            # if there is such a one, and the caller wants another number.
+            # Between two pages one item is added, before or after the seen ones, one is removed,
+            # preferably a seen one, and the limit changes.
             if turn < 6:
                 each.add(f"a{turn}")
-            if left := [id_ for id_ in goes if id_ not in gone]:
+            if left := [id_ for id_ in removable if id_ not in gone]:
                 gone.append(next((id_ for id_ in left if id_ in seen), left[-1]))
                 each.remove(gone[-1])
             params.update(nextToken=page["nextToken"], limit=1 + turn % 3)
             turn += 1
         assert gone and set(gone) & set(seen), each.path
         assert len(seen) == len(set(seen)), f"{each.path} repeats"
-        assert there - set(goes) <= set(seen), f"{each.path} skips"
+        assert there - set(removable) <= set(seen), f"{each.path} skips"
         assert set(stays) <= there
 
 
-def test_the_row_a_page_ended_with_may_go(world: World) -> None:
+def test_the_last_row_of_a_page_may_be_deleted(world: World) -> None:
     operator = world.operator
     for each in paged_lists(world, world.person("ada")):
-        made = {each.add(f"d{number}") for number in range(5)}
+        created = {each.add(f"d{number}") for number in range(5)}
         everything = each.ids(ok(operator.get(each.path, **each.params)))
-        last = next(index for index, id_ in enumerate(everything) if id_ in made)
+        last = next(index for index, id_ in enumerate(everything) if id_ in created)
         page = ok(operator.get(each.path, **each.params, limit=last + 1))
         assert each.ids(page) == everything[: last + 1]
         each.remove(everything[last])
@@ -268,18 +268,18 @@ def test_the_row_a_page_ended_with_may_go(world: World) -> None:
 
 def test_the_last_page_has_no_token_even_when_it_is_full(world: World) -> None:
     ada = world.person("ada")
-    made = [ada.group(f"g{number}") for number in range(4)]
-    assert [each["id"] for each in walk(partial(ada.get, "/user/groups"), limit=2)] == made
+    created = [ada.group(f"g{number}") for number in range(4)]
+    assert [each["id"] for each in walk(partial(ada.get, "/user/groups"), limit=2)] == created
     first = ok(ada.get("/user/groups", limit=2))
     second = ok(ada.get("/user/groups", limit=2, nextToken=first["nextToken"]))
-    assert [each["id"] for each in second["items"]] == made[2:]
+    assert [each["id"] for each in second["items"]] == created[2:]
     assert "nextToken" not in second
     assert "nextToken" not in ok(ada.get("/user/groups", limit=4))
     bob = world.person("bob")
     assert ok(bob.get("/user/groups")) == {"items": []}
 
 
-def test_a_token_opens_only_the_list_it_came_from(world: World) -> None:
+def test_a_token_is_valid_only_for_its_own_list(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     first, second = ada.group("first"), ada.group("second")
     for name in ("one", "two"):
@@ -316,7 +316,7 @@ def test_a_token_opens_only_the_list_it_came_from(world: World) -> None:
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_token_that_was_touched_is_refused(world: World) -> None:
+def test_a_modified_token_is_refused(world: World) -> None:
     token = ok(world.operator.get("/permission", limit=1))["nextToken"]
     spoiled = {
         "",
@@ -350,16 +350,16 @@ def test_a_token_that_was_touched_is_refused(world: World) -> None:
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_token_says_nothing_about_the_list(world: World) -> None:
+def test_a_token_reveals_nothing_about_the_list(world: World) -> None:
     tokens = [ok(world.operator.get("/permission", limit=1))["nextToken"] for _ in range(2)]
-    assert tokens[0] != tokens[1], "each is sealed anew"
+    assert tokens[0] != tokens[1], "each has its own nonce"
     for token in tokens:
         raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
         assert b"appClient" not in raw
         assert b"/permission" not in raw
 
 
-def test_a_token_outlives_a_restart(world: World) -> None:
+def test_a_token_survives_a_restart(world: World) -> None:
     page = ok(world.operator.get("/permission", limit=20))
     world.restart()
     rest = ok(world.operator.get("/permission", nextToken=page["nextToken"]))

@@ -14,12 +14,12 @@ from uvicorn.server import ServerState
 
 from longwire.web.server import SendResponse, WireLimits, guarded_protocol
 
-TURNS = 12  # of the event loop: more than a response takes
+TURNS = 12  # of the event loop: more than a response needs
 
 
 @dataclass(frozen=True)
 class Sent:
-    """A request as the client means it."""
+    """A request as the client intends it."""
 
     method: str
     path: str
@@ -136,12 +136,12 @@ def bodies_in(received: bytes) -> Iterator[bytes]:
         received = rest[length:]
 
 
-def responses_to(pieces: Sequence[bytes], turns: int = TURNS) -> list[bytes]:
+def responses_to(parts: Sequence[bytes], turns: int = TURNS) -> list[bytes]:
     async def exchange() -> list[bytes]:
         connection = Connection()
-        for piece in pieces:
-            await connection.receive(piece, turns)
-        for _ in range(TURNS * (1 + len(pieces))):
+        for part in parts:
+            await connection.receive(part, turns)
+        for _ in range(TURNS * (1 + len(parts))):
             await asyncio.sleep(0)
         connection.close()
         return list(bodies_in(bytes(connection.transport.written)))
@@ -178,8 +178,8 @@ def test_requests_cut_in_two_anywhere_get_their_responses(case: str, turns: int)
 def test_requests_sent_a_byte_at_a_time_get_their_responses(case: str) -> None:
     requests = CASES[case]
     raw = b"".join(each.raw for each in requests)
-    pieces = [raw[index : index + 1] for index in range(len(raw))]
-    assert responses_to(pieces, turns=2) == [each.echo for each in requests]
+    parts = [raw[index : index + 1] for index in range(len(raw))]
+    assert responses_to(parts, turns=2) == [each.echo for each in requests]
 
 
 requests = st.builds(
@@ -193,7 +193,7 @@ requests = st.builds(
 
 @settings(deadline=None, max_examples=200)
 @given(st.data(), st.lists(requests, min_size=1, max_size=6), st.sampled_from([0, 1, TURNS]))
-def test_requests_cut_into_many_pieces_get_their_responses(
+def test_requests_cut_into_many_parts_get_their_responses(
     data: st.DataObject, sent: list[Sent], turns: int
 ) -> None:
     raw = b"".join(each.raw for each in sent)
@@ -205,8 +205,8 @@ def test_a_read_that_looks_like_the_last_request_may_be_part_of_the_next() -> No
     begin = b"POST /slow HTTP/1.1\r\nx: "
     split = Sent("POST", "/slow", FAST.body).echo
     for between in (FAST, Sent("GET", "/slow")):
-        pieces = [FAST.raw, between.raw + begin, FAST.raw]
-        assert responses_to(pieces) == [FAST.echo, between.echo, split]
+        parts = [FAST.raw, between.raw + begin, FAST.raw]
+        assert responses_to(parts) == [FAST.echo, between.echo, split]
 
 
 def test_the_fast_path_is_not_taken_while_the_client_does_not_read() -> None:

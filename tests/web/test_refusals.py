@@ -1,7 +1,7 @@
-"""Requests that are wrong before anything is asked of them, at every operation there is.
+"""Requests that are refused before they are handled, at every operation.
 
-What each operation takes is read off the route table, so that an operation added later is refused
-the same ways without a line here.
+The inputs of each operation are read from the route table, so that an operation added later is
+tested without a line here.
 """
 
 import json
@@ -32,7 +32,7 @@ JSON = {"Content-Type": "application/json"}
 DATES = ("beginDate", "endDate", "timestamp")
 NO_DATES = ("", "soon", "2026-02-30", "2026-03-01T25:00:00Z", "1e9", "9" * 40)
 DEPTH_MAX = InputLimits().json_depth_max
-BODY_BYTES_MAX = 20_000  # for these tests; a wrong body need not be large to be too large
+BODY_BYTES_MAX = 20_000  # for these tests, so that a body need not be large to be too large
 
 
 @pytest.fixture
@@ -40,11 +40,11 @@ def small_world(make_world: Callable[..., World]) -> World:
     return make_world(body_bytes_max=BODY_BYTES_MAX, bulk_body_bytes_max=BODY_BYTES_MAX)
 
 
-# --- what an operation takes, made up from its types ---
+# --- inputs of an operation, generated from its types ---
 
 
 def plain_types(annotated: Any) -> list[Any]:
-    """The types a value may have, without their wrapping."""
+    """The types a value may have, without annotations."""
     if typing.get_origin(annotated) is Annotated:
         return plain_types(typing.get_args(annotated)[0])
     if typing.get_origin(annotated) in (typing.Union, types.UnionType):
@@ -78,19 +78,19 @@ def takes_text(struct: type[msgspec.Struct], name: str) -> bool:
     return str in kinds[name]
 
 
-# --- what can be wrong with a request ---
+# --- invalid requests ---
 
 
 @dataclass
 class Wrong:
-    """A request that must be refused, how, and which fields the refusal must name."""
+    """A request that must be refused, the status, and the fields that the error must name."""
 
     why: str
     status: int
     fields: tuple[str, ...] = ()
     place: str = ""
-    query: str | None = None  # None: a right one
-    content: Any = None  # None: a right body, or none where none is taken
+    query: str | None = None  # None: a valid one
+    content: Any = None  # None: a valid body, or none where none is accepted
     headers: dict[str, str] = field(default_factory=dict)
     path: str | None = None
     method: str | None = None
@@ -121,7 +121,7 @@ def wrong_methods(route: Route | PlainRoute) -> Iterator[Wrong]:
 
 
 def taken_at(route: Route | PlainRoute) -> set[str]:
-    """The methods that the path of a route takes; what networks call takes POST alone."""
+    """The methods of the path of a route; network callbacks accept POST only."""
     taken = {each.method for each in OPERATIONS if each.path == route.path} or {"POST"}
     return taken | ({"HEAD"} if "GET" in taken else set())
 
@@ -223,14 +223,14 @@ def send(person: Person, route: Route, wrong: Wrong) -> httpx.Response:
     )
 
 
-def test_whatever_is_wrong_is_refused_and_changes_nothing(small_world: World) -> None:
+def test_an_invalid_request_is_refused_and_changes_nothing(small_world: World) -> None:
     world = small_world
     before = world.everything()
     with ThreadPoolExecutor(16) as callers:
         for route in OPERATIONS:
             wrongs = list(all_wrong(route))
-            answers = callers.map(partial(send, world.operator, route), wrongs)
-            for wrong, response in zip(wrongs, answers, strict=True):
+            responses = callers.map(partial(send, world.operator, route), wrongs)
+            for wrong, response in zip(wrongs, responses, strict=True):
                 assert_refused(route, wrong, response)
             assert world.everything() == before, f"{route.method} {route.path} changed something"
 
@@ -242,7 +242,7 @@ def assert_refused(route: Route | PlainRoute, wrong: Wrong, response: httpx.Resp
         assert response.headers["www-authenticate"] == "Bearer", case
     if wrong.status == 405:
         assert_allows(response, route)
-    if wrong.method != "HEAD":  # its refusal has no body
+    if wrong.method != "HEAD":  # an error response to HEAD has no body
         problem = refused(response, wrong.status, *wrong.fields)
         assert {each["in"] for each in problem["errors"]} <= {wrong.place}, case
 
@@ -251,8 +251,8 @@ def assert_allows(response: httpx.Response, route: Route | PlainRoute) -> None:
     assert response.headers["allow"] == ", ".join(sorted(taken_at(route)))
 
 
-def test_the_table_of_wrong_requests_is_as_long_as_it_should_be() -> None:
-    """Were the types no longer understood, the table would shrink and everything would pass."""
+def test_the_table_of_invalid_requests_is_complete() -> None:
+    """If the types were no longer recognised, the table would shrink and every test would pass."""
     by_route = {(route.method, route.path): list(all_wrong(route)) for route in OPERATIONS}
     assert all(len(wrongs) > 12 for wrongs in by_route.values())
     named = {field for wrong in by_route["PUT", "/group"] for field in wrong.fields}
@@ -265,11 +265,11 @@ def test_the_table_of_wrong_requests_is_as_long_as_it_should_be() -> None:
     assert {"beginDate=soon", "endDate=soon", "limit=1001", "deviceId twice"} <= whys
 
 
-# --- what networks call ---
+# --- network callbacks ---
 
 
 def wrong_messages() -> Iterator[Wrong]:
-    """Bodies in which no network could have said anything, whatever type they are sent under."""
+    """Bodies that are no message of any network, under any media type."""
     too_much = json.dumps({"x": "x" * BODY_BYTES_MAX}).encode()
     for why, content in {
         "nothing": b"",
@@ -288,15 +288,15 @@ def wrong_messages() -> Iterator[Wrong]:
     yield Wrong("too many bytes in pieces", 413, content=lambda: iter([too_much[:9], too_much[9:]]))
 
 
-def test_networks_are_refused_in_the_same_ways(small_world: World) -> None:
+def test_network_callbacks_get_the_same_error_responses(small_world: World) -> None:
     world = small_world
     group = world.operator.group()
     token = ok(world.operator.get("/group", groupId=group))[0]["token"]
     network = Person(world, token, "", ("", ""))
-    called = [route for route in world.app.routes if route.permission == GROUP_TOKEN]
-    assert len(called) == 7
+    routes = [route for route in world.app.routes if route.permission == GROUP_TOKEN]
+    assert len(routes) == 7
     before = world.everything()
-    for route in called:
+    for route in routes:
         assert isinstance(route, PlainRoute)
         for wrong in (
             *wrong_callers(route),
@@ -312,7 +312,7 @@ def test_networks_are_refused_in_the_same_ways(small_world: World) -> None:
                 headers=dict(wrong.headers),
             )
             case = f"{route.path} with {wrong.why}"
-            if wrong.status == 400:  # what is wrong with the body is not all there is to say
+            if wrong.status == 400:  # the error may have further fields
                 refused(response, 400)
             else:
                 assert_refused(route, wrong, response)
@@ -328,7 +328,7 @@ def raw_headers(world: World, *headers: tuple[str, str]) -> httpx.Response:
 
 
 @on_sqlite
-def test_a_token_is_taken_with_any_spelling_of_the_scheme_or_bare(world: World) -> None:
+def test_a_token_is_accepted_with_any_case_of_the_scheme_or_without_it(world: World) -> None:
     token = world.operator.token
     assert token is not None
     for value in (f"Bearer {token}", f"bEARER   {token}", token):
@@ -343,7 +343,7 @@ def test_a_token_is_taken_with_any_spelling_of_the_scheme_or_bare(world: World) 
 
 
 @on_sqlite
-def test_a_request_keeps_its_own_id_when_that_can_be_written_anywhere(world: World) -> None:
+def test_a_request_keeps_its_own_id_if_it_is_safe(world: World) -> None:
     for wished in ("a", "7f3c:span/1.2+x=-", "x" * 64):
         response = raw_headers(world, ("X-Request-Id", wished))
         assert refused(response, 401)["requestId"] == wished
@@ -359,7 +359,7 @@ def test_a_request_keeps_its_own_id_when_that_can_be_written_anywhere(world: Wor
 
 
 @on_sqlite
-def test_what_the_caller_wrote_comes_back_as_text_and_nothing_else(world: World) -> None:
+def test_input_is_returned_as_plain_text_only(world: World) -> None:
     markup = "<script>alert(1)</script>"
     response = world.operator.get("/" + markup)
     assert markup in refused(response, 404)["detail"]
@@ -372,11 +372,11 @@ def test_what_the_caller_wrote_comes_back_as_text_and_nothing_else(world: World)
     refused(wrong_type, 415)
 
 
-# --- what is ignored, and what is not taken amiss ---
+# --- what is ignored or accepted ---
 
 
 @on_sqlite
-def test_a_body_where_none_is_taken_is_not_looked_at(small_world: World) -> None:
+def test_a_body_is_ignored_where_none_is_accepted(small_world: World) -> None:
     operator = small_world.operator
     for content in (b"{", b"\xff" * 10, b"x" * (2 * BODY_BYTES_MAX)):
         for headers in ({}, {"Content-Type": "text/plain"}):
@@ -385,7 +385,7 @@ def test_a_body_where_none_is_taken_is_not_looked_at(small_world: World) -> None
 
 
 @on_sqlite
-def test_json_is_recognised_however_its_type_is_written(world: World) -> None:
+def test_json_is_recognised_by_every_form_of_its_media_type(world: World) -> None:
     for media_type in (
         "application/json",
         "APPLICATION/JSON",
@@ -399,39 +399,39 @@ def test_json_is_recognised_however_its_type_is_written(world: World) -> None:
 
 
 @on_sqlite
-def test_a_head_is_answered_like_a_get_without_the_body(world: World) -> None:
+def test_head_returns_the_response_to_get_without_the_body(world: World) -> None:
     for route in OPERATIONS:
         if route.method == "GET":
-            shown, told = (
+            shown, head_response = (
                 world.operator.request(method, route.path, params=some_values(route.query))
                 for method in ("GET", "HEAD")
             )
             case = f"{route.method} {route.path}"
-            assert told.status_code == shown.status_code, case
-            assert told.content == b"", case
-            assert told.headers["content-type"] == shown.headers["content-type"], case
+            assert head_response.status_code == shown.status_code, case
+            assert head_response.content == b"", case
+            assert head_response.headers["content-type"] == shown.headers["content-type"], case
 
 
-# --- over a bare socket, where a client can say what no library says ---
+# --- over a raw socket, for requests that no library sends ---
 
 
-def said(world: World, *pieces: bytes, close_socket: bool = False) -> list[tuple[int, bytes]]:
-    """Every (status, body) the service answers with until it closes."""
+def exchange(world: World, *parts: bytes, close_socket: bool = False) -> list[tuple[int, bytes]]:
+    """Every (status, body) that the service returns until it closes."""
     with socket.create_connection(("127.0.0.1", world.port), timeout=60) as sock:
-        for piece in pieces:
-            sock.sendall(piece)
+        for part in parts:
+            sock.sendall(part)
         if close_socket:
             return []
         received = b"".join(iter(lambda: sock.recv(65_536), b""))
-    answers = []
+    responses = []
     while received:
         head, _, received = received.partition(b"\r\n\r\n")
         lines = head.split(b"\r\n")
         headers = dict(line.lower().split(b": ", 1) for line in lines[1:])
         length = int(headers[b"content-length"])
-        answers.append((int(lines[0].split()[1]), received[:length]))
+        responses.append((int(lines[0].split()[1]), received[:length]))
         received = received[length:]
-    return answers
+    return responses
 
 
 def head_of(world: World, line: str, *headers: str) -> bytes:
@@ -440,7 +440,7 @@ def head_of(world: World, line: str, *headers: str) -> bytes:
 
 
 @on_sqlite
-def test_no_framing_trick_gets_anything_stored_or_makes_us_stumble(small_world: World) -> None:
+def test_no_invalid_framing_stores_anything_or_causes_a_server_error(small_world: World) -> None:
     world = small_world
     before = world.everything()
     body = b'{"name": "smuggled"}'
@@ -460,25 +460,25 @@ def test_no_framing_trick_gets_anything_stored_or_makes_us_stumble(small_world: 
         ("a control character", [400], ["X: a\x01b", "Content-Length: 20"]),
         ("too many headers", [431], ["X: " + "a" * 999] * 17),
     ):
-        answers = said(world, head_of(world, "POST /group HTTP/1.1", *request), body)
-        assert [status for status, _ in answers] == statuses, f"{why}: {answers}"
-        for status, answered in answers:
-            problem = json.loads(answered)
+        responses = exchange(world, head_of(world, "POST /group HTTP/1.1", *request), body)
+        assert [status for status, _ in responses] == statuses, f"{why}: {responses}"
+        for status, problem_json in responses:
+            problem = json.loads(problem_json)
             assert problem["status"] == status, why
             assert problem["message"] == problem["detail"] != "", why
     assert world.everything() == before
 
 
 @on_sqlite
-def test_a_request_that_ends_too_early_is_not_carried_out(small_world: World) -> None:
+def test_a_truncated_request_is_not_executed(small_world: World) -> None:
     before = small_world.everything()
-    said(
+    exchange(
         small_world,
         head_of(small_world, "POST /group HTTP/1.1", "Content-Length: 30"),
         b'{"name": "half"}',
         close_socket=True,
     )
-    said(
+    exchange(
         small_world,
         head_of(small_world, "POST /group HTTP/1.1", "Transfer-Encoding: chunked"),
         b"2\r\n{}\r\n",
@@ -495,7 +495,7 @@ def test_a_body_that_never_ends_is_cut_off_at_the_limit(small_world: World) -> N
     request = head_of(
         small_world, "POST /group HTTP/1.1", "Transfer-Encoding: chunked", "Connection: close"
     )
-    (status, body), *rest = said(small_world, request, *[chunk] * (BODY_BYTES_MAX // 1_000 + 1))
+    (status, body), *rest = exchange(small_world, request, *[chunk] * (BODY_BYTES_MAX // 1_000 + 1))
     assert status == 413
     assert json.loads(body)["code"] == "too_large"
     assert not rest
@@ -503,7 +503,7 @@ def test_a_body_that_never_ends_is_cut_off_at_the_limit(small_world: World) -> N
 
 
 @on_sqlite
-def test_a_length_that_promises_more_than_comes_ends_in_a_timeout(
+def test_a_body_shorter_than_its_length_times_out(
     make_world: Callable[..., World],
 ) -> None:
     world = make_world(request_timeout_s=1.0, head_timeout_s=1.0)
@@ -516,7 +516,7 @@ def test_a_length_that_promises_more_than_comes_ends_in_a_timeout(
 
 
 @on_sqlite
-def test_odd_request_lines_find_nothing_they_should_not(world: World) -> None:
+def test_unusual_request_lines_reach_no_other_route(world: World) -> None:
     for line, status in (
         ("GET http://elsewhere/user/me HTTP/1.1", 200),  # as a proxy writes it
         ("GET /us%65r/me HTTP/1.1", 200),
@@ -541,5 +541,5 @@ def test_odd_request_lines_find_nothing_they_should_not(world: World) -> None:
         ("GET /user/me HTTP/3.0", 400),
         ("", 400),
     ):
-        answers = said(world, head_of(world, line, "Connection: close"))
-        assert [answered for answered, _ in answers] == [status], f"{line[:60]}: {answers}"
+        responses = exchange(world, head_of(world, line, "Connection: close"))
+        assert [found for found, _ in responses] == [status], f"{line[:60]}: {responses}"

@@ -1,4 +1,4 @@
-"""Responses are served from the cache exactly as long as they are true."""
+"""Responses are served from the cache exactly as long as they are valid."""
 
 import random
 import threading
@@ -31,7 +31,7 @@ KEY: CacheKey = (SYSTEM, "/device/data", QUERY)
 
 
 class Response:
-    """A cache alone, and a transaction that has only begun."""
+    """A cache with one response, and a transaction that has only begun."""
 
     def __init__(self) -> None:
         self.caches = Caches()
@@ -54,7 +54,7 @@ class Response:
         return self.cache.get(KEY, now)
 
 
-# --- the cache alone ---
+# --- the cache by itself ---
 
 
 def test_a_response_is_served_until_its_device_changes() -> None:
@@ -136,28 +136,28 @@ def test_responses_and_tracked_devices_are_bounded(monkeypatch: pytest.MonkeyPat
     put(b"003", 3, b"once")
     assert get(b"002") == b"0002", "put twice it counts once"
     put(b"l" * (3 + size), 4, b"page")
-    assert get(b"002") is get(b"003") is None, "a key takes room as well"
+    assert get(b"002") is get(b"003") is None, "a key needs space as well"
     response.caches.device_changes.add(range(100, 104))
     assert get(b"l" * (3 + size)) is None, "single changes are not tracked any more"
 
 
-# --- with a service around them ---
+# --- in a service ---
 
 
 @contextmanager
-def watched(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Work[Any]]]:
-    """What the request handler reads meanwhile; the service polls a few things besides."""
-    asked: list[Work[Any]] = []
+def recorded_reads(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Work[Any]]]:
+    """The reads of the request handler inside the block, without those of other tasks."""
+    works: list[Work[Any]] = []
     read = world.database.read
 
-    async def watching(work: Work[Any]) -> Any:
+    async def recording_read(work: Work[Any]) -> Any:
         if work.__module__ == request_handler.__name__:
-            asked.append(work)
+            works.append(work)
         return await read(work)
 
     with monkeypatch.context() as patch:
-        patch.setattr(world.database, "read", watching)
-        yield asked
+        patch.setattr(world.database, "read", recording_read)
+        yield works
 
 
 def caches_responses(world: World) -> bool:
@@ -165,16 +165,16 @@ def caches_responses(world: World) -> bool:
     return world.database.engine_name == "sqlite"
 
 
-def words(person: Person, device: str, kind: str = "data", **params: Any) -> list[str]:
-    """What is said on a page that was looked at before, if only an instant ago."""
+def listed_data(person: Person, device: str, kind: str = "data", **params: Any) -> list[str]:
+    """The data of a page at its second request, so from the cache where there is one."""
     path = f"/device/{kind}"
     first = ok(person.get(path, deviceId=device, **params))
-    again = ok(person.get(path, deviceId=device, **params))
-    assert again["items"] == first["items"]
-    return [record["data"] for record in again["items"]]
+    second = ok(person.get(path, deviceId=device, **params))
+    assert second["items"] == first["items"]
+    return [record["data"] for record in second["items"]]
 
 
-def test_a_second_look_is_answered_without_the_database_where_nobody_else_writes(
+def test_a_repeated_request_does_not_read_the_database_if_nobody_else_writes(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada, bob = world.person("ada"), world.person("bob")
@@ -184,51 +184,51 @@ def test_a_second_look_is_answered_without_the_database_where_nobody_else_writes
     for kind in KINDS:
         for number in range(3):
             ada.reports(device, kind, timestamp=1_700_000_000 + number, data=f"{kind} {number}")
-    asked = {"deviceId": device, "limit": 2, "beginDate": "2020-01-01"}
-    first = {kind: ada.get(f"/device/{kind}", **asked) for kind in KINDS}
-    with watched(world, monkeypatch) as looks:
+    query = {"deviceId": device, "limit": 2, "beginDate": "2020-01-01"}
+    first = {kind: ada.get(f"/device/{kind}", **query) for kind in KINDS}
+    with recorded_reads(world, monkeypatch) as reads:
         for kind in KINDS:
-            again = ada.get(f"/device/{kind}", **asked)
+            second = ada.get(f"/device/{kind}", **query)
             if caches_responses(world):
-                assert again.content == first[kind].content
-            assert ok(again)["items"] == ok(first[kind])["items"]
-            assert [each["data"] for each in ok(again)["items"]] == [f"{kind} 0", f"{kind} 1"]
-        assert len(looks) == (0 if caches_responses(world) else len(KINDS))
+                assert second.content == first[kind].content
+            assert ok(second)["items"] == ok(first[kind])["items"]
+            assert [each["data"] for each in ok(second)["items"]] == [f"{kind} 0", f"{kind} 1"]
+        assert len(reads) == (0 if caches_responses(world) else len(KINDS))
 
-        # Whatever differs in the request makes another key.
-        looks.clear()
+        # Every difference in the request makes another key.
+        reads.clear()
         for person, path, params in (
-            (bob, "/device/data", asked),
-            (ada, "/device/data", {**asked, "limit": 1}),
-            (ada, "/device/data", {**asked, "ascending": "false"}),
-            (ada, "/device/data", {**asked, "endDate": "2030-01-01"}),
-            (ada, "/device/data", {**asked, "nextToken": ok(first["data"])["nextToken"]}),
-            (ada, "/device/data", {**asked, "deviceId": other}),
+            (bob, "/device/data", query),
+            (ada, "/device/data", {**query, "limit": 1}),
+            (ada, "/device/data", {**query, "ascending": "false"}),
+            (ada, "/device/data", {**query, "endDate": "2030-01-01"}),
+            (ada, "/device/data", {**query, "nextToken": ok(first["data"])["nextToken"]}),
+            (ada, "/device/data", {**query, "deviceId": other}),
         ):
-            before = len(looks)
+            before = len(reads)
             ok(person.get(path, **params))
-            assert len(looks) > before, params
-    # Each gets a nextToken of their own.
+            assert len(reads) > before, params
+    # Each user gets their own nextToken.
     for person in (ada, bob, ada):
-        token = ok(person.get("/device/data", **asked))["nextToken"]
-        rest = ok(person.get("/device/data", **asked, nextToken=token))
+        token = ok(person.get("/device/data", **query))["nextToken"]
+        rest = ok(person.get("/device/data", **query, nextToken=token))
         assert [each["data"] for each in rest["items"]] == ["data 2"]
-    mine = ok(ada.get("/device/data", **asked))["nextToken"]
-    refused(bob.get("/device/data", **asked, nextToken=mine), 400, "nextToken")
+    mine = ok(ada.get("/device/data", **query))["nextToken"]
+    refused(bob.get("/device/data", **query, nextToken=mine), 400, "nextToken")
 
 
-def test_a_cached_response_is_for_those_who_may_see_it_and_for_nobody_else(world: World) -> None:
+def test_a_cached_response_is_served_only_to_those_who_may_see_it(world: World) -> None:
     ada, stranger = world.person("ada"), world.person("stranger")
     device = ada.device(ada.group())
     ada.reports(device, data="secret")
-    assert words(ada, device) == ["secret"]
+    assert listed_data(ada, device) == ["secret"]
     refused(world.nobody.get("/device/data", deviceId=device), 401)
     refused(stranger.get("/device/data", deviceId=device), 404, "deviceId")
     world.clock.let_pass(days=365)
     refused(ada.get("/device/data", deviceId=device), 401)
 
 
-def test_a_page_is_answered_anew_after_its_device_spoke_moved_or_went(world: World) -> None:
+def test_a_page_is_read_again_after_its_device_changed(world: World) -> None:
     ada, old, new = world.person("ada"), world.person("old"), world.person("new")
     source, target = ada.group("source"), ada.group("target")
     ada.invite(old, source, "manager")
@@ -239,71 +239,71 @@ def test_a_page_is_answered_anew_after_its_device_spoke_moved_or_went(world: Wor
         ok(ada.put("/device/transfer", {"deviceId": device, "groupId": group, "toGroupId": to}))
 
     for kind in KINDS:
-        assert words(ada, device, kind) == []
+        assert listed_data(ada, device, kind) == []
         ada.reports(device, kind, data="one")
-        assert words(ada, device, kind) == words(old, device, kind) == ["one"]
-        assert words(ada, neighbour, kind) == []
-        item = {**ada.reports(neighbour, kind, data="next door"), "deviceId": device}
+        assert listed_data(ada, device, kind) == listed_data(old, device, kind) == ["one"]
+        assert listed_data(ada, neighbour, kind) == []
+        item = {**ada.reports(neighbour, kind, data="neighbour"), "deviceId": device}
         ok(ada.post(f"/device/{kind}/batch", {"items": [{**item, "data": "two"}]}))
-        assert words(ada, device, kind) == words(old, device, kind) == ["one", "two"]
-        assert words(ada, neighbour, kind) == ["next door"]
+        assert listed_data(ada, device, kind) == listed_data(old, device, kind) == ["one", "two"]
+        assert listed_data(ada, neighbour, kind) == ["neighbour"]
         refused(new.get(f"/device/{kind}", deviceId=device), 404, "deviceId")
 
     move(source, target)
     for kind in KINDS:
-        assert words(ada, device, kind) == words(old, device, kind) == ["one", "two"]
-        assert words(new, device, kind) == []
+        assert listed_data(ada, device, kind) == listed_data(old, device, kind) == ["one", "two"]
+        assert listed_data(new, device, kind) == []
         new.reports(device, kind, timestamp="2026-03-02", data="three")
-        assert words(ada, device, kind) == ["one", "two", "three"]
-        assert words(new, device, kind) == ["three"]
-        assert words(old, device, kind) == ["one", "two"]
+        assert listed_data(ada, device, kind) == ["one", "two", "three"]
+        assert listed_data(new, device, kind) == ["three"]
+        assert listed_data(old, device, kind) == ["one", "two"]
 
-    assert words(ada, device) == ["one", "two", "three"]
-    assert words(old, device) == ["one", "two"]
+    assert listed_data(ada, device) == ["one", "two", "three"]
+    assert listed_data(old, device) == ["one", "two"]
     ok(old.put("/device/data", deviceId=device, timestamp=NOON))
-    assert words(ada, device) == ["three"]
-    assert words(old, device) == []
+    assert listed_data(ada, device) == ["three"]
+    assert listed_data(old, device) == []
     ok(old.request("DELETE", "/device/data", json={"deviceId": device}))
     for kind in KINDS:
-        assert words(ada, device, kind) == words(new, device, kind) == ["three"]
+        assert listed_data(ada, device, kind) == listed_data(new, device, kind) == ["three"]
         refused(old.get(f"/device/{kind}", deviceId=device), 404, "deviceId")
     ok(new.request("DELETE", "/device/data", json={"deviceId": device}))
     for kind in KINDS:
-        assert words(ada, device, kind) == words(new, device, kind) == []
+        assert listed_data(ada, device, kind) == listed_data(new, device, kind) == []
 
     new.reports(device, data="four")
-    assert words(ada, device) == ["four"]
+    assert listed_data(ada, device) == ["four"]
     ok(ada.delete("/device", deviceId=device, groupId=target))
     for person in (ada, new):
         refused(person.get("/device/data", deviceId=device), 404, "deviceId")
-    assert words(ada, neighbour) == ["next door"]
+    assert listed_data(ada, neighbour) == ["neighbour"]
 
 
-def test_a_page_is_refused_as_soon_as_the_right_to_it_is_taken_away(world: World) -> None:
+def test_a_cached_page_is_refused_as_soon_as_permission_is_revoked(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root = ada.group("root")
     group = ada.group("below", parent=root)
     device = ada.device(group)
-    ada.reports(device, data="said")
-    look = {"deviceId": device}
+    ada.reports(device, data="stored")
+    query = {"deviceId": device}
 
-    def is_taken_away(take: Callable[[], Any], status: int) -> None:
-        assert words(bob, device) == ["said"]
-        ok(take())
-        assert bob.get("/device/data", **look).status_code == status
-        assert words(ada, device) == ["said"], "it is still hers"
+    def assert_revoked(revoke: Callable[[], Any], status: int) -> None:
+        assert listed_data(bob, device) == ["stored"]
+        ok(revoke())
+        assert bob.get("/device/data", **query).status_code == status
+        assert listed_data(ada, device) == ["stored"], "her permission is unchanged"
 
     ada.invite(bob, root, "viewer")
-    is_taken_away(lambda: ada.delete("/group/user", groupId=root, userId=bob.id), 404)
+    assert_revoked(lambda: ada.delete("/group/user", groupId=root, userId=bob.id), 404)
 
     ada.invite(bob, group, "viewer")
     role = ada.role("device.read", name="no records")
     change = {"userId": bob.id, "groupId": group, "roleId": role}
-    is_taken_away(lambda: ada.put("/group/user", change), 403)
+    assert_revoked(lambda: ada.put("/group/user", change), 403)
 
     ada.invite(bob, root, "viewer")
     away = {"groupId": group, "parent": ""}
-    is_taken_away(lambda: ada.put("/group", away), 403)
+    assert_revoked(lambda: ada.put("/group", away), 403)
 
 
 def test_a_page_is_cached_until_one_of_its_records_expires(
@@ -317,72 +317,72 @@ def test_a_page_is_cached_until_one_of_its_records_expires(
 
     newest = {"deviceId": device, "ascending": "false", "limit": 1}
 
-    def look() -> tuple[list[str], list[str], bool]:
+    def fetch() -> tuple[list[str], list[str], bool]:
         page = ok(ada.get("/device/data", **newest))
         return (
-            words(ada, device),
+            listed_data(ada, device),
             [record["data"] for record in page["items"]],
             "nextToken" in page,
         )
 
     both = (["ten minutes left", "half an hour left"], ["half an hour left"], True)
-    assert look() == both
+    assert fetch() == both
     world.clock.let_pass(seconds=5 * 60)
-    with watched(world, monkeypatch) as looks:
-        assert look() == both
-        assert bool(looks) != caches_responses(world), "nothing has gone yet"
+    with recorded_reads(world, monkeypatch) as reads:
+        assert fetch() == both
+        assert bool(reads) != caches_responses(world), "nothing has expired yet"
     world.clock.let_pass(seconds=10 * 60)
-    assert look() == (["half an hour left"], ["half an hour left"], False)
+    assert fetch() == (["half an hour left"], ["half an hour left"], False)
     world.clock.let_pass(seconds=20 * 60)
-    assert look() == ([], [], False)
-    with watched(world, monkeypatch) as looks:
-        assert look() == ([], [], False)
-        assert bool(looks) != caches_responses(world), "and nothing more comes of waiting"
+    assert fetch() == ([], [], False)
+    with recorded_reads(world, monkeypatch) as reads:
+        assert fetch() == ([], [], False)
+        assert bool(reads) != caches_responses(world), "nothing is left to expire"
 
 
-def test_whoever_looks_after_an_answer_sees_what_was_answered(world: World) -> None:
-    """Many write to one device and read it back at once; nobody ever misses their own record."""
+def test_a_read_after_a_write_sees_the_written_record(world: World) -> None:
+    """Concurrent clients write to one device and read it back; each sees its own record."""
     ada = world.person("ada")
     device = ada.device(ada.group())
 
-    def write_and_look(number: int) -> bool:
+    def write_and_read(number: int) -> bool:
         written = ada.reports(device, timestamp=1_700_000_000 + number)
         found = ok(ada.get("/device/data", deviceId=device, limit=100))["items"]
         return written in found
 
     numbers = random.Random(7).sample(range(100), 60)
     with ThreadPoolExecutor(8) as pool:
-        assert all(pool.map(write_and_look, numbers))
+        assert all(pool.map(write_and_read, numbers))
     before = ok(ada.get("/device/data", deviceId=device, limit=100))["items"]
     ok(ada.put("/device/data", deviceId=device, timestamp=before[0]["timestamp"]))
     assert ok(ada.get("/device/data", deviceId=device, limit=100))["items"] == before[1:]
 
 
-def test_a_reader_that_began_before_a_record_came_leaves_nothing_old_behind(world: World) -> None:
-    """The reader has looked at the database, so it sees it as it was, also after the commit."""
+def test_a_reader_that_began_before_a_commit_caches_nothing_stale(world: World) -> None:
+    """The reader's snapshot is older than the commit, so its page is stale."""
     ada = world.person("ada")
     device = ada.device(ada.group())
-    began, spoken = threading.Event(), threading.Event()
+    began, stored = threading.Event(), threading.Event()
     cache = world.app._request_handler._response_cache
 
-    def put(tx: Tx, answer: bytes) -> None:
+    def put(tx: Tx, body: bytes) -> None:
         number = tx.rows(sa.select(schema.device.c.number).where(schema.device.c.id == device))
-        cache.put(tx, KEY, answer, device_number=number[0][0], valid_until=FOREVER)
+        cache.put(tx, KEY, body, device_number=number[0][0], valid_until=FOREVER)
 
     def slow_reader(tx: Tx) -> None:
         tx.rows(sa.select(schema.instance))
         began.set()
-        assert spoken.wait(60)
-        put(tx, b"nothing was said")
+        assert stored.wait(60)
+        put(tx, b"nothing stored")
 
     reading = threading.Thread(target=world.read, args=(slow_reader,))
     reading.start()
     assert began.wait(60)
     ada.reports(device)
-    spoken.set()
+    stored.set()
     reading.join(120)
     assert cache.get(KEY, 0) is None
-    world.read(lambda tx: put(tx, b"something was said"))
-    assert cache.get(KEY, 0) == (b"something was said" if caches_responses(world) else None)
+    world.read(lambda tx: put(tx, b"one record stored"))
+    assert cache.get(KEY, 0) == (b"one record stored" if caches_responses(world) else None)
     world.write(lambda tx: put(tx, b"not yet committed"))
     assert cache.get(KEY, 0) != b"not yet committed"

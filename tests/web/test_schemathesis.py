@@ -1,7 +1,7 @@
-"""Requests made up from the OpenAPI document, right ones and wrong ones, at every operation.
+"""Requests generated from the OpenAPI document, valid and invalid, at every operation.
 
-Whatever comes in, the answer is one that the document describes, in status, type and shape; and
-what breaks the document's rules is refused.
+Every response must be one that the document describes, in status, type and schema; and what
+violates the document is refused.
 """
 
 import itertools
@@ -35,16 +35,16 @@ CHECKS: list[CheckFunction] = [
     negative_data_rejection,
 ]
 EXAMPLES = {"sqlite": 12, "postgresql": 3}
-ROUNDS_MAX = 8  # until a made-up request has gone well
-WRONG_BEFORE_IT_IS_READ = {413, 431}  # made-up texts can be too long for a body or a head
-DEVICES = 60  # enough for all that are moved and deleted on the way
+ROUNDS_MAX = 8  # until a generated request has succeeded
+REFUSED_BEFORE_PARSING = {413, 431}  # generated strings can be too long for a body or a head
+DEVICES = 60  # enough for all that are moved and deleted meanwhile
 CONNECTORS = 30
 DOWNLINKS = 30
 NOTIFICATIONS = 30
-NOWHERE = "http://127.0.0.1:9/"  # nobody listens there
+NOWHERE = "http://127.0.0.1:9/"  # a closed port
 EUI = "0102030405060708"
-# As much of a message as a network cannot do without, whichever it is.
-HEARD = {
+# The required members of a message, of every network.
+NETWORK_MESSAGE = {
     **{"device": "A7", "time": 1_772_366_400, "data": "00"},
     "deviceInfo": {"devEui": EUI},
     **{"end_device_ids": {"dev_eui": EUI}, "uplink_message": {}, "received_at": NOON},
@@ -52,11 +52,11 @@ HEARD = {
 
 
 @dataclass
-class Known:
-    """What means something in a world, by the names of parameters and fields."""
+class KnownValues:
+    """Values that exist in a world, by the names of parameters and fields."""
 
     values: dict[str, list[Any]]
-    together: dict[str, list[dict[str, Any]]]  # with this one go others
+    together: dict[str, list[dict[str, Any]]]  # sets of values that belong together
     network_token: str
 
     def put_into(self, sent: Any, draw: Callable[..., Any]) -> Any:
@@ -70,8 +70,8 @@ class Known:
         return {name: known.get(name, value) for name, value in sent.items()}
 
 
-def inhabited(world: World) -> Known:
-    """Fill a world."""
+def fill_world(world: World) -> KnownValues:
+    """Create objects of every kind; their values."""
     operator = world.operator
     ada, bob = world.person("ada"), world.person("bob")
     home = operator.group("home")
@@ -88,17 +88,17 @@ def inhabited(world: World) -> Known:
         ok(operator.post("/permission", body))
     original_ids = [f"device {number}" for number in range(DEVICES)]
     alike = {"groupId": home, "type": "generic", "network": "mqtt"}
-    made = ok(operator.post("/devices", {**alike, "originalDevicesIds": original_ids}))["items"]
-    devices = [device["deviceId"] for device in made]
+    created = ok(operator.post("/devices", {**alike, "originalDevicesIds": original_ids}))["items"]
+    devices = [device["deviceId"] for device in created]
     for kind in KINDS:
-        said = [record_of(device, kind) for device in devices]
-        ok(operator.post(f"/device/{kind}/batch", {"items": said}))
-    told = {"id": "7", "deviceTypeId": "5d8c", "deviceName": "buoy", "pac": "77"}
-    heard = [
+        records = [record_of(device, kind) for device in devices]
+        ok(operator.post(f"/device/{kind}/batch", {"items": records}))
+    vendor = {"id": "7", "deviceTypeId": "5d8c", "deviceName": "buoy", "pac": "77"}
+    network_devices = [
         operator.device(home, network=network, originalId=original_id)
         for network, original_id in (("vendor", "A7"), ("chirpstack", EUI), ("ttn", EUI))
     ]
-    sent_to = {"deviceId": heard[0], "groupId": home}
+    sent_to = {"deviceId": network_devices[0], "groupId": home}
     message = {**sent_to, "payload": "00" * 8}
     downlinks = [
         {**sent_to, "downlinkId": ok(operator.post("/device/downlink", message))["id"]}
@@ -114,7 +114,7 @@ def inhabited(world: World) -> Known:
         {
             "notificationId": operator.notification(home, NOWHERE, reason="never"),
             "groupId": home,
-            "name": home,  # which says the same where one is deleted
+            "name": home,  # also the group, where one is deleted
         }
         for _ in range(NOTIFICATIONS)
     ]
@@ -129,8 +129,8 @@ def inhabited(world: World) -> Known:
         "originalDevicesIds": [[f"new {number}"] for number in range(99)],
         "input": [{**alike, "name": "buoy", "network": "vendor", "originalId": "7"}],
         # One, or a list of them where many are registered at once.
-        "vendor": [*[told] * 4, *([{**told, "id": f"{number}"}] for number in range(50, 56))],
-        # Right for every kind: what a kind does not know it does not look at.
+        "vendor": [*[vendor] * 4, *([{**vendor, "id": f"{number}"}] for number in range(50, 56))],
+        # Valid for every kind: unknown members are ignored.
         "items": [[{**record_of(device), "type": "opened"}] for device in devices],
         "timestamp": [NOON],
         "beginDate": ["2026-03-01"],
@@ -152,7 +152,7 @@ def inhabited(world: World) -> Known:
         "format": ["json", "custom"],
         "deviceTypes": [["generic"], []],
     }
-    return Known(
+    return KnownValues(
         values,
         {
             "payload": [{**message, "data": None}],
@@ -172,10 +172,10 @@ def replay_of(person: Person, connector: dict[str, Any]) -> str:
     return str(ok(person.post("/connector/replay", body))["replayId"])
 
 
-def try_out(
-    world: World, operation: APIOperation, mode: GenerationMode, known: Known, number: int = 0
+def send_generated(
+    world: World, operation: APIOperation, mode: GenerationMode, known: KnownValues, number: int = 0
 ) -> set[int]:
-    """Call an operation with made-up requests; the statuses it answered with."""
+    """Send generated requests to an operation; the statuses of the responses."""
     statuses = set()
     is_of_network = operation.path.startswith("/network/")
 
@@ -193,30 +193,33 @@ def try_out(
             case.query = known.put_into(case.query, data.draw)
             case.body = known.put_into(case.body, data.draw)
             if is_of_network and isinstance(case.body, dict):
-                case.body |= HEARD
+                case.body |= NETWORK_MESSAGE
         if operation.path == "/notification/test":
-            world.clock.let_pass(seconds=12)  # it lets a caller in five times a minute
+            world.clock.let_pass(seconds=12)  # it is limited to five requests a minute
         token = known.network_token if is_of_network else world.operator.token
         response = case.call(base_url=world.url, headers={"Authorization": f"Bearer {token}"})
         statuses.add(response.status_code)
-        is_too_long = response.status_code in WRONG_BEFORE_IT_IS_READ
+        is_too_long = response.status_code in REFUSED_BEFORE_PARSING
         case.validate_response(response, checks=CHECKS[:-1] if is_too_long else CHECKS)
 
     try:
         call()
     except Unsatisfiable:
-        assert mode.is_negative, "there is always a right request"  # but nothing may be wrong
+        # There is always a valid request, but there may be no invalid one.
+        assert mode.is_negative
     return statuses
 
 
-def test_every_operation_keeps_to_the_document(world: World) -> None:
-    known = inhabited(world)
+def test_every_operation_conforms_to_the_document(world: World) -> None:
+    known = fill_world(world)
     schema = schemathesis.openapi.from_url(f"{world.url}/openapi.json")
     statuses: dict[str, set[int]] = {}
     operations = {result.ok().label: result.ok() for result in schema.get_all_operations()}
     for label, operation in operations.items():
         statuses[label] = {
-            status for mode in GenerationMode for status in try_out(world, operation, mode, known)
+            status
+            for mode in GenerationMode
+            for status in send_generated(world, operation, mode, known)
         }
     described = {f"{route.method} {route.path}" for route in OPERATIONS}
     described |= {
@@ -225,11 +228,12 @@ def test_every_operation_keeps_to_the_document(world: World) -> None:
         if route.permission == GROUP_TOKEN
     }
     assert described <= statuses.keys()
-    if world.database.engine_name == "sqlite":  # the few on the other engine need not get far
-        # A made-up nextToken is always wrong, and hardly any made-up body goes without one.
+    # The few examples on PostgreSQL need not all succeed.
+    if world.database.engine_name == "sqlite":
+        # A generated nextToken is always invalid, and hardly any generated body has none.
         for label in described - {"POST /device/redecode"}:
             rounds = itertools.count(1)
             while 200 not in statuses[label] and (number := next(rounds)) < ROUNDS_MAX:
                 mode = GenerationMode.POSITIVE
-                statuses[label] |= try_out(world, operations[label], mode, known, number)
-            assert 200 in statuses[label], f"{label}: no made-up request got past the refusals"
+                statuses[label] |= send_generated(world, operations[label], mode, known, number)
+            assert 200 in statuses[label], f"{label}: no generated request succeeded"

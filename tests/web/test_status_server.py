@@ -1,4 +1,4 @@
-"""What `longwire deliver` tells about itself to whoever watches it, at a port of its own."""
+"""The status server of `longwire deliver`: health and metrics on their own port."""
 
 import contextlib
 import socket
@@ -24,23 +24,23 @@ def samples(text: str) -> dict[tuple[str, ...], float]:
     }
 
 
-def said(port: int, request: bytes) -> bytes:
-    """The answer to some bytes, as far as there is one."""
+def exchange(port: int, request: bytes) -> bytes:
+    """The response to some bytes, as far as there is one."""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as wire:
         wire.sendall(request)
-        answer = b""
+        response = b""
         while block := wire.recv(65_536):
-            answer += block
-        return answer
+            response += block
+        return response
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_delivering_apart_tells_how_it_goes(make_world: Callable[..., World]) -> None:
+def test_a_delivery_process_serves_health_and_metrics(make_world: Callable[..., World]) -> None:
     with Receiver() as receiver:
-        tell_how_it_goes(make_world(delivery=False), receiver)
+        check_status_server(make_world(delivery=False), receiver)
 
 
-def tell_how_it_goes(world: World, receiver: Receiver) -> None:
+def check_status_server(world: World, receiver: Receiver) -> None:
     ada = world.person("ada")
     group = ada.group()
     ada.connector(group, receiver.url)
@@ -49,37 +49,37 @@ def tell_how_it_goes(world: World, receiver: Receiver) -> None:
     port = free_port()
     delivering = Delivering(world.settings, "--metrics-port", str(port))
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as watcher:
-            eventually(lambda: watcher.get("/health/ready").status_code == 200)
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+            eventually(lambda: client.get("/health/ready").status_code == 200)
             eventually(lambda: len(receiver.requests) == 1)
 
             def counted() -> float:
-                numbers = samples(watcher.get("/metrics").text)
+                numbers = samples(client.get("/metrics").text)
                 return numbers.get(
                     ("longwire_delivery_attempt_seconds_count", "delivered", "http"), 0
                 )
 
             eventually(lambda: counted() == 1)
             eventually(
-                lambda: samples(watcher.get("/metrics").text)["longwire_deliveries", "queued"] == 0
+                lambda: samples(client.get("/metrics").text)["longwire_deliveries", "queued"] == 0
             )
-            told = watcher.get("/metrics")
-            assert told.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
-            assert samples(told.text)["longwire_healthy",] == 1
-            assert watcher.get("/health/live").json() == {"status": "ok"}
-            head = watcher.head("/metrics")
+            metrics = client.get("/metrics")
+            assert metrics.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+            assert samples(metrics.text)["longwire_healthy",] == 1
+            assert client.get("/health/live").json() == {"status": "ok"}
+            head = client.head("/metrics")
             assert (head.status_code, head.content) == (200, b"")
-            # Nothing else is served there, and nothing that is said there does any harm.
+            # Nothing else is served there, and malformed requests are refused.
             for path in ("/", "/docs", "/device/data", "/openapi.json", "/metrics/"):
-                assert watcher.get(path).status_code == 404, path
-            assert watcher.post("/metrics", json={}).status_code == 405
-        assert said(port, b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400 ")
-        assert said(port, b"\xff \xff \xff\r\n\r\n").startswith(b"HTTP/1.1 400 ")
-        assert said(port, b"GET /metrics HTTP/2\r\n\r\n").startswith(b"HTTP/1.1 404 ")
+                assert client.get(path).status_code == 404, path
+            assert client.post("/metrics", json={}).status_code == 405
+        assert exchange(port, b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+        assert exchange(port, b"\xff \xff \xff\r\n\r\n").startswith(b"HTTP/1.1 400 ")
+        assert exchange(port, b"GET /metrics HTTP/2\r\n\r\n").startswith(b"HTTP/1.1 404 ")
         with contextlib.suppress(ConnectionError):
-            said(port, b"GET /" + b"x" * 100_000)  # hung up on, mostly before all of it is said
-        assert said(port, b"GET /health/live HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200 ")
-        # A port that is taken is a plain refusal.
+            exchange(port, b"GET /" + b"x" * 100_000)  # usually closed before all of it is sent
+        assert exchange(port, b"GET /health/live HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+        # A port in use is a plain error.
         flags = ("--data", str(world.settings.data), "--metrics-port", str(port))
         second = longwire("deliver", *flags, cwd=world.settings.data.parent)
         assert second.returncode == 2

@@ -1,4 +1,4 @@
-"""Bytes from outside: what is taken, and that everything wrong is named, once, where it stands."""
+"""Input validation: every invalid field is reported once, with its path."""
 
 import json
 import math
@@ -27,7 +27,7 @@ class Place(Body):
     tags: Tags | None = None
 
 
-class Wish(Body):
+class Sample(Body):
     """A body with one field of every kind."""
 
     name: Name
@@ -48,8 +48,8 @@ class Search(Paged, kw_only=True):
     word: str | None = None
 
 
-def wish(raw: bytes | str, limits: InputLimits = LIMITS) -> Wish:
-    return decode_body(raw.encode() if isinstance(raw, str) else raw, Wish, limits)
+def decode_sample(raw: bytes | str, limits: InputLimits = LIMITS) -> Sample:
+    return decode_body(raw.encode() if isinstance(raw, str) else raw, Sample, limits)
 
 
 def field_errors(decode: Any, *args: Any) -> dict[str, str]:
@@ -61,8 +61,8 @@ def field_errors(decode: Any, *args: Any) -> dict[str, str]:
     return named
 
 
-def sentence(decode: Any, *args: Any) -> str:
-    """What is said about a body that is wrong as a whole."""
+def error_message(decode: Any, *args: Any) -> str:
+    """The error about a body that is invalid as a whole."""
     with pytest.raises(BadInput) as caught:
         decode(*args)
     assert not caught.value.field_errors
@@ -72,13 +72,13 @@ def sentence(decode: Any, *args: Any) -> str:
 # --- bodies ---
 
 
-def test_a_right_body_becomes_the_value_it_says() -> None:
-    taken = wish(
+def test_a_valid_body_is_decoded() -> None:
+    decoded = decode_sample(
         '{"name": "Kai \\ud83d\\ude00", "count": -9223372036854775808, "share": 1, "isOn": false,'
         ' "tags": ["nörd"], "input": {"groupId": "7"}, "places": [{"groupId": "8"}],'
         ' "words": ["a"], "unknown": {"tags": [[]]}, "count ": "ignored"}'
     )
-    assert taken == Wish(
+    assert decoded == Sample(
         name="Kai 😀",
         count=-(2**63),
         share=1.0,
@@ -90,7 +90,7 @@ def test_a_right_body_becomes_the_value_it_says() -> None:
     )
 
 
-def test_all_wrong_fields_are_named_at_once_where_they_stand() -> None:
+def test_all_invalid_fields_are_reported_at_once_with_their_paths() -> None:
     body = {
         "count": "7",
         "share": [],
@@ -100,7 +100,7 @@ def test_all_wrong_fields_are_named_at_once_where_they_stand() -> None:
         "places": [{"groupId": "8"}, {"tags": {}}, "elsewhere"],
         "words": 3.5,
     }
-    assert field_errors(wish, json.dumps(body)) == {
+    assert field_errors(decode_sample, json.dumps(body)) == {
         "name": "is required",
         "count": "must be an integer, not a string",
         "share": "must be a number, not a list",
@@ -141,19 +141,19 @@ def test_all_wrong_fields_are_named_at_once_where_they_stand() -> None:
         ('"words": ["a", "b", "c", "d", 5]', "words", "must have at most 4 items"),
     ],
 )
-def test_a_wrong_field_is_named_with_what_is_wrong(member: str, field: str, message: str) -> None:
-    named = field_errors(wish, f"{{{member}}}")
+def test_an_invalid_field_is_reported_with_a_message(member: str, field: str, message: str) -> None:
+    named = field_errors(decode_sample, f"{{{member}}}")
     named.pop("name") if field != "name" else None
     assert named == {field: message}
 
 
-def test_what_is_wrong_in_members_we_do_not_know_does_not_matter() -> None:
+def test_the_content_of_unknown_members_is_ignored() -> None:
     body = f'{{"name": "a", "x": "\\u0000\\ud83d", "y": 1e999, "z": {"9" * 5_000}}}'
-    assert wish(body) == Wish(name="a")
+    assert decode_sample(body) == Sample(name="a")
 
 
 @pytest.mark.parametrize(
-    "raw, said",
+    "raw, expected",
     [
         (b"", "not valid JSON"),
         (b" ", "not valid JSON"),
@@ -172,34 +172,34 @@ def test_what_is_wrong_in_members_we_do_not_know_does_not_matter() -> None:
         (b'{"name": "\xc0\x80"}', "not valid UTF-8 at byte 10"),
     ],
 )
-def test_what_is_not_json_in_utf_8_is_refused_as_a_whole(raw: bytes, said: str) -> None:
-    assert said in sentence(wish, raw)
+def test_a_body_that_is_not_json_in_utf_8_is_refused_as_a_whole(raw: bytes, expected: str) -> None:
+    assert expected in error_message(decode_sample, raw)
 
 
 @pytest.mark.parametrize("raw", ["[]", '"name"', "null", "7", "true"])
-def test_a_body_that_is_no_object_is_told_what_it_should_be(raw: str) -> None:
-    named = field_errors(wish, raw)
+def test_a_body_that_is_not_an_object_is_reported(raw: str) -> None:
+    named = field_errors(decode_sample, raw)
     assert named.keys() == {"body"}
     assert named["body"].startswith("must be an object, not ")
 
 
 def nested(levels: int, closed: bool = True) -> str:
-    """An object that is so many levels deep, itself included."""
+    """An object of this depth, itself included."""
     return '{"name": "a", "x": ' + "[" * (levels - 1) + "]" * (levels - 1) * closed + "}" * closed
 
 
-def test_depth_ends_at_the_limit() -> None:
-    assert wish(nested(32)) == Wish(name="a")
+def test_depth_is_limited() -> None:
+    assert decode_sample(nested(32)) == Sample(name="a")
     for body in (nested(33), nested(100_000), nested(100_000, closed=False)):
-        assert sentence(wish, body) == "The body is nested deeper than 32 levels."
+        assert error_message(decode_sample, body) == "The body is nested deeper than 32 levels."
     shallow = InputLimits(json_depth_max=3)
-    assert wish(nested(3), shallow) == Wish(name="a")
-    assert "deeper than 3 levels" in sentence(wish, nested(4), shallow)
+    assert decode_sample(nested(3), shallow) == Sample(name="a")
+    assert "deeper than 3 levels" in error_message(decode_sample, nested(4), shallow)
 
 
-def test_brackets_in_texts_and_side_by_side_are_not_depth() -> None:
-    assert wish(json.dumps({"name": '\\"[{' * 50})).name == '\\"[{' * 50
-    assert wish(json.dumps({"name": "a", "x": [[]] * 5_000})) == Wish(name="a")
+def test_brackets_in_strings_and_siblings_do_not_count_as_depth() -> None:
+    assert decode_sample(json.dumps({"name": '\\"[{' * 50})).name == '\\"[{' * 50
+    assert decode_sample(json.dumps({"name": "a", "x": [[]] * 5_000})) == Sample(name="a")
 
 
 @pytest.mark.parametrize(
@@ -207,21 +207,21 @@ def test_brackets_in_texts_and_side_by_side_are_not_depth() -> None:
     [
         b"[]" * 40
         + b'"'
-        + b'\\"' * 500_000,  # an unclosed text, which could be begun anew anywhere
+        + b'\\"' * 500_000,  # an unclosed string, in which a search could restart anywhere
         b"[]" * 500_000,
         b'{"tags": [' + b"1," * 500_000 + b"1]}",
         b'{"words": ["' + b'a","' * 250_000 + b'"]}',
     ],
 )
-def test_the_largest_nonsense_is_refused_without_delay(raw: bytes) -> None:
+def test_the_largest_invalid_bodies_are_refused_in_linear_time(raw: bytes) -> None:
     started = time.thread_time()
     with pytest.raises(BadInput) as caught:
-        wish(raw)
+        decode_sample(raw)
     assert time.thread_time() - started < 30, "hours if it were quadratic"
     assert len(caught.value.message) < 1_000
 
 
-def test_an_answer_names_only_so_many_faults() -> None:
+def test_the_number_of_reported_errors_is_limited() -> None:
     class Many(Body):
         places: list[Place]
 
@@ -232,9 +232,9 @@ def test_an_answer_names_only_so_many_faults() -> None:
 
 def test_limits_are_those_of_the_settings() -> None:
     strict = InputLimits(tags_max=2, tag_characters_max=3)
-    assert wish('{"name": "a", "tags": ["abc", "b"]}', strict).tags == ["abc", "b"]
+    assert decode_sample('{"name": "a", "tags": ["abc", "b"]}', strict).tags == ["abc", "b"]
     assert field_errors(
-        wish,
+        decode_sample,
         '{"tags": ["abcd"], "input": {"groupId": "1", "tags": ["a", "b", "c"]},'
         ' "places": [{"groupId": "1", "tags": ["a", "abcd"]}]}',
         strict,
@@ -247,7 +247,7 @@ def test_limits_are_those_of_the_settings() -> None:
 
 
 @pytest.mark.parametrize("size, is_taken", [(99, True), (100, True), (101, False)])
-def test_size_ends_at_the_limit(size: int, is_taken: bool) -> None:
+def test_size_is_limited(size: int, is_taken: bool) -> None:
     if is_taken:
         check_size(size, 100)
         return
@@ -259,7 +259,7 @@ def test_size_ends_at_the_limit(size: int, is_taken: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "raw, taken",
+    "raw, decoded",
     [
         (b"groupId=7", Search(group_id="7")),
         (b"groupId=7&limit=1000&isOn=true", Search(group_id="7", limit=1000, is_on=True)),
@@ -276,8 +276,8 @@ def test_size_ends_at_the_limit(size: int, is_taken: bool) -> None:
         (b"groupId=null&word=null", Search(group_id="null", word="null")),
     ],
 )
-def test_a_right_query_becomes_the_values_it_says(raw: bytes, taken: Search) -> None:
-    assert decode_query(raw, Search, LIMITS) == taken
+def test_a_valid_query_is_decoded(raw: bytes, decoded: Search) -> None:
+    assert decode_query(raw, Search, LIMITS) == decoded
 
 
 @pytest.mark.parametrize(
@@ -317,28 +317,28 @@ def test_a_right_query_becomes_the_values_it_says(raw: bytes, taken: Search) -> 
         (b"limit=5000", {"groupId": "is required", "limit": "must be at most 1000"}),
     ],
 )
-def test_a_wrong_query_has_every_parameter_named(raw: bytes, named: dict[str, str]) -> None:
+def test_every_invalid_query_parameter_is_reported(raw: bytes, named: dict[str, str]) -> None:
     assert field_errors(decode_query, raw, Search, LIMITS) == named
 
 
-def test_a_limit_of_five_thousand_digits_is_a_limit_too_large() -> None:
+def test_a_limit_of_five_thousand_digits_is_too_large() -> None:
     assert field_errors(
         decode_query, b"groupId=7&limit=" + b"9" * 5_000, Search, LIMITS
     ).keys() == {"limit"}
 
 
-def test_the_largest_page_is_a_setting() -> None:
+def test_the_maximum_page_size_is_configurable() -> None:
     assert decode_query(b"groupId=7&limit=5", Search, InputLimits(page_items_max=5)).limit == 5
     assert field_errors(
         decode_query, b"groupId=7&limit=6", Search, InputLimits(page_items_max=5)
     ) == {"limit": "must be at most 5"}
 
 
-# --- any input at all ---
+# --- arbitrary input ---
 
-patient = settings(deadline=None)  # the machine may be busy with other tests
+without_deadline = settings(deadline=None)  # no deadline, as the machine may be busy
 
-ENDLESS = "endless"  # a number that Python itself neither reads nor writes
+ENDLESS = "endless"  # a number that Python itself neither parses nor formats
 TEXTS = st.text(st.characters(exclude_categories=[]), max_size=6)
 NUMBERS = (
     st.integers()
@@ -372,14 +372,14 @@ LIKELY = (
 
 
 def as_json(value: Any, *, escaped: bool = True) -> bytes:
-    """JSON as a careless client writes it: NaN, half surrogates and endless numbers included."""
+    """JSON as a careless client writes it: with NaN, lone surrogates and endless numbers."""
     text = json.dumps(value, ensure_ascii=escaped).replace(f'"{ENDLESS}"', "-1" + "0" * 5_000)
     return text.encode("utf-8", "surrogatepass")
 
 
-def outcome(raw: bytes) -> Wish | set[tuple[str, str]]:
+def outcome(raw: bytes) -> Sample | set[tuple[str, str]]:
     try:
-        return wish(raw)
+        return decode_sample(raw)
     except BadInput as error:
         return {(fault.field, fault.message) for fault in error.field_errors}
 
@@ -390,15 +390,15 @@ def leaves(value: Any) -> list[Any]:
     return [leaf for each in value for leaf in leaves(each)] if isinstance(value, list) else [value]
 
 
-@patient
+@without_deadline
 @given(st.binary(max_size=200))
-def test_any_bytes_are_taken_or_refused(raw: bytes) -> None:
+def test_any_bytes_are_accepted_or_refused(raw: bytes) -> None:
     outcome(raw)
 
 
-@patient
+@without_deadline
 @given(LIKELY, st.booleans(), st.data())
-def test_json_with_a_few_wrong_bytes_is_taken_or_refused(
+def test_json_with_a_few_wrong_bytes_is_accepted_or_refused(
     value: Any, escaped: bool, data: st.DataObject
 ) -> None:
     raw = as_json(value, escaped=escaped)
@@ -407,11 +407,11 @@ def test_json_with_a_few_wrong_bytes_is_taken_or_refused(
     outcome(raw[:start] + data.draw(st.binary(max_size=3)) + raw[end:])
 
 
-@patient
+@without_deadline
 @given(LIKELY)
-def test_what_is_taken_can_be_stored(value: Any) -> None:
-    taken = outcome(as_json(value))
-    for leaf in leaves(taken) if isinstance(taken, Wish) else ():
+def test_accepted_values_can_be_stored(value: Any) -> None:
+    decoded = outcome(as_json(value))
+    for leaf in leaves(decoded) if isinstance(decoded, Sample) else ():
         if isinstance(leaf, str):
             assert "\x00" not in leaf.encode().decode()
         elif isinstance(leaf, int):
@@ -420,18 +420,18 @@ def test_what_is_taken_can_be_stored(value: Any) -> None:
             assert math.isfinite(leaf)
 
 
-@patient
+@without_deadline
 @given(LIKELY.filter(lambda value: isinstance(value, dict)))
-def test_the_fast_way_and_the_slow_way_agree(value: dict[str, Any]) -> None:
-    """An escaped pair in a member nobody reads changes nothing but the way a body is read."""
+def test_the_fast_and_the_slow_parser_agree(value: dict[str, Any]) -> None:
+    """An escaped surrogate pair in an unknown member only selects the slow parser."""
     raw = as_json(value)
-    slowly = raw[:-1] + (b", " if value else b"") + b'"nobody": "\\ud83d\\ude00"}'
-    assert outcome(slowly) == outcome(raw)
+    slow_raw = raw[:-1] + (b", " if value else b"") + b'"unknown": "\\ud83d\\ude00"}'
+    assert outcome(slow_raw) == outcome(raw)
 
 
-@patient
+@without_deadline
 @given(st.binary(max_size=60))
-def test_any_query_is_taken_or_refused(raw: bytes) -> None:
+def test_any_query_is_accepted_or_refused(raw: bytes) -> None:
     for query in (raw, b"groupId=" + raw, b"groupId=7&limit=" + raw, b"groupId=7&word=" + raw):
         try:
             decode_query(query, Search, LIMITS)
@@ -439,8 +439,8 @@ def test_any_query_is_taken_or_refused(raw: bytes) -> None:
             assert error.field_errors
 
 
-@patient
+@without_deadline
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1))
-def test_a_percent_encoded_text_comes_out_as_it_was(text: str) -> None:
+def test_a_percent_encoded_string_is_decoded(text: str) -> None:
     query = f"groupId=7&word={quote_plus(text)}".encode()
     assert decode_query(query, Search, LIMITS).word == text

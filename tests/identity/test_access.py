@@ -1,4 +1,4 @@
-"""Who may do what where: the built-in roles, the tree, operators and app clients."""
+"""Access control: built-in roles, inheritance, operators and app clients."""
 
 from collections.abc import Callable
 from typing import Any
@@ -63,10 +63,10 @@ def holds(person: Person, group: str) -> set[str]:
     return set(role_shown(person, group)["permissions"])
 
 
-# --- the roles that are there from the start ---
+# --- built-in roles ---
 
 
-def test_each_built_in_role_holds_exactly_this(world: World) -> None:
+def test_each_built_in_role_has_exactly_these_permissions(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
     listed = walk(lambda **page: ada.get("/group/roles", **page))
@@ -83,7 +83,7 @@ def test_each_built_in_role_holds_exactly_this(world: World) -> None:
         assert role["permissions"] == sorted(permissions), id_
 
 
-def test_an_administrator_holds_what_an_operator_adds_to_the_catalogue(world: World) -> None:
+def test_an_administrator_gets_permissions_that_an_operator_adds(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
     ada.invite(bob, group, "manager")
@@ -97,22 +97,22 @@ def test_an_administrator_holds_what_an_operator_adds_to_the_catalogue(world: Wo
     assert holds_nothing_else(bob, group)
     ok(world.operator.delete("/permission", permissionId="report.read"))
     assert holds(ada, group) == BUILT_IN["administrator"][1]
-    # Bob's role is empty now: for him the group does not exist, but he can still leave it.
+    # Bob's role is empty now: the group is invisible to him, but he can still leave it.
     refused(bob.get("/group", groupId=group), 400, "groupId")
     ok(bob.delete("/group/user", groupId=group))
 
 
 def holds_nothing_else(person: Person, group: str) -> bool:
-    """A role without group.read sees that the group is there, and no more of it."""
+    """Without group.read only the existence of the group is visible."""
     refused(person.get("/group", groupId=group), 403)
     listed = ok(person.get("/user/groups", groupId=group))["items"]
     return [each["role"]["permissions"] for each in listed] == [["report.read"]]
 
 
-# --- along the path ---
+# --- inheritance ---
 
 
-def test_roles_along_the_path_add_up_and_the_nearest_gives_the_name(world: World) -> None:
+def test_permissions_along_the_path_add_up_and_the_nearest_role_is_shown(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root = ada.group("root")
     middle = ada.group("middle", parent=root)
@@ -141,7 +141,7 @@ def test_roles_along_the_path_add_up_and_the_nearest_gives_the_name(world: World
     ok(ada.put("/group/user", {"userId": bob.id, "groupId": inner, "roleId": "viewer"}))
     assert role_shown(bob, inner)["id"] == "viewer"
     assert holds(bob, inner) == BUILT_IN["administrator"][1]
-    # And without the role above only the ones below are left.
+    # Without the role above only the ones below are left.
     ok(ada.delete("/group/user", groupId=root, userId=bob.id))
     refused(bob.get("/group", groupId=root), 400, "groupId")
     refused(bob.get("/group", groupId=plain), 403)
@@ -149,13 +149,13 @@ def test_roles_along_the_path_add_up_and_the_nearest_gives_the_name(world: World
     ok(bob.put("/group", {"groupId": leaf, "name": "y"}))
 
 
-# --- what is not seen does not exist; what is seen may still be forbidden ---
+# --- invisible is 404, visible but forbidden is 403 ---
 
-Asking = Callable[[Person, "Scene"], httpx.Response]
+SendRequest = Callable[[Person, "Scene"], httpx.Response]
 
 
 class Scene:
-    """A tree of three groups, with everybody who could ask something about one of them."""
+    """A tree of three groups, with every kind of user who could access one of them."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -200,13 +200,13 @@ def keep_guest(person: Person, scene: Scene) -> httpx.Response:
 
 
 def swap_guest(person: Person, scene: Scene) -> httpx.Response:
-    answer = person.delete("/group/user", groupId=scene.group, userId=scene.guest.id)
-    if answer.status_code == 200:
+    response = person.delete("/group/user", groupId=scene.group, userId=scene.guest.id)
+    if response.status_code == 200:
         ok(invite_guest(person, scene))
-    return answer
+    return response
 
 
-READS: dict[str, tuple[int, str, Asking]] = {
+READS: dict[str, tuple[int, str, SendRequest]] = {
     "see": (400, "groupId", lambda person, at: person.get("/group", groupId=at.group)),
     "see members": (
         404,
@@ -216,7 +216,7 @@ READS: dict[str, tuple[int, str, Asking]] = {
     "list below": (404, "groupId", lambda person, at: person.get("/user/groups", groupId=at.group)),
     "see whose": (404, "userId", lambda person, at: person.get("/user/groups", userId=at.guest.id)),
 }
-WRITES: dict[str, tuple[int, str, Asking]] = {
+WRITES: dict[str, tuple[int, str, SendRequest]] = {
     "create": (404, "parentId", lambda person, at: person.post("/group", {}, parentId=at.group)),
     "rename": (
         404,
@@ -239,31 +239,31 @@ WRITES: dict[str, tuple[int, str, Asking]] = {
 }
 
 
-def test_what_is_not_seen_does_not_exist_and_what_is_seen_may_be_forbidden(world: World) -> None:
+def test_invisible_groups_do_not_exist_and_visible_ones_may_be_forbidden(world: World) -> None:
     scene = Scene(world)
     rows, audit_log = world.everything(), world.audit()
     for who, person in scene.outside.items():
-        for what, (status, field, ask) in {**READS, **WRITES}.items():
-            answer = ask(person, scene)
-            assert answer.status_code == status, (who, what, answer.text)
-            refused(answer, status, field)
+        for what, (status, field, send) in {**READS, **WRITES}.items():
+            response = send(person, scene)
+            assert response.status_code == status, (who, what, response.text)
+            refused(response, status, field)
     for who, person in scene.reading.items():
-        for what, (_, _, ask) in READS.items():
-            assert ask(person, scene).status_code == 200, (who, what)
-        for what, (_, _, ask) in WRITES.items():
-            answer = ask(person, scene)
-            assert answer.status_code == 403, (who, what, answer.text)
-            assert refused(answer, 403)["errors"] == []
-    for _, _, ask in [*READS.values(), *WRITES.values()]:
-        refused(ask(world.nobody, scene), 401)
+        for what, (_, _, send) in READS.items():
+            assert send(person, scene).status_code == 200, (who, what)
+        for what, (_, _, send) in WRITES.items():
+            response = send(person, scene)
+            assert response.status_code == 403, (who, what, response.text)
+            assert refused(response, 403)["errors"] == []
+    for _, _, send in [*READS.values(), *WRITES.values()]:
+        refused(send(world.nobody, scene), 401)
     assert (world.everything(), world.audit()) == (rows, audit_log)
     for who, person in scene.ruling.items():
-        for what, (_, _, ask) in {**READS, **WRITES}.items():
-            answer = ask(person, scene)
-            assert answer.status_code == 200, (who, what, answer.text)
+        for what, (_, _, send) in {**READS, **WRITES}.items():
+            response = send(person, scene)
+            assert response.status_code == 200, (who, what, response.text)
 
 
-def test_every_operation_asks_for_its_own_permission_and_for_no_other(world: World) -> None:
+def test_every_operation_requires_its_own_permission_and_no_other(world: World) -> None:
     ada, guest = world.person("ada"), world.person("guest")
     group = ada.group()
     ada.invite(guest, group, "viewer")
@@ -275,22 +275,22 @@ def test_every_operation_asks_for_its_own_permission_and_for_no_other(world: Wor
     def keep_own_role(who: Person, role: str) -> httpx.Response:
         return who.put("/group/user", {"userId": who.id, "groupId": group, "roleId": role})
 
-    def make_role(who: Person, role: str) -> httpx.Response:
+    def create_role(who: Person, role: str) -> httpx.Response:
         body = {"name": "new", "description": "", "permissions": "role.write"}
         return who.post("/role", body)
 
-    # What it needs, what has to be held beside it, how it is refused without.
-    asks: list[tuple[str, set[str], int, Callable[[Person, str], httpx.Response]]] = [
+    # The permission, further permissions it needs, the status without it.
+    operations: list[tuple[str, set[str], int, Callable[[Person, str], httpx.Response]]] = [
         ("group.read", set(), 403, lambda who, _: who.get("/group", groupId=group)),
         ("group.create", set(), 403, lambda who, _: who.post("/group", {}, parentId=group)),
         ("group.update", set(), 403, lambda who, _: who.put("/group", {"groupId": group})),
         ("member.read", set(), 403, lambda who, _: who.get("/group/users", groupId=group)),
         ("member.read", set(), 404, lambda who, _: who.get("/user/groups", userId=guest.id)),
-        # Whoever gives a role must know of it.
+        # Granting a role requires seeing it.
         ("member.write", {"role.read"}, 403, invite),
         ("member.write", {"role.read"}, 403, keep_own_role),
-        ("role.write", set(), 403, make_role),
-        # Whoever makes an app client can act with the default role.
+        ("role.write", set(), 403, create_role),
+        # An app client acts with the default role, so its creator must hold that.
         (
             "appClient.write",
             BUILT_IN["member"][1],
@@ -298,22 +298,22 @@ def test_every_operation_asks_for_its_own_permission_and_for_no_other(world: Wor
             lambda who, _: who.post("/appClient", {"groupId": group, "name": who.id}),
         ),
     ]
-    for number, (permission, beside, status, ask) in enumerate(asks):
-        only = ada.role(permission, *beside, name="only")
+    for number, (permission, further, status, send) in enumerate(operations):
+        only = ada.role(permission, *further, name="only")
         without = ada.role(*(ON_PEOPLE | ON_DEVICES) - {permission}, name="without")
         able, unable = world.person(f"able{number}"), world.person(f"unable{number}")
         ada.invite(able, group, only)
         ada.invite(unable, group, without)
-        answer = ask(unable, without)
-        assert answer.status_code == status, (permission, number, answer.text)
-        answer = ask(able, only)
-        assert answer.status_code == 200, (permission, number, answer.text)
+        response = send(unable, without)
+        assert response.status_code == status, (permission, number, response.text)
+        response = send(able, only)
+        assert response.status_code == 200, (permission, number, response.text)
 
 
 # --- operators ---
 
 
-def test_an_operator_holds_everything_everywhere_and_belongs_nowhere(world: World) -> None:
+def test_an_operator_has_all_permissions_everywhere_and_is_no_member(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     operator = world.operator
     root = ada.group("root")
@@ -327,7 +327,7 @@ def test_an_operator_holds_everything_everywhere_and_belongs_nowhere(world: Worl
     assert len(ok(operator.get("/user/groups", userId=ada.id))["items"]) == 2
     refused(operator.get("/group", groupId="1"), 400, "groupId")
     refused(operator.get("/user/groups", userId="nobody"), 404, "userId")
-    # Acting in a group makes nobody a member of it.
+    # Acting in a group does not make an operator a member.
     ok(operator.put("/group", {"groupId": root, "name": "new"}))
     invited = {"email": "bob@example.com", "groupId": root, "roleId": "administrator"}
     ok(operator.put("/group/invite", invited))
@@ -335,14 +335,14 @@ def test_an_operator_holds_everything_everywhere_and_belongs_nowhere(world: Worl
     ok(operator.delete("/group/user", groupId=root, userId=ada.id))
     members = ok(operator.get("/group/users", groupId=root))["items"]
     assert [member["id"] for member in members] == [bob.id]
-    # Where operators do belong they are listed, shown with their role and all they hold.
+    # Where operators are members they are listed, with their role and all permissions.
     own = operator.group("own")
     ok(operator.put("/group/invite", {**invited, "groupId": own}))
     ok(bob.put("/group/user", {"userId": operator.id, "groupId": own, "roleId": "viewer"}))
     listed = ok(operator.get("/user/groups"))["items"]
     assert [(group["id"], group["role"]["id"]) for group in listed] == [(own, "viewer")]
     assert set(listed[0]["role"]["permissions"]) >= ON_PEOPLE | ON_DEVICES
-    # A second operator is one from the first request on.
+    # A second operator has the rights from the first request on.
     assert holds(world.person("second", operator=True), child) >= ON_PEOPLE | ON_DEVICES
 
 
@@ -361,11 +361,11 @@ def test_an_app_client_acts_with_the_default_role_of_its_group(world: World) -> 
             shown = role_shown(client, group)
             assert (shown["id"], set(shown["permissions"])) == (role, BUILT_IN[role][1]), role
         refused(client.get("/group", groupId=root), 400, "groupId")
-    # The default role below is for the clients that live there.
+    # The default role of a subgroup applies to its own app clients.
     ok(ada.put("/group", {"groupId": below, "roleId": "viewer"}))
     assert role_shown(client, below)["id"] == "administrator"
     assert role_shown(ada.app_client(below), below)["id"] == "viewer"
-    # As an Administrator it does what one does, under its own name.
+    # As an Administrator it acts under its own name.
     audit_log = world.audit()
     invited = {"email": "bob@example.com", "groupId": home, "roleId": "administrator"}
     ok(client.put("/group/invite", invited))
@@ -376,7 +376,7 @@ def test_an_app_client_acts_with_the_default_role_of_its_group(world: World) -> 
         (client.id, "member.update", bob.id),
         (client.id, "member.remove", bob.id),
     ]
-    # It is no user: nobody can give it a role, and it is in no list of members.
+    # It is no user: it cannot be given a role, and is in no list of members.
     refused(
         ada.put("/group/user", {"userId": client.id, "groupId": home, "roleId": "viewer"}),
         404,

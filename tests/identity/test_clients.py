@@ -9,7 +9,7 @@ from tests.world import Person, World, ok, refused, walk
 
 
 def every_row(world: World) -> str:
-    """All that the database holds, written out."""
+    """All rows of the database as text."""
     return world.read(
         lambda tx: "\n".join(
             repr(tuple(row)) for table in metadata.sorted_tables for row in tx.rows(table.select())
@@ -27,46 +27,46 @@ def epoch_s(world: World) -> int:
 def test_a_new_app_client_gets_tokens_with_the_secret_it_was_shown(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
-    made = ok(ada.post("/appClient", {"groupId": group, "name": "Gateway"}))
-    assert made == {
+    created = ok(ada.post("/appClient", {"groupId": group, "name": "Gateway"}))
+    assert created == {
         "groupId": group,
-        "appClientId": made["appClientId"],
-        "secret": made["secret"],
+        "appClientId": created["appClientId"],
+        "secret": created["secret"],
         "name": "Gateway",
     }
-    assert re.fullmatch(r"lws_[A-Za-z0-9_-]{43}", made["secret"])  # 256 bits
-    granted = ok(world.ask_token(made["appClientId"], made["secret"]))
+    assert re.fullmatch(r"lws_[A-Za-z0-9_-]{43}", created["secret"])  # 256 bits
+    granted = ok(world.ask_token(created["appClientId"], created["secret"]))
     assert (granted["token_type"], granted["expires_in"]) == ("Bearer", 3_600)
     app = Person(world, granted["access_token"], "", ("", ""))
     shown = ok(app.get("/group", groupId=group))[0]
-    assert (shown["userId"], shown["role"]["id"]) == (made["appClientId"], "member")
+    assert (shown["userId"], shown["role"]["id"]) == (created["appClientId"], "member")
     assert "token" not in shown  # the group's own token takes group.update
-    assert (ada.id, "appClient.create", made["appClientId"]) in world.audit()
+    assert (ada.id, "appClient.create", created["appClientId"]) in world.audit()
 
-    again = ok(ada.post("/appClient", {"groupId": group, "name": "Other", "description": "Spare"}))
-    assert again["description"] == "Spare"
-    assert again["secret"] != made["secret"]
-    assert again["appClientId"] != made["appClientId"]
+    other = ok(ada.post("/appClient", {"groupId": group, "name": "Other", "description": "Spare"}))
+    assert other["description"] == "Spare"
+    assert other["secret"] != created["secret"]
+    assert other["appClientId"] != created["appClientId"]
 
 
 def test_renaming_keeps_the_secret_and_shows_it(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
-    over = epoch_s(world) + 86_400
-    body = {"groupId": group, "name": "Gateway", "expiration": over}
-    made = ok(ada.post("/appClient", body))
-    app = Person(world, world.token(made["appClientId"], made["secret"]), "", ("", ""))
+    expires_s = epoch_s(world) + 86_400
+    body = {"groupId": group, "name": "Gateway", "expiration": expires_s}
+    created = ok(ada.post("/appClient", body))
+    app = Person(world, world.token(created["appClientId"], created["secret"]), "", ("", ""))
 
-    world.restart()  # the secret is not merely remembered
+    world.restart()  # the secret survives a restart
     renamed = ok(ada.put("/appClient", {"groupId": group, "name": "Gateway", "newName": "Gate"}))
     assert renamed == {
-        "appClientId": made["appClientId"],
-        "secret": made["secret"],
+        "appClientId": created["appClientId"],
+        "secret": created["secret"],
         "name": "Gate",
-        "expiration": over,
+        "expiration": expires_s,
     }
     ok(app.get("/group", groupId=group))
-    world.token(made["appClientId"], made["secret"])
+    world.token(created["appClientId"], created["secret"])
     refused(ada.put("/appClient", {"groupId": group, "name": "Gateway", "newName": "x"}), 404)
     same = ok(ada.put("/appClient", {"groupId": group, "name": "Gate", "newName": "Gate"}))
     assert same == renamed
@@ -85,7 +85,7 @@ def test_names_are_unique_within_a_group(world: World) -> None:
     assert world.everything() == before
 
 
-def test_a_deleted_app_client_is_gone_at_once_with_all_its_tokens(world: World) -> None:
+def test_a_deleted_app_client_loses_all_its_tokens_at_once(world: World) -> None:
     ada = world.person("ada")
     group, other = ada.group("one"), ada.group("other")
     app, second = ada.app_client(group, "first"), ada.app_client(group, "second")
@@ -112,14 +112,14 @@ def test_a_deleted_app_client_is_gone_at_once_with_all_its_tokens(world: World) 
     ok(ada.post("/appClient", {"groupId": group, "name": "first"}))  # the name is free again
 
 
-def test_an_app_client_that_is_over_neither_gets_nor_uses_tokens(world: World) -> None:
+def test_an_expired_app_client_neither_gets_nor_uses_tokens(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
-    soon = epoch_s(world) + 1_800
-    body = {"groupId": group, "name": "Visitor", "expiration": soon}
-    made = ok(ada.post("/appClient", body))
-    assert made["expiration"] == soon
-    client = (made["appClientId"], made["secret"])
+    expires_s = epoch_s(world) + 1_800
+    body = {"groupId": group, "name": "Visitor", "expiration": expires_s}
+    created = ok(ada.post("/appClient", body))
+    assert created["expiration"] == expires_s
+    client = (created["appClientId"], created["secret"])
     granted = ok(world.ask_token(*client))
     assert 1_790 <= granted["expires_in"] <= 1_800
     visitor = Person(world, granted["access_token"], "", client)
@@ -132,18 +132,18 @@ def test_an_app_client_that_is_over_neither_gets_nor_uses_tokens(world: World) -
     assert (late.status_code, late.json()["error"]) == (401, "invalid_client")
     ok(ada.get("/group", groupId=group))
 
-    # A far end shortens nothing; one that is past, or no number of seconds, is refused.
+    # A far expiry shortens nothing; a past or invalid one is refused.
     far = ok(ada.post("/appClient", {**body, "name": "Guest", "expiration": epoch_s(world) * 2}))
     assert ok(world.ask_token(far["appClientId"], far["secret"]))["expires_in"] == 3_600
     before = world.everything()
-    bad: list[Any] = [soon, 0, -1, 1.5, "soon", "2030-01-01", 2**63, True]
+    bad: list[Any] = [expires_s, 0, -1, 1.5, "soon", "2030-01-01", 2**63, True]
     for wrong in bad:
         late_body = {**body, "name": "Late", "expiration": wrong}
         refused(ada.post("/appClient", late_body), 400, "expiration")
     assert world.everything() == before
 
 
-def test_nothing_secret_of_an_app_client_lies_open_in_the_database(world: World) -> None:
+def test_the_secret_of_an_app_client_is_not_stored_in_plain_text(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
     app = ada.app_client(group, "Gateway")
@@ -156,7 +156,7 @@ def test_nothing_secret_of_an_app_client_lies_open_in_the_database(world: World)
     assert app.token.replace("-", "") not in rows
 
 
-# --- what they may do ---
+# --- permissions ---
 
 
 def test_an_app_client_acts_with_the_default_role_of_its_group(world: World) -> None:
@@ -164,23 +164,23 @@ def test_an_app_client_acts_with_the_default_role_of_its_group(world: World) -> 
     root = ada.group("root")
     home = ada.group("home", parent=root)
     below = ada.group("below", parent=home)
-    beside = ada.group("beside", parent=root)
+    sibling = ada.group("beside", parent=root)
     app = ada.app_client(home)
 
     for group in (home, below):
         assert ok(app.get("/group", groupId=group))[0]["role"]["name"] == "Member"
         refused(app.put("/group", {"groupId": group, "name": "mine"}), 403)
-    for group in (root, beside):
+    for group in (root, sibling):
         refused(app.get("/group", groupId=group), 400, "groupId")
     assert [each["id"] for each in walk(app.get, path="/user/groups")] == [home, below]
 
-    # Another default counts for it at once, as does another role above: nothing is inherited.
+    # Another default role applies at once; nothing is inherited from above.
     ok(ada.put("/group", {"groupId": root, "roleId": "administrator"}))
     refused(app.put("/group", {"groupId": home, "name": "mine"}), 403)
     ok(ada.put("/group", {"groupId": home, "roleId": "administrator"}))
     assert ok(app.put("/group", {"groupId": home, "name": "mine"}))["updatedBy"] == app.id
-    made = ok(app.post("/group", {"name": "made"}, parentId=home))
-    assert (made["ownerId"], made["createdBy"]) == (ada.id, app.id)
+    created = ok(app.post("/group", {"name": "made"}, parentId=home))
+    assert (created["ownerId"], created["createdBy"]) == (ada.id, app.id)
     refused(app.post("/group", {"name": "root"}), 403)
     ok(app.post("/appClient", {"groupId": below, "name": "child"}))
     ok(ada.put("/group", {"groupId": home, "roleId": "viewer"}))
@@ -188,7 +188,7 @@ def test_an_app_client_acts_with_the_default_role_of_its_group(world: World) -> 
     refused(app.delete("/group/user", groupId=home), 403)  # it is no member and cannot leave
 
 
-def test_only_who_holds_what_the_client_would_hold_sees_its_secret(world: World) -> None:
+def test_seeing_a_secret_requires_all_permissions_of_the_client(world: World) -> None:
     ada, bob, carol, eve = (world.person(name) for name in ("ada", "bob", "carol", "eve"))
     group = ada.group()
     ok(ada.post("/appClient", {"groupId": group, "name": "Gateway"}))
@@ -196,14 +196,14 @@ def test_only_who_holds_what_the_client_would_hold_sees_its_secret(world: World)
     ada.invite(bob, group, keeper)
     ada.invite(carol, group, "manager")
 
-    def make(person: Person, name: str = "new") -> Any:
+    def create(person: Person, name: str = "new") -> Any:
         return person.post("/appClient", {"groupId": group, "name": name})
 
     def rename(person: Person) -> Any:
         return person.put("/appClient", {"groupId": group, "name": "Gateway", "newName": "Gateway"})
 
     before = world.everything()
-    for attempt in (make, rename):
+    for attempt in (create, rename):
         refused(attempt(bob), 403)  # may write app clients, but holds less than Member
         refused(attempt(carol), 403)  # holds more than Member, but may not write app clients
         refused(attempt(eve), 404, "groupId")
@@ -213,16 +213,16 @@ def test_only_who_holds_what_the_client_would_hold_sees_its_secret(world: World)
     small = ada.role("group.read", name="small")
     ok(ada.put("/group", {"groupId": group, "roleId": small}))
     ok(rename(bob))
-    made = ok(make(bob))
-    refused(carol.delete("/appClient", name=group, appClientId=made["appClientId"]), 403)
-    refused(eve.delete("/appClient", name=group, appClientId=made["appClientId"]), 404, "name")
+    created = ok(create(bob))
+    refused(carol.delete("/appClient", name=group, appClientId=created["appClientId"]), 403)
+    refused(eve.delete("/appClient", name=group, appClientId=created["appClientId"]), 404, "name")
     ok(ada.put("/group", {"groupId": group, "roleId": "member"}))
-    refused(make(bob, "third"), 403)
-    # To delete one shows no secret.
-    ok(bob.delete("/appClient", name=group, appClientId=made["appClientId"]))
+    refused(create(bob, "third"), 403)
+    # Deleting a client does not show its secret.
+    ok(bob.delete("/appClient", name=group, appClientId=created["appClientId"]))
 
 
-def test_what_is_wrong_with_an_app_client_is_reported_all_at_once(world: World) -> None:
+def test_all_invalid_fields_of_an_app_client_are_reported_at_once(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
     ok(ada.post("/appClient", {"groupId": group, "name": "Gateway"}))

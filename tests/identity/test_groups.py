@@ -1,8 +1,8 @@
-"""Groups: creating, seeing, changing and moving them."""
+"""Groups: create, get, update and move."""
 
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from longwire.identity import groups
 from longwire.model import Actor
 from longwire.store.database import Tx
+from tests.waiting import eventually
 from tests.world import Person, World, ok, refused, walk
 
 LEVELS = 16
@@ -20,7 +21,7 @@ LEVELS = 16
 
 @contextmanager
 def nothing_happens(world: World) -> Iterator[None]:
-    """Whatever is asked in here must change no row and leave no trace."""
+    """Nothing in this block may change a row or write to the audit log."""
     rows, audit_log = world.everything(), world.audit()
     yield
     assert world.everything() == rows
@@ -29,7 +30,7 @@ def nothing_happens(world: World) -> Iterator[None]:
 
 @contextmanager
 def adds_to_audit_log(world: World, *expected: tuple[str, str, str]) -> Iterator[None]:
-    """Whatever is done in here must leave exactly these rows: (who, what, which)."""
+    """This block must add exactly these rows to the audit log: (actor, action, object)."""
     audit_log = world.audit()
     yield
     assert world.audit() == [*audit_log, *expected]
@@ -40,7 +41,7 @@ def shown(person: Person, group: str) -> dict[str, Any]:
 
 
 def chain(person: Person, levels: int, parent: str | None = None) -> list[str]:
-    """Groups below each other, the uppermost first."""
+    """A chain of nested groups, the topmost first."""
     made: list[str] = []
     for level in range(levels):
         parent = person.group(f"level {level}", parent=parent)
@@ -65,7 +66,7 @@ def seconds_ago(text: str, world: World) -> float:
 # --- creating ---
 
 
-def test_whoever_creates_a_group_owns_it_and_administers_it(world: World) -> None:
+def test_the_creator_of_a_group_is_its_owner_and_administrator(world: World) -> None:
     ada = world.person("ada")
     group = ok(ada.post("/group", {"name": "Harbour", "description": "Quay", "tags": ["north"]}))
     assert group["ownerId"] == group["userId"] == group["createdBy"] == ada.id
@@ -74,7 +75,7 @@ def test_whoever_creates_a_group_owns_it_and_administers_it(world: World) -> Non
     assert ok(ada.get("/group", groupId=group["id"])) == [group]
 
 
-def test_a_new_group_has_every_field_and_only_the_service_fills_its_own(world: World) -> None:
+def test_a_new_group_has_every_field_and_read_only_fields_are_ignored(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root = ada.group("root")
     ada.invite(bob, root, "administrator")
@@ -123,14 +124,14 @@ def test_a_new_group_has_every_field_and_only_the_service_fills_its_own(world: W
     bare = [ok(ada.post("/group", {})) for _ in range(4)]
     assert {"name", "description", "parent"}.isdisjoint(bare[0])
     assert bare[0]["tags"] == []
-    # Each has a number of its own, growing with time, and a token of its own.
+    # Each has its own number, increasing with time, and its own token.
     numbers = [int(root), int(number), *(int(each["id"]) for each in bare)]
     assert numbers == sorted(set(numbers))
     assert max(numbers) < 2**53
     assert len({each["token"] for each in bare}) == 4
 
 
-def test_a_wrong_new_group_is_refused_with_every_wrong_field_named(world: World) -> None:
+def test_an_invalid_new_group_is_refused_with_every_invalid_field_named(world: World) -> None:
     ada = world.person("ada")
     wrong_bodies: list[tuple[Any, tuple[str, ...]]] = [
         ({"name": ""}, ("name",)),
@@ -163,7 +164,7 @@ def test_a_wrong_new_group_is_refused_with_every_wrong_field_named(world: World)
     assert longest.items() <= ok(ada.post("/group", longest)).items()
 
 
-def test_an_app_client_creates_only_below_and_the_parents_owner_becomes_the_owner(
+def test_a_group_created_by_an_app_client_belongs_to_the_owner_of_its_parent(
     world: World,
 ) -> None:
     ada, bob = world.person("ada"), world.person("bob")
@@ -197,7 +198,7 @@ def test_a_stranger_sees_nothing_of_a_group(world: World) -> None:
         refused(bob.get("/user/groups", groupId=group), 404, "groupId")
         refused(bob.get("/user/groups", userId=ada.id), 404, "userId")
         assert own_groups(bob) == []
-        # Not a word is different from what is said of a group that does not exist.
+        # The response is the same as for a group that does not exist.
         for number in ("1", str(int(group) + 1), f"0{group}", f"{group} ", "x", "-1", str(2**53)):
             made_up = refused(bob.get("/group", groupId=number), 400, "groupId")
             assert made_up | {"requestId": ""} == real | {"requestId": ""}, number
@@ -205,7 +206,7 @@ def test_a_stranger_sees_nothing_of_a_group(world: World) -> None:
         refused(bob.get("/group", groupId=""), 400, "groupId")
 
 
-def test_the_token_is_for_those_who_may_change_the_group(world: World) -> None:
+def test_the_token_is_shown_to_those_who_may_update_the_group(world: World) -> None:
     ada = world.person("ada")
     root = ada.group("root")
     child = ada.group("child", parent=root)
@@ -224,7 +225,7 @@ def test_the_token_is_for_those_who_may_change_the_group(world: World) -> None:
         assert shown(person, child).get("token") == expected, name
         listed = ok(person.get("/user/groups", groupId=child))["items"]
         assert [group.get("token") for group in listed] == [expected], name
-    # What counts is who asks, not whom the answer is about.
+    # The requesting user counts, not the user in the query.
     viewer = world.person("second")
     ada.invite(viewer, child, "viewer")
     assert ok(viewer.get("/user/groups", userId=ada.id))["items"][0].get("token") is None
@@ -233,10 +234,10 @@ def test_the_token_is_for_those_who_may_change_the_group(world: World) -> None:
     assert "token" not in shown(ada.app_client(child), child)
 
 
-# --- one's own groups, and other people's ---
+# --- groups of a user ---
 
 
-def test_one_belongs_to_ones_groups_and_to_all_below_them_in_order_of_their_making(
+def test_a_user_sees_their_groups_and_all_subgroups_in_order_of_creation(
     world: World,
 ) -> None:
     ada, bob = world.person("ada"), world.person("bob")
@@ -258,7 +259,7 @@ def test_one_belongs_to_ones_groups_and_to_all_below_them_in_order_of_their_maki
     ]
     assert listed == [shown(bob, group) for group in (deep, deeper, late)]
     assert own_groups(bob, userId=bob.id) == [deep, deeper, late]
-    # The group narrows to itself and what is below.
+    # A groupId restricts the list to its subtree.
     assert own_groups(bob, groupId=deep) == [deep, deeper]
     assert own_groups(bob, groupId=deeper) == [deeper]
     assert own_groups(ada, groupId=second) == [second, deep, deeper]
@@ -266,7 +267,7 @@ def test_one_belongs_to_ones_groups_and_to_all_below_them_in_order_of_their_maki
     refused(bob.get("/user/groups", groupId="1"), 404, "groupId")
 
 
-def test_somebody_elses_groups_are_shown_as_far_as_one_sees_their_members(world: World) -> None:
+def test_groups_of_another_user_are_shown_where_members_are_visible(world: World) -> None:
     ada, bob, carl, eve = (world.person(name) for name in ("ada", "bob", "carl", "eve"))
     shared = ada.group("shared")
     below = ada.group("below", parent=shared)
@@ -284,7 +285,7 @@ def test_somebody_elses_groups_are_shown_as_far_as_one_sees_their_members(world:
     refused(eve.get("/user/groups", userId=bob.id), 404, "userId")
     refused(carl.get("/user/groups", userId=eve.id), 404, "userId")
     refused(carl.get("/user/groups", userId="nobody"), 404, "userId")
-    # Without the right to see members there are no other people.
+    # Without member.read other users are invisible.
     blind = ada.role("group.read", name="blind")
     ok(ada.put("/group/user", {"userId": carl.id, "groupId": shared, "roleId": blind}))
     refused(carl.get("/user/groups", userId=bob.id), 404, "userId")
@@ -293,7 +294,7 @@ def test_somebody_elses_groups_are_shown_as_far_as_one_sees_their_members(world:
     assert own_groups(world.operator, userId=eve.id) == []
 
 
-def test_an_app_client_belongs_to_its_group_and_what_lies_below(world: World) -> None:
+def test_an_app_client_sees_its_group_and_all_subgroups(world: World) -> None:
     ada = world.person("ada")
     root = ada.group("root")
     home = ada.group("home", parent=root)
@@ -316,7 +317,7 @@ def test_pages_neither_skip_nor_repeat_while_others_write(world: World) -> None:
     page = ok(bob.get("/user/groups", limit=3))
     seen = ids(page["items"])
     assert seen == there[:3]
-    # Between the pages one group goes away that was shown, one that was not, and new ones come.
+    # Between the pages one shown and one unseen group disappear, and new ones appear.
     ok(ada.put("/group", {"groupId": there[1], "parent": ""}))
     ok(ada.put("/group", {"groupId": there[5], "parent": ""}))
     new = [ada.group("new", parent=root), bob.group("newer")]
@@ -327,7 +328,7 @@ def test_pages_neither_skip_nor_repeat_while_others_write(world: World) -> None:
     assert seen == [*there[:5], *there[6:], elsewhere, *new]
 
 
-def test_a_page_has_a_hundred_groups_unless_asked_otherwise(world: World) -> None:
+def test_a_page_has_a_hundred_groups_by_default(world: World) -> None:
     ada = world.person("ada")
     bulk = 101
 
@@ -353,7 +354,7 @@ def test_a_page_has_a_hundred_groups_unless_asked_otherwise(world: World) -> Non
         refused(ada.get("/user/groups", limit=limit), 400, "limit")
 
 
-def test_a_bookmark_is_good_only_for_its_own_list_and_reader(world: World) -> None:
+def test_a_next_token_is_valid_only_for_its_own_list_and_reader(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root = ada.group("root")
     for number in range(3):
@@ -380,7 +381,7 @@ def test_a_bookmark_is_good_only_for_its_own_list_and_reader(world: World) -> No
 # --- changing ---
 
 
-def test_what_is_left_out_of_a_change_stays(world: World) -> None:
+def test_omitted_fields_stay_unchanged(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root = ada.group("root")
     ada.invite(bob, root, "administrator")
@@ -407,7 +408,7 @@ def test_what_is_left_out_of_a_change_stays(world: World) -> None:
         group = changed
 
 
-def test_a_wrong_change_is_refused_with_every_wrong_field_named(world: World) -> None:
+def test_an_invalid_update_is_refused_with_every_invalid_field_named(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
     with nothing_happens(world):
@@ -438,19 +439,19 @@ def test_a_wrong_change_is_refused_with_every_wrong_field_named(world: World) ->
             ({"groupId": group, "parent": "invalid"}, "parent"),
         ]:
             refused(ada.put("/group", body), 404, field)
-        # One part that is refused keeps the others from being done.
+        # One invalid field prevents the whole update.
         fine = {"groupId": group, "name": "new", "description": "new", "tags": ["new"]}
         refused(ada.put("/group", {**fine, "ownerId": "nobody"}), 400, "ownerId")
         refused(ada.put("/group", {**fine, "roleId": "invalid"}), 404, "roleId")
         refused(ada.put("/group", {**fine, "roleId": "viewer", "parent": group}), 400, "parent")
 
 
-def test_the_default_role_is_one_that_the_changer_could_give(world: World) -> None:
+def test_the_default_role_must_be_one_that_the_user_could_grant(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
     small = ada.role("group.read", "group.update", "role.read", name="small")
     ada.invite(bob, group, small)
-    bob.group("other")  # where bob may make roles, which ada cannot know of
+    bob.group("other")  # where bob may create roles that ada cannot see
     hidden = bob.role("device.read", name="hidden")
     with nothing_happens(world):
         for role in ("administrator", "manager", "viewer"):
@@ -462,11 +463,11 @@ def test_the_default_role_is_one_that_the_changer_could_give(world: World) -> No
     ok(ada.put("/group", {"groupId": group, "roleId": "viewer"}))
     assert shown(client, group)["role"]["id"] == "viewer"
     refused(bob.put("/group", {"groupId": group, "roleId": "administrator"}), 403)
-    # Naming the role that is there already grants nothing.
+    # Repeating the current role grants nothing.
     assert ok(bob.put("/group", {"groupId": group, "roleId": "viewer"}))["defaultRole"] == "viewer"
 
 
-def test_the_owner_hands_the_group_to_a_member_and_nobody_else_does(world: World) -> None:
+def test_only_the_owner_can_transfer_ownership_and_only_to_a_member(world: World) -> None:
     ada, bob, carl, eve = (world.person(name) for name in ("ada", "bob", "carl", "eve"))
     root = ada.group("root")
     group = ada.group("group", parent=root)
@@ -491,8 +492,8 @@ def test_the_owner_hands_the_group_to_a_member_and_nobody_else_does(world: World
     assert shown(bob, group)["ownerId"] == ada.id
 
 
-def test_two_changes_at_the_same_moment_both_last(world: World) -> None:
-    """One renames a group while another moves it: neither may write back what it read before."""
+def test_concurrent_updates_are_both_applied(world: World) -> None:
+    """A rename and a concurrent move: neither may overwrite the other with stale values."""
     ada, bob = world.person("ada"), world.person("bob")
     root, other = ada.group("root"), ada.group("other")
     group = ada.group("old name", parent=root)
@@ -509,7 +510,7 @@ def test_two_changes_at_the_same_moment_both_last(world: World) -> None:
         renaming = pool.submit(world.write, rename)
         assert renamed.wait(60)
         moving = pool.submit(bob.put, "/group", {"groupId": group, "parent": other})
-        wait_until(lambda: somebody_waits_to_write(world))
+        eventually(lambda: is_write_waiting(world))
         go_on.set()
         renaming.result(120)
         ok(moving.result(120))
@@ -518,16 +519,7 @@ def test_two_changes_at_the_same_moment_both_last(world: World) -> None:
     assert_paths_follow_from_parents(world)
 
 
-def wait_until(it_is_so: Callable[[], bool]) -> None:
-    pause = threading.Event()
-    for _ in range(1_000):
-        if it_is_so():
-            return
-        pause.wait(0.02)
-    raise AssertionError("it never came to that")
-
-
-def somebody_waits_to_write(world: World) -> bool:
+def is_write_waiting(world: World) -> bool:
     if world.database.engine_name == "sqlite":
         return world.database.waiting["write"] > 0
     waiting = sa.text(
@@ -545,7 +537,7 @@ def stored_parents(world: World) -> dict[str, str | None]:
 
 
 def paths_of(parents: dict[str, str | None]) -> set[tuple[str, str, int]]:
-    """(ancestor, group, depth) for every group and each above it, from the parents alone."""
+    """(ancestor, group, depth) for every group and each ancestor, from the parents alone."""
     paths = set()
     for group in parents:
         at: str | None = group
@@ -563,7 +555,7 @@ def assert_paths_follow_from_parents(world: World) -> None:
     assert len(set(stored)) == len(stored)
 
 
-def test_a_group_moves_with_everything_below_and_the_rights_move_along(world: World) -> None:
+def test_a_group_moves_with_its_subtree_and_the_permissions_follow(world: World) -> None:
     ada, bob, carl = (world.person(name) for name in ("ada", "bob", "carl"))
     north, south = ada.group("north"), ada.group("south")
     group = ada.group("group", parent=north)
@@ -580,11 +572,11 @@ def test_a_group_moves_with_everything_below_and_the_rights_move_along(world: Wo
     assert shown(carl, deep)["role"]["id"] == "manager"
     assert shown(carl, deep)["parent"] == group
     assert own_groups(ada, groupId=north) == [north]
-    # Once more to the same place, which changes nothing about the tree.
+    # Moving it to the same parent changes nothing.
     parents = stored_parents(world)
     assert ok(ada.put("/group", {"groupId": group, "parent": south}))["parent"] == south
     assert stored_parents(world) == parents
-    # And to the top.
+    # Make it a root.
     assert "parent" not in ok(ada.put("/group", {"groupId": group, "parent": ""}))
     assert own_groups(carl) == [south]
     assert own_groups(ada, groupId=group) == [group, deep]
@@ -592,7 +584,7 @@ def test_a_group_moves_with_everything_below_and_the_rights_move_along(world: Wo
     assert_paths_follow_from_parents(world)
 
 
-def test_moving_needs_rights_at_the_group_and_at_the_new_parent(world: World) -> None:
+def test_moving_requires_permissions_at_the_group_and_at_the_new_parent(world: World) -> None:
     ada = world.person("ada")
     source, target = ada.group("source"), ada.group("target")
     group = ada.group("group", parent=source)
@@ -630,7 +622,7 @@ def test_moving_needs_rights_at_the_group_and_at_the_new_parent(world: World) ->
             assert bool(problem["errors"]) == bool(field), number
 
 
-def test_the_head_of_a_branch_takes_it_away_and_those_above_lose_it(world: World) -> None:
+def test_an_administrator_of_a_subtree_can_detach_it(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root = ada.group("root")
     branch = ada.group("branch", parent=root)
@@ -645,7 +637,7 @@ def test_the_head_of_a_branch_takes_it_away_and_those_above_lose_it(world: World
     assert own_groups(bob) == [branch, home]
 
 
-def test_a_group_becomes_a_root_only_with_an_administrator_of_its_own(world: World) -> None:
+def test_a_group_becomes_a_root_only_if_it_has_its_own_administrator(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root = ada.group("root")
     group = ada.group("group", parent=root)
@@ -657,14 +649,14 @@ def test_a_group_becomes_a_root_only_with_an_administrator_of_its_own(world: Wor
         refused(world.operator.put("/group", to_the_top), 409)
         refused(bob.put("/group", to_the_top), 403)
     ok(ada.put("/group/user", {"userId": bob.id, "groupId": group, "roleId": "administrator"}))
-    # Ada held it only from above, so with this she lets it go.
+    # Ada's role came from above, so she loses access.
     away = ok(ada.put("/group", to_the_top))
     assert {"parent", "role", "token"}.isdisjoint(away)
     refused(ada.get("/group", groupId=group), 400, "groupId")
     assert shown(bob, group)["role"]["id"] == "administrator"
 
 
-def test_an_app_client_moves_groups_but_makes_no_roots(world: World) -> None:
+def test_an_app_client_can_move_groups_but_create_no_roots(world: World) -> None:
     ada = world.person("ada")
     root = ada.group("root")
     home = ada.group("home", parent=root)
@@ -680,7 +672,7 @@ def test_an_app_client_moves_groups_but_makes_no_roots(world: World) -> None:
     assert shown(ada, branch)["updatedBy"] == client.id
 
 
-def test_no_group_comes_to_lie_in_itself(world: World) -> None:
+def test_a_group_cannot_be_moved_below_itself(world: World) -> None:
     ada = world.person("ada")
     levels = chain(ada, 4)
     with nothing_happens(world):
@@ -692,7 +684,7 @@ def test_no_group_comes_to_lie_in_itself(world: World) -> None:
     assert_paths_follow_from_parents(world)
 
 
-def test_the_tree_has_sixteen_levels_for_new_groups_and_for_moved_branches(world: World) -> None:
+def test_the_tree_has_at_most_sixteen_levels(world: World) -> None:
     ada = world.person("ada")
     deep = chain(ada, LEVELS)
     branch = chain(ada, 3)
@@ -705,12 +697,12 @@ def test_the_tree_has_sixteen_levels_for_new_groups_and_for_moved_branches(world
     ok(ada.put("/group", {"groupId": branch[0], "parent": deep[12]}))
     with nothing_happens(world):
         refused(ada.post("/group", {}, parentId=branch[2]), 400, "parentId")
-    # Its lower part alone has room one step further down.
+    # The lower part alone fits one level further down.
     ok(ada.put("/group", {"groupId": branch[1], "parent": deep[13]}))
     assert_paths_follow_from_parents(world)
 
 
-def test_after_many_moves_everybody_sees_what_the_parents_say(world: World) -> None:
+def test_after_many_moves_access_follows_the_parents(world: World) -> None:
     chance = random.Random(20_260)
     ada, bob = world.person("ada"), world.person("bob")
     levels = chain(ada, LEVELS)
@@ -722,8 +714,8 @@ def test_after_many_moves_everybody_sees_what_the_parents_say(world: World) -> N
         group, parent = chance.choice(everywhere), chance.choice([*everywhere, *everywhere, ""])
         wish = {**parents, group: parent or None}
         status = 200 if is_a_tree(wish) else 400
-        answer = ada.put("/group", {"groupId": group, "parent": parent})
-        assert answer.status_code == status, (group, parent, answer.text)
+        response = ada.put("/group", {"groupId": group, "parent": parent})
+        assert response.status_code == status, (group, parent, response.text)
         outcomes[status] += 1
         if status == 200:
             parents = wish
@@ -735,7 +727,7 @@ def test_after_many_moves_everybody_sees_what_the_parents_say(world: World) -> N
 
 
 def is_a_tree(parents: dict[str, str | None]) -> bool:
-    """No circle, and nobody below the last level."""
+    """No cycle, and no group below the last level."""
     for group in parents:
         at: str | None = group
         for _ in range(LEVELS):
@@ -745,24 +737,24 @@ def is_a_tree(parents: dict[str, str | None]) -> bool:
     return True
 
 
-def test_two_who_move_groups_under_each_other_make_no_circle(world: World) -> None:
+def test_concurrent_moves_below_each_other_create_no_cycle(world: World) -> None:
     ada = world.person("ada")
     north, south = ada.group("north"), ada.group("south")
     with ThreadPoolExecutor() as pool:
         for _ in range(5):
-            answers = list(
+            responses = list(
                 pool.map(
                     lambda pair: ada.put("/group", {"groupId": pair[0], "parent": pair[1]}),
                     [(north, south), (south, north)],
                 )
             )
-            assert sorted(answer.status_code for answer in answers) == [200, 400]
+            assert sorted(response.status_code for response in responses) == [200, 400]
             assert_paths_follow_from_parents(world)
             for group in (north, south):
                 ok(ada.put("/group", {"groupId": group, "parent": ""}))
 
 
-def test_a_small_right_does_not_become_a_large_one_by_moving_the_group(world: World) -> None:
+def test_moving_a_group_does_not_escalate_permissions(world: World) -> None:
     ada, eve = world.person("ada"), world.person("eve")
     group = ada.group()
     ada.invite(eve, group, ada.role("group.read", "group.update"))

@@ -1,4 +1,4 @@
-"""Members: inviting people, giving them roles, letting them go, and who may do that to whom."""
+"""Members: invitations, roles, removal, and the permissions they need."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ PUBLIC_USER = {"id", "email", "name", "seenAt", "firstName", "lastName", "create
 
 @contextmanager
 def nothing_happens(world: World) -> Iterator[None]:
-    """Whatever is asked in here must change no row and leave no trace."""
+    """Nothing in this block may change a row or write to the audit log."""
     rows, audit_log = world.everything(), world.audit()
     yield
     assert world.everything() == rows
@@ -22,7 +22,7 @@ def nothing_happens(world: World) -> Iterator[None]:
 
 @contextmanager
 def adds_to_audit_log(world: World, *expected: tuple[str, str, str]) -> Iterator[None]:
-    """Whatever is done in here must leave exactly these rows: (who, what, which)."""
+    """This block must add exactly these rows to the audit log: (actor, action, object)."""
     audit_log = world.audit()
     yield
     assert world.audit() == [*audit_log, *expected]
@@ -38,7 +38,7 @@ def place(person: Person | str, group: str, role: str) -> dict[str, str]:
 
 
 def roles_in(reader: Person, group: str) -> dict[str, str]:
-    """Who is a member, and as what."""
+    """The members and their roles."""
     listed = walk(lambda **page: reader.get("/group/users", groupId=group, **page))
     return {member["id"]: member["role"]["id"] for member in listed}
 
@@ -46,12 +46,12 @@ def roles_in(reader: Person, group: str) -> dict[str, str]:
 # --- inviting ---
 
 
-def test_an_invitation_does_not_tell_whether_the_person_was_known(world: World) -> None:
+def test_an_invitation_does_not_reveal_whether_the_user_exists(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
-    made = ok(ada.post("/group", {"name": "Harbour", "description": "Quay"}))
-    group = made["id"]
+    created = ok(ada.post("/group", {"name": "Harbour", "description": "Quay"}))
+    group = created["id"]
     with adds_to_audit_log(world, (ada.id, "member.invite", bob.id)):
-        known = ok(ada.put("/group/invite", invitation("bob@example.com", group, "viewer")))
+        existing = ok(ada.put("/group/invite", invitation("bob@example.com", group, "viewer")))
     audit_log = world.audit()
     unknown = ok(ada.put("/group/invite", invitation("carl@example.com", group, "viewer")))
     newcomer = unknown["userId"]
@@ -59,26 +59,26 @@ def test_an_invitation_does_not_tell_whether_the_person_was_known(world: World) 
         (ada.id, "user.create", newcomer),
         (ada.id, "member.invite", newcomer),
     ]
-    assert known["userId"] == bob.id != newcomer
+    assert existing["userId"] == bob.id != newcomer
     assert len(newcomer) == len(bob.id)
-    assert known.keys() == unknown.keys() == RELATION
-    for answer in (known, unknown):
-        assert answer | {"userId": ""} == {
+    assert existing.keys() == unknown.keys() == RELATION
+    for response in (existing, unknown):
+        assert response | {"userId": ""} == {
             "id": group,
             "userId": "",
-            "role": answer["role"],
-            "token": made["token"],
+            "role": response["role"],
+            "token": created["token"],
             "name": "Harbour",
             "description": "Quay",
         }
-        assert (answer["role"]["id"], answer["role"]["removable"]) == ("viewer", False)
-    # Whoever was unknown is in from the moment they get credentials.
+        assert (response["role"]["id"], response["role"]["removable"]) == ("viewer", False)
+    # A new user is a member from the moment they get credentials.
     carl = world.person("carl")
     assert carl.id == newcomer
     assert ok(carl.get("/group", groupId=group))[0]["role"]["id"] == "viewer"
 
 
-def test_an_address_is_the_same_in_capitals(world: World) -> None:
+def test_email_addresses_are_case_insensitive(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     first, second = ada.group("first"), ada.group("second")
     invited = ok(ada.put("/group/invite", invitation("BOB@Example.COM", first, "viewer")))
@@ -90,7 +90,7 @@ def test_an_address_is_the_same_in_capitals(world: World) -> None:
     assert [member["email"] for member in members] == ["ada@example.com", "Zoë.Straße@Example.com"]
 
 
-def test_the_second_invitation_changes_nothing_and_another_role_is_a_conflict(
+def test_a_repeated_invitation_changes_nothing_and_another_role_is_a_conflict(
     world: World,
 ) -> None:
     ada = world.person("ada")
@@ -108,7 +108,7 @@ def test_the_second_invitation_changes_nothing_and_another_role_is_a_conflict(
     assert roles_in(ada, group) == {ada.id: "administrator", first["userId"]: "viewer"}
 
 
-def test_a_wrong_invitation_is_refused_with_every_wrong_field_named(world: World) -> None:
+def test_an_invalid_invitation_is_refused_with_every_invalid_field_named(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
     bob.group("other")
@@ -142,16 +142,16 @@ def test_a_wrong_invitation_is_refused_with_every_wrong_field_named(world: World
             refused(ada.put("/group/invite", {**fine, **change}), 404, field)
 
 
-# --- nobody grants more than they hold ---
+# --- no privilege escalation ---
 
 
-def test_nobody_gives_a_role_that_holds_more_than_they_do(world: World) -> None:
+def test_a_role_with_more_permissions_than_ones_own_cannot_be_granted(world: World) -> None:
     ada, bob, carl = (world.person(name) for name in ("ada", "bob", "carl"))
     group = ada.group()
     host = ada.role("member.read", "member.write", "role.read", "device.read", name="host")
     guest = ada.role("member.read", "device.read", name="guest")
     ada.invite(bob, group, host)
-    # To know of a custom role one must have made it or meet it in use.
+    # A custom role is visible to its creator and where it is in use.
     ada.invite(world.person("guest"), group, guest)
     with nothing_happens(world):
         for role in ("administrator", "manager", "member", "viewer"):
@@ -162,7 +162,7 @@ def test_nobody_gives_a_role_that_holds_more_than_they_do(world: World) -> None:
         ok(bob.put("/group/invite", invitation("carl@example.com", group, guest)))
     with adds_to_audit_log(world, (bob.id, "member.update", carl.id)):
         given = ok(bob.put("/group/user", place(carl, group, host)))
-    # Bob sees no token, for he could not change the group.
+    # Bob sees no token, as he may not update the group.
     assert given.keys() == RELATION - {"token", "description"}
     assert given["role"]["id"] == host
     assert set(given["role"]["permissions"]) == {
@@ -172,7 +172,7 @@ def test_nobody_gives_a_role_that_holds_more_than_they_do(world: World) -> None:
         "device.read",
     }
     assert roles_in(ada, group)[carl.id] == host
-    # What bob holds from above adds to what he holds here, and here only.
+    # Bob's permissions from above add to those he has here, and only here.
     below = ada.group("below", parent=group)
     extra = ada.role("record.delete", name="extra")
     mixed = ada.role("record.delete", "device.read", name="mixed")
@@ -184,7 +184,7 @@ def test_nobody_gives_a_role_that_holds_more_than_they_do(world: World) -> None:
     ok(bob.put("/group/invite", invitation("carl@example.com", below, mixed)))
 
 
-def test_a_stronger_member_is_out_of_reach(world: World) -> None:
+def test_a_member_with_more_permissions_cannot_be_changed(world: World) -> None:
     ada, bob, carl = (world.person(name) for name in ("ada", "bob", "carl"))
     group = ada.group()
     host = ada.role("member.read", "member.write", "role.read", "group.read", name="host")
@@ -205,14 +205,14 @@ def test_a_stronger_member_is_out_of_reach(world: World) -> None:
 # --- changing roles ---
 
 
-def test_a_member_gets_another_role_and_it_counts_at_once(world: World) -> None:
+def test_a_changed_role_of_a_member_applies_at_once(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group("group")
     below = ada.group("below", parent=group)
     rename = {"groupId": below, "name": "new"}
 
     def role_of_bob() -> str:
-        """Asked before every change too, because what was asked once is remembered."""
+        """Requested before every change too, so that the cache is filled."""
         return str(ok(bob.get("/group", groupId=below))[0]["role"]["id"])
 
     refused(bob.get("/group", groupId=below), 400, "groupId")
@@ -220,21 +220,21 @@ def test_a_member_gets_another_role_and_it_counts_at_once(world: World) -> None:
     assert role_of_bob() == "viewer"
     refused(bob.put("/group", rename), 403)
     with adds_to_audit_log(world, (ada.id, "member.update", bob.id)):
-        answer = ok(ada.put("/group/user", place(bob, group, "administrator")))
-    assert answer.keys() == RELATION - {"description"}
-    assert (answer["id"], answer["userId"], answer["name"]) == (group, bob.id, "group")
-    assert answer["role"]["name"] == "Administrator"
+        response = ok(ada.put("/group/user", place(bob, group, "administrator")))
+    assert response.keys() == RELATION - {"description"}
+    assert (response["id"], response["userId"], response["name"]) == (group, bob.id, "group")
+    assert response["role"]["name"] == "Administrator"
     ok(bob.put("/group", rename))
     assert role_of_bob() == "administrator"
     with nothing_happens(world):
-        assert ok(ada.put("/group/user", place(bob, group, "administrator"))) == answer
-    # Bob gives up what he got, and can no longer take it back.
+        assert ok(ada.put("/group/user", place(bob, group, "administrator"))) == response
+    # Bob lowers his own role, and cannot restore it.
     ok(bob.put("/group/user", place(bob, group, "viewer")))
     assert role_of_bob() == "viewer"
     with nothing_happens(world):
         refused(bob.put("/group", rename), 403)
         refused(bob.put("/group/user", place(bob, group, "administrator")), 403)
-    # The role itself is changed under him.
+    # The role itself is changed.
     custom = ada.role("group.read", "group.update", name="custom")
     ok(ada.put("/group/user", place(bob, group, custom)))
     assert role_of_bob() == custom
@@ -242,14 +242,16 @@ def test_a_member_gets_another_role_and_it_counts_at_once(world: World) -> None:
     ok(ada.put("/role", {"roleId": custom, "groupId": group, "permissions": ["group.read"]}))
     assert role_of_bob() == custom
     refused(bob.put("/group", rename), 403)
-    # And in the end he is sent away.
+    # Finally he is removed.
     ok(ada.delete("/group/user", groupId=group, userId=bob.id))
     refused(bob.get("/group", groupId=below), 400, "groupId")
     refused(bob.put("/group", rename), 404, "groupId")
     assert ok(bob.get("/user/groups"))["items"] == []
 
 
-def test_a_wrong_change_of_a_member_is_refused_with_the_wrong_field_named(world: World) -> None:
+def test_an_invalid_update_of_a_member_is_refused_with_the_invalid_field_named(
+    world: World,
+) -> None:
     ada, bob, carl = (world.person(name) for name in ("ada", "bob", "carl"))
     root = ada.group("root")
     group = ada.group("group", parent=root)
@@ -284,8 +286,8 @@ def test_a_wrong_change_of_a_member_is_refused_with_the_wrong_field_named(world:
 
 def test_a_member_is_removed_once(world: World) -> None:
     ada, bob, carl = (world.person(name) for name in ("ada", "bob", "carl"))
-    made = ok(ada.post("/group", {"name": "Harbour", "description": "Quay"}))
-    group = made["id"]
+    created = ok(ada.post("/group", {"name": "Harbour", "description": "Quay"}))
+    group = created["id"]
     ada.invite(bob, group, "manager")
     ada.invite(carl, group, "viewer")
     with adds_to_audit_log(world, (ada.id, "member.remove", bob.id)):
@@ -298,12 +300,12 @@ def test_a_member_is_removed_once(world: World) -> None:
         refused(bob.get("/group", groupId=group), 400, "groupId")
         refused(bob.delete("/group/user", groupId=group), 404, "groupId")
     assert roles_in(carl, group) == {ada.id: "administrator", carl.id: "viewer"}
-    # And may come back as something else.
+    # They can be invited again with another role.
     ada.invite(bob, group, "viewer")
     assert roles_in(carl, group)[bob.id] == "viewer"
 
 
-def test_anybody_may_leave_a_group_they_are_in_themselves(world: World) -> None:
+def test_every_direct_member_may_leave_a_group(world: World) -> None:
     ada, bob, carl, eve = (world.person(name) for name in ("ada", "bob", "carl", "eve"))
     root = ada.group("root")
     group = ada.group("group", parent=root)
@@ -325,14 +327,14 @@ def test_anybody_may_leave_a_group_they_are_in_themselves(world: World) -> None:
     with adds_to_audit_log(world, (bob.id, "member.remove", bob.id)):
         left = ok(bob.delete("/group/user", groupId=group, userId=bob.id))
     assert left["role"]["id"] == "manager"
-    # Bob is still there through the group above, where he does not leave by leaving here.
+    # Bob still has access through the group above, which he has not left.
     assert ok(bob.get("/group", groupId=group))[0]["role"]["id"] == "viewer"
     with nothing_happens(world):
         refused(bob.delete("/group/user", groupId=group), 404, "userId")
     assert roles_in(ada, group) == {ada.id: "administrator"}
 
 
-def test_the_last_administrator_of_a_root_group_stays(world: World) -> None:
+def test_the_last_administrator_of_a_root_group_cannot_leave(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root = ada.group("root")
     everything = ok(ada.get("/group", groupId=root))[0]["role"]["permissions"]
@@ -349,42 +351,42 @@ def test_the_last_administrator_of_a_root_group_stays(world: World) -> None:
         for who in (bob, world.operator):
             refused(who.delete("/group/user", groupId=root, userId=ada.id), 409)
     ok(ada.put("/group/user", place(ada, root, "administrator")))
-    # Below, those above can always appoint somebody.
+    # In a subgroup, administrators above can always appoint one.
     ok(ada.put("/group/user", place(ada, child, "viewer")))
     ok(ada.delete("/group/user", groupId=child))
-    # With a second one, either can go, but not both.
+    # With a second one, either can leave, but not both.
     ok(ada.put("/group/user", place(bob, root, "administrator")))
     ok(ada.delete("/group/user", groupId=root))
     refused(bob.delete("/group/user", groupId=root), 409)
     assert roles_in(bob, root) == {bob.id: "administrator"}
 
 
-def test_two_last_administrators_who_leave_at_once_do_not_both_get_away(world: World) -> None:
+def test_the_last_two_administrators_cannot_leave_concurrently(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     with ThreadPoolExecutor() as pool:
         for _ in range(4):
             group = ada.group()
             ada.invite(bob, group, "administrator")
-            answers = pool.map(
+            responses = pool.map(
                 lambda person, group=group: person.delete("/group/user", groupId=group), (ada, bob)
             )
-            assert sorted(answer.status_code for answer in answers) == [200, 409]
+            assert sorted(response.status_code for response in responses) == [200, 409]
             assert len(roles_in(world.operator, group)) == 1
 
 
-def test_two_who_invite_the_same_stranger_at_once_make_one_person(world: World) -> None:
+def test_concurrent_invitations_of_a_new_address_create_one_user(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     homes = {ada.id: ada.group("north"), bob.id: bob.group("south")}
     with ThreadPoolExecutor() as pool:
         for number in range(4):
             email = f"new{number}@example.com"
-            answers = pool.map(
+            responses = pool.map(
                 lambda person, email=email: person.put(
                     "/group/invite", invitation(email, homes[person.id], "viewer")
                 ),
                 (ada, bob),
             )
-            assert len({ok(answer)["userId"] for answer in answers}) == 1
+            assert len({ok(response)["userId"] for response in responses}) == 1
 
 
 # --- the list of members ---
@@ -396,7 +398,7 @@ def test_members_are_listed_in_the_order_they_joined_page_by_page(world: World) 
     group = ada.group("group", parent=root)
     ada.invite(world.person("above"), root, "viewer")
     people = [world.person(f"person{number}") for number in range(6)]
-    # Not in the order in which they came to exist.
+    # Not in the order in which the users were created.
     for person in people[3:] + people[:3]:
         world.clock.let_pass(seconds=1)
         ada.invite(person, group, "viewer")
@@ -409,7 +411,7 @@ def test_members_are_listed_in_the_order_they_joined_page_by_page(world: World) 
     assert [member["id"] for member in walk(members, limit=1)] == expected
     page = ok(members(limit=3))
     assert [member["id"] for member in page["items"]] == expected[:3]
-    # Between the pages one who was shown leaves, one who was not leaves, and somebody comes.
+    # Between the pages one shown and one unseen member leave, and a new one joins.
     for person in (people[3], people[5]):
         ok(person.delete("/group/user", groupId=group))
     world.clock.let_pass(seconds=1)
@@ -419,14 +421,14 @@ def test_members_are_listed_in_the_order_they_joined_page_by_page(world: World) 
     refused(members(limit=0), 400, "limit")
     refused(members(nextToken="x"), 400, "nextToken")
     refused(people[0].get("/group/users"), 400, "groupId")
-    # The bookmark belongs to one group and one reader.
+    # The nextToken is bound to one group and one reader.
     token = ok(members(limit=1))["nextToken"]
     refused(ada.get("/group/users", groupId=group, nextToken=token), 400, "nextToken")
     ada.invite(people[0], root, "viewer")
     refused(people[0].get("/group/users", groupId=root, nextToken=token), 400, "nextToken")
 
 
-def test_a_listed_member_shows_themselves_in_public_with_the_role_held_there(
+def test_a_listed_member_has_the_public_fields_and_the_role_in_that_group(
     world: World,
 ) -> None:
     ada, bob = world.person("ada"), world.person("bob")
@@ -441,7 +443,7 @@ def test_a_listed_member_shows_themselves_in_public_with_the_role_held_there(
     assert first.keys() == PUBLIC_USER | {"role"}
     assert (first["firstName"], first["lastName"], first["name"]) == ("Ada", "L", "Ada L")
     assert first["email"] == "ada@example.com"
-    # The role that is held here, without what comes from above.
+    # The role in this group, without inherited ones.
     assert (second["id"], second["role"]["id"]) == (bob.id, "viewer")
     assert "group.update" not in second["role"]["permissions"]
     assert third.keys() == {"id", "email", "createdAt", "updatedAt", "role"}

@@ -1,4 +1,4 @@
-"""The catalogue of permissions: everybody reads it, operators add to it."""
+"""The catalogue of permissions: readable for every user, writable for operators."""
 
 from tests.world import Person, World, ok, refused, walk
 
@@ -34,12 +34,12 @@ REPORT = {"permissionId": "report.read", "name": "Read reports", "description": 
 
 
 def held(person: Person, group: str) -> list[str]:
-    """What somebody may do in a group, by their own account."""
+    """The permissions of a user in a group, as the service returns them."""
     permissions: list[str] = ok(person.get("/group", groupId=group))[0]["role"]["permissions"]
     return permissions
 
 
-def test_everybody_reads_the_same_catalogue_page_by_page(world: World) -> None:
+def test_every_user_reads_the_same_catalogue_page_by_page(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
     whole = ok(world.person("stranger").get("/permission"))
@@ -57,7 +57,7 @@ def test_everybody_reads_the_same_catalogue_page_by_page(world: World) -> None:
     refused(world.nobody.get("/permission"), 401)
 
 
-def test_a_permission_lives_in_roles_until_it_is_deleted(world: World) -> None:
+def test_a_permission_stays_in_roles_until_it_is_deleted(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
     ada.invite(bob, group, "viewer")
@@ -66,7 +66,7 @@ def test_a_permission_lives_in_roles_until_it_is_deleted(world: World) -> None:
     added = ok(world.operator.post("/permission", REPORT))
     assert added == {"id": "report.read", "name": "Read reports", "description": "All of them"}
     assert added in walk(ada.get, path="/permission")
-    assert "report.read" in held(ada, group)  # Administrators hold it from now on,
+    assert "report.read" in held(ada, group)  # Administrators have it from now on,
     assert "report.read" not in held(bob, group)  # others when it is put into their role
     role = ada.role("report.read", "group.read", name="Reporter")
     ok(ada.put("/group/user", {"userId": bob.id, "groupId": group, "roleId": role}))
@@ -90,13 +90,13 @@ def test_a_permission_lives_in_roles_until_it_is_deleted(world: World) -> None:
     refused(world.operator.put("/permission", REPORT), 404, "permissionId")
     body = {"name": "late", "description": "", "permissions": "report.read"}
     refused(ada.post("/role", body), 400, "permissions")
-    # The same id may come back, and nobody but Administrators has it then.
+    # The id can be created again; then only Administrators have it.
     ok(world.operator.post("/permission", REPORT))
     assert "report.read" in held(ada, group)
     assert held(bob, group) == ["group.read"]
 
 
-def test_a_role_that_held_only_a_deleted_permission_holds_nothing(world: World) -> None:
+def test_a_role_with_only_a_deleted_permission_is_empty(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
     ok(world.operator.post("/permission", REPORT))
@@ -111,7 +111,7 @@ def test_only_operators_change_the_catalogue(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
     ok(world.operator.post("/permission", REPORT))
-    # Even a role that names the permission does not make an operator.
+    # A role with the permission does not make an operator.
     role = ok(
         world.operator.post(
             "/role",
@@ -129,7 +129,7 @@ def test_only_operators_change_the_catalogue(world: World) -> None:
     assert world.everything() == before
 
 
-def test_a_permission_that_exists_is_built_in_or_has_no_proper_name_is_refused(
+def test_an_existing_built_in_or_invalid_permission_is_refused(
     world: World,
 ) -> None:
     operator = world.operator

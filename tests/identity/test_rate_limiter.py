@@ -1,4 +1,4 @@
-"""Buckets that refill with time."""
+"""Token buckets that refill with time."""
 
 import pytest
 from hypothesis import given
@@ -9,8 +9,8 @@ from longwire.identity.rate_limiter import RateLimiter
 from longwire.settings import SettingsError, load
 
 
-class Hand(Clock):
-    """A clock that stands still until it is moved."""
+class ManualClock(Clock):
+    """A clock that only moves when it is set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -20,26 +20,26 @@ class Hand(Clock):
         return self.moment
 
 
-def tries(limiter: RateLimiter, key: str, count: int) -> int:
-    """How many of so many impatient tries were let through."""
-    passed = 0
+def count_allowed(limiter: RateLimiter, key: str, count: int) -> int:
+    """How many of `count` immediate attempts are allowed."""
+    allowed_count = 0
     for _ in range(count):
         if not limiter.get_retry_after_s(key):
             limiter.consume(key)
-            passed += 1
-    return passed
+            allowed_count += 1
+    return allowed_count
 
 
 @pytest.mark.parametrize(
-    "waited_s, let_through",
+    "waited_s, allowed",
     [(0, 0), (11, 0), (12, 1), (23, 1), (24, 2), (60, 5), (3_600, 5)],
 )
-def test_after_a_burst_the_bucket_refills_evenly(waited_s: int, let_through: int) -> None:
-    hand = Hand()
-    limiter = RateLimiter(hand, burst=5, per_minute=5)
-    assert tries(limiter, "ada", 10) == 5
-    hand.moment += waited_s * SECOND
-    assert tries(limiter, "ada", 10) == let_through
+def test_after_a_burst_the_bucket_refills_evenly(waited_s: int, allowed: int) -> None:
+    clock = ManualClock()
+    limiter = RateLimiter(clock, burst=5, per_minute=5)
+    assert count_allowed(limiter, "ada", 10) == 5
+    clock.moment += waited_s * SECOND
+    assert count_allowed(limiter, "ada", 10) == allowed
 
 
 @pytest.mark.parametrize(
@@ -49,33 +49,33 @@ def test_after_a_burst_the_bucket_refills_evenly(waited_s: int, let_through: int
 def test_retry_after_is_in_whole_seconds_and_never_too_short(
     per_minute: float, waited_s: float, wait_s: int
 ) -> None:
-    hand = Hand()
-    limiter = RateLimiter(hand, burst=1, per_minute=per_minute)
+    clock = ManualClock()
+    limiter = RateLimiter(clock, burst=1, per_minute=per_minute)
     limiter.consume("ada")
-    hand.moment += int(waited_s * SECOND)
+    clock.moment += int(waited_s * SECOND)
     assert limiter.get_retry_after_s("ada") == wait_s
 
 
-def test_looking_takes_nothing_and_keys_do_not_mix() -> None:
-    limiter = RateLimiter(Hand(), burst=2, per_minute=2)
+def test_a_check_consumes_nothing_and_keys_are_independent() -> None:
+    limiter = RateLimiter(ManualClock(), burst=2, per_minute=2)
     assert [limiter.get_retry_after_s("ada") for _ in range(10)] == [0] * 10
-    assert tries(limiter, "ada", 5) == 2
-    assert tries(limiter, "bob", 5) == 2
+    assert count_allowed(limiter, "ada", 5) == 2
+    assert count_allowed(limiter, "bob", 5) == 2
     assert limiter.get_retry_after_s(("ada", "bob")) == 0
 
 
 def test_a_clock_that_is_set_back_neither_fills_nor_empties_a_bucket() -> None:
-    hand = Hand()
-    limiter = RateLimiter(hand, burst=2, per_minute=2)
+    clock = ManualClock()
+    limiter = RateLimiter(clock, burst=2, per_minute=2)
     limiter.consume("ada")
-    hand.moment -= 10 * MINUTE
-    assert tries(limiter, "ada", 5) == 1
-    hand.moment += 30 * SECOND
-    assert tries(limiter, "ada", 5) == 1
+    clock.moment -= 10 * MINUTE
+    assert count_allowed(limiter, "ada", 5) == 1
+    clock.moment += 30 * SECOND
+    assert count_allowed(limiter, "ada", 5) == 1
 
 
-def test_the_key_unused_for_longest_is_forgotten_first() -> None:
-    limiter = RateLimiter(Hand(), burst=1, per_minute=1, keys_max=2)
+def test_the_least_recently_used_key_is_evicted_first() -> None:
+    limiter = RateLimiter(ManualClock(), burst=1, per_minute=1, keys_max=2)
     limiter.consume("ada")
     limiter.consume("bob")
     limiter.consume("ada")
@@ -92,15 +92,15 @@ def test_the_key_unused_for_longest_is_forgotten_first() -> None:
     per_minute=st.integers(1, 600),
     pauses=st.lists(st.integers(0, 2 * MINUTE), min_size=1, max_size=60),
 )
-def test_in_no_span_of_time_more_is_taken_than_promised(
+def test_the_rate_is_never_exceeded_in_any_interval(
     burst: int, per_minute: int, pauses: list[Moment]
 ) -> None:
-    hand = Hand()
-    limiter = RateLimiter(hand, burst=burst, per_minute=per_minute)
+    clock = ManualClock()
+    limiter = RateLimiter(clock, burst=burst, per_minute=per_minute)
     taken: list[Moment] = []
     for pause in pauses:
-        hand.moment += pause
-        taken += [hand.moment] * tries(limiter, "ada", burst + 1)
+        clock.moment += pause
+        taken += [clock.moment] * count_allowed(limiter, "ada", burst + 1)
     for first in range(len(taken)):
         for last in range(first, len(taken)):
             span = taken[last] - taken[first]
@@ -112,17 +112,17 @@ def test_in_no_span_of_time_more_is_taken_than_promised(
     per_minute=st.integers(1, 600),
     pause=st.integers(0, MINUTE),
 )
-def test_a_caller_that_waits_for_retry_after_is_allowed(
+def test_a_client_that_waits_for_retry_after_is_allowed(
     burst: int, per_minute: int, pause: Moment
 ) -> None:
-    hand = Hand()
-    limiter = RateLimiter(hand, burst=burst, per_minute=per_minute)
-    tries(limiter, "ada", burst)
-    hand.moment += pause
-    tries(limiter, "ada", burst)
+    clock = ManualClock()
+    limiter = RateLimiter(clock, burst=burst, per_minute=per_minute)
+    count_allowed(limiter, "ada", burst)
+    clock.moment += pause
+    count_allowed(limiter, "ada", burst)
     wait_s = limiter.get_retry_after_s("ada")
     assert 1 <= wait_s <= 60 / per_minute + 1
-    hand.moment += wait_s * SECOND
+    clock.moment += wait_s * SECOND
     assert limiter.get_retry_after_s("ada") == 0
 
 
@@ -134,7 +134,7 @@ def test_a_caller_that_waits_for_retry_after_is_allowed(
         "requests_per_caller_burst",
     ],
 )
-def test_a_bucket_that_would_never_let_anybody_through_cannot_be_set(name: str) -> None:
+def test_a_bucket_that_would_never_allow_a_request_cannot_be_configured(name: str) -> None:
     with pytest.raises(SettingsError, match=f"{name}: must be at least 1"):
         load({name: "0"}, {})
     assert getattr(load({name: "1"}, {}), name) == 1

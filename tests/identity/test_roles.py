@@ -1,4 +1,4 @@
-"""Roles: making, changing and deleting them, and who may know of them."""
+"""Roles: create, update, delete, and their visibility."""
 
 from typing import Any
 
@@ -39,15 +39,15 @@ def roles_seen_by(person: Person) -> dict[str, dict[str, Any]]:
 
 
 def members_of(person: Person, group: str) -> dict[str, str]:
-    """Who belongs to a group, and the name of their role there."""
+    """The members of a group, and the names of their roles."""
     people = ok(person.get("/group/users", groupId=group))["items"]
     return {each["id"]: each["role"]["name"] for each in people}
 
 
-# --- the built-in ones ---
+# --- built-in roles ---
 
 
-def test_four_roles_are_built_in_and_nobody_changes_them(world: World) -> None:
+def test_the_four_built_in_roles_cannot_be_changed(world: World) -> None:
     ada, everyone = world.person("ada"), world.person("stranger")
     group = ada.group()
     seen = roles_seen_by(everyone)
@@ -72,13 +72,13 @@ def test_four_roles_are_built_in_and_nobody_changes_them(world: World) -> None:
     assert world.everything() == before
 
 
-# --- making one ---
+# --- create ---
 
 
 def test_the_permissions_of_a_new_role_are_one_string_or_a_list(world: World) -> None:
     ada = world.person("ada")
     ada.group()
-    spellings: list[tuple[object, list[str]]] = [
+    variants: list[tuple[object, list[str]]] = [
         ("device.read", ["device.read"]),
         ("record.read,device.read", ["device.read", "record.read"]),
         ("record.read device.read", ["device.read", "record.read"]),
@@ -86,10 +86,10 @@ def test_the_permissions_of_a_new_role_are_one_string_or_a_list(world: World) ->
         ("device.read\tdevice.read\ndevice.read", ["device.read"]),
         (["record.read", "device.read"], ["device.read", "record.read"]),
     ]
-    for spelled, meant in spellings:
-        body = {"name": "Reader", "description": "", "permissions": spelled}
+    for given, meant in variants:
+        body = {"name": "Reader", "description": "", "permissions": given}
         role = ok(ada.post("/role", body))
-        assert role["permissions"] == meant, f"{spelled!r}"
+        assert role["permissions"] == meant, f"{given!r}"
         assert role == {
             "id": role["id"],
             "name": "Reader",
@@ -99,15 +99,15 @@ def test_the_permissions_of_a_new_role_are_one_string_or_a_list(world: World) ->
         }
     # Two roles may have one name: the id distinguishes them.
     mine = [role for role in walk(ada.get, path="/group/roles") if role["name"] == "Reader"]
-    assert len({role["id"] for role in mine}) == len(spellings)
+    assert len({role["id"] for role in mine}) == len(variants)
 
 
-def test_a_role_of_unknown_or_no_permissions_is_not_made(world: World) -> None:
+def test_a_role_with_unknown_or_no_permissions_is_refused(world: World) -> None:
     ada = world.person("ada")
     ada.group()
     before = world.everything()
-    for spelled in ("", " ,, ", [], 7, None, {"id": "device.read"}, ["device.read record.read"]):
-        body = {"name": "Reader", "description": "", "permissions": spelled}
+    for given in ("", " ,, ", [], 7, None, {"id": "device.read"}, ["device.read record.read"]):
+        body = {"name": "Reader", "description": "", "permissions": given}
         refused(ada.post("/role", body), 400, "permissions")
     body = {"name": "Reader", "description": "", "permissions": "fly,device.read dig"}
     problem = refused(ada.post("/role", body), 400, "permissions")
@@ -116,37 +116,39 @@ def test_a_role_of_unknown_or_no_permissions_is_not_made(world: World) -> None:
     assert world.everything() == before
 
 
-def test_a_role_holds_only_what_its_maker_holds_where_they_make_roles(world: World) -> None:
+def test_a_role_has_only_permissions_that_its_creator_has_where_they_create_roles(
+    world: World,
+) -> None:
     ada, bob, carol, dora = (world.person(name) for name in ("ada", "bob", "carol", "dora"))
     root = ada.group("root")
     below = ada.group("below", parent=root)
 
-    def make(person: Person, *permissions: str) -> Any:
+    def create(person: Person, *permissions: str) -> Any:
         body = {"name": "made", "description": "", "permissions": ",".join(permissions)}
         return person.post("/role", body)
 
-    refused(make(bob, "device.read"), 403)  # belongs nowhere
+    refused(create(bob, "device.read"), 403)  # member of no group
     ada.invite(bob, root, "manager")
-    refused(make(bob, "device.read"), 403)  # belongs, but makes no roles
-    refused(make(ada, "user.create"), 403)  # only operators hold that
-    ok(make(world.operator, "user.create", "device.read"))
+    refused(create(bob, "device.read"), 403)  # a member, but without role.write
+    refused(create(ada, "user.create"), 403)  # only operators have that
+    ok(create(world.operator, "user.create", "device.read"))
 
     keeper = ada.role("role.write", "device.read", name="keeper")
     ada.invite(carol, root, keeper)
-    ok(make(carol, "device.read", "role.write"))
-    refused(make(carol, "device.read", "device.delete"), 403)
+    ok(create(carol, "device.read", "role.write"))
+    refused(create(carol, "device.read", "device.delete"), 403)
 
-    # What is held above and what is held here add up here, so a role may hold both.
+    # Permissions from above and from here add up, so a role may contain both.
     ada.invite(dora, root, ada.role("role.write", name="role maker"))
     ada.invite(dora, below, ada.role("device.delete", name="remover"))
-    ok(make(dora, "device.delete", "role.write"))
-    refused(make(dora, "device.create"), 403)
+    ok(create(dora, "device.delete", "role.write"))
+    refused(create(dora, "device.create"), 403)
 
 
-# --- changing one ---
+# --- update ---
 
 
-def test_a_changed_role_counts_at_once_for_everyone_who_holds_it(world: World) -> None:
+def test_a_changed_role_applies_at_once_to_all_its_holders(world: World) -> None:
     ada, bob, carol = world.person("ada"), world.person("bob"), world.person("carol")
     root = ada.group("root")
     below = ada.group("below", parent=root)
@@ -174,7 +176,7 @@ def test_a_changed_role_counts_at_once_for_everyone_who_holds_it(world: World) -
     refused(carol.get("/group/users", groupId=below), 403)
 
 
-def test_a_role_is_changed_only_from_above_all_its_groups_and_by_who_may(world: World) -> None:
+def test_updating_a_role_requires_role_write_above_all_groups_that_use_it(world: World) -> None:
     ada, bob, carol, eve = (world.person(name) for name in ("ada", "bob", "carol", "eve"))
     root = ada.group("root")
     left, right = ada.group("left", parent=root), ada.group("right", parent=root)
@@ -189,9 +191,9 @@ def test_a_role_is_changed_only_from_above_all_its_groups_and_by_who_may(world: 
         return person.put("/role", {"roleId": role, "groupId": group, **wish})
 
     before = world.everything()
-    for group in (left, right):  # each has the other one beside it
+    for group in (left, right):  # siblings of each other
         refused(change(ada, group, name="mine"), 403)
-    refused(change(bob, left, name="mine"), 403)  # holds it, but not role.write
+    refused(change(bob, left, name="mine"), 403)  # has the role, but not role.write
     refused(change(carol, root, permissions=["group.read", "device.read"]), 403)
     refused(change(carol, elsewhere, name="mine"), 403)  # Administrator of the wrong group
     refused(change(eve, root, name="mine"), 400, "groupId")
@@ -206,19 +208,19 @@ def test_a_role_is_changed_only_from_above_all_its_groups_and_by_who_may(world: 
     ok(ada.delete("/role", groupId=root, roleId=unused, userId=ada.id))
     assert world.everything() == before
 
-    # Who holds less than the role may still rename it; and take away, but not put back.
+    # With fewer permissions than the role one may rename and reduce it, but not extend it.
     assert ok(change(carol, root, name="renamed"))["name"] == "renamed"
     ok(change(carol, root, permissions=["role.read"]))
     refused(change(carol, root, permissions=["role.read", "group.read"]), 403)
 
 
-# --- deleting one ---
+# --- delete ---
 
 
-def test_whoever_held_a_deleted_role_falls_back_to_the_groups_default(world: World) -> None:
+def test_holders_of_a_deleted_role_fall_back_to_the_default_role(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
-    more = ("group.update", "member.write")  # than a Member holds
+    more = ("group.update", "member.write")  # than a Member has
     role = ada.role("group.read", "member.read", "role.read", *more, name="host")
     ada.invite(bob, group, role)
     ok(bob.put("/group/invite", {"email": "new@example.com", "groupId": group, "roleId": role}))
@@ -244,7 +246,7 @@ def test_whoever_held_a_deleted_role_falls_back_to_the_groups_default(world: Wor
     assert audited[-2:] == [(ada.id, "member.update"), (ada.id, "role.delete")]
 
 
-def test_deleting_a_role_leaves_alone_who_does_not_hold_it(world: World) -> None:
+def test_deleting_a_role_affects_only_its_holders(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
     ada.invite(bob, group, "viewer")
@@ -253,14 +255,14 @@ def test_deleting_a_role_leaves_alone_who_does_not_hold_it(world: World) -> None
     assert members_of(ada, group)[bob.id] == "Viewer"
 
 
-def test_a_role_that_is_needed_or_not_ones_own_to_delete_stays(world: World) -> None:
+def test_a_role_in_use_elsewhere_or_without_permission_cannot_be_deleted(world: World) -> None:
     ada, bob, carol = world.person("ada"), world.person("bob"), world.person("carol")
     root = ada.group("root")
-    here, beside = ada.group("here", parent=root), ada.group("beside", parent=root)
+    here, sibling = ada.group("here", parent=root), ada.group("beside", parent=root)
     default = ada.role("group.read", name="default")
     ok(ada.put("/group", {"groupId": here, "roleId": default}))
     spread = ada.role("group.read", name="spread")
-    for group in (here, beside):
+    for group in (here, sibling):
         ada.invite(bob, group, spread)
     ada.invite(carol, root, "manager")
     hidden = world.person("eve")
@@ -272,8 +274,8 @@ def test_a_role_that_is_needed_or_not_ones_own_to_delete_stays(world: World) -> 
 
     before = world.everything()
     assert "default role" in refused(delete(ada, here, default, bob.id), 400, "roleId")["detail"]
-    refused(delete(ada, here, spread, bob.id), 403)  # also used beside
-    refused(delete(ada, root, spread, carol.id), 400, "roleId")  # bob holds it twice
+    refused(delete(ada, here, spread, bob.id), 403)  # also used in the sibling group
+    refused(delete(ada, root, spread, carol.id), 400, "roleId")  # bob has it twice
     refused(delete(carol, root, spread, bob.id), 403)  # a Manager has no role.write
     refused(delete(ada, here, foreign, bob.id), 400, "roleId")
     refused(delete(ada, root, spread, hidden.id), 400, "userId")  # no member there
@@ -283,7 +285,7 @@ def test_a_role_that_is_needed_or_not_ones_own_to_delete_stays(world: World) -> 
     assert world.everything() == before
 
 
-def test_nobody_deletes_a_small_role_to_fall_back_to_a_larger_one(world: World) -> None:
+def test_deleting_a_role_cannot_escalate_to_a_stronger_default_role(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
     keeper = ada.role("role.read", "role.write", name="keeper")
@@ -296,10 +298,10 @@ def test_nobody_deletes_a_small_role_to_fall_back_to_a_larger_one(world: World) 
     assert members_of(ada, group)[bob.id] == "Manager"
 
 
-# --- who knows of which ---
+# --- visibility ---
 
 
-def test_roles_are_known_to_who_made_them_and_where_they_are_in_use(world: World) -> None:
+def test_roles_are_visible_to_their_creator_and_where_they_are_in_use(world: World) -> None:
     ada, bob, carol, dora = (world.person(name) for name in ("ada", "bob", "carol", "dora"))
     root = ada.group("root")
     below = ada.group("below", parent=root)
@@ -320,7 +322,7 @@ def test_roles_are_known_to_who_made_them_and_where_they_are_in_use(world: World
     assert set(roles_seen_by(dora)) == set(BUILT_IN)  # her roles do not let her read roles
     assert set(roles_seen_by(world.person("eve"))) == set(BUILT_IN)
     assert set(roles_seen_by(world.operator)) == {*BUILT_IN, "held above", *in_use_below}
-    # An invisible role cannot be handed out either.
+    # An invisible role cannot be granted either.
     invitation = {"email": "x@example.com", "groupId": below, "roleId": held_above}
     ok(ada.put("/group/user", {"userId": carol.id, "groupId": below, "roleId": "administrator"}))
     refused(carol.put("/group/invite", invitation), 404, "roleId")
@@ -329,13 +331,13 @@ def test_roles_are_known_to_who_made_them_and_where_they_are_in_use(world: World
     assert set(roles_seen_by(bob)) == set(BUILT_IN)
 
 
-def test_the_list_of_roles_comes_in_pages_of_its_reader_alone(world: World) -> None:
+def test_the_list_of_roles_is_paged_per_reader(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     ada.group()
-    made = [ada.role("group.read", name=f"role {number}") for number in range(5)]
+    created = [ada.role("group.read", name=f"role {number}") for number in range(5)]
     whole = ok(ada.get("/group/roles"))
     assert "nextToken" not in whole
-    assert [role["id"] for role in whole["items"]][4:] == made
+    assert [role["id"] for role in whole["items"]][4:] == created
     assert {role["name"] for role in whole["items"][:4]} == set(BUILT_IN)
     for limit in (1, 2, 3, 8, 9):
         assert walk(ada.get, path="/group/roles", limit=limit) == whole["items"], limit
@@ -349,7 +351,7 @@ def test_the_list_of_roles_comes_in_pages_of_its_reader_alone(world: World) -> N
     refused(ada.get("/permission", nextToken=token), 400, "nextToken")
     for limit in ("0", "-1", "1001", "1.5", "many", ""):
         refused(ada.get("/group/roles", limit=limit), 400, "limit")
-    # What is added meanwhile comes later; nothing is skipped or repeated.
+    # New roles come later; nothing is skipped or repeated.
     added = ada.role("group.read", name="added")
     rest = ok(ada.get("/group/roles", nextToken=token))["items"]
-    assert [role["id"] for role in rest] == [*made[2:], added]
+    assert [role["id"] for role in rest] == [*created[2:], added]

@@ -1,4 +1,4 @@
-"""Tokens: how they are had, how they are shown, what keeps others from having them."""
+"""Tokens: issuing, use and protection."""
 
 import asyncio
 import base64
@@ -44,7 +44,7 @@ def basic(client_id: str, secret: str) -> str:
 def ask(
     world: World, authorization: str | None, *, query: str = GRANT, body: str = "", **headers: str
 ) -> httpx.Response:
-    """A request at the token endpoint, with whatever the test wants to be odd about it."""
+    """A request to the token endpoint, with any headers, query and body."""
     sent = {"Content-Type": FORM}
     if authorization is not None:
         sent["Authorization"] = authorization
@@ -54,7 +54,7 @@ def ask(
 
 
 def denied(response: httpx.Response, status: int, error: str, case: object = "") -> None:
-    """A refusal in the words of RFC 6749, and nothing else."""
+    """An error response as in RFC 6749, and nothing else."""
     said = f"{case}: {response.status_code} {response.text}"
     assert response.status_code == status, said
     assert response.headers["content-type"] == "application/json", said
@@ -66,7 +66,7 @@ def denied(response: httpx.Response, status: int, error: str, case: object = "")
 
 
 def outcome(response: httpx.Response) -> tuple[int, bytes, dict[str, str]]:
-    """All that a caller can see of an answer, but the two headers that differ every time."""
+    """All that a client sees of a response, without the two headers that always differ."""
     seen = {
         name: value
         for name, value in response.headers.items()
@@ -76,7 +76,7 @@ def outcome(response: httpx.Response) -> tuple[int, bytes, dict[str, str]]:
 
 
 def every_row(world: World) -> str:
-    """All that the database holds, written out."""
+    """All rows of the database as text."""
     return world.read(
         lambda tx: "\n".join(
             repr(tuple(row)) for table in metadata.sorted_tables for row in tx.rows(table.select())
@@ -84,10 +84,10 @@ def every_row(world: World) -> str:
     )
 
 
-# --- having one ---
+# --- issuing ---
 
 
-def test_a_token_is_a_uuid_that_lasts_an_hour(world: World) -> None:
+def test_a_token_is_a_uuid_that_is_valid_for_an_hour(world: World) -> None:
     ada = world.person("ada")
     response = ask(world, basic(ada.client_id, ada.client_secret))
     granted = ok(response)
@@ -109,14 +109,14 @@ def test_a_token_is_a_uuid_that_lasts_an_hour(world: World) -> None:
     world.clock.let_pass(seconds=3_590)
     ok(held.get("/user/me"))
     world.clock.let_pass(seconds=10)
-    over = held.get("/user/me")
-    refused(over, 401)
-    assert over.headers["www-authenticate"] == "Bearer"
+    expired = held.get("/user/me")
+    refused(expired, 401)
+    assert expired.headers["www-authenticate"] == "Bearer"
     fresh = Person(world, world.token(ada.client_id, ada.client_secret), ada.id, ("", ""))
     ok(fresh.get("/user/me"))
 
 
-def test_how_long_a_token_lasts_can_be_set(make_world: MakeWorld) -> None:
+def test_the_lifetime_of_a_token_is_configurable(make_world: MakeWorld) -> None:
     world = make_world(token_lifetime_s=60)
     ada = world.person("ada")
     granted = ok(world.ask_token(ada.client_id, ada.client_secret))
@@ -125,7 +125,7 @@ def test_how_long_a_token_lasts_can_be_set(make_world: MakeWorld) -> None:
     refused(ada.get("/user/me"), 401)
 
 
-def test_the_token_endpoint_takes_what_rfc_6749_lets_clients_send(world: World) -> None:
+def test_the_token_endpoint_accepts_what_rfc_6749_allows(world: World) -> None:
     ada = world.person("ada")
     right = basic(ada.client_id, ada.client_secret)
     escaped = "".join(f"%{ord(each):02X}" for each in ada.client_secret)
@@ -146,7 +146,7 @@ def test_the_token_endpoint_takes_what_rfc_6749_lets_clients_send(world: World) 
         assert response.status_code == 200, f"{case}: {response.text}"
 
 
-def test_a_token_request_that_is_invalid_gets_the_reason(world: World) -> None:
+def test_an_invalid_token_request_gets_the_reason(world: World) -> None:
     ada = world.person("ada")
     client, secret = ada.client_id, ada.client_secret
     right = basic(client, secret)
@@ -178,7 +178,7 @@ def test_a_token_request_that_is_invalid_gets_the_reason(world: World) -> None:
     }
     for case, header in not_a_client.items():
         denied(ask(world, header), 401, "invalid_client", case)
-        world.clock.let_pass(seconds=60)  # patience is for another test
+        world.clock.let_pass(seconds=60)  # rate limits have their own tests
     in_body = f"{GRANT}&client_id={client}&client_secret={secret}"
     denied(ask(world, None, body=in_body), 401, "invalid_client", "credentials in the body")
 
@@ -210,7 +210,7 @@ def test_a_token_request_that_is_invalid_gets_the_reason(world: World) -> None:
         denied(response, 400, "unsupported_grant_type", grant)
 
 
-def test_only_post_asks_for_tokens(world: World) -> None:
+def test_only_post_issues_tokens(world: World) -> None:
     ada = world.person("ada")
     headers = {"Authorization": basic(ada.client_id, ada.client_secret), "Content-Type": FORM}
     for method in ("GET", "PUT", "PATCH", "DELETE", "OPTIONS"):
@@ -226,7 +226,7 @@ def test_unknown_clients_and_wrong_secrets_get_the_same_response(world: World) -
     group = ada.group()
     app, gone = ada.app_client(group, "app"), ada.app_client(group, "gone")
     ok(ada.delete("/appClient", name=group, appClientId=gone.id))
-    over = world.write(
+    expired = world.write(
         lambda tx: tokens.issue_credential(
             tx, SYSTEM, "old@example.com", expires_at=tx.now + 60 * SECOND
         )
@@ -240,17 +240,17 @@ def test_unknown_clients_and_wrong_secrets_get_the_same_response(world: World) -
         "no secret": world.ask_token(ada.client_id, ""),
         "an app client": world.ask_token(app.client_id, wrong),
         "a deleted app client": world.ask_token(gone.client_id, gone.client_secret),
-        "over": world.ask_token(over.credential.client_id, over.secret),
+        "over": world.ask_token(expired.credential.client_id, expired.secret),
     }
     assert refusals["unknown"].status_code == 401
     for case, response in refusals.items():
         assert outcome(response) == outcome(refusals["unknown"]), case
 
 
-# --- showing it ---
+# --- use ---
 
 
-def test_the_header_takes_the_token_with_its_scheme_or_bare(world: World) -> None:
+def test_the_header_has_the_token_with_or_without_its_scheme(world: World) -> None:
     ada = world.person("ada")
     token = ada.token
     for accepted in (
@@ -292,11 +292,11 @@ def test_the_header_takes_the_token_with_its_scheme_or_bare(world: World) -> Non
     for pair in ((token, token), (token, unknown), (unknown, token), ("x", token)):
         twice = [("Authorization", f"Bearer {each}") for each in pair]
         refused(world.http.get("/user/me", headers=twice), 400)
-    # A token in the address would end up in logs, so it counts for nothing.
+    # A token in the URL would end up in logs, so it is ignored.
     refused(world.http.get(f"/user/me?access_token={token}"), 401)
 
 
-def test_every_operation_asks_for_a_token_first(world: World) -> None:
+def test_every_operation_requires_a_token(world: World) -> None:
     assert len(OPERATIONS) >= 25
     for route in OPERATIONS:
         response = world.nobody.request(route.method, route.path, content=b"not even JSON")
@@ -304,7 +304,7 @@ def test_every_operation_asks_for_a_token_first(world: World) -> None:
         assert response.headers["www-authenticate"] == "Bearer"
 
 
-def test_no_tokens_are_handed_out_here_when_another_service_does(settings: Settings) -> None:
+def test_no_tokens_are_issued_with_an_external_token_service(settings: Settings) -> None:
     def paths(chosen: Settings) -> set[str]:
         database, _ = build_database(chosen, Clock())
         with closing(database):
@@ -315,10 +315,10 @@ def test_no_tokens_are_handed_out_here_when_another_service_does(settings: Setti
     assert here - elsewhere == {"/oauth2/token"}
 
 
-# --- keeping it ---
+# --- storage and expiry ---
 
 
-def test_tokens_and_secrets_are_kept_only_as_digests(world: World) -> None:
+def test_tokens_and_secrets_are_stored_only_as_digests(world: World) -> None:
     ada = world.person("ada")
     assert ada.token is not None
     ok(ada.get("/user/me"))
@@ -327,16 +327,16 @@ def test_tokens_and_secrets_are_kept_only_as_digests(world: World) -> None:
     for secret in (ada.client_secret, ada.token):
         assert secret not in rows
         assert secret.removeprefix("lws_").replace("-", "") not in rows
-        # Nor a digest that anybody could compute: it takes the key, which is not in the database.
+        # Nor a plain digest: it is keyed, and the key is not in the database.
         assert repr(world.database.context.keyring.digest(secret)) in rows
     assert repr(uuid.UUID(ada.token).bytes) not in rows
     key = (world.settings.data / "secret.key").read_text().strip()
     assert key not in rows and repr(bytes.fromhex(key)) not in rows
 
 
-def test_a_revoked_credential_stops_with_all_its_tokens(world: World) -> None:
+def test_a_revoked_credential_is_invalid_with_all_its_tokens(world: World) -> None:
     ada = world.person("ada")
-    spare = world.person("ada")  # the same person, with credentials of their own
+    spare = world.person("ada")  # the same user, with another credential
     second = Person(world, world.token(ada.client_id, ada.client_secret), ada.id, ("", ""))
     assert ada.id == spare.id
     for person in (ada, second, spare):
@@ -350,7 +350,7 @@ def test_a_revoked_credential_stops_with_all_its_tokens(world: World) -> None:
     assert ada.client_id not in {row.client_id for row in rows}
 
 
-def test_a_credential_with_an_end_stops_there(world: World) -> None:
+def test_a_credential_expires(world: World) -> None:
     issued = world.write(
         lambda tx: tokens.issue_credential(
             tx, SYSTEM, "guest@example.com", expires_at=tx.now + 600 * SECOND
@@ -366,10 +366,10 @@ def test_a_credential_with_an_end_stops_there(world: World) -> None:
     denied(world.ask_token(*client), 401, "invalid_client")
 
 
-# --- patience ---
+# --- rate limits ---
 
 
-def test_whoever_guesses_a_secret_must_wait_and_then_may_try_again(make_world: MakeWorld) -> None:
+def test_failed_attempts_for_a_client_are_rate_limited(make_world: MakeWorld) -> None:
     world = make_world(token_failures_per_client_max=3, token_failures_per_address_max=10)
     ada, bob = world.person("ada"), world.person("bob")
     for _ in range(3):
@@ -378,7 +378,7 @@ def test_whoever_guesses_a_secret_must_wait_and_then_may_try_again(make_world: M
         response = world.ask_token(ada.client_id, secret)
         denied(response, 429, "invalid_request")
         assert 10 <= int(response.headers["retry-after"]) <= 20
-    # Impatience neither prolongs the wait nor is it held against others at the same address.
+    # Further attempts neither prolong the wait nor affect other clients at the same address.
     for _ in range(30):
         denied(world.ask_token(ada.client_id, "guess"), 429, "invalid_request")
     ok(world.ask_token(bob.client_id, bob.client_secret))
@@ -395,7 +395,7 @@ def test_whoever_guesses_a_secret_must_wait_and_then_may_try_again(make_world: M
     denied(world.ask_token(ada.client_id, "guess"), 429, "invalid_request")
 
 
-def test_whoever_guesses_clients_must_wait_too(make_world: MakeWorld) -> None:
+def test_failed_attempts_from_an_address_are_rate_limited(make_world: MakeWorld) -> None:
     world = make_world(token_failures_per_client_max=3, token_failures_per_address_max=6)
     bob = world.person("bob")
     for _ in range(10):
@@ -411,7 +411,7 @@ def test_whoever_guesses_clients_must_wait_too(make_world: MakeWorld) -> None:
     ok(world.ask_token(bob.client_id, bob.client_secret))
 
 
-def test_requests_that_try_no_secret_are_not_counted(make_world: MakeWorld) -> None:
+def test_requests_without_a_secret_are_not_counted(make_world: MakeWorld) -> None:
     world = make_world(token_failures_per_client_max=1, token_failures_per_address_max=1)
     ada = world.person("ada")
     right = basic(ada.client_id, ada.client_secret)
@@ -433,52 +433,52 @@ def test_clients_behind_a_proxy_are_distinguished_by_the_address_it_reports(
     )
     ada = world.person("ada")
 
-    def try_from(address: str, secret: str) -> httpx.Response:
+    def request_from(address: str, secret: str) -> httpx.Response:
         header = basic(ada.client_id, secret)
         return ask(world, header, X_Forwarded_For=address, X_Forwarded_Proto="https")
 
     for _ in range(2):
-        denied(try_from("203.0.113.7", "guess"), 401, "invalid_client")
-    denied(try_from("203.0.113.7", ada.client_secret), 429, "invalid_request")
-    # What the guesser writes in front of its own address does not make it somebody else.
-    for made_up in ("198.51.100.1", "127.0.0.1", "anything"):
-        forged = try_from(f"{made_up}, 203.0.113.7", "guess")
-        denied(forged, 429, "invalid_request", made_up)
-    ok(try_from("203.0.113.8", ada.client_secret))
+        denied(request_from("203.0.113.7", "guess"), 401, "invalid_client")
+    denied(request_from("203.0.113.7", ada.client_secret), 429, "invalid_request")
+    # A client cannot change its address by a forged X-Forwarded-For.
+    for forged_address in ("198.51.100.1", "127.0.0.1", "anything"):
+        forged = request_from(f"{forged_address}, 203.0.113.7", "guess")
+        denied(forged, 429, "invalid_request", forged_address)
+    ok(request_from("203.0.113.8", ada.client_secret))
 
 
-def test_a_caller_of_no_known_proxy_cannot_choose_its_address(make_world: MakeWorld) -> None:
+def test_forwarded_headers_of_an_untrusted_client_are_ignored(make_world: MakeWorld) -> None:
     world = make_world(
         trusted_proxies=(ip_network("10.0.0.0/8"),), token_failures_per_address_max=2
     )
-    answers = [
+    requests = [
         ask(world, basic("cli_x", "guess"), X_Forwarded_For=f"203.0.113.{number}").status_code
         for number in range(4)
     ]
-    assert answers == [401, 401, 429, 429]
+    assert requests == [401, 401, 429, 429]
 
 
 # --- HTTPS only ---
 
 
 def addresses_of_tokens(world: World) -> list[str]:
-    """Where the tokens handed out so far went."""
+    """The addresses to which tokens have been issued so far."""
     audit = metadata.tables["audit"]
     statement = audit.select().where(audit.c.action == "token.issue").order_by(audit.c.id)
     return world.read(lambda tx: [row.address for row in tx.rows(statement)])
 
 
-def test_tokens_are_not_handed_out_in_the_clear(make_world: MakeWorld) -> None:
+def test_tokens_are_not_issued_without_tls(make_world: MakeWorld) -> None:
     world = make_world(trusted_proxies=(ip_network("127.0.0.0/8"),))
     ada = world.person("ada")
     right = basic(ada.client_id, ada.client_secret)
-    handed_out = len(addresses_of_tokens(world))
+    issued_before = len(addresses_of_tokens(world))
     refusals = [
         ("203.0.113.7", "http"),
         ("203.0.113.7", ""),
         ("203.0.113.7", "https, http"),
         ("203.0.113.7", "wss"),
-        ("127.0.0.1, 203.0.113.7", "http"),  # the first one is the caller's invention
+        ("127.0.0.1, 203.0.113.7", "http"),  # the first one is forged by the client
         ("203.0.113.7, 127.0.0.1", "http"),  # the last one is another proxy of ours
         ("2001:db8::1", "http"),
         ("not an address", "http"),
@@ -489,7 +489,7 @@ def test_tokens_are_not_handed_out_in_the_clear(make_world: MakeWorld) -> None:
             response = ask(world, header, X_Forwarded_For=forwarded_for, X_Forwarded_Proto=proto)
             denied(response, 400, "invalid_request", (forwarded_for, proto))
             assert "HTTPS" in response.json()["error_description"]
-    assert len(addresses_of_tokens(world)) == handed_out
+    assert len(addresses_of_tokens(world)) == issued_before
 
     accepted = [
         ("203.0.113.7", "https", "203.0.113.7"),
@@ -503,57 +503,57 @@ def test_tokens_are_not_handed_out_in_the_clear(make_world: MakeWorld) -> None:
     for forwarded_for, proto, _ in accepted:
         response = ask(world, right, X_Forwarded_For=forwarded_for, X_Forwarded_Proto=proto)
         assert response.status_code == 200, f"{forwarded_for} {proto}: {response.text}"
-    assert addresses_of_tokens(world)[handed_out:] == [address for *_, address in accepted]
-    # What the rule protects is the secret; other requests answer to who the token says.
+    assert addresses_of_tokens(world)[issued_before:] == [address for *_, address in accepted]
+    # The rule protects the secret; other requests are accepted without TLS.
     plain = {"X-Forwarded-For": "203.0.113.7", "X-Forwarded-Proto": "http"}
     ok(ada.request("GET", "/user/me", headers=plain))
 
 
-def test_a_proxy_is_believed_only_when_the_settings_name_it(make_world: MakeWorld) -> None:
+def test_only_configured_proxies_are_trusted(make_world: MakeWorld) -> None:
     world = make_world(trusted_proxies=(ip_network("10.0.0.0/8"), ip_network("2001:db8::/64")))
     ada = world.person("ada")
-    said_https, said_http = {"X-Forwarded-Proto": "https"}, {"X-Forwarded-Proto": "http"}
+    forwarded_https, forwarded_http = {"X-Forwarded-Proto": "https"}, {"X-Forwarded-Proto": "http"}
     for_caller = {"X-Forwarded-For": "203.0.113.7"}
     cases: list[tuple[str, dict[str, str], str | None]] = [
-        # who connects and how, what it says, which address gets a token (or none does)
+        # origin, headers, the address that gets a token (or None)
         ("http://203.0.113.5", {}, None),
-        ("http://203.0.113.5", said_https, None),
-        ("http://203.0.113.5", said_https | {"X-Forwarded-For": "127.0.0.1"}, None),
+        ("http://203.0.113.5", forwarded_https, None),
+        ("http://203.0.113.5", forwarded_https | {"X-Forwarded-For": "127.0.0.1"}, None),
         ("https://203.0.113.5", {}, "203.0.113.5"),
-        ("https://203.0.113.5", said_http | for_caller, "203.0.113.5"),
+        ("https://203.0.113.5", forwarded_http | for_caller, "203.0.113.5"),
         ("http://127.0.0.1", {}, "127.0.0.1"),
-        ("http://127.0.0.1", said_http | for_caller, "127.0.0.1"),
+        ("http://127.0.0.1", forwarded_http | for_caller, "127.0.0.1"),
         ("http://127.9.9.9", {}, "127.9.9.9"),
         ("http://[::1]", {}, "::1"),
-        ("http://[::ffff:127.0.0.1]", {}, "127.0.0.1"),  # a socket for both families says so
+        ("http://[::ffff:127.0.0.1]", {}, "127.0.0.1"),  # as reported by a dual-stack socket
         ("http://[::ffff:203.0.113.5]", {}, None),
         ("http://10.0.0.1", {}, None),
-        ("http://10.0.0.1", said_http | for_caller, None),
+        ("http://10.0.0.1", forwarded_http | for_caller, None),
         ("http://10.0.0.1", for_caller, None),
-        ("http://10.0.0.1", said_https | for_caller, "203.0.113.7"),
-        ("http://[::ffff:10.0.0.1]", said_https | for_caller, "203.0.113.7"),
-        ("http://[2001:db8::1]", said_https | for_caller, "203.0.113.7"),
-        ("http://[2001:db8:0:1::1]", said_https | for_caller, None),
-        ("https://10.0.0.1", {}, "10.0.0.1"),  # a caller of its own, not a proxy
-        ("https://10.0.0.1", said_http | for_caller, None),
-        ("https://10.0.0.1", for_caller, None),  # forwarded, who knows how
+        ("http://10.0.0.1", forwarded_https | for_caller, "203.0.113.7"),
+        ("http://[::ffff:10.0.0.1]", forwarded_https | for_caller, "203.0.113.7"),
+        ("http://[2001:db8::1]", forwarded_https | for_caller, "203.0.113.7"),
+        ("http://[2001:db8:0:1::1]", forwarded_https | for_caller, None),
+        ("https://10.0.0.1", {}, "10.0.0.1"),  # a client itself, not a proxy
+        ("https://10.0.0.1", forwarded_http | for_caller, None),
+        ("https://10.0.0.1", for_caller, None),  # forwarded, but the scheme is unknown
     ]
     for origin, said, address in cases:
-        handed_out = addresses_of_tokens(world)
-        response = asked_from(world, origin, basic(ada.client_id, ada.client_secret), said)
+        issued_before = addresses_of_tokens(world)
+        response = request_token_from(world, origin, basic(ada.client_id, ada.client_secret), said)
         case = f"{origin} {said}"
         if address is None:
             denied(response, 400, "invalid_request", case)
-            assert addresses_of_tokens(world) == handed_out, case
+            assert addresses_of_tokens(world) == issued_before, case
         else:
             assert response.status_code == 200, f"{case}: {response.text}"
-            assert addresses_of_tokens(world) == [*handed_out, address], case
+            assert addresses_of_tokens(world) == [*issued_before, address], case
 
 
-def asked_from(
+def request_token_from(
     world: World, origin: str, authorization: str, said: dict[str, str]
 ) -> httpx.Response:
-    """A token request that arrives from another machine: only the socket is left out."""
+    """A token request as if from another machine, without a socket."""
     url = httpx.URL(origin)
 
     async def request() -> httpx.Response:
@@ -630,14 +630,14 @@ def test_the_service_speaks_tls_with_a_certificate_of_its_own(
 # --- several processes ---
 
 
-def until_all_refused(answers: dict[str, tuple[Callable[[], httpx.Response], int]]) -> None:
-    """Each must come to its status."""
-    for answer, status in answers.values():
-        eventually(lambda a=answer, s=status: a().status_code == s)
+def wait_until_all_refused(requests: dict[str, tuple[Callable[[], httpx.Response], int]]) -> None:
+    """Each request must eventually get its status."""
+    for send, status in requests.values():
+        eventually(lambda a=send, s=status: a().status_code == s)
 
 
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
-def test_what_one_process_takes_away_all_others_soon_refuse(
+def test_permissions_revoked_by_one_process_are_soon_refused_by_all_others(
     make_world: MakeWorld,
 ) -> None:
     here, there = make_world(), make_world()
@@ -669,24 +669,24 @@ def test_what_one_process_takes_away_all_others_soon_refuse(
         }
 
     for world in (here, there):
-        for answer, _ in cases(world).values():
-            ok(answer())  # both processes know them well by now
+        for send, _ in cases(world).values():
+            ok(send())  # both processes have them in their caches now
 
     ok(ada.delete("/group/user", groupId=group, userId=bob.id))
     ok(ada.put("/group/user", {"userId": carol.id, "groupId": group, "roleId": nothing_much}))
     ok(ada.put("/role", {"roleId": custom, "groupId": group, "permissions": ["group.read"]}))
     ok(ada.delete("/appClient", name=group, appClientId=app.id))
     here.write(lambda tx: tokens.revoke_credential(tx, SYSTEM, eve.client_id))
-    for case, (answer, status) in cases(here).items():
-        assert answer().status_code == status, f"{case}, where it was done"
-    until_all_refused(cases(there))
+    for case, (send, status) in cases(here).items():
+        assert send().status_code == status, f"{case}, where it was done"
+    wait_until_all_refused(cases(there))
 
-    # And the other way round, what is granted there is good here: a token at once.
+    # A token issued by the other process is valid here at once.
     fresh = Person(here, there.token(ada.client_id, ada.client_secret), ada.id, ("", ""))
     ok(fresh.get("/user/me"))
 
 
-def test_what_a_command_takes_away_the_service_refuses_within_two_seconds(world: World) -> None:
+def test_permissions_revoked_by_a_command_are_soon_refused_by_the_service(world: World) -> None:
     ada, bob, carol = world.person("ada"), world.person("bob"), world.person("carol")
     group = ada.group()
     ada.invite(bob, group, "viewer")
@@ -701,11 +701,11 @@ def test_what_a_command_takes_away_the_service_refuses_within_two_seconds(world:
 
     command(lambda tx: groups.remove_member(tx, SYSTEM, group, bob.id))
     command(lambda tx: tokens.revoke_credential(tx, SYSTEM, carol.client_id))
-    until_all_refused(
+    wait_until_all_refused(
         {
             "a removed member": (lambda: bob.get("/group", groupId=group), 400),
             "a revoked credential": (lambda: carol.get("/user/me"), 401),
         }
     )
     issued = command(lambda tx: tokens.issue_credential(tx, SYSTEM, "dora@example.com"))
-    world.token(issued.credential.client_id, issued.secret)  # good at once
+    world.token(issued.credential.client_id, issued.secret)  # valid at once

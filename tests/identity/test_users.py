@@ -1,4 +1,4 @@
-"""People: what they see of themselves and of each other, and their push tokens."""
+"""Users: their own and public fields, and push tokens."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ PRIVATE = {"gender", "devices"}
 
 
 def every_row(world: World) -> str:
-    """All that the database holds, written out."""
+    """All rows of the database as text."""
     return world.read(
         lambda tx: "\n".join(
             repr(tuple(row)) for table in metadata.sorted_tables for row in tx.rows(table.select())
@@ -18,24 +18,24 @@ def every_row(world: World) -> str:
     )
 
 
-# --- who one is ---
+# --- the own user ---
 
 
-def test_people_see_themselves_in_full(world: World) -> None:
+def test_users_see_all_their_own_fields(world: World) -> None:
     ada = world.person("ada")
     me = ok(ada.get("/user/me"))
     assert me.pop("createdAt") == me.pop("updatedAt")
     assert me.pop("seenAt") <= format_date(world.clock.now())
     assert me == {"id": ada.id, "email": "ada@example.com"}
     assert ok(ada.get("/user", userId=ada.id)) == ok(ada.get("/user/me"))
-    # The interface has the bare token in the header here; any scheme-less form will do.
+    # The contract has the bare token in the header here.
     bare = world.nobody.request("GET", "/user/me", headers={"authorization": ada.token})
     assert ok(bare)["id"] == ada.id
     refused(world.nobody.get("/user/me"), 401)
     refused(world.nobody.get("/user", userId=ada.id), 401)
 
 
-def test_seen_at_is_when_somebody_last_asked_for_a_token(world: World) -> None:
+def test_seen_at_is_the_time_of_the_last_token_request(world: World) -> None:
     ada = world.person("ada")
     first = ok(ada.get("/user/me"))["seenAt"]
     world.clock.let_pass(seconds=60)
@@ -44,7 +44,7 @@ def test_seen_at_is_when_somebody_last_asked_for_a_token(world: World) -> None:
     assert ok(ada.get("/user/me"))["seenAt"] > first
 
 
-def test_people_change_themselves_one_field_at_a_time(world: World) -> None:
+def test_users_update_their_own_fields_one_at_a_time(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     texts = {"gender": "f", "name": "Ada L.", "firstName": "Ada", "lastName": "Lovelace"}
     world.clock.let_pass(seconds=1)
@@ -55,7 +55,7 @@ def test_people_change_themselves_one_field_at_a_time(world: World) -> None:
 
     changed = ok(ada.put("/user", {"lastName": "Byron", "gender": ""}))
     assert (changed["lastName"], changed["firstName"], changed["gender"]) == ("Byron", "Ada", "")
-    # Nobody is chosen by the body, and what the service owns is not the caller's to set.
+    # The body cannot select another user, and read-only fields are ignored.
     wish = {"userId": bob.id, "id": bob.id, "email": "x@example.com", "createdAt": "2000-01-01"}
     same = ok(ada.put("/user", {**wish, "isOperator": True}))
     assert {**same, "updatedAt": ""} == {**changed, "updatedAt": ""}
@@ -69,10 +69,10 @@ def test_people_change_themselves_one_field_at_a_time(world: World) -> None:
     assert world.everything() == before
 
 
-# --- who others are ---
+# --- other users ---
 
 
-def test_who_shares_a_group_is_seen_in_public_and_nobody_else(world: World) -> None:
+def test_public_fields_are_visible_only_to_users_who_share_a_group(world: World) -> None:
     ada, bob, carol, dora = (world.person(name) for name in ("ada", "bob", "carol", "dora"))
     root = ada.group("root")
     below = ada.group("below", parent=root)
@@ -86,7 +86,7 @@ def test_who_shares_a_group_is_seen_in_public_and_nobody_else(world: World) -> N
     public = {name: value for name, value in whole.items() if name not in PRIVATE}
     for person in (ada, bob, world.operator, ada.app_client(root)):
         assert ok(person.get("/user", userId=carol.id)) == public
-    # Her view goes down the tree, not up; to see members takes the permission.
+    # Visibility goes down the tree, not up, and requires member.read.
     assert ok(carol.get("/user", userId=dora.id))["id"] == dora.id
     refused(carol.get("/user", userId=bob.id), 404, "userId")
     refused(dora.get("/user", userId=carol.id), 404, "userId")
@@ -99,7 +99,7 @@ def test_who_shares_a_group_is_seen_in_public_and_nobody_else(world: World) -> N
     refused(bob.get("/user", userId=carol.id), 404, "userId")
 
 
-def test_an_app_client_is_nobody(world: World) -> None:
+def test_an_app_client_is_not_a_user(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
     app = ada.app_client(group)
@@ -114,26 +114,26 @@ def test_an_app_client_is_nobody(world: World) -> None:
     assert [each["id"] for each in walk(app.get, path="/user/groups")] == [group]
 
 
-# --- entering somebody ---
+# --- create ---
 
 
-def test_operators_enter_people_whose_first_name_comes_in_lower_case(world: World) -> None:
+def test_operators_create_users_with_firstname_in_lower_case(world: World) -> None:
     body = {"email": "Grace@Example.com", "lastName": "Hopper", "firstname": "Grace"}
-    made = ok(world.operator.post("/user", body))
-    assert made.pop("createdAt") == made.pop("updatedAt")
-    assert made == {
-        "id": made["id"],
+    created = ok(world.operator.post("/user", body))
+    assert created.pop("createdAt") == created.pop("updatedAt")
+    assert created == {
+        "id": created["id"],
         "email": "Grace@Example.com",
         "name": "Grace Hopper",
         "firstName": "Grace",
         "lastName": "Hopper",
     }
-    assert ok(world.operator.get("/user", userId=made["id"]))["firstName"] == "Grace"
-    # The other spelling is just an unknown field.
+    assert ok(world.operator.get("/user", userId=created["id"]))["firstName"] == "Grace"
+    # The other spelling is an unknown field.
     body = {"email": "alan@example.com", "lastName": "Turing", "firstName": "Alan"}
-    made = ok(world.operator.post("/user", body))
-    assert "firstName" not in made
-    assert made["name"] == "Turing"
+    created = ok(world.operator.post("/user", body))
+    assert "firstName" not in created
+    assert created["name"] == "Turing"
 
     before = world.everything()
     for same in ("Grace@Example.com", "grace@example.com", "GRACE@EXAMPLE.COM"):
@@ -141,13 +141,13 @@ def test_operators_enter_people_whose_first_name_comes_in_lower_case(world: Worl
     assert world.everything() == before
 
 
-def test_nobody_else_enters_people_and_an_address_must_be_one(world: World) -> None:
+def test_only_operators_create_users_and_the_address_is_validated(world: World) -> None:
     ada = world.person("ada")
     ada.group()
     before = world.everything()
     body = {"email": "new@example.com", "lastName": "New"}
     refused(ada.post("/user", body), 403)
-    # Whoever may not enter people does not learn who has been entered.
+    # Other callers do not learn which users exist.
     refused(ada.post("/user", {**body, "email": "chief@example.com"}), 403)
     refused(world.nobody.post("/user", body), 401)
     for wrong in ("", "a", "ada", "a@", "@b", "a b@c", "a@b@c", "a@b\n", "x" * 65 + "@b", 7, None):
@@ -157,11 +157,11 @@ def test_nobody_else_enters_people_and_an_address_must_be_one(world: World) -> N
     assert world.everything() == before
 
 
-def test_credentials_for_an_entered_person_are_theirs(world: World) -> None:
+def test_credentials_are_issued_for_a_created_user(world: World) -> None:
     body = {"email": "ada@example.com", "lastName": "Lovelace", "firstname": "Ada"}
-    made = ok(world.operator.post("/user", body))
+    created = ok(world.operator.post("/user", body))
     ada = world.person("ada")
-    assert ada.id == made["id"]
+    assert ada.id == created["id"]
     assert ok(ada.get("/user/me"))["name"] == "Ada Lovelace"
 
 
@@ -191,10 +191,10 @@ def test_the_push_token_registered_last_is_the_one_shown(world: World) -> None:
     assert ok(ada.put("/user", {}))["devices"] == browser
 
     world.clock.let_pass(seconds=1)
-    again = ok(ada.put("/user/vendorToken", {"token": "phone-token"}))
-    assert again["createdAt"] > browser["createdAt"] > phone["createdAt"]
-    assert "deviceName" not in again  # registering again replaces it
-    assert ok(ada.get("/user/me"))["devices"] == again
+    registered = ok(ada.put("/user/vendorToken", {"token": "phone-token"}))
+    assert registered["createdAt"] > browser["createdAt"] > phone["createdAt"]
+    assert "deviceName" not in registered  # registering again replaces it
+    assert ok(ada.get("/user/me"))["devices"] == registered
     assert len(world.everything()["push_token"]) == 2
 
     removed = ok(ada.delete("/user/vendorToken", token="phone-token"))
@@ -205,7 +205,7 @@ def test_the_push_token_registered_last_is_the_one_shown(world: World) -> None:
     assert "devices" not in ok(ada.get("/user/me"))
 
 
-def test_a_push_token_moves_to_who_registers_it_next(world: World) -> None:
+def test_a_push_token_moves_to_the_user_who_registers_it_last(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     ok(ada.put("/user/vendorToken", {"token": "shared phone", "deviceName": "hers"}))
     refused(bob.delete("/user/vendorToken", token="shared phone"), 404, "token")
@@ -220,7 +220,7 @@ def test_a_push_token_moves_to_who_registers_it_next(world: World) -> None:
     ok(bob.delete("/user/vendorToken", token="shared phone"))
 
 
-def test_push_tokens_are_checked_and_sealed_at_rest(world: World) -> None:
+def test_push_tokens_are_validated_and_sealed_at_rest(world: World) -> None:
     ada = world.person("ada")
     before = world.everything()
     bad: list[Any] = ["", None, 7, ["phone"], "x" * 4_097, "a\x00b"]
@@ -237,7 +237,7 @@ def test_push_tokens_are_checked_and_sealed_at_rest(world: World) -> None:
         assert ok(ada.get("/user/me"))["devices"]["token"] == token
         assert token not in every_row(world)
         world.clock.let_pass(seconds=1)
-    assert "ada@example.com" in every_row(world)  # the look at the rows does see texts
+    assert "ada@example.com" in every_row(world)  # the rows do contain plain text elsewhere
     world.restart()
     assert ok(ada.get("/user/me"))["devices"]["token"] == "späti 🚲"
     ok(ada.delete("/user/vendorToken", token=longest))

@@ -229,7 +229,7 @@ def an_api_client_stays_outside(name: str, tree: ast.Module) -> Iterator[str]:
 # --- who may create what ---
 
 
-def only_access_makes_a_scope(name: str, tree: ast.Module) -> Iterator[str]:
+def only_access_creates_a_scope(name: str, tree: ast.Module) -> Iterator[str]:
     if name == "identity.access":
         return
     known = {
@@ -320,7 +320,7 @@ RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
         ("simulate", "from longwire.store import devices"),
         ("simulate", "import longwire.app"),
     ),
-    only_access_makes_a_scope: (
+    only_access_creates_a_scope: (
         ("identity.groups", "from longwire.model import Scope\nscope = Scope('group.read')"),
         ("web.request_handler", "from longwire.model import Scope as Reach\nreach = Reach('x')"),
         ("store.groups", "from longwire import model\nscope = model.Scope('x')"),
@@ -385,8 +385,12 @@ def test_the_rule_finds_violations(rule: Rule, name: str, source: str) -> None:
             "identity.bootstrap",
             "held = 'appClient.write'\nRETRY_S = 400",
         ),
-        (only_access_makes_a_scope, "identity.access", "from longwire.model import Scope\nScope()"),
-        (only_access_makes_a_scope, "web.request_handler", "Scope = dict\nscope = Scope()"),
+        (
+            only_access_creates_a_scope,
+            "identity.access",
+            "from longwire.model import Scope\nScope()",
+        ),
+        (only_access_creates_a_scope, "web.request_handler", "Scope = dict\nscope = Scope()"),
         (time_comes_from_the_clock, "web.request_handler", "import time\nt = time.perf_counter()"),
         (time_comes_from_the_clock, "serve", "import time\ntime.sleep(time.monotonic())"),
         (time_comes_from_the_clock, "clock", "import time\nt = time.time_ns()"),

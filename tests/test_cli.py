@@ -1,4 +1,4 @@
-"""The operator's commands: what they print, what they change, and how they refuse."""
+"""The operator's commands: output, effects and errors."""
 
 import json
 import logging
@@ -25,8 +25,8 @@ from tests.world import World, ok
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a command left on the terminal, and its exit code."""
+class CommandResult:
+    """The output of a command, and its exit code."""
 
     code: int
     out: str
@@ -38,8 +38,8 @@ class Told:
         return json.loads(self.out)
 
     @property
-    def sentence(self) -> str:
-        """The one sentence of a command that could not do it."""
+    def error(self) -> str:
+        """The one-line error of a failed command."""
         assert self.code == 2, (self.out, self.err)
         assert self.out == ""
         assert self.err.count("\n") == 1, self.err
@@ -47,21 +47,21 @@ class Told:
         return self.err.removeprefix("longwire: ").strip()
 
 
-Command = Callable[..., Told]
+Command = Callable[..., CommandResult]
 
 
 @pytest.fixture
 def command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Command]:
-    """Runs a command in this process, which is quicker, and undoes what it sets for itself."""
+    """Runs a command in this process, which is faster, and restores process-wide state."""
     handlers, level = logging.getLogger().handlers, logging.getLogger().level
     umask = os.umask(0)
     monkeypatch.chdir(tmp_path)
     for variable in [name for name in os.environ if name.startswith("LONGWIRE_")]:
         monkeypatch.delenv(variable)
 
-    def run(*arguments: object, **variables: str) -> Told:
+    def run(*arguments: object, **variables: str) -> CommandResult:
         with monkeypatch.context() as during:
             during.setattr(sys, "argv", ["longwire", *map(str, arguments)])
             for name, value in variables.items():
@@ -70,7 +70,7 @@ def command(
             with pytest.raises(SystemExit) as ended:
                 cli.main()
             out, err = capsys.readouterr()
-            return Told(int(ended.value.code or 0), out, err)
+            return CommandResult(int(ended.value.code or 0), out, err)
 
     yield run
     os.umask(umask)
@@ -79,14 +79,14 @@ def command(
 
 
 def where(settings: Settings) -> list[str]:
-    """The flags that lead a command to a database."""
+    """The flags that name a database."""
     return ["--data", str(settings.data), "--database", settings.database]
 
 
 # --- config ---
 
 
-def test_config_prints_every_setting_with_its_value_its_default_and_its_reason(
+def test_config_prints_every_setting_with_value_default_and_reason(
     command: Command, tmp_path: Path
 ) -> None:
     (tmp_path / "my.toml").write_text("body_bytes_max = 5000\n")
@@ -131,12 +131,12 @@ def test_config_of_a_setting_that_was_not_given_masks_nothing(command: Command) 
     assert row["secret_key"]["value"] == ""
 
 
-def test_keys_for_web_push_are_made_as_the_settings_take_them(command: Command) -> None:
-    made = command("vapid-key", "--json").json
-    assert made != command("vapid-key", "--json").json
-    flags = ("--vapid-key", made["vapidKey"], "--vapid-contact", "mailto:ops@example.com")
+def test_generated_web_push_keys_are_valid_settings(command: Command) -> None:
+    keys = command("vapid-key", "--json").json
+    assert keys != command("vapid-key", "--json").json
+    flags = ("--vapid-key", keys["vapidKey"], "--vapid-contact", "mailto:ops@example.com")
     assert command("config", *flags).code == 0
-    assert made["applicationServerKey"] == Vapid(made["vapidKey"], "").public_key
+    assert keys["applicationServerKey"] == Vapid(keys["vapidKey"], "").public_key
     shown = command("vapid-key").out
     assert "vapid_key:" in shown and "applicationServerKey:" in shown
 
@@ -144,7 +144,7 @@ def test_keys_for_web_push_are_made_as_the_settings_take_them(command: Command) 
 # --- credentials ---
 
 
-def test_credentials_are_issued_listed_and_revoked_beside_the_service(
+def test_credentials_are_issued_listed_and_revoked_while_the_service_runs(
     command: Command, world: World
 ) -> None:
     at = where(world.settings)
@@ -181,17 +181,17 @@ def test_credentials_are_issued_listed_and_revoked_beside_the_service(
     left = command("credentials", "list", "--json", *at).json
     assert issued["clientId"] not in {each["clientId"] for each in left}
     second_time = command("credentials", "revoke", issued["clientId"], *at)
-    assert "credential" in second_time.sentence
+    assert "credential" in second_time.error
 
 
-def test_an_operator_is_issued_under_an_address_of_their_own(
+def test_credentials_of_an_operator_are_issued_for_an_email_address(
     command: Command, world: World
 ) -> None:
     at = where(world.settings)
-    made = command(
+    keys = command(
         "credentials", "issue", "--email", "root@example.com", "--operator", "--json", *at
     ).json
-    token = world.token(made["clientId"], made["clientSecret"])
+    token = world.token(keys["clientId"], keys["clientSecret"])
     body = {"permissionId": "tea.make", "name": "Make tea", "description": "In the kitchen"}
     bearer = {"Authorization": f"Bearer {token}"}
     ok(world.http.post("/permission", json=body, headers=bearer))
@@ -204,18 +204,18 @@ def test_an_operator_is_issued_under_an_address_of_their_own(
         "userId",
     ]
     promoted = command("credentials", "issue", "--email", "eve@example.com", "--operator", *at)
-    assert "ordinary user" in promoted.sentence
+    assert "ordinary user" in promoted.error
 
 
-def test_an_address_that_is_none_is_refused(command: Command, settings: Settings) -> None:
+def test_an_invalid_address_is_refused(command: Command, settings: Settings) -> None:
     for email in ("", "eve", "@", "eve@", "x" * 500 + "@example.com"):
-        assert command("credentials", "issue", "--email", email, *where(settings)).sentence, email
+        assert command("credentials", "issue", "--email", email, *where(settings)).error, email
 
 
 # --- groups ---
 
 
-def test_the_token_of_a_group_is_exchanged_beside_the_service(
+def test_the_token_of_a_group_is_rotated_while_the_service_runs(
     command: Command, world: World
 ) -> None:
     at = where(world.settings)
@@ -228,34 +228,34 @@ def test_the_token_of_a_group_is_exchanged_beside_the_service(
         return str(ok(ada.get("/group", groupId=group))[0]["token"])
 
     def status(token: str, time: int) -> int:
-        said = {"device": "AB", "time": time, "data": "01"}
+        message = {"device": "AB", "time": time, "data": "01"}
         bearer = {"Authorization": f"Bearer {token}"}
-        answer = world.http.post("/network/vendor/data", json=said, headers=bearer)
-        return answer.status_code
+        response = world.http.post("/network/vendor/data", json=message, headers=bearer)
+        return response.status_code
 
     old, others = token_of(group), token_of(below)
     assert status(old, 1_700_000_000) == 200
     result = command("group", "rotate-token", group, "--json", *at)
     new = result.json["token"]
     assert result.json == {"groupId": group, "token": new}
-    # The process that serves has the old one in its cache, and sees the change.
+    # The service has the old one in its cache, and sees the change.
     eventually(lambda: status(old, 1_700_000_001) == 401)
     assert token_of(group) == new != old
     assert status(new, 1_700_000_002) == 200
     assert (token_of(below), status(others, 1_700_000_003)) == (others, 200)
     assert ("system", "group.rotateToken", group) in world.audit()
     assert new not in command("audit", *at).out
-    # Once more; what was new is old.
+    # Rotate once more.
     assert command("group", "rotate-token", group, *at).out.startswith("lwg_")
     eventually(lambda: status(new, 1_700_000_004) == 401)
     assert len(ada.records(device)) >= 3
-    assert "is not a known group" in command("group", "rotate-token", "4711", *at).sentence
+    assert "is not a known group" in command("group", "rotate-token", "4711", *at).error
 
 
 # --- device types ---
 
 
-def test_device_types_are_added_changed_listed_and_removed(
+def test_device_types_are_added_updated_listed_and_removed(
     command: Command, settings: Settings, tmp_path: Path
 ) -> None:
     at = where(settings)
@@ -304,13 +304,13 @@ def test_device_types_are_added_changed_listed_and_removed(
     assert (now["gate"]["displayName"], now["gate"]["defaultConfiguration"]) == ("gate", "{}")
 
     assert command("device-type", "remove", "buoy", "--json", *at).json == {"removed": "buoy"}
-    assert "device type" in command("device-type", "remove", "buoy", *at).sentence
-    assert "built in" in command("device-type", "remove", "generic", *at).sentence
+    assert "device type" in command("device-type", "remove", "buoy", *at).error
+    assert "built in" in command("device-type", "remove", "generic", *at).error
     left = [each["name"] for each in command("device-type", "list", "--json", *at).json]
     assert left == sorted([*built_in, "gate"])
 
 
-def test_a_file_of_device_types_is_taken_whole_or_not_at_all(
+def test_a_file_of_device_types_is_imported_as_a_whole_or_not_at_all(
     command: Command, settings: Settings, tmp_path: Path
 ) -> None:
     at = where(settings)
@@ -335,7 +335,7 @@ def test_a_file_of_device_types_is_taken_whole_or_not_at_all(
     assert command("device-type", "list", "--json", *at).json == before
 
 
-def test_a_device_type_is_given_by_name_or_by_file(command: Command, settings: Settings) -> None:
+def test_a_device_type_needs_either_a_name_or_a_file(command: Command, settings: Settings) -> None:
     for arguments in ([], ["buoy", "--file", "-"]):
         result = command("device-type", "add", *arguments, *where(settings))
         assert result.code == 2
@@ -345,7 +345,7 @@ def test_a_device_type_is_given_by_name_or_by_file(command: Command, settings: S
 # --- the audit log ---
 
 
-def test_a_decoder_is_set_shown_used_and_removed_beside_the_service(
+def test_a_decoder_is_set_listed_used_and_removed_while_the_service_runs(
     command: Command, world: World, tmp_path: Path
 ) -> None:
     at = where(world.settings)
@@ -356,9 +356,9 @@ def test_a_decoder_is_set_shown_used_and_removed_beside_the_service(
     times = iter(range(1_700_000_000, 1_700_001_000))
 
     def decoded_values(payload: str = "0102") -> dict[str, Any]:
-        said = {"device": "AB", "time": next(times), "data": payload}
+        message = {"device": "AB", "time": next(times), "data": payload}
         bearer = {"Authorization": f"Bearer {token}"}
-        ok(world.http.post("/network/vendor/data", json=said, headers=bearer))
+        ok(world.http.post("/network/vendor/data", json=message, headers=bearer))
         return dict(json.loads(ada.records(device)[-1]["data"]))
 
     def tracker() -> dict[str, Any]:
@@ -372,10 +372,10 @@ def test_a_decoder_is_set_shown_used_and_removed_beside_the_service(
     assert result.json == {"name": "tracker", "decoder": "bits"}
     assert tracker() == {**before, "decoder": "bits", "decoderSource": "high::uint:8"}
     assert "bits" in command("device-type", "list", *at).out
-    eventually(lambda: decoded_values() == {"high": 1})  # the process that serves sees the change
+    eventually(lambda: decoded_values() == {"high": 1})  # the service sees the change
 
-    # What cannot be used is refused with its place, and changes nothing.
-    wrong = command(*bits, "high::uint:8\n  low::uint:0", *at).sentence
+    # An invalid decoder is refused with its position, and changes nothing.
+    wrong = command(*bits, "high::uint:8\n  low::uint:0", *at).error
     assert wrong == "decoder: line 2, column 3: the number of bits must be a number from 1 to 64"
     codec = tmp_path / "codec.js"
     javascript = ("device-type", "set-decoder", "tracker", "--decoder", "javascript")
@@ -385,23 +385,23 @@ def test_a_decoder_is_set_shown_used_and_removed_beside_the_service(
     ):
         codec.write_bytes(source)
         assert reason in command(*javascript, "--decoder-file", codec, *at).err
-    missing = command("device-type", "remove-decoder", "sonar", *at).sentence
+    missing = command("device-type", "remove-decoder", "sonar", *at).error
     assert "is not a known device type" in missing
     assert tracker()["decoderSource"] == "high::uint:8"
     assert decoded_values() == {"high": 1}
 
-    # Changing the rest of a type leaves its decoder alone; a file may bring one.
+    # Updating other fields of a type keeps its decoder; a file may contain one.
     command("device-type", "add", "tracker", "--display-name", "T", *at)
     assert (tracker()["displayName"], tracker()["decoder"]) == ("T", "bits")
     types = tmp_path / "types.json"
     described = {"name": "tracker", "decoder": "bits", "decoderSource": "low:1:uint:8"}
     types.write_text(json.dumps([{**described, "decoderSource": "x"}]))
-    assert "decoder: line 1" in command("device-type", "add", "--file", types, *at).sentence
+    assert "decoder: line 1" in command("device-type", "add", "--file", types, *at).error
     types.write_text(json.dumps([described]))
     command("device-type", "add", "--file", types, *at)
     eventually(lambda: decoded_values() == {"low": 2})
 
-    # What was said before is read again, also while the service runs.
+    # Stored payloads are decoded again while the service runs.
     first = {"deviceId": device, "limit": 1}
     assert json.loads(ok(ada.get("/device/data", **first))["items"][0]["data"]) == {}
     result = command("redecode", "--device", device, "--end", "1700000002", "--json", *at)
@@ -419,7 +419,7 @@ def test_a_decoder_is_set_shown_used_and_removed_beside_the_service(
 
     command("device-type", "remove-decoder", "tracker", *at)
     assert tracker()["decoder"] is None
-    assert "has no decoder" in command("redecode", "--device", device, *at).sentence
+    assert "has no decoder" in command("redecode", "--device", device, *at).error
     for wrong_use in (
         (),
         ("--device", device, "--group", "4711"),
@@ -454,9 +454,7 @@ def test_the_audit_log_shows_the_newest_first(command: Command, world: World) ->
 # --- migrate ---
 
 
-def test_migrate_fills_an_empty_folder_and_then_has_nothing_to_do(
-    command: Command, tmp_path: Path
-) -> None:
+def test_migrate_creates_a_database_and_is_idempotent(command: Command, tmp_path: Path) -> None:
     first = command("migrate", "--data", "new", "--json").json
     assert first["bootstrapped"] is True
     assert first["steps"]
@@ -474,9 +472,7 @@ def test_migrate_fills_an_empty_folder_and_then_has_nothing_to_do(
         assert (tmp_path / "new" / name).stat().st_mode & 0o777 == 0o600, name
 
 
-def test_the_credentials_name_the_address_that_clients_use(
-    command: Command, tmp_path: Path
-) -> None:
+def test_the_credentials_contain_the_public_url(command: Command, tmp_path: Path) -> None:
     addresses = {
         "plain": ({}, "http://127.0.0.1:8080", "http://127.0.0.1:8080"),
         "six": ({"LONGWIRE_HOST": "::1"}, "http://[::1]:8080", "http://[::1]:8080"),
@@ -500,19 +496,19 @@ def test_the_credentials_name_the_address_that_clients_use(
 # --- refusing ---
 
 
-def test_a_command_never_makes_a_database_by_accident(
+def test_a_command_never_creates_a_database_by_accident(
     command: Command, postgres: PostgresServer, tmp_path: Path
 ) -> None:
     commands = (["credentials", "list"], ["device-type", "list"], ["audit"])
     for arguments in commands:
-        result = command(*arguments, "--data", "nowhere").sentence
+        result = command(*arguments, "--data", "nowhere").error
         assert "no database in nowhere" in result
         assert "longwire serve" in result
     assert not (tmp_path / "nowhere").exists()
 
     name = postgres.create()
     for arguments in commands:
-        result = command(*arguments, "--data", "nowhere", "--database", postgres.url(name)).sentence
+        result = command(*arguments, "--data", "nowhere", "--database", postgres.url(name)).error
         assert "longwire migrate" in result
     assert not (tmp_path / "nowhere").exists()
     database, _ = startup.build_database(
@@ -523,7 +519,7 @@ def test_a_command_never_makes_a_database_by_accident(
     postgres.drop(name)
 
 
-def test_what_an_operator_can_mend_is_one_sentence(
+def test_an_error_that_the_operator_can_fix_is_one_line(
     command: Command, tmp_path: Path, sqlite_template: Path
 ) -> None:
     (tmp_path / "a-file").write_text("")
@@ -545,12 +541,12 @@ def test_what_an_operator_can_mend_is_one_sentence(
         ("--database", f"postgresql://ada:hunter2@/x?host={tmp_path}"): "cannot be used",
     }
     for arguments, word in cases.items():
-        result = command("migrate", *arguments).sentence
+        result = command("migrate", *arguments).error
         assert word in result, arguments
         assert "hunter2" not in result
 
 
-def test_all_wrong_settings_are_named_at_once(command: Command) -> None:
+def test_all_invalid_settings_are_reported_at_once(command: Command) -> None:
     result = command("migrate", "--database", "mysql://", LONGWIRE_PORT="http", LONGWIRE_PRT="1")
     assert result.code == 2
     assert result.err.startswith("longwire: ")
@@ -558,24 +554,22 @@ def test_all_wrong_settings_are_named_at_once(command: Command) -> None:
         assert name in result.err
 
 
-def test_a_database_from_a_newer_release_is_left_alone(
-    command: Command, settings: Settings
-) -> None:
+def test_a_database_of_a_newer_release_is_not_touched(command: Command, settings: Settings) -> None:
     database, _ = startup.build_database(settings, Clock())
     database.upgrade(
         lambda tx: tx.execute(sa.text("update alembic_version set version_num = '9999'"))
     )
     database.close()
-    assert "newer version" in command("credentials", "list", *where(settings)).sentence
-    assert "newer version" in command("migrate", *where(settings)).sentence
+    assert "newer version" in command("credentials", "list", *where(settings)).error
+    assert "newer version" in command("migrate", *where(settings)).error
 
 
-def test_a_lost_key_is_noticed_before_anything_is_written(
+def test_a_missing_key_is_detected_before_anything_is_written(
     command: Command, settings: Settings
 ) -> None:
     (settings.data / "secret.key").unlink()
     result = command("credentials", "issue", "--email", "eve@example.com", *where(settings))
-    assert "Copy secret.key" in result.sentence
+    assert "Copy secret.key" in result.error
     assert not (settings.data / "secret.key").exists(), "a new one would only hide the loss"
     database, _ = startup.build_database(settings, Clock())
     emails = sa.select(schema.user.c.email)
@@ -587,7 +581,7 @@ def test_a_lost_key_is_noticed_before_anything_is_written(
 # --- as a process ---
 
 
-def test_the_command_as_it_is_typed(tmp_path: Path) -> None:
+def test_the_command_runs_as_a_process(tmp_path: Path) -> None:
     version = longwire("--version", cwd=tmp_path)
     assert (version.returncode, version.stdout) == (0, f"longwire {__version__}\n")
     helping = longwire("serve", "-h", cwd=tmp_path)

@@ -128,8 +128,8 @@ def test_messages_are_listed_by_state_and_connector_latest_change_first(
         assert messages(command, world, "--limit", "1") == listed[:1]
         assert messages(command, world, "--connector", bad.connector) == listed[2:]
         assert messages(command, world, "--connector", good.connector) == []
-        nobody = command("deliveries", "list", "--connector", "con_x", *where(world.settings))
-        assert nobody.sentence == "There is no connector con_x."
+        unknown = command("deliveries", "list", "--connector", "con_x", *where(world.settings))
+        assert unknown.error == "There is no connector con_x."
 
         table = command("deliveries", "list", *where(world.settings))
         assert table.code == 0
@@ -166,7 +166,7 @@ def test_a_failed_or_queued_message_is_retried_at_once_by_the_operator(
         later.settles(("succeed", 2))
         assert sorted(receiver.ids) == sorted([waiting, failed])
         result = command("deliveries", "retry", failed, *where(world.settings))
-        assert result.sentence == f"{failed} is neither queued nor kept for a resend."
+        assert result.error == f"{failed} is neither queued nor kept for a resend."
         assert [action for _, action, _ in world.audit()].count("delivery.retry") == 2
         resent = {
             row["id"]: row["resent"] for row in messages(command, world, "--state", "succeeded")
@@ -191,7 +191,7 @@ def test_a_queued_message_can_be_cancelled(world: World, command: Command) -> No
             ("cancel", f"{first} is not queued; only a queued message can be cancelled."),
             ("retry", f"{first} is neither queued nor kept for a resend."),
         ):
-            assert command("deliveries", verb, first, *where(world.settings)).sentence == why
+            assert command("deliveries", verb, first, *where(world.settings)).error == why
         result = command("deliveries", "cancel", second, *where(world.settings))
         assert result.out == f"{second} is cancelled\n"
         shown = ok(ada.get("/connector", connectorId=later.connector, groupId=later.group))
@@ -208,7 +208,7 @@ def test_a_queued_message_can_be_cancelled(world: World, command: Command) -> No
 def test_an_unknown_message_is_an_error(world: World, command: Command, verb: str) -> None:
     for name in ("msg_1_1", "msg_ffffffffffffffff_ffffffffffffffff", "msg_", "invalid"):
         result = command("deliveries", verb, name, *where(world.settings))
-        assert result.sentence == f"There is no message {name}."
+        assert result.error == f"There is no message {name}."
 
 
 def test_messages_of_notifications_are_listed_too(world: World, command: Command) -> None:

@@ -1,4 +1,4 @@
-"""Dates: every spelling that is taken, every one that is not, and the one that is answered."""
+"""Dates: accepted and refused formats, and the one that is returned."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -20,7 +20,7 @@ MIDNIGHT = 1_794_700_800 * SECOND  # 2026-11-15T00:00:00Z
 FIRST = -62_135_596_800 * SECOND  # 0001-01-01T00:00:00Z
 LAST = 253_402_300_800 * SECOND - 1  # the last microsecond of the year 9999
 
-SPELLINGS = {
+FORMATS = {
     # with an offset
     "2026-11-15T08:30:00Z": HALF_PAST_EIGHT,
     "2026-11-15t08:30:00z": HALF_PAST_EIGHT,
@@ -31,13 +31,13 @@ SPELLINGS = {
     "2026-11-14T23:30:00-09:00": HALF_PAST_EIGHT,
     "2026-11-16T08:29:00+23:59": HALF_PAST_EIGHT,
     "2026-11-15T08:30Z": HALF_PAST_EIGHT,
-    # fractions of a second, as fine as we keep them
+    # fractions of a second, down to microseconds
     "2026-11-15T08:30:00.5Z": HALF_PAST_EIGHT + 500_000,
     "2026-11-15T08:30:00,5Z": HALF_PAST_EIGHT + 500_000,
     "2026-11-15T08:30:00.123Z": HALF_PAST_EIGHT + 123_000,
     "2026-11-15T08:30:00.123456+00:00": HALF_PAST_EIGHT + 123_456,
     "2026-11-15T08:30:00.123456789Z": HALF_PAST_EIGHT + 123_456,
-    # without one it is UTC
+    # without an offset it is UTC
     "2026-11-15T08:30:00": HALF_PAST_EIGHT,
     "2026-11-15 08:30:00.000001": HALF_PAST_EIGHT + 1,
     "2026-11-15T08:30": HALF_PAST_EIGHT,
@@ -49,10 +49,10 @@ SPELLINGS = {
     "1794731400123": HALF_PAST_EIGHT + 123_000,
     "1794731400123.456": HALF_PAST_EIGHT + 123_456,
     "0": 0,
-    "2026": 2_026 * SECOND,  # no year stands alone
+    "2026": 2_026 * SECOND,  # not a year
     "-1": -SECOND,
-    "99999999999": 99_999_999_999 * SECOND,  # the largest that means seconds
-    "100000000000": 100_000_000_000 * MILLISECOND,  # the smallest that means milliseconds
+    "99999999999": 99_999_999_999 * SECOND,  # the largest number of seconds
+    "100000000000": 100_000_000_000 * MILLISECOND,  # the smallest number of milliseconds
     "-100000000000": -100_000_000_000 * MILLISECOND,
     # the ends of the calendar
     "0001-01-01": FIRST,
@@ -94,7 +94,7 @@ WRONG = [
     "2026-11-31",
     "2026-11-15T24:00:00Z",
     "2026-11-15T08:60:00Z",
-    "2026-11-15T23:59:60Z",  # a leap second has no number since 1970
+    "2026-11-15T23:59:60Z",  # a leap second has no Unix timestamp
     "0000-01-01",
     "0001-01-01T00:00:00+01:00",  # before the year 1 in UTC
     "9999-12-31T23:59:59-01:00",  # in the year 10000 in UTC
@@ -110,19 +110,19 @@ WRONG = [
     "253402300800000",  # the first millisecond of the year 10000
     "1794731400000000",  # microseconds
     "9" * 5_000,
-    "\u0662\u0660\u0662\u0666-\u0661\u0661-\u0661\u0665",  # digits, but not ours
+    "\u0662\u0660\u0662\u0666-\u0661\u0661-\u0661\u0665",  # non-ASCII digits
     "\u0661\u0667\u0669\u0664\u0667\u0663\u0661\u0664\u0660\u0660",
     "2026-11-15T08:3\u0660:00Z",
 ]
 
 
-@pytest.mark.parametrize(("text", "moment"), SPELLINGS.items())
-def test_a_date_is_taken_in_every_usual_spelling(text: str, moment: int) -> None:
+@pytest.mark.parametrize(("text", "moment"), FORMATS.items())
+def test_a_date_is_accepted_in_every_usual_format(text: str, moment: int) -> None:
     assert parse_date(text) == moment
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_what_is_no_date_is_refused_in_words(text: str) -> None:
+def test_an_invalid_date_is_refused_with_a_message(text: str) -> None:
     with pytest.raises(ValueError, match=r"^is not a valid date"):
         parse_date(text)
 
@@ -158,7 +158,7 @@ def test_a_number_is_seconds_or_milliseconds(number: float, moment: int) -> None
         float("nan"),
     ],
 )
-def test_a_number_out_of_the_calendar_is_refused(number: float) -> None:
+def test_a_number_outside_the_calendar_is_refused(number: float) -> None:
     with pytest.raises(ValueError, match=r"^is not a valid date"):
         parse_date(number)
 
@@ -171,7 +171,7 @@ def test_a_number_out_of_the_calendar_is_refused(number: float) -> None:
         ("2026-11-15T00:00:00Z", MIDNIGHT),
         ("2026-11-15T00:00", MIDNIGHT),
         ("2026-11-15T08:30:00.5Z", HALF_PAST_EIGHT + 500_000),
-        ("1794700800", MIDNIGHT),  # as many characters as a date alone, and none
+        ("1794700800", MIDNIGHT),  # as long as a date, but not one
         ("-179470080", -179_470_080 * SECOND),
         ("1794700800000", MIDNIGHT),
     ],
@@ -194,14 +194,14 @@ def test_only_a_date_alone_ends_a_range_with_its_day(text: str, end: int) -> Non
         (LAST, "9999-12-31T23:59:59.999999Z"),
     ],
 )
-def test_a_date_is_answered_in_utc_with_microseconds_only_when_there_are_any(
+def test_a_date_is_formatted_in_utc_with_microseconds_only_if_not_zero(
     moment: int, text: str
 ) -> None:
     assert format_date(moment) == text
 
 
 @given(st.integers(FIRST, LAST))
-def test_what_is_answered_is_understood_again(moment: int) -> None:
+def test_a_formatted_date_can_be_parsed(moment: int) -> None:
     assert parse_date(format_date(moment)) == moment
 
 
@@ -209,7 +209,7 @@ def test_what_is_answered_is_understood_again(moment: int) -> None:
     st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31)),  # noqa: DTZ001 (the zone is added)
     st.timedeltas(timedelta(hours=-23, minutes=-59), timedelta(hours=23, minutes=59)),
 )
-def test_any_offset_means_the_same_moment(when: datetime, offset: timedelta) -> None:
+def test_every_offset_gives_the_same_instant(when: datetime, offset: timedelta) -> None:
     minutes = round(offset / timedelta(minutes=1))
     sign = "-" if minutes < 0 else "+"
     hours, rest = divmod(abs(minutes), 60)
@@ -220,7 +220,7 @@ def test_any_offset_means_the_same_moment(when: datetime, offset: timedelta) -> 
     assert parse_date(f"{local}{sign}{hours:02}:{rest:02}") == meant
 
 
-def test_what_is_not_known_is_left_out() -> None:
+def test_an_unknown_date_is_left_out() -> None:
     assert format_optional_date(None) is None
     assert format_optional_date(HALF_PAST_EIGHT) == "2026-11-15T08:30:00.000Z"
     assert to_epoch_seconds(None) is None

@@ -1,4 +1,4 @@
-"""Names for new things: what they look like, and that no two are the same."""
+"""Ids of new objects: format and uniqueness."""
 
 import re
 import threading
@@ -17,30 +17,30 @@ NOON = 1_800_000_000 * SECOND
 END_OF_2088 = 3_755_289_599 * SECOND
 
 
-def test_an_id_tells_its_kind_and_nothing_else() -> None:
+def test_an_id_reveals_its_kind_and_nothing_else() -> None:
     made = [ids.new_id("usr") for _ in range(1_000)]
     assert len(set(made)) == 1_000
     assert all(re.fullmatch(r"usr_[a-z2-7]{24}", each) for each in made)
-    # Chance from the first character on: ids made one after the other are in no order.
+    # Random from the first character on: consecutive ids are in no order.
     assert made != sorted(made)
     assert len({each[4] for each in made}) > 16
 
 
-def test_a_secret_has_256_bits_that_survive_headers_and_urls() -> None:
+def test_a_secret_has_256_bits_and_is_safe_in_headers_and_urls() -> None:
     made = [ids.new_secret("lws") for _ in range(1_000)]
     assert len(set(made)) == 1_000
     assert all(re.fullmatch(r"lws_[A-Za-z0-9_-]{43}", each) for each in made)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def the_days_numbers_go_on_afterwards() -> Iterator[None]:
-    """What is made here in the name of the future must not push other tests' ids there."""
+def restore_group_ids() -> Iterator[None]:
+    """Ids created here with a future clock must not affect the ids of other tests."""
     last = ids._last_group
     yield
     ids._last_group = last
 
 
-def test_a_group_id_is_a_number_that_every_json_reader_can_hold() -> None:
+def test_a_group_id_is_a_number_that_every_json_parser_can_represent() -> None:
     made = [ids.new_group_id(now) for now in range(NOON, END_OF_2088, 1_000 * DAY)]
     made.append(ids.new_group_id(END_OF_2088))
     for each in made:
@@ -49,7 +49,7 @@ def test_a_group_id_is_a_number_that_every_json_reader_can_hold() -> None:
         assert group_number(each) == int(each) != NO_GROUP
 
 
-def test_chance_is_part_of_a_group_id_and_never_upsets_their_order() -> None:
+def test_group_ids_have_a_random_part_and_stay_ordered() -> None:
     moments = [END_OF_2088 + DAY + step * SECOND for step in range(100)]
     made = [int(ids.new_group_id(moment)) for moment in moments]
     assert made == sorted(made)
@@ -57,12 +57,12 @@ def test_chance_is_part_of_a_group_id_and_never_upsets_their_order() -> None:
 
 
 @given(st.lists(st.integers(min_value=-DAY, max_value=DAY), min_size=2, max_size=50))
-def test_group_ids_grow_even_when_the_clock_is_set_back(steps: list[int]) -> None:
+def test_group_ids_increase_even_when_the_clock_is_set_back(steps: list[int]) -> None:
     made = [int(ids.new_group_id(NOON + step)) for step in steps]
     assert made == sorted(set(made))
 
 
-def test_groups_made_by_several_threads_at_one_moment_get_different_ids() -> None:
+def test_concurrent_threads_get_different_group_ids() -> None:
     made: list[str] = []
     gate = threading.Barrier(8)
 

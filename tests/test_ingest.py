@@ -1,4 +1,4 @@
-"""Records in: what comes together is committed together, answered afterwards, and stored once."""
+"""Ingest: concurrent requests share a commit, get their responses after it, and are stored once."""
 
 import itertools
 import json
@@ -48,7 +48,7 @@ NONE = {"data": 0, "event": 0, "geoloc": 0, "telemetry": 0}
 
 
 class Gate:
-    """Holds up whoever comes to it until it is opened."""
+    """Blocks every thread that reaches it until it is opened."""
 
     def __init__(self) -> None:
         self._reached, self._open = threading.Event(), threading.Event()
@@ -67,7 +67,7 @@ class Gate:
 
 
 class Commits:
-    """Sees how many records each commit takes along, and can hold one up before its end."""
+    """Counts the records of each commit, and can block one before it ends."""
 
     def __init__(self, world: World) -> None:
         self.sizes: list[int] = []
@@ -94,7 +94,7 @@ class Commits:
 
     @contextmanager
     def held(self, crowd: "Crowd", first: Callable[[], httpx.Response]) -> Iterator[Future[Any]]:
-        """While this lasts, one commit is under way and whatever else comes has to wait."""
+        """One commit is in progress inside the block, so further requests have to wait."""
         gate = self._gate = Gate()
         answer = crowd.calls(first)
         eventually(lambda: gate.is_reached)
@@ -108,7 +108,7 @@ class Commits:
 
 
 class Crowd:
-    """Many callers at once."""
+    """Many concurrent clients."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(64)
@@ -136,7 +136,7 @@ def crowd() -> Iterator[Crowd]:
 
 
 def rows(world: World, kind: str) -> int:
-    """How many records of a kind lie on the disk."""
+    """The number of stored records of a kind."""
     found = world.read(lambda tx: tx.fetch_raw(f"select count(*) from record_{kind}", {}))
     return int(found[0][0])
 
@@ -144,7 +144,7 @@ def rows(world: World, kind: str) -> int:
 # --- one commit for many ---
 
 
-def test_what_arrives_during_one_commit_goes_into_the_next_together(
+def test_requests_that_arrive_during_a_commit_share_the_next_one(
     world: World, crowd: Crowd
 ) -> None:
     ada = world.person("ada")
@@ -165,9 +165,7 @@ def test_what_arrives_during_one_commit_goes_into_the_next_together(
     assert commits.sizes == [1, 49, 1, 1, 1]
 
 
-def test_a_commit_is_never_much_larger_than_its_limit(
-    make_world: Callable[..., World], crowd: Crowd
-) -> None:
+def test_the_size_of_a_commit_is_limited(make_world: Callable[..., World], crowd: Crowd) -> None:
     world = make_world(ingest_commit_records_max=10)
     ada = world.person("ada")
     sensor, now = device(ada, ada.group()), world.clock.now()
@@ -185,7 +183,7 @@ def test_a_commit_is_never_much_larger_than_its_limit(
     assert len(list_data(ada, "data", sensor)) == 56
 
 
-def test_one_commit_takes_records_of_all_kinds_devices_and_senders(
+def test_one_commit_stores_records_of_all_kinds_devices_and_clients(
     world: World, crowd: Crowd
 ) -> None:
     ada, bob = world.person("ada"), world.person("bob")
@@ -213,7 +211,7 @@ def test_one_commit_takes_records_of_all_kinds_devices_and_senders(
     assert counted(bob, south, now) == dict.fromkeys(KINDS, 4)
 
 
-def test_a_refused_request_does_no_harm_to_those_it_shares_a_commit_with(
+def test_an_invalid_request_does_not_affect_others_in_the_same_commit(
     world: World, crowd: Crowd
 ) -> None:
     ada, bob, eve = world.person("ada"), world.person("bob"), world.person("eve")
@@ -270,7 +268,7 @@ def test_a_refused_request_does_no_harm_to_those_it_shares_a_commit_with(
 
 @contextmanager
 def commit_itself_held(world: World) -> Iterator[Gate]:
-    """Everything of the first ingest is done but for the commit, which does not return yet."""
+    """The first ingest has executed everything, but its commit does not return yet."""
     gate = Gate()
     if isinstance(world.database, SQLite):
         commit = world.database._commit
@@ -312,7 +310,7 @@ def commit_itself_held(world: World) -> Iterator[Gate]:
             connection.execute("select pg_advisory_unlock(4711)")
 
 
-def test_nobody_is_answered_and_nobody_sees_a_record_before_its_commit_is_through(
+def test_no_response_is_sent_and_no_record_is_visible_before_its_commit(
     world: World, crowd: Crowd
 ) -> None:
     ada = world.person("ada")
@@ -335,7 +333,7 @@ def test_nobody_is_answered_and_nobody_sees_a_record_before_its_commit_is_throug
 
 
 def fail_every_commit(world: World) -> None:
-    """From now on the database cannot say whether a commit of records was stored."""
+    """From now on every commit of records fails with an unknown outcome."""
     if isinstance(world.database, SQLite):
 
         def failing(driver: sqlite3.Connection) -> None:
@@ -365,7 +363,7 @@ def fail_every_commit(world: World) -> None:
         )
 
 
-def test_a_commit_that_fails_is_never_answered_as_stored(world: World, crowd: Crowd) -> None:
+def test_records_of_a_failed_commit_are_never_acknowledged(world: World, crowd: Crowd) -> None:
     ada = world.person("ada")
     group = ada.group()
     sensor, now = device(ada, group), world.clock.now()
@@ -379,7 +377,7 @@ def test_a_commit_that_fails_is_never_answered_as_stored(world: World, crowd: Cr
     assert counted(ada, group, now) == NONE
 
 
-def test_a_sender_who_hangs_up_leaves_the_others_alone(world: World, crowd: Crowd) -> None:
+def test_a_client_that_disconnects_does_not_affect_the_others(world: World, crowd: Crowd) -> None:
     ada = world.person("ada")
     sensor, now = device(ada, ada.group()), world.clock.now()
     commits = Commits(world)
@@ -402,7 +400,7 @@ def test_a_sender_who_hangs_up_leaves_the_others_alone(world: World, crowd: Crow
 # --- more than there is room for ---
 
 
-def test_a_full_queue_refuses_at_once_and_stores_nothing_of_it(
+def test_a_full_queue_refuses_requests_at_once_and_stores_none_of_them(
     make_world: Callable[..., World], crowd: Crowd
 ) -> None:
     world = make_world(ingest_waiting_records_max=10)
@@ -434,7 +432,7 @@ def test_a_full_queue_refuses_at_once_and_stores_nothing_of_it(
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_when_a_commit_cannot_be_submitted_every_queued_request_is_answered(
+def test_when_a_commit_cannot_be_submitted_every_queued_request_gets_a_response(
     make_world: Callable[..., World], crowd: Crowd
 ) -> None:
     world = make_world(ingest_commit_records_max=1)
@@ -499,7 +497,7 @@ def test_the_same_record_sent_fifty_times_at_once_is_stored_and_counted_once(
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A record, what was answered, and between which moments it was on its way."""
+    """A record, its response, and the time between which the request was in flight."""
 
     kind: str
     answer: dict[str, Any]
@@ -509,7 +507,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """The device was certainly somewhere between two moments, and perhaps a bit around them."""
+    """The group a device was certainly in between two points in time."""
 
     group: str
     perhaps_since: float
@@ -517,7 +515,7 @@ class Stay:
 
 
 class Fleeting:
-    """A device that is handed to and fro between two groups while others report for it."""
+    """A device that is transferred between two groups while clients post records for it."""
 
     def __init__(self, world: World) -> None:
         self.owner = world.person("owner")
@@ -602,7 +600,7 @@ def two_worlds(make_world: Callable[..., World], engine: str) -> tuple[World, Wo
 
 
 def also_at(world: World, person: Person) -> Person:
-    """The same person, talking to another process."""
+    """The same person, as a client of another process."""
     return Person(world, person.token, person.id, (person.client_id, person.client_secret))
 
 
@@ -623,7 +621,7 @@ def test_two_processes_store_the_same_and_other_records_exactly_once(
     ]
 
     def send(caller: Person, name: str, seed: int) -> Counter[str]:
-        """Everything in an order of one's own, in batches and alone, and a few of one's own."""
+        """Send all records shuffled, in batches and one by one, and a few of the sender's own."""
         chance = random.Random(seed)
         stored: Counter[str] = Counter()
         mine = list(shared)
@@ -666,7 +664,7 @@ def test_two_processes_store_the_same_and_other_records_exactly_once(
 
 
 def is_waiting_for_another(world: World) -> bool:
-    """Whether somebody in the database waits for somebody else's transaction."""
+    """Whether a transaction waits for the lock of another one."""
     with psycopg.connect(world.settings.database) as connection:
         waiting = "select 1 from pg_locks where not granted"
         return connection.execute(waiting).fetchone() is not None
@@ -696,7 +694,7 @@ def test_a_record_sent_to_two_processes_around_a_transfer_is_stored_once(
 
 
 @pytest.mark.parametrize("engine", ["postgresql"])
-def test_a_record_that_meets_the_end_of_its_device_leaves_nothing_behind(
+def test_a_record_stored_while_its_device_is_deleted_leaves_nothing_behind(
     two_worlds: tuple[World, World], crowd: Crowd
 ) -> None:
     world, other = two_worlds
@@ -722,7 +720,7 @@ def test_a_record_that_meets_the_end_of_its_device_leaves_nothing_behind(
 def held_before_its_commit(
     world: World, crowd: Crowd, call: Callable[[], httpx.Response]
 ) -> Iterator[Future[httpx.Response]]:
-    """While this lasts, the call has done all it does, but is not committed."""
+    """Inside the block the request has executed everything but its commit."""
     gate, write = Gate(), world.database.write
 
     def held(work: Callable[[Tx], Any]) -> Any:
@@ -739,7 +737,7 @@ def held_before_its_commit(
 
 
 @pytest.mark.parametrize("engine", ["postgresql"])
-def test_of_two_processes_that_take_a_device_away_only_one_does(
+def test_when_two_processes_move_or_delete_a_device_only_one_succeeds(
     two_worlds: tuple[World, World], crowd: Crowd
 ) -> None:
     world, other = two_worlds
@@ -799,7 +797,7 @@ takes = st.lists(st.tuples(st.integers(0, 2**52), st.integers(1, 1_000)), min_si
 
 
 @given(takes, st.integers(0, WRITERS - 1))
-def test_arrivals_are_numbered_forwards_and_never_twice_whatever_the_clock_does(
+def test_arrival_numbers_increase_and_never_repeat_whatever_the_clock_does(
     takes: list[tuple[int, int]], writer: int
 ) -> None:
     sequencer = Sequencer(writer)
@@ -826,7 +824,7 @@ def test_arrivals_are_numbered_forwards_and_never_twice_whatever_the_clock_does(
         (9_000, 2, [9_000, 9_001]),  # the clock has caught up
     ],
 )
-def test_the_moment_of_an_arrival(now: int, count: int, expected: list[int]) -> None:
+def test_the_timestamp_of_an_arrival_number(now: int, count: int, expected: list[int]) -> None:
     sequencer = Sequencer(5)
     for earlier_now, earlier_count in [(1_000, 1), (1_000, 3), (1_002, 1), (500, 2), (9_000, 2)]:
         taken = sequencer.take(earlier_now, earlier_count)
@@ -840,15 +838,15 @@ def test_the_moment_of_an_arrival(now: int, count: int, expected: list[int]) -> 
     raise AssertionError("the case is not part of the story")
 
 
-def test_two_writers_never_take_the_same_number() -> None:
+def test_two_writers_never_use_the_same_number() -> None:
     taken = [seq for writer in (0, 1, WRITERS - 1) for seq in Sequencer(writer).take(SECOND, 500)]
     assert len(set(taken)) == 1_500
 
 
-def test_a_clock_that_was_set_back_over_a_restart_refuses_no_record_and_counts_each(
+def test_after_a_restart_with_the_clock_set_back_every_record_is_stored_and_counted(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The numbers of the last hour are taken; the service must not stumble over its own."""
+    """The numbers of the last hour are in use; the service must not reuse its own."""
     ada = world.person("ada")
     group = ada.group()
     sensor, now = device(ada, group), world.clock.now()

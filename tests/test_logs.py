@@ -1,4 +1,4 @@
-"""What the service says to its operator: in one form, findable by request, without secrets."""
+"""Logs: one format, searchable by request id, without secrets."""
 
 import io
 import json
@@ -22,8 +22,8 @@ class Terminal(io.StringIO):
 
 
 @pytest.fixture(autouse=True)
-def untouched() -> Iterator[None]:
-    """Setting up the logs changes the whole process; put it back."""
+def restore_logging() -> Iterator[None]:
+    """Configuring logging changes the whole process; restore it."""
     handlers, level = logging.getLogger().handlers, logging.getLogger().level
     yield
     structlog.reset_defaults()
@@ -34,7 +34,7 @@ def logged(stream: io.StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in stream.getvalue().splitlines()]
 
 
-# --- the form ---
+# --- format ---
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_people_get_lines_and_machines_get_json(
         ("error", ["error"]),
     ],
 )
-def test_the_level_is_kept(level: str, logged_levels: list[str]) -> None:
+def test_the_log_level_is_applied(level: str, logged_levels: list[str]) -> None:
     out = io.StringIO()
     logs.configure_logging(level, "json", out)
     for each in ("debug", "info", "warning", "error"):
@@ -79,7 +79,7 @@ def test_the_level_is_kept(level: str, logged_levels: list[str]) -> None:
     assert [line["level"] for line in logged(out)] == logged_levels
 
 
-def test_what_libraries_say_has_the_same_form_and_only_warnings_get_through() -> None:
+def test_logs_of_libraries_have_the_same_format_from_level_warning() -> None:
     out = io.StringIO()
     logs.configure_logging("debug", "json", out)
     library = logging.getLogger("some.library")
@@ -93,7 +93,7 @@ def test_what_libraries_say_has_the_same_form_and_only_warnings_get_through() ->
 
 
 @pytest.mark.parametrize("form", ["json", "human"])
-def test_an_error_shows_where_it_happened_but_not_what_was_in_hand(form: str) -> None:
+def test_a_traceback_shows_no_local_variables(form: str) -> None:
     out = io.StringIO()
     logs.configure_logging("info", form, out)
 
@@ -130,7 +130,7 @@ def test_an_error_shows_where_it_happened_but_not_what_was_in_hand(form: str) ->
         "params",
     ],
 )
-def test_a_value_under_a_telling_name_is_never_written(name: str) -> None:
+def test_a_value_under_a_sensitive_key_is_masked(name: str) -> None:
     out = io.StringIO()
     logs.configure_logging("info", "json", out)
     structlog.get_logger().info("something", **{name: "canary", "boat": "Anna"})
@@ -140,26 +140,26 @@ def test_a_value_under_a_telling_name_is_never_written(name: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "human"])
-def test_no_secret_reaches_the_logs_of_a_service_even_when_it_logs_everything(
+def test_no_secret_is_logged_even_at_the_debug_level(
     sqlite_template: Path, tmp_path: Path, form: str
 ) -> None:
     data = copy_data_folder(sqlite_template, tmp_path / "data")
     service = Service(data, "--log-level", "debug", "--log-format", form)
     try:
         service.started()
-        secrets = everything_secret_was_sent_to(service)
+        secrets = send_secrets(service)
         assert service.stop() == 0
         written = service.out + service.err
         assert "/user/vendorToken" in written, "every request is logged"
-        assert "unexpected error" in written, "and the failure too"
+        assert "unexpected error" in written, "the failure is logged too"
         leaked = {name for name, secret in secrets.items() if secret in written}
         assert leaked == set()
     finally:
         service.clean_up()
 
 
-def everything_secret_was_sent_to(service: Service) -> dict[str, str]:
-    """Requests that carry or answer secrets, right and wrong ones; the secrets by name."""
+def send_secrets(service: Service) -> dict[str, str]:
+    """Send valid and invalid requests that carry or return secrets; the secrets by name."""
     operator = service.operator
     http, bearer = service.http, service.bearer
     group = ok(service.post_group("harbour"))
@@ -194,21 +194,21 @@ def everything_secret_was_sent_to(service: Service) -> dict[str, str]:
 
 
 def fail_inside(service: Service, push_token: str) -> None:
-    """Take a table away from under the service, so that it fails with the secret in hand."""
-    visitor = sqlite3.connect(service.data / "longwire.db")
-    visitor.execute("alter table push_token rename to hidden")
-    visitor.close()
-    answer = service.http.put(
+    """Rename a table, so that the service fails while it handles the secret."""
+    database = sqlite3.connect(service.data / "longwire.db")
+    database.execute("alter table push_token rename to hidden")
+    database.close()
+    response = service.http.put(
         "/user/vendorToken", json={"token": push_token}, headers=service.bearer
     )
-    assert answer.status_code == 500
-    assert push_token not in answer.text
+    assert response.status_code == 500
+    assert push_token not in response.text
 
 
-# --- finding a request ---
+# --- request ids ---
 
 
-def test_a_request_is_found_in_the_log_by_the_id_that_its_caller_received(
+def test_a_request_is_logged_under_the_id_that_its_client_received(
     sqlite_template: Path, tmp_path: Path
 ) -> None:
     service = Service(
@@ -236,7 +236,7 @@ def test_a_request_is_found_in_the_log_by_the_id_that_its_caller_received(
     assert rejected[unread["requestId"]]["code"] == "head_too_large"
 
 
-def test_at_the_usual_level_a_request_that_succeeded_is_not_logged(
+def test_at_the_default_level_a_successful_request_is_not_logged(
     sqlite_template: Path, tmp_path: Path
 ) -> None:
     service = Service(copy_data_folder(sqlite_template, tmp_path / "data")).started()

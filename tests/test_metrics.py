@@ -1,7 +1,7 @@
-"""A group's counters: whatever the period, they are what a recount of the arrivals gives.
+"""A group's counters equal a recount of the arrivals in any period.
 
-The clock stands still here unless it is moved, so that a test knows to the microsecond when what
-it sent has arrived.
+The clock only moves when it is set, so that a test knows the arrival time of each record to the
+microsecond.
 """
 
 import itertools
@@ -49,8 +49,8 @@ NONE = dict.fromkeys(KINDS, 0)
 EIGHT: Moment = 1_800_000_000 * SECOND + 8 * HOUR - 1_800_000_000 * SECOND % DAY
 
 
-class StandingClock(AdjustableClock):
-    """Shows what it was set to."""
+class FrozenClock(AdjustableClock):
+    """A clock that shows the time it was set to."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,15 +61,15 @@ class StandingClock(AdjustableClock):
 
 
 @pytest.fixture
-def still(settings: Settings) -> Iterator[World]:
-    """A world whose clock stands at eight in the morning."""
-    world = World(replace(settings, token_lifetime_s=10**9), StandingClock())
+def frozen_world(settings: Settings) -> Iterator[World]:
+    """A world whose clock is frozen at eight in the morning."""
+    world = World(replace(settings, token_lifetime_s=10**9), FrozenClock())
     yield world
     world.stop()
 
 
 def set_clock(world: World, at: Moment) -> None:
-    assert isinstance(world.clock, StandingClock)
+    assert isinstance(world.clock, FrozenClock)
     world.clock.at = at
 
 
@@ -81,12 +81,12 @@ def items_of(found: dict[str, Any], kind: str = "data") -> list[int]:
     return [item[TOTALS[kind]] for item in found["items"]]
 
 
-# --- any period of any history ---
+# --- any period ---
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One request with some records of one kind and device, a while after the last one."""
+    """One request with records of one kind and device, some time after the last one."""
 
     gap: Moment
     kind: str
@@ -96,7 +96,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A period, counted from the first arrival, and the length of its spans."""
+    """A period, relative to the first arrival, and the length of its items."""
 
     begin: Moment
     length: Moment
@@ -105,7 +105,7 @@ class Period:
 
 @dataclass(slots=True)
 class Ledger:
-    """What arrived when, as the sender wrote it down."""
+    """Records by arrival time, as noted by the sender."""
 
     lines: list[tuple[Moment, str, str]] = field(default_factory=list)
 
@@ -115,7 +115,7 @@ class Ledger:
     def totals(self, begin: Moment, end: Moment) -> Body:
         kinds = Counter(kind for _, kind, _ in self.within(begin, end))
         totals = {TOTALS[kind]: kinds[kind] for kind in KINDS}
-        # There is no connector, and no network calls.
+        # There are no connectors and no network callbacks.
         nothing = dict.fromkeys([*DELIVERY_TOTALS, *NETWORK_TOTALS], 0)
         return {**totals, **nothing, "totalDeviceMessage": sum(kinds.values())}
 
@@ -123,7 +123,7 @@ class Ledger:
         return {sensor for _, _, sensor in self.within(begin, end)}
 
     def expects(self, group: str, begin: Moment, end: Moment, span_s: int) -> Body:
-        """The whole report but for the active devices."""
+        """The whole report without the active devices."""
         span = span_s * SECOND
         return {
             "groupId": group,
@@ -143,7 +143,7 @@ class Ledger:
         }
 
 
-# Around the places where something is cut: a second, an hour, and nothing in particular.
+# Around boundaries: a second, an hour, and arbitrary times.
 near_an_edge = st.builds(
     lambda unit, count, off: max(0, unit * count + off),
     st.sampled_from([1, SECOND, MINUTE, HOUR]),
@@ -169,32 +169,32 @@ periods = st.lists(
 )
 
 
-def test_any_report_equals_a_recount_of_what_was_acknowledged(still: World) -> None:
-    ada = still.person("ada")
+def test_any_report_equals_a_recount_of_what_was_acknowledged(frozen_world: World) -> None:
+    ada = frozen_world.person("ada")
     fresh_days = itertools.count(1)
 
     @hypothesis_settings(
         max_examples=30,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow],
-        # A history costs dozens of requests; making a failing one smaller would take minutes.
+        # A history takes dozens of requests, so shrinking a failing one would take minutes.
         phases=[Phase.explicit, Phase.reuse, Phase.generate],
     )
     @given(st.integers(0, HOUR), arrivals, periods)
-    def story(start: Moment, arrivals: list[Arrival], periods: list[Period]) -> None:
+    def check_history(start: Moment, arrivals: list[Arrival], periods: list[Period]) -> None:
         first = EIGHT + next(fresh_days) * 5 * DAY + start
         group = ada.group()
         sensors = devices(ada, group, 3)
         ledger, at = Ledger(), first
         for number, arrival in enumerate(arrivals):
             at += arrival.gap
-            set_clock(still, at)
+            set_clock(frozen_world, at)
             sensor = sensors[arrival.sensor]
             bodies = [
                 report(arrival.kind, sensor, EIGHT, f"{number} {each}")
                 for each in range(arrival.number)
             ]
-            # Those of one request arrive one after the other, a microsecond apart.
+            # The records of one request arrive a microsecond apart.
             ledger.lines += [(at + n, arrival.kind, sensor) for n in range(arrival.number)]
             at += arrival.number
             assert ok(post_records(ada, arrival.kind, bodies))["stored"] == arrival.number
@@ -207,21 +207,21 @@ def test_any_report_equals_a_recount_of_what_was_acknowledged(still: World) -> N
             assert found.pop("numberActiveDevices") == len(active) == len(set(active))
             assert found == ledger.expects(group, begin, end, period.span_s)
 
-    story()
+    check_history()
 
 
-# --- how a report is cut ---
+# --- items of a report ---
 
 
-def test_items_start_at_begin_date_and_cover_the_range_without_holes(still: World) -> None:
-    ada = still.person("ada")
+def test_items_start_at_begin_date_and_cover_the_range_without_gaps(frozen_world: World) -> None:
+    ada = frozen_world.person("ada")
     group = ada.group()
     sensor = device(ada, group)
     for at in (EIGHT, EIGHT + 90 * MINUTE, EIGHT + 3 * HOUR - 1):
-        set_clock(still, at)
+        set_clock(frozen_world, at)
         ok(post_record(ada, "data", sensor, EIGHT, f"{at}"))
 
-    # An hour each, when nothing else is asked for; the last one is what is left.
+    # An hour each by default; the last one is the rest.
     begin = EIGHT - 10 * MINUTE
     found = report_of(ada, group, begin, EIGHT + 3 * HOUR)
     assert [item["timestamp"] for item in found["items"]] == [
@@ -231,7 +231,7 @@ def test_items_start_at_begin_date_and_cover_the_range_without_holes(still: Worl
     assert found == report_of(ada, group, begin, EIGHT + 3 * HOUR, timeSpan=3_600)
     assert {item["groupId"] for item in found["items"]} == {group}
 
-    # The begin is part of it, the end is not, to the microsecond.
+    # The begin is included, the end is not, to the microsecond.
     edges = [
         (EIGHT, EIGHT + 1, 1),
         (EIGHT - 1, EIGHT, 0),
@@ -244,7 +244,7 @@ def test_items_start_at_begin_date_and_cover_the_range_without_holes(still: Worl
         found = report_of(ada, group, begin, end)
         assert found["totalDeviceData"] == sum(items_of(found)) == expected, (begin, end)
 
-    # A moment is an empty period; a day is the whole day; digits are moments too.
+    # An instant is an empty period; a date is the whole day; digits are instants too.
     nothing = report_of(ada, group, EIGHT, EIGHT)
     assert (nothing["items"], nothing["totalDeviceData"]) == ([], 0)
     today = format_date(EIGHT)[:10]
@@ -253,8 +253,8 @@ def test_items_start_at_begin_date_and_cover_the_range_without_holes(still: Worl
     assert metrics(ada, group, EIGHT // SECOND, EIGHT // 1_000 + 1)["totalDeviceData"] == 1
 
 
-def test_a_report_has_ten_thousand_items_and_not_one_more(still: World) -> None:
-    ada = still.person("ada")
+def test_a_report_has_at_most_ten_thousand_items(frozen_world: World) -> None:
+    ada = frozen_world.person("ada")
     group = ada.group()
     sensor = device(ada, group)
     ok(post_record(ada, "data", sensor, EIGHT))
@@ -275,7 +275,7 @@ def test_a_report_has_ten_thousand_items_and_not_one_more(still: World) -> None:
         "timeSpan",
     )
     assert "10001" in problem["detail"]
-    # Nor is there a moment that is too early or too late to ask for.
+    # No date is too early or too late.
     far = [("0001-01-01", "9999-12-31"), ("1600-01-01", "1700-01-01"), ("2250-01-01", "2300-01-01")]
     for (begin_date, end_date), expected in zip(far, (1, 0, 0), strict=True):
         found = metrics(ada, group, begin_date, end_date, timeSpan=10**9)
@@ -284,13 +284,13 @@ def test_a_report_has_ten_thousand_items_and_not_one_more(still: World) -> None:
         assert found["activeDevices"] == [sensor] * expected
 
 
-# --- who was active ---
+# --- active devices ---
 
 
 def test_active_devices_are_exact_where_a_period_begins_and_ends_within_an_hour(
-    still: World,
+    frozen_world: World,
 ) -> None:
-    ada = still.person("ada")
+    ada = frozen_world.person("ada")
     group = ada.group()
     moments = {
         "early": EIGHT - 1,
@@ -301,10 +301,10 @@ def test_active_devices_are_exact_where_a_period_begins_and_ends_within_an_hour(
     }
     names = dict(zip(devices(ada, group, len(moments)), moments, strict=True))
     for sensor, name in names.items():
-        set_clock(still, moments[name])
+        set_clock(frozen_world, moments[name])
         ok(post_record(ada, "event", sensor, EIGHT))
-    ok(post_record(ada, "data", sensor, EIGHT))  # twice active is active
-    device(ada, group)  # and one that never said anything
+    ok(post_record(ada, "data", sensor, EIGHT))  # active twice
+    device(ada, group)  # and one without records
 
     def active(begin: Moment, end: Moment) -> list[str]:
         found = report_of(ada, group, begin, end)
@@ -326,11 +326,11 @@ def test_active_devices_are_exact_where_a_period_begins_and_ends_within_an_hour(
         assert active(begin, end) == expected, (begin - EIGHT, end - EIGHT)
 
 
-def test_of_very_many_active_devices_some_are_listed_and_all_are_counted(
-    still: World, monkeypatch: pytest.MonkeyPatch
+def test_of_many_active_devices_some_are_listed_and_all_are_counted(
+    frozen_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metrics_module, "ACTIVE_LISTED_MAX", 3)
-    ada = still.person("ada")
+    ada = frozen_world.person("ada")
     group = ada.group()
     sensors = devices(ada, group, 5)
     for number, sensor in enumerate(sensors):
@@ -343,21 +343,21 @@ def test_of_very_many_active_devices_some_are_listed_and_all_are_counted(
 # --- what is counted, and where ---
 
 
-def test_a_record_is_counted_when_it_arrives_whatever_its_timestamp(still: World) -> None:
-    ada = still.person("ada")
+def test_a_record_is_counted_when_it_arrives_whatever_its_timestamp(frozen_world: World) -> None:
+    ada = frozen_world.person("ada")
     group = ada.group()
     sensor = device(ada, group)
-    for said_at in (EIGHT - 400 * DAY, EIGHT, EIGHT + 400 * DAY, -SECOND):
-        ok(post_record(ada, "data", sensor, said_at))
+    for recorded_at in (EIGHT - 400 * DAY, EIGHT, EIGHT + 400 * DAY, -SECOND):
+        ok(post_record(ada, "data", sensor, recorded_at))
     assert report_of(ada, group, EIGHT, EIGHT + SECOND)["totalDeviceData"] == 4
     assert report_of(ada, group, EIGHT - DAY, EIGHT)["totalDeviceData"] == 0
     assert report_of(ada, group, EIGHT + 399 * DAY, EIGHT + 401 * DAY)["totalDeviceData"] == 0
 
 
-def test_neither_a_repetition_nor_a_refusal_is_counted_and_deleting_lowers_nothing(
-    still: World,
+def test_repeated_and_refused_records_are_not_counted_and_deletions_subtract_nothing(
+    frozen_world: World,
 ) -> None:
-    ada = still.person("ada")
+    ada = frozen_world.person("ada")
     group = ada.group()
     sensor, other = devices(ada, group, 2)
     for kind in KINDS:
@@ -382,15 +382,15 @@ def test_neither_a_repetition_nor_a_refusal_is_counted_and_deleting_lowers_nothi
     after = report_of(ada, group, EIGHT - HOUR, EIGHT + HOUR, timeSpan=60)
     assert after["items"] == before["items"]
     assert counted(ada, group, EIGHT) == dict.fromkeys(KINDS, 3)
-    # What was deleted and is sent again is new, and counts again.
+    # A deleted record that is sent again is new, and is counted again.
     ok(post_record(ada, "data", sensor, EIGHT, "same"))
     assert counted(ada, group, EIGHT) == {**dict.fromkeys(KINDS, 3), "data": 4}
 
 
-def test_each_group_counts_what_was_said_in_it_and_subgroups_are_added_on_demand(
-    still: World,
+def test_each_group_counts_its_own_records_and_subgroups_are_added_on_demand(
+    frozen_world: World,
 ) -> None:
-    ada, bob = still.person("ada"), still.person("bob")
+    ada, bob = frozen_world.person("ada"), frozen_world.person("bob")
     root, foreign = ada.group("root"), ada.group("foreign")
     below = ada.group("below", parent=root)
     deeper = ada.group("deeper", parent=below)
@@ -415,24 +415,24 @@ def test_each_group_counts_what_was_said_in_it_and_subgroups_are_added_on_demand
     assert geolocs(ada, below, subgroups="true") == (10, sensors[1:3])
     assert geolocs(ada, foreign, subgroups="true") == alone[3]
 
-    # A transfer takes along neither what was counted nor who was active.
+    # A transfer moves neither counters nor active devices.
     wish = {"deviceId": sensors[2], "groupId": deeper, "toGroupId": foreign}
     ok(ada.put("/device/transfer", wish))
     ok(post_record(ada, "geoloc", sensors[2], EIGHT, "moved"))
     assert geolocs(ada, deeper) == (5, [sensors[2]])
     assert geolocs(ada, foreign) == (6, [sensors[2], sensors[3]])
 
-    # Who may read them in a group may read them in those below, and nowhere else.
+    # Read permission in a group covers its subgroups, and nothing else.
     ada.invite(bob, below, "viewer")
     assert geolocs(bob, below, subgroups="true") == (10, sensors[1:3])
     query = {"beginDate": EIGHT // SECOND, "endDate": EIGHT // SECOND, "subgroups": "true"}
     refused(bob.get("/group/metrics", groupId=root, **query), 404, "groupId")
 
 
-# --- who may ask, and how ---
+# --- permissions and validation ---
 
 
-def test_metrics_are_for_those_who_may_read_them(world: World) -> None:
+def test_metrics_need_their_read_permission(world: World) -> None:
     ada, bob, eve = world.person("ada"), world.person("bob"), world.person("eve")
     group = ada.group()
     query = {"groupId": group, "beginDate": "2027-01-01", "endDate": "2027-01-02"}
@@ -448,7 +448,7 @@ def test_metrics_are_for_those_who_may_read_them(world: World) -> None:
         assert ok(reader.get("/group/metrics", **query))["totalDeviceMessage"] == 0
 
 
-def test_a_wrong_question_is_refused_with_every_wrong_field_named(world: World) -> None:
+def test_an_invalid_query_is_refused_with_every_invalid_field_named(world: World) -> None:
     ada = world.person("ada")
     right = {"groupId": ada.group(), "beginDate": "2027-01-01", "endDate": "2027-01-02"}
     wrong: list[tuple[dict[str, str], tuple[str, ...]]] = [

@@ -1,4 +1,4 @@
-"""The check of query plans finds what it is there to find."""
+"""The check of query plans finds full scans."""
 
 import sqlite3
 from pathlib import Path
@@ -23,7 +23,7 @@ from tests.plans import postgres_scans, sqlite_scans
         ("select count(*) from device", False),
     ],
 )
-def test_a_scan_of_a_large_table_is_found(
+def test_a_scan_of_a_large_table_is_detected(
     sql: str,
     is_scan: bool,
     sqlite_template: Path,

@@ -1,4 +1,4 @@
-"""How long records are kept: gone from sight at once, from the disk in small steps."""
+"""Retention: expired records are hidden at once, and deleted in small steps."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,7 +30,7 @@ from tests.world import Person, World, ok, refused
 
 
 def on_disk(world: World) -> dict[str, int]:
-    """How many records of each kind lie on the disk, seen or not."""
+    """The stored records of each kind, visible or not."""
 
     def work(tx: Tx) -> dict[str, int]:
         count = "select count(*) from record_{}"
@@ -39,13 +39,13 @@ def on_disk(world: World) -> dict[str, int]:
     return world.read(work)
 
 
-def forget_old(world: World) -> None:
-    """One round of what the service does on the side."""
+def delete_expired(world: World) -> None:
+    """Run one round of the retention task."""
     world._run(maintenance.delete_old_records(world.database, world.app._retention_days))
 
 
-def remove_erased(world: World) -> list[int]:
-    """All that the janitor has to do; how much it removed in each step."""
+def clean_up(world: World) -> list[int]:
+    """Run the cleanup to its end; the number of rows deleted in each step."""
     steps = []
     while removed := world.write(store_records.delete_erased):
         steps.append(removed)
@@ -53,16 +53,16 @@ def remove_erased(world: World) -> list[int]:
 
 
 def let_pass(world: World, days: float) -> None:
-    """Turn the clock; an access token does not last that long, so everybody gets another."""
+    """Advance the clock; access tokens expire meanwhile."""
     world.clock.let_pass(days=days)
 
 
-def everybody_returns(world: World, *people: Person) -> None:
+def renew_tokens(world: World, *people: Person) -> None:
     for person in people:
         person.token = world.token(person.client_id, person.client_secret)
 
 
-def test_a_record_past_its_time_is_out_of_sight_at_once_and_off_the_disk_soon(
+def test_an_expired_record_is_hidden_at_once_and_deleted_later(
     make_world: Callable[..., World],
 ) -> None:
     world = make_world(retention_data_days=30, retention_event_days=7)
@@ -80,29 +80,29 @@ def test_a_record_past_its_time_is_out_of_sight_at_once_and_off_the_disk_soon(
     assert list_data(ada, "data", sensor) == list_data(ada, "geoloc", sensor) == all_names
 
     let_pass(world, days=15)
-    everybody_returns(world, ada)
+    renew_tokens(world, ada)
     assert list_data(ada, "data", sensor) == ["newer", "today", "to come"]
     assert list_data(ada, "data", sensor, ascending="false") == ["to come", "today", "newer"]
     assert list_data(ada, "data", other) == []
-    assert list_data(ada, "event", sensor) == [], "what was to come has come and gone"
+    assert list_data(ada, "event", sensor) == [], "future records have expired too"
     for kind in ("geoloc", "telemetry"):
         assert list_data(ada, kind, sensor) == all_names, "kept for ever"
-    # Nor does asking for it by name bring it back.
+    # Nor does a query for its period return it.
     before = {"beginDate": format_date(now - 25 * DAY), "endDate": format_date(now - 18 * DAY)}
     assert list_data(ada, "data", sensor, **before) == []
     assert list_data(ada, "geoloc", sensor, **before) == ["old"]
     assert on_disk(world) == dict.fromkeys(KINDS, 5)
 
-    forget_old(world)
+    delete_expired(world)
     assert on_disk(world) == {"data": 3, "event": 0, "geoloc": 5, "telemetry": 5}
     assert list_data(ada, "data", sensor) == ["newer", "today", "to come"]
     assert list_data(ada, "telemetry", sensor) == all_names
     assert counted(ada, group, now) == dict.fromkeys(KINDS, 5), "counters stay"
-    forget_old(world)
+    delete_expired(world)
     assert on_disk(world) == {"data": 3, "event": 0, "geoloc": 5, "telemetry": 5}
 
 
-def test_a_page_that_was_begun_ends_where_the_time_has_come_to(
+def test_records_that_expire_between_pages_are_left_out(
     make_world: Callable[..., World],
 ) -> None:
     world = make_world(retention_data_days=10)
@@ -114,27 +114,29 @@ def test_a_page_that_was_begun_ends_where_the_time_has_come_to(
     page = ok(ada.get("/device/data", deviceId=sensor, limit=3))
     assert [record["data"] for record in page["items"]] == ["0", "4", "8"]
     let_pass(world, days=2)
-    everybody_returns(world, ada)
+    renew_tokens(world, ada)
     rest = {"deviceId": sensor, "limit": 1000, "nextToken": page["nextToken"]}
     left = [record["data"] for record in ok(ada.get("/device/data", **rest))["items"]]
     assert left == [f"{hour}" for hour in hours if hour > 24]
 
 
-def test_the_edge_of_what_is_kept_is_sharp(make_world: Callable[..., World]) -> None:
+def test_records_expire_exactly_at_the_end_of_the_retention(
+    make_world: Callable[..., World],
+) -> None:
     world = make_world(retention_data_days=1)
     ada = world.person("ada")
     sensor, now = device(ada, ada.group()), world.clock.now()
-    ok(post_record(ada, "data", sensor, now - DAY - MINUTE, "a minute over"))
+    ok(post_record(ada, "data", sensor, now - DAY - MINUTE, "a minute late"))
     ok(post_record(ada, "data", sensor, now - DAY + 10 * MINUTE, "ten minutes left"))
     for _ in range(2):
         assert list_data(ada, "data", sensor) == ["ten minutes left"]
-        forget_old(world)
+        delete_expired(world)
     assert on_disk(world)["data"] == 1
     world.clock.let_pass(seconds=10 * 60)
     assert list_data(ada, "data", sensor) == []
 
 
-def test_reports_reach_back_as_far_as_the_operator_says_and_the_ledger_goes_after_the_records(
+def test_counters_have_their_own_retention_and_arrivals_are_deleted_after_the_records(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_counters, "PRUNE_ROWS_MAX", 2)
@@ -155,10 +157,10 @@ def test_reports_reach_back_as_far_as_the_operator_says_and_the_ledger_goes_afte
         return found["totalDeviceMessage"], found["activeDevices"], len(found["items"])
 
     def found_by_arrival() -> int:
-        asked = {"connectorId": connector, "groupId": group, "limit": 100}
-        return len(ok(ada.post("/connector/preview", asked))["items"])
+        body = {"connectorId": connector, "groupId": group, "limit": 100}
+        return len(ok(ada.post("/connector/preview", body))["items"])
 
-    def on_disk_of_counters() -> dict[str, int]:
+    def counter_rows() -> dict[str, int]:
         def work(tx: Tx) -> dict[str, int]:
             tables = ("counter", "activity", "arrival")
             return {
@@ -171,10 +173,10 @@ def test_reports_reach_back_as_far_as_the_operator_says_and_the_ledger_goes_afte
         changes = {f"retention_{name}_days": number for name, number in days.items()}
         world.settings = replace(world.settings, **changes)
         world.restart()
-        everybody_returns(world, ada)
-        forget_old(world)
+        renew_tokens(world, ada)
+        delete_expired(world)
 
-    # A part of a second, of an hour, of a day: the ledger and both tables of counters are asked.
+    # Parts of a second, an hour and a day read the arrivals and both tables of counters.
     day = began - HOUR, began + DAY
     hour = began - 1, began + HOUR
     everything = 9, [sensor, lower]
@@ -182,57 +184,57 @@ def test_reports_reach_back_as_far_as_the_operator_says_and_the_ledger_goes_afte
     let_pass(world, days=25)
     set_days(data=20, event=20, geoloc=20)
     assert on_disk(world) == {"data": 1, "event": 0, "geoloc": 0, "telemetry": 2}
-    assert reported(*day) == (*everything, 25), "the records are gone, what was counted is not"
+    assert reported(*day) == (*everything, 25), "the records are gone, the counters are not"
     assert reported(*hour) == (*everything, 2)
-    whole = on_disk_of_counters()
+    whole = counter_rows()
 
     set_days(metrics=30)
     let_pass(world, days=4)
-    forget_old(world)
-    assert on_disk_of_counters() == whole
-    everybody_returns(world, ada)
+    delete_expired(world)
+    assert counter_rows() == whole
+    renew_tokens(world, ada)
     assert reported(*day) == (*everything, 25)
     let_pass(world, days=6)
-    everybody_returns(world, ada)
+    renew_tokens(world, ada)
     now = world.clock.now()
     ok(post_record(ada, "data", sensor, now, "today"))
     nothing: tuple[int, list[str]] = (0, [])
     for _ in range(2):
-        # Out of sight before anything is removed; the items are as many as ever.
+        # Hidden before anything is deleted; the number of items is unchanged.
         assert reported(*day) == (*nothing, 25)
         assert reported(*hour) == (*nothing, 2)
         assert reported(began, now + HOUR)[:2] == (1, [sensor])
-        forget_old(world)
-        left = on_disk_of_counters()
+        delete_expired(world)
+        left = counter_rows()
         assert (left["counter"], left["activity"]) == (1, 1)
-        # One kind is kept for ever, so each of its records must still be found.
+        # One kind never expires, so its records must still be found.
         assert left["arrival"] == 10
         assert found_by_arrival() == 3
 
     set_days(telemetry=20)
     assert on_disk(world) == {"data": 2, "event": 0, "geoloc": 0, "telemetry": 0}
-    assert on_disk_of_counters()["arrival"] == 2, "of today, and of the record that is still kept"
+    assert counter_rows()["arrival"] == 2, "of today, and of the record that is still kept"
     assert found_by_arrival() == 2
     assert reported(began, world.clock.now() + HOUR)[:2] == (1, [sensor])
 
 
 class Steps:
-    """Watches how many records each write of the service removes."""
+    """Counts the records that each write of the service deletes."""
 
     def __init__(self, world: World) -> None:
         self.removed: list[int] = []
         write = world.database.write
 
-        async def watched(work: Callable[[Tx], Any]) -> Any:
+        async def counting_write(work: Callable[[Tx], Any]) -> Any:
             result = await write(work)
             if isinstance(result, tuple):
                 self.removed.append(result[0])
             return result
 
-        world.database.write = watched  # type: ignore[method-assign]
+        world.database.write = counting_write  # type: ignore[method-assign]
 
 
-def test_the_disk_is_cleared_in_small_steps_and_of_every_device(
+def test_expired_records_of_every_device_are_deleted_in_small_steps(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_records, "PRUNE_ROWS_MAX", 10)
@@ -241,7 +243,7 @@ def test_the_disk_is_cleared_in_small_steps_and_of_every_device(
     group, elsewhere = ada.group(), ada.group("elsewhere")
     many, few, none, moved = devices(ada, group, 4)
     now = world.clock.now()
-    # Old enough for the partition of no month, so that PostgreSQL removes row by row as well.
+    # Too old for any monthly partition, so that PostgreSQL deletes row by row as well.
     long_ago = now - 400 * DAY
 
     def old(sensor: str, number: int) -> int:
@@ -255,7 +257,7 @@ def test_the_disk_is_cleared_in_small_steps_and_of_every_device(
     for sensor in (many, none, moved):
         ok(post_record(ada, "data", sensor, now, "new"))
     steps = Steps(world)
-    forget_old(world)
+    delete_expired(world)
     assert max(steps.removed) == 10
     assert sum(steps.removed) == 35 + 3 + 12 + 1
     assert on_disk(world)["data"] == 3
@@ -263,7 +265,7 @@ def test_the_disk_is_cleared_in_small_steps_and_of_every_device(
         assert list_data(ada, "data", sensor) == left
 
 
-def test_what_was_erased_leaves_the_disk_in_small_steps_and_nothing_else_does(
+def test_erased_records_are_deleted_in_small_steps_and_no_others(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_records, "PRUNE_ROWS_MAX", 10)
@@ -281,30 +283,30 @@ def test_what_was_erased_leaves_the_disk_in_small_steps_and_nothing_else_does(
         fill(sensor, 12, "before")
     ok(ada.put("/device/transfer", {"deviceId": moved, "groupId": group, "toGroupId": elsewhere}))
     fill(moved, 3, "after the transfer")
-    answer = ok(ada.request("DELETE", "/device/data", json={"deviceId": emptied}))
-    assert answer["message"] == "Deleted 12 data, 12 event, 12 geoloc, 12 telemetry."
+    response = ok(ada.request("DELETE", "/device/data", json={"deviceId": emptied}))
+    assert response["message"] == "Deleted 12 data, 12 event, 12 geoloc, 12 telemetry."
     ok(ada.delete("/device", deviceId=deleted, groupId=group))
     ok(ada.post("/devices/delete", {"deviceIds": [moved], "groupId": elsewhere}))
-    fill(emptied, 2, "before")  # the same again: it is new, because the first ones are gone
+    fill(emptied, 2, "before")  # the same records again are new, because the first ones are gone
     for kind in KINDS:
         assert list_data(ada, kind, emptied) == ["before", "before"]
         assert len(list_data(ada, kind, kept)) == 12
         refused(ada.get(f"/device/{kind}", deviceId=deleted), 404, "deviceId")
 
-    steps = remove_erased(world)
+    steps = clean_up(world)
     assert max(steps) == 10
     assert on_disk(world) == dict.fromkeys(KINDS, 12 + 2)
     for kind in KINDS:
         assert list_data(ada, kind, emptied) == ["before", "before"]
         assert len(list_records(ada, kind, kept)) == 12
-    assert remove_erased(world) == []
+    assert clean_up(world) == []
     left = world.everything()
     assert left["erasure"] == []
     assert len(left["device"]) == len(left["device_state"]) == 2
     assert counted(ada, group, now) == dict.fromkeys(KINDS, 4 * 12 + 2)
 
 
-def test_the_service_does_all_this_by_itself(
+def test_the_service_runs_retention_and_cleanup_by_itself(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maintenance, "CLEANUP_INTERVAL_S", 0.05)
@@ -325,7 +327,7 @@ def test_the_service_does_all_this_by_itself(
     eventually(lambda: on_disk(world) == {**dict.fromkeys(KINDS, 2), "geoloc": 0})
 
 
-# --- whole months at once ---
+# --- monthly partitions ---
 
 
 def partitions(world: World, kind: str) -> set[str]:
@@ -342,13 +344,13 @@ def partitions(world: World, kind: str) -> set[str]:
 
 
 def partition_of(world: World, kind: str, at: Moment) -> str:
-    """The partition in which the records of a moment lie."""
+    """The partition that holds the records of an instant."""
     query = sa.text(f"select distinct tableoid::regclass::text from record_{kind} where ts = {at}")
     return str(world.read(lambda tx: tx.rows(query))[0][0])
 
 
 @pytest.mark.parametrize("engine", ["postgresql"])
-def test_postgresql_drops_the_months_that_are_over_and_only_those(
+def test_postgresql_drops_expired_monthly_partitions_and_no_others(
     make_world: Callable[..., World],
 ) -> None:
     world = make_world(retention_data_days=20, retention_event_days=200)
@@ -361,18 +363,18 @@ def test_postgresql_drops_the_months_that_are_over_and_only_those(
     month = partition_of(world, "data", now)
     events = partition_of(world, "event", now)
     assert month != "record_data_default"
-    forget_old(world)
+    delete_expired(world)
     assert month in partitions(world, "data"), "a month that is not over stays"
     assert on_disk(world)["data"] == 1
 
     let_pass(world, days=70)
     later = world.clock.now()
-    everybody_returns(world, ada)
+    renew_tokens(world, ada)
     ok(post_record(ada, "data", sensor, later, "another month"))
     ok(post_record(ada, "data", sensor, decades_ago, "a device with a clock of its own"))
     assert list_data(ada, "data", sensor) == ["another month"]
     before = partitions(world, "data")
-    forget_old(world)
+    delete_expired(world)
     gone = before - partitions(world, "data")
     assert month in gone
     assert "record_data_default" in partitions(world, "data")

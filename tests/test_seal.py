@@ -18,12 +18,12 @@ texts = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 @given(text=texts, purpose=texts)
-def test_what_is_sealed_opens_again_with_its_purpose(text: str, purpose: str) -> None:
+def test_a_sealed_text_is_unsealed_with_its_purpose(text: str, purpose: str) -> None:
     assert KEYRING.unseal(KEYRING.seal(text, purpose), purpose) == text
 
 
 @given(text=texts, purpose=texts, other=texts)
-def test_a_seal_does_not_open_for_another_purpose(text: str, purpose: str, other: str) -> None:
+def test_a_seal_is_invalid_for_another_purpose(text: str, purpose: str, other: str) -> None:
     sealed = KEYRING.seal(text, purpose)
     if other != purpose:
         with pytest.raises(UnsealError):
@@ -31,7 +31,7 @@ def test_a_seal_does_not_open_for_another_purpose(text: str, purpose: str, other
 
 
 @given(text=texts, place=st.integers(min_value=0), character=st.characters())
-def test_a_seal_with_another_character_anywhere_is_broken(
+def test_a_seal_with_any_changed_character_is_invalid(
     text: str, place: int, character: str
 ) -> None:
     sealed = KEYRING.seal(text, "purpose")
@@ -45,24 +45,24 @@ def test_a_seal_with_another_character_anywhere_is_broken(
 
 
 @given(text=texts, kept=st.integers(min_value=0))
-def test_a_piece_of_a_seal_is_broken(text: str, kept: int) -> None:
+def test_a_truncated_seal_is_invalid(text: str, kept: int) -> None:
     sealed = KEYRING.seal(text, "purpose")
     with pytest.raises(UnsealError):
         KEYRING.unseal(sealed[: kept % len(sealed)], "purpose")
 
 
 @given(st.text())
-def test_whatever_was_never_sealed_is_broken(made_up: str) -> None:
+def test_a_text_that_is_not_a_seal_is_invalid(made_up: str) -> None:
     with pytest.raises(UnsealError):
         KEYRING.unseal(made_up, "purpose")
 
 
-def test_a_seal_of_another_key_is_broken() -> None:
+def test_a_seal_of_another_key_is_invalid() -> None:
     with pytest.raises(UnsealError):
         OTHER.unseal(KEYRING.seal("secret", "purpose"), "purpose")
 
 
-def test_a_seal_shows_nothing_of_its_text_and_is_never_the_same_twice() -> None:
+def test_a_seal_reveals_nothing_of_its_text_and_is_never_the_same_twice() -> None:
     first, second = (KEYRING.seal("the same secret", "purpose") for _ in range(2))
     assert first != second
     raw = base64.urlsafe_b64decode(first + "=" * (-len(first) % 4))
@@ -74,7 +74,7 @@ def test_a_seal_shows_nothing_of_its_text_and_is_never_the_same_twice() -> None:
 
 
 @given(text=texts, other=texts)
-def test_a_digest_recognises_its_secret_and_no_other(text: str, other: str) -> None:
+def test_a_digest_matches_its_secret_and_no_other(text: str, other: str) -> None:
     digest = KEYRING.digest(text)
     assert KEYRING.digest(text) == digest
     assert KEYRING.matches(text, digest)
@@ -91,7 +91,7 @@ def test_a_digest_has_32_bytes_and_nothing_matches_zeros() -> None:
 # --- keys ---
 
 
-def test_a_key_is_known_by_a_fingerprint_that_does_not_tell_it() -> None:
+def test_the_fingerprint_of_a_key_does_not_reveal_it() -> None:
     key = new_key()
     assert len(key) == KEY_BYTES
     assert Keyring(key).fingerprint == Keyring(key).fingerprint
@@ -101,6 +101,6 @@ def test_a_key_is_known_by_a_fingerprint_that_does_not_tell_it() -> None:
 
 
 @pytest.mark.parametrize("length", [0, 16, KEY_BYTES - 1, KEY_BYTES + 1, 64])
-def test_a_key_of_another_length_is_not_taken(length: int) -> None:
+def test_a_key_of_another_length_is_refused(length: int) -> None:
     with pytest.raises(ValueError, match=f"{length}"):
         Keyring(bytes(length))

@@ -10,7 +10,7 @@ import pytest
 
 from longwire.settings import Settings, SettingsError, describe_settings, load
 
-# What a number may count when its name does not end in a unit.
+# What a number counts if its name does not end in a unit.
 COUNTED = {
     "port",
     "workers",
@@ -63,7 +63,7 @@ def test_the_defaults_do_not_contradict_each_other() -> None:
     assert load({}, {}) == Settings()
 
 
-def test_what_opens_something_is_never_shown() -> None:
+def test_secrets_are_never_shown() -> None:
     assert [each.name for each in describe_settings() if each.is_secret] == [
         "secret_key",
         "vendor_api_password",
@@ -87,7 +87,7 @@ def test_flags_win_over_the_environment_and_the_environment_over_the_file(tmp_pa
     assert load({}, {}).host == "127.0.0.1"
 
 
-def test_the_variable_that_names_the_file_is_not_taken_for_a_setting() -> None:
+def test_the_variable_that_names_the_file_is_not_a_setting() -> None:
     assert load({}, {"LONGWIRE_CONFIG": "somewhere.toml"}) == Settings()
 
 
@@ -108,7 +108,7 @@ def test_the_variable_that_names_the_file_is_not_taken_for_a_setting() -> None:
         ),
     ],
 )
-def test_a_text_becomes_a_value_of_the_settings_type(name: str, text: str, value: object) -> None:
+def test_a_string_becomes_a_value_of_the_settings_type(name: str, text: str, value: object) -> None:
     assert getattr(load({name: text}, {}), name) == value
     assert getattr(load({}, {f"LONGWIRE_{name.upper()}": text}), name) == value
 
@@ -125,7 +125,7 @@ def test_the_file_may_use_the_types_of_toml(tmp_path: Path) -> None:
     assert chosen.egress_allow == (ip_network("127.0.0.0/8"),)
 
 
-# --- what is wrong with them ---
+# --- invalid settings ---
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_the_file_may_use_the_types_of_toml(tmp_path: Path) -> None:
         ("fcm_url", "fcm.googleapis.com"),
     ],
 )
-def test_a_value_that_cannot_be_used_is_refused_by_name(name: str, text: str) -> None:
+def test_an_invalid_value_is_reported_with_its_name(name: str, text: str) -> None:
     assert [line for line in problems({name: text}) if name in line]
     assert problems({}, {f"LONGWIRE_{name.upper()}": text}) == problems({name: text})
 
@@ -221,23 +221,23 @@ def test_a_value_that_cannot_be_used_is_refused_by_name(name: str, text: str) ->
         "database = 2026-01-01",
     ],
 )
-def test_a_value_of_the_wrong_type_in_the_file_is_refused_by_name(
+def test_a_value_of_the_wrong_type_in_the_file_is_reported_with_its_name(
     tmp_path: Path, line: str
 ) -> None:
-    (complaint,) = problems(config=from_file(tmp_path, line))
-    assert complaint.startswith(line.partition(" ")[0] + ": ")
+    (problem,) = problems(config=from_file(tmp_path, line))
+    assert problem.startswith(line.partition(" ")[0] + ": ")
 
 
-def test_the_file_of_an_account_is_looked_into(tmp_path: Path) -> None:
+def test_a_service_account_file_is_validated(tmp_path: Path) -> None:
     path = tmp_path / "account.json"
     account = {"project_id": "p", "client_email": "a@b.example", "private_key": "no key"}
     for content in ("", "[]", "{}", json.dumps(account)):
         path.write_text(content)
-        (complaint,) = problems({"fcm_account": str(path)})
-        assert complaint.startswith("fcm_account: ")
+        (problem,) = problems({"fcm_account": str(path)})
+        assert problem.startswith("fcm_account: ")
 
 
-def test_an_unknown_name_is_refused_with_a_hint_wherever_it_stands(tmp_path: Path) -> None:
+def test_an_unknown_name_is_refused_with_a_hint_in_every_source(tmp_path: Path) -> None:
     config = from_file(tmp_path, "prot = 80\n[server]\nport = 80\n")
     environ = {"LONGWIRE_LOGLEVEL": "debug", "LONGWIRE_XYZZY": "1", "OTHER_PORT": "1"}
     lines = problems({}, environ, config)
@@ -260,34 +260,36 @@ def test_everything_that_is_invalid_is_reported_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"port = ", b"port = 80\nport = 81", b"\xff\xfe", None])
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None) -> None:
+def test_an_unreadable_file_is_reported_with_its_name(
+    tmp_path: Path, content: bytes | None
+) -> None:
     path = tmp_path / "longwire.toml"
     if content is not None:
         path.write_bytes(content)
-    (complaint,) = problems(config=path)
-    assert complaint.startswith(f"{path}: ")
+    (problem,) = problems(config=path)
+    assert problem.startswith(f"{path}: ")
 
 
-def test_a_complaint_never_repeats_the_key(tmp_path: Path) -> None:
+def test_an_error_never_contains_the_key(tmp_path: Path) -> None:
     lines = problems(config=from_file(tmp_path, "secret_key = 424242424242"))
     assert "424242424242" not in "".join(lines)
 
 
-def test_a_complaint_never_repeats_the_password_of_a_broker() -> None:
+def test_an_error_never_contains_the_password_of_a_broker() -> None:
     assert "hunter" not in "".join(problems({"mqtt_url": "mqtt://ada:hunter2@broker/topic"}))
 
 
 @pytest.mark.parametrize("url", ["postgresql://localhost/db", "postgres://localhost/db"])
-def test_several_workers_share_a_postgresql(url: str) -> None:
+def test_several_workers_need_postgresql(url: str) -> None:
     assert load({"workers": "4", "database": url}, {}).workers == 4
 
 
-def test_a_certificate_comes_with_its_key() -> None:
+def test_a_certificate_needs_its_key() -> None:
     chosen = load({"tls_cert": "cert.pem", "tls_key": "key.pem"}, {})
     assert (chosen.tls_cert, chosen.tls_key) == ("cert.pem", "key.pem")
 
 
-def test_settings_cannot_be_changed_once_they_are_made() -> None:
+def test_settings_are_immutable() -> None:
     chosen = load({}, {})
     for each in fields(Settings):
         with pytest.raises(AttributeError):

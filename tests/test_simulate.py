@@ -1,4 +1,4 @@
-"""`longwire simulate`: a fleet to play with, made and talking over HTTP like any customer's."""
+"""`longwire simulate`: a demo fleet, created and reporting over HTTP like a customer's."""
 
 import json
 import re
@@ -34,7 +34,7 @@ def where_is(world: World, person: Person) -> list[str]:
 
 
 def fleet_of(person: Person) -> dict[str, Any]:
-    """The groups that a simulation has made, by name, and the devices in each."""
+    """The groups that a simulation has created, by name, and the devices in each."""
     groups = walk(lambda **page: person.get("/user/groups", **page))
     return {
         group["name"]: (
@@ -45,9 +45,7 @@ def fleet_of(person: Person) -> dict[str, Any]:
     }
 
 
-def test_a_simulation_makes_a_tree_of_groups_with_devices_that_report(
-    world: World, tmp_path: Path
-) -> None:
+def test_a_simulation_creates_groups_with_devices_that_report(world: World, tmp_path: Path) -> None:
     ada = world.person("ada")
     done = simulate(
         tmp_path,
@@ -94,14 +92,14 @@ def test_a_simulation_makes_a_tree_of_groups_with_devices_that_report(
         assert {"battery", "sequence"} <= set(json.loads(record["data"]))
 
     # The same seed makes the same fleet again, beside the first; without --json it is one line.
-    again = simulate(
+    repeated = simulate(
         tmp_path,
         *("--devices", "1", "--rate", "10", "--seconds", "0.5", "--seed", "7"),
         *where_is(world, ada),
     )
-    assert again.returncode == 0
-    line = LINE.fullmatch(again.stdout)
-    assert line, again.stdout
+    assert repeated.returncode == 0
+    line = LINE.fullmatch(repeated.stdout)
+    assert line, repeated.stdout
     assert line.groups() == ("5", "0")
     names = [
         group["name"]
@@ -113,10 +111,10 @@ def test_a_simulation_makes_a_tree_of_groups_with_devices_that_report(
 
 
 @pytest.mark.parametrize("engine", ["sqlite"])
-def test_beside_a_service_it_finds_everything_in_the_data_folder(
+def test_a_simulation_finds_url_and_credentials_in_the_data_folder(
     settings: Settings, tmp_path: Path
 ) -> None:
-    """An operator types two words and needs no credentials at hand."""
+    """`longwire simulate` needs no arguments next to a service."""
     port = free_port()
     service = Service(settings.data, port=port).started()
     try:
@@ -132,7 +130,7 @@ def test_beside_a_service_it_finds_everything_in_the_data_folder(
         assert json.loads(done.stdout)["sent"] == 10
         assert {"North", "South", "Harbour"} <= service.group_names()
 
-        # A moment too short for even one record is rounded up, and the answer stays JSON.
+        # A duration too short for even one record is rounded up, and the output stays JSON.
         short = simulate(
             tmp_path,
             *("--devices", "1", "--rate", "0.1", "--seconds", "0.1", "--json"),
@@ -155,12 +153,12 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
-# --- services that are not what they should be ---
+# --- servers that are not longwire ---
 
 
 @contextmanager
-def answering(answer: bytes) -> Iterator[str]:
-    """Something that accepts connections and sends this to whoever connects."""
+def server_sending(content: bytes) -> Iterator[str]:
+    """A server that sends this to every client."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -171,7 +169,7 @@ def answering(answer: bytes) -> Iterator[str]:
                 return
             with connection:
                 connection.recv(65_536)
-                connection.sendall(answer)
+                connection.sendall(content)
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
@@ -183,7 +181,7 @@ def answering(answer: bytes) -> Iterator[str]:
         thread.join(120)
 
 
-def assert_one_sentence(result: CompletedProcess[str], *words: str) -> None:
+def assert_one_line_error(result: CompletedProcess[str], *words: str) -> None:
     assert result.returncode == 2, (result.returncode, result.stdout, result.stderr)
     assert result.stdout == ""
     assert result.stderr.startswith("longwire: "), result.stderr
@@ -192,36 +190,38 @@ def assert_one_sentence(result: CompletedProcess[str], *words: str) -> None:
         assert word in result.stderr, result.stderr
 
 
-def test_a_service_that_fails_is_one_sentence(tmp_path: Path) -> None:
+def test_a_failing_service_is_a_one_line_error(tmp_path: Path) -> None:
     client = ["--client-id", "someone", "--client-secret", "something"]
 
-    def ask(url: str, *more: str) -> CompletedProcess[str]:
+    def simulate_at(url: str, *more: str) -> CompletedProcess[str]:
         return simulate(tmp_path, "--url", url, *client, *more)
 
     nowhere = f"http://127.0.0.1:{free_port()}"
-    assert_one_sentence(ask(nowhere), nowhere, "cannot be reached")
-    assert_one_sentence(ask(nowhere, "--json"), nowhere)
-    with answering(b"") as url:  # hangs up
-        assert_one_sentence(ask(url))
-    with answering(b"220 mail.example.com ESMTP\r\n\r\n") as url:  # speaks something else
-        assert_one_sentence(ask(url))
-    with answering(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}") as url:  # another service
-        assert_one_sentence(ask(url))
-    with answering(b"HTTP/1.1 200 OK\r\n\r\n<html>") as url:  # a web page
-        assert_one_sentence(ask(url))
+    assert_one_line_error(simulate_at(nowhere), nowhere, "cannot be reached")
+    assert_one_line_error(simulate_at(nowhere, "--json"), nowhere)
+    with server_sending(b"") as url:  # closes the connection
+        assert_one_line_error(simulate_at(url))
+    with server_sending(b"220 mail.example.com ESMTP\r\n\r\n") as url:  # speaks another protocol
+        assert_one_line_error(simulate_at(url))
+    with server_sending(
+        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}"
+    ) as url:  # another service
+        assert_one_line_error(simulate_at(url))
+    with server_sending(b"HTTP/1.1 200 OK\r\n\r\n<html>") as url:  # a web page
+        assert_one_line_error(simulate_at(url))
     result = simulate(tmp_path)
     assert result.returncode == 2
     assert "operator.json" in result.stderr
     assert "Traceback" not in result.stderr
 
 
-def test_a_refusal_of_the_service_is_printed(
+def test_an_error_response_of_the_service_is_printed(
     make_world: Callable[..., World], tmp_path: Path
 ) -> None:
     world = make_world(bulk_ids_max=2)
     ada = world.person("ada")
     wrong = Person(world, None, ada.id, (ada.client_id, "guessed"))
-    assert_one_sentence(simulate(tmp_path, *where_is(world, wrong)), "no token", "401")
+    assert_one_line_error(simulate(tmp_path, *where_is(world, wrong)), "no token", "401")
     result = simulate(tmp_path, "--devices", "40", *where_is(world, ada))
-    assert_one_sentence(result, "POST /devices", "400")
+    assert_one_line_error(result, "POST /devices", "400")
     assert ok(ada.get("/user/groups"))["items"], "it came as far as the groups"

@@ -22,13 +22,13 @@ from tests.world import World
 TURNS_MAX = 1_000
 
 
-class TurnedTime:
-    """Time that only moves when the test says so; sleepers wait until then."""
+class ManualTime:
+    """Time that only moves on `advance`; sleepers wait until then."""
 
     def __init__(self) -> None:
         self.now_s = 0.0
         self.sleeps_s: list[float] = []
-        self._turned = asyncio.Condition()
+        self._advanced = asyncio.Condition()
 
     def monotonic(self) -> float:
         return self.now_s
@@ -36,20 +36,20 @@ class TurnedTime:
     async def sleep(self, seconds: float) -> None:
         self.sleeps_s.append(seconds)
         wake_at = self.now_s + seconds
-        async with self._turned:
-            await self._turned.wait_for(lambda: self.now_s >= wake_at)
+        async with self._advanced:
+            await self._advanced.wait_for(lambda: self.now_s >= wake_at)
 
-    async def turn(self, seconds: float) -> None:
+    async def advance(self, seconds: float) -> None:
         self.now_s += seconds
-        async with self._turned:
-            self._turned.notify_all()
+        async with self._advanced:
+            self._advanced.notify_all()
 
 
 class Bench:
-    """A supervisor on turned time, with what it counted."""
+    """A supervisor on manual time, and its metrics."""
 
     def __init__(self) -> None:
-        self.time = TurnedTime()
+        self.time = ManualTime()
         self.stops = 0
         self.metrics = PrometheusMetrics()
         self.supervisor = Supervisor(
@@ -84,7 +84,7 @@ def run_scenario(scenario: Callable[[Bench], Coroutine[Any, Any, None]]) -> None
 
 
 class Scripted:
-    """A task that does one step of a script each time it is run, then waits to be cancelled."""
+    """A task that runs one step of a script at each start, then waits to be cancelled."""
 
     def __init__(self, *steps: Callable[[], Awaitable[None]]) -> None:
         self.steps = list(steps)
@@ -128,7 +128,7 @@ def test_a_task_that_ends_is_logged_counted_and_restarted(
             await until(lambda: bench.time.sleeps_s == [BACKOFF_MIN_S])
             assert bench.supervisor.list_failing_critical() == ["engine"]
             assert (bench.failures("engine"), bench.failing()) == (1, 1)
-            await bench.time.turn(BACKOFF_MIN_S)
+            await bench.time.advance(BACKOFF_MIN_S)
             await until(lambda: script.runs == 2)
             assert bench.supervisor.list_failing_critical() == []
             assert bench.failing() == 0
@@ -151,7 +151,7 @@ def test_a_task_that_keeps_failing_backs_off_until_it_was_stable() -> None:
         async with bench.supervisor.run([BackgroundTask("cleanup", script.run)]):
             for number in range(1, 10):
                 await until(lambda number=number: len(bench.time.sleeps_s) == number)
-                await bench.time.turn(bench.time.sleeps_s[-1])
+                await bench.time.advance(bench.time.sleeps_s[-1])
             await until(lambda: script.runs == 10)
         assert bench.time.sleeps_s == [1, 2, 4, 8, 16, 32, 60, 60, BACKOFF_MIN_S]
         assert max(bench.time.sleeps_s) == BACKOFF_MAX_S

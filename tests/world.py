@@ -105,9 +105,9 @@ class Person:
         return str(ok(self.post("/role", body))["id"])
 
     def app_client(self, group: str, name: str = "app") -> "Person":
-        made = ok(self.post("/appClient", {"groupId": group, "name": name}))
-        client = (made["appClientId"], made["secret"])
-        return Person(self.world, self.world.token(*client), made["appClientId"], client)
+        created = ok(self.post("/appClient", {"groupId": group, "name": name}))
+        client = (created["appClientId"], created["secret"])
+        return Person(self.world, self.world.token(*client), created["appClientId"], client)
 
     def device(self, group: str, **fields: Any) -> str:
         """Create a device; its id."""
@@ -124,9 +124,9 @@ class Person:
     def events(self, group: str, connector: str, **params: Any) -> dict[str, Any]:
         """The delivery events of a connector, of the last day."""
         now = self.world.clock.now() // 1_000
-        asked = {"beginDate": str(now - 86_400_000), "endDate": str(now + 60_000)} | params
+        period = {"beginDate": str(now - 86_400_000), "endDate": str(now + 60_000)} | params
         named = {"connectorId": connector, "groupId": group}
-        return dict(ok(self.get("/connector/connectorEvent", **named, **asked)))
+        return dict(ok(self.get("/connector/connectorEvent", **named, **period)))
 
     def notification(
         self, group: str, url: str, *, params: dict[str, Any] | None = None, **fields: Any
@@ -214,11 +214,11 @@ class World:
     def person(self, name: str = "ada", *, operator: bool = False) -> Person:
         """A new user with credentials and a token, who is no member of any group yet."""
         email = f"{name}@example.com"
-        made = self.write(
+        created = self.write(
             lambda tx: tokens.issue_credential(tx, SYSTEM, email, is_operator=operator)
         )
-        client = (made.credential.client_id, made.secret)
-        person = Person(self, self.token(*client), made.credential.user_id, client)
+        client = (created.credential.client_id, created.secret)
+        person = Person(self, self.token(*client), created.credential.user_id, client)
         self._emails[person.id] = email
         return person
 
@@ -236,12 +236,12 @@ class World:
         )
 
     def _operator(self) -> Person:
-        made = self.write(
+        created = self.write(
             lambda tx: tokens.issue_credential(tx, SYSTEM, "chief@example.com", is_operator=True)
         )
-        client = (made.credential.client_id, made.secret)
-        self._emails[made.credential.user_id] = "chief@example.com"
-        return Person(self, self.token(*client), made.credential.user_id, client)
+        client = (created.credential.client_id, created.secret)
+        self._emails[created.credential.user_id] = "chief@example.com"
+        return Person(self, self.token(*client), created.credential.user_id, client)
 
     # --- internals ---
 
@@ -347,9 +347,9 @@ def walk(list_page: Callable[..., httpx.Response], **params: Any) -> list[dict[s
 def prepare_data_folder(folder: Path, database: str = "") -> Settings:
     """A migrated database with the built-in rows, to be copied for each test."""
     settings = Settings(data=folder, database=database)
-    made, save_key = build_database(settings, Clock())
-    prepare(made, settings, save_key)
-    made.close()
+    created, save_key = build_database(settings, Clock())
+    prepare(created, settings, save_key)
+    created.close()
     return settings
 
 

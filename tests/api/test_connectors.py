@@ -1,4 +1,4 @@
-"""Connectors on the wire: made, shown, changed, deleted; what is refused, and what stays secret."""
+"""Connectors over the API: create, get, update, delete; validation and masked secrets."""
 
 import json
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def listed(person: Person, group: str, **params: Any) -> list[dict[str, Any]]:
 # --- making and showing ---
 
 
-def test_a_connector_is_answered_as_it_was_made_and_listed_under_the_word_test(
+def test_a_connector_is_returned_as_created_and_listed_under_the_key_test(
     world: World,
 ) -> None:
     ada = world.person("ada")
@@ -109,7 +109,7 @@ def test_a_connector_is_answered_as_it_was_made_and_listed_under_the_word_test(
     ]
 
 
-def test_an_id_can_be_chosen_as_long_as_nobody_has_it(world: World) -> None:
+def test_an_id_can_be_chosen_unless_it_is_in_use(world: World) -> None:
     ada, eve = world.person("ada"), world.person("eve")
     group, lair = ada.group(), eve.group()
     free = ("a", "~._-", "msg_1", "x" * 128, "deleted", "0")
@@ -138,7 +138,7 @@ def test_an_id_can_be_chosen_as_long_as_nobody_has_it(world: World) -> None:
 
 
 @on_sqlite
-def test_parameters_are_kept_exactly_as_they_were_sent(world: World) -> None:
+def test_parameters_are_stored_exactly_as_sent(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
     for text in (
@@ -157,7 +157,7 @@ def test_parameters_are_kept_exactly_as_they_were_sent(world: World) -> None:
 # --- changing ---
 
 
-def test_a_change_keeps_what_it_does_not_name_and_empties_what_it_empties(world: World) -> None:
+def test_an_update_keeps_omitted_fields_and_clears_empty_ones(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
     ada.invite(bob, group, "manager")
@@ -238,7 +238,7 @@ def test_a_change_keeps_what_it_does_not_name_and_empties_what_it_empties(world:
     assert ok(ada.put("/connector", {**which, "id": "mine"}))["id"] == before["id"]
 
 
-def test_changes_made_at_the_same_time_all_hold_and_a_deletion_counts_once(world: World) -> None:
+def test_concurrent_updates_are_all_applied_and_only_one_deletion_succeeds(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
     connector = ada.connector(group, NOWHERE)
@@ -269,7 +269,7 @@ def test_changes_made_at_the_same_time_all_hold_and_a_deletion_counts_once(world
 
 
 def wrong_bodies(group: str, foreign_device: str) -> list[tuple[dict[str, Any], set[str]]]:
-    """What is wrong about a connector to create, and the fields that must be named."""
+    """Invalid bodies to create a connector, and the fields that must be reported."""
 
     def http(**params: Any) -> dict[str, str]:
         return {"params": json.dumps({"url": NOWHERE, **params})}
@@ -350,7 +350,7 @@ def wrong_bodies(group: str, foreign_device: str) -> list[tuple[dict[str, Any], 
     ]
 
 
-def test_everything_that_is_wrong_is_named_at_once_and_changes_nothing(world: World) -> None:
+def test_all_invalid_fields_are_reported_at_once_and_nothing_changes(world: World) -> None:
     ada, eve = world.person("ada"), world.person("eve")
     group, lair = ada.group(), eve.group()
     foreign_device = eve.device(lair)
@@ -370,7 +370,7 @@ def test_everything_that_is_wrong_is_named_at_once_and_changes_nothing(world: Wo
 
 
 @on_sqlite
-def test_a_filter_or_template_that_cannot_be_read_is_refused_with_the_place(world: World) -> None:
+def test_an_invalid_filter_or_template_is_refused_with_its_position(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
     for field, sent in (
@@ -385,7 +385,7 @@ def test_a_filter_or_template_that_cannot_be_read_is_refused_with_the_place(worl
 
 
 @on_sqlite
-def test_policies_are_taken_within_their_bounds_and_what_the_server_owns_is_ignored(
+def test_policies_are_validated_and_read_only_fields_are_ignored(
     world: World,
 ) -> None:
     ada = world.person("ada")
@@ -412,7 +412,7 @@ def test_policies_are_taken_within_their_bounds_and_what_the_server_owns_is_igno
 
 
 @on_sqlite
-def test_an_address_of_ones_own_network_is_refused_when_it_is_saved(
+def test_a_private_network_address_is_refused_when_a_connector_is_saved(
     make_world: Callable[..., World],
 ) -> None:
     world = make_world(egress_allow=())
@@ -437,7 +437,7 @@ def test_an_address_of_ones_own_network_is_refused_when_it_is_saved(
 
 
 @on_sqlite
-def test_what_was_allowed_when_it_was_saved_can_still_be_disabled_and_deleted(
+def test_a_connector_that_became_invalid_can_still_be_disabled_and_deleted(
     world: World,
 ) -> None:
     ada = world.person("ada")
@@ -486,7 +486,7 @@ def begun(person: Person, group: str, connector: str) -> str:
     )
 
 
-def test_whatever_is_missing_or_somebody_elses_is_a_wrong_parameter(world: World) -> None:
+def test_a_missing_or_foreign_connector_is_an_invalid_parameter(world: World) -> None:
     ada, eve = world.person("ada"), world.person("eve")
     home = ada.group()
     below, beside, lair = ada.group(parent=home), ada.group(), eve.group()
@@ -519,7 +519,7 @@ def test_whatever_is_missing_or_somebody_elses_is_a_wrong_parameter(world: World
             refused(ada.get("/connector/connectorType", type=name), 400, "type")
 
 
-def test_each_operation_asks_for_its_own_permission(world: World) -> None:
+def test_each_operation_requires_its_own_permission(world: World) -> None:
     ada, chief = world.person("ada"), world.operator
     group = ada.group()
     every = {each["id"] for each in ok(ada.get("/permission"))["items"]}
@@ -655,7 +655,7 @@ def test_secrets_are_masked_for_readers_and_a_mask_written_back_keeps_them(world
 
 
 @on_sqlite
-def test_a_reader_sees_no_secret_that_was_written_twice(world: World) -> None:
+def test_a_duplicate_key_does_not_reveal_a_secret_to_a_reader(world: World) -> None:
     ada, viewer = world.person("ada"), world.person("viewer")
     group = ada.group()
     ada.invite(viewer, group, "viewer")
@@ -670,7 +670,7 @@ def test_a_reader_sees_no_secret_that_was_written_twice(world: World) -> None:
             assert "canary" not in shown(viewer, group, answer.json()["id"])["params"]
 
 
-def test_secrets_are_sealed_and_told_to_nobody(world: World) -> None:
+def test_secrets_are_encrypted_and_never_returned(world: World) -> None:
     ada, viewer = world.person("ada"), world.person("viewer")
     group = ada.group()
     ada.invite(viewer, group, "viewer")
@@ -714,7 +714,7 @@ def test_secrets_are_sealed_and_told_to_nobody(world: World) -> None:
 # --- types ---
 
 
-def test_the_types_say_what_they_expect_and_in_which_formats(world: World) -> None:
+def test_the_catalogue_describes_parameters_and_formats_of_each_type(world: World) -> None:
     ada = world.person("ada")
     page = ok(ada.get("/connector/connectorTypes"))
     assert page.keys() == {"items"}
@@ -775,7 +775,7 @@ NOT_TAKEN: list[tuple[str, Any]] = [
 
 
 @on_sqlite
-def test_the_schema_of_a_type_takes_and_refuses_what_the_service_does(world: World) -> None:
+def test_the_schema_of_a_type_accepts_and_refuses_what_the_service_does(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
     schemas = {

@@ -1,4 +1,4 @@
-"""What the service tells about itself to whoever watches it, without a token."""
+"""Health and metrics endpoints, which need no token."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ WAITING = "longwire_database_queued"
 
 
 def counters(world: World) -> dict[tuple[str, ...], float]:
-    """Every number of /metrics, by its name and labels."""
+    """Every sample of /metrics, by name and labels."""
     response = world.nobody.get("/metrics")
     assert response.status_code == 200
     assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
@@ -35,7 +35,7 @@ def answered(numbers: dict[tuple[str, ...], float], method: str, path: str, stat
 
 
 def waiting(world: World) -> dict[str, float]:
-    """How many works wait for the database, by queue."""
+    """Tasks waiting for the database, by queue."""
     numbers = counters(world)
     return {key[1].removeprefix("queue="): numbers[key] for key in numbers if key[0] == WAITING}
 
@@ -49,14 +49,14 @@ def test_a_running_service_is_alive_and_ready(world: World) -> None:
     eventually(lambda: waiting(world) == dict.fromkeys(world.database.waiting, 0))
 
 
-def test_nobody_needs_a_token_and_a_wrong_one_does_no_harm(world: World) -> None:
+def test_health_and_metrics_need_no_token_and_ignore_an_invalid_one(world: World) -> None:
     for path in PAGES:
         plain = world.nobody.get(path)
         with_wrong_token = world.http.get(path, headers={"Authorization": "Bearer wrong"})
         assert plain.status_code == with_wrong_token.status_code == 200, path
 
 
-def test_a_head_of_a_page_is_the_page_without_its_body(world: World) -> None:
+def test_head_returns_the_headers_of_get_without_the_body(world: World) -> None:
     for path in PAGES:
         shown, told = world.nobody.get(path), world.nobody.request("HEAD", path)
         assert told.status_code == 200, path
@@ -68,7 +68,7 @@ def test_a_head_of_a_page_is_the_page_without_its_body(world: World) -> None:
         assert response.headers["allow"] == "GET, HEAD", path
 
 
-def test_every_request_is_counted_under_its_route_and_never_under_its_text(world: World) -> None:
+def test_every_request_is_counted_under_its_route_and_never_under_its_path(world: World) -> None:
     ada = world.person("ada")
     before = counters(world)
     group = ada.group()
@@ -101,7 +101,7 @@ def test_every_request_is_counted_under_its_route_and_never_under_its_text(world
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_service_without_its_database_lives_but_is_not_ready(
+def test_a_service_without_its_database_is_live_but_not_ready(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(work: Callable[..., object]) -> object:
@@ -120,7 +120,9 @@ def test_a_service_without_its_database_lives_but_is_not_ready(
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_broken_database_is_told_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_database_is_reported_at_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(world.database, "broken", "OperationalError: disk I/O error")
     response = world.nobody.get("/health/ready")
     assert response.status_code == 503

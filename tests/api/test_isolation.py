@@ -32,7 +32,7 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class Right:
-    """A right request. `@thing` stands for the id of a tenant's thing; `by` is who may ask."""
+    """A valid request. `@thing` is replaced by an id of a tenant; `by` is its sender."""
 
     query: Values = field(default_factory=dict)
     body: Values | None = None
@@ -210,7 +210,7 @@ SHARED = {
 
 
 class Tenant:
-    """Groups, people and things of one customer, each with a word in it that tells whose it is."""
+    """Groups, people and objects of one customer, each marked with the tenant's canary."""
 
     def __init__(self, world: World, label: str) -> None:
         self.world = world
@@ -274,7 +274,7 @@ class Tenant:
             ok(person.put("/user", {name: f"{self.canary} {name}" for name in names}))
 
     def _devices(self, home: str) -> dict[str, str]:
-        """Devices of `home`; the first has said something of every kind."""
+        """Devices of `home`; the first has records of every kind."""
         admin = self.people["admin"]
         made = {
             name: admin.device(
@@ -294,12 +294,12 @@ class Tenant:
         return made
 
     def _downlink(self, device: str) -> str:
-        """A message that waits for a device."""
+        """A queued downlink."""
         body = {"deviceId": device, "payload": "77" * 8}
         return str(ok(self.people["admin"].post("/device/downlink", body))["id"])
 
     def _connector(self, home: str, device: str) -> dict[str, str]:
-        """A connector with something to hide in every field, and a replay of nothing with it."""
+        """A connector with the canary in every field, and an empty replay of it."""
         admin = self.people["admin"]
         body = {
             "groupId": home,
@@ -317,7 +317,7 @@ class Tenant:
         return {"@connector": connector, "@replay": replay}
 
     def _notification(self, home: str, device: str) -> str:
-        """A notification with something to hide in every field."""
+        """A notification with the canary in every field."""
         body = {
             "groupId": home,
             **to_nowhere(bearer=f"{self.canary} bearer", subject=f"{self.canary} subject"),
@@ -347,7 +347,7 @@ class Sent:
 
 
 def filled(right: Right, own: Tenant, foreign: Tenant, places: frozenset[str]) -> Sent:
-    """The request with a thing of the foreign tenant in these places, and own things elsewhere."""
+    """The request with ids of the foreign tenant in these places, and own ids elsewhere."""
 
     def fill(value: Any, place: str) -> Any:
         if isinstance(value, dict):
@@ -370,7 +370,7 @@ def is_open(value: Any) -> bool:
 
 
 def open_places(right: Right) -> list[str]:
-    """Where a thing of a tenant stands, as a refusal would name it: `items[0].deviceId`."""
+    """Where an id of a tenant occurs, as an error would name it: `items[0].deviceId`."""
 
     def search(value: Any, place: str) -> Iterator[str]:
         if isinstance(value, dict):
@@ -386,7 +386,7 @@ def open_places(right: Right) -> list[str]:
 
 
 def attacks(right: Right) -> Iterator[frozenset[str]]:
-    """Which places hold a foreign thing: each alone, and all together."""
+    """The places to fill with foreign ids: each alone, and all together."""
     places = open_places(right)
     yield from (frozenset([place]) for place in places)
     if len(places) > 1:
@@ -416,7 +416,7 @@ def inputs(route: Route) -> list[str]:
 
 
 def id_places(struct: type[msgspec.Struct] | None, place: str = "") -> Iterator[str]:
-    """Where an operation takes an id, however deep inside."""
+    """Where an operation takes an id, at any depth."""
     for each in msgspec.structs.fields(struct) if struct else ():
         here = below(place, each.encode_name) + ("[0]" if is_list(each.type) else "")
         inner = struct_in(each.type)
@@ -464,7 +464,7 @@ def tenants(world: World) -> tuple[Tenant, Tenant]:
 
 @pytest.fixture
 def strangers(world: World, tenants: tuple[Tenant, Tenant]) -> dict[str, Person]:
-    """People whose time is over, or who never had one."""
+    """People without access: removed, revoked, expired or never invited."""
     own, _ = tenants
     credential = world.write(
         lambda tx: tokens.create_credential(tx, SYSTEM, own.people["admin"].id)
@@ -485,7 +485,7 @@ def strangers(world: World, tenants: tuple[Tenant, Tenant]) -> dict[str, Person]
 
 @dataclass
 class Attempt:
-    """A request that must fail without a word about somebody's things."""
+    """A request that must fail without revealing anything about an object."""
 
     who: str
     person: Person
@@ -510,7 +510,7 @@ def attempts(
         yield Attempt("somebody below", own.people["below"], sent, own)
 
 
-def test_foreign_things_are_refused_without_a_word_and_stay_as_they_are(
+def test_foreign_objects_are_refused_without_details_and_stay_unchanged(
     world: World, tenants: tuple[Tenant, Tenant], strangers: dict[str, Person]
 ) -> None:
     before = world.everything()
@@ -529,13 +529,13 @@ def test_foreign_things_are_refused_without_a_word_and_stay_as_they_are(
 
 
 def assert_silent(response: httpx.Response, tenant: Tenant, sent: Sent, case: str) -> None:
-    """Nothing of the tenant is in the answer that the caller did not write themselves."""
+    """The response contains nothing of the tenant that the request did not contain."""
     answer = response.text + repr(response.headers.raw)
     told = {secret for secret in tenant.secrets if secret in answer and secret not in sent.words()}
     assert not told, f"{case} tells {told}: {answer}"
 
 
-def test_what_is_asked_without_an_id_answers_with_nothing_foreign(
+def test_requests_without_an_id_return_nothing_of_the_other_tenant(
     world: World, tenants: tuple[Tenant, Tenant]
 ) -> None:
     own, foreign = tenants
@@ -562,7 +562,7 @@ def test_what_is_asked_without_an_id_answers_with_nothing_foreign(
 
 
 def messages(canary: str) -> dict[str, tuple[Values, Values]]:
-    """What each network says of a device, by path: query and body."""
+    """A message of each network about a device, by path: query and body."""
     said = {"device": f"{canary} vendor", "time": 1_772_366_400, "data": "00", "batt": 3}
     vendor = ("data", "dataAdvanced", "status", "acknowledge", "error")
     return {
@@ -578,7 +578,7 @@ def messages(canary: str) -> dict[str, tuple[Values, Values]]:
     }
 
 
-def test_a_network_that_speaks_for_one_tenant_reaches_nothing_of_the_other(
+def test_the_network_token_of_one_tenant_reaches_nothing_of_the_other(
     world: World, tenants: tuple[Tenant, Tenant]
 ) -> None:
     own, foreign = tenants
@@ -616,7 +616,7 @@ def test_a_network_that_speaks_for_one_tenant_reaches_nothing_of_the_other(
 
 
 def answer_fields(kind: Any) -> set[str]:
-    """Every member name in an answer, at any depth."""
+    """Every member name in a response, at any depth."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         fields = msgspec.structs.fields(kind)
         inner = [answer_fields(each.type) for each in fields]
@@ -625,7 +625,7 @@ def answer_fields(kind: Any) -> set[str]:
 
 
 def own_names() -> set[str]:
-    """How the service spells its fields inside, should that spelling slip through."""
+    """The internal names of fields, which must not be accepted."""
     kinds = [each for each in vars(model).values() if dataclasses.is_dataclass(each)]
     return {each.name for kind in kinds for each in dataclasses.fields(kind)}
 
@@ -633,7 +633,7 @@ def own_names() -> set[str]:
 FORGED = "forged"
 
 
-def test_right_requests_work_and_what_the_server_owns_is_ignored_in_them(
+def test_valid_requests_succeed_and_read_only_fields_in_them_are_ignored(
     world: World, tenants: tuple[Tenant, Tenant]
 ) -> None:
     own, _ = tenants
@@ -654,7 +654,7 @@ def test_right_requests_work_and_what_the_server_owns_is_ignored_in_them(
     assert FORGED not in repr(world.audit())
 
 
-def test_somebody_elses_id_in_a_request_never_chooses_who_acts(
+def test_a_user_id_in_a_request_never_changes_the_actor(
     world: World, tenants: tuple[Tenant, Tenant]
 ) -> None:
     own, foreign = tenants

@@ -1,4 +1,4 @@
-"""Notifications on the wire: made, seen, changed and deleted, by whom, and what is refused."""
+"""Notifications over the API: create, get, update, delete; permissions and validation."""
 
 import json
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def count_of(person: Person, group: str) -> int:
     return int(ok(person.get("/group", groupId=group))[0]["numberOfNotifications"])
 
 
-def test_a_notification_is_made_shown_changed_and_deleted(
+def test_a_notification_is_created_returned_updated_and_deleted(
     make_world: Callable[..., World],
 ) -> None:
     world = make_world(smtp_host="127.0.0.1", smtp_from="longwire@example.com")
@@ -110,7 +110,7 @@ def test_a_notification_is_made_shown_changed_and_deleted(
     ]
 
 
-def test_a_group_has_only_so_many(make_world: Callable[..., World]) -> None:
+def test_the_number_per_group_is_limited(make_world: Callable[..., World]) -> None:
     world = make_world(notifications_per_group_max=2)
     ada = world.person("ada")
     group = ada.group()
@@ -125,7 +125,7 @@ def test_a_group_has_only_so_many(make_world: Callable[..., World]) -> None:
     assert count_of(ada, group) == 2
 
 
-def test_who_may_see_and_change_them(world: World, ada: Person) -> None:
+def test_reading_and_writing_need_their_permissions(world: World, ada: Person) -> None:
     home = ada.group()
     below, beside = ada.group(parent=home), ada.group()
     ids = [ada.notification(group, URL) for group in (home, below, beside)]
@@ -163,7 +163,7 @@ def test_who_may_see_and_change_them(world: World, ada: Person) -> None:
     assert ok(ada.get("/connector/connectors", groupId=home))["test"] == []
 
 
-def test_secrets_are_sealed_and_masked_for_whoever_could_not_change_them(
+def test_secrets_are_encrypted_and_masked_for_readers_without_write_permission(
     world: World, ada: Person
 ) -> None:
     group = ada.group()
@@ -216,7 +216,7 @@ WRONGS: list[tuple[dict[str, Any], set[str]]] = [
 ]
 
 
-def test_everything_that_is_wrong_is_named_and_changes_nothing(world: World, ada: Person) -> None:
+def test_all_invalid_fields_are_reported_and_nothing_changes(world: World, ada: Person) -> None:
     group = ada.group()
     named = {"notificationId": ada.notification(group, URL), "groupId": group}
     with nothing_happens(world):
@@ -225,7 +225,7 @@ def test_everything_that_is_wrong_is_named_and_changes_nothing(world: World, ada
             refused(ada.put("/notification", {**named, **fields}), 400, *wrong)
 
 
-def test_the_catalogue_says_what_each_type_wants(world: World, ada: Person) -> None:
+def test_the_catalogue_describes_the_parameters_of_each_type(world: World, ada: Person) -> None:
     types = walk(lambda **each: ada.get("/notification/notificationTypes", **each), limit=3)
     assert [each["type"] for each in types] == ["chat", "email", "push", "webhook"]
     for each in types:

@@ -131,7 +131,7 @@ SPELLINGS: dict[str | float, str] = {
 
 
 def answered(kind: str) -> dict[str, Any]:
-    """The fields of a full record as they come back."""
+    """The fields of a full record as they are returned."""
     fields = dict(FULL[kind])
     if kind == "telemetry":
         fields["nbBS"] = fields.pop("nbBs")  # in with a small s, out with a capital one
@@ -147,7 +147,7 @@ def delete_at(person: Person, kind: str, device: str, at: Any) -> httpx.Response
 # --- every field ---
 
 
-def test_every_field_goes_in_and_comes_out_as_it_was(world: World) -> None:
+def test_every_field_is_returned_as_it_was_sent(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
     device = ada.device(group, name="Buoy")
@@ -170,7 +170,7 @@ def test_every_field_goes_in_and_comes_out_as_it_was(world: World) -> None:
         assert len(ada.records(device, kind)) == 2, "null is as good as left out"
 
 
-def test_what_is_filled_in_is_what_was_true_when_the_record_came(world: World) -> None:
+def test_omitted_fields_are_filled_in_with_the_values_at_arrival(world: World) -> None:
     ada = world.person("ada")
     first, second = ada.group("first"), ada.group("second")
     device = ada.device(first, name="Buoy")
@@ -188,7 +188,7 @@ def test_what_is_filled_in_is_what_was_true_when_the_record_came(world: World) -
     assert len(ada.records(device)) == 3
 
 
-def test_a_claimed_group_must_be_the_devices(world: World) -> None:
+def test_a_group_in_a_record_must_be_the_group_of_its_device(world: World) -> None:
     ada = world.person("ada")
     group = ada.group("group")
     below = ada.group("below", parent=group)
@@ -225,7 +225,7 @@ def test_base_stations_are_counted_in_either_spelling(world: World) -> None:
 # --- dates ---
 
 
-def test_a_date_is_taken_in_every_spelling_and_answered_in_one(world: World) -> None:
+def test_a_date_is_accepted_in_every_format_and_returned_in_one(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
     for kind in KINDS:
@@ -263,7 +263,7 @@ def wrong_records(kind: str, device: str) -> Iterator[tuple[str, dict[str, Any]]
         yield field, whole
 
 
-def test_a_wrong_record_is_refused_with_the_wrong_field_named(world: World) -> None:
+def test_an_invalid_record_is_refused_with_the_invalid_field_named(world: World) -> None:
     ada = world.person("ada")
     device = ada.device(ada.group())
     with nothing_happens(world):
@@ -284,7 +284,7 @@ def test_a_wrong_record_is_refused_with_the_wrong_field_named(world: World) -> N
         refused(ada.post("/device/telemetry", several), 400, "duplicates[1]", "duplicates[3]")
 
 
-def test_the_largest_values_are_taken(world: World) -> None:
+def test_the_largest_values_are_accepted(world: World) -> None:
     ada = world.person("ada")
     device = ada.device(ada.group())
     word, text = "w" * 256, "t" * 262_144
@@ -299,7 +299,7 @@ def test_the_largest_values_are_taken(world: World) -> None:
         assert len(json.dumps(made)) > len(json.dumps(largest))
 
 
-def test_nul_and_half_a_character_are_refused_wherever_they_stand(world: World) -> None:
+def test_nul_and_lone_surrogates_are_refused_in_every_field(world: World) -> None:
     ada = world.person("ada")
     device = ada.device(ada.group())
 
@@ -388,7 +388,7 @@ BAD_PATHS = ("{}/", "{}//", "/{}", "{}%00", "{}/x")
 
 
 def seen(response: httpx.Response) -> dict[str, Any]:
-    """What a caller sees of a refusal, but for the names of paths and the id of the request."""
+    """What a client sees of an error response, without the path and the request id."""
     problem = refused(response, response.status_code)
     problem.pop("requestId")
     if response.status_code in (404, 405):
@@ -400,7 +400,7 @@ def seen(response: httpx.Response) -> dict[str, Any]:
     return {"problem": problem, "headers": headers, "allows": "allow" in response.headers}
 
 
-def test_a_record_is_refused_the_same_ways_as_anything_else(
+def test_record_requests_get_the_same_error_responses_as_all_others(
     make_world: Callable[..., World],
 ) -> None:
     world = make_world(body_bytes_max=SMALL, bulk_body_bytes_max=SMALL)
@@ -460,7 +460,7 @@ def test_a_record_is_refused_the_same_ways_as_anything_else(
         ok(without_type)
 
 
-def test_a_refused_record_keeps_the_id_of_its_request(world: World) -> None:
+def test_the_error_response_to_a_record_carries_the_request_id(world: World) -> None:
     ada = world.person("ada")
     headers = {"X-Request-Id": "mine/7"}
     for kind in KINDS:

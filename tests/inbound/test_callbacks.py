@@ -1,4 +1,4 @@
-"""What networks call: their messages become records, with the token of a group and no other."""
+"""Network callbacks: messages become records, authenticated by the token of a group."""
 
 import json
 import re
@@ -46,7 +46,7 @@ PATHS = (
 
 
 class Network:
-    """A network that was told the token of a group."""
+    """A network that has the token of a group."""
 
     def __init__(self, world: World, token: str) -> None:
         self.world = world
@@ -65,7 +65,7 @@ def network_of(person: Person, group: str) -> Network:
 
 
 class Site:
-    """Somebody with a group, a device of the vendor's network in it, and the group's token."""
+    """A user with a group, a device of the vendor's network in it, and the group's token."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -184,7 +184,7 @@ def as_text(value: Any) -> str:
 
 
 def spellings(said: Json) -> Iterator[Json]:
-    """The same message in the ways in which templates write it: what is given to the client."""
+    """The same message in every encoding that templates produce, as arguments for httpx."""
     with_nothing = {**said, "snr": None, "avgSnr": "null", "lng": "N/A", "lat": ""}
     quoted = {name: as_text(value) for name, value in said.items()}
     aliased = {{"device": "deviceId", "seqNumber": "seq"}.get(n, n): v for n, v in said.items()}
@@ -201,11 +201,11 @@ def spellings(said: Json) -> Iterator[Json]:
 
 
 def as_read(record: Json) -> Json:
-    """A record with its data taken apart."""
+    """A record with its data parsed."""
     return {**record, "data": json.loads(record["data"])} if "data" in record else record
 
 
-def test_each_message_of_the_vendor_becomes_its_records_once_in_whatever_spelling(
+def test_each_vendor_message_is_stored_once_in_every_encoding(
     site: Site,
 ) -> None:
     for kind, (said, expected) in VENDOR.items():
@@ -228,7 +228,7 @@ def test_each_message_of_the_vendor_becomes_its_records_once_in_whatever_spellin
     assert (shown["battery"], shown["seenAt"]) == ("3.1 V", TIME * 1_000)
 
 
-def test_a_repetition_is_stored_and_counted_once_also_when_ten_come_at_once(site: Site) -> None:
+def test_a_repeated_message_is_stored_once_even_if_ten_arrive_at_once(site: Site) -> None:
     said = vendor_message(data="01", seqNumber=1)
     with ThreadPoolExecutor(10) as crowd:
         for round_, kind in enumerate(("data", "dataAdvanced", "status")):
@@ -243,7 +243,7 @@ def test_a_repetition_is_stored_and_counted_once_also_when_ten_come_at_once(site
     assert site.counted()["data"] == 2
 
 
-def test_the_battery_is_what_the_newest_status_says(site: Site) -> None:
+def test_the_battery_level_is_that_of_the_newest_status(site: Site) -> None:
     assert "battery" not in site.shown()
     for seconds, volts, expected in (
         (100, 3.1, "3.1 V"),
@@ -265,7 +265,7 @@ def test_the_battery_is_what_the_newest_status_says(site: Site) -> None:
     assert site.counted()["uplink"] == 8
 
 
-def test_a_message_that_asks_for_a_downlink_is_told_that_there_is_none(site: Site) -> None:
+def test_a_request_for_a_downlink_gets_the_response_no_data(site: Site) -> None:
     for number, asks in enumerate(({"ack": True}, {"ack": "true"}, {"longPolling": "true"})):
         said = vendor_message(device="001fd48be", data="01", seqNumber=number, **asks)
         for _ in range(2):
@@ -323,7 +323,7 @@ def test_a_device_is_found_in_the_group_of_the_token_and_below_and_nowhere_else(
 # --- ChirpStack and The Things Stack ---
 
 
-def test_events_of_chirpstack_become_records(site: Site) -> None:
+def test_chirpstack_events_become_records(site: Site) -> None:
     device = site.ada.device(site.home, network="chirpstack", originalId=EUI.upper(), name="buoy")
     envelope = {"deviceInfo": {"devEui": EUI}, "time": "2022-05-27T15:52:13.123456789+00:00"}
     up = {
@@ -369,7 +369,7 @@ def test_events_of_chirpstack_become_records(site: Site) -> None:
     assert site.totals()["totalDeviceMessage"] == 9
 
 
-def test_messages_of_the_things_stack_become_records(site: Site) -> None:
+def test_the_things_stack_messages_become_records(site: Site) -> None:
     device = site.ada.device(site.home, network="ttn", originalId=EUI, name="buoy")
     envelope = {
         "end_device_ids": {"device_id": "buoy", "dev_eui": EUI.upper()},
@@ -401,7 +401,7 @@ def test_messages_of_the_things_stack_become_records(site: Site) -> None:
     assert types == ["join_accept", "downlink_sent", "downlink_failed", "service_data"]
 
 
-def test_a_repetition_without_a_time_is_known_by_its_mark(site: Site) -> None:
+def test_a_repeated_message_without_a_timestamp_is_detected_by_its_id(site: Site) -> None:
     buoy = site.ada.device(site.home, network="chirpstack", originalId=EUI)
     float_ = site.ada.device(site.home, network="ttn", originalId=EUI)
     known = {"deduplicationId": "3ac7e3c4-4401-4b8d-9386-a5c902f9202d"}
@@ -424,7 +424,7 @@ def test_a_repetition_without_a_time_is_known_by_its_mark(site: Site) -> None:
 # --- several at once ---
 
 
-def test_several_messages_of_the_vendor_come_in_lines(site: Site) -> None:
+def test_several_vendor_messages_can_be_sent_as_lines(site: Site) -> None:
     other = site.ada.device(site.home, network="vendor", originalId="ABC")
     lines = [
         f"{DEVICE};{TIME};01;1;false",
@@ -472,7 +472,7 @@ def _in_line(number: int, *fields: str) -> list[str]:
 # --- the token ---
 
 
-def test_only_the_token_of_the_group_opens_the_door_to_its_devices(site: Site) -> None:
+def test_only_the_token_of_the_group_gives_access_to_its_devices(site: Site) -> None:
     said = vendor_message(data="01", seqNumber=1)
     http, token = site.world.http, site.network.token
     other = network_of(site.ada, site.ada.group("other"))
@@ -527,7 +527,7 @@ def test_only_the_token_of_the_group_opens_the_door_to_its_devices(site: Site) -
 
 
 @on_sqlite
-def test_the_token_in_the_query_is_no_part_of_the_message(site: Site) -> None:
+def test_the_token_in_the_query_is_not_part_of_the_message(site: Site) -> None:
     said = {**vendor_message(data="01", seqNumber=1, colour="red"), "token": site.network.token}
     assert ok(site.world.http.post("/network/vendor/data", params=said)) == STORED
     assert site.network.token not in json.dumps(site.world.everything(), default=repr)
@@ -544,7 +544,7 @@ def rejected_messages(world: World) -> dict[str, float]:
     return {network: float(number) for network, number in re.findall(pattern, text, re.M)}
 
 
-def test_what_makes_no_sense_is_refused_with_every_field_and_counted(site: Site) -> None:
+def test_an_invalid_message_is_refused_with_all_invalid_fields_and_counted(site: Site) -> None:
     says, calls = site.network.says, site.network.calls
     eui = {"deviceInfo": {"devEui": EUI}}
     with nothing_happens(site.world):
@@ -592,7 +592,7 @@ SOUND: dict[str, Json] = {
 
 
 @on_sqlite
-def test_no_message_whatever_it_is_makes_the_service_stumble(site: Site) -> None:
+def test_no_message_causes_a_server_error(site: Site) -> None:
     for network in ("chirpstack", "ttn"):
         site.ada.device(site.home, network=network, originalId=EUI)
     events = st.sampled_from(["up", "join", "status", "location", "log", "ack", "down", ""])
@@ -638,7 +638,7 @@ def test_no_message_whatever_it_is_makes_the_service_stumble(site: Site) -> None
 # --- what a record causes ---
 
 
-def test_what_a_network_says_is_forwarded_like_any_other_record(site: Site) -> None:
+def test_records_of_a_network_are_forwarded_like_all_others(site: Site) -> None:
     with Receiver() as receiver:
         site.ada.connector(site.home, receiver.url)
         said = vendor_message(seqNumber=1, computedLocation=LOCATION)
@@ -655,7 +655,7 @@ def test_what_a_network_says_is_forwarded_like_any_other_record(site: Site) -> N
         assert len(receiver.requests) == 3
 
 
-def test_a_network_is_answered_only_after_the_commit(site: Site) -> None:
+def test_a_network_gets_its_response_only_after_the_commit(site: Site) -> None:
     world = site.world
     reached, opened = threading.Event(), threading.Event()
     submit = world.database.submit
@@ -731,7 +731,7 @@ def test_the_token_of_a_group_never_reaches_the_logs(
 
 
 @on_sqlite
-def test_a_network_in_a_hurry_is_asked_to_wait_like_any_other_caller(
+def test_a_network_is_rate_limited_like_any_other_client(
     make_world: Callable[..., World],
 ) -> None:
     world = make_world(requests_per_caller_per_s=1.0, requests_per_caller_burst=20)

@@ -62,7 +62,7 @@ on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
 
 class Place:
-    """A broker's port, and the version that is spoken there."""
+    """A broker's port and its protocol version."""
 
     def __init__(self, broker: Mosquitto | Nats, version: str) -> None:
         self.broker = broker
@@ -93,7 +93,7 @@ class Place:
 
 
 class Publisher:
-    """Devices of somebody's, who speak to the broker."""
+    """Devices that publish to the broker."""
 
     def __init__(self, place: Place) -> None:
         self._prefix = place.prefix
@@ -109,7 +109,7 @@ class Publisher:
         assert connected.wait(60)
 
     def says(self, token: str, device: str, kind: str, body: Any, **how: Any) -> None:
-        """Publish, and wait until the broker has it."""
+        """Publish, and wait for the broker's acknowledgement."""
         payload = body if isinstance(body, bytes) else json.dumps(body).encode()
         topic = f"{self._prefix}/{token}/{device}/{kind}"
         self.client.publish(topic, payload, **{"qos": 1, **how}).wait_for_publish(10)
@@ -142,7 +142,7 @@ on_mosquitto = pytest.mark.parametrize(
 
 
 class Site:
-    """Somebody with a group and two devices in it: one is known by its own name, one by ours."""
+    """A user with a group and two devices: one publishes under its original id, one under ours."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -169,7 +169,7 @@ def listens(world: World) -> bool:
 
 
 def outcomes(world: World) -> dict[str, int]:
-    """What became of messages, by the counters."""
+    """Message counters, by outcome."""
     name = "longwire_mqtt_messages_total"
     return {
         key[1].removeprefix("outcome="): int(value)
@@ -181,7 +181,7 @@ def outcomes(world: World) -> dict[str, int]:
 # --- what a message becomes ---
 
 
-def test_what_devices_publish_becomes_records_and_is_kept_for_us_while_we_are_away(
+def test_published_messages_become_records_and_the_broker_keeps_them_while_we_are_down(
     make_world: MakeWorld, place: Place
 ) -> None:
     world = make_world(**place.settings())
@@ -247,7 +247,7 @@ def test_what_devices_publish_becomes_records_and_is_kept_for_us_while_we_are_aw
 
 @on_sqlite
 @on_mosquitto
-def test_what_makes_no_sense_is_counted_and_dropped_and_nothing_waits_behind_it(
+def test_invalid_messages_are_counted_and_dropped_and_block_no_others(
     make_world: MakeWorld, place: Place
 ) -> None:
     with place.publisher() as devices:
@@ -308,7 +308,7 @@ def test_what_makes_no_sense_is_counted_and_dropped_and_nothing_waits_behind_it(
 @pytest.mark.parametrize(
     "place", [pytest.param("mosquitto 3.1.1", marks=needs_mosquitto)], indirect=True
 )
-def test_in_the_old_version_what_was_said_before_is_not_news_and_what_is_huge_not_kept(
+def test_in_mqtt_3_retained_messages_are_ignored_and_oversized_ones_dropped(
     place: Place, world: World
 ) -> None:
     site = Site(world)
@@ -330,7 +330,7 @@ def test_in_the_old_version_what_was_said_before_is_not_news_and_what_is_huge_no
 
 
 @on_sqlite
-def test_what_cannot_be_stored_now_is_not_acknowledged_and_stored_later(
+def test_a_message_that_cannot_be_stored_is_not_acknowledged_and_stored_later(
     make_world: MakeWorld, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mqtt_listener, "STORE_RETRY_MAX_S", 0.3)
@@ -360,7 +360,7 @@ def test_what_cannot_be_stored_now_is_not_acknowledged_and_stored_later(
 
 @on_sqlite
 @on_mosquitto
-def test_a_message_that_fails_in_a_way_nobody_thought_of_does_not_stop_those_behind_it(
+def test_a_message_with_an_unexpected_error_does_not_block_the_next_ones(
     make_world: MakeWorld, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = make_world(**place.settings())
@@ -383,7 +383,7 @@ def test_a_message_that_fails_in_a_way_nobody_thought_of_does_not_stop_those_beh
 
 
 @on_sqlite
-def test_a_broker_that_goes_away_is_shown_and_found_again(
+def test_a_lost_broker_is_reported_and_reconnected(
     make_world: MakeWorld, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mqtt_listener, "RECONNECT_MAX_S", 0.3)
@@ -407,7 +407,7 @@ def test_a_broker_that_goes_away_is_shown_and_found_again(
 
 @on_sqlite
 @needs_mosquitto
-def test_a_login_is_used_and_a_wrong_one_is_told_without_it(
+def test_a_login_is_used_and_a_rejected_one_is_reported_without_the_password(
     make_world: MakeWorld, tmp_path: Path
 ) -> None:
     folder = tmp_path / "mosquitto"
@@ -439,7 +439,7 @@ def test_a_login_is_used_and_a_wrong_one_is_told_without_it(
         ((b"\x20\x02\x00\x05",), "rejected the login"),
     ],
 )
-def test_who_may_not_listen_is_told_so(answers: tuple[bytes, ...], reason: str) -> None:
+def test_a_denied_subscription_is_reported(answers: tuple[bytes, ...], reason: str) -> None:
     async def story() -> None:
         async with Impostor(b"", *answers) as broker:
             there = parse_broker_url(
@@ -456,7 +456,7 @@ def test_who_may_not_listen_is_told_so(answers: tuple[bytes, ...], reason: str) 
 
 @on_sqlite
 @needs_mosquitto
-def test_over_an_encrypted_connection_a_stop_in_order_doubles_nothing(
+def test_a_graceful_stop_over_tls_duplicates_no_message(
     make_world: MakeWorld, tmp_path: Path
 ) -> None:
     certificate, key = self_signed(tmp_path / "tls")
@@ -494,7 +494,7 @@ def held(number: int, *, again: bool = False, payload: bytes = b"1") -> InFlight
     return InFlightMessage(message, 100, 1_000)
 
 
-def test_a_repetition_came_when_it_came_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeated_message_keeps_its_first_arrival_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1_000.0
     monkeypatch.setattr(mqtt_session.time, "monotonic", lambda: now)
     arrivals = MqttArrivalTimes(capacity=3)
@@ -521,7 +521,7 @@ def test_a_repetition_came_when_it_came_first(monkeypatch: pytest.MonkeyPatch) -
 
 
 @on_sqlite
-def test_what_was_stored_but_not_acknowledged_when_the_connection_broke_is_stored_once(
+def test_a_message_stored_but_not_acknowledged_before_a_disconnect_is_stored_once(
     make_world: MakeWorld, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mqtt_listener, "RECONNECT_MAX_S", 0.2)
@@ -533,7 +533,7 @@ def test_what_was_stored_but_not_acknowledged_when_the_connection_broke_is_store
     take, taken = listener.handle, []
 
     async def cut(published: MqttMessage) -> None:
-        """It is committed, and before anybody can say so the connection is gone."""
+        """Commit, then drop the connection before the message is acknowledged."""
         await take(published)
         taken.append(published)
         if len(taken) == 1:
@@ -548,7 +548,7 @@ def test_what_was_stored_but_not_acknowledged_when_the_connection_broke_is_store
     assert site.number("event") == 1
 
 
-def test_nothing_published_is_lost_or_doubled_when_the_service_is_killed(
+def test_no_message_is_lost_or_duplicated_when_the_service_is_killed(
     sqlite_template: Path, tmp_path: Path, nats: Nats
 ) -> None:
     place = Place(nats, "3.1.1")
@@ -593,7 +593,7 @@ def pump_of(service: Service) -> tuple[str, str]:
 
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 @on_nats
-def test_of_several_processes_one_listens_and_another_takes_its_place(
+def test_one_of_several_processes_listens_and_another_takes_over(
     settings: Settings, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mqtt_listener, "LEASE_RENEWAL_S", 0.2)
@@ -624,7 +624,7 @@ def test_of_several_processes_one_listens_and_another_takes_its_place(
         second.stop()
 
 
-def test_a_lease_is_held_by_one_until_it_ends_or_is_given_up(world: World) -> None:
+def test_a_lease_has_one_holder_until_it_expires_or_is_released(world: World) -> None:
     def take(holder: str) -> bool:
         return world.write(lambda tx: leases.acquire(tx, "something", holder, 15_000_000))
 
@@ -655,7 +655,7 @@ def test_a_lease_is_held_by_one_until_it_ends_or_is_given_up(world: World) -> No
         ("mqtts://ada:p%40s%3As@[::1]:99", "mqtts://[::1]:99", "ada", "p@s:s"),
     ],
 )
-def test_the_address_of_a_broker_has_a_login_in_it(
+def test_the_login_is_parsed_from_the_broker_url(
     url: str, address: str, username: str | None, password: str | None
 ) -> None:
     broker = parse_broker_url(url, "5", "us", "a/b", STANDING)
@@ -665,7 +665,7 @@ def test_the_address_of_a_broker_has_a_login_in_it(
 
 
 @on_sqlite
-def test_a_database_is_the_same_client_at_all_times(world: World) -> None:
+def test_the_mqtt_client_id_of_a_database_never_changes(world: World) -> None:
     before = default_client_id(world.database)
     world.restart()
     assert default_client_id(world.database) == before

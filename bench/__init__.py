@@ -1,7 +1,7 @@
-"""How fast the service is, as a share of what this machine could do at best in the same minute.
+"""Throughput and latency of the service, as a share of a ceiling measured in the same run.
 
-Owns: the load client (`load`), the ceiling it is held against (`ceiling`), the table of results
+Owns: the load client (`load`), the ceiling to compare with (`ceiling`), the table of results
 (`table`).
-May use: the service from outside, over HTTP, and its way of building a server.
-Never: reaches into the service's rooms, or quotes a rate without the ceiling measured beside it.
+May use: the service from outside, over HTTP, and its server class.
+Never: uses internals of the service, or reports a rate without its ceiling.
 """

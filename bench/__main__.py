@@ -1,4 +1,4 @@
-"""`make bench`: measure, print the table, keep the figures.
+"""`make bench`: measure, print the table, save the results.
 
 Name suites to run only those (`make bench ARGS="identity --seconds 2"`).
 """

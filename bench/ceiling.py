@@ -1,7 +1,7 @@
-"""The least an answer can cost here: bare ASGI apps on the server the service itself runs on.
+"""The ceiling: bare ASGI apps on the server class of the service.
 
-Knows how to start such an app in a process of its own, wait until it answers, and stop it. What the
-service reaches is read as a share of what these reach, on the same machine in the same run.
+Starts such an app in its own process, waits until it responds, and stops it. Rates of the service
+are reported as a share of these, measured on the same machine in the same run.
 """
 
 import socket
@@ -28,7 +28,7 @@ STOP_S_MAX = 5.0
 
 
 class Serving(NamedTuple):
-    """Where a running app answers, and as which process."""
+    """Address and process of a running app."""
 
     host: str
     port: int
@@ -36,7 +36,7 @@ class Serving(NamedTuple):
 
 
 def bare_server(app: App) -> uvicorn.Server:
-    """uvicorn as fast as it goes: its C loop and parser, and nothing wrapped around the app."""
+    """uvicorn at its fastest: C event loop and parser, no middleware."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
@@ -59,7 +59,7 @@ def serving(
     """Serve one of `APPS` while the block runs.
 
     `build_server` wraps the app in the service's own server class, so that the ceiling is a bare
-    answer on the same server; it must be a function of a module, since another process calls it.
+    response of the same server; it must be a module-level function, as it is pickled.
     """
     with closing(_listener()) as listener:
         host, port = listener.getsockname()
@@ -68,15 +68,15 @@ def serving(
         )
         process.start()
     try:
-        _wait_until_it_answers(host, port, process)
+        _wait_until_it_responds(host, port, process)
         assert process.pid is not None
         yield Serving(host, port, process.pid)
     finally:
         _stop(process)
 
 
-def answer(*, size: int = 100) -> App:
-    """Answers anything with the same `size` bytes."""
+def fixed_response(*, size: int = 100) -> App:
+    """Responds to every request with the same `size` bytes."""
     body = b"x" * size
     start = _start(size)
     end = {"type": "http.response.body", "body": body}
@@ -89,7 +89,7 @@ def answer(*, size: int = 100) -> App:
 
 
 def echo() -> App:
-    """Answers a JSON object with itself, decoded and encoded again."""
+    """Responds to a JSON object with itself, decoded and encoded again."""
     decode = msgspec.json.Decoder(dict[str, Any]).decode
     encode = msgspec.json.Encoder().encode
 
@@ -101,7 +101,7 @@ def echo() -> App:
     return app
 
 
-APPS: dict[str, Callable[..., App]] = {"answer": answer, "echo": echo}
+APPS: dict[str, Callable[..., App]] = {"fixed_response": fixed_response, "echo": echo}
 
 
 def _start(size: int) -> Message:
@@ -119,8 +119,8 @@ async def _body(receive: Receive) -> bytes:
 
 
 def _listener() -> socket.socket:
-    # Bound and listening before the process starts: no port can be lost to someone else, and the
-    # first caller waits in the backlog rather than being refused.
+    # Bound and listening before the process starts: the port is reserved, and the first client
+    # waits in the backlog instead of being refused.
     return socket.create_server(("127.0.0.1", 0), backlog=2048)
 
 
@@ -128,29 +128,29 @@ def _serve(
     app_name: str, options: dict[str, int], build_server: BuildServer, listener: socket.socket
 ) -> None:
     server = build_server(APPS[app_name](**options))
-    # A bare app has nothing to start or stop, whatever the service's own server asks for.
+    # A bare app has no lifespan, unlike the service.
     server.config.lifespan = "off"
-    Thread(target=_leave_with_parent, args=(server,), daemon=True).start()
+    Thread(target=_exit_with_parent, args=(server,), daemon=True).start()
     server.run(sockets=[listener])
 
 
-def _leave_with_parent(server: uvicorn.Server) -> None:
-    # A parent that was killed cannot stop us, and a forgotten server would spoil the next run.
+def _exit_with_parent(server: uvicorn.Server) -> None:
+    # A killed parent cannot stop us, and an orphaned server would distort the next run.
     parent = parent_process()
     if parent is not None:
         parent.join()
         server.should_exit = True
 
 
-def _wait_until_it_answers(host: str, port: int, process: BaseProcess) -> None:
+def _wait_until_it_responds(host: str, port: int, process: BaseProcess) -> None:
     try:
         with socket.create_connection((host, port), timeout=START_S_MAX) as connection:
             connection.sendall(request("POST", "/", body=b"{}"))
-            answered = connection.recv(65536)
+            received = connection.recv(65536)
     except OSError as error:
-        raise RuntimeError(f"{process.name} did not answer: {error}") from error
-    if not answered:
-        raise RuntimeError(f"{process.name} closed the door; exit code {process.exitcode}")
+        raise RuntimeError(f"{process.name} did not respond: {error}") from error
+    if not received:
+        raise RuntimeError(f"{process.name} closed the connection; exit code {process.exitcode}")
 
 
 def _stop(process: BaseProcess) -> None:

@@ -1,4 +1,4 @@
-"""Messages out: forwarding, batches, a backlog, and what connectors cost the rest."""
+"""Delivery: forwarding, batches, a backlog, and what connectors cost ingest."""
 
 import asyncio
 import json
@@ -48,15 +48,15 @@ def _ratio_row(name: str, ratio: float, ratio_min: float) -> Row:
 
 
 def _bare_client(findings: Findings, receiver: Receiver, seconds: float) -> float:
-    """Posts a second of an aiohttp client that does nothing else."""
+    """POSTs per second of a bare aiohttp client."""
     text = json.dumps(_record("dev_" + "x" * 24, 0)).encode()
     headers = {"Content-Type": "application/json", "webhook-id": "msg_1_198131450c60a401"}
 
     async def post(session: aiohttp.ClientSession, until: float) -> int:
         sent = 0
         while time.monotonic() < until:
-            async with session.post(receiver.url(), data=text, headers=headers) as answer:
-                await answer.read()
+            async with session.post(receiver.url(), data=text, headers=headers) as response:
+                await response.read()
             sent += 1
         return sent
 
@@ -70,7 +70,7 @@ def _bare_client(findings: Findings, receiver: Receiver, seconds: float) -> floa
 
     rate = asyncio.run(work())
     findings.add(Row("ceiling: bare aiohttp client", rate=rate))
-    receiver.forget()
+    receiver.reset()
     return rate
 
 
@@ -103,7 +103,7 @@ def _fill(service: Service, devices: list[str], number: int) -> None:
 
 
 def _filled(receiver: Receiver, data: Path, number: int, params: dict[str, object]) -> None:
-    """A folder with so many messages in the queue, and nothing sent yet."""
+    """A data folder with this many queued messages, and nothing sent yet."""
     with running(*LOOPBACK, "--delivery", "false", data=data) as service:
         devices = fleet(service)
         _connect(service, _group_of(service, devices[0]), receiver.url(), params)
@@ -113,7 +113,7 @@ def _filled(receiver: Receiver, data: Path, number: int, params: dict[str, objec
 def _drained(
     findings: Findings, receiver: Receiver, name: str, number: int, params: dict[str, object]
 ) -> float:
-    receiver.forget()
+    receiver.reset()
     with tempfile.TemporaryDirectory(prefix="longwire-bench-") as folder:
         data = Path(folder) / "data"
         _filled(receiver, data, number, params)
@@ -124,8 +124,8 @@ def _drained(
 
 
 def _latency(findings: Findings, receiver: Receiver, seconds: float) -> None:
-    """From the answer to whoever sent the record to the arrival at the receiver."""
-    receiver.forget()
+    """From the response to the client to the arrival at the receiver."""
+    receiver.reset()
     with running(*LOOPBACK) as service:
         devices = fleet(service, 100)
         _connect(service, _group_of(service, devices[0]), receiver.url(), {})
@@ -180,7 +180,8 @@ def _cost_to_ingest(findings: Findings, receiver: Receiver, seconds: float) -> N
 
 
 def _neighbours(findings: Findings, receiver: Receiver, seconds: float) -> None:
-    """Ten receivers that answer, then nine and one that hangs; in turns, so that both see alike."""
+    """Ten healthy receivers, then nine and one that hangs; alternating, so that both see the same
+    load."""
     took: dict[bool, list[float]] = {False: [], True: []}
     late: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(NEIGHBOUR_ROUNDS):
@@ -202,7 +203,7 @@ def _neighbours(findings: Findings, receiver: Receiver, seconds: float) -> None:
     more = [_p99(each[True]) / _p99(each[False]) for each in (took, late)]
     findings.add(
         Row(
-            "what the one that hangs costs the others",
+            "slowdown by the receiver that hangs",
             note=f"ingest p99 {more[0]:.2f} times, arrival p99 {more[1]:.2f} times",
             aim="both ≤ 1.10",
             met=max(more) <= 1.1,
@@ -213,7 +214,7 @@ def _neighbours(findings: Findings, receiver: Receiver, seconds: float) -> None:
 def _measure_neighbours(
     receiver: Receiver, seconds: float, took: list[float], late: list[float], *, hangs: bool
 ) -> None:
-    receiver.forget()
+    receiver.reset()
     with running(*LOOPBACK) as service:
         devices = fleet(service, 100)
         group = _group_of(service, devices[0])
@@ -239,7 +240,7 @@ def _p99(values: list[float]) -> float:
 
 
 def _large_backlog(findings: Findings, receiver: Receiver) -> None:
-    receiver.forget()
+    receiver.reset()
     with tempfile.TemporaryDirectory(prefix="longwire-bench-") as folder:
         data = Path(folder) / "data"
         _filled(receiver, data, BACKLOG, {"batch": BATCH})

@@ -1,4 +1,4 @@
-"""Tokens and groups: what a request costs beside a bare answer of the same server."""
+"""Tokens and groups: requests compared with a bare response of the same server."""
 
 import base64
 
@@ -14,17 +14,17 @@ GROUPS = 1_000
 MEMORY_MB_MAX = 150.0
 
 
-def guarded(app):
-    """The bare answer on the very server that the service runs on."""
+def service_server(app):
+    """The server class of the service around a bare app."""
     return build_server(
         app, host="127.0.0.1", port=0, limits=WireLimits(), encode_error=encode_problem
     )
 
 
 def measure(findings: Findings, seconds: float) -> None:
-    with serving("answer", build_server=guarded) as bare:
+    with serving("fixed_response", build_server=service_server) as bare:
         ceiling = run(bare.host, bare.port, [request("GET", "/")], seconds=seconds)
-    findings.add(measured("ceiling: bare ASGI answer", ceiling))
+    findings.add(measured("ceiling: bare ASGI response", ceiling))
     with running() as service:
         _operations(findings, service, ceiling, seconds)
         memory = rss_mb(service.pid)
@@ -53,7 +53,7 @@ def _operations(findings: Findings, service: Service, ceiling: Result, seconds: 
     load("PUT /group", service.request("PUT", "/group", {"groupId": root, "name": "fleet"}))
     page = service.request("GET", "/user/groups?limit=100")
     load("GET /user/groups, 100 of 1,000", page)
-    load("the same, one caller at a time", page, connections=1, p99_ms_max=20.0)
+    load("the same, one client at a time", page, connections=1, p99_ms_max=20.0)
 
 
 def _token_request(service: Service) -> bytes:

@@ -1,4 +1,4 @@
-"""Records in and out: single POSTs, batches and pages, beside the least each could cost."""
+"""Records: single POSTs, batches and pages, each compared with its ceiling."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 
 from bench.ceiling import serving
-from bench.identity import guarded
+from bench.identity import service_server
 from bench.load import Result, Template, head, run
 from bench.service import Service, postgres, running
 from bench.table import Findings, Row, measured, rss_mb
@@ -30,7 +30,7 @@ FLUSH_DELAY_US = 4_000
 
 
 def body(device: str, number: str = "%d") -> str:
-    """A plausible data record; the number makes it one of a kind."""
+    """A typical data record; the number makes it unique."""
     return json.dumps(
         {
             "deviceId": device,
@@ -44,7 +44,7 @@ def body(device: str, number: str = "%d") -> str:
 
 
 class Records:
-    """The n-th record of a fleet, a request each; no two are alike."""
+    """The n-th record of a fleet, as one request; all are different."""
 
     def __init__(self, service: Service, devices: list[str], first: int = 10_000_000) -> None:
         start = _head(service, "/device/data")
@@ -78,7 +78,7 @@ def measure(findings: Findings, seconds: float) -> None:
     raw = Template(
         head("POST", "/", headers={"Content-Type": "application/json"}), body("dev").encode()
     )
-    with serving("echo", build_server=guarded) as bare:
+    with serving("echo", build_server=service_server) as bare:
         ceiling = run(bare.host, bare.port, raw, connections=CONNECTIONS, seconds=seconds)
     findings.add(measured("ceiling: bare ASGI echo", ceiling))
     with running() as service:
@@ -126,12 +126,19 @@ def measure(findings: Findings, seconds: float) -> None:
 
 def fleet(service: Service, devices: int = DEVICES) -> list[str]:
     group = service.call("POST", "/group", {"name": "fleet"})["id"]
-    made: list[str] = []
+    created: list[str] = []
     for start in range(0, devices, 1_000):
         ids = [f"bench{start + each}" for each in range(min(1_000, devices - start))]
-        wish = {"originalDevicesIds": ids, "groupId": group, "type": "tracker", "network": "bench"}
-        made += [each["deviceId"] for each in service.call("POST", "/devices", wish)["items"]]
-    return made
+        request_body = {
+            "originalDevicesIds": ids,
+            "groupId": group,
+            "type": "tracker",
+            "network": "bench",
+        }
+        created += [
+            each["deviceId"] for each in service.call("POST", "/devices", request_body)["items"]
+        ]
+    return created
 
 
 def _head(service: Service, path: str) -> bytes:
@@ -184,13 +191,13 @@ def _pages(findings: Findings, service: Service, device: str, seconds: float) ->
     path = f"/device/data?deviceId={device}&limit={PAGE}&beginDate=1720000000"
     page = service.http.get(path)
     size = len(page.raise_for_status().content)
-    with serving("answer", build_server=guarded, size=size) as bare:
+    with serving("fixed_response", build_server=service_server, size=size) as bare:
         raw = head("GET", "/") + b"\r\n\r\n"
-        ready = run(bare.host, bare.port, [raw], seconds=seconds)
-    findings.add(measured("ceiling: the same bytes ready-made", ready, note=f"{size} bytes"))
+        precomputed = run(bare.host, bare.port, [raw], seconds=seconds)
+    findings.add(measured("ceiling: the same bytes precomputed", precomputed, note=f"{size} bytes"))
     result = run(service.host, service.port, [service.request("GET", path)], seconds=seconds)
     findings.add(
-        measured(f"GET /device/data, {PAGE} records", result, ceiling=ready, ratio_min=0.5)
+        measured(f"GET /device/data, {PAGE} records", result, ceiling=precomputed, ratio_min=0.5)
     )
 
 
@@ -207,7 +214,7 @@ def _memory(findings: Findings, service: Service) -> None:
 
 
 def _slow_disk(findings: Findings, seconds: float) -> None:
-    """The same with a disk that takes its time; group commit is worth nothing without one."""
+    """The same with a slow disk, where group commit matters."""
     name = "POST /device/data, every flush 4 ms slower"
     strace = shutil.which("strace")
     if strace is None:
@@ -238,7 +245,7 @@ def _slow_disk(findings: Findings, seconds: float) -> None:
 
 
 def plain_rows_per_s(seconds: float) -> float:
-    """Rows a second that a plain loop of executemany stores, in commits of the same size."""
+    """Rows per second of a plain executemany loop, in commits of the same size."""
     with tempfile.TemporaryDirectory(prefix="longwire-bench-") as folder:
         settings = Settings(data=Path(folder))
         database, keep_key = build_database(settings, Clock())
@@ -276,7 +283,7 @@ def plain_rows_per_s(seconds: float) -> float:
 
 
 def plain_postgres_rows_per_s(url: str, seconds: float) -> float:
-    """The same on PostgreSQL, into the service's own tables, by one connection."""
+    """The same on PostgreSQL, into the service's own tables, over one connection."""
     now = Clock().now()
     text = body("dev_" + "x" * 24)
     stored, started = 0, time.perf_counter()

@@ -1,9 +1,9 @@
-"""The same after ten million records over a hundred thousand devices: does it stay as fast?
+"""Ingest and pages in a database of ten million records and a hundred thousand devices.
 
-Takes several minutes and some gigabytes of disk, so it runs only when it is named:
-`make bench ARGS="large"`. The records are put in by the service's own ingest, without HTTP. Filling
-takes nearly all of the time: with a folder named in BENCH_FOLDER what was filled is kept
-there, and only measured again the next time.
+Takes several minutes and some gigabytes of disk, so it runs only if it is named:
+`make bench ARGS="large"`. The records are stored by the service's own ingest, without HTTP. Filling
+takes nearly all of the time: with BENCH_FOLDER set, the databases are kept there and reused by the
+next run.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ def _folder() -> AbstractContextManager[str]:
 
 
 def _fill_both(findings: Findings, folder: Path) -> None:
-    """The same fleet twice: with a hundred thousand records of a few, and with all of them."""
+    """Two databases of the same fleet: one with a hundred thousand records, one with all."""
     small, large = folder / "small", folder / "large"
     if not (large / "filled").exists():
         for each in (small, large):
@@ -99,13 +99,13 @@ def _fill_both(findings: Findings, folder: Path) -> None:
 
 
 def _measured(data: Path, seconds: float) -> tuple[Result, float, float]:
-    """How fast records come in, how long a page takes, and the memory after both."""
+    """Rate of ingest, latency of a page, and memory after both."""
     devices = json.loads((data / "devices.json").read_text())
     filled = devices if (data / "filled").exists() else devices[:1_000]
     some = random.Random(1).sample(devices, REPORTING)
     _warm(data)
     with running(data=data) as service:
-        # New ones also when the same folder is measured again.
+        # New records also if the same folder is measured again.
         first = 10_000_000 + int(time.time()) % 800 * 100_000
         result = run(
             service.host,
@@ -118,9 +118,9 @@ def _measured(data: Path, seconds: float) -> tuple[Result, float, float]:
 
 
 def _warm(data: Path) -> None:
-    """Have the file in the machine's memory, as it is where a fleet has been reporting all day.
+    """Read the file into the page cache, as it is in a service that has been running for a while.
 
-    Otherwise the first thing that is measured is how fast the disk finds twenty thousand places.
+    Otherwise the first measurement is that of random reads from disk.
     """
     with open(data / "longwire.db", "rb") as file:
         while file.read(16 * 1024 * 1024):
@@ -128,7 +128,7 @@ def _warm(data: Path) -> None:
 
 
 def _page_ms(service: Service, devices: list[str]) -> float:
-    """The median time of a page somewhere in some device, asked one at a time."""
+    """The median latency of random pages of random devices, one request at a time."""
     chance = random.Random(2)
     times = []
     for _ in range(PAGES):
@@ -144,7 +144,7 @@ def _page_ms(service: Service, devices: list[str]) -> float:
 
 
 def _fill(data: Path, devices: list[str], records: int) -> None:
-    """A hundred records a device, ten minutes apart, all devices going round."""
+    """A hundred records per device, ten minutes apart, round robin over the devices."""
 
     async def fill() -> None:
         database, _ = build_database(Settings(data=data), Clock())

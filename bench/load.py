@@ -1,9 +1,9 @@
-"""A load client that costs little: knows HTTP/1.1 just well enough to keep a server busy.
+"""A cheap load client: just enough HTTP/1.1 to keep a server busy.
 
-It runs in a process of its own, so that it never shares an interpreter lock with what it measures,
-and hides how answers are read, timed and counted. Two modes: a closed loop (each connection sends,
-waits, sends again: how much can the server do?) and an open loop at a fixed rate (requests fall due
-whether or not the last one was answered: how long does a caller wait?).
+It runs in its own process, so that it never shares the GIL with what it measures. Two modes: a
+closed loop (each connection sends its next request after the response: maximum throughput) and an
+open loop at a fixed rate (requests are due whether or not the last one is complete: latency without
+coordinated omission).
 """
 
 import asyncio
@@ -25,16 +25,16 @@ import uvloop
 
 Requests = Callable[[int], bytes] | Sequence[bytes]
 
-NO_ANSWER = 0
-"""The status counted for a request whose connection closed, or whose wait ended, unanswered."""
+NO_RESPONSE = 0
+"""The status counted for a request that was closed or timed out without a response."""
 
 DRAIN_S_MAX = 10.0
-"""How long the requests still under way at the end may take before they count as unanswered."""
+"""How long requests in flight at the end may take before they count as failed."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """What one run saw. Latencies of an open loop count from the moment a request fell due."""
+    """Result of one run. Latencies of an open loop count from the time a request was due."""
 
     requests: int
     seconds: float
@@ -53,7 +53,7 @@ class LoadFailed(Exception):
 
 
 class UnexpectedStatus(LoadFailed):
-    """Some answers had another status than the one expected, so the rate would mean nothing."""
+    """Some responses had another status than the expected one, so the rate would be meaningless."""
 
     def __init__(self, result: Result, expected: int) -> None:
         super().__init__(f"expected only {expected}, got {result.statuses}")
@@ -62,7 +62,7 @@ class UnexpectedStatus(LoadFailed):
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A request whose body carries a number, so that no two are alike.
+    """A request whose body contains a number, so that all are different.
 
     Every `%d` in the body becomes the number; any other percent sign stays as it is. A second run
     against the same server starts at another `first`.
@@ -87,11 +87,11 @@ def run(
     rate: float | None = None,
     expect_status: int | None = 200,
 ) -> Result:
-    """Load the server and say how it fared; closed loop unless a rate (requests a second) is given.
+    """Load the server; a closed loop unless a rate (requests per second) is given.
 
-    A sequence of requests is sent round and round; a callable (a `Template`, or any function that
-    can be pickled) makes the n-th one, counting warm-up. With `expect_status=None` every status is
-    welcome.
+    A sequence of requests is sent cyclically; a callable (a `Template`, or any function that can be
+    pickled) returns the n-th one, counting warm-up. With `expect_status=None` every status is
+    accepted.
     """
     result = _in_own_process(_Job(host, port, make_request, connections, seconds, warmup_s, rate))
     if expect_status is not None and set(result.statuses) != {expect_status}:
@@ -107,7 +107,7 @@ def request(
     body: bytes = b"",
     host: str = "localhost",
 ) -> bytes:
-    """One whole request, ready to be sent. Not for HEAD, whose answers have no body to wait for."""
+    """One encoded request. Not for HEAD, whose responses have no body to wait for."""
     lines = head(method, path, headers=headers, host=host)
     return framed(lines, body) if body or method != "GET" else lines + b"\r\n\r\n"
 
@@ -115,7 +115,7 @@ def request(
 def head(
     method: str, path: str, *, headers: Mapping[str, str] | None = None, host: str = "localhost"
 ) -> bytes:
-    """The lines of a request down to its length: the first half of a `Template`."""
+    """The head of a request up to its content-length: the first part of a `Template`."""
     lines = [f"{method} {path} HTTP/1.1", f"host: {host}"]
     lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
     return "\r\n".join(lines).encode("latin-1")
@@ -127,20 +127,20 @@ def framed(head: bytes, body: bytes) -> bytes:
 
 
 class Head(NamedTuple):
-    """What an answer's head says about it."""
+    """The parsed head of a response."""
 
     status: int
     body_bytes: int | None
-    """None when the body comes in chunks and only its last one tells the length."""
+    """None if the body is chunked."""
     closes: bool
 
 
 @lru_cache(maxsize=1024)
-def read_head(head: bytes) -> Head:
-    """Read an answer's head, without the blank line.
+def parse_head(head: bytes) -> Head:
+    """Parse the head of a response, without the blank line.
 
-    Remembered, because a server says the same words until the second in its date turns: finding a
-    known head costs a tenth of reading it.
+    Cached, because heads are identical until the second in the date header changes: a lookup costs
+    a tenth of parsing.
     """
     first, *lines = head.lower().split(b"\r\n")
     fields = {name: value.strip() for name, _, value in (line.partition(b":") for line in lines)}
@@ -153,19 +153,19 @@ def read_head(head: bytes) -> Head:
     return Head(status, int(fields[b"content-length"]), closes)
 
 
-def chunks_end(answer: bytes, start: int) -> int | None:
-    """Where the chunks that begin at `start` end, or None while the last one is not here yet."""
-    while (line_end := answer.find(b"\r\n", start)) >= 0:
-        size = int(answer[start:line_end], 16)
+def chunks_end(response: bytes, start: int) -> int | None:
+    """Where the chunks that begin at `start` end, or None while the last one is missing."""
+    while (line_end := response.find(b"\r\n", start)) >= 0:
+        size = int(response[start:line_end], 16)
         start = line_end + 2 + size + 2
         if size == 0:
-            return start if start <= len(answer) else None
+            return start if start <= len(response) else None
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """Everything the load process needs to know."""
+    """The configuration of the load process."""
 
     host: str
     port: int
@@ -185,7 +185,7 @@ def _in_own_process(job: _Job) -> Result:
     try:
         outcome: Result | LoadFailed = ours.recv()
     except EOFError:
-        raise LoadFailed("the load process died; its own words are above") from None
+        raise LoadFailed("the load process died; see its output above") from None
     finally:
         ours.close()
         process.join()
@@ -195,7 +195,7 @@ def _in_own_process(job: _Job) -> Result:
 
 
 def _work(job: _Job, outcome: Connection) -> None:
-    # A pause of our own collector would be booked as the server's; nothing here makes cycles.
+    # A GC pause of the client would count as latency of the server; nothing here creates cycles.
     gc.disable()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         try:
@@ -205,7 +205,7 @@ def _work(job: _Job, outcome: Connection) -> None:
 
 
 async def _measure(job: _Job) -> Result:
-    load = _Closed(job) if job.rate is None else _Open(job, job.rate)
+    load = _ClosedLoop(job) if job.rate is None else _OpenLoop(job, job.rate)
     asyncio.get_running_loop().set_exception_handler(load.fail)
     await load.connect()
     result = await load.measure()
@@ -220,7 +220,7 @@ def _numbered(make_request: Requests) -> Iterator[bytes]:
 
 
 class _Tally:
-    """The book of one stretch of time: which answers came, and how long each took."""
+    """Statuses and latencies of the responses in one interval."""
 
     __slots__ = ("bytes_in", "cpu_began_s", "latencies_s", "statuses")
 
@@ -230,13 +230,13 @@ class _Tally:
         self.latencies_s = array("d")
         self.statuses: Counter[int] = Counter()
 
-    def enter_unanswered(self, due: float) -> None:
+    def add_unanswered(self, due: float) -> None:
         self.latencies_s.append(time.perf_counter() - due)
-        self.statuses[NO_ANSWER] += 1
+        self.statuses[NO_RESPONSE] += 1
 
     def result(self, seconds: float) -> Result:
         if not self.latencies_s:
-            raise LoadFailed(f"not one answer in {seconds:.1f} s")
+            raise LoadFailed(f"no response in {seconds:.1f} s")
         ordered = sorted(self.latencies_s)
         return Result(
             requests=len(ordered),
@@ -256,7 +256,7 @@ def _percentile(ordered: Sequence[float], share: float) -> float:
 
 
 class _Load(ABC):
-    """Open connections, the requests they send, and the tally their answers go into."""
+    """Open connections, the requests they send, and the tally of the responses."""
 
     def __init__(self, job: _Job) -> None:
         self.job = job
@@ -265,14 +265,14 @@ class _Load(ABC):
         self.connections: set[_Connection] = set()
         self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.reconnecting: set[asyncio.Task[None]] = set()
-        self.is_over = False
+        self.is_done = False
 
     @abstractmethod
     async def measure(self) -> Result:
-        """Warm up, load, wait for what is under way."""
+        """Warm up, load, wait for what is in flight."""
 
     @abstractmethod
-    def freed(self, connection: "_Connection", now: float) -> None:
+    def on_idle(self, connection: "_Connection", now: float) -> None:
         """A connection may send its next request."""
 
     def is_settled(self) -> bool:
@@ -283,21 +283,21 @@ class _Load(ABC):
         self.check()
 
     def disconnect(self) -> None:
-        self.is_over = True
+        self.is_done = True
         for connection in self.connections:
             connection.transport.close()
 
-    def lost(self, connection: "_Connection") -> None:
-        """The server closed a connection: a request on it stays unanswered, and we open another."""
+    def on_lost(self, connection: "_Connection") -> None:
+        """The server closed a connection: its request counts as failed; open another."""
         self.connections.discard(connection)
-        self._give_up(connection)
-        if not self.is_over:
+        self._count_unanswered(connection)
+        if not self.is_done:
             task = asyncio.get_running_loop().create_task(self._reopen())
             self.reconnecting.add(task)
             task.add_done_callback(self.reconnecting.discard)
 
     def fail(self, _loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-        """Whatever goes wrong in a callback ends the run: half a measurement is none."""
+        """An error in a callback ends the run."""
         if not self.failure.done():
             self.failure.set_exception(LoadFailed(context.get("exception") or context["message"]))
 
@@ -310,14 +310,14 @@ class _Load(ABC):
             self.failure.result()
 
     async def settle(self) -> None:
-        """Wait for the answers under way, so that none is left out because it was slow."""
+        """Wait for the responses in flight, so that slow ones are counted too."""
         ends_at = time.perf_counter() + DRAIN_S_MAX
         while not self.is_settled() and time.perf_counter() < ends_at:
             await self.keep_on(0.002)
         self.check()
         for connection in [held for held in self.connections if held.due is not None]:
-            self._give_up(connection)
-            # Or its answer might still come, to a question nobody remembers.
+            self._count_unanswered(connection)
+            # Otherwise a late response could be taken for that of the next request.
             connection.transport.abort()
 
     async def _open(self) -> "_Connection":
@@ -337,43 +337,43 @@ class _Load(ABC):
         except LoadFailed as error:
             self.fail(asyncio.get_running_loop(), {"exception": error})
         else:
-            self.freed(connection, time.perf_counter())
+            self.on_idle(connection, time.perf_counter())
 
-    def _give_up(self, connection: "_Connection") -> None:
+    def _count_unanswered(self, connection: "_Connection") -> None:
         if connection.due is not None:
-            self.tally.enter_unanswered(connection.due)
+            self.tally.add_unanswered(connection.due)
             connection.due = None
 
 
-class _Closed(_Load):
-    """Every connection sends its next request as soon as the last one is answered."""
+class _ClosedLoop(_Load):
+    """Every connection sends its next request as soon as it has the last response."""
 
     async def measure(self) -> Result:
         for connection in list(self.connections):
-            self.freed(connection, time.perf_counter())
+            self.on_idle(connection, time.perf_counter())
         if self.job.warmup_s > 0:
-            # Even a wait of no time would let some answers slip by, uncounted.
+            # Even a wait of zero seconds would lose some responses.
             await self.keep_on(self.job.warmup_s)
         self.tally, began = _Tally(), time.perf_counter()
         await self.keep_on(self.job.seconds)
         result = self.tally.result(time.perf_counter() - began)
-        # What is under way now is neither counted nor torn off: a server that fails to answer it
-        # must not look good, and one that does should not have its log full of broken pipes.
-        self.is_over, self.tally = True, _Tally()
+        # Requests in flight are neither counted nor aborted: a server that never responds to them
+        # must not look good, and one that does should not log broken pipes.
+        self.is_done, self.tally = True, _Tally()
         await self.settle()
-        if unanswered := self.tally.statuses[NO_ANSWER]:
+        if unanswered := self.tally.statuses[NO_RESPONSE]:
             raise LoadFailed(
-                f"{unanswered} requests had no answer {DRAIN_S_MAX:.0f} s after the end"
+                f"{unanswered} requests had no response {DRAIN_S_MAX:.0f} s after the end"
             )
         return result
 
-    def freed(self, connection: "_Connection", now: float) -> None:
-        if not self.is_over:
+    def on_idle(self, connection: "_Connection", now: float) -> None:
+        if not self.is_done:
             connection.send(self.next_request(), now)
 
 
-class _Open(_Load):
-    """Requests fall due at a fixed rate; one that finds no free connection waits, on the clock."""
+class _OpenLoop(_Load):
+    """Requests are due at a fixed rate; waiting for a free connection counts as latency."""
 
     def __init__(self, job: _Job, rate: float) -> None:
         super().__init__(job)
@@ -388,16 +388,16 @@ class _Open(_Load):
         await self._pace(self.job.seconds)
         return self.tally.result(time.perf_counter() - began)
 
-    def freed(self, connection: "_Connection", now: float) -> None:
+    def on_idle(self, connection: "_Connection", now: float) -> None:
         if self.overdue:
             connection.send(self.next_request(), self.overdue.popleft())
         else:
             self.idle.append(connection)
 
-    def lost(self, connection: "_Connection") -> None:
+    def on_lost(self, connection: "_Connection") -> None:
         if connection in self.idle:
             self.idle.remove(connection)
-        super().lost(connection)
+        super().on_lost(connection)
 
     def is_settled(self) -> bool:
         return not self.overdue and super().is_settled()
@@ -405,10 +405,10 @@ class _Open(_Load):
     async def settle(self) -> None:
         await super().settle()
         while self.overdue:
-            self.tally.enter_unanswered(self.overdue.popleft())
+            self.tally.add_unanswered(self.overdue.popleft())
 
     async def _pace(self, seconds: float) -> None:
-        """Let every request of this stretch fall due, and wait for all of their answers."""
+        """Send the requests of this interval at their due times, and wait for all responses."""
         loop = asyncio.get_running_loop()
         began = time.perf_counter()
         times = [began + number / self.rate for number in range(round(self.rate * seconds))]
@@ -416,15 +416,15 @@ class _Open(_Load):
         def tick() -> None:
             for due in times:
                 time.sleep(max(0.0, due - time.perf_counter()))
-                loop.call_soon_threadsafe(self._fall_due, due)
+                loop.call_soon_threadsafe(self._send_due, due)
             time.sleep(max(0.0, began + seconds - time.perf_counter()))
 
-        # A thread, because the loop's own timers only count whole milliseconds, and that would be
-        # more than many an answer takes.
+        # A thread, because the timers of the loop have a resolution of milliseconds, more than many
+        # a response takes.
         await asyncio.to_thread(tick)
         await self.settle()
 
-    def _fall_due(self, due: float) -> None:
+    def _send_due(self, due: float) -> None:
         if self.idle:
             self.idle.popleft().send(self.next_request(), due)
         else:
@@ -432,9 +432,9 @@ class _Open(_Load):
 
 
 class _Connection(asyncio.Protocol):
-    """One kept-alive connection: sends a request, reads its answer to the end, counts it."""
+    """One keep-alive connection: sends a request, reads the response to its end, counts it."""
 
-    __slots__ = ("_answer_bytes", "_got_bytes", "_head", "_load", "_unread", "due", "transport")
+    __slots__ = ("_got_bytes", "_head", "_load", "_response_bytes", "_unread", "due", "transport")
 
     transport: asyncio.Transport
 
@@ -442,51 +442,51 @@ class _Connection(asyncio.Protocol):
         self.due: float | None = None
         self._load = load
         self._unread = b""
-        self._head = Head(NO_ANSWER, 0, False)
-        self._answer_bytes = 0
+        self._head = Head(NO_RESPONSE, 0, False)
+        self._response_bytes = 0
         self._got_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._load.lost(self)
+        self._load.on_lost(self)
 
     def send(self, request: bytes, due: float) -> None:
         self.due = due
         self.transport.write(request)
 
     def data_received(self, data: bytes) -> None:
-        if self._answer_bytes:
+        if self._response_bytes:
             self._got_bytes += len(data)
         else:
             data = self._unread + data
             self._got_bytes = len(data)
-            self._answer_bytes = self._length(data)
-            self._unread = b"" if self._answer_bytes else data
-        if self._answer_bytes and self._got_bytes >= self._answer_bytes:
-            self._answered()
+            self._response_bytes = self._length(data)
+            self._unread = b"" if self._response_bytes else data
+        if self._response_bytes and self._got_bytes >= self._response_bytes:
+            self._on_response()
 
-    def _length(self, answer: bytes) -> int:
-        """How long the whole answer is; 0 while that cannot be said."""
-        head_end = answer.find(b"\r\n\r\n")
+    def _length(self, response: bytes) -> int:
+        """The length of the whole response; 0 while unknown."""
+        head_end = response.find(b"\r\n\r\n")
         if head_end < 0:
             return 0
-        self._head = read_head(answer[:head_end])
+        self._head = parse_head(response[:head_end])
         if self._head.body_bytes is None:
-            return chunks_end(answer, head_end + 4) or 0
+            return chunks_end(response, head_end + 4) or 0
         return head_end + 4 + self._head.body_bytes
 
-    def _answered(self) -> None:
-        if self.due is None or self._got_bytes > self._answer_bytes:
-            raise LoadFailed("the server said more than it was asked")
+    def _on_response(self) -> None:
+        if self.due is None or self._got_bytes > self._response_bytes:
+            raise LoadFailed("the server sent more than one response to a request")
         now = time.perf_counter()
         tally = self._load.tally
         tally.latencies_s.append(now - self.due)
         tally.statuses[self._head.status] += 1
         tally.bytes_in += self._got_bytes
         self.due = None
-        self._answer_bytes = 0
-        # After its last answer a connection is as good as gone; `connection_lost` replaces it.
+        self._response_bytes = 0
+        # A closing connection is replaced by `connection_lost`.
         if not self._head.closes:
-            self._load.freed(self, now)
+            self._load.on_idle(self, now)

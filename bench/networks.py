@@ -1,4 +1,4 @@
-"""What networks call: a callback beside a plain record, and what a codec costs on top."""
+"""Network callbacks compared with plain records, and the cost of a codec."""
 
 import statistics
 import subprocess
@@ -13,8 +13,8 @@ from bench.table import Findings, Row, measured
 RATIO_MIN = 0.8
 CODEC_US_MAX = 200.0
 RATE = 200
-ROUNDS = 3  # one in turn with the other, because the disk is not always the same
-FIRST_ID = 0x1000000  # as long as most of the vendor's
+ROUNDS = 3  # alternating, because the speed of the disk varies
+FIRST_ID = 0x1000000  # as long as most ids of the vendor
 TYPE = "tracker"
 CODEC = """
 function decodeUplink(input) {
@@ -32,7 +32,7 @@ function decodeUplink(input) {
 
 
 def measure(findings: Findings, seconds: float) -> None:
-    # Each on a database of its own: the first records of a device cost less than the later ones.
+    # Each on its own database: the first records of a device cost less than later ones.
     with running() as service:
         devices, _ = fleet(service)
         plain = run(
@@ -44,34 +44,34 @@ def measure(findings: Findings, seconds: float) -> None:
         )
     findings.add(measured("POST /device/data, to compare", plain))
     with running() as service:
-        bare = called(service, fleet(service)[1], seconds, first=3_000_000)
+        bare = run_closed_loop(service, fleet(service)[1], seconds, first=3_000_000)
     findings.add(measured("POST /network/vendor/data", bare, ceiling=plain, ratio_min=RATIO_MIN))
     with running() as service:
         _, token = fleet(service)
         fields = "temperature::int:16 humidity::uint:8 battery::uint:16"
-        decode_with(service, "--decoder", "bits", "--decoder-source", fields)
-        bits = called(service, token, seconds, first=6_000_000)
+        set_decoder(service, "--decoder", "bits", "--decoder-source", fields)
+        bits = run_closed_loop(service, token, seconds, first=6_000_000)
         findings.add(measured("the same with a bit format", bits, ceiling=plain))
         quiet, codec = [], []
         for number in range(ROUNDS):
-            # Another decoder makes the service forget what it knew of devices; then all speak once.
+            # Another decoder invalidates the device cache; one run fills it again.
             first = 9_000_000 * (2 * number + 1)
-            decode_with(service, "--decoder", "bits", "--decoder-source", fields)
-            called(service, token, seconds, first=first)
-            quiet.append(paced(service, token, seconds, first=first + 3_000_000))
-            decode_with(service, "--decoder", "javascript", "--decoder-source", CODEC)
-            full = called(service, token, seconds, first=first + 6_000_000)
-            codec.append(paced(service, token, seconds, first=first + 9_000_000))
+            set_decoder(service, "--decoder", "bits", "--decoder-source", fields)
+            run_closed_loop(service, token, seconds, first=first)
+            quiet.append(run_open_loop(service, token, seconds, first=first + 3_000_000))
+            set_decoder(service, "--decoder", "javascript", "--decoder-source", CODEC)
+            full = run_closed_loop(service, token, seconds, first=first + 6_000_000)
+            codec.append(run_open_loop(service, token, seconds, first=first + 9_000_000))
         bare_ms = statistics.median(each.p50_ms for each in quiet)
         findings.add(
             Row(f"a callback with a bit format, {RATE} a second", rate=RATE, p50_ms=bare_ms)
         )
-        findings.add(on_top(bare_ms, statistics.median(each.p50_ms for each in codec)))
-        findings.add(measured("as many as can be with a codec in JavaScript", full, ceiling=plain))
+        findings.add(codec_row(bare_ms, statistics.median(each.p50_ms for each in codec)))
+        findings.add(measured("maximum with a codec in JavaScript", full, ceiling=plain))
 
 
-def on_top(bare_ms: float, codec_ms: float) -> Row:
-    """How much longer a callback takes when a codec reads it, in a service that is not busy."""
+def codec_row(bare_ms: float, codec_ms: float) -> Row:
+    """The extra latency of a callback with a codec, in a service that is not busy."""
     more_us = (codec_ms - bare_ms) * 1_000
     return Row(
         f"the same with a codec in JavaScript, {RATE} a second",
@@ -85,15 +85,15 @@ def on_top(bare_ms: float, codec_ms: float) -> Row:
 
 def fleet(service: Service) -> tuple[list[str], str]:
     """Devices, and the token of their group."""
-    made = service.call("POST", "/group", {"name": "fleet"})
-    group = made["id"]
+    group_ = service.call("POST", "/group", {"name": "fleet"})
+    group = group_["id"]
     ids = [f"{FIRST_ID + each:X}" for each in range(DEVICES)]
-    wish = {"originalDevicesIds": ids, "groupId": group, "type": TYPE, "network": "vendor"}
-    devices = service.call("POST", "/devices", wish)["items"]
-    return [each["deviceId"] for each in devices], made["token"]
+    request_body = {"originalDevicesIds": ids, "groupId": group, "type": TYPE, "network": "vendor"}
+    devices = service.call("POST", "/devices", request_body)["items"]
+    return [each["deviceId"] for each in devices], group_["token"]
 
 
-def called(service: Service, token: str, seconds: float, first: int) -> Result:
+def run_closed_loop(service: Service, token: str, seconds: float, first: int) -> Result:
     return run(
         service.host,
         service.port,
@@ -103,7 +103,7 @@ def called(service: Service, token: str, seconds: float, first: int) -> Result:
     )
 
 
-def paced(service: Service, token: str, seconds: float, first: int) -> Result:
+def run_open_loop(service: Service, token: str, seconds: float, first: int) -> Result:
     return run(
         service.host,
         service.port,
@@ -115,7 +115,7 @@ def paced(service: Service, token: str, seconds: float, first: int) -> Result:
 
 
 class Callbacks:
-    """The n-th callback of the vendor's network; the messages of a device are numbered."""
+    """The n-th callback of the vendor's network, with increasing sequence numbers per device."""
 
     def __init__(self, token: str, first: int) -> None:
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
@@ -131,8 +131,8 @@ class Callbacks:
         )
 
 
-def decode_with(service: Service, *decoder: str) -> None:
-    """As the operator does it beside a running service, which hears of it within two seconds."""
+def set_decoder(service: Service, *decoder: str) -> None:
+    """Set the decoder by the CLI; the running service sees the change within two seconds."""
     command = [sys.executable, "-m", "longwire", "device-type", "set-decoder", TYPE]
     subprocess.run(
         [*command, "--data", str(service.data), *decoder], check=True, stdout=subprocess.DEVNULL

@@ -1,4 +1,4 @@
-"""Notifications: what they cost whoever stores records that none of them is about."""
+"""Notifications: their cost to ingest if no record matches."""
 
 import json
 
@@ -13,7 +13,7 @@ RATIO_MIN = 0.9
 ROUNDS = 3
 NOWHERE = "http://127.0.0.1:9/"
 
-# As people have them: reasons that do not occur, conditions, fences, thresholds, a schedule.
+# Typical notifications: absent reasons, conditions, geofences, throttles, a schedule.
 KINDS: tuple[tuple[dict[str, object], dict[str, object]], ...] = (
     ({"reason": "alarm"}, {}),
     ({"reason": "door"}, {"when": "message.data.temperature > 30.0"}),
@@ -29,7 +29,7 @@ KINDS: tuple[tuple[dict[str, object], dict[str, object]], ...] = (
 
 
 def measure(findings: Findings, seconds: float) -> None:
-    """In turns, so that both see the machine alike."""
+    """Alternating, so that both run under the same conditions."""
     rates: dict[int, list[float]] = {0: [], NOTIFICATIONS: []}
     for _ in range(ROUNDS):
         for number, found in rates.items():

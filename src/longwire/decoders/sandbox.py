@@ -27,7 +27,7 @@ import sys
 from collections import OrderedDict
 from typing import Any, Final, Protocol
 
-import quickjs  # type: ignore[import-untyped]
+import quickjs
 
 LENGTHS: Final = struct.Struct("!II")
 LENGTH: Final = struct.Struct("!I")

@@ -14,18 +14,18 @@ import re
 from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Literal
 
-from aiokafka import AIOKafkaProducer, errors  # type: ignore[import-untyped]
-from aiokafka.client import AIOKafkaClient, ConnectionGroup  # type: ignore[import-untyped]
-from aiokafka.conn import (  # type: ignore[import-untyped]
+from aiokafka import AIOKafkaProducer, errors
+from aiokafka.client import AIOKafkaClient, ConnectionGroup
+from aiokafka.conn import (
     AIOKafkaConnection,
     ScramAuthenticator,
 )
-from aiokafka.producer.sender import (  # type: ignore[import-untyped]
+from aiokafka.producer.sender import (
     InitPIDHandler,
     Sender,
     SendProduceReqHandler,
 )
-from aiokafka.protocol.metadata import MetadataRequest  # type: ignore[import-untyped]
+from aiokafka.protocol.metadata import MetadataRequest
 from msgspec import Meta
 
 from longwire.delivery.destinations.addresses import (
@@ -290,7 +290,7 @@ def outcome_of_kafka_error(error: BaseException, message: OutboundMessage) -> Ou
     return outcome_of_error(error)
 
 
-class _NodeUnreachable(errors.NodeNotReadyError):  # type: ignore[misc]
+class _NodeUnreachable(errors.NodeNotReadyError):
     """There is no connection to a broker, for this reason."""
 
     def __init__(self, reason: BaseException) -> None:
@@ -313,7 +313,7 @@ def _merge_failures(failures: Iterable[BaseException]) -> _NodeUnreachable:
 # retries end although the producer is idempotent, and errors keep their cause.
 
 
-class _Connection(AIOKafkaConnection):  # type: ignore[misc]
+class _Connection(AIOKafkaConnection):
     def _create_reader_task(self) -> Any:
         unbounded: asyncio.StreamReader = self._reader
         self._reader: Any = BoundedReader(unbounded)
@@ -334,14 +334,14 @@ class _Connection(AIOKafkaConnection):  # type: ignore[misc]
         )
 
 
-class _Scram(ScramAuthenticator):  # type: ignore[misc]
+class _Scram(ScramAuthenticator):
     def create_salted_password(self, salt: bytes, iterations: int) -> None:
         if iterations > SCRAM_ITERATIONS_MAX:
             raise errors.KafkaProtocolError("too many iterations")
         super().create_salted_password(salt, iterations)
 
 
-class _Client(AIOKafkaClient):  # type: ignore[misc]
+class _Client(AIOKafkaClient):
     """Opens connections of our class, and keeps the reasons why it could not."""
 
     def __init__(self, **settings: Any) -> None:
@@ -448,13 +448,13 @@ class _Client(AIOKafkaClient):  # type: ignore[misc]
         return found
 
 
-class _Handler(SendProduceReqHandler):  # type: ignore[misc]
+class _Handler(SendProduceReqHandler):
     def _can_retry(self, error: Any, batch: Any) -> bool:
         # With idempotence the library would retry without end.
         return bool(error.retriable) and not batch.expired() and not self._sender.is_closing
 
 
-class _Sender(Sender):  # type: ignore[misc]
+class _Sender(Sender):
     """The library's send loop, with bounded retries."""
 
     is_closing = False
@@ -489,7 +489,7 @@ def _has_timeout(failures: Iterable[BaseException]) -> bool:
     return any(isinstance(failure, errors.KafkaTimeoutError) for failure in failures)
 
 
-class _Producer(AIOKafkaProducer):  # type: ignore[misc]
+class _Producer(AIOKafkaProducer):
     """The library's producer, assembled from the classes above."""
 
     def __init__(self, **settings: Any) -> None:

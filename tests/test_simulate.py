@@ -91,7 +91,7 @@ def test_a_simulation_creates_groups_with_devices_that_report(world: World, tmp_
     for record in (record for each in result["data"] for record in each):
         assert {"battery", "sequence"} <= set(json.loads(record["data"]))
 
-    # The same seed makes the same fleet again, beside the first; without --json it is one line.
+    # The same seed creates the same fleet again; without --json the output is one line.
     repeated = simulate(
         tmp_path,
         *("--devices", "1", "--rate", "10", "--seconds", "0.5", "--seed", "7"),

@@ -52,9 +52,15 @@ class AdjustableClock(Clock):
     def __init__(self) -> None:
         super().__init__()
         self._turned: Moment = 0
+        self._frozen_at: Moment | None = None
 
     def now(self) -> Moment:
-        return super().now() + self._turned
+        base = super().now() if self._frozen_at is None else self._frozen_at
+        return base + self._turned
+
+    def freeze(self) -> None:
+        """From now on only `let_pass` moves the clock, so that no rate limit refills meanwhile."""
+        self._frozen_at = super().now()
 
     def let_pass(self, *, seconds: float = 0, days: float = 0) -> None:
         self._turned += int((seconds + days * 86_400) * 1_000_000)

@@ -1,9 +1,9 @@
-"""Two tenants on one service: nothing of the one is seen, named or changed by the other.
+"""Two tenants on one service: neither can see, name or change anything of the other.
 
-The table below holds one right request for every operation, with the ids in it left open. Filled in
-with one tenant's things it must work; with a thing of the other tenant in any place it must be
-refused, for whoever asks, without a word about that thing. An operation that is not in the table
-fails the first test.
+The table below has one valid request for every operation, with placeholders for its ids. With ids
+of one tenant it must succeed; with an id of the other tenant in any place it must be refused, for
+every user, without details about that object. An operation that is not in the table fails the first
+test.
 """
 
 import dataclasses

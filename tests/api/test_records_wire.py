@@ -1,7 +1,6 @@
-"""Records on the wire: every field of the four kinds, their oddities, and what is refused.
+"""Records over the API: every field of the four kinds, their special cases, and validation.
 
-The record POSTs go another way through the service than every other operation. Whoever calls must
-not notice.
+The record POSTs have their own path through the service. A client must not notice.
 """
 
 import json

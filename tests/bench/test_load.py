@@ -104,7 +104,7 @@ def test_in_an_open_loop_waiting_for_a_connection_counts_as_latency(receiver: Re
     assert result.p50_ms >= 40
 
 
-def test_a_template_makes_every_body_different(receiver: Receiver) -> None:
+def test_every_body_of_a_template_is_different(receiver: Receiver) -> None:
     template = Template(head("POST", "/200"), b'{"id": "device-%d", "load": "50%"}', first=100)
 
     result = run(*receiver.address, template, connections=4, seconds=1.0, warmup_s=0)

@@ -295,7 +295,7 @@ def test_invalid_messages_are_counted_and_dropped_and_block_no_others(
             assert bob.records(foreign, "event") == []
             assert listens(world)
     # One line for each reason, however many there were, and no token in any.
-    told = [line for line in lines if line["event"] == "a message of the broker was dropped"]
+    told = [line for line in lines if line["event"] == "mqtt message dropped"]
     assert sorted(line["outcome"] for line in told) == sorted(expected)
     [nobody] = [line for line in told if line["outcome"] == "unknown_device"]
     assert "is not a known device" in nobody["reason"]

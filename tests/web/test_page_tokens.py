@@ -15,7 +15,7 @@ from longwire.model import SYSTEM, DeviceType
 from tests.waiting import eventually
 from tests.world import KINDS, Person, World, ok, refused, walk
 
-NOWHERE = "http://127.0.0.1:9/"  # nobody listens there
+NOWHERE = "http://127.0.0.1:9/"  # a closed port
 
 
 @dataclass

@@ -209,7 +209,7 @@ def test_a_read_that_looks_like_the_last_request_may_be_part_of_the_next() -> No
         assert responses_to(parts) == [FAST.echo, between.echo, split]
 
 
-def test_the_fast_path_is_not_taken_while_the_client_does_not_read() -> None:
+def test_the_fast_path_is_not_used_while_the_client_does_not_read() -> None:
     async def exchange() -> None:
         connection = Connection()
         connection.protocol.pause_writing()

@@ -174,7 +174,7 @@ def listed_data(person: Person, device: str, kind: str = "data", **params: Any) 
     return [record["data"] for record in second["items"]]
 
 
-def test_a_repeated_request_does_not_read_the_database_if_nobody_else_writes(
+def test_a_repeated_request_does_not_read_the_database_of_a_single_process(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada, bob = world.person("ada"), world.person("bob")

@@ -407,7 +407,7 @@ def test_a_broken_body_is_a_disconnect_for_the_application(service):
 
 
 @pytest.mark.parametrize("ending", [b"\r\n\r\n", b""])
-def test_headers_over_the_limit_are_refused(service, ending):
+def test_headers_above_the_limit_are_refused(service, ending):
     fields = b"".join(b"x-%d: %s\r\n" % (i, b"y" * 100) for i in range(2000))
     with service.client() as sock:
         with contextlib.suppress(ConnectionError):
@@ -423,7 +423,7 @@ def test_the_limit_on_headers_does_not_count_the_body(service):
         assert read_until(sock, b"z" * 100_000).startswith(b"HTTP/1.1 200")
 
 
-def test_trailers_over_the_limit_are_refused(service):
+def test_trailers_above_the_limit_are_refused(service):
     head = b"POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
     with service.client(head) as sock:
         service.app.wait_until_seen("/echo")
@@ -476,7 +476,7 @@ def wait_until_served(service: Service) -> None:
 # Clients that use what HTTP/1.1 allows.
 
 
-def test_pipelined_requests_are_answered_in_order(service):
+def test_pipelined_requests_get_their_responses_in_order(service):
     posts = [b"POST /echo HTTP/1.1\r\ncontent-length: 1\r\n\r\n%d" % i for i in range(5)]
     with service.client(b"GET /stream HTTP/1.1\r\n\r\n" + b"".join(posts)) as sock:
         received = read_until(sock, b"POST:4")

@@ -20,7 +20,7 @@ from bench.ingest import CONNECTIONS, Records, fleet
 from bench.load import Result, run
 from bench.service import Service, running
 from bench.table import Findings, Row, measured, rss_mb
-from longwire.api.records import DeviceDataInput
+from longwire.api.records import DeviceDataInput, build_item
 from longwire.clock import Clock
 from longwire.ingest import IngestRequest, Sequencer, store_requests
 from longwire.model import SYSTEM
@@ -163,11 +163,12 @@ def _fill(data: Path, devices: list[str], records: int) -> None:
 
 
 def _record(device: str, number: int):
-    return DeviceDataInput(
+    sent = DeviceDataInput(
         device_id=device,
         timestamp=1_700_000_000 + number * 600,
         data=f'{{"temperature":21.5,"humidity":48,"seq":{number}}}',
         configuration="{}",
         raw="0a1b2c3d4e5f",
         device_type="tracker",
-    ).item(0)
+    )
+    return build_item(sent)

@@ -39,6 +39,7 @@ from longwire.fleet import device_types
 from longwire.identity import bootstrap
 from longwire.notifications.types import catalogue as notification_types
 from longwire.notifications.types.base import Params as NotificationParams
+from longwire.records import DataRecord
 from longwire.settings import Settings
 from longwire.store.database import Database
 from longwire.store.deliveries import Backlog
@@ -220,8 +221,14 @@ def test_the_example_filters_are_valid():
     shown = [bare(row["Filter"]) for row in tables("docs/connectors.md", "Filter")]
     assert shown
     message = build_cel_message(
-        "data",
-        '{"deviceId":"dev_1","timestamp":"2026-11-15T18:30:00.000Z","data":"{\\"celsius\\":9}"}',
+        DataRecord(
+            device_id="dev_1",
+            timestamp="2026-11-15T18:30:00.000Z",
+            data='{"celsius":9}',
+            configuration="{}",
+            raw="",
+            device_type="temperature",
+        ),
         {"deviceName": "Cold room 7", "deviceType": "temperature", "tags": ["dairy"]},
     )
     assert {Expression(each).matches(message) for each in shown} == {True, False}

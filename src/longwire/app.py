@@ -38,7 +38,6 @@ from longwire.delivery.settlement import DEFAULT_HANDLERS
 from longwire.delivery.smtp import MailConfig
 from longwire.fleet import network_channels
 from longwire.fleet.network_apis import NetworkApi, NetworkApis
-from longwire.fleet.records import KINDS
 from longwire.identity.rate_limiter import RateLimiter
 from longwire.inbound.callbacks import NetworkCallbacks
 from longwire.inbound.downlinks import DownlinkService
@@ -50,6 +49,7 @@ from longwire.ingest import Ingest, Sequencer, store_service_events
 from longwire.notifications import monitoring
 from longwire.notifications.sending import NotificationHandler
 from longwire.notifications.types.base import SendingConfig
+from longwire.records import KIND_NAMES
 from longwire.settings import Settings
 from longwire.store.database import Database, Tx
 from longwire.store.instance import next_writer_number
@@ -109,7 +109,9 @@ class App:
         downlink_service = DownlinkService(database, self._dispatch, stack.egress)
         uplinks = self._uplinks = UplinkStore(database, ingest, prometheus)
         networks = NetworkCallbacks(database, uplinks, prometheus, downlink_service, rate_limiter)
-        mqtt_messages = MqttMessageHandler(uplinks, limits)
+        mqtt_messages = MqttMessageHandler(
+            uplinks, limits, partial(records.parse_published_record, limits)
+        )
         self.listener = _build_listener(settings, database, mqtt_messages, prometheus)
         service_endpoints = ServiceEndpoints(
             database,
@@ -390,7 +392,7 @@ def _build_request_rate_limiter(settings: Settings, database: Database) -> RateL
 
 
 def _get_retention_days(settings: Settings) -> dict[str, int]:
-    return {name: getattr(settings, f"retention_{name}_days") for name in (*KINDS, "metrics")}
+    return {name: getattr(settings, f"retention_{name}_days") for name in (*KIND_NAMES, "metrics")}
 
 
 def _build_input_limits(settings: Settings) -> InputLimits:

@@ -6,13 +6,12 @@ is bounded. A response is sent only after the commit.
 """
 
 import asyncio
-import hashlib
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import structlog
@@ -36,6 +35,7 @@ from longwire.model import SYSTEM, Actor, SequenceCounter, ServiceEvent
 from longwire.networks.monitoring import SequencedMessage
 from longwire.notifications import triggers
 from longwire.notifications.triggers import BatteryReading
+from longwire.records import EventRecord, Record, complete_record, digest_record
 from longwire.store import cache_epochs
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store_deliveries
@@ -60,20 +60,12 @@ _NEVER: Moment = -(2**63)
 _READ_PERMISSIONS = {"device.read", "record.read"}
 
 
-class Draft(Protocol):
-    """A validated record that lacks only what the database knows of its device."""
-
-    device_id: str
-
-    def finished(self, group_id: str, device_name: str) -> str:
-        """The record as it is stored and returned."""
-
-
 class IngestItem(msgspec.Struct, frozen=True, gc=False):
-    kind: int
+    """A record as it was sent: without its group, and perhaps without the name of its device."""
+
+    record: Record
     ts: Moment
     digest: bytes
-    draft: Draft
     claimed_group: str | None = None  # the device's group, according to the sender
 
 
@@ -304,24 +296,8 @@ def store_service_events(tx: Tx, sequencer: Sequencer, events: Sequence[ServiceE
     return store_requests(tx, requests, sequencer)[1] if requests else set()
 
 
-class _EventDraft(msgspec.Struct, rename="camel", omit_defaults=True, kw_only=True):
-    """An event as the API returns it."""
-
-    device_id: str
-    timestamp: str
-    group_id: str | None = None
-    type: str
-    message: str | None = None
-    data: str | None = None
-    severity: str | None = None
-
-    def finished(self, group_id: str, device_name: str) -> str:
-        self.group_id = group_id
-        return msgspec.json.encode(self).decode()
-
-
 def _event_item(event: ServiceEvent) -> IngestItem:
-    draft = _EventDraft(
+    record = EventRecord(
         device_id=event.device_id,
         timestamp=format_date(event.ts),
         type=event.type,
@@ -329,8 +305,7 @@ def _event_item(event: ServiceEvent) -> IngestItem:
         severity=event.severity,
         data=None if event.data is None else msgspec.json.encode(event.data).decode(),
     )
-    digest = hashlib.blake2b(msgspec.json.encode(draft), digest_size=store.DIGEST_BYTES).digest()
-    return IngestItem(store.KINDS.index("event"), event.ts, digest, draft)
+    return IngestItem(record, event.ts, digest_record(record))
 
 
 # --- which records are stored ---
@@ -340,7 +315,7 @@ def _load_devices(
     tx: Tx, requests: Sequence[IngestRequest]
 ) -> tuple[dict[str, ReportingDevice], dict[int, SequenceCounter]]:
     """The devices of all records; with their frame counters only if a message has one."""
-    ids = {item.draft.device_id for request in requests for item in request.items}
+    ids = {item.record.device_id for request in requests for item in request.items}
     if any(each.metadata is not None and each.metadata.is_numbered for each in requests):
         return store_devices.get_reporting_with_counts(tx, ids)
     return store_devices.get_reporting(tx, ids), {}
@@ -361,8 +336,10 @@ def _build_rows(
         rows: list[RecordRow] = []
         error = _validate(request, devices, permissions)
         if error is None:
-            rows = [_row(item, devices[item.draft.device_id], next(seqs)) for item in request.items]
-        results.append(error or IngestResult([row.body for row in rows], 0))
+            rows = [
+                _row(item, devices[item.record.device_id], next(seqs)) for item in request.items
+            ]
+        results.append(error or IngestResult([row.encoded.body for row in rows], 0))
         rows_by_request.append(rows)
     return results, rows_by_request
 
@@ -392,7 +369,7 @@ def _validate(
     missing: list[FieldError] = []
     wrong: list[FieldError] = []
     for index, item in enumerate(request.items):
-        device = devices.get(item.draft.device_id)
+        device = devices.get(item.record.device_id)
         held = permissions.get(request.actor, device.group_id) if device else frozenset()
         if device is not None and "record.create" in held:
             if item.claimed_group is not None and item.claimed_group != device.group_id:
@@ -429,7 +406,7 @@ def _is_valid(
     """The quick check for the common case, which collects no faults."""
     allowed_group = ""
     for item in request.items:
-        device = devices.get(item.draft.device_id)
+        device = devices.get(item.record.device_id)
         if device is None:
             return False
         group = device.group_id
@@ -448,14 +425,14 @@ def _field_path(request: IngestRequest, index: int, field: str) -> str:
 
 def _row(item: IngestItem, device: ReportingDevice, seq: int) -> RecordRow:
     return RecordRow(
-        item.kind,
+        item.record.number,
         device.group_number,
         device.number,
         device.stay,
         item.ts,
         item.digest,
         seq,
-        item.draft.finished(device.group_id, device.name),
+        complete_record(item.record, device.group_id, device.name),
     )
 
 

@@ -15,6 +15,7 @@ from longwire.errors import LongwireError
 from longwire.fleet import downlink_states, monitoring, registrations
 from longwire.fleet.records import oldest_kept
 from longwire.ingest import Sequencer, store_service_events
+from longwire.records import KIND_NAMES
 from longwire.store import (
     cache_epochs,
     connectors,
@@ -209,7 +210,7 @@ async def delete_old_deliveries(database: Database, keep_days: int) -> None:
 
 async def delete_old_records(database: Database, retention_days: Mapping[str, int]) -> None:
     """Delete records and counters past their retention, once."""
-    for kind in records.KINDS:
+    for kind in KIND_NAMES:
         oldest = oldest_kept(retention_days.get(kind, 0), database.context.clock.now())
         if oldest is None:
             continue

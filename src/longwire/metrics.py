@@ -13,6 +13,7 @@ from longwire.clock import DAY, HOUR, SECOND, Moment
 from longwire.errors import invalid_field
 from longwire.identity import access
 from longwire.model import Actor
+from longwire.records import KIND_NAMES
 from longwire.store import connectors as store_connectors
 from longwire.store import counters as store
 from longwire.store import deliveries as store_deliveries
@@ -25,7 +26,7 @@ ITEMS_MAX = 10_000
 SPAN_DEFAULT_S = 3_600
 ACTIVE_LISTED_MAX = 10_000
 
-RECORD_NAMES = tuple(f"device_{kind}" for kind in store_records.KINDS)
+RECORD_NAMES = tuple(f"device_{kind}" for kind in KIND_NAMES)
 # The order is what is stored: only ever add at the end.
 DELIVERY_NAMES = tuple(
     f"connector_{noun}_{end}"

@@ -16,6 +16,7 @@ from longwire.clock import MILLISECOND, SECOND
 from longwire.dates import format_date
 from longwire.delivery import engine, messages, retry_policy
 from longwire.ids import parse_delivery_id
+from longwire.records import EncodedRecord
 from longwire.store import deliveries as store
 from tests.delivery.receiver import HANG, HANG_UP, Receiver, StubResponse, redirect
 from tests.waiting import eventually
@@ -521,10 +522,12 @@ def test_an_internal_error_while_formatting_fails_one_message_and_not_the_connec
     world = make_world(delivery_in_flight_max=2)
     build = messages.MessageBuilder.build
 
-    def failing(self: messages.MessageBuilder, *about: Any) -> Any:
-        if "fail" in about[3]:
+    def failing(
+        self: messages.MessageBuilder, seq: int, encoded: EncodedRecord, context: str
+    ) -> Any:
+        if encoded.record.data == "fail":
             raise ZeroDivisionError("a mistake")
-        return build(self, *about)
+        return build(self, seq, encoded, context)
 
     monkeypatch.setattr(messages.MessageBuilder, "build", failing)
     ada = world.person("ada")

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from longwire.delivery.cel.expressions import (
     CONVERT,
@@ -24,6 +25,7 @@ from longwire.delivery.cel.expressions import (
     build_cel_message,
 )
 from longwire.delivery.cel.lexer import InvalidExpression
+from longwire.records import DataRecord, EventRecord
 
 # Far above the limit, so that a busy machine does not fail the test; what it guards against is a
 # hundred times slower.
@@ -31,21 +33,17 @@ EVALUATION_S_MAX = 5.0
 RECORD_CHARACTERS = 262_144
 
 CONTEXT = {"deviceName": "Cold room 7", "deviceType": "temperature", "tags": ["cellar", "north"]}
-RECORD = {
-    "deviceId": "dev_1",
-    "timestamp": "2026-03-01T06:30:00.000Z",
-    "groupId": "42",
-    "data": '{"temp":21.5,"exact":21.0,"whole":21,"door":{"open":true},"last":[3,4.5,"x"]}',
-    "__raw": "0a1b",
-    "reason": "periodic",
-}
-
-
-def body(**changed: Any) -> str:
-    return msgspec.json.encode(RECORD | changed).decode()
-
-
-MESSAGE = build_cel_message("data", body(), CONTEXT)
+RECORD = DataRecord(
+    device_id="dev_1",
+    timestamp="2026-03-01T06:30:00.000Z",
+    group_id="42",
+    data='{"temp":21.5,"exact":21.0,"whole":21,"door":{"open":true},"last":[3,4.5,"x"]}',
+    configuration="{}",
+    raw="0a1b",
+    device_type="temperature",
+    reason="periodic",
+)
+MESSAGE = build_cel_message(RECORD, CONTEXT)
 
 
 def evaluation_error(source: str, message: dict[str, Any]) -> str:
@@ -59,7 +57,12 @@ def evaluation_error(source: str, message: dict[str, Any]) -> str:
 
 def test_a_message_has_the_record_its_kind_and_its_device() -> None:
     assert MESSAGE == {
-        **RECORD,
+        "deviceId": "dev_1",
+        "timestamp": "2026-03-01T06:30:00.000Z",
+        "groupId": "42",
+        "configuration": "{}",
+        "__raw": "0a1b",
+        "reason": "periodic",
         "kind": "data",
         "deviceName": "Cold room 7",
         "deviceType": "temperature",
@@ -75,7 +78,9 @@ def test_a_message_has_the_record_its_kind_and_its_device() -> None:
 
 
 def test_fields_of_the_record_override_those_of_its_device() -> None:
-    message = build_cel_message("data", body(deviceType="probe", deviceName="As sent"), CONTEXT)
+    message = build_cel_message(
+        replace(RECORD, device_type="probe", device_name="As sent"), CONTEXT
+    )
     assert (message["deviceType"], message["deviceName"]) == ("probe", "As sent")
 
 
@@ -95,11 +100,13 @@ def test_fields_of_the_record_override_those_of_its_device() -> None:
     ],
 )
 def test_data_is_parsed_when_it_is_json_and_text_otherwise(data: str, seen: Any) -> None:
-    assert build_cel_message("data", body(data=data), CONTEXT)["data"] == seen
+    assert build_cel_message(replace(RECORD, data=data), CONTEXT)["data"] == seen
 
 
 def test_a_record_without_data_has_no_data_field() -> None:
-    message = build_cel_message("event", '{"deviceId":"dev_1","type":"doorOpened"}', CONTEXT)
+    message = build_cel_message(
+        EventRecord(device_id="dev_1", timestamp="", type="doorOpened"), CONTEXT
+    )
     assert Expression('message.type == "doorOpened"').matches(message)
     assert evaluation_error("message.data == 1", message) == "there is no message.data"
 
@@ -190,7 +197,7 @@ def test_an_evaluation_error_says_why(source: str, reason: str) -> None:
 
 
 def test_a_reason_never_repeats_a_value_of_the_record() -> None:
-    message = build_cel_message("data", body(data='"canary"'), CONTEXT)
+    message = build_cel_message(replace(RECORD, data='"canary"'), CONTEXT)
     reasons = [
         evaluation_error(source, message)
         for source in (
@@ -312,6 +319,7 @@ def test_no_expression_ends_the_process_even_on_a_small_stack() -> None:
 import json, sys, threading
 from longwire.delivery.cel.expressions import EvaluationError, Expression
 from longwire.delivery.cel.lexer import InvalidExpression
+from longwire.records import DataRecord, EventRecord
 
 def run():
     deep = 1

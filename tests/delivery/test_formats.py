@@ -10,15 +10,18 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from longwire.api.records import KINDS, Kind
+from longwire.api.records import KINDS, build_item
 from longwire.delivery.cel.expressions import Expression
 from longwire.delivery.formats import FORMATS, FormatError, FormattedMessage, format_record
+from longwire.records import (
+    DataRecord,
+    EncodedRecord,
+    EventRecord,
+    complete_record,
+    encode_record,
+)
 
 CONTEXT = {"deviceName": 'The "big" gate', "deviceType": "button", "tags": ["north", "ü"]}
-EVENT = (
-    '{"deviceId":"dev_1","timestamp":"2026-03-01T06:30:00.000Z","groupId":"42",'
-    '"type":"opened","message":"says \\"deviceName\\": none","data":"{\\"by\\": \\"key\\"}"}'
-)
 EVENT_IN_CONTEXT = (
     '"kind":"event","deviceId":"dev_1","timestamp":"2026-03-01T06:30:00.000Z","groupId":"42",'
     '"type":"opened","message":"says \\"deviceName\\": none","data":"{\\"by\\": \\"key\\"}",'
@@ -26,14 +29,24 @@ EVENT_IN_CONTEXT = (
 )
 
 
-def formatted(format: str, body: str = EVENT, template: str | None = None) -> FormattedMessage:
+def event(**fields: Any) -> EncodedRecord:
+    return encode_record(EventRecord(**(KNOWN | {"type": "opened"} | fields)))
+
+
+KNOWN = {"device_id": "dev_1", "timestamp": "2026-03-01T06:30:00.000Z", "group_id": "42"}
+EVENT = event(message='says "deviceName": none', data='{"by": "key"}')
+
+
+def data_record(**fields: Any) -> EncodedRecord:
+    filled = {"data": "{}", "configuration": "{}", "raw": "", "device_type": "probe"}
+    return encode_record(DataRecord(**(KNOWN | filled | fields)))
+
+
+def formatted(
+    format: str, record: EncodedRecord = EVENT, template: str | None = None
+) -> FormattedMessage:
     expression = None if template is None else Expression(template)
-    return format_record(format, expression, "msg_1", "event", body, CONTEXT)
-
-
-def record(**fields: Any) -> str:
-    known = {"deviceId": "dev_1", "timestamp": "2026-03-01T06:30:00.000Z", "groupId": "42"}
-    return msgspec.json.encode(known | fields).decode()
+    return format_record(format, expression, "msg_1", record, CONTEXT)
 
 
 def test_json_is_the_record_in_its_context_with_the_id_first() -> None:
@@ -44,14 +57,14 @@ def test_json_is_the_record_in_its_context_with_the_id_first() -> None:
 
 
 def test_json_keeps_the_fields_of_the_record_about_its_device() -> None:
-    message = json.loads(formatted("json", record(deviceName="As sent", deviceType="probe")).body)
+    message = json.loads(formatted("json", data_record(device_name="As sent")).body)
     assert (message["deviceName"], message["deviceType"]) == ("As sent", "probe")
     assert message["tags"] == ["north", "ü"]
 
 
 def test_no_member_is_repeated() -> None:
-    body = record(deviceName="x", data='{"deviceType":1}', message='"deviceType":')
-    pairs = json.loads(formatted("json", body).body, object_pairs_hook=list)
+    record = event(data='{"deviceType":1}', message='"deviceType":')
+    pairs = json.loads(formatted("json", record).body, object_pairs_hook=list)
     names = [name for name, _ in pairs]
     assert sorted(names) == sorted(set(names))
     assert ("deviceType", "button") in [tuple(pair) for pair in pairs if pair[0] != "tags"]
@@ -69,7 +82,7 @@ def test_cloudevents_wraps_the_record_and_its_context() -> None:
 
 
 def test_the_source_of_a_cloudevent_is_a_uri_whatever_the_device_is_called() -> None:
-    message = json.loads(formatted("cloudevents", record(deviceId='a/b ?#"é')).body)
+    message = json.loads(formatted("cloudevents", event(device_id='a/b ?#"é')).body)
     assert message["source"] == "/longwire/groups/42/devices/a%2Fb%20%3F%23%22%C3%A9"
     assert message["subject"] == 'a/b ?#"é'
 
@@ -97,14 +110,14 @@ JSON = "application/json"
     ],
 )
 def test_raw_is_the_data_to_the_letter(data: str, content_type: str, member: str) -> None:
-    message = formatted("raw", record(data=data))
+    message = formatted("raw", event(data=data))
     assert message.body.decode() == data
     assert message.content_type == content_type
     assert message.element.decode() == '{"id":"msg_1","data":' + member + "}"
 
 
 def test_raw_of_a_record_without_data_is_empty() -> None:
-    message = formatted("raw", record(type="opened"))
+    message = formatted("raw", event())
     assert message == FormattedMessage(b"", TEXT, b'{"id":"msg_1","data":null}')
 
 
@@ -140,9 +153,7 @@ def test_custom_is_the_value_of_the_template(
 def test_custom_gives_the_same_bytes_on_every_attempt() -> None:
     entries = ", ".join(f"'k{number}': {number}" for number in range(30))
     template = Expression(f"{{{entries}}}")
-    bodies = {
-        format_record("custom", template, "msg_1", "event", EVENT, CONTEXT).body for _ in range(20)
-    }
+    bodies = {format_record("custom", template, "msg_1", EVENT, CONTEXT).body for _ in range(20)}
     assert len(bodies) == 1
 
 
@@ -152,17 +163,17 @@ def test_custom_gives_the_same_bytes_on_every_attempt() -> None:
         (None, "there is no template"),
         ("message.data.nope", "there is no message.data.nope"),
         ("message.kind + 1", "string \\+ int is not defined"),
-        ("message.long + message.long", "larger than 256 KiB"),
-        ("[message.long, message.long]", "larger than 256 KiB"),
+        ("message.message + message.message", "larger than 256 KiB"),
+        ("[message.message, message.message]", "larger than 256 KiB"),
     ],
 )
 def test_a_template_without_a_result_says_why(template: str | None, reason: str) -> None:
     with pytest.raises(FormatError, match=reason):
-        formatted("custom", record(data="{}", long="x" * 200_000), template)
+        formatted("custom", event(data="{}", message="x" * 200_000), template)
 
 
 def test_a_custom_body_can_be_as_large_as_a_record() -> None:
-    message = formatted("custom", record(long="x" * 262_144), "message.long")
+    message = formatted("custom", event(message="x" * 262_144), "message.message")
     assert len(message.body) == 262_144
 
 
@@ -204,8 +215,7 @@ SHORT = ("deviceType", "mode", "reason", "deviceName", "severity")
 
 
 @st.composite
-def stored_records(draw: st.DrawFn) -> tuple[Kind, str]:
-    """A kind, and the stored JSON of a record."""
+def stored_records(draw: st.DrawFn) -> EncodedRecord:
     kind = draw(st.sampled_from(KINDS))
     sent = draw(st.fixed_dictionaries(REQUIRED[kind.name], optional=FIELDS[kind.name]))
     for name in SHORT:
@@ -214,9 +224,8 @@ def stored_records(draw: st.DrawFn) -> tuple[Kind, str]:
     if "deviceName" in sent:
         sent["deviceName"] = sent["deviceName"] or "?"  # a name is not empty
     sent |= {"deviceId": "dev_" + draw(TEXTS)[:100], "timestamp": "2026-03-01T06:30:00Z"}
-    draft = msgspec.json.decode(msgspec.json.encode(sent), type=kind.input)
-    item = draft.item(kind.number)
-    return kind, item.draft.finished("42", "Named when it was stored")
+    item = build_item(msgspec.json.decode(msgspec.json.encode(sent), type=kind.input))
+    return complete_record(item.record, "42", "Named when it was stored")
 
 
 TEMPLATES = [
@@ -235,20 +244,20 @@ TEMPLATES = [
     TEXTS,
 )
 def test_every_valid_record_can_be_formatted(
-    stored: tuple[Kind, str], context: dict[str, Any], id: str
+    stored: EncodedRecord, context: dict[str, Any], id: str
 ) -> None:
-    kind, body = stored
-    answered = json.loads(body)
+    kind = stored.record.kind.label
+    answered = json.loads(stored.body)
 
-    flat = json.loads(format_record("json", None, id, kind.name, body, context).body)
-    assert flat == {**context, **answered, "id": id, "kind": kind.name}
+    flat = json.loads(format_record("json", None, id, stored, context).body)
+    assert flat == {**context, **answered, "id": id, "kind": kind}
 
-    event = json.loads(format_record("cloudevents", None, id, kind.name, body, context).body)
+    event = json.loads(format_record("cloudevents", None, id, stored, context).body)
     assert event["id"] == id
-    assert event["data"] == {**context, **answered, "kind": kind.name}
+    assert event["data"] == {**context, **answered, "kind": kind}
     assert event["source"].isascii()
 
-    raw = format_record("raw", None, id, kind.name, body, context)
+    raw = format_record("raw", None, id, stored, context)
     assert raw.body.decode() == answered.get("data", "")
     member = json.loads(raw.element, parse_int=str)
     assert member["id"] == id
@@ -259,7 +268,7 @@ def test_every_valid_record_can_be_formatted(
 
     for template in TEMPLATES:
         try:
-            custom = format_record("custom", template, id, kind.name, body, context)
+            custom = format_record("custom", template, id, stored, context)
         except FormatError as error:
             assert str(error)
         else:

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from longwire.api.records import KINDS, RecordInput
+from longwire.api.records import KINDS, RecordInput, build_item
 from longwire.dates import format_date
 from longwire.networks.base import ParsedUplink, Reading
 from longwire.web.type_info import wire_names
@@ -28,7 +28,7 @@ def as_record(reading: Reading) -> RecordInput:
     }
     assert "\x00" not in str(sent)
     record = msgspec.convert(sent, struct)
-    record.item(0)
+    build_item(record)
     return record
 
 

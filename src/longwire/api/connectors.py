@@ -27,9 +27,9 @@ from longwire.delivery.destinations import catalogue
 from longwire.errors import not_found
 from longwire.ids import format_delivery_id
 from longwire.model import Replay as ReplayValue
+from longwire.records import KIND_NAMES
 from longwire.store import deliveries
 from longwire.store.deliveries import DeliveryEvent
-from longwire.store.records import KINDS
 from longwire.web.fields import (
     Body,
     Count,
@@ -388,7 +388,7 @@ def to_event_wire(connector_id: str, event: DeliveryEvent) -> ConnectorEvent:
         status=_STATUS[event.state],
         id=format_delivery_id(event.connector_number, event.seq),
         device_id=event.device_id,
-        kind=KINDS[event.kind],
+        kind=KIND_NAMES[event.kind],
         attempts=event.attempts,
         message=event.error,
     )

@@ -6,7 +6,6 @@ the response, so that a list is concatenated without decoding them.
 """
 
 import asyncio
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,12 +21,21 @@ from longwire.fleet import records, redecoding
 from longwire.fleet.redecoding import RedecodedBatch, RedecodeSelection
 from longwire.ingest import IngestItem, IngestRequest, IngestResult
 from longwire.model import Actor
+from longwire.records import (
+    DataRecord,
+    EventRecord,
+    GeolocRecord,
+    Record,
+    TelemetryRecord,
+    digest_record,
+)
 from longwire.store.database import Database
 from longwire.web.fields import (
     Body,
     DateIn,
     DateQuery,
     DateText,
+    InputLimits,
     Int64,
     Name,
     Paged,
@@ -38,6 +46,7 @@ from longwire.web.fields import (
 )
 from longwire.web.page_tokens import PageTokens
 from longwire.web.routing import RequestContext, Route
+from longwire.web.validation import decode_body
 
 Word = Annotated[str, Meta(max_length=256)]
 LongText = Annotated[str, Meta(max_length=262_144)]
@@ -45,29 +54,19 @@ Raw = Annotated[LongText, Meta(examples=["0a1b2c3d"])]
 Json = Annotated[LongText, Meta(examples=['{"temperature":21.5}'])]
 
 
-class RecordInput(Body, kw_only=True, omit_defaults=True, gc=False):
-    """A record as it is sent; completed, it is also the record as stored and returned."""
+class RecordInput(Body, kw_only=True, gc=False):
+    """A record as it is sent."""
 
     device_id: DeviceId
     timestamp: DateIn
     group_id: Annotated[GroupId, Meta(description="If given, the device's group.")] | None = None
 
-    def item(self, kind: int) -> IngestItem:
-        """Ready to be stored: with one spelling of its moment, and a digest of its content."""
-        ts = parse_date_field("timestamp", self.timestamp)
-        self.timestamp = format_date(ts)
-        claimed, self.group_id = self.group_id, None
-        return IngestItem(kind, ts, self._digest(), self, claimed)
-
-    def finished(self, group_id: str, device_name: str) -> str:
-        self.group_id = group_id
-        return msgspec.json.encode(self).decode()
-
-    def _digest(self) -> bytes:
-        return hashlib.blake2b(msgspec.json.encode(self), digest_size=records.DIGEST_BYTES).digest()
+    def to_record(self, timestamp: str) -> Record:
+        """The record, with one spelling of its timestamp and without the group."""
+        raise NotImplementedError
 
 
-class DeviceDataInput(RecordInput, kw_only=True, omit_defaults=True, gc=False):
+class DeviceDataInput(RecordInput, kw_only=True, gc=False):
     """A data record to store."""
 
     data: Json
@@ -78,27 +77,21 @@ class DeviceDataInput(RecordInput, kw_only=True, omit_defaults=True, gc=False):
     reason: Word | None = None
     device_name: Name | None = None
 
-    def finished(self, group_id: str, device_name: str) -> str:
-        if self.device_name is None:
-            self.device_name = device_name
-        self.group_id = group_id
-        return msgspec.json.encode(self).decode()
-
-    def _digest(self) -> bytes:
-        # The name may be filled in later, so it is no part of what makes two records the same.
-        sent, self.device_name = self.device_name, None
-        digest = RecordInput._digest(self)
-        self.device_name = sent
-        return digest
-
-
-class DecodedDataInput(DeviceDataInput, kw_only=True, omit_defaults=True, gc=False):
-    """A data record whose payload was decoded here, which no caller sends."""
-
-    decoded_names: list[str] | None = None
+    def to_record(self, timestamp: str) -> DataRecord:
+        return DataRecord(
+            device_id=self.device_id,
+            timestamp=timestamp,
+            data=self.data,
+            configuration=self.configuration,
+            raw=self.raw,
+            device_type=self.device_type,
+            mode=self.mode,
+            reason=self.reason,
+            device_name=self.device_name,
+        )
 
 
-class DeviceEventInput(RecordInput, kw_only=True, omit_defaults=True, gc=False):
+class DeviceEventInput(RecordInput, kw_only=True, gc=False):
     """An event to store."""
 
     type: Annotated[str, Meta(min_length=1, max_length=256, examples=["doorOpened"])]
@@ -107,8 +100,19 @@ class DeviceEventInput(RecordInput, kw_only=True, omit_defaults=True, gc=False):
     data: Json | None = None
     severity: Word | None = None
 
+    def to_record(self, timestamp: str) -> EventRecord:
+        return EventRecord(
+            device_id=self.device_id,
+            timestamp=timestamp,
+            type=self.type,
+            device_type=self.device_type,
+            message=self.message,
+            data=self.data,
+            severity=self.severity,
+        )
 
-class DeviceGeolocInput(RecordInput, kw_only=True, omit_defaults=True, gc=False):
+
+class DeviceGeolocInput(RecordInput, kw_only=True, gc=False):
     """A geolocation to store."""
 
     status: Int64 | None = None
@@ -120,8 +124,22 @@ class DeviceGeolocInput(RecordInput, kw_only=True, omit_defaults=True, gc=False)
     data: Json | None = None
     raw: Raw | None = field(default=None, name="__raw")
 
+    def to_record(self, timestamp: str) -> GeolocRecord:
+        return GeolocRecord(
+            device_id=self.device_id,
+            timestamp=timestamp,
+            status=self.status,
+            source=self.source,
+            radius=self.radius,
+            lat=self.lat,
+            lng=self.lng,
+            location=self.location,
+            data=self.data,
+            raw=self.raw,
+        )
 
-class DeviceTelemetryInput(RecordInput, kw_only=True, omit_defaults=True, gc=False):
+
+class DeviceTelemetryInput(RecordInput, kw_only=True, gc=False):
     """A telemetry record to store."""
 
     device_type: Word
@@ -133,12 +151,20 @@ class DeviceTelemetryInput(RecordInput, kw_only=True, omit_defaults=True, gc=Fal
     stations: Int64 | None = field(default=None, name="nbBS")
     rc: Int64 | None = None
 
-    def item(self, kind: int) -> IngestItem:
-        if self.stations_small is not None:
-            if self.stations not in (None, self.stations_small):
-                raise invalid_field("nbBs", "differs from nbBS; send one of them")
-            self.stations, self.stations_small = self.stations_small, None
-        return RecordInput.item(self, kind)
+    def to_record(self, timestamp: str) -> TelemetryRecord:
+        stations = self.stations if self.stations_small is None else self.stations_small
+        if self.stations not in (None, stations):
+            raise invalid_field("nbBs", "differs from nbBS; send one of them")
+        return TelemetryRecord(
+            device_id=self.device_id,
+            timestamp=timestamp,
+            device_type=self.device_type,
+            duplicates=self.duplicates,
+            data=self.data,
+            score=self.score,
+            stations=stations,
+            rc=self.rc,
+        )
 
 
 class DeviceData(Reply):
@@ -247,10 +273,6 @@ class Kind:
     delete_method: str
 
     @property
-    def number(self) -> int:
-        return records.KINDS.index(self.name)
-
-    @property
     def path(self) -> str:
         return f"/device/{self.name}"
 
@@ -261,6 +283,8 @@ KINDS = (
     Kind("geoloc", "geolocation", DeviceGeolocInput, DeviceGeoloc, "DELETE"),
     Kind("telemetry", "telemetry record", DeviceTelemetryInput, DeviceTelemetry, "DELETE"),
 )
+
+_INPUTS = {kind.name: kind.input for kind in KINDS}
 
 
 def list_records(kind: Kind, context: RequestContext, query: RecordsQuery) -> msgspec.Raw:
@@ -293,17 +317,27 @@ def list_records(kind: Kind, context: RequestContext, query: RecordsQuery) -> ms
     return msgspec.Raw(response)
 
 
-def store_record(kind: Kind, actor: Actor, body: RecordInput) -> IngestRequest:
-    return IngestRequest(actor, [body.item(kind.number)], is_batch=False)
+def store_record(actor: Actor, body: RecordInput) -> IngestRequest:
+    return IngestRequest(actor, [build_item(body)], is_batch=False)
 
 
-def store_batch(kind: Kind, actor: Actor, body: Any) -> IngestRequest:
+def build_item(sent: RecordInput) -> IngestItem:
+    ts = parse_date_field("timestamp", sent.timestamp)
+    record = sent.to_record(format_date(ts))
+    return IngestItem(record, ts, digest_record(record), sent.group_id)
+
+
+def parse_published_record(limits: InputLimits, kind_name: str, raw: bytes) -> IngestItem:
+    """A record that does not arrive by HTTP, validated in the same way."""
+    return build_item(decode_body(raw, _INPUTS[kind_name], limits))
+
+
+def store_batch(actor: Actor, body: Any) -> IngestRequest:
     items: list[IngestItem] = []
     field_errors: list[FieldError] = []
-    number = kind.number
-    for index, draft in enumerate(body.items):
+    for index, sent in enumerate(body.items):
         try:
-            items.append(draft.item(number))
+            items.append(build_item(sent))
         except BadInput as error:
             place = f"items[{index}]."
             field_errors += [replace(each, field=place + each.field) for each in error.field_errors]
@@ -312,7 +346,7 @@ def store_batch(kind: Kind, actor: Actor, body: Any) -> IngestRequest:
     return IngestRequest(actor, items, is_batch=True)
 
 
-def encode_record(stored: IngestResult) -> bytes:
+def encode_record_result(stored: IngestResult) -> bytes:
     return stored.bodies[0].encode()
 
 
@@ -477,8 +511,8 @@ def routes_for(kind: Kind) -> list[Route]:
         Route(
             method="POST",
             path=kind.path,
-            handler=bind(store_record),
-            build_response=encode_record,
+            handler=store_record,
+            build_response=encode_record_result,
             permission="record.create",
             object_rule="in the group of the device",
             tag="Records",
@@ -493,7 +527,7 @@ def routes_for(kind: Kind) -> list[Route]:
         Route(
             method="POST",
             path=f"{kind.path}/batch",
-            handler=bind(store_batch),
+            handler=store_batch,
             build_response=encode_batch_result,
             permission="record.create",
             object_rule="in the group of each device",

@@ -19,10 +19,10 @@ from longwire.dates import format_date
 from longwire.delivery import deliveries
 from longwire.ids import format_delivery_id
 from longwire.model import Connector
+from longwire.records import KIND_NAMES
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store_deliveries
 from longwire.store.database import Tx
-from longwire.store.records import KINDS
 
 STATES = {
     "queued": store_deliveries.DeliveryState.QUEUED,
@@ -102,7 +102,7 @@ def _delivery_row(
         "connector": connector.id if connector else "(deleted)",
         "purpose": connector.purpose if connector else None,
         "device": each.device_id,
-        "kind": KINDS[each.kind],
+        "kind": KIND_NAMES[each.kind],
         "state": next(name for name, state in STATES.items() if state == each.state),
         "resent": each.generation,
         "attempts": each.attempts,

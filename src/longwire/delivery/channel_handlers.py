@@ -18,6 +18,7 @@ from longwire.delivery import messages
 from longwire.delivery.destinations.base import FailureCode, OutboundMessage, Refused, Sender
 from longwire.delivery.egress import Egress
 from longwire.model import Connector
+from longwire.records import parse_record
 from longwire.store.database import Tx
 from longwire.store.deliveries import ClaimedDelivery
 
@@ -61,9 +62,8 @@ class ConnectorHandler:
         builder = messages.MessageBuilder.for_connector(connector, params)
 
         def build_message(claimed: ClaimedDelivery) -> OutboundMessage | Refused:
-            return builder.build(
-                claimed.seq, claimed.kind, claimed.device_id, claimed.body, claimed.context
-            )
+            encoded = parse_record(claimed.kind, claimed.body)
+            return builder.build(claimed.seq, encoded, claimed.context)
 
         return build_message, messages.build_destination(connector, params, egress)
 

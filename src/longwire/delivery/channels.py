@@ -10,15 +10,14 @@ import msgspec
 
 from longwire.clock import Moment
 from longwire.model import SYSTEM, Actor, Connector, ServiceEvent
+from longwire.records import RecordKind
 from longwire.store import connectors as store
 from longwire.store import deliveries as store_deliveries
 from longwire.store import locks
 from longwire.store.database import Tx
 from longwire.store.deliveries import NewDelivery
-from longwire.store.records import KINDS
 
 # The channel's purpose says what a message is; in the queue each counts as an event.
-_KIND = KINDS.index("event")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ def enqueue(
     store_deliveries.insert(
         tx,
         [
-            NewDelivery(channel.number, seq, device_id, _KIND, tx.now, body, "")
+            NewDelivery(channel.number, seq, device_id, RecordKind.EVENT, tx.now, body, "")
             for seq, (device_id, body) in zip(seqs, items, strict=True)
         ],
     )

@@ -17,6 +17,7 @@ from urllib.parse import quote
 import msgspec
 
 from longwire.delivery.cel.expressions import EvaluationError, Expression, build_cel_message
+from longwire.records import EncodedRecord, Record, get_device_name, get_device_type
 
 FORMATS = ("json", "cloudevents", "raw", "custom")
 
@@ -43,44 +44,29 @@ def format_record(
     format: str,
     template: Expression | None,
     id: str,
-    kind: str,
-    body: str,
+    encoded: EncodedRecord,
     context: Mapping[str, Any],
 ) -> FormattedMessage:
     """Encode a record in a format.
 
-    `body` is the stored JSON of the record; `context` has deviceName, deviceType and tags of the
-    device when it was stored. Only `custom` can fail, with `FormatError`.
+    `context` has deviceName, deviceType and tags of the device when the record was stored. Only
+    `custom` can fail, with `FormatError`.
     """
     match format:
         case "json":
-            whole = f'{{"id":{_json_string(id)},{_fields(kind, body, context)}}}'.encode()
+            whole = f'{{"id":{_json_string(id)},{_fields(encoded, context)}}}'.encode()
             return FormattedMessage(whole, JSON, whole)
         case "cloudevents":
-            whole = _cloudevent(id, kind, body, context)
+            whole = _cloudevent(id, encoded, context)
             return FormattedMessage(whole, CLOUDEVENTS, whole)
         case "raw":
-            return _raw(id, body)
+            return _raw(id, encoded.record)
         case "custom":
-            return _custom(template, id, build_cel_message(kind, body, context))
+            return _custom(template, id, build_cel_message(encoded.record, context))
     raise ValueError(f"unknown format: {format}")
 
 
-class _RecordHeader(msgspec.Struct, rename="camel"):
-    """The fields that a CloudEvents envelope needs."""
-
-    device_id: str
-    timestamp: str
-    group_id: str
-
-
-class _RecordData(msgspec.Struct):
-    data: str | None = None
-
-
 _encoder = msgspec.json.Encoder()
-_header_decoder = msgspec.json.Decoder(_RecordHeader)
-_data_decoder = msgspec.json.Decoder(_RecordData)
 _json_decoder = msgspec.json.Decoder(msgspec.Raw)
 
 
@@ -88,25 +74,27 @@ def _json_string(text: str) -> str:
     return _encoder.encode(text).decode()
 
 
-def _fields(kind: str, body: str, context: Mapping[str, Any]) -> str:
+def _fields(encoded: EncodedRecord, context: Mapping[str, Any]) -> str:
     """The members of the flat object, after its id."""
-    fields = [f'"kind":{_json_string(kind)},{body[1:-1]}']
-    for name in ("deviceName", "deviceType"):
-        # A quote within a text is escaped, so this can be a key and nothing else.
-        if f'"{name}":' not in body:
-            fields.append(f'"{name}":{_json_string(context[name])}')
+    record = encoded.record
+    fields = [f'"kind":"{record.kind.label}",{encoded.members}']
+    if get_device_name(record) is None:
+        fields.append(f'"deviceName":{_json_string(context["deviceName"])}')
+    if get_device_type(record) is None:
+        fields.append(f'"deviceType":{_json_string(context["deviceType"])}')
     fields.append(f'"tags":{_encoder.encode(context["tags"]).decode()}')
     return ",".join(fields)
 
 
-def _cloudevent(id: str, kind: str, body: str, context: Mapping[str, Any]) -> bytes:
-    header = _header_decoder.decode(body)
-    source = f"/longwire/groups/{_segment(header.group_id)}/devices/{_segment(header.device_id)}"
+def _cloudevent(id: str, encoded: EncodedRecord, context: Mapping[str, Any]) -> bytes:
+    record = encoded.record
+    group, device = _segment(record.group_id or ""), _segment(record.device_id)
+    source = f"/longwire/groups/{group}/devices/{device}"
     return (
         f'{{"specversion":"1.0","id":{_json_string(id)},"source":{_json_string(source)},'
-        f'"type":{_json_string(f"longwire.device.{kind}")},"subject":{_json_string(header.device_id)},'
-        f'"time":{_json_string(header.timestamp)},"datacontenttype":"{JSON}",'
-        f'"data":{{{_fields(kind, body, context)}}}}}'
+        f'"type":"longwire.device.{record.kind.label}","subject":{_json_string(record.device_id)},'
+        f'"time":{_json_string(record.timestamp)},"datacontenttype":"{JSON}",'
+        f'"data":{{{_fields(encoded, context)}}}}}'
     ).encode()
 
 
@@ -114,11 +102,10 @@ def _segment(text: str) -> str:
     return quote(text, safe="")
 
 
-def _raw(id: str, body: str) -> FormattedMessage:
-    data = _data_decoder.decode(body).data
-    if data is None:
+def _raw(id: str, record: Record) -> FormattedMessage:
+    if record.data is None:
         return FormattedMessage(b"", TEXT, _element(id, "null"))
-    return _from_text(id, data)
+    return _from_text(id, record.data)
 
 
 def _from_text(id: str, text: str) -> FormattedMessage:

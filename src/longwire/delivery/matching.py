@@ -8,12 +8,13 @@ import msgspec
 
 from longwire.delivery.cel.expressions import EvaluationError, Expression, build_cel_message
 from longwire.model import Connector
+from longwire.records import Record
 from longwire.store import connectors as store_connectors
 from longwire.store import groups as store_groups
 from longwire.store.database import Tx
 from longwire.store.deliveries import NewDelivery
 from longwire.store.devices import ReportingDevice
-from longwire.store.records import KINDS, RecordRow
+from longwire.store.records import RecordRow
 
 FILTER_IS_FALSE = "the filter is false"
 
@@ -32,10 +33,10 @@ class Matcher(msgspec.Struct, frozen=True):
             not self.device_ids or device_id in self.device_ids
         )
 
-    def matches_record(self, row: RecordRow, device: ReportingDevice) -> bool:
-        return self.explain_mismatch(row, device) is None
+    def matches_record(self, record: Record, device: ReportingDevice) -> bool:
+        return self.explain_mismatch(record, device) is None
 
-    def explain_mismatch(self, row: RecordRow, device: ReportingDevice) -> str | None:
+    def explain_mismatch(self, record: Record, device: ReportingDevice) -> str | None:
         """Why a record is not forwarded; None when it is."""
         if self.device_types and device.type not in self.device_types:
             return f"the device type {device.type} is not in deviceTypes"
@@ -43,7 +44,7 @@ class Matcher(msgspec.Struct, frozen=True):
             return "the device is not in deviceIds"
         if self.expression is None:
             return None
-        message = _cel_message(row, encode_device_context(device))
+        message = build_cel_message(record, build_device_context(device))
         try:
             return None if self.expression.matches(message) else FILTER_IS_FALSE
         except EvaluationError as error:
@@ -80,22 +81,29 @@ def get_matchers(tx: Tx, group_id: str) -> tuple[Matcher, ...]:
     )
 
 
+def build_device_context(device: ReportingDevice) -> dict[str, Any]:
+    """What expressions see of the device."""
+    return {
+        "deviceName": device.name,
+        "deviceType": device.type,
+        "tags": msgspec.json.decode(device.tags),
+    }
+
+
 def encode_device_context(device: ReportingDevice) -> str:
-    """The device's name, type and tags when the record was stored; kept with the delivery."""
-    return msgspec.json.encode(
-        {
-            "deviceName": device.name,
-            "deviceType": device.type,
-            "tags": msgspec.Raw(device.tags.encode()),
-        }
-    ).decode()
+    """The same as JSON: the device when the record was stored, kept with the delivery."""
+    return msgspec.json.encode(build_device_context(device)).decode()
 
 
-def build_delivery(
-    connector_number: int, row: RecordRow, device_id: str, device_context: str
-) -> NewDelivery:
+def build_delivery(connector_number: int, row: RecordRow, device_context: str) -> NewDelivery:
     return NewDelivery(
-        connector_number, row.seq, device_id, row.kind, row.ts, row.body, device_context
+        connector_number,
+        row.seq,
+        row.encoded.record.device_id,
+        row.kind,
+        row.ts,
+        row.encoded.body,
+        device_context,
     )
 
 
@@ -127,16 +135,16 @@ def _match_record(
     matchers: Sequence[Matcher],
     result: MatchResult,
 ) -> None:
-    message: dict[str, Any] | None = None  # decoded for the first filter that needs it
+    message: dict[str, Any] | None = None  # built for the first filter that needs it
     for matcher in matchers:
         if not matcher.matches_device(device.id, device.type):
             continue
         if matcher.expression is not None:
             if message is None:
-                message = _cel_message(row, context)
+                message = build_cel_message(row.encoded.record, build_device_context(device))
             if not _matches_filter(matcher.number, matcher.expression, message, result.errors):
                 continue
-        result.deliveries.append(build_delivery(matcher.number, row, device.id, context))
+        result.deliveries.append(build_delivery(matcher.number, row, context))
         result.groups[matcher.group_number] += 1
 
 
@@ -149,7 +157,3 @@ def _matches_filter(
     except EvaluationError as error:
         errors[number] = str(error)
         return False
-
-
-def _cel_message(row: RecordRow, context: str) -> dict[str, Any]:
-    return build_cel_message(KINDS[row.kind], row.body, msgspec.json.decode(context))

@@ -1,6 +1,5 @@
 """Messages of connectors: a record in the connector's format, for the connector's destination."""
 
-import re
 from dataclasses import dataclass
 
 import msgspec
@@ -18,11 +17,8 @@ from longwire.delivery.egress import Egress
 from longwire.delivery.formats import FormatError, format_record
 from longwire.ids import format_delivery_id
 from longwire.model import Connector
+from longwire.records import EncodedRecord
 from longwire.store.database import Tx
-from longwire.store.records import KINDS
-
-# The group of a stored record. Quotes inside of a string are escaped, so only the key matches.
-_GROUP_ID = re.compile(r'"groupId":"(\d+)"')
 
 
 def seal_params(tx: Tx, connector_id: str, text: str) -> str:
@@ -58,16 +54,14 @@ class MessageBuilder:
     def for_connector(cls, connector: Connector, params: DestinationParams) -> "MessageBuilder":
         return cls(connector, Expression(params.template) if params.template else None)
 
-    def build(
-        self, seq: int, kind: int, device_id: str, body: str, context: str
-    ) -> OutboundMessage | Refused:
+    def build(self, seq: int, encoded: EncodedRecord, context: str) -> OutboundMessage | Refused:
         """The message for a stored record, or why it cannot be built."""
         message_id = format_delivery_id(self.connector.number, seq)
-        group = _GROUP_ID.search(body)
+        record = encoded.record
         device = msgspec.json.decode(context)
         try:
             formatted = format_record(
-                self.connector.format, self.template, message_id, KINDS[kind], body, device
+                self.connector.format, self.template, message_id, encoded, device
             )
         except FormatError as error:
             return Refused(
@@ -77,9 +71,9 @@ class MessageBuilder:
             )
         return OutboundMessage(
             message_id,
-            KINDS[kind],
-            group[1] if group else self.connector.group_id,
-            device_id,
+            record.kind.label,
+            record.group_id or self.connector.group_id,
+            record.device_id,
             device["deviceType"],
             formatted.body,
             formatted.content_type,

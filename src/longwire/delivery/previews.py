@@ -12,7 +12,6 @@ from longwire.identity import access
 from longwire.model import Actor
 from longwire.store import records as store_records
 from longwire.store.database import Tx
-from longwire.store.records import KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +39,13 @@ def preview_connector(
     previewed = []
     for past in store_records.list_latest(tx, groups, limit):
         row, device = past.row, past.device
-        reason = matcher.explain_mismatch(row, device)
-        message = builder.build(
-            row.seq, row.kind, device.id, row.body, encode_device_context(device)
-        )
+        record = row.encoded.record
+        reason = matcher.explain_mismatch(record, device)
+        message = builder.build(row.seq, row.encoded, encode_device_context(device))
         request = None
         if isinstance(message, Refused):
             reason = reason or message.reason
         else:
             request = destination.describe(OutboundBatch(message.id, [message], tx.now))
-        previewed.append(PreviewedRecord(device.id, KINDS[row.kind], row.ts, reason, request))
+        previewed.append(PreviewedRecord(device.id, record.kind.label, row.ts, reason, request))
     return previewed

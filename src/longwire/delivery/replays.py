@@ -172,9 +172,10 @@ def _scan_group(tx: Tx, matcher: Matcher, replay: Replay, step: _Step) -> None:
         step.records_left,
     )
     deliveries = [
-        build_delivery(matcher.number, each.row, each.device.id, encode_device_context(each.device))
+        build_delivery(matcher.number, each.row, encode_device_context(each.device))
         for each in found
-        if isinstance(each, ArrivedRecord) and matcher.matches_record(each.row, each.device)
+        if isinstance(each, ArrivedRecord)
+        and matcher.matches_record(each.row.encoded.record, each.device)
     ]
     if deliveries:
         inserted, requeued = store_deliveries.requeue(tx, deliveries)

@@ -23,6 +23,7 @@ from longwire.model import (
 )
 from longwire.networks.base import VENDOR, DownlinkUpdate
 from longwire.networks.vendor import requests_downlink
+from longwire.records import DataRecord
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store_deliveries
 from longwire.store import downlinks as store
@@ -153,14 +154,10 @@ def _answered_uplink(downlink: Downlink) -> tuple[Moment, str]:
     return int(moment) if moment.isdecimal() else 0, sequence
 
 
-class _Record(msgspec.Struct):
-    data: str
-
-
-def _requested_downlink(record: str) -> bool:
-    """Whether a stored data record is of an uplink that requested a downlink."""
+def _requested_downlink(record: DataRecord) -> bool:
+    """Whether a data record is of an uplink that requested a downlink."""
     try:
-        uplink = msgspec.json.decode(msgspec.json.decode(record, type=_Record).data)
+        uplink = msgspec.json.decode(record.data)
     except (msgspec.MsgspecError, RecursionError):
         return False  # data may be any text, if it did not come from a network
     return isinstance(uplink, dict) and requests_downlink(uplink)

@@ -8,6 +8,7 @@ from longwire.clock import DAY, Moment
 from longwire.errors import NotAllowed, not_found
 from longwire.identity import access
 from longwire.model import Actor, PageRequest
+from longwire.records import KIND_NAMES
 from longwire.store import audit
 from longwire.store import devices as store_devices
 from longwire.store import records as store
@@ -15,8 +16,6 @@ from longwire.store.database import Tx
 from longwire.store.devices import ReportingDevice
 from longwire.store.records import RecordPage
 
-KINDS = store.KINDS
-DIGEST_BYTES = store.DIGEST_BYTES
 FOREVER: Moment = 2**63 - 1
 
 
@@ -54,7 +53,7 @@ def delete_all_records(tx: Tx, actor: Actor, device_id: str) -> dict[str, int]:
     """Delete all records of a device, as far as the actor may; returns the count of each kind."""
     device = get_reporting_device(tx, device_id)
     stays = permitted_stays(tx, actor, "record.delete", device)
-    counts = {kind: store.count(tx, kind, device.number, stays) for kind in KINDS}
+    counts = {kind: store.count(tx, kind, device.number, stays) for kind in KIND_NAMES}
     if device.stay in stays:
         store_devices.begin_new_stay(tx, device)
     store_devices.erase_stays(tx, [(device.number, stay) for stay in stays])

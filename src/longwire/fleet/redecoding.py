@@ -6,11 +6,12 @@ stay, and it is not delivered again.
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from longwire.clock import Moment
 from longwire.decoders.base import DecodeError
@@ -19,9 +20,10 @@ from longwire.fleet import decoding, device_types, records
 from longwire.fleet.decoding import Codec, UplinkPayload
 from longwire.identity import access
 from longwire.model import Actor, PageRequest
-from longwire.networks.base import DECODED_NAMES, PORT, RAW
+from longwire.networks.base import PORT
 from longwire.networks.lorawan import PORT_MAX
 from longwire.networks.values import parse_hex, parse_integer
+from longwire.records import DataRecord, encode_record
 from longwire.store import audit
 from longwire.store import devices as store_devices
 from longwire.store import records as store
@@ -168,42 +170,40 @@ def redecode_batch(batch: RedecodeBatch) -> RedecodedBatch:
             last_key = batch.items[examined - 1].key
             break
         examined += 1
-        record: dict[str, Any] = msgspec.json.decode(item.kept.body)
+        record = item.kept.record
         found = _payload(record)
         if found is None:
             skipped += 1
             continue
         try:
-            body = _redecode_record(item, record, *found)
+            body = _redecode_record(item, *found)
         except DecodeError as error:
             failed += 1
-            failure = failure or f"{record['timestamp']}: {error.reason}"
+            failure = failure or f"{record.timestamp}: {error.reason}"
             continue
         if body != item.kept.body:
             bodies.append((item, body))
     return RedecodedBatch(bodies, examined, skipped, failed, failure, last_key)
 
 
-def _payload(record: Mapping[str, Any]) -> tuple[bytes, dict[str, Any]] | None:
+def _payload(record: DataRecord) -> tuple[bytes, dict[str, Any]] | None:
     """The payload and the data of a record, if they can be decoded."""
     try:
-        payload = parse_hex(record.get(RAW) or "")
-        data = msgspec.json.decode(record["data"])
+        payload = parse_hex(record.raw)
+        data = msgspec.json.decode(record.data)
     except (ValueError, msgspec.MsgspecError, RecursionError):
         return None
     return (payload, data) if payload and isinstance(data, dict) else None
 
 
-def _redecode_record(
-    item: RedecodeItem, record: dict[str, Any], payload: bytes, data: dict[str, Any]
-) -> str:
-    names = set(record.get(DECODED_NAMES) or ())
+def _redecode_record(item: RedecodeItem, payload: bytes, data: dict[str, Any]) -> str:
+    record = item.kept.record
+    names = set(record.decoded_names or ())
     values = {name: value for name, value in data.items() if name not in names}
     port = parse_integer(values.get(PORT), 0, PORT_MAX)
     decoded = decoding.redecode(item.codec, UplinkPayload(values, payload, port, item.kept.ts))
-    record["data"] = msgspec.json.encode(decoded.data).decode()
-    record[DECODED_NAMES] = decoded.names
-    return msgspec.json.encode(record).decode()
+    text = msgspec.json.encode(decoded.data).decode()
+    return encode_record(replace(record, data=text, decoded_names=decoded.names)).body
 
 
 # --- store ---

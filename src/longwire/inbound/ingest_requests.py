@@ -1,43 +1,29 @@
 """Build ingest requests: from a parsed uplink, or a published record, to records of a device."""
 
 import functools
-import hashlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import msgspec
 
-from longwire.api.records import KINDS, DecodedDataInput, Kind, RecordInput
 from longwire.clock import Moment
 from longwire.dates import format_date
 from longwire.errors import invalid_field
 from longwire.fleet.decoding import DecodedData
-from longwire.fleet.records import DIGEST_BYTES
 from longwire.ingest import IngestItem, IngestRequest, MessageMetadata
 from longwire.model import Actor
 from longwire.networks import monitoring
 from longwire.networks.base import ParsedUplink, Reading
+from longwire.records import RECORD_TYPES, DataRecord, GeolocRecord, Record, digest_content
 from longwire.store.devices import NetworkDevice
-from longwire.web.fields import InputLimits
-from longwire.web.validation import decode_body
 
-_BY_NAME: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}
-KIND_NAMES = tuple(_BY_NAME)
-
-# For each kind: its number, its draft type, and the fields that are copied from the device.
-_DRAFT_TYPES: Mapping[str, tuple[int, type[RecordInput], frozenset[str]]] = {
-    kind.name: (
-        kind.number,
-        kind.input,
-        frozenset(kind.input.__struct_fields__) & {"configuration", "device_type"},
-    )
-    for kind in KINDS
-}
+# Parses and validates the JSON of a record of this kind.
+ParseRecord = Callable[[str, bytes], IngestItem]
 _COUNTERS = {
     "vendor_uplink": "device_vendor_uplink",
     "vendor_data": "vendor_data_message",
     "vendor_data_advanced": "vendor_data_advanced_message",
 }
+_WIRE_NAMES = {"configuration": "configuration", "device_type": "deviceType"}
 # Filled in by the service or naming the origin: not part of the content that identifies a record.
 _NOT_CONTENT = {"timestamp", "deviceId", "groupId", "deviceName"}
 
@@ -92,24 +78,24 @@ def _build_item(
     reading: Reading, device: NetworkDevice, now: Moment, decoded: DecodedData | None
 ) -> IngestItem:
     """A record, whose digest covers what the network sent and nothing else."""
-    number, draft_type, device_fields = _DRAFT_TYPES[reading.kind]
-    fields = reading.fields.copy()
+    record_type = RECORD_TYPES[reading.kind]
+    fields = {**reading.fields, **_device_fields(record_type, device)}
     data = fields.get("data")
     if decoded is not None:
-        draft_type = DecodedDataInput
         fields["data"] = _encode(decoded.data).decode()
         fields["decoded_names"] = decoded.names
     elif data is not None or reading.kind == "data":
         fields["data"] = _encode(data or {}).decode()
-    if "configuration" in device_fields:
-        fields["configuration"] = device.configuration
-    if "device_type" in device_fields:
-        fields["device_type"] = device.type
     ts = now if reading.ts is None else reading.ts
-    draft = draft_type(device_id=device.id, timestamp=format_date(ts), **fields)
-    content = _encode_sorted((reading.kind, reading.fields))
-    digest = hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest()
-    return IngestItem(number, ts, digest, draft)
+    record = record_type(device_id=device.id, timestamp=format_date(ts), **fields)
+    return IngestItem(record, ts, digest_content(_encode_sorted((reading.kind, reading.fields))))
+
+
+def _device_fields(record_type: type[Record], device: NetworkDevice) -> dict[str, str]:
+    """The fields that are copied from the device, as far as records of this kind have them."""
+    if record_type is DataRecord:
+        return {"configuration": device.configuration, "device_type": device.type}
+    return {} if record_type is GeolocRecord else {"device_type": device.type}
 
 
 _encode = msgspec.json.Encoder().encode
@@ -125,31 +111,24 @@ def build_published_request(
     kind_name: str,
     members: Mapping[str, msgspec.Raw],
     received_at: Moment,
-    limits: InputLimits,
+    parse: ParseRecord,
 ) -> IngestRequest:
     """One record of a device, whose digest covers what was published and nothing else."""
-    kind = _BY_NAME[kind_name]
-    record = {**_default_members(kind, device, received_at), **members}
-    body = decode_body(msgspec.json.encode(record), kind.input, limits)
-    if body.device_id != device.id:
+    item = parse(
+        kind_name, _encode({**_default_members(kind_name, device, received_at), **members})
+    )
+    if item.record.device_id != device.id:
         raise invalid_field("device_id", "is not the device of the topic; leave it out")
     content = [(name, members[name]) for name in sorted(members.keys() - _NOT_CONTENT)]
-    digest = hashlib.blake2b(
-        msgspec.json.encode([kind_name, content]), digest_size=DIGEST_BYTES
-    ).digest()
-    item = msgspec.structs.replace(body.item(kind.number), digest=digest)
+    item = msgspec.structs.replace(item, digest=digest_content(_encode([kind_name, content])))
     metadata = MessageMetadata(device.id, as_of=device.updated_at)
     return IngestRequest(actor, [item], is_batch=False, metadata=metadata)
 
 
-def _default_members(kind: Kind, device: NetworkDevice, received_at: Moment) -> dict[str, Any]:
-    defaults = {
-        "device_id": ("deviceId", device.id),
-        "timestamp": ("timestamp", format_date(received_at)),
-        "configuration": ("configuration", device.configuration),
-        "device_type": ("deviceType", device.type),
-    }
-    if kind.name == "data":
-        defaults["raw"] = ("__raw", "")
-    fields = kind.input.__struct_fields__
-    return dict(member for field, member in defaults.items() if field in fields)
+def _default_members(kind_name: str, device: NetworkDevice, received_at: Moment) -> dict[str, str]:
+    members = {"deviceId": device.id, "timestamp": format_date(received_at)}
+    if kind_name == "data":
+        members["__raw"] = ""
+    for field, value in _device_fields(RECORD_TYPES[kind_name], device).items():
+        members[_WIRE_NAMES[field]] = value
+    return members

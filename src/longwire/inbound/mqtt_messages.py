@@ -10,13 +10,14 @@ from longwire.clock import Moment
 from longwire.errors import BadInput, invalid_field
 from longwire.fleet.devices import MQTT
 from longwire.inbound.ingest_requests import (
-    KIND_NAMES,
+    ParseRecord,
     ReceivedUplink,
     build_published_request,
 )
 from longwire.inbound.uplinks import UplinkStore
 from longwire.networks.base import ParsedUplink, Reading
 from longwire.networks.readings import PAYLOAD_BYTES_MAX
+from longwire.records import KIND_NAMES
 from longwire.store.devices import NetworkDevice
 from longwire.web.fields import InputLimits
 from longwire.web.validation import check_depth, check_size, check_text
@@ -38,9 +39,12 @@ class MqttMessage(msgspec.Struct, frozen=True):
 class MqttMessageHandler:
     """Stores the messages of a broker."""
 
-    def __init__(self, uplinks: UplinkStore, limits: InputLimits) -> None:
+    def __init__(
+        self, uplinks: UplinkStore, limits: InputLimits, parse_record: ParseRecord
+    ) -> None:
         self._uplinks = uplinks
         self._limits = limits
+        self._parse_record = parse_record
 
     async def handle(self, message: MqttMessage) -> None:
         """Store a message; returns after the commit, and raises as a request would."""
@@ -56,7 +60,7 @@ class MqttMessageHandler:
                 return
             members = _parse_object(message.payload, self._limits)
             request = build_published_request(
-                actor, device, kind, members, message.arrived, self._limits
+                actor, device, kind, members, message.arrived, self._parse_record
             )
             await self._uplinks.store_request(request)
 

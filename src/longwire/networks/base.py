@@ -19,9 +19,6 @@ DECODED = "decoded"
 # Errors and warnings of the device type's decoder.
 DECODE_ERROR = "decodeError"
 DECODE_WARNINGS = "decodeWarnings"
-# In the record itself: the payload, and which members of its data were decoded from it.
-RAW = "__raw"
-DECODED_NAMES = "decodedNames"
 
 
 class InvalidMessage(BadInput):

@@ -17,15 +17,14 @@ from longwire.model import Actor
 from longwire.notifications.rules import Rule
 from longwire.notifications.trigger_states import AlertStatus
 from longwire.notifications.types.base import NotificationContext, NotificationMessage
+from longwire.records import RecordKind
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store_deliveries
 from longwire.store import notifications as store
 from longwire.store import users as store_users
 from longwire.store.database import Tx
 from longwire.store.deliveries import NewDelivery
-from longwire.store.records import KINDS
 
-EVENT = KINDS.index("event")
 RESOLVED_PREFIX = "Over: "
 NO_RECIPIENTS = "there are no recipients"
 
@@ -49,7 +48,7 @@ class Firing(msgspec.Struct, frozen=True):
     status: AlertStatus
     ts: Moment
     device_id: str = ""
-    kind: int = EVENT
+    kind: int = RecordKind.EVENT
     reason: str = ""
 
 

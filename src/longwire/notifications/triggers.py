@@ -15,7 +15,7 @@ from longwire.clock import Moment
 from longwire.dates import format_date
 from longwire.delivery.cel.cost import DATA_LEVELS_MAX
 from longwire.delivery.cel.expressions import EvaluationError, build_cel_message
-from longwire.delivery.matching import encode_device_context
+from longwire.delivery.matching import build_device_context
 from longwire.notifications import trigger_states
 from longwire.notifications.firing import (
     CommitQuota,
@@ -32,14 +32,14 @@ from longwire.notifications.trigger_states import (
     ReasonPolicy,
     Transition,
 )
+from longwire.records import DataRecord, EventRecord, GeolocRecord, Record, RecordKind
 from longwire.store import connectors as store_connectors
 from longwire.store import notifications as store
 from longwire.store.database import Tx
 from longwire.store.devices import ReportingDevice
 from longwire.store.notifications import Key, NotificationState
-from longwire.store.records import KINDS, RecordRow
+from longwire.store.records import RecordRow
 
-DATA, EVENT, GEOLOC = (KINDS.index(kind) for kind in ("data", "event", "geoloc"))
 STATELESS_ALERT = AlertStatus()
 
 FilterErrors = dict[int, str]  # by notification: why its `when` could not be evaluated
@@ -62,7 +62,7 @@ class TriggerCandidate(msgspec.Struct, frozen=True):
     message: Mapping[str, Any]
     ts: Moment
     device_id: str = ""
-    kind: int = EVENT
+    kind: int = RecordKind.EVENT
     reason: str = ""
     # For reasons with a duration: whether it is active, and when that was observed.
     is_active: bool | None = None
@@ -71,27 +71,6 @@ class TriggerCandidate(msgspec.Struct, frozen=True):
     @property
     def key(self) -> Key:
         return self.rule.number, self.subject
-
-
-class _RecordReason(msgspec.Struct):
-    """The reason of a data record, or the type of an event."""
-
-    reason: str | None = None
-    type: str | None = None
-
-
-class _RecordPosition(msgspec.Struct):
-    lat: float | None = None
-    lng: float | None = None
-
-
-class _DataText(msgspec.Struct):
-    data: str | None = None
-
-
-_reason_decoder = msgspec.json.Decoder(_RecordReason)
-_data_decoder = msgspec.json.Decoder(_DataText)
-_position_decoder = msgspec.json.Decoder(_RecordPosition)
 
 
 def evaluate_triggers(
@@ -136,48 +115,48 @@ class TriggerScanner:
             rules = self._rules[device.group_id]
             if rules is None:
                 continue
-            if row.kind == GEOLOC:
-                yield from self._scan_position(rules.fenced, row, device)
-            elif row.kind == EVENT or (row.kind == DATA and rules.by_reason):
-                yield from self._scan_reason(rules, row, device)
+            match row.encoded.record:
+                case GeolocRecord(lat=float() | int() as lat, lng=float() | int() as lng):
+                    yield from self._scan_position(rules.fenced, row, device, lat, lng)
+                case EventRecord(type=reason):
+                    interested = [*rules.by_reason.get(reason, ()), *rules.any_event]
+                    yield from self._scan_reason(interested, row, device, reason)
+                case DataRecord(reason=given):
+                    named = rules.by_reason.get(given or "", ())
+                    yield from self._scan_reason(named, row, device, given or "")
         for battery in batteries:
             rules = self._rules[battery.device.group_id]
             if rules is not None:
                 yield from self._scan_battery(rules.battery, battery)
 
     def _scan_reason(
-        self, rules: GroupRules, row: RecordRow, device: ReportingDevice
+        self, rules: Sequence[Rule], row: RecordRow, device: ReportingDevice, reason: str
     ) -> Iterator[TriggerCandidate]:
-        decoded = _reason_decoder.decode(row.body)
-        reason = decoded.type if row.kind == EVENT else decoded.reason
-        interested = rules.by_reason.get(reason or "", ())
-        if row.kind == EVENT and rules.any_event:
-            interested = [*interested, *rules.any_event]
         message: dict[str, Any] | None = None
-        for rule in self._select_rules(interested, device):
+        for rule in self._select_rules(rules, device):
             if message is None:
-                message = _build_message(row, device)
+                message = _build_message(row.encoded.record, device)
             if self._matches(rule, message):
                 yield TriggerCandidate(
-                    rule, device.number, message, row.ts, device.id, row.kind, reason or ""
+                    rule, device.number, message, row.ts, device.id, row.kind, reason
                 )
 
     def _scan_position(
-        self, fenced: Sequence[Rule], row: RecordRow, device: ReportingDevice
+        self,
+        fenced: Sequence[Rule],
+        row: RecordRow,
+        device: ReportingDevice,
+        lat: float,
+        lng: float,
     ) -> Iterator[TriggerCandidate]:
-        if not fenced:
-            return
-        position = _position_decoder.decode(row.body)
-        if position.lat is None or position.lng is None:
-            return
         message: dict[str, Any] | None = None
         for rule in self._select_rules(fenced, device):
             if message is None:
-                message = _build_message(row, device)
+                message = _build_message(row.encoded.record, device)
             # A fix that `when` rejects, perhaps as too inaccurate, is no observation.
             if rule.fence is None or not self._matches(rule, message):
                 continue
-            is_inside = rule.fence.contains(position.lat, position.lng)
+            is_inside = rule.fence.contains(lat, lng)
             yield TriggerCandidate(
                 rule,
                 device.number,
@@ -198,7 +177,7 @@ class TriggerScanner:
             return
         device, row = battery.device, battery.row
         for rule in self._select_rules(rules, device):
-            message = _build_message(row, device) | {"battery": percent}
+            message = _build_message(row.encoded.record, device) | {"battery": percent}
             yield TriggerCandidate(
                 rule,
                 device.number,
@@ -236,12 +215,11 @@ def parse_battery_percent(text: str) -> float | None:
     return int(percent) if percent.is_integer() else percent
 
 
-def _build_message(row: RecordRow, device: ReportingDevice) -> dict[str, Any]:
-    context = msgspec.json.decode(encode_device_context(device))
-    message = build_cel_message(KINDS[row.kind], row.body, context)
+def _build_message(record: Record, device: ReportingDevice) -> dict[str, Any]:
+    message = build_cel_message(record, build_device_context(device))
     if _is_deep(message.get("data")):
         # No expression can reach it, and encoding it again could exceed the recursion limit.
-        message["data"] = _data_decoder.decode(row.body).data
+        message["data"] = record.data
     return message
 
 

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.model import Downlink, Page, PageRequest
+from longwire.records import DataRecord, parse_data_record
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.paging import page
@@ -248,10 +249,10 @@ def has_answered(tx: Tx, number: int) -> bool:
 
 def list_data_between(
     tx: Tx, number: int, stay: int, after: Moment, until: Moment, most: int
-) -> list[str]:
+) -> list[DataRecord]:
     """The last data records of a device after one moment and up to another."""
     values = {"number": number, "stay": stay, "after": after, "until": until, "most": most}
-    return [row[0] for row in tx.fetch_raw(LIST_DATA_BETWEEN, values)]
+    return [parse_data_record(row[0]) for row in tx.fetch_raw(LIST_DATA_BETWEEN, values)]
 
 
 def is_in_flight(tx: Tx, number: int, channel_number: int) -> bool:

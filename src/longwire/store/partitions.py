@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 
 from longwire.clock import SECOND, Moment
-from longwire.store import schema
+from longwire.records import KIND_NAMES
 from longwire.store.database import Tx
 from longwire.store.records import first_seq
 
@@ -25,7 +25,7 @@ def create_ahead(tx: Tx) -> None:
     present = _present(tx)
     for offset in range(MONTHS_AHEAD + 1):
         begin, end, label = _month(tx.now, offset)
-        for kind in schema.RECORD_KINDS:
+        for kind in KIND_NAMES:
             _make(tx, present, f"record_{kind}", "ts", label, begin, end)
         _make(tx, present, "arrival", "seq", label, first_seq(begin), first_seq(end))
 

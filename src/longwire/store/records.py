@@ -11,13 +11,18 @@ import msgspec
 
 from longwire.clock import Moment
 from longwire.model import PageRequest
+from longwire.records import (
+    KIND_NAMES,
+    DataRecord,
+    EncodedRecord,
+    parse_data_record,
+    parse_record,
+)
 from longwire.store import schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
 from longwire.store.devices import ReportingDevice
 
-KINDS = schema.RECORD_KINDS
-DIGEST_BYTES = 16
 WRITER_BITS = 10
 PRUNE_ROWS_MAX = 1_000
 # A record can be nearly as large as a request. The size of a page of more than a hundred is checked
@@ -32,14 +37,14 @@ _ALL_TIME = (-(2**63), 2**63 - 1)
 class RecordRow(msgspec.Struct, frozen=True, gc=False):
     """A record about to be stored; a Struct, because one is created for every record."""
 
-    kind: int  # index in KINDS
+    kind: int  # a `RecordKind`
     group_number: int
     device_number: int
     stay: int
     ts: Moment
     digest: bytes
     seq: int
-    body: str
+    encoded: EncodedRecord
 
 
 def arrival_moment(seq: int) -> Moment:
@@ -79,13 +84,12 @@ def insert_arrivals(tx: Tx, fresh: Sequence[RecordRow]) -> None:
 
 def _insert(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
     fresh: list[RecordRow] = []
-    for number, kind in enumerate(KINDS):
+    for number in sorted({row.kind for row in rows}):
         mine = [row for row in rows if row.kind == number]
-        if not mine:
-            continue
-        table = schema.record[kind]
+        table = schema.record[KIND_NAMES[number]]
         values = [
-            (row.device_number, row.stay, row.ts, row.digest, row.seq, row.body) for row in mine
+            (row.device_number, row.stay, row.ts, row.digest, row.seq, row.encoded.body)
+            for row in mine
         ]
         stored = insert_many(
             tx, table, _COLUMNS, values, "on conflict do nothing", is_repeatable=True
@@ -97,7 +101,7 @@ def _insert(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
 def _is_stored(tx: Tx, row: RecordRow) -> bool:
     """Whether this row was stored, not the same record before it."""
     found = tx.fetch_raw(
-        f"select seq from record_{KINDS[row.kind]} where device_number = :device"
+        f"select seq from record_{KIND_NAMES[row.kind]} where device_number = :device"
         " and stay = :stay and ts = :ts and digest = :digest",
         {
             "device": row.device_number,
@@ -116,13 +120,21 @@ def _copy_in(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
         copy.set_types(["int2", "int8", "int4", "int8", "bytea", "int8", "text"])
         for row in rows:
             copy.write_row(
-                (row.kind, row.device_number, row.stay, row.ts, row.digest, row.seq, row.body)
+                (
+                    row.kind,
+                    row.device_number,
+                    row.stay,
+                    row.ts,
+                    row.digest,
+                    row.seq,
+                    row.encoded.body,
+                )
             )
     stored: set[int] = set()
     for number in sorted({row.kind for row in rows}):
         # Sorted, so that two processes with the same records wait for each other in one order.
         cursor.execute(
-            f"insert into record_{KINDS[number]} (device_number, stay, ts, digest, seq, body)"
+            f"insert into record_{KIND_NAMES[number]} (device_number, stay, ts, digest, seq, body)"
             " select device_number, stay, ts, digest, seq, body from incoming where kind = %s"
             " order by device_number, stay, ts, digest, seq on conflict do nothing returning seq",
             [number],
@@ -194,7 +206,7 @@ def _arrived_record(tx: Tx, row: tuple[Any, ...]) -> ArrivedRecord | None:
     if device_id is None:
         return None
     found = tx.fetch_raw(
-        f"select r.digest, r.stay, r.body from record_{KINDS[kind]} r join device_stay s"
+        f"select r.digest, r.stay, r.body from record_{KIND_NAMES[kind]} r join device_stay s"
         " on s.device_number = r.device_number and s.stay = r.stay"
         " where r.device_number = :device and s.group_id = :home and r.ts = :ts and r.seq = :seq",
         {"device": number, "home": group, "ts": ts, "seq": seq},
@@ -203,7 +215,7 @@ def _arrived_record(tx: Tx, row: tuple[Any, ...]) -> ArrivedRecord | None:
         return None
     digest, then, body = found[0]
     return ArrivedRecord(
-        RecordRow(kind, group, number, then, ts, digest, seq, body),
+        RecordRow(kind, group, number, then, ts, digest, seq, parse_record(kind, body)),
         ReportingDevice(device_id, number, group, stay, name, type_name, str(group), tags),
     )
 
@@ -211,7 +223,7 @@ def _arrived_record(tx: Tx, row: tuple[Any, ...]) -> ArrivedRecord | None:
 def exists_in_earlier_stay(tx: Tx, row: RecordRow) -> bool:
     """Whether the record was stored during an earlier stay of its device."""
     found = tx.fetch_raw(
-        f"select 1 from record_{KINDS[row.kind]} r join device_stay s"
+        f"select 1 from record_{KIND_NAMES[row.kind]} r join device_stay s"
         " on s.device_number = r.device_number and s.stay = r.stay"
         " where r.device_number = :device and s.stay < :stay and r.ts = :ts"
         " and r.digest = :digest limit 1",
@@ -231,6 +243,7 @@ class StoredDataRecord(msgspec.Struct, frozen=True):
     digest: bytes
     seq: int
     body: str
+    record: DataRecord
 
 
 def list_data(
@@ -259,7 +272,10 @@ def list_data(
         " order by ts, digest limit :most",
         values,
     )
-    return [StoredDataRecord(*row) for row in rows]
+    return [
+        StoredDataRecord(stay, ts, digest, seq, body, parse_data_record(body))
+        for _, ts, digest, seq, body in rows
+    ]
 
 
 def update_body(tx: Tx, device_number: int, record: StoredDataRecord, body: str) -> bool:
@@ -470,7 +486,7 @@ def delete_erased(tx: Tx) -> int:
         return 0
     values = {"device": waiting[0][0], "stay": waiting[0][1]}
     deleted = 0
-    for kind in KINDS:
+    for kind in KIND_NAMES:
         deleted += _delete_some(tx, kind, "stay = :stay", values, PRUNE_ROWS_MAX - deleted)
         if deleted >= PRUNE_ROWS_MAX:
             return deleted

@@ -10,6 +10,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
 
+from longwire.records import KIND_NAMES
+
 NAMING = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -407,8 +409,6 @@ lease = sa.Table(
     _moment("until_at"),
 )
 
-RECORD_KINDS = ("data", "event", "geoloc", "telemetry")
-
 
 def _record_table(kind: str) -> sa.Table:
     """What devices said of one kind. The row is found by its key alone: one tree, no index beside.
@@ -431,7 +431,7 @@ def _record_table(kind: str) -> sa.Table:
     )
 
 
-record = {kind: _record_table(kind) for kind in RECORD_KINDS}
+record = {kind: _record_table(kind) for kind in KIND_NAMES}
 
 arrival = sa.Table(
     "arrival",

@@ -22,6 +22,7 @@ from longwire.delivery.cel.checks import HAS_TAKES_A_FIELD, check_syntax, check_
 from longwire.delivery.cel.cost import estimate_cost
 from longwire.delivery.cel.lexer import invalid_at, tokenize
 from longwire.delivery.cel.rewriting import Rewriter, container_type
+from longwire.records import Record, to_members
 
 TOO_LARGE = "the record is too large for this expression"
 NOT_EVALUABLE = "it cannot be evaluated"
@@ -107,17 +108,16 @@ class Expression:
         return f"there is no {missing}"
 
 
-def build_cel_message(kind: str, body: str, context: Mapping[str, Any]) -> dict[str, Any]:
+def build_cel_message(record: Record, context: Mapping[str, Any]) -> dict[str, Any]:
     """What expressions see of a record: its fields, its kind, and its device when it was stored.
 
-    `body` is the stored JSON of the record; `context` has deviceName, deviceType and tags.
+    `context` has deviceName, deviceType and tags.
     """
-    message: dict[str, Any] = {**context, **msgspec.json.decode(body), "kind": kind}
-    data = message.get("data")
-    if data is not None:
+    message: dict[str, Any] = {**context, **to_members(record), "kind": record.kind.label}
+    if record.data is not None:
         # Data that is no JSON, or nested too deeply, stays a string.
         with suppress(ValueError, RecursionError):
-            message["data"] = msgspec.json.decode(data)
+            message["data"] = msgspec.json.decode(record.data)
     return message
 
 

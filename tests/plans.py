@@ -41,11 +41,10 @@ def _is_from_the_store() -> bool:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         path = Path(frame.f_code.co_filename)
-        if path.parent.name == "store":
-            if path.name not in _ENGINES:
-                return True
-        elif "tests" in path.parts and path.name != "plans.py":
+        if "tests" in path.parts and path.name != "plans.py":
             return False
+        if path.parent.name == "store" and path.name not in _ENGINES:
+            return True
         frame = frame.f_back
     return False
 

@@ -34,6 +34,7 @@ from longwire.clock import Clock
 from longwire.delivery.cel.expressions import Expression, build_cel_message
 from longwire.delivery.destinations import catalogue as destinations
 from longwire.delivery.destinations.base import DestinationParams
+from longwire.delivery.destinations.parameters import schema_text
 from longwire.delivery.formats import FORMATS
 from longwire.fleet import device_types
 from longwire.identity import bootstrap
@@ -535,7 +536,7 @@ def parameters_of(page: str, name: str) -> Iterator[Parameter]:
     """The parameters of a type by its JSON Schema: its own ones, or those of every type."""
     types, common = TYPED_PAGES[page]
     some_type = next(iter(types.TYPES)) if name == "every type" else name
-    schema = json.loads(types.expected_parameters(some_type))
+    schema = json.loads(schema_text(types.get_params_type(some_type)))
     shared = {each.encode_name for each in msgspec.structs.fields(common)}
     for each in flatten_schema(schema, schema.get("$defs", {})):
         if (each.name.partition(".")[0] in shared) == (name == "every type"):

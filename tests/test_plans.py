@@ -15,7 +15,7 @@ from tests.plans import postgres_scans, sqlite_scans
     [
         ("select count(*) from delivery", True),
         ("select d.seq from delivery as d where d.device_id = :device_id", True),
-        ("select seq from delivery where connector_number = :number and seq = :seq", False),
+        ("select seq from delivery where channel_number = :number and seq = :seq", False),
         ("select body from record_data where ts > :since", True),
         ("select body from record_data where device_number = :number and stay = 0", False),
         ("delete from arrival where device_number = :number", True),

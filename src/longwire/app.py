@@ -33,7 +33,7 @@ from longwire.delivery.channels import DispatchContext
 from longwire.delivery.destinations.mqtt_connection import SubscriberOptions
 from longwire.delivery.egress import Egress
 from longwire.delivery.engine import Engine
-from longwire.delivery.invitations import MAIL_PURPOSE, MailHandler
+from longwire.delivery.invitations import MailHandler
 from longwire.delivery.settlement import DEFAULT_HANDLERS
 from longwire.delivery.smtp import MailConfig
 from longwire.fleet import network_channels
@@ -46,6 +46,7 @@ from longwire.inbound.mqtt_messages import MqttMessageHandler
 from longwire.inbound.mqtt_session import parse_broker_url
 from longwire.inbound.uplinks import UplinkStore
 from longwire.ingest import Ingest, Sequencer, store_service_events
+from longwire.model import ChannelPurpose
 from longwire.notifications import monitoring
 from longwire.notifications.sending import NotificationHandler
 from longwire.notifications.types.base import SendingConfig
@@ -53,7 +54,6 @@ from longwire.records import KIND_NAMES
 from longwire.settings import Settings
 from longwire.store.database import Database, Tx
 from longwire.store.instance import next_writer_number
-from longwire.store.notifications import PURPOSE as NOTIFICATION_PURPOSE
 from longwire.supervisor import BackgroundTask, Supervisor
 from longwire.web.fields import InputLimits
 from longwire.web.openapi import build_document
@@ -102,7 +102,7 @@ class App:
             self._sequencer,
             waiting_records_max=settings.ingest_waiting_records_max,
             records_per_commit_max=settings.ingest_commit_records_max,
-            wake=self.engine.wake if settings.delivery else lambda connectors: None,
+            wake=self.engine.wake if settings.delivery else lambda channels: None,
         )
         limits = _build_input_limits(settings)
         rate_limiter = _build_request_rate_limiter(settings, database)
@@ -269,8 +269,8 @@ class _DeliveryStack:
             handlers={
                 **DEFAULT_HANDLERS,
                 **network_channels.network_handlers(database, self.dispatch, apis),
-                NOTIFICATION_PURPOSE: NotificationHandler(database, self.sending_config),
-                MAIL_PURPOSE: MailHandler(self.sending_config.mail),
+                ChannelPurpose.NOTIFICATION: NotificationHandler(database, self.sending_config),
+                ChannelPurpose.MAIL: MailHandler(self.sending_config.mail),
             },
             in_flight_max=settings.delivery_in_flight_max,
             resend_per_s=settings.resend_per_s,

@@ -41,16 +41,16 @@ def new_group_id(now: Moment) -> str:
         return str(_last_group)
 
 
-def format_delivery_id(connector_number: int, seq: int) -> str:
-    """The message id of a record's delivery through a connector, the same on every attempt.
+def format_delivery_id(channel_number: int, seq: int) -> str:
+    """The message id of a delivery through a channel, the same on every attempt.
 
     Deterministic: it is derived from the row's key and needs no column or index of its own.
     """
-    return f"msg_{connector_number:x}_{seq:x}"
+    return f"msg_{channel_number:x}_{seq:x}"
 
 
 def parse_delivery_id(text: str) -> tuple[int, int] | None:
-    """Connector number and `seq` of a message id; None if it is not one."""
+    """Channel number and `seq` of a message id; None if it is not one."""
     match = _DELIVERY_ID.fullmatch(text)
     key = (int(match[1], 16), int(match[2], 16)) if match else None
     # Larger numbers do not fit a database integer, so no delivery has them.

@@ -37,7 +37,7 @@ from longwire.notifications import triggers
 from longwire.notifications.triggers import BatteryReading
 from longwire.records import EventRecord, Record, complete_record, digest_record
 from longwire.store import cache_epochs
-from longwire.store import connectors as store_connectors
+from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store import devices as store_devices
 from longwire.store import records as store
@@ -147,7 +147,7 @@ class Ingest:
         *,
         waiting_records_max: int = 20_000,
         records_per_commit_max: int = 1_000,
-        wake: Callable[[Collection[int]], None] = lambda connectors: None,
+        wake: Callable[[Collection[int]], None] = lambda channels: None,
     ) -> None:
         self._database = database
         self._sequencer = sequencer
@@ -280,8 +280,8 @@ def store_requests(
                 store_deliveries.insert(tx, matched.deliveries)
     batteries = _store_batteries(tx, messages, devices)
     for number, reason in matched.errors.items():
-        store_connectors.record_filter_error(tx, number, reason)
-    woken = {delivery.connector_number for delivery in matched.deliveries}
+        store_channels.record_filter_error(tx, number, reason)
+    woken = {delivery.channel_number for delivery in matched.deliveries}
     woken |= triggers.evaluate_triggers(tx, sequencer.take, fresh, devices.values(), batteries)
     woken |= store_service_events(tx, sequencer, gaps)
     return _count_duplicates(results, rows, fresh), woken

@@ -18,7 +18,7 @@ from longwire.ingest import Sequencer, store_service_events
 from longwire.records import KIND_NAMES
 from longwire.store import (
     cache_epochs,
-    connectors,
+    channels,
     counters,
     credentials,
     deliveries,
@@ -186,7 +186,7 @@ async def _run_periodically(interval_s: float, work: Callable[[], Awaitable[None
 
 
 async def delete_old_deliveries(database: Database, keep_days: int) -> None:
-    """Expire dead letters, delete deliveries that ended long ago, and purge deleted connectors."""
+    """Expire dead letters, delete deliveries that ended long ago, and purge deleted channels."""
     before = database.context.clock.now() - keep_days * DAY
     await _run_in_batches(
         database, lambda tx: deliveries.expire_dead_letters(tx, DELIVERIES_PER_BATCH_MAX)
@@ -197,15 +197,14 @@ async def delete_old_deliveries(database: Database, keep_days: int) -> None:
     await _run_in_batches(
         database, lambda tx: store_downlinks.prune(tx, before, DELIVERIES_PER_BATCH_MAX)
     )
-    for number in await database.read(connectors.list_deleted):
-        step = partial(
-            deliveries.delete_for_connector, number=number, most=DELIVERIES_PER_BATCH_MAX
-        )
+    for number in await database.read(channels.list_deleted):
+        step = partial(deliveries.delete_for_channel, number=number, most=DELIVERIES_PER_BATCH_MAX)
         await _run_in_batches(database, step)
         step = partial(notifications.delete_states, number=number, most=DELIVERIES_PER_BATCH_MAX)
         await _run_in_batches(database, step)
-        await database.write(partial(notifications.delete, number=number))
-        await database.write(partial(connectors.delete, number=number))
+        subjects = [notifications.connector_subject(number)]
+        await database.write(partial(notifications.delete_subject_states, subjects=subjects))
+        await database.write(partial(channels.delete, number=number))
 
 
 async def delete_old_records(database: Database, retention_days: Mapping[str, int]) -> None:

@@ -141,7 +141,7 @@ def build_report(
         totals.update(each)
     items = [MetricsSpan(group_id, begin + index * span, each) for index, each in enumerate(spans)]
     active = store.get_active_devices(tx, groups, since, end, ACTIVE_LISTED_MAX)
-    forwarding = store_deliveries.list_active_connectors(tx, connectors, begin, end)
+    forwarding = store_deliveries.list_active_channels(tx, connectors, begin, end)
     return MetricsReport(
         group_id,
         begin,

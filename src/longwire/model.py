@@ -3,6 +3,7 @@
 Times are `Moment`s: microseconds since 1970 in UTC (see `clock`).
 """
 
+import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
@@ -247,51 +248,50 @@ class Stay:
     group_id: str
 
 
-FORWARDING = "connector"  # the purpose of a connector: records to the customer's own systems
+class ChannelPurpose(enum.StrEnum):
+    """What leaves through a channel."""
+
+    CONNECTOR = "connector"  # records, to the customer's own systems
+    NOTIFICATION = "notification"
+    DOWNLINK = "network"
+    REGISTRATION = "registration"
+    MAIL = "mail"
 
 
 @dataclass(frozen=True, slots=True)
-class Connector:
-    """Forwards a group's messages that match its filter to a destination."""
+class Channel:
+    """A way out of the service: where deliveries go, how they are retried, and its health."""
 
-    number: int  # internal key, referenced by deliveries
+    number: int  # internal key, referenced by deliveries; 0 until it is stored
     id: str
     group_id: str
-    version: int
-    name: str | None
-    description: str | None
+    purpose: ChannelPurpose
     type: str
-    sealed_params: str
-    subgroups: bool
-    device_types: tuple[str, ...]
-    device_ids: tuple[str, ...]
-    message_filter: str | None
-    format: str
-    storing_s: int
-    retry_delay_s: int | None
-    retries_max: int | None
-    tags: tuple[str, ...]
-    is_enabled: bool
     created_at: Moment
     updated_at: Moment
     created_by: str
     updated_by: str
+    sealed_params: str | None = None
+    version: int = 1
+    is_enabled: bool = True
+    storing_s: int = 0
+    retry_delay_s: int | None = None
+    retries_max: int | None = None
     error_at: Moment | None = None
     error_message: str | None = None
     failures: int = 0
     resend_before: Moment | None = None
-    purpose: str = FORWARDING  # what goes out through it; people see only their connectors
 
 
 @dataclass(frozen=True, slots=True)
-class Notification:
-    """An alert rule: which condition notifies whom, through a channel of its own."""
+class ChannelOwner:
+    """What connectors and notifications share: a channel that users configure, and its labels."""
 
-    channel: Connector  # shared with connectors: destination, policy, selection
-    reason: str | None = None
-    schedule: str | None = None  # JSON
-    fired_at: Moment | None = None
-    sent_at: Moment | None = None
+    channel: Channel
+    name: str | None = None
+    description: str | None = None
+    device_types: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
 
     @property
     def number(self) -> int:
@@ -305,10 +305,26 @@ class Notification:
     def group_id(self) -> str:
         return self.channel.group_id
 
-    @property
-    def device_id(self) -> str | None:
-        """The only device it watches, or None for all devices of the group."""
-        return self.channel.device_ids[0] if self.channel.device_ids else None
+
+@dataclass(frozen=True, slots=True)
+class Connector(ChannelOwner):
+    """Forwards a group's messages that match its filter to a destination."""
+
+    subgroups: bool = False
+    device_ids: tuple[str, ...] = ()
+    message_filter: str | None = None
+    format: str = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Notification(ChannelOwner):
+    """An alert rule: which condition notifies whom."""
+
+    device_id: str | None = None  # the only device it watches, or None for all of the group
+    reason: str | None = None
+    schedule: str | None = None  # JSON
+    fired_at: Moment | None = None
+    sent_at: Moment | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +332,7 @@ class Replay:
     """Sends the stored records of a period through a connector again."""
 
     id: str
-    connector_number: int
+    channel_number: int
     begin_at: Moment
     end_at: Moment
     at_group: str

@@ -343,11 +343,12 @@ def test_a_deleted_connector_loses_its_deliveries_and_its_history(world: World) 
     left = world.read(
         lambda tx: (
             tx.fetch_raw("select count(*) from delivery", {})[0][0],
+            tx.fetch_raw("select count(*) from channel", {})[0][0],
             tx.fetch_raw("select count(*) from connector", {})[0][0],
             tx.fetch_raw("select count(*) from replay", {})[0][0],
         )
     )
-    assert left == (4, 2, 0)
+    assert left == (4, 2, 2, 0)
     assert stats(ada, group, kept) == (4, 0, 0)
     assert ok(ada.get("/group", groupId=group))[0]["numberOfConnectors"] == 2
 

@@ -718,7 +718,7 @@ def test_connections_of_a_connector_that_is_gone_are_closed(world: World) -> Non
 
 
 def number_of(line: Line) -> int:
-    return line.rows()[0].connector_number
+    return line.rows()[0].channel_number
 
 
 # --- resend ---

@@ -34,10 +34,10 @@ from longwire.delivery.destinations.base import Delivered, Refused, Unreachable
 from longwire.errors import Conflict, NotFound
 from longwire.identity import groups, tokens
 from longwire.ids import format_delivery_id
-from longwire.model import SYSTEM, Actor, Connector
+from longwire.model import SYSTEM, Actor, Channel, ChannelPurpose
 from longwire.settings import Settings
 from longwire.startup import build_database, prepare
-from longwire.store import connectors as store_connectors
+from longwire.store import channels as store_channels
 from longwire.store import deliveries as store
 from longwire.store import schema
 from longwire.store.database import Database, Tx
@@ -78,7 +78,7 @@ class FrozenClock(Clock):
 class Expected:
     """The expected state of a delivery."""
 
-    connector: int
+    channel: int
     seq: int
     created_at: Moment
     due_at: tuple[Moment, Moment]  # between
@@ -116,8 +116,8 @@ class Expected:
 
 
 @dataclass(slots=True)
-class ExpectedConnector:
-    connector: Connector
+class ExpectedChannel:
+    channel: Channel
     failures: int = 0
     error: str | None = None
     resend_before: Moment | None = None
@@ -125,17 +125,17 @@ class ExpectedConnector:
 
     @property
     def is_active(self) -> bool:
-        return self.connector.is_enabled and not self.is_deleted
+        return self.channel.is_enabled and not self.is_deleted
 
 
 @dataclass(slots=True)
 class Model:
-    connectors: dict[int, ExpectedConnector] = field(default_factory=dict)
+    channels: dict[int, ExpectedChannel] = field(default_factory=dict)
     deliveries: dict[tuple[int, int], Expected] = field(default_factory=dict)
     counted: Counter[str] = field(default_factory=Counter)
 
     def of(self, number: int) -> list[Expected]:
-        return [each for each in self.deliveries.values() if each.connector == number]
+        return [each for each in self.deliveries.values() if each.channel == number]
 
     def count(self, expected: Expected, end: str) -> None:
         if expected.generation == 0 and end != "tried":
@@ -145,9 +145,9 @@ class Model:
             well = "processed" if end == "processed" else "error"
             self.counted[f"connector_retry_message_{well}"] += 1
 
-    def settle(self, connector: Connector, expected: Expected, outcome: Any, now: Moment) -> None:
+    def settle(self, channel: Channel, expected: Expected, outcome: Any, now: Moment) -> None:
         """Settle an attempt whose lease is valid."""
-        about = self.connectors[expected.connector]
+        about = self.channels[expected.channel]
         if isinstance(outcome, Released):
             expected.state, expected.token, expected.changed_at = DeliveryState.QUEUED, None, now
             expected.attempts -= 1
@@ -158,20 +158,20 @@ class Model:
             return
         about.failures += 1
         about.error = outcome.reason
-        attempts_max = retry_policy.attempts_max(connector.retries_max)
+        attempts_max = retry_policy.attempts_max(channel.retries_max)
         if outcome.code in settlement.SERVICE_FAILURES:
             attempts_max = max(attempts_max, settlement.SERVICE_FAILURE_ATTEMPTS_MIN)
         if outcome.is_final or expected.attempts >= attempts_max:
             self.count(expected, "error")
-            expected.end(DeliveryState.FAILED, now, has_body=connector.storing_s > 0)
-            expected.stored_until = now + connector.storing_s * SECOND
+            expected.end(DeliveryState.FAILED, now, has_body=channel.storing_s > 0)
+            expected.stored_until = now + channel.storing_s * SECOND
             return
         self.count(expected, "tried")
         expected.state, expected.token, expected.changed_at = DeliveryState.QUEUED, None, now
         if outcome.code in settlement.SERVICE_FAILURES:
             expected.due_at = (now, now)
             return
-        delay_s = connector.retry_delay_s
+        delay_s = channel.retry_delay_s
         if delay_s is None:
             delay_s = retry_policy.DEFAULT_DELAYS_S[expected.attempts - 1]
         retry_after_s = getattr(outcome, "retry_after_s", None) or 0
@@ -191,7 +191,7 @@ class Deliveries(RuleBasedStateMachine):
         super().__init__()
         self.model = Model()
         self.leased: list[LeasedDelivery] = []
-        self.records: dict[int, list[int]] = {}  # all that were ever enqueued for a connector
+        self.records: dict[int, list[int]] = {}  # all that were ever enqueued for a channel
         self.seqs = itertools.count(1)
         self.tokens = itertools.count(1)
         self.clock.at = BEGIN
@@ -199,7 +199,7 @@ class Deliveries(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         def work(tx: Tx) -> None:
-            for table in (schema.delivery, schema.connector, schema.counter):
+            for table in (schema.delivery, schema.channel, schema.counter):
                 tx.execute(sa.delete(table))
 
         self.write(work)
@@ -219,49 +219,39 @@ class Deliveries(RuleBasedStateMachine):
         return self.runner.run(self.database.read(work))
 
     @initialize()
-    def make_connectors(self) -> None:
+    def make_channels(self) -> None:
         for delay_s, retries_max, storing_s in POLICIES:
-            self.make_connector(delay_s, retries_max, storing_s)
+            self.make_channel(delay_s, retries_max, storing_s)
 
-    def make_connector(self, delay_s: int | None, retries_max: int | None, storing_s: int) -> None:
-        wish = Connector(
+    def make_channel(self, delay_s: int | None, retries_max: int | None, storing_s: int) -> None:
+        wish = Channel(
             number=0,
             id=f"con_{len(self.records)}",
             group_id=self.group,
-            version=1,
-            name=None,
-            description=None,
+            purpose=ChannelPurpose.CONNECTOR,
             type="http",
-            sealed_params="",
-            subgroups=False,
-            device_types=(),
-            device_ids=(),
-            message_filter=None,
-            format="json",
-            storing_s=storing_s,
-            retry_delay_s=delay_s,
-            retries_max=retries_max,
-            tags=(),
-            is_enabled=True,
             created_at=self.now,
             updated_at=self.now,
             created_by="",
             updated_by="",
+            storing_s=storing_s,
+            retry_delay_s=delay_s,
+            retries_max=retries_max,
         )
-        made = self.write(lambda tx: store_connectors.insert(tx, wish))
-        self.model.connectors[made.number] = ExpectedConnector(made)
+        made = self.write(lambda tx: store_channels.insert(tx, wish))
+        self.model.channels[made.number] = ExpectedChannel(made)
         self.records[made.number] = []
 
     def chosen(
         self,
         data: st.DataObject,
-        suits: Callable[[ExpectedConnector], bool] = lambda about: not about.is_deleted,
-    ) -> ExpectedConnector | None:
-        among = [each for each in self.model.connectors.values() if suits(each)]
+        suits: Callable[[ExpectedChannel], bool] = lambda about: not about.is_deleted,
+    ) -> ExpectedChannel | None:
+        among = [each for each in self.model.channels.values() if suits(each)]
         return data.draw(st.sampled_from(among), label="connector") if among else None
 
-    def has_due(self, about: ExpectedConnector) -> bool:
-        mine = self.model.of(about.connector.number)
+    def has_due(self, about: ExpectedChannel) -> bool:
+        mine = self.model.of(about.channel.number)
         return about.is_active and any(
             each.state == DeliveryState.QUEUED and each.due_at[0] <= self.now for each in mine
         )
@@ -272,20 +262,20 @@ class Deliveries(RuleBasedStateMachine):
     def records_arrive(self, data: st.DataObject, number: int) -> None:
         about = self.chosen(data, lambda about: about.is_active)
         if about is None:
-            self.make_connectors()
+            self.make_channels()
             return
         seqs = [next(self.seqs) for _ in range(number)]
-        self.records[about.connector.number] += seqs
+        self.records[about.channel.number] += seqs
 
         def work(tx: Tx) -> None:
-            store.insert(tx, [fresh(about.connector.number, seq) for seq in seqs])
+            store.insert(tx, [fresh(about.channel.number, seq) for seq in seqs])
             started = {(int(self.group), "connector_message_started"): number}
             metrics.count(tx, WRITER, started)
 
         self.write(work)
         self.model.counted["connector_message_started"] += number
         for seq in seqs:
-            self.enter(about.connector.number, seq)
+            self.enter(about.channel.number, seq)
 
     def enter(self, number: int, seq: int) -> None:
         at = (self.now, self.now)
@@ -296,7 +286,7 @@ class Deliveries(RuleBasedStateMachine):
         about = self.chosen(data)
         if about is None:
             return
-        key = about.connector.number
+        key = about.channel.number
         known = st.sampled_from(self.records[key] or [next(self.seqs)])
         seqs = sorted(set(data.draw(st.lists(known, min_size=1, max_size=number), label="records")))
         self.records[key] = sorted({*self.records[key], *seqs})
@@ -347,15 +337,15 @@ class Deliveries(RuleBasedStateMachine):
             self.leased += self.claim(about, 10)
             self.settle([AttemptRecord(each, outcome) for each in late])
 
-    def claim(self, about: ExpectedConnector, most: int) -> list[LeasedDelivery]:
-        number, token = about.connector.number, next(self.tokens)
+    def claim(self, about: ExpectedChannel, most: int) -> list[LeasedDelivery]:
+        number, token = about.channel.number, next(self.tokens)
         until = engine.LEASE_S * SECOND
 
-        def work(tx: Tx) -> tuple[Connector, list[store.ClaimedDelivery]]:
-            connector = store_connectors.get_by_numbers(tx, [number])[number]
-            return connector, store.claim(tx, number, most, token, tx.now + until)
+        def work(tx: Tx) -> tuple[Channel, list[store.ClaimedDelivery]]:
+            channel = store_channels.get_by_numbers(tx, [number])[number]
+            return channel, store.claim(tx, number, most, token, tx.now + until)
 
-        connector, claimed = self.write(work)
+        channel, claimed = self.write(work)
         waiting = [each for each in self.model.of(number) if each.state == DeliveryState.QUEUED]
         surely = [each for each in waiting if each.due_at[1] <= self.now]
         perhaps = {each.seq for each in waiting if each.due_at[0] <= self.now}
@@ -372,9 +362,9 @@ class Deliveries(RuleBasedStateMachine):
             expected.attempts += 1
             assert (each.attempts, each.generation) == (expected.attempts, expected.generation)
             assert each.body == body_of(each.seq)
-            attempts_max = retry_policy.attempts_max(connector.retries_max)
+            attempts_max = retry_policy.attempts_max(channel.retries_max)
             assert expected.attempts <= max(attempts_max, settlement.SERVICE_FAILURE_ATTEMPTS_MIN)
-        return [LeasedDelivery(connector, each, token, 0, 0.0) for each in claimed]
+        return [LeasedDelivery(channel, each, token, 0, 0.0) for each in claimed]
 
     @precondition(lambda self: self.leased)
     @rule(data=st.data())
@@ -398,29 +388,29 @@ class Deliveries(RuleBasedStateMachine):
         # A success resets the failures; those of the same transaction count from there.
         for each in fenced:
             if isinstance(each.outcome, Delivered):
-                self.model.connectors[each.leased.connector.number].failures = 0
+                self.model.channels[each.leased.channel.number].failures = 0
         for each in fenced:
             expected = self.expected(each.leased)
             assert expected is not None
-            self.model.settle(each.leased.connector, expected, each.outcome, self.now)
+            self.model.settle(each.leased.channel, expected, each.outcome, self.now)
             if isinstance(each.outcome, Refused) and each.outcome.disables:
-                self.disable(each.leased.connector)
+                self.disable(each.leased.channel)
         # The reason shown is that of the last failure, in the order of the leases, unless the
-        # receiver has disabled the connector.
+        # receiver has disabled the channel.
         failed = [
             each for each in by_lease(fenced) if isinstance(each.outcome, Refused | Unreachable)
         ]
         ended = [each for each in failed if getattr(each.outcome, "disables", False)]
         for each in (*failed, *ended):
-            self.model.connectors[each.leased.connector.number].error = each.outcome.reason
+            self.model.channels[each.leased.channel.number].error = each.outcome.reason
 
-    def disable(self, connector: Connector) -> None:
-        about = self.model.connectors[connector.number]
-        if about.is_active and about.connector.version == connector.version:
+    def disable(self, channel: Channel) -> None:
+        about = self.model.channels[channel.number]
+        if about.is_active and about.channel.version == channel.version:
             self.changed(about, is_enabled=False)
 
     def expected(self, leased: LeasedDelivery) -> Expected | None:
-        return self.model.deliveries.get((leased.connector.number, leased.claimed.seq))
+        return self.model.deliveries.get((leased.channel.number, leased.claimed.seq))
 
     def is_ours(self, leased: LeasedDelivery) -> bool:
         expected = self.expected(leased)
@@ -449,9 +439,9 @@ class Deliveries(RuleBasedStateMachine):
         ]
         assert found == len(orphans)
         for each in orphans:
-            about = self.model.connectors[each.connector]
+            about = self.model.channels[each.channel]
             outcome = RELEASED if about.is_deleted else settlement.ORPHANED
-            self.model.settle(about.connector, each, outcome, self.now)
+            self.model.settle(about.channel, each, outcome, self.now)
 
     # --- resends ---
 
@@ -460,11 +450,11 @@ class Deliveries(RuleBasedStateMachine):
         about = self.chosen(data)
         if about is None:
             return
-        number = about.connector.number
+        number = about.channel.number
 
         def work(tx: Tx) -> bool:
             has_any = store.get_oldest_dead_letter_ts(tx, number) is not None
-            return has_any and store_connectors.begin_resend(tx, about.connector)
+            return has_any and store_channels.begin_resend(tx, number)
 
         began = self.write(work)
         has_any = any(each.is_kept(self.now) for each in self.model.of(number))
@@ -477,7 +467,7 @@ class Deliveries(RuleBasedStateMachine):
         self.clock.at += after
         woken = self.write(lambda tx: settlement.advance_resends(tx, most))
         expected_woken = set()
-        for number, about in self.model.connectors.items():
+        for number, about in self.model.channels.items():
             before = about.resend_before
             if before is None or about.is_deleted:
                 continue
@@ -500,43 +490,43 @@ class Deliveries(RuleBasedStateMachine):
                 about.resend_before = None
         assert woken == expected_woken
 
-    # --- connectors change ---
+    # --- channels change ---
 
     @rule(data=st.data(), is_enabled=st.sampled_from([True, True, False]))
-    def a_connector_is_changed(self, data: st.DataObject, is_enabled: bool) -> None:
+    def a_channel_is_changed(self, data: st.DataObject, is_enabled: bool) -> None:
         about = self.chosen(data)
         if about is not None:
-            number = about.connector.number
+            number = about.channel.number
 
             def work(tx: Tx) -> None:
-                connector = store_connectors.get_by_numbers(tx, [number])[number]
-                store_connectors.save(tx, replace(connector, is_enabled=is_enabled))
+                channel = store_channels.get_by_numbers(tx, [number])[number]
+                store_channels.save(tx, replace(channel, is_enabled=is_enabled))
 
             self.write(work)
             self.changed(about, is_enabled=is_enabled)
 
-    def changed(self, about: ExpectedConnector, *, is_enabled: bool) -> None:
-        version = about.connector.version + 1
-        about.connector = replace(about.connector, is_enabled=is_enabled, version=version)
+    def changed(self, about: ExpectedChannel, *, is_enabled: bool) -> None:
+        version = about.channel.version + 1
+        about.channel = replace(about.channel, is_enabled=is_enabled, version=version)
 
     @rule(data=st.data())
-    def a_connector_is_deleted(self, data: st.DataObject) -> None:
+    def a_channel_is_deleted(self, data: st.DataObject) -> None:
         about = self.chosen(data)
-        alive = [each for each in self.model.connectors.values() if not each.is_deleted]
+        alive = [each for each in self.model.channels.values() if not each.is_deleted]
         if about is not None and len(alive) > 1:
-            self.write(lambda tx: store_connectors.mark_deleted(tx, about.connector))
+            self.write(lambda tx: store_channels.mark_deleted(tx, about.channel))
             about.is_deleted = True
             about.resend_before = None
 
     @rule()
-    def deliveries_of_deleted_connectors_are_removed(self) -> None:
-        gone = [number for number, each in self.model.connectors.items() if each.is_deleted]
-        assert sorted(self.read(store_connectors.list_deleted)) == sorted(gone)
+    def deliveries_of_deleted_channels_are_removed(self) -> None:
+        gone = [number for number, each in self.model.channels.items() if each.is_deleted]
+        assert sorted(self.read(store_channels.list_deleted)) == sorted(gone)
         for number in gone:
-            while self.write(lambda tx, number=number: store.delete_for_connector(tx, number, 2)):
+            while self.write(lambda tx, number=number: store.delete_for_channel(tx, number, 2)):
                 pass
-            self.write(lambda tx, number=number: store_connectors.delete(tx, number))
-            del self.model.connectors[number]
+            self.write(lambda tx, number=number: store_channels.delete(tx, number))
+            del self.model.channels[number]
             for expected in self.model.of(number):
                 del self.model.deliveries[number, expected.seq]
 
@@ -549,7 +539,7 @@ class Deliveries(RuleBasedStateMachine):
         key = data.draw(st.sampled_from(sorted(self.model.deliveries)), label="message")
         expected = self.model.deliveries[key]
         name = format_delivery_id(*key)
-        if self.model.connectors[expected.connector].is_deleted:
+        if self.model.channels[expected.channel].is_deleted:
             with pytest.raises(NotFound):
                 self.write(lambda tx: operate(tx, name))
             return
@@ -585,9 +575,7 @@ class Deliveries(RuleBasedStateMachine):
         ]
         assert done == min(most, len(over))
         states = self.states()
-        expired = [
-            each for each in over if states[each.connector, each.seq] == DeliveryState.EXPIRED
-        ]
+        expired = [each for each in over if states[each.channel, each.seq] == DeliveryState.EXPIRED]
         assert len(expired) == done
         for each in expired:
             each.end(DeliveryState.EXPIRED, self.now)
@@ -606,13 +594,13 @@ class Deliveries(RuleBasedStateMachine):
         ]
         assert done == min(most, len(over))
         states = self.states()
-        removed = [each for each in over if (each.connector, each.seq) not in states]
+        removed = [each for each in over if (each.channel, each.seq) not in states]
         assert len(removed) == done
         for each in removed:
-            del self.model.deliveries[each.connector, each.seq]
+            del self.model.deliveries[each.channel, each.seq]
 
     def states(self) -> dict[tuple[int, int], int]:
-        sql = "select connector_number, seq, state from delivery"
+        sql = "select channel_number, seq, state from delivery"
         return {(row[0], row[1]): row[2] for row in self.read(lambda tx: tx.fetch_raw(sql, {}))}
 
     # --- invariants ---
@@ -620,9 +608,9 @@ class Deliveries(RuleBasedStateMachine):
     @invariant()
     def every_delivery_equals_the_model(self) -> None:
         rows = self.read(lambda tx: tx.rows(sa.select(schema.delivery)))
-        assert {(row.connector_number, row.seq) for row in rows} == set(self.model.deliveries)
+        assert {(row.channel_number, row.seq) for row in rows} == set(self.model.deliveries)
         for row in rows:
-            expected = self.model.deliveries[row.connector_number, row.seq]
+            expected = self.model.deliveries[row.channel_number, row.seq]
             found = (row.state, row.generation, row.attempts, row.first_end, row.lease_token)
             assert found == (
                 expected.state,
@@ -643,15 +631,15 @@ class Deliveries(RuleBasedStateMachine):
                 assert row.stored_until == expected.stored_until
 
     @invariant()
-    def every_connector_equals_the_model(self) -> None:
-        alive = {key: each for key, each in self.model.connectors.items() if not each.is_deleted}
+    def every_channel_equals_the_model(self) -> None:
+        alive = {key: each for key, each in self.model.channels.items() if not each.is_deleted}
 
         def work(tx: Tx) -> tuple[Any, ...]:
             return (
-                store_connectors.get_by_numbers(tx, list(alive)),
+                store_channels.get_by_numbers(tx, list(alive)),
                 {number: store.get_oldest_dead_letter_ts(tx, number) for number in alive},
-                store_connectors.get_versions(tx, list(self.model.connectors)),
-                store.list_due_connectors(tx, 100, 0),
+                store_channels.get_versions(tx, list(self.model.channels)),
+                store.list_due_channels(tx, 100, 0),
                 {number: store.count_by_state(tx, number, 0, 2**62) for number in alive},
                 store.list_backlogs(tx),
             )
@@ -662,13 +650,13 @@ class Deliveries(RuleBasedStateMachine):
             row, mine = rows[number], self.model.of(number)
             assert (row.failures, row.error_message) == (about.failures, about.error)
             assert (row.version, row.resend_before) == (
-                about.connector.version,
+                about.channel.version,
                 about.resend_before,
             )
             first = min((each.seq for each in mine if each.is_kept(self.now)), default=None)
             assert kept[number] == (None if first is None else ts_of(first))
             assert counts[number] == dict(Counter(each.state for each in mine))
-        for number in self.model.connectors:
+        for number in self.model.channels:
             states = Counter(each.state for each in self.model.of(number))
             found = backlogs.get(number)
             if found is None:
@@ -684,7 +672,7 @@ class Deliveries(RuleBasedStateMachine):
                     states[DeliveryState.FAILED],
                 )
         assert versions == {
-            key: each.connector.version for key, each in alive.items() if each.is_active
+            key: each.channel.version for key, each in alive.items() if each.is_active
         }
         assert due == [
             key
@@ -720,10 +708,10 @@ def fresh(number: int, seq: int) -> store.NewDelivery:
 def by_lease(attempts: Sequence[AttemptRecord]) -> list[AttemptRecord]:
     """In the order of settlement: lease by lease."""
     leases = list(
-        dict.fromkeys((each.leased.connector.number, each.leased.token) for each in attempts)
+        dict.fromkeys((each.leased.channel.number, each.leased.token) for each in attempts)
     )
     return sorted(
-        attempts, key=lambda each: leases.index((each.leased.connector.number, each.leased.token))
+        attempts, key=lambda each: leases.index((each.leased.channel.number, each.leased.token))
     )
 
 

@@ -1,7 +1,7 @@
 """Invitation mails, where the operator has configured mail."""
 
 from longwire.identity.bootstrap import MEMBER
-from longwire.store import connectors as store_connectors
+from longwire.store import channels as store_channels
 from longwire.store.deliveries import DeliveryState
 from longwire.store.schema import delivery
 from tests.notifications.standins import MailServer, wait_for_tries
@@ -39,4 +39,4 @@ def test_without_a_mail_server_an_invitation_is_only_a_membership(world):
     cellar = ada.group()
     ok(invited(ada, "bob@example.com", cellar))
     assert world.read(lambda tx: tx.rows(delivery.select())) == []
-    assert world.read(store_connectors.list_all) == []
+    assert world.read(store_channels.list_all) == []

@@ -424,7 +424,7 @@ def resume_after(
         eventually(lambda: states(rows) == {2: 40})
         assert other.stop() == 0
         settled = rows("select seq, state, attempts, changed_at from delivery order by seq")
-        connector = rows("select failures, error_at, is_enabled, version from connector")
+        channel = rows("select failures, error_at, is_enabled, version from channel")
         counters = dict(rows("select name, sum(value) from counter group by name"))
         frozen.signal(signal.SIGCONT)
         # What it had leased is settled before its next messages, or together with them.
@@ -436,7 +436,7 @@ def resume_after(
         assert settled == rows(
             f"select seq, state, attempts, changed_at from delivery where seq < {last} order by seq"
         )
-        assert connector == rows("select failures, error_at, is_enabled, version from connector")
+        assert channel == rows("select failures, error_at, is_enabled, version from channel")
         # One record, one message, and nothing else.
         one_more = {name: counters[name] + 1 for name in (DATA, STARTED, PROCESSED)}
         counted = dict(rows("select name, sum(value) from counter group by name"))

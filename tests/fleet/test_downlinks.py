@@ -15,7 +15,7 @@ from longwire.delivery.channel_worker import PROBE_AFTER
 from longwire.fleet import device_types, network_downlinks
 from longwire.fleet.downlinks import QUEUED_MAX
 from longwire.model import SYSTEM
-from longwire.store import connectors as store_connectors
+from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store import downlinks as store_downlinks
 from longwire.store.database import Tx
@@ -369,7 +369,7 @@ def test_a_message_is_queued_at_chirpstack_and_its_events_name_it(
 
 
 def hidden(world: World) -> dict[str, str]:
-    table = metadata.tables["connector"]
+    table = metadata.tables["channel"]
     return world.read(lambda tx: {row.id: row.purpose for row in tx.rows(table.select())})
 
 
@@ -437,8 +437,8 @@ class Queue:
 
 def die(tx: Tx) -> None:
     """Claim everything, as an engine does, and never be heard of again."""
-    (outlet,) = store_connectors.list_all(tx)
-    assert store_deliveries.claim(tx, outlet.number, 10, 7, tx.now + 30_000_000)
+    (channel,) = store_channels.list_all(tx)
+    assert store_deliveries.claim(tx, channel.number, 10, 7, tx.now + 30_000_000)
 
 
 def test_a_process_that_dies_with_messages_in_hand_loses_none_and_sends_none_again(

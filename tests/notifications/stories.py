@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from longwire.dates import format_date
-from longwire.store import connectors as store_connectors
+from longwire.store import channels as store_channels
 from longwire.store.database import Tx
 from longwire.store.schema import delivery
 from tests.delivery.receiver import Receiver
@@ -79,9 +79,9 @@ class Alarm:
 def count_alerts(world: World, notification_id: str) -> int:
     def work(tx: Tx) -> int:
         numbers = [
-            each.number for each in store_connectors.list_all(tx) if each.id == notification_id
+            each.number for each in store_channels.list_all(tx) if each.id == notification_id
         ]
-        return sum(row.connector_number in numbers for row in tx.rows(delivery.select()))
+        return sum(row.channel_number in numbers for row in tx.rows(delivery.select()))
 
     return world.read(work)
 

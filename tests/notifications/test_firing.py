@@ -292,7 +292,7 @@ def test_a_notification_that_is_deleted_sends_nothing_any_more(world: World) -> 
         world._run(maintenance.delete_old_deliveries(world.database, 30))
         rows = world.everything()
         assert rows["notification_state"] == []
-        assert [len(rows[table]) for table in ("notification", "connector")] == [1, 1]
+        assert [len(rows[table]) for table in ("notification", "channel")] == [1, 1]
 
 
 def test_a_device_that_moves_takes_what_was_remembered_of_it_along(world: World) -> None:
@@ -486,7 +486,7 @@ def list_alerts(world: World, notification_id: str) -> list[dict[str, Any]]:
     """The alerts of a notification, in order."""
     found = world.read(
         lambda tx: tx.fetch_raw(
-            "select d.body from delivery d join connector c on c.number = d.connector_number"
+            "select d.body from delivery d join channel c on c.number = d.channel_number"
             " where c.id = :id order by d.seq",
             {"id": notification_id},
         )

@@ -9,7 +9,7 @@ import pytest
 
 from longwire.notifications import monitoring
 from longwire.notifications.rules import Rule, get_rules
-from longwire.store import connectors as store_connectors
+from longwire.store import channels as store_channels
 from longwire.store.database import Tx
 from tests.delivery.receiver import Receiver
 from tests.notifications.stories import Alarm, alarmed
@@ -243,7 +243,7 @@ def test_a_connector_whose_receiver_is_gone_causes_an_alert_at_once(world: World
 
 
 def failures(world: World, connector: str) -> int:
-    every = world.read(store_connectors.list_all)
+    every = world.read(store_channels.list_all)
     return next(each.failures for each in every if each.id == connector)
 
 

@@ -111,7 +111,7 @@ def test_values_have_bounds(text):
 
 @pytest.mark.parametrize("name", catalogue.TYPES)
 def test_every_type_describes_its_parameters(name):
-    schema = json.loads(catalogue.expected_parameters(name))
+    schema = json.loads(parameters.schema_text(catalogue.get_params_type(name)))
     common = {"when", "subject", "body", "timezone", "throttle", "geofence"}
     thresholds = {"batteryBelow", "silentAfter", "failingAfter"}
     assert common | thresholds <= set(schema["properties"])
@@ -124,7 +124,10 @@ def test_every_type_describes_its_parameters(name):
 
 def test_secrets_are_masked_and_a_mask_keeps_what_was_there():
     text = '{"url": "tgram://token/1", "when": "true"}'
-    assert json.loads(catalogue.mask_secrets("chat", text)) == {"url": MASK, "when": "true"}
+    assert json.loads(parameters.mask_secrets(catalogue.get_params_type("chat"), text)) == {
+        "url": MASK,
+        "when": "true",
+    }
     assert parameters.restore_secrets(
         catalogue.TYPES["chat"].params_type, f'{{"url": "{MASK}"}}', text
     ) == ('{"url": "tgram://token/1"}')
@@ -133,8 +136,10 @@ def test_secrets_are_masked_and_a_mask_keeps_what_was_there():
         ("secret", "s"),
         ("headers.X", "y"),
     ]
-    assert catalogue.mask_secrets("email", '{"to": ["a@b.example"]}') == '{"to": ["a@b.example"]}'
-    assert isinstance(catalogue.parse_params("webhook", hook), WebhookParams)
+    to = '{"to": ["a@b.example"]}'
+    assert parameters.mask_secrets(catalogue.get_params_type("email"), to) == to
+    webhook = parameters.parse_params(catalogue.get_params_type("webhook"), hook)
+    assert isinstance(webhook, WebhookParams)
 
 
 def test_a_message_reads_back_as_it_was_written():

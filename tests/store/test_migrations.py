@@ -14,7 +14,6 @@ from typing import Any
 import psycopg
 import pytest
 import sqlalchemy as sa
-from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
@@ -301,31 +300,6 @@ def test_a_step_may_rebuild_a_table_that_others_point_to(
     # The references are watched again once the step is done.
     with pytest.raises(Exception, match="conflicts with something"):
         world.write(lambda tx: tx.execute(sa.delete(schema.user).where(schema.user.c.id == ada.id)))
-
-
-def test_how_far_devices_have_counted_survives_its_move(empty: Settings, opened: Opened) -> None:
-    database = opened(empty)
-
-    def as_it_was(tx: Tx) -> None:
-        assert (
-            upgrade.get_current_revision(tx.connection) is None
-        )  # it has begun, so alembic does not commit
-        command.upgrade(upgrade.alembic_config(tx.connection), "0005")
-        for statement in (
-            "insert into device_watch (device_number, sequence, sequence_at, missing, due_at)"
-            " values (1, 7, 50, '[[3,2]]', 90), (2, 8, 60, null, null), (3, null, null, null, 90)",
-            "insert into device_state (device_number, seen_at) values (1, 50)",
-        ):
-            tx.driver.execute(statement)
-
-    database.upgrade(as_it_was)
-    assert database.upgrade(upgrade.upgrade)[0] == "0006"
-    state = schema.device_state.c
-    counted = sa.select(
-        state.device_number, state.seen_at, state.sequence, state.sequence_at, state.missing
-    ).order_by(state.device_number)
-    rows = database.upgrade(lambda tx: [tuple(row) for row in tx.rows(counted)])
-    assert rows == [(1, 50, 7, 50, "[[3,2]]"), (2, None, 8, 60, None)]
 
 
 def test_processes_that_start_at_once_on_one_empty_postgresql_found_it_once(

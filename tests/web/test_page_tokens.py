@@ -185,9 +185,8 @@ def events_of(world: World, person: Person, group: str) -> PagedList:
         assert key is not None
         world.write(
             lambda tx: tx.fetch_raw(
-                "delete from delivery where connector_number = :connector and seq = :seq"
-                " returning seq",
-                {"connector": key[0], "seq": key[1]},
+                "delete from delivery where channel_number = :channel and seq = :seq returning seq",
+                {"channel": key[0], "seq": key[1]},
             )
         )
 

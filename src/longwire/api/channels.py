@@ -6,8 +6,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from longwire.dates import format_date
-from longwire.model import Connector as ChannelValue
-from longwire.web.fields import DateText, Reply
+from longwire.delivery.channel_owners import OwnerKind
+from longwire.delivery.destinations import parameters
+from longwire.errors import not_found
+from longwire.model import Channel, ChannelOwner
+from longwire.web.fields import Body, DateText, Reply
 from longwire.web.routing import RequestContext
 from longwire.web.validation import decode_text
 
@@ -24,29 +27,46 @@ class ChannelError(Reply):
 E = TypeVar("E", bound=ChannelError)
 
 
-def channel_fields(channel: ChannelValue, params: str) -> dict[str, Any]:
+_DRAFT_MEMBERS = ("params", "type", "name", "description", "device_types", "tags")
+
+
+def draft_fields(body: Body) -> dict[str, Any]:
+    """The fields that drafts of connectors and notifications share, of a request for either."""
+    shared = msgspec.structs.asdict(body)
+    return {name: shared[name] for name in _DRAFT_MEMBERS} | {"is_enabled": shared["enabled"]}
+
+
+def channel_fields(owner: ChannelOwner, params: str) -> dict[str, Any]:
     """The members that connectors and notifications share; each has them in an order of its own."""
+    channel = owner.channel
     return {
         "group_id": channel.group_id,
         "id": channel.id,
-        "name": channel.name,
-        "description": channel.description,
+        "name": owner.name,
+        "description": owner.description,
         "params": params,
         "type": channel.type,
         "created_at": format_date(channel.created_at),
         "updated_at": format_date(channel.updated_at),
         "updated_by": channel.updated_by,
         "created_by": channel.created_by,
-        "device_types": list(channel.device_types),
+        "device_types": list(owner.device_types),
         "enabled": channel.is_enabled,
-        "tags": list(channel.tags),
+        "tags": list(owner.tags),
     }
 
 
-def last_error(channel: ChannelValue, error_type: type[E]) -> E | None:
+def last_error(channel: Channel, error_type: type[E]) -> E | None:
     if channel.error_at is None:
         return None
     return error_type(at=format_date(channel.error_at), message=channel.error_message)
+
+
+def describe_params(kind: OwnerKind[Any, Any], type_name: str) -> str:
+    """The JSON Schema of a type's parameters, as text."""
+    if type_name not in kind.types:
+        raise not_found("type", f"{kind.purpose} type")
+    return parameters.schema_text(kind.get_params_type(type_name))
 
 
 def params_parser(context: RequestContext) -> Callable[[type[S], str], S]:

@@ -8,6 +8,8 @@ from msgspec import Meta
 from longwire.api.channels import (
     ChannelError,
     channel_fields,
+    describe_params,
+    draft_fields,
     last_error,
     params_parser,
 )
@@ -24,7 +26,6 @@ from longwire.api.types import (
 from longwire.dates import LATEST, format_date, format_optional_date
 from longwire.delivery import connectors, previews, replays, retry_policy
 from longwire.delivery.destinations import catalogue
-from longwire.errors import not_found
 from longwire.ids import format_delivery_id
 from longwire.model import Replay as ReplayValue
 from longwire.records import KIND_NAMES
@@ -361,21 +362,21 @@ _STATUS = {
 
 
 def connector_wire(view: connectors.ConnectorView) -> Connector:
-    connector = view.connector
+    connector, channel = view.owner, view.owner.channel
     retry = None
-    if connector.retries_max is not None:
-        retry = RetryPolicy(retry_delay=connector.retry_delay_s, max_retry=connector.retries_max)
+    if channel.retries_max is not None:
+        retry = RetryPolicy(retry_delay=channel.retry_delay_s, max_retry=channel.retries_max)
     return Connector(
         **channel_fields(connector, view.params),
-        error=last_error(connector, ConnectorError),
+        error=last_error(channel, ConnectorError),
         device_ids=list(connector.device_ids),
         message_filter=connector.message_filter,
         format=connector.format,
         data_failure_policy=DataFailurePolicy(
-            storing_duration=connector.storing_s,
+            storing_duration=channel.storing_s,
             has_data=view.kept_since is not None,
             start_time=format_optional_date(view.kept_since),
-            resending=connector.resend_before is not None,
+            resending=channel.resend_before is not None,
         ),
         retry_policy=retry,
     )
@@ -386,7 +387,7 @@ def to_event_wire(connector_id: str, event: DeliveryEvent) -> ConnectorEvent:
         connector_id=connector_id,
         timestamp=format_date(event.changed_at),
         status=_STATUS[event.state],
-        id=format_delivery_id(event.connector_number, event.seq),
+        id=format_delivery_id(event.channel_number, event.seq),
         device_id=event.device_id,
         kind=KIND_NAMES[event.kind],
         attempts=event.attempts,
@@ -395,12 +396,13 @@ def to_event_wire(connector_id: str, event: DeliveryEvent) -> ConnectorEvent:
 
 
 def type_wire(name: str) -> ConnectorType:
-    kind = catalogue.TYPES[name]
+    expected_parameters = describe_params(connectors.KIND, name)
+    destination = catalogue.TYPES[name]
     return ConnectorType(
-        expected_parameters=catalogue.expected_parameters(name),
+        expected_parameters=expected_parameters,
         type=name,
-        format_available=list(kind.formats),
-        name=kind.title,
+        format_available=list(destination.formats),
+        name=destination.title,
     )
 
 
@@ -423,18 +425,12 @@ def _replay_wire(query: ReplayQuery, replay: ReplayValue) -> Replay:
 def _draft(body: ConnectorInput | UpdateConnectorInput) -> connectors.ConnectorDraft:
     storing = body.data_failure_policy
     return connectors.ConnectorDraft(
-        params=body.params,
-        type=body.type,
-        name=body.name,
-        description=body.description,
-        device_types=body.device_types,
+        **draft_fields(body),
         device_ids=body.device_ids,
         message_filter=body.message_filter,
         format=body.format,
         storing_s=storing.storing_duration if storing else None,
         retry=_retry_draft(body.retry_policy),
-        is_enabled=body.enabled,
-        tags=body.tags,
     )
 
 
@@ -522,8 +518,6 @@ def get_connector_type(context: RequestContext, query: ConnectorTypeQuery) -> Co
 
     `expectedParameters` is a JSON Schema, as text.
     """
-    if query.type not in catalogue.TYPES:
-        raise not_found("type", "connector type")
     return type_wire(query.type)
 
 
@@ -659,8 +653,6 @@ def cancel_replay(context: RequestContext, query: ReplayQuery) -> Replay:
 
 
 _IN_GROUP = "in the group of the connector"
-
-
 _FOR_EVERYONE = "the catalogue is the same for everyone"
 
 _route = partial(Route, tag="Connectors", object_rule=_IN_GROUP, not_found_is_bad_request=True)

@@ -8,13 +8,14 @@ from msgspec import Meta, field
 from longwire.api.channels import (
     ChannelError,
     channel_fields,
+    describe_params,
+    draft_fields,
     last_error,
     params_parser,
 )
 from longwire.api.types import ChannelParams, ChannelTypeName, DeviceTypeNames, GroupId, Tags
 from longwire.dates import format_optional_date
-from longwire.errors import not_found
-from longwire.notifications import notifications, schedules
+from longwire.notifications import notifications, rules, schedules
 from longwire.notifications.schedules import Schedule
 from longwire.notifications.types import catalogue
 from longwire.web.fields import Body, Count, DateText, Id, Name, Paged, Query, Reply, Text
@@ -189,9 +190,9 @@ class NotificationRef(Body):
 
 
 def notification_wire(view: notifications.NotificationView) -> Notification:
-    notification = view.notification
+    notification = view.owner
     return Notification(
-        **channel_fields(notification.channel, view.params),
+        **channel_fields(notification, view.params),
         device_id=notification.device_id,
         reason=notification.reason,
         schedule=notification.schedule,
@@ -203,7 +204,7 @@ def notification_wire(view: notifications.NotificationView) -> Notification:
 
 def type_wire(name: str) -> NotificationType:
     return NotificationType(
-        expected_parameters=catalogue.expected_parameters(name),
+        expected_parameters=describe_params(rules.KIND, name),
         type=name,
         name=catalogue.TYPES[name].title,
     )
@@ -213,16 +214,10 @@ def _draft(
     context: RequestContext, body: NotificationInput | UpdateNotificationInput
 ) -> notifications.NotificationDraft:
     return notifications.NotificationDraft(
-        params=body.params,
-        type=body.type,
-        name=body.name,
-        description=body.description,
+        **draft_fields(body),
         device_id=body.device_id,
-        device_types=body.device_types,
         reason=body.reason,
         schedule=_schedule_text(context, body.schedule),
-        is_enabled=body.enabled,
-        tags=body.tags,
     )
 
 
@@ -324,8 +319,6 @@ def get_notification_type(
 
     `expectedParameters` is a JSON Schema, as text.
     """
-    if query.type not in catalogue.TYPES:
-        raise not_found("type", "notification type")
     return type_wire(query.type)
 
 

@@ -7,7 +7,7 @@ import click
 
 from longwire.cli.base import database_flags, json_flag, load_settings, print_table, run_read
 from longwire.dates import format_optional_date
-from longwire.store import connectors as store_connectors
+from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store.database import Tx
 
@@ -20,14 +20,15 @@ def connectors_command(config: Path | None, as_json: bool, **flags: Any) -> None
 
     def work(tx: Tx) -> list[dict[str, Any]]:
         waiting = store_deliveries.list_backlogs(tx)
+        names = store_channels.list_names(tx)
         rows = []
-        for each in store_connectors.list_all(tx):
+        for each in store_channels.list_all(tx):
             backlog = waiting.get(each.number)
             rows.append(
                 {
                     "id": each.id,
                     "group": each.group_id,
-                    "name": each.name,
+                    "name": names.get(each.number),
                     "purpose": each.purpose,
                     "type": each.type,
                     "enabled": each.is_enabled,

@@ -18,9 +18,9 @@ from longwire.cli.base import (
 from longwire.dates import format_date
 from longwire.delivery import deliveries
 from longwire.ids import format_delivery_id
-from longwire.model import Connector
+from longwire.model import Channel
 from longwire.records import KIND_NAMES
-from longwire.store import connectors as store_connectors
+from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store.database import Tx
 
@@ -64,7 +64,7 @@ def deliveries_list(
     """List messages, most recently changed first."""
 
     def work(tx: Tx) -> list[dict[str, Any]]:
-        by_number = {each.number: each for each in store_connectors.list_all(tx)}
+        by_number = {each.number: each for each in store_channels.list_all(tx)}
         number = None
         if connector_id is not None:
             number = next((key for key, each in by_number.items() if each.id == connector_id), None)
@@ -72,7 +72,7 @@ def deliveries_list(
                 raise startup.StartupError(f"There is no connector {connector_id}.")
         wanted = [STATES[state] for state in states]
         return [
-            _delivery_row(each, by_number.get(each.connector_number))
+            _delivery_row(each, by_number.get(each.channel_number))
             for each in store_deliveries.list_latest(tx, wanted, limit, number)
         ]
 
@@ -93,14 +93,12 @@ def deliveries_list(
     print_table(rows, shown, as_json)
 
 
-def _delivery_row(
-    each: store_deliveries.DeliveryEvent, connector: Connector | None
-) -> dict[str, Any]:
+def _delivery_row(each: store_deliveries.DeliveryEvent, channel: Channel | None) -> dict[str, Any]:
     is_waiting = each.state == store_deliveries.DeliveryState.QUEUED
     return {
-        "id": format_delivery_id(each.connector_number, each.seq),
-        "connector": connector.id if connector else "(deleted)",
-        "purpose": connector.purpose if connector else None,
+        "id": format_delivery_id(each.channel_number, each.seq),
+        "connector": channel.id if channel else "(deleted)",
+        "purpose": channel.purpose if channel else None,
         "device": each.device_id,
         "kind": KIND_NAMES[each.kind],
         "state": next(name for name, state in STATES.items() if state == each.state),

@@ -14,11 +14,12 @@ from typing import Protocol
 import msgspec
 
 from longwire import metrics
-from longwire.delivery import messages
+from longwire.delivery import connectors, messages
 from longwire.delivery.destinations.base import FailureCode, OutboundMessage, Refused, Sender
 from longwire.delivery.egress import Egress
-from longwire.model import Connector
+from longwire.model import Channel
 from longwire.records import parse_record
+from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Tx
 from longwire.store.deliveries import ClaimedDelivery
 
@@ -45,11 +46,11 @@ class AttemptResult(msgspec.Struct, frozen=True):
 class ChannelHandler(Protocol):
     """Handles all channels of one purpose."""
 
-    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[BuildMessage, Sender]:
+    def open(self, tx: Tx, channel: Channel, egress: Egress) -> tuple[BuildMessage, Sender]:
         """A message builder and a sender for the channel's current configuration."""
 
     def on_results(
-        self, tx: Tx, writer: int, connector: Connector, results: Sequence[AttemptResult]
+        self, tx: Tx, writer: int, channel: Channel, results: Sequence[AttemptResult]
     ) -> None:
         """Called on the transaction that settles these attempts."""
 
@@ -57,8 +58,9 @@ class ChannelHandler(Protocol):
 class ConnectorHandler:
     """Connectors: records of devices to the customer's own systems."""
 
-    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[BuildMessage, Sender]:
-        params = messages.open_params(tx, connector)
+    def open(self, tx: Tx, channel: Channel, egress: Egress) -> tuple[BuildMessage, Sender]:
+        connector = CONNECTORS.get_by_numbers(tx, [channel.number])[channel.number]
+        params = connectors.KIND.open_params(tx, channel)
         builder = messages.MessageBuilder.for_connector(connector, params)
 
         def build_message(claimed: ClaimedDelivery) -> OutboundMessage | Refused:
@@ -68,11 +70,11 @@ class ConnectorHandler:
         return build_message, messages.build_destination(connector, params, egress)
 
     def on_results(
-        self, tx: Tx, writer: int, connector: Connector, results: Sequence[AttemptResult]
+        self, tx: Tx, writer: int, channel: Channel, results: Sequence[AttemptResult]
     ) -> None:
         """Count a delivery when it first ends, and every retry."""
         counted: Counter[tuple[int, str]] = Counter()
-        group = int(connector.group_id)
+        group = int(channel.group_id)
         for each in results:
             suffix = "processed" if each.outcome is AttemptOutcome.DELIVERED else "error"
             is_retry = each.claimed.attempts > 1 or each.claimed.generation > 0

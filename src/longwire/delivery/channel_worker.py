@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from longwire.clock import Moment
 from longwire.delivery.channel_handlers import BuildMessage
 from longwire.delivery.destinations.base import Outcome, Sender, Unreachable
-from longwire.model import Connector
+from longwire.model import Channel
 from longwire.store.deliveries import ClaimedDelivery
 
 WINDOW_MIN = 16
@@ -25,7 +25,7 @@ class LeasedDelivery:
     wakes up for instance; the monotonic clock may stand still then. So a lease is checked by both.
     """
 
-    connector: Connector
+    channel: Channel
     claimed: ClaimedDelivery
     token: int
     expires_at: Moment
@@ -51,7 +51,7 @@ class AttemptRecord:
 class ChannelWorker:
     """Claims and sends for one channel, apart from all others."""
 
-    connector: Connector
+    channel: Channel
     build_message: BuildMessage
     sender: Sender
     pending: deque[LeasedDelivery] = field(default_factory=deque)

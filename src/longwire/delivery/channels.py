@@ -1,6 +1,7 @@
-"""Channels that nobody configures: created when the first message is to leave through them.
+"""Channels: built, sealed, and enqueued to.
 
-They are rows of the connector table with a purpose of their own; the engine serves them alike.
+Connectors and notifications have one that users configure. The others are routes that nobody
+configures, created when the first message is to leave through them; the engine serves all alike.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -9,9 +10,9 @@ from dataclasses import dataclass
 import msgspec
 
 from longwire.clock import Moment
-from longwire.model import SYSTEM, Actor, Connector, ServiceEvent
+from longwire.model import SYSTEM, Actor, Channel, ChannelPurpose, ServiceEvent
 from longwire.records import RecordKind
-from longwire.store import connectors as store
+from longwire.store import channels as store
 from longwire.store import deliveries as store_deliveries
 from longwire.store import locks
 from longwire.store.database import Tx
@@ -41,8 +42,14 @@ class ChannelPolicy(msgspec.Struct, frozen=True):
 
 
 def get_or_create_channel(
-    tx: Tx, purpose: str, channel_id: str, group_id: str, type_name: str, policy: ChannelPolicy
-) -> Connector:
+    tx: Tx,
+    purpose: ChannelPurpose,
+    channel_id: str,
+    group_id: str,
+    type_name: str,
+    policy: ChannelPolicy,
+) -> Channel:
+    """The channel of a route."""
     found = store.get_by_purpose(tx, purpose, channel_id)
     if found is not None:
         return found
@@ -58,44 +65,45 @@ def get_or_create_channel(
 def build_channel(
     tx: Tx,
     actor: Actor,
-    purpose: str,
+    purpose: ChannelPurpose,
     channel_id: str,
     group_id: str,
     type_name: str,
     policy: ChannelPolicy,
-    *,
-    format_name: str = "",
-) -> Connector:
-    """A new, enabled channel with nothing but defaults; the store gives it its number."""
-    return Connector(
+) -> Channel:
+    """A new, enabled channel; the store gives it its number."""
+    return Channel(
         number=0,
         id=channel_id,
         group_id=group_id,
-        version=1,
-        name=None,
-        description=None,
+        purpose=purpose,
         type=type_name,
-        sealed_params="",
-        subgroups=False,
-        device_types=(),
-        device_ids=(),
-        message_filter=None,
-        format=format_name,
-        storing_s=policy.storing_s,
-        retry_delay_s=policy.retry_delay_s,
-        retries_max=policy.retries_max,
-        tags=(),
-        is_enabled=True,
         created_at=tx.now,
         updated_at=tx.now,
         created_by=actor.id,
         updated_by=actor.id,
-        purpose=purpose,
+        storing_s=policy.storing_s,
+        retry_delay_s=policy.retry_delay_s,
+        retries_max=policy.retries_max,
     )
 
 
+def seal_params(tx: Tx, channel: Channel, text: str) -> str:
+    return tx.keyring.seal(text, _seal_purpose(channel))
+
+
+def unseal_params(tx: Tx, channel: Channel) -> str:
+    if channel.sealed_params is None:
+        raise ValueError(f"a channel for {channel.purpose} has no parameters")
+    return tx.keyring.unseal(channel.sealed_params, _seal_purpose(channel))
+
+
+def _seal_purpose(channel: Channel) -> str:
+    return f"{channel.purpose}|{channel.id}|params"
+
+
 def enqueue(
-    tx: Tx, channel: Connector, dispatch: DispatchContext, items: Sequence[tuple[str, str]]
+    tx: Tx, channel: Channel, dispatch: DispatchContext, items: Sequence[tuple[str, str]]
 ) -> list[int]:
     """Enqueue a delivery for each (device id, body); returns their sequence numbers."""
     seqs = list(dispatch.take_sequence_numbers(tx.now, len(items)))

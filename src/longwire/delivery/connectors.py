@@ -4,33 +4,41 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from longwire.clock import Moment
-from longwire.delivery import channels, messages, retry_policy
 from longwire.delivery.cel.expressions import Expression
 from longwire.delivery.cel.lexer import InvalidExpression
-from longwire.delivery.channel_drafts import (
+from longwire.delivery.channel_owners import (
     ChannelDraft,
-    ParamsRules,
+    DraftRules,
+    OwnerKind,
+    OwnerView,
     check_device_types,
     check_devices,
-    check_params,
     updated,
     updated_unique,
 )
-from longwire.delivery.channels import ChannelPolicy
-from longwire.delivery.destinations import catalogue, parameters
+from longwire.delivery.destinations import catalogue
 from longwire.delivery.destinations.base import DestinationParams
 from longwire.delivery.egress import Egress
 from longwire.delivery.formats import FORMATS
-from longwire.errors import BadInput, FieldError, not_found
+from longwire.errors import FieldError
 from longwire.identity import access
-from longwire.ids import new_id
-from longwire.model import FORWARDING, Actor, Connector, Page, PageRequest
-from longwire.store import audit, locks
-from longwire.store import connectors as store
+from longwire.model import Actor, ChannelPurpose, Connector, Page, PageRequest
+from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store import groups as store_groups
+from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Tx
 from longwire.store.deliveries import DeliveryEvent, DeliveryState
+
+KIND = OwnerKind(
+    ChannelPurpose.CONNECTOR,
+    "con",
+    "connector of this group",
+    Connector,
+    CONNECTORS,
+    catalogue.TYPES,
+    catalogue.get_params_type,
+)
 
 ParseParams = Callable[[type[DestinationParams], str], DestinationParams]
 Retry = tuple[int | None, int | None]  # delay in seconds, retries at most
@@ -50,12 +58,8 @@ class ConnectorDraft(ChannelDraft):
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectorView:
-    """A connector as an actor may see it."""
-
-    connector: Connector
-    params: str
-    kept_since: Moment | None
+class ConnectorView(OwnerView[Connector]):
+    kept_since: Moment | None  # the timestamp of the oldest dead letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,26 +71,14 @@ class DeliveryHistory:
 # --- get and list ---
 
 
-def require_connector(
-    tx: Tx, actor: Actor, permission: str, group_id: str, connector_id: str
-) -> Connector:
-    scope = access.authorize(tx, actor, permission, group_id)
-    connector = store.get(tx, scope, connector_id)
-    if connector is None:
-        raise not_found("connector_id", "connector of this group")
-    return connector
-
-
 def get_connector(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> ConnectorView:
-    connector = require_connector(tx, actor, "connector.read", group_id, connector_id)
-    return _view(tx, actor, connector)
+    return _view(tx, actor, KIND.require(tx, actor, "read", group_id, connector_id))
 
 
 def list_connectors(
     tx: Tx, actor: Actor, group_id: str, request: PageRequest
 ) -> Page[ConnectorView]:
-    scope = access.authorize(tx, actor, "connector.read", group_id)
-    page = store.list_page(tx, scope, group_id, request)
+    page = KIND.list_page(tx, actor, group_id, request)
     return Page([_view(tx, actor, each) for each in page.items], page.last_key)
 
 
@@ -102,7 +94,7 @@ def list_deliveries(
     ascending: bool,
 ) -> DeliveryHistory:
     """The deliveries of a connector that changed in a period."""
-    connector = require_connector(tx, actor, "connector.read", group_id, connector_id)
+    connector = KIND.require(tx, actor, "read", group_id, connector_id)
     page = store_deliveries.list_events(
         tx, connector.number, begin, end, request, ascending=ascending
     )
@@ -121,17 +113,9 @@ def _list_source_groups(tx: Tx, group_id: str, subgroups: bool) -> frozenset[str
 
 
 def _view(tx: Tx, actor: Actor, connector: Connector) -> ConnectorView:
-    """With its secrets for actors that may update it, masked for all others."""
-    text = messages.unseal_params(tx, connector)
-    if "connector.write" not in access.get_permissions(tx, actor, connector.group_id):
-        text = catalogue.mask_secrets(connector.type, text)
-    return ConnectorView(
-        connector, text, store_deliveries.get_oldest_dead_letter_ts(tx, connector.number)
-    )
-
-
-def _reload_view(tx: Tx, actor: Actor, connector: Connector) -> ConnectorView:
-    return _view(tx, actor, store.get_by_numbers(tx, [connector.number])[connector.number])
+    view = KIND.view(tx, actor, connector)
+    kept_since = store_deliveries.get_oldest_dead_letter_ts(tx, connector.number)
+    return ConnectorView(view.owner, view.params, kept_since)
 
 
 # --- create, update, delete, resend ---
@@ -148,26 +132,9 @@ def create_connector(
     requested_id: str | None = None,
 ) -> ConnectorView:
     access.authorize(tx, actor, "connector.write", group_id)
-    if requested_id is not None:
-        # Of two requests for the same id one fails.
-        locks.acquire_lock(tx, "channel", requested_id)
-    connector = channels.build_channel(
-        tx,
-        actor,
-        FORWARDING,
-        new_id("con") if requested_id is None else requested_id,
-        group_id,
-        draft.type or "",
-        ChannelPolicy(storing_s=retry_policy.STORING_DEFAULT_S),
-        format_name="json",
-    )
-    is_taken = requested_id is not None and store.id_exists(tx, requested_id)
-    field_errors = [FieldError("id", "is taken; omit it to get a new one")] if is_taken else []
-    connector = store.insert(
-        tx, _apply_draft(tx, connector, draft, None, parse, egress, field_errors)
-    )
-    audit.log(tx, actor, "connector.create", connector.id, group_id=group_id, detail=connector.type)
-    return _view(tx, actor, connector)
+    rules = _draft_rules(parse, egress)
+    connector = KIND.build(tx, actor, group_id, draft, rules, requested_id=requested_id)
+    return _view(tx, actor, KIND.insert(tx, actor, connector))
 
 
 def update_connector(
@@ -179,114 +146,78 @@ def update_connector(
     parse: ParseParams,
     egress: Egress,
 ) -> ConnectorView:
-    connector = _lock_connector(tx, actor, group_id, connector_id)
-    stored = messages.unseal_params(tx, connector)
-    changed = _apply_draft(tx, connector, draft, stored, parse, egress, [])
-    store.save(tx, replace(changed, updated_at=tx.now, updated_by=actor.id))
-    audit.log(tx, actor, "connector.update", connector.id, group_id=group_id)
-    return _reload_view(tx, actor, connector)
+    rules = _draft_rules(parse, egress)
+    _, connector = KIND.update(tx, actor, group_id, connector_id, draft, rules)
+    return _view(tx, actor, connector)
 
 
 def delete_connector(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> ConnectorView:
     """Delete a connector, with its undelivered messages."""
-    connector = _lock_connector(tx, actor, group_id, connector_id)
-    view = _view(tx, actor, connector)
-    store.mark_deleted(tx, connector)
-    audit.log(tx, actor, "connector.delete", connector.id, group_id=group_id)
-    return view
+    return _view(tx, actor, KIND.delete(tx, actor, group_id, connector_id))
 
 
 def resend_failed(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> ConnectorView:
     """Start a resend of the dead letters; a second request during a resend changes nothing."""
-    connector = require_connector(tx, actor, "connector.resend", group_id, connector_id)
+    connector = KIND.require(tx, actor, "resend", group_id, connector_id)
     has_any = store_deliveries.get_oldest_dead_letter_ts(tx, connector.number) is not None
-    if has_any and store.begin_resend(tx, connector):
-        audit.log(tx, actor, "connector.resend", connector.id, group_id=group_id)
-    return _reload_view(tx, actor, connector)
-
-
-def _lock_connector(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> Connector:
-    """The connector, after concurrent updates of it have been committed."""
-    access.authorize(tx, actor, "connector.write", group_id)
-    locks.acquire_lock(tx, "channel", connector_id)
-    return require_connector(tx, actor, "connector.write", group_id, connector_id)
+    if has_any and store_channels.begin_resend(tx, connector.number):
+        KIND.log(tx, actor, "resend", connector)
+    return _view(tx, actor, CONNECTORS.get_by_numbers(tx, [connector.number])[connector.number])
 
 
 # --- drafts ---
 
 
-def _apply_draft(
-    tx: Tx,
-    connector: Connector,
-    draft: ConnectorDraft,
-    stored: str | None,
-    parse: ParseParams,
-    egress: Egress,
-    field_errors: list[FieldError],
-) -> Connector:
-    """The connector with the draft applied, or an error that names every fault."""
-    checked = check_params(draft, connector, stored, _params_rules(parse, egress))
-    params = checked.value
-    type_name = draft.type or connector.type
+def _draft_rules(
+    parse: ParseParams, egress: Egress
+) -> DraftRules[Connector, ConnectorDraft, DestinationParams]:
+    return DraftRules(parse, egress, _check_template, _check_draft, _merge)
+
+
+def _check_draft(
+    tx: Tx, connector: Connector, draft: ConnectorDraft, params: DestinationParams | None
+) -> list[FieldError]:
+    type_name = draft.type or connector.channel.type
     subgroups = params is not None and params.subgroups
-    all_errors = [
-        *field_errors,
-        *checked.field_errors,
+    return [
         *_check_filter(draft.message_filter),
         *_check_format(type_name, updated(draft.format, connector.format), params),
         *check_device_types(tx, draft.device_types),
         *_check_devices(tx, draft.device_ids, connector.group_id, subgroups),
     ]
-    if all_errors or params is None:
-        raise BadInput(field_errors=all_errors)
-    return replace(
-        _merge(connector, draft),
-        sealed_params=messages.seal_params(tx, connector.id, checked.text),
-        subgroups=subgroups,
-    )
 
 
-def _merge(connector: Connector, draft: ConnectorDraft) -> Connector:
-    message_filter = connector.message_filter
+def _merge(connector: Connector, draft: ConnectorDraft, params: DestinationParams) -> Connector:
+    channel, message_filter = connector.channel, connector.message_filter
     if draft.message_filter is not None:
         message_filter = draft.message_filter.strip() or None
-    delay_s, retries_max = draft.retry or (connector.retry_delay_s, connector.retries_max)
+    delay_s, retries_max = draft.retry or (channel.retry_delay_s, channel.retries_max)
     return replace(
         connector,
-        type=draft.type or connector.type,
-        name=updated(draft.name, connector.name),
-        description=updated(draft.description, connector.description),
-        device_types=updated_unique(draft.device_types, connector.device_types),
+        channel=replace(
+            channel,
+            storing_s=updated(draft.storing_s, channel.storing_s),
+            retry_delay_s=delay_s,
+            retries_max=retries_max,
+        ),
+        subgroups=params.subgroups,
         device_ids=updated_unique(draft.device_ids, connector.device_ids),
         message_filter=message_filter,
         format=updated(draft.format, connector.format),
-        storing_s=updated(draft.storing_s, connector.storing_s),
-        retry_delay_s=delay_s,
-        retries_max=retries_max,
-        is_enabled=updated(draft.is_enabled, connector.is_enabled),
-        tags=connector.tags if draft.tags is None else tuple(draft.tags),
     )
 
 
-def _params_rules(parse: ParseParams, egress: Egress) -> ParamsRules[DestinationParams]:
-    def validate(
-        type_name: str, text: str, stored: str | None
-    ) -> tuple[str, DestinationParams, list[FieldError]]:
-        params_type = catalogue.TYPES[type_name].params_type
-        text, params, field_errors = parameters.validate_params(
-            params_type, text, stored, parse, egress
-        )
-        if params.template is not None:
-            field_errors += _check_expression("params.template", params.template)
-        return text, params, field_errors
-
-    return ParamsRules("connector", catalogue.TYPES, catalogue.parse_params, validate)
+def _check_template(type_name: str, params: DestinationParams) -> list[FieldError]:
+    if params.template is None:
+        return []
+    return _check_expression("params.template", params.template)
 
 
 def _check_devices(
     tx: Tx, ids: Sequence[str] | None, group_id: str, subgroups: bool
 ) -> list[FieldError]:
-    return check_devices(tx, ids, _list_source_groups(tx, group_id, subgroups)) if ids else []
+    places = {f"device_ids[{index}]": each for index, each in enumerate(ids or ())}
+    return check_devices(tx, places, _list_source_groups(tx, group_id, subgroups))
 
 
 def _check_filter(message_filter: str | None) -> list[FieldError]:

@@ -51,8 +51,8 @@ from longwire.delivery.settlement import (
 )
 from longwire.errors import LongwireError
 from longwire.ids import new_id
-from longwire.model import Connector
-from longwire.store import connectors as store_connectors
+from longwire.model import Channel
+from longwire.store import channels as store_channels
 from longwire.store import deliveries as store
 from longwire.store.database import Database, Tx
 from longwire.store.deliveries import ClaimedDelivery
@@ -261,12 +261,12 @@ class Engine:
         cursor, open_numbers = self._scan_cursor, list(self._workers)
         due, versions = await self._database.read(
             lambda tx: (
-                store.list_due_connectors(tx, CHANNELS_PER_SCAN_MAX, cursor),
-                store_connectors.get_versions(tx, open_numbers),
+                store.list_due_channels(tx, CHANNELS_PER_SCAN_MAX, cursor),
+                store_channels.get_versions(tx, open_numbers),
             )
         )
         for number in open_numbers:
-            if versions.get(number) != self._workers[number].connector.version:
+            if versions.get(number) != self._workers[number].channel.version:
                 self._drop_worker(number)
         self._due.update(due)
         self._scan_cursor = due[-1] if len(due) == CHANNELS_PER_SCAN_MAX else 0
@@ -314,7 +314,7 @@ class Engine:
         return ClaimRequest(
             token=secrets.randbits(62),
             channels=due,
-            open_versions={n: worker.connector.version for n, worker in relevant.items()},
+            open_versions={n: worker.channel.version for n, worker in relevant.items()},
             capacities={n: worker.capacity for n, worker in relevant.items()},
         )
 
@@ -328,7 +328,7 @@ class Engine:
         """The whole transaction; changes nothing in this process."""
         settle(tx, self._writer, attempts, self._handlers)
         result = ClaimResult()
-        versions = store_connectors.get_versions(tx, {*request.channels, *request.open_versions})
+        versions = store_channels.get_versions(tx, {*request.channels, *request.open_versions})
         result.stale = {
             number
             for number, version in request.open_versions.items()
@@ -349,19 +349,19 @@ class Engine:
 
     def _open_workers(self, tx: Tx, numbers: Collection[int]) -> dict[int, ChannelWorker]:
         opened: dict[int, ChannelWorker] = {}
-        for connector in store_connectors.get_by_numbers(tx, numbers).values():
+        for channel in store_channels.get_by_numbers(tx, numbers).values():
             try:
-                opened[connector.number] = self._open_worker(tx, connector)
+                opened[channel.number] = self._open_worker(tx, channel)
             except Exception as error:
-                log.exception("channel cannot be opened", connector=connector.id)
-                store_connectors.record_failure(
-                    tx, connector.number, f"it cannot be opened: {type(error).__name__}", 1
+                log.exception("channel cannot be opened", channel=channel.id)
+                store_channels.record_failure(
+                    tx, channel.number, f"it cannot be opened: {type(error).__name__}", 1
                 )
         return opened
 
-    def _open_worker(self, tx: Tx, connector: Connector) -> ChannelWorker:
-        build_message, sender = self._handlers[connector.purpose].open(tx, connector, self._egress)
-        return ChannelWorker(connector, build_message, sender)
+    def _open_worker(self, tx: Tx, channel: Channel) -> ChannelWorker:
+        build_message, sender = self._handlers[channel.purpose].open(tx, channel, self._egress)
+        return ChannelWorker(channel, build_message, sender)
 
     def _apply(self, result: ClaimResult, token: int, expires_at_monotonic: float) -> None:
         for number in result.stale:
@@ -370,9 +370,7 @@ class Engine:
         for number, claimed in result.claimed.items():
             worker = self._workers[number]
             leased = [
-                LeasedDelivery(
-                    worker.connector, each, token, result.expires_at, expires_at_monotonic
-                )
+                LeasedDelivery(worker.channel, each, token, result.expires_at, expires_at_monotonic)
                 for each in claimed
             ]
             worker.add_claimed(leased, result.requested[number])
@@ -415,7 +413,7 @@ class Engine:
             batch = worker.take_batch()
             if self._lease_left_s(batch[0]) < LEASE_LEFT_MIN_S:
                 self._add_unsettled(batch, RELEASED)
-                self._due.add(worker.connector.number)
+                self._due.add(worker.channel.number)
                 continue
             worker.in_flight += 1
             task = asyncio.create_task(self._send(worker, batch))
@@ -503,11 +501,11 @@ class Engine:
         except TimeoutError:
             outcome = TIMED_OUT
         except Exception:
-            log.exception("destination failed", connector=worker.connector.id)
+            log.exception("destination failed", channel=worker.channel.id)
             outcome = SEND_FAILED
         worker.adjust_window(outcome)
         self._on_attempt(
-            worker.connector.type, METRIC_LABELS[type(outcome)], time.monotonic() - began
+            worker.channel.type, METRIC_LABELS[type(outcome)], time.monotonic() - began
         )
         return outcome
 
@@ -552,7 +550,7 @@ class Engine:
             )
 
     async def _advance_resends(self) -> None:
-        if await self._database.read(store_connectors.has_resends):
+        if await self._database.read(store_channels.has_resends):
             woken = await self._database.write(lambda tx: advance_resends(tx, self._resend_per_s))
             if woken:
                 self.wake(woken)
@@ -567,5 +565,5 @@ def _build_message(worker: ChannelWorker, claimed: ClaimedDelivery) -> OutboundM
     try:
         return worker.build_message(claimed)
     except Exception:
-        log.exception("message cannot be built", connector=worker.connector.id)
+        log.exception("message cannot be built", channel=worker.channel.id)
         return BUILD_FAILED

@@ -18,12 +18,10 @@ from longwire.delivery.smtp import MailConfig, OutboundMail, SmtpClient
 from longwire.identity import groups
 from longwire.identity.groups import MembershipView
 from longwire.ids import format_delivery_id
-from longwire.model import Actor, Connector
+from longwire.model import Actor, Channel, ChannelPurpose
 from longwire.store import users as store_users
 from longwire.store.database import Tx
 from longwire.store.deliveries import ClaimedDelivery
-
-MAIL_PURPOSE = "mail"
 
 
 class InvitationMail(msgspec.Struct, frozen=True):
@@ -40,12 +38,12 @@ class MailHandler:
     def __init__(self, config: MailConfig) -> None:
         self._config = config
 
-    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[BuildMessage, Sender]:
+    def open(self, tx: Tx, channel: Channel, egress: Egress) -> tuple[BuildMessage, Sender]:
         def build_message(claimed: ClaimedDelivery) -> OutboundMessage:
             return OutboundMessage(
-                id=format_delivery_id(claimed.connector_number, claimed.seq),
-                kind=MAIL_PURPOSE,
-                group_id=connector.group_id,
+                id=format_delivery_id(claimed.channel_number, claimed.seq),
+                kind=ChannelPurpose.MAIL,
+                group_id=channel.group_id,
                 device_id=claimed.device_id,
                 device_type="",
                 body=claimed.body.encode(),
@@ -55,7 +53,7 @@ class MailHandler:
         return build_message, MailSender(SmtpClient(self._config))
 
     def on_results(
-        self, tx: Tx, writer: int, connector: Connector, results: Sequence[AttemptResult]
+        self, tx: Tx, writer: int, channel: Channel, results: Sequence[AttemptResult]
     ) -> None:
         """Nothing depends on them."""
 
@@ -92,7 +90,7 @@ def invite_member(
     can_send = config.is_configured and is_address(email)
     if membership.is_new and can_send and is_allowed_address(email, config.mail_domains):
         channel = channels.get_or_create_channel(
-            tx, MAIL_PURPOSE, f"{MAIL_PURPOSE}:{group_id}", group_id, "email", ChannelPolicy()
+            tx, ChannelPurpose.MAIL, f"mail:{group_id}", group_id, "email", ChannelPolicy()
         )
         mail = _build_invitation(tx, actor, email, membership)
         channels.enqueue(tx, channel, dispatch, [("", msgspec.json.encode(mail).decode())])

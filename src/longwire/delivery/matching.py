@@ -95,9 +95,9 @@ def encode_device_context(device: ReportingDevice) -> str:
     return msgspec.json.encode(build_device_context(device)).decode()
 
 
-def build_delivery(connector_number: int, row: RecordRow, device_context: str) -> NewDelivery:
+def build_delivery(channel_number: int, row: RecordRow, device_context: str) -> NewDelivery:
     return NewDelivery(
-        connector_number,
+        channel_number,
         row.seq,
         row.encoded.record.device_id,
         row.kind,

@@ -18,29 +18,12 @@ from longwire.delivery.formats import FormatError, format_record
 from longwire.ids import format_delivery_id
 from longwire.model import Connector
 from longwire.records import EncodedRecord
-from longwire.store.database import Tx
-
-
-def seal_params(tx: Tx, connector_id: str, text: str) -> str:
-    return tx.keyring.seal(text, _seal_purpose(connector_id))
-
-
-def unseal_params(tx: Tx, connector: Connector) -> str:
-    return tx.keyring.unseal(connector.sealed_params, _seal_purpose(connector.id))
-
-
-def _seal_purpose(connector_id: str) -> str:
-    return f"connector|{connector_id}|params"
-
-
-def open_params(tx: Tx, connector: Connector) -> DestinationParams:
-    return catalogue.parse_params(connector.type, unseal_params(tx, connector))
 
 
 def build_destination(
     connector: Connector, params: DestinationParams, egress: Egress
 ) -> Destination:
-    return catalogue.TYPES[connector.type](params, egress)
+    return catalogue.TYPES[connector.channel.type](params, egress)
 
 
 @dataclass(frozen=True, slots=True)

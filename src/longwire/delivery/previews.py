@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from longwire.clock import Moment
-from longwire.delivery import messages
-from longwire.delivery.connectors import list_source_groups, require_connector
+from longwire.delivery import connectors, messages
 from longwire.delivery.destinations.base import OutboundBatch, Refused, RequestPreview
 from longwire.delivery.egress import Egress
 from longwire.delivery.matching import build_matcher, encode_device_context
@@ -29,13 +28,13 @@ def preview_connector(
     tx: Tx, actor: Actor, group_id: str, connector_id: str, limit: int, egress: Egress
 ) -> list[PreviewedRecord]:
     """The latest records, and the request that each would cause."""
-    connector = require_connector(tx, actor, "connector.read", group_id, connector_id)
+    connector = connectors.KIND.require(tx, actor, "read", group_id, connector_id)
     access.authorize(tx, actor, "record.read", group_id)  # the preview shows their content
-    params = messages.open_params(tx, connector)
+    params = connectors.KIND.open_params(tx, connector.channel)
     builder = messages.MessageBuilder.for_connector(connector, params)
     matcher = build_matcher(connector)
     destination = messages.build_destination(connector, params, egress)
-    groups = [int(each) for each in list_source_groups(tx, connector)]
+    groups = [int(each) for each in connectors.list_source_groups(tx, connector)]
     previewed = []
     for past in store_records.list_latest(tx, groups, limit):
         row, device = past.row, past.device

@@ -21,11 +21,10 @@ from longwire.delivery.matching import (
 from longwire.errors import not_found
 from longwire.ids import new_id
 from longwire.model import Actor, Connector, Replay
-from longwire.store import audit
-from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store_deliveries
 from longwire.store import records as store_records
 from longwire.store import replays as store
+from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Database, Tx
 from longwire.store.records import ArrivedRecord
 
@@ -45,10 +44,10 @@ def start_replay(
     writer: int,
 ) -> Replay:
     """Create a replay and run its first step."""
-    connector = connectors.require_connector(tx, actor, "connector.resend", group_id, connector_id)
+    connector = connectors.KIND.require(tx, actor, "resend", group_id, connector_id)
     replay = Replay(
         id=new_id("rpl"),
-        connector_number=connector.number,
+        channel_number=connector.number,
         begin_at=begin_at,
         end_at=end_at,
         at_group=BEFORE_ANY_GROUP,
@@ -63,26 +62,24 @@ def start_replay(
         created_by=actor.id,
     )
     store.insert(tx, replay)
-    audit.log(tx, actor, "connector.replay", connector.id, group_id=group_id, detail=replay.id)
+    connectors.KIND.log(tx, actor, "replay", connector, detail=replay.id)
     return _advance(tx, connector, replay, writer)
 
 
 def get_replay(tx: Tx, actor: Actor, group_id: str, connector_id: str, replay_id: str) -> Replay:
-    connector = connectors.require_connector(tx, actor, "connector.read", group_id, connector_id)
+    connector = connectors.KIND.require(tx, actor, "read", group_id, connector_id)
     return _require_replay(tx, connector, replay_id)
 
 
 def cancel_replay(tx: Tx, actor: Actor, group_id: str, connector_id: str, replay_id: str) -> Replay:
     """Enqueue nothing more; what is in the queue already is sent."""
-    connector = connectors.require_connector(tx, actor, "connector.resend", group_id, connector_id)
+    connector = connectors.KIND.require(tx, actor, "resend", group_id, connector_id)
     replay = _require_replay(tx, connector, replay_id)
     if replay.state != "running":
         return replay
     replay = replace(replay, state="cancelled", updated_at=tx.now)
     store.save(tx, replay)
-    audit.log(
-        tx, actor, "connector.cancelReplay", connector.id, group_id=group_id, detail=replay.id
-    )
+    connectors.KIND.log(tx, actor, "cancelReplay", connector, detail=replay.id)
     return replay
 
 
@@ -108,9 +105,9 @@ async def advance_replays(
 
 def _advance_all(tx: Tx, writer: int) -> set[int]:
     replays = store.lock_running(tx)
-    owners = store_connectors.get_by_numbers(tx, {each.connector_number for each in replays})
+    owners = CONNECTORS.get_by_numbers(tx, {each.channel_number for each in replays})
     for replay in replays:
-        connector = owners.get(replay.connector_number)
+        connector = owners.get(replay.channel_number)
         if connector is None:
             store.save(tx, replace(replay, state="cancelled"))
         elif not store_deliveries.is_backlog_over(tx, connector.number, QUEUED_MAX):

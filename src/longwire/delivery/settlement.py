@@ -18,9 +18,9 @@ from longwire.delivery.channel_handlers import (
 )
 from longwire.delivery.channel_worker import AttemptRecord, LeasedDelivery, Released
 from longwire.delivery.destinations.base import Delivered, FailureCode, Refused, Unreachable
-from longwire.model import FORWARDING, SYSTEM, Connector
+from longwire.model import SYSTEM, Channel, ChannelPurpose
 from longwire.store import audit
-from longwire.store import connectors as store_connectors
+from longwire.store import channels as store_channels
 from longwire.store import deliveries as store
 from longwire.store.database import Tx
 from longwire.store.deliveries import ClaimedDelivery, OrphanedLease
@@ -39,9 +39,9 @@ ORPHANED = Unreachable(
 )
 STOPPED = Unreachable("the service was stopped while sending it", code=FailureCode.STOPPED)
 
-ChannelHandlers = Mapping[str, ChannelHandler]
+ChannelHandlers = Mapping[ChannelPurpose, ChannelHandler]
 
-DEFAULT_HANDLERS: ChannelHandlers = {FORWARDING: ConnectorHandler()}
+DEFAULT_HANDLERS: ChannelHandlers = {ChannelPurpose.CONNECTOR: ConnectorHandler()}
 
 # A private RNG, so that tests may seed the global one.
 _random = random.Random()
@@ -51,7 +51,7 @@ _random = random.Random()
 class _ChannelResults:
     """What was settled for one channel."""
 
-    connector: Connector
+    channel: Channel
     results: list[AttemptResult] = field(default_factory=list)
     disabled_reason: str | None = None
 
@@ -63,17 +63,17 @@ def settle(
     handlers: ChannelHandlers = DEFAULT_HANDLERS,
 ) -> None:
     """Record the outcomes of attempts whose leases are still ours."""
-    settled: dict[int, _ChannelResults] = {}
+    by_channel: dict[int, _ChannelResults] = {}
     for (number, token), group in _group_by_lease(attempts).items():
-        connector = group[0].leased.connector
-        channel = settled.setdefault(number, _ChannelResults(connector))
-        channel.connector = connector  # as it was when these were claimed
-        _settle_delivered(tx, token, group, channel)
+        channel = group[0].leased.channel
+        settled = by_channel.setdefault(number, _ChannelResults(channel))
+        settled.channel = channel  # as it was when these were claimed
+        _settle_delivered(tx, token, group, settled)
         _release(tx, number, token, group)
-        _settle_failed(tx, token, group, channel)
-    for number in sorted(settled):  # the same lock order in every process: no deadlocks
-        if settled[number].results:
-            _publish_results(tx, writer, settled[number], handlers)
+        _settle_failed(tx, token, group, settled)
+    for number in sorted(by_channel):  # the same lock order in every process: no deadlocks
+        if by_channel[number].results:
+            _publish_results(tx, writer, by_channel[number], handlers)
 
 
 def _group_by_lease(
@@ -81,12 +81,12 @@ def _group_by_lease(
 ) -> dict[tuple[int, int], list[AttemptRecord]]:
     groups: dict[tuple[int, int], list[AttemptRecord]] = defaultdict(list)
     for each in attempts:
-        groups[(each.leased.connector.number, each.leased.token)].append(each)
+        groups[(each.leased.channel.number, each.leased.token)].append(each)
     return groups
 
 
 def _settle_delivered(
-    tx: Tx, token: int, group: Sequence[AttemptRecord], channel: _ChannelResults
+    tx: Tx, token: int, group: Sequence[AttemptRecord], settled: _ChannelResults
 ) -> None:
     delivered = {
         each.leased.claimed.seq: (each.leased.claimed, each.outcome)
@@ -94,9 +94,9 @@ def _settle_delivered(
         if isinstance(each.outcome, Delivered)
     }
     if delivered:
-        for seq in store.succeed(tx, channel.connector.number, token, list(delivered)):
+        for seq in store.succeed(tx, settled.channel.number, token, list(delivered)):
             claimed, outcome = delivered[seq]
-            channel.results.append(
+            settled.results.append(
                 AttemptResult(
                     claimed,
                     AttemptOutcome.DELIVERED,
@@ -113,7 +113,7 @@ def _release(tx: Tx, number: int, token: int, group: Sequence[AttemptRecord]) ->
 
 
 def _settle_failed(
-    tx: Tx, token: int, group: Sequence[AttemptRecord], channel: _ChannelResults
+    tx: Tx, token: int, group: Sequence[AttemptRecord], settled: _ChannelResults
 ) -> None:
     for each in group:
         outcome = each.outcome
@@ -122,69 +122,69 @@ def _settle_failed(
         result = _retry_or_fail(tx, each.leased, token, outcome)
         if result is None:
             continue
-        channel.results.append(result)
+        settled.results.append(result)
         if isinstance(outcome, Refused) and outcome.disables:
-            _disable(tx, channel.connector, outcome.reason)
-            channel.disabled_reason = outcome.reason
+            _disable(tx, settled.channel, outcome.reason)
+            settled.disabled_reason = outcome.reason
 
 
 def _publish_results(
-    tx: Tx, writer: int, channel: _ChannelResults, handlers: ChannelHandlers
+    tx: Tx, writer: int, settled: _ChannelResults, handlers: ChannelHandlers
 ) -> None:
-    number, results = channel.connector.number, channel.results
+    number, results = settled.channel.number, settled.results
     failed = [each for each in results if each.outcome is not AttemptOutcome.DELIVERED]
     if len(failed) < len(results):
-        store_connectors.reset_failures(tx, number)
+        store_channels.reset_failures(tx, number)
     if failed:
-        reason = channel.disabled_reason or failed[-1].reason
-        store_connectors.record_failure(tx, number, reason, len(failed))
-    handler = handlers.get(channel.connector.purpose)
+        reason = settled.disabled_reason or failed[-1].reason
+        store_channels.record_failure(tx, number, reason, len(failed))
+    handler = handlers.get(settled.channel.purpose)
     if handler is not None:
-        handler.on_results(tx, writer, channel.connector, results)
+        handler.on_results(tx, writer, settled.channel, results)
 
 
 def _retry_or_fail(
     tx: Tx, leased: LeasedDelivery, token: int, outcome: Refused | Unreachable
 ) -> AttemptResult | None:
     """Settle a failure; None when the lease is no longer ours."""
-    connector, claimed, reason = leased.connector, leased.claimed, outcome.reason
-    number, seqs = connector.number, [claimed.seq]
-    if _is_last_attempt(connector, claimed, outcome):
-        stored_until = tx.now + connector.storing_s * SECOND if connector.storing_s else None
+    channel, claimed, reason = leased.channel, leased.claimed, outcome.reason
+    number, seqs = channel.number, [claimed.seq]
+    if _is_last_attempt(channel, claimed, outcome):
+        stored_until = tx.now + channel.storing_s * SECOND if channel.storing_s else None
         changed = store.fail(tx, number, token, seqs, stored_until, reason)
         result = AttemptOutcome.FAILED
     else:
-        due_at = tx.now + _delay(connector, claimed, outcome)
+        due_at = tx.now + _delay(channel, claimed, outcome)
         changed = store.retry(tx, number, token, seqs, due_at, reason)
         result = AttemptOutcome.RETRY_SCHEDULED
     return AttemptResult(claimed, result, reason, outcome.code) if changed else None
 
 
 def _is_last_attempt(
-    connector: Connector, claimed: ClaimedDelivery, outcome: Refused | Unreachable
+    channel: Channel, claimed: ClaimedDelivery, outcome: Refused | Unreachable
 ) -> bool:
-    attempts_max = retry_policy.attempts_max(connector.retries_max)
+    attempts_max = retry_policy.attempts_max(channel.retries_max)
     if outcome.code in SERVICE_FAILURES:
         attempts_max = max(attempts_max, SERVICE_FAILURE_ATTEMPTS_MIN)
     return outcome.is_final or claimed.attempts >= attempts_max
 
 
-def _delay(connector: Connector, claimed: ClaimedDelivery, outcome: Refused | Unreachable) -> int:
+def _delay(channel: Channel, claimed: ClaimedDelivery, outcome: Refused | Unreachable) -> int:
     retry_after_s = outcome.retry_after_s if isinstance(outcome, Refused) else None
     delay = retry_policy.retry_delay(
-        claimed.attempts, connector.retry_delay_s, _random.random(), retry_after_s
+        claimed.attempts, channel.retry_delay_s, _random.random(), retry_after_s
     )
     return 0 if outcome.code in SERVICE_FAILURES else delay
 
 
-def _disable(tx: Tx, connector: Connector, reason: str) -> None:
-    if store_connectors.disable(tx, connector):
+def _disable(tx: Tx, channel: Channel, reason: str) -> None:
+    if store_channels.disable(tx, channel):
         audit.log(
             tx,
             SYSTEM,
-            f"{connector.purpose}.disable",
-            connector.id,
-            group_id=connector.group_id,
+            f"{channel.purpose}.disable",
+            channel.id,
+            group_id=channel.group_id,
             detail=reason,
         )
 
@@ -199,22 +199,22 @@ def recover_orphans(
     found = store.lock_orphaned_leases(
         tx, tx.now if expired_before is None else expired_before, ORPHANS_PER_STEP_MAX
     )
-    owners = store_connectors.get_by_numbers(tx, {each.connector_number for each in found})
+    found_channels = store_channels.get_by_numbers(tx, {each.channel_number for each in found})
     attempts = []
     for orphan in found:
-        connector = owners.get(orphan.connector_number)
-        if connector is None:
-            # The connector was deleted, and its deliveries are about to be.
-            store.release(tx, orphan.connector_number, orphan.token, [orphan.seq])
+        channel = found_channels.get(orphan.channel_number)
+        if channel is None:
+            # The channel was deleted, and its deliveries are about to be.
+            store.release(tx, orphan.channel_number, orphan.token, [orphan.seq])
         else:
-            attempts.append(AttemptRecord(_lease_of_orphan(connector, orphan), ORPHANED))
+            attempts.append(AttemptRecord(_lease_of_orphan(channel, orphan), ORPHANED))
     settle(tx, writer, attempts, handlers)
     return len(found)
 
 
-def _lease_of_orphan(connector: Connector, orphan: OrphanedLease) -> LeasedDelivery:
+def _lease_of_orphan(channel: Channel, orphan: OrphanedLease) -> LeasedDelivery:
     claimed = ClaimedDelivery(
-        connector_number=orphan.connector_number,
+        channel_number=orphan.channel_number,
         seq=orphan.seq,
         device_id="",
         kind=0,
@@ -224,15 +224,15 @@ def _lease_of_orphan(connector: Connector, orphan: OrphanedLease) -> LeasedDeliv
         body="",
         context="",
     )
-    return LeasedDelivery(connector, claimed, orphan.token, 0, 0.0)
+    return LeasedDelivery(channel, claimed, orphan.token, 0, 0.0)
 
 
 def advance_resends(tx: Tx, deliveries_max: int) -> set[int]:
     """One step of every resend; returns the channels that have something due."""
     woken: set[int] = set()
-    for each in store_connectors.lock_resends(tx):
+    for each in store_channels.lock_resends(tx):
         if store.resend(tx, each.number, each.before, deliveries_max):
             woken.add(each.number)
         elif not store.is_resending(tx, each.number, each.before):
-            store_connectors.end_resend(tx, each.number)
+            store_channels.end_resend(tx, each.number)
     return woken

@@ -46,7 +46,7 @@ from longwire.fleet.network_apis import (
     sanitize_reply,
     sort_results,
 )
-from longwire.model import Connector
+from longwire.model import Channel
 from longwire.networks import chirpstack, ttn
 from longwire.networks.base import DownlinkFrame
 from longwire.store import downlinks as store_downlinks
@@ -64,16 +64,16 @@ class DownlinkHandler:
         self._dispatch = dispatch
         self._api = api
 
-    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[BuildMessage, Sender]:
+    def open(self, tx: Tx, channel: Channel, egress: Egress) -> tuple[BuildMessage, Sender]:
         route: _DownlinkRoute
-        if connector.type == downlink_states.CHIRPSTACK:
+        if channel.type == downlink_states.CHIRPSTACK:
             route = _ChirpStack(self._api)
         else:
             route = _TheThingsStack(self._database, egress)
         return build_message, _DownlinkSender(self._database, route)
 
     def on_results(
-        self, tx: Tx, writer: int, connector: Connector, results: Sequence[AttemptResult]
+        self, tx: Tx, writer: int, channel: Channel, results: Sequence[AttemptResult]
     ) -> None:
         for each in sort_results(results):
             device_id = get_device_id(tx, each.claimed)

@@ -9,7 +9,8 @@ from dataclasses import replace
 from longwire.delivery import channels
 from longwire.delivery.channels import ChannelPolicy, DispatchContext
 from longwire.model import (
-    Connector,
+    Channel,
+    ChannelPurpose,
     Device,
     Downlink,
     DownlinkState,
@@ -22,7 +23,6 @@ from longwire.store.database import Tx
 from longwire.store.deliveries import DeliveryState
 from longwire.store.devices import ReportingDevice
 
-PURPOSE = "network"
 CHIRPSTACK = "chirpstack"
 TTN = "ttn"
 # Retried until the downlink expires, which is checked before every attempt. Nothing to resend.
@@ -96,9 +96,9 @@ def channel_id(network: str, group_id: str) -> str:
     return f"downlink:{network}:{group_id}"
 
 
-def get_channel(tx: Tx, network: str, group_id: str) -> Connector:
+def get_channel(tx: Tx, network: str, group_id: str) -> Channel:
     return channels.get_or_create_channel(
-        tx, PURPOSE, channel_id(network, group_id), group_id, network, POLICY
+        tx, ChannelPurpose.DOWNLINK, channel_id(network, group_id), group_id, network, POLICY
     )
 
 

@@ -47,7 +47,7 @@ class NetworkApis(msgspec.Struct, frozen=True):
 def build_message(claimed: ClaimedDelivery) -> OutboundMessage:
     """Only ids: the content is loaded right before each attempt."""
     return OutboundMessage(
-        id=format_delivery_id(claimed.connector_number, claimed.seq),
+        id=format_delivery_id(claimed.channel_number, claimed.seq),
         kind="",
         group_id="",
         device_id=claimed.device_id,
@@ -66,7 +66,7 @@ def get_device_id(tx: Tx, claimed: ClaimedDelivery) -> str | None:
     """The device of a delivery, also if the process that tried it died."""
     if claimed.device_id:
         return claimed.device_id
-    delivery = store_deliveries.get(tx, claimed.connector_number, claimed.seq)
+    delivery = store_deliveries.get(tx, claimed.channel_number, claimed.seq)
     return delivery.device_id if delivery else None
 
 

@@ -12,19 +12,19 @@ from longwire.clock import Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.fleet.downlink_states import (
     CHIRPSTACK,
-    PURPOSE,
     advance,
     channel_id,
     get_channel,
     lock_device,
 )
 from longwire.model import (
+    ChannelPurpose,
     Downlink,
 )
 from longwire.networks.base import VENDOR, DownlinkUpdate
 from longwire.networks.vendor import requests_downlink
 from longwire.records import DataRecord
-from longwire.store import connectors as store_connectors
+from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store import downlinks as store
 from longwire.store.database import Tx
@@ -84,7 +84,9 @@ def match_update(tx: Tx, network: str, device_id: str, update: DownlinkUpdate) -
     if network != CHIRPSTACK or not names:
         return MatchState.UNMATCHED
     # ChirpStack chooses the id. It is in the response of the API, which may be in flight.
-    channel = store_connectors.get_by_purpose(tx, PURPOSE, channel_id(network, device.group_id))
+    channel = store_channels.get_by_purpose(
+        tx, ChannelPurpose.DOWNLINK, channel_id(network, device.group_id)
+    )
     is_in_flight = channel is not None and store.is_in_flight(tx, device.number, channel.number)
     return MatchState.PENDING if is_in_flight else MatchState.UNMATCHED
 

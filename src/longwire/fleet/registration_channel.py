@@ -38,7 +38,7 @@ from longwire.fleet.network_apis import (
     sanitize_reply,
     sort_results,
 )
-from longwire.model import Connector
+from longwire.model import Channel
 from longwire.networks import vendor
 from longwire.store.database import Database, Tx
 
@@ -54,11 +54,11 @@ class RegistrationHandler:
         self._database = database
         self._api = api
 
-    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[BuildMessage, Sender]:
+    def open(self, tx: Tx, channel: Channel, egress: Egress) -> tuple[BuildMessage, Sender]:
         return build_message, _RegistrationSender(self._database, self._api)
 
     def on_results(
-        self, tx: Tx, writer: int, connector: Connector, results: Sequence[AttemptResult]
+        self, tx: Tx, writer: int, channel: Channel, results: Sequence[AttemptResult]
     ) -> None:
         for each in sort_results(results):
             device_id = get_device_id(tx, each.claimed)

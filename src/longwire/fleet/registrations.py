@@ -14,14 +14,12 @@ import msgspec
 from longwire.delivery import channels
 from longwire.delivery.channels import ChannelPolicy, DispatchContext
 from longwire.delivery.destinations.base import Delivered, Outcome, Refused
-from longwire.model import SYSTEM, Connector, Device
+from longwire.model import SYSTEM, Channel, ChannelPurpose, Device
 from longwire.networks.base import VENDOR
 from longwire.networks.vendor import registration_body
 from longwire.store import registrations as store
 from longwire.store.database import Tx
 from longwire.store.registrations import Registration
-
-PURPOSE = "registration"
 
 # The default retries; then the operator has a month to resend it.
 POLICY = ChannelPolicy(storing_s=30 * 86_400)
@@ -67,9 +65,9 @@ def request_registrations(
     store.insert(tx, rows)
 
 
-def _get_channel(tx: Tx, group_id: str) -> Connector:
+def _get_channel(tx: Tx, group_id: str) -> Channel:
     return channels.get_or_create_channel(
-        tx, PURPOSE, f"registration:{group_id}", group_id, VENDOR, POLICY
+        tx, ChannelPurpose.REGISTRATION, f"registration:{group_id}", group_id, VENDOR, POLICY
     )
 
 

@@ -18,7 +18,7 @@ from longwire.notifications.rules import Rule
 from longwire.notifications.trigger_states import AlertStatus
 from longwire.notifications.types.base import NotificationContext, NotificationMessage
 from longwire.records import RecordKind
-from longwire.store import connectors as store_connectors
+from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store import notifications as store
 from longwire.store import users as store_users
@@ -129,7 +129,7 @@ def fire(
     fired = {firing.rule.number for firing in firings}
     store.set_fired(tx, fired)
     for number in sorted(fired - queued.keys()):
-        store_connectors.record_failure(tx, number, NO_RECIPIENTS, 0)
+        store_channels.record_failure(tx, number, NO_RECIPIENTS, 0)
     return set(queued)
 
 

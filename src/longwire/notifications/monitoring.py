@@ -29,7 +29,7 @@ from longwire.notifications.triggers import (
     matches_condition,
 )
 from longwire.store import cache_epochs
-from longwire.store import connectors as store_connectors
+from longwire.store import channels as store_channels
 from longwire.store import notifications as store
 from longwire.store.database import Database, Tx
 from longwire.store.notifications import ConnectorHealth, LastSeen, NotificationState
@@ -132,9 +132,9 @@ def _may_fire(candidate: TriggerCandidate, errors: FilterErrors) -> bool:
 
 def _record_error(tx: Tx, number: int, reason: str) -> None:
     """Store why `when` could not be evaluated, unless that is stored already."""
-    known = store_connectors.get_by_numbers(tx, [number]).get(number)
+    known = store_channels.get_by_numbers(tx, [number]).get(number)
     if known is not None and reason not in (known.error_message or ""):
-        store_connectors.record_filter_error(tx, number, reason)
+        store_channels.record_filter_error(tx, number, reason)
 
 
 def notify_changes(
@@ -156,7 +156,7 @@ def notify_changes(
     errors: FilterErrors = {}
     ready = apply_trigger_state(tx, take_seqs, candidates, errors)
     for number, reason in errors.items():
-        store_connectors.record_filter_error(tx, number, reason)
+        store_channels.record_filter_error(tx, number, reason)
     return ready
 
 

@@ -1,43 +1,33 @@
 """Notifications: create, get, list, update, delete, test."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from longwire.dates import format_date
-from longwire.delivery import channels, retry_policy
-from longwire.delivery.channel_drafts import (
+from longwire.delivery.channel_owners import (
     ChannelDraft,
-    ParamsRules,
+    DraftRules,
+    OwnerView,
     check_device_types,
-    check_params,
-    updated,
-    updated_unique,
+    check_devices,
 )
-from longwire.delivery.channels import ChannelPolicy
-from longwire.delivery.destinations import parameters
 from longwire.delivery.egress import Egress
-from longwire.errors import BadInput, Conflict, FieldError, not_found
+from longwire.errors import Conflict, FieldError
 from longwire.identity import access
-from longwire.ids import new_id
-from longwire.model import Actor, Connector, Notification, Page, PageRequest
+from longwire.model import Actor, Notification, Page, PageRequest
 from longwire.notifications.firing import (
     Firing,
     RecipientCache,
     TakeSequenceNumbers,
     enqueue_firings,
 )
-from longwire.notifications.rules import (
-    FENCED,
-    compile_rule,
-    open_params,
-    params_seal_purpose,
-    unseal_params,
-)
+from longwire.notifications.rules import FENCED, KIND, compile_rule
 from longwire.notifications.trigger_states import AlertStatus
 from longwire.notifications.types import catalogue
 from longwire.notifications.types.base import Params, SendingConfig
-from longwire.store import audit, locks
 from longwire.store import devices as store_devices
+from longwire.store import locks
 from longwire.store import notifications as store
 from longwire.store.database import Tx
 
@@ -55,13 +45,7 @@ class NotificationDraft(ChannelDraft):
     schedule: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NotificationView:
-    """A notification as an actor may see it."""
-
-    notification: Notification
-    params: str
-
+NotificationView = OwnerView[Notification]
 
 # --- get and list ---
 
@@ -69,35 +53,15 @@ class NotificationView:
 def get_notification(
     tx: Tx, actor: Actor, notification_id: str, group_id: str | None
 ) -> NotificationView:
-    notification = _require_notification(tx, actor, "notification.read", notification_id, group_id)
-    return _view(tx, actor, notification)
+    return KIND.view(tx, actor, KIND.require(tx, actor, "read", group_id, notification_id))
 
 
 def list_notifications(
     tx: Tx, actor: Actor, group_id: str | None, request: PageRequest
 ) -> Page[NotificationView]:
     """Those of a group, or all that the actor may see."""
-    scope = access.authorize_optional_group(tx, actor, "notification.read", group_id)
-    page = store.list_page(tx, scope, request, group_id)
-    return Page([_view(tx, actor, each) for each in page.items], page.last_key)
-
-
-def _view(tx: Tx, actor: Actor, notification: Notification) -> NotificationView:
-    """With its secrets for actors that may update it, masked for all others."""
-    text = unseal_params(tx, notification)
-    if "notification.write" not in access.get_permissions(tx, actor, notification.group_id):
-        text = catalogue.mask_secrets(notification.channel.type, text)
-    return NotificationView(notification, text)
-
-
-def _require_notification(
-    tx: Tx, actor: Actor, permission: str, notification_id: str, group_id: str | None
-) -> Notification:
-    scope = access.authorize_optional_group(tx, actor, permission, group_id)
-    found = store.get(tx, scope, notification_id)
-    if found is None:
-        raise not_found("notification_id", "notification")
-    return found
+    page = KIND.list_page(tx, actor, group_id, request)
+    return Page([KIND.view(tx, actor, each) for each in page.items], page.last_key)
 
 
 # --- create, update, delete ---
@@ -116,31 +80,13 @@ def create_notification(
 ) -> NotificationView:
     access.authorize(tx, actor, "notification.write", group_id)
     locks.acquire_lock(tx, "notifications of group", group_id)  # for the limit below
-    channel = channels.build_channel(
-        tx,
-        actor,
-        store.PURPOSE,
-        new_id("ntf"),
-        group_id,
-        draft.type or "",
-        ChannelPolicy(storing_s=retry_policy.STORING_DEFAULT_S),
-        format_name="json",
-    )
-    notification = _apply_draft(tx, Notification(channel), draft, None, parse, egress, config)
+    rules = _draft_rules(parse, egress, config)
+    notification = KIND.build(tx, actor, group_id, draft, rules)
     if store.count(tx, group_id) >= per_group_max:
         raise Conflict(
             f"The group has {per_group_max} notifications already, and may have no more."
         )
-    created = store.insert(tx, notification)
-    audit.log(
-        tx,
-        actor,
-        "notification.create",
-        created.id,
-        group_id=group_id,
-        detail=created.channel.type,
-    )
-    return _view(tx, actor, created)
+    return KIND.view(tx, actor, KIND.insert(tx, actor, notification))
 
 
 def update_notification(
@@ -154,91 +100,64 @@ def update_notification(
     config: SendingConfig,
 ) -> NotificationView:
     """Update a notification; its trigger states are kept unless its condition has changed."""
-    before = _lock_notification(tx, actor, group_id, notification_id)
-    stored = unseal_params(tx, before)
-    changed = _apply_draft(tx, before, draft, stored, parse, egress, config)
-    channel = replace(changed.channel, updated_at=tx.now, updated_by=actor.id)
-    changed = replace(changed, channel=channel)
-    store.save(tx, changed)
-    if _condition(tx, changed) != _condition(tx, before):
-        store.delete_states(tx, changed.number)
-    audit.log(tx, actor, "notification.update", changed.id, group_id=group_id)
-    return get_notification(tx, actor, notification_id, group_id)
+    rules = _draft_rules(parse, egress, config)
+    before, after = KIND.update(tx, actor, group_id, notification_id, draft, rules)
+    if _condition(tx, after) != _condition(tx, before):
+        store.delete_states(tx, after.number)
+    return KIND.view(tx, actor, after)
 
 
 def delete_notification(
     tx: Tx, actor: Actor, group_id: str, notification_id: str
 ) -> NotificationView:
     """Delete a notification, with its unsent messages."""
-    notification = _lock_notification(tx, actor, group_id, notification_id)
-    view = _view(tx, actor, notification)
-    store.mark_deleted(tx, notification)
-    audit.log(tx, actor, "notification.delete", notification.id, group_id=group_id)
-    return view
-
-
-def _lock_notification(tx: Tx, actor: Actor, group_id: str, notification_id: str) -> Notification:
-    """The notification, after concurrent updates of it have been committed."""
-    access.authorize(tx, actor, "notification.write", group_id)
-    locks.acquire_lock(tx, "channel", notification_id)
-    return _require_notification(tx, actor, "notification.write", notification_id, group_id)
+    return KIND.view(tx, actor, KIND.delete(tx, actor, group_id, notification_id))
 
 
 def _condition(tx: Tx, notification: Notification) -> tuple[object, ...]:
     """What the trigger states are about."""
-    is_fenced = notification.reason in FENCED
-    return notification.reason, open_params(tx, notification).geofence if is_fenced else None
+    if notification.reason not in FENCED:
+        return notification.reason, None
+    return notification.reason, KIND.open_params(tx, notification.channel).geofence
 
 
 # --- drafts ---
 
 
-def _apply_draft(
+def _draft_rules(
+    parse: ParseNotificationParams, egress: Egress, config: SendingConfig
+) -> DraftRules[Notification, NotificationDraft, Params]:
+    check_params, check = partial(_check_allowed, config), partial(_check_draft, config)
+    return DraftRules(parse, egress, check_params, check, _merge)
+
+
+def _check_allowed(config: SendingConfig, type_name: str, params: Params) -> list[FieldError]:
+    disallowed = catalogue.TYPES[type_name].list_disallowed(params, config)
+    return [FieldError(f"params.{place}", why) for place, why in disallowed]
+
+
+def _check_draft(
+    config: SendingConfig,
     tx: Tx,
     notification: Notification,
     draft: NotificationDraft,
-    stored: str | None,
-    parse: ParseNotificationParams,
-    egress: Egress,
-    config: SendingConfig,
-) -> Notification:
-    """The notification with the draft applied, or an error that names every invalid field."""
-    channel = notification.channel
-    checked = check_params(draft, channel, stored, _params_rules(parse, egress, config))
-    reason = _updated_text(draft.reason, notification.reason)
-    field_errors = [
-        *checked.field_errors,
-        *_check_availability(draft, channel, config),
-        *_check_geofence(reason, checked.value),
+    params: Params | None,
+) -> list[FieldError]:
+    devices = {"device_id": draft.device_id} if draft.device_id else {}
+    return [
+        *_check_availability(draft, draft.type or notification.channel.type, config),
+        *_check_geofence(_updated_text(draft.reason, notification.reason), params),
         *check_device_types(tx, draft.device_types),
-        *_check_device(tx, draft.device_id, notification.group_id),
+        *check_devices(tx, devices, [notification.group_id]),
     ]
-    if field_errors or checked.value is None:
-        raise BadInput(field_errors=field_errors)
-    if checked.text != stored:
-        sealed = tx.keyring.seal(checked.text, params_seal_purpose(channel.id))
-        channel = replace(channel, sealed_params=sealed)
+
+
+def _merge(notification: Notification, draft: NotificationDraft, params: Params) -> Notification:
     return replace(
         notification,
-        reason=reason,
+        device_id=_updated_text(draft.device_id, notification.device_id),
+        reason=_updated_text(draft.reason, notification.reason),
         schedule=_updated_text(draft.schedule, notification.schedule),
-        channel=_merge(channel, draft),
-    )
-
-
-def _merge(channel: Connector, draft: NotificationDraft) -> Connector:
-    device_ids = channel.device_ids
-    if draft.device_id is not None:
-        device_ids = (draft.device_id,) if draft.device_id else ()
-    return replace(
-        channel,
-        type=draft.type or channel.type,
-        name=updated(draft.name, channel.name),
-        description=updated(draft.description, channel.description),
-        device_types=updated_unique(draft.device_types, channel.device_types),
-        device_ids=device_ids,
-        is_enabled=updated(draft.is_enabled, channel.is_enabled),
-        tags=channel.tags if draft.tags is None else tuple(draft.tags),
     )
 
 
@@ -246,28 +165,11 @@ def _updated_text(new: str | None, current: str | None) -> str | None:
     return current if new is None else new or None
 
 
-def _params_rules(
-    parse: ParseNotificationParams, egress: Egress, config: SendingConfig
-) -> ParamsRules[Params]:
-    def validate(
-        type_name: str, text: str, stored: str | None
-    ) -> tuple[str, Params, list[FieldError]]:
-        sender_type = catalogue.TYPES[type_name]
-        text, params, field_errors = parameters.validate_params(
-            sender_type.params_type, text, stored, parse, egress
-        )
-        disallowed = sender_type.list_disallowed(params, config)
-        field_errors += [FieldError(f"params.{place}", why) for place, why in disallowed]
-        return text, params, field_errors
-
-    return ParamsRules("notification", catalogue.TYPES, catalogue.parse_params, validate)
-
-
 def _check_availability(
-    draft: NotificationDraft, channel: Connector, config: SendingConfig
+    draft: NotificationDraft, type_name: str, config: SendingConfig
 ) -> list[FieldError]:
     """Only with new parameters: what exists may be renamed or disabled in any case."""
-    sender_type = catalogue.TYPES.get(draft.type or channel.type)
+    sender_type = catalogue.TYPES.get(type_name)
     if draft.params is None or sender_type is None or sender_type.is_available(config):
         return []
     return [FieldError("type", sender_type.setup_hint)]
@@ -279,15 +181,6 @@ def _check_geofence(reason: str | None, params: Params | None) -> list[FieldErro
     return [FieldError("params.geofence", f"is required for the reason {reason}")]
 
 
-def _check_device(tx: Tx, device_id: str | None, group_id: str) -> Sequence[FieldError]:
-    if not device_id:
-        return []
-    found = store_devices.get_reporting(tx, [device_id]).get(device_id)
-    if found is not None and found.group_id == group_id:
-        return []
-    return [FieldError("device_id", "is not a device of this group")]
-
-
 # --- test ---
 
 
@@ -295,7 +188,7 @@ def test_notification(
     tx: Tx, actor: Actor, group_id: str, notification_id: str, take_seqs: TakeSequenceNumbers
 ) -> int:
     """Fire once, regardless of schedule and throttle; returns how many messages were queued."""
-    notification = _require_notification(tx, actor, "notification.write", notification_id, group_id)
+    notification = KIND.require(tx, actor, "write", group_id, notification_id)
     if not notification.channel.is_enabled:
         raise Conflict("The notification is disabled; nothing is sent until it is enabled.")
     rule = compile_rule(tx, notification)
@@ -321,5 +214,5 @@ def test_notification(
         device_id if device else "",
         reason=notification.reason or TEST,
     )
-    audit.log(tx, actor, "notification.test", notification.id, group_id=group_id)
+    KIND.log(tx, actor, "test", notification)
     return enqueue_firings(tx, take_seqs, [firing], RecipientCache(tx)).total()

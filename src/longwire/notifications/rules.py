@@ -12,7 +12,8 @@ import structlog
 
 from longwire.clock import SECOND, Moment
 from longwire.delivery.cel.expressions import Expression
-from longwire.model import Notification
+from longwire.delivery.channel_owners import OwnerKind
+from longwire.model import ChannelPurpose, Notification
 from longwire.notifications import schedules
 from longwire.notifications.geofences import Fence, build_fence
 from longwire.notifications.schedules import Schedule
@@ -28,6 +29,16 @@ from longwire.notifications.types import catalogue
 from longwire.notifications.types.base import NotificationSender, Params
 from longwire.store import notifications as store
 from longwire.store.database import Tx
+
+KIND = OwnerKind(
+    ChannelPurpose.NOTIFICATION,
+    "ntf",
+    "notification",
+    Notification,
+    store.NOTIFICATIONS,
+    catalogue.TYPES,
+    catalogue.get_params_type,
+)
 
 FENCED = (GEOFENCE_ENTER, GEOFENCE_EXIT)
 
@@ -110,14 +121,14 @@ def _compile_rules(tx: Tx, group_id: str) -> GroupRules | None:
 
 
 def compile_rule(tx: Tx, notification: Notification) -> Rule:
-    params = open_params(tx, notification)
+    params = KIND.open_params(tx, notification.channel)
     channel = notification.channel
     return Rule(
         number=channel.number,
         group_id=channel.group_id,
         reason=notification.reason,
         device_id=notification.device_id,
-        device_types=frozenset(channel.device_types),
+        device_types=frozenset(notification.device_types),
         when=Expression(params.when) if params.when else None,
         schedule=schedules.decode_schedule(notification.schedule)
         if notification.schedule
@@ -128,20 +139,3 @@ def compile_rule(tx: Tx, notification: Notification) -> Rule:
         type=catalogue.TYPES[channel.type],
         params=params,
     )
-
-
-# --- parameters at rest ---
-
-
-def open_params(tx: Tx, notification: Notification) -> Params:
-    return catalogue.parse_params(notification.channel.type, unseal_params(tx, notification))
-
-
-def unseal_params(tx: Tx, notification: Notification) -> str:
-    return tx.keyring.unseal(
-        notification.channel.sealed_params, params_seal_purpose(notification.id)
-    )
-
-
-def params_seal_purpose(notification_id: str) -> str:
-    return f"notification|{notification_id}|params"

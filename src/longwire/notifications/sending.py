@@ -10,9 +10,9 @@ from longwire.delivery.destinations.base import FailureCode, OutboundMessage, Re
 from longwire.delivery.egress import Egress
 from longwire.identity import users
 from longwire.ids import format_delivery_id
-from longwire.model import SYSTEM, Connector, Notification
+from longwire.model import SYSTEM, Channel
 from longwire.notifications.firing import can_read_notifications
-from longwire.notifications.rules import open_params
+from longwire.notifications.rules import KIND
 from longwire.notifications.types import catalogue
 from longwire.notifications.types.base import (
     NotificationContext,
@@ -41,15 +41,15 @@ class NotificationHandler:
         self._database = database
         self._config = config
 
-    def open(self, tx: Tx, connector: Connector, egress: Egress) -> tuple[BuildMessage, Sender]:
-        params = open_params(tx, Notification(connector))
-        get_push_target = partial(self._get_push_target, connector.group_id)
-        sender_type = catalogue.TYPES[connector.type]
+    def open(self, tx: Tx, channel: Channel, egress: Egress) -> tuple[BuildMessage, Sender]:
+        params = KIND.open_params(tx, channel)
+        get_push_target = partial(self._get_push_target, channel.group_id)
+        sender_type = catalogue.TYPES[channel.type]
 
         def build_message(claimed: ClaimedDelivery) -> OutboundMessage | Refused:
             message = build_outbound_message(
-                format_delivery_id(claimed.connector_number, claimed.seq),
-                connector.group_id,
+                format_delivery_id(claimed.channel_number, claimed.seq),
+                channel.group_id,
                 claimed.device_id,
                 claimed.body,
                 claimed.context,
@@ -69,23 +69,23 @@ class NotificationHandler:
         )
 
     def on_results(
-        self, tx: Tx, writer: int, connector: Connector, results: Sequence[AttemptResult]
+        self, tx: Tx, writer: int, channel: Channel, results: Sequence[AttemptResult]
     ) -> None:
         """Store when a message was last accepted, and disable invalid push tokens.
 
         Failures are stored by the engine, for all channels.
         """
         if any(each.outcome is AttemptOutcome.DELIVERED for each in results):
-            store.set_sent(tx, connector.number)
+            store.set_sent(tx, channel.number)
         for each in results:
             if each.code is FailureCode.RECIPIENT_GONE and each.claimed.context:
-                self._disable_push_token(tx, connector, each.claimed.context)
+                self._disable_push_token(tx, channel, each.claimed.context)
 
-    def _disable_push_token(self, tx: Tx, connector: Connector, context: str) -> None:
+    def _disable_push_token(self, tx: Tx, channel: Channel, context: str) -> None:
         digest = msgspec.json.decode(context, type=NotificationContext).to
         push = store_users.get_push_token(tx, bytes.fromhex(digest))
         if push is not None and store_users.disable_push_token(tx, push.digest):
-            audit.log(tx, SYSTEM, "pushToken.disable", push.created_by, group_id=connector.group_id)
+            audit.log(tx, SYSTEM, "pushToken.disable", push.created_by, group_id=channel.group_id)
 
 
 def _read_push_target(tx: Tx, group_id: str, digest: str) -> PushTarget | None:

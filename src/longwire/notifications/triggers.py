@@ -33,7 +33,7 @@ from longwire.notifications.trigger_states import (
     Transition,
 )
 from longwire.records import DataRecord, EventRecord, GeolocRecord, Record, RecordKind
-from longwire.store import connectors as store_connectors
+from longwire.store import channels as store_channels
 from longwire.store import notifications as store
 from longwire.store.database import Tx
 from longwire.store.devices import ReportingDevice
@@ -88,7 +88,7 @@ def evaluate_triggers(
     candidates = list(TriggerScanner(tx.now, rules, errors).scan(rows, devices, batteries))
     ready = apply_trigger_state(tx, take_seqs, candidates, errors) if candidates else set()
     for number, reason in sorted(errors.items()):
-        store_connectors.record_filter_error(tx, number, reason)
+        store_channels.record_filter_error(tx, number, reason)
     return ready
 
 

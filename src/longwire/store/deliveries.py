@@ -53,21 +53,21 @@ set {_QUEUED},
     error = null,
     body = :body,
     context = :context
-where connector_number = :connector
+where channel_number = :channel
     and seq = :seq
     and {_IS_FINAL}
 returning seq
 """
 
-LIST_DUE_CONNECTORS = f"""
+LIST_DUE_CHANNELS = f"""
 select c.number
-from connector c
+from channel c
 where c.is_enabled
     and c.deleted_at is null
     and exists (
         select 1
         from delivery d
-        where d.connector_number = c.number
+        where d.channel_number = c.number
             and d.{_QUEUED}
             and d.due_at <= :now
     )
@@ -83,17 +83,17 @@ set {_LEASED},
     lease_token = :token,
     lease_until = :until,
     changed_at = :now
-where connector_number = :connector
+where channel_number = :channel
     and seq {{due}}
     and {_QUEUED}
 returning
-    connector_number, seq, device_id, kind, generation, attempts, created_at, body, context
+    channel_number, seq, device_id, kind, generation, attempts, created_at, body, context
 """,
     due=in_unlocked(
         f"""
         select seq
         from delivery
-        where connector_number = :connector
+        where channel_number = :channel
             and {_QUEUED}
             and due_at <= :now
         order by due_at, seq
@@ -111,7 +111,7 @@ set {assignments},
     changed_at = :now,
     lease_token = null,
     lease_until = null
-where connector_number = :connector
+where channel_number = :channel
     and seq {{settled}}
     and {_LEASED}
     and lease_token = :token
@@ -154,7 +154,7 @@ RELEASE = _settle(
 
 LOCK_ORPHANED_LEASES = dialect_sql(
     f"""
-select d.connector_number, d.seq, d.lease_token, d.generation, d.attempts
+select d.channel_number, d.seq, d.lease_token, d.generation, d.attempts
 from delivery d
 where d.{_LEASED}
     and d.lease_until < :until
@@ -179,7 +179,7 @@ set {_QUEUED},
     changed_at = :now,
     stored_until = null,
     resent_before = :before
-where connector_number = :connector
+where channel_number = :channel
     and seq {{dead_letters}}
     and {_FAILED}
 returning seq
@@ -188,7 +188,7 @@ returning seq
         f"""
         select seq
         from delivery
-        where connector_number = :connector
+        where channel_number = :channel
             and changed_at <= :before
             and {_IS_DEAD_LETTER}
         order by seq
@@ -199,7 +199,7 @@ returning seq
 IS_RESENDING = f"""
 select 1
 from delivery
-where connector_number = :connector
+where channel_number = :channel
     and resent_before is not null
     and {_IS_OPEN}
     and resent_before = :before
@@ -209,7 +209,7 @@ limit 1
 GET_OLDEST_DEAD_LETTER = f"""
 select ts
 from delivery
-where connector_number = :connector
+where channel_number = :channel
     and {_IS_DEAD_LETTER}
 order by seq
 limit 1
@@ -220,7 +220,7 @@ select count(*)
 from (
     select 1
     from delivery
-    where connector_number = :connector
+    where channel_number = :channel
         and {_QUEUED}
     limit :most
 ) queued
@@ -229,7 +229,7 @@ from (
 COUNT_BY_STATE = """
 select state, count(*)
 from delivery
-where connector_number = :connector
+where channel_number = :channel
     and changed_at >= :begin
     and changed_at < :until
 group by state
@@ -238,7 +238,7 @@ group by state
 IS_ACTIVE = """
 select 1
 from delivery
-where connector_number = :connector
+where channel_number = :channel
     and changed_at >= :begin
     and created_at >= :begin
     and created_at < :until
@@ -247,26 +247,26 @@ limit 1
 
 LIST_BACKLOGS = f"""
 select
-    connector_number,
+    channel_number,
     sum(case when {_QUEUED} then 1 else 0 end),
     sum(case when {_LEASED} then 1 else 0 end),
     0,
     min(created_at)
 from delivery
 where {_IS_OPEN}
-group by connector_number
+group by channel_number
 union all
-select connector_number, 0, 0, count(*), null
+select channel_number, 0, 0, count(*), null
 from delivery
 where {_FAILED}
-group by connector_number
+group by channel_number
 """
 
 MAKE_DUE = f"""
 update delivery
 set due_at = :now,
     changed_at = :now
-where connector_number = :connector
+where channel_number = :channel
     and seq = :seq
     and {_QUEUED}
 returning seq
@@ -280,7 +280,7 @@ set {_QUEUED},
     due_at = :now,
     changed_at = :now,
     stored_until = null
-where connector_number = :connector
+where channel_number = :channel
     and seq = :seq
     and {_IS_DEAD_LETTER}
 returning seq
@@ -294,7 +294,7 @@ set {_CANCELLED},
     error = :why,
     body = null,
     context = null
-where connector_number = :connector
+where channel_number = :channel
     and seq = :seq
     and {_QUEUED}
 returning seq
@@ -307,8 +307,8 @@ set {_EXPIRED},
     body = null,
     context = null
 where {_FAILED}
-    and (connector_number, seq) in (
-        select connector_number, seq
+    and (channel_number, seq) in (
+        select channel_number, seq
         from delivery
         where {_FAILED}
             and stored_until < :now
@@ -320,10 +320,10 @@ returning seq
 PRUNE = f"""
 delete from delivery
 where {_IS_FINAL}
-    and (connector_number, seq) in (
-        select d.connector_number, d.seq
-        from connector c
-        join delivery d on d.connector_number = c.number
+    and (channel_number, seq) in (
+        select d.channel_number, d.seq
+        from channel c
+        join delivery d on d.channel_number = c.number
         where d.changed_at < :before
             and d.{_IS_PRUNED}
         limit :most
@@ -331,13 +331,13 @@ where {_IS_FINAL}
 returning seq
 """
 
-DELETE_FOR_CONNECTOR = """
+DELETE_FOR_CHANNEL = """
 delete from delivery
-where connector_number = :connector
+where channel_number = :channel
     and seq in (
         select seq
         from delivery
-        where connector_number = :connector
+        where channel_number = :channel
         limit :most
     )
 returning seq
@@ -345,9 +345,9 @@ returning seq
 
 
 class NewDelivery(msgspec.Struct, frozen=True, gc=False):
-    """A record, and the connector that is to send it."""
+    """A message, and the channel that it is to leave through."""
 
-    connector_number: int
+    channel_number: int
     seq: int
     device_id: str
     kind: int
@@ -359,7 +359,7 @@ class NewDelivery(msgspec.Struct, frozen=True, gc=False):
 class ClaimedDelivery(msgspec.Struct, frozen=True, gc=False):
     """A delivery that this process may attempt until its lease expires."""
 
-    connector_number: int
+    channel_number: int
     seq: int
     device_id: str
     kind: int
@@ -373,7 +373,7 @@ class ClaimedDelivery(msgspec.Struct, frozen=True, gc=False):
 # --- enqueue ---
 
 _INSERTED = (
-    "connector_number",
+    "channel_number",
     "seq",
     "device_id",
     "kind",
@@ -397,7 +397,7 @@ def insert(tx: Tx, new: Sequence[NewDelivery]) -> int:
 
 def _new_row(new: NewDelivery, now: Moment) -> tuple[Any, ...]:
     return (
-        new.connector_number,
+        new.channel_number,
         new.seq,
         new.device_id,
         new.kind,
@@ -414,7 +414,7 @@ def _new_row(new: NewDelivery, now: Moment) -> tuple[Any, ...]:
 
 
 def requeue(tx: Tx, new: Sequence[NewDelivery]) -> tuple[int, int]:
-    """Queue records that the connector may have had before: (new ones, sent once more).
+    """Queue records that the channel may have had before: (new ones, sent once more).
 
     What is queued or leased already stays as it is.
     """
@@ -424,7 +424,7 @@ def requeue(tx: Tx, new: Sequence[NewDelivery]) -> tuple[int, int]:
     repeated = 0
     for each in new:
         values = {
-            "connector": each.connector_number,
+            "channel": each.channel_number,
             "seq": each.seq,
             "now": tx.now,
             "body": each.body,
@@ -437,15 +437,15 @@ def requeue(tx: Tx, new: Sequence[NewDelivery]) -> tuple[int, int]:
 # --- claim ---
 
 
-def list_due_connectors(tx: Tx, limit: int, after: int) -> list[int]:
-    """Enabled connectors with something due; those after `after` come first."""
+def list_due_channels(tx: Tx, limit: int, after: int) -> list[int]:
+    """Enabled channels with something due; those after `after` come first."""
     values = {"now": tx.now, "after": after, "most": limit}
-    return [row[0] for row in tx.fetch_raw(LIST_DUE_CONNECTORS, values)]
+    return [row[0] for row in tx.fetch_raw(LIST_DUE_CHANNELS, values)]
 
 
 def claim(tx: Tx, number: int, most: int, token: int, until: Moment) -> list[ClaimedDelivery]:
-    """Lease what is due for a connector, the oldest first. The attempt counts from here."""
-    values = {"connector": number, "most": most, "token": token, "until": until, "now": tx.now}
+    """Lease what is due for a channel, the oldest first. The attempt counts from here."""
+    values = {"channel": number, "most": most, "token": token, "until": until, "now": tx.now}
     rows = tx.fetch_raw(CLAIM, values)
     return sorted((ClaimedDelivery(*row) for row in rows), key=lambda claimed: claimed.seq)
 
@@ -467,7 +467,7 @@ def retry(
 def fail(
     tx: Tx, number: int, token: int, seqs: Sequence[int], stored_until: Moment | None, error: str
 ) -> set[int]:
-    """Give up; the message is kept for a resend if the connector keeps dead letters."""
+    """Give up; the message is kept for a resend if the channel keeps dead letters."""
     if stored_until is None:
         values = {"stored": tx.now, "error": error}
         return _settle_rows(tx, FAIL, number, token, seqs, values)
@@ -488,14 +488,14 @@ def _settle_rows(
     seqs: Sequence[int],
     values: Mapping[str, Any] | None = None,
 ) -> set[int]:
-    lease = {"connector": number, "token": token, "seqs": array_param(tx, seqs), "now": tx.now}
+    lease = {"channel": number, "token": token, "seqs": array_param(tx, seqs), "now": tx.now}
     return {row[0] for row in tx.fetch_raw(statement, {**lease, **(values or {})})}
 
 
 class OrphanedLease(msgspec.Struct, frozen=True):
     """A delivery whose lease has expired: its holder has stopped, or hangs."""
 
-    connector_number: int
+    channel_number: int
     seq: int
     token: int
     generation: int
@@ -513,24 +513,24 @@ def lock_orphaned_leases(tx: Tx, until: Moment, most: int) -> list[OrphanedLease
 
 def resend(tx: Tx, number: int, before: Moment, most: int) -> int:
     """Queue dead letters that failed before a moment, the oldest first; how many."""
-    values = {"connector": number, "before": before, "now": tx.now, "most": most}
+    values = {"channel": number, "before": before, "now": tx.now, "most": most}
     return len(tx.fetch_raw(RESEND, values))
 
 
 def is_resending(tx: Tx, number: int, before: Moment) -> bool:
     """Whether a delivery of a resend is still open."""
-    return bool(tx.fetch_raw(IS_RESENDING, {"connector": number, "before": before}))
+    return bool(tx.fetch_raw(IS_RESENDING, {"channel": number, "before": before}))
 
 
 def get_oldest_dead_letter_ts(tx: Tx, number: int) -> Moment | None:
     """The timestamp of the oldest message that can be resent; None when there is none."""
-    rows = tx.fetch_raw(GET_OLDEST_DEAD_LETTER, {"connector": number, "now": tx.now})
+    rows = tx.fetch_raw(GET_OLDEST_DEAD_LETTER, {"channel": number, "now": tx.now})
     return rows[0][0] if rows else None
 
 
 def is_backlog_over(tx: Tx, number: int, most: int) -> bool:
-    """Whether more than `most` deliveries are queued for a connector."""
-    return bool(tx.fetch_raw(COUNT_QUEUED, {"connector": number, "most": most + 1})[0][0] > most)
+    """Whether more than `most` deliveries are queued for a channel."""
+    return bool(tx.fetch_raw(COUNT_QUEUED, {"channel": number, "most": most + 1})[0][0] > most)
 
 
 # --- history ---
@@ -540,7 +540,7 @@ def is_backlog_over(tx: Tx, number: int, most: int) -> bool:
 class DeliveryEvent:
     """The state of one delivery, and when it last changed."""
 
-    connector_number: int
+    channel_number: int
     seq: int
     device_id: str
     kind: int
@@ -556,7 +556,7 @@ class DeliveryEvent:
 _EVENT = [
     _table.c[name]
     for name in (
-        "connector_number",
+        "channel_number",
         "seq",
         "device_id",
         "kind",
@@ -579,7 +579,7 @@ def list_events(
     tx: Tx, number: int, begin: Moment, end: Moment, request: PageRequest, *, ascending: bool
 ) -> Page[DeliveryEvent]:
     statement = sa.select(*_EVENT).where(
-        _table.c.connector_number == number,
+        _table.c.channel_number == number,
         _table.c.changed_at >= begin,
         _table.c.changed_at < end,
     )
@@ -589,7 +589,7 @@ def list_events(
 
 def count_by_state(tx: Tx, number: int, begin: Moment, end: Moment) -> dict[DeliveryState, int]:
     """How many deliveries last changed in a period, by state."""
-    rows = tx.fetch_raw(COUNT_BY_STATE, {"connector": number, "begin": begin, "until": end})
+    rows = tx.fetch_raw(COUNT_BY_STATE, {"channel": number, "begin": begin, "until": end})
     return {DeliveryState(row[0]): row[1] for row in rows}
 
 
@@ -606,7 +606,7 @@ def count_unfinished(
     statement = (
         sa.select(rank.label("span"), sa.func.count().label("number"))
         .where(
-            _table.c.connector_number.in_(numbers),
+            _table.c.channel_number.in_(numbers),
             _table.c.state < DeliveryState.SUCCEEDED,
             _table.c.first_end.is_(None),
             _table.c.created_at >= begin,
@@ -617,10 +617,10 @@ def count_unfinished(
     return [(int(row.span), row.number) for row in tx.rows(statement)]
 
 
-def list_active_connectors(tx: Tx, numbers: Iterable[int], begin: Moment, end: Moment) -> list[int]:
-    """Those of the connectors with a delivery created in a period."""
+def list_active_channels(tx: Tx, numbers: Iterable[int], begin: Moment, end: Moment) -> list[int]:
+    """Those of the channels with a delivery created in a period."""
     period = {"begin": begin, "until": end}
-    return [each for each in numbers if tx.fetch_raw(IS_ACTIVE, {"connector": each, **period})]
+    return [each for each in numbers if tx.fetch_raw(IS_ACTIVE, {"channel": each, **period})]
 
 
 # --- for the operator ---
@@ -628,9 +628,9 @@ def list_active_connectors(tx: Tx, numbers: Iterable[int], begin: Moment, end: M
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Open and failed deliveries of a connector."""
+    """Open and failed deliveries of a channel."""
 
-    connector_number: int
+    channel_number: int
     queued: int
     leased: int
     failed: int
@@ -638,7 +638,7 @@ class Backlog:
 
 
 def list_backlogs(tx: Tx) -> dict[int, Backlog]:
-    """Of every connector that has anything open or failed."""
+    """Of every channel that has anything open or failed."""
     found: dict[int, Backlog] = {}
     for number, queued, leased, failed, oldest in tx.fetch_raw(LIST_BACKLOGS, {}):
         before = found.get(number, Backlog(number, 0, 0, 0, None))
@@ -653,7 +653,7 @@ def list_backlogs(tx: Tx) -> dict[int, Backlog]:
 
 
 def get_total_backlog(tx: Tx) -> Backlog:
-    """Of all connectors together."""
+    """Of all channels together."""
     found = list_backlogs(tx).values()
     return Backlog(
         0,
@@ -670,25 +670,25 @@ def list_latest(
     """The newest changes first."""
     statement = sa.select(*_EVENT).where(_table.c.state.in_(states))
     if number is not None:
-        statement = statement.where(_table.c.connector_number == number)
+        statement = statement.where(_table.c.channel_number == number)
     rows = tx.rows(statement.order_by(_table.c.changed_at.desc(), _table.c.seq.desc()).limit(limit))
     return [_event(row) for row in rows]
 
 
 def get(tx: Tx, number: int, seq: int) -> DeliveryEvent | None:
-    row = tx.row(sa.select(*_EVENT).where(_table.c.connector_number == number, _table.c.seq == seq))
+    row = tx.row(sa.select(*_EVENT).where(_table.c.channel_number == number, _table.c.seq == seq))
     return _event(row) if row else None
 
 
 def retry_now(tx: Tx, number: int, seq: int) -> bool:
     """Make one due at once: a queued one, or a dead letter."""
-    values = {"connector": number, "seq": seq, "now": tx.now}
+    values = {"channel": number, "seq": seq, "now": tx.now}
     return any([tx.fetch_raw(MAKE_DUE, values), tx.fetch_raw(RESEND_ONE, values)])
 
 
 def cancel(tx: Tx, number: int, seq: int, why: str = "cancelled by the operator") -> bool:
     """Cancel one that is queued."""
-    values = {"connector": number, "seq": seq, "why": why, "now": tx.now}
+    values = {"channel": number, "seq": seq, "why": why, "now": tx.now}
     return bool(tx.fetch_raw(CANCEL, values))
 
 
@@ -705,6 +705,6 @@ def prune(tx: Tx, before: Moment, most: int) -> int:
     return len(tx.fetch_raw(PRUNE, {"before": before, "most": most}))
 
 
-def delete_for_connector(tx: Tx, number: int, most: int) -> int:
-    """Delete deliveries of a deleted connector; how many."""
-    return len(tx.fetch_raw(DELETE_FOR_CONNECTOR, {"connector": number, "most": most}))
+def delete_for_channel(tx: Tx, number: int, most: int) -> int:
+    """Delete deliveries of a deleted channel; how many."""
+    return len(tx.fetch_raw(DELETE_FOR_CHANNEL, {"channel": number, "most": most}))

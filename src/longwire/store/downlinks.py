@@ -82,7 +82,7 @@ select 1
 from downlink w
 join delivery d
     on d.seq = w.seq
-    and d.connector_number = :channel
+    and d.channel_number = :channel
     and d.state = {schema.DeliveryState.LEASED:d}
 where w.device_number = :number
     and w.state = 'queued'

@@ -7,26 +7,24 @@ import msgspec
 import sqlalchemy as sa
 
 from longwire.clock import Moment
-from longwire.model import SYSTEM, Notification, Page, PageRequest, Scope
-from longwire.store import connectors as store_connectors
+from longwire.model import SYSTEM, Notification
 from longwire.store import schema
 from longwire.store.bulk import insert_many
-from longwire.store.cache_epochs import bump_config_epoch
+from longwire.store.channel_owners import OwnerTable
 from longwire.store.database import Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array, on_postgres
-from longwire.store.paging import page
-from longwire.store.scopes import within
 
-PURPOSE = "notification"
 ALL = 2**62  # a limit that is none
 
-_table = schema.notification
-_channel = schema.connector
+_channel = schema.channel
 _state = schema.notification_state
-_SELECT = (
-    sa.select(_channel, _table.c.reason, _table.c.schedule, _table.c.fired_at, _table.c.sent_at)
-    .join(_channel, _channel.c.number == _table.c.number)
-    .where(_channel.c.deleted_at.is_(None))
+
+NOTIFICATIONS = OwnerTable(
+    Notification,
+    schema.notification,
+    schema.group.c.notification_count,
+    fields_read=("device_types", "device_id", "reason", "schedule"),
+    channel_fields_read=("is_enabled", "type", "sealed_params"),
 )
 
 _COLUMNS = (
@@ -45,7 +43,7 @@ LIST_GROUPS_WITH_REASONS = dialect_sql(
     """
 select distinct c.group_id
 from notification n
-join connector c on c.number = n.number
+join channel c on c.number = n.channel_number
 where n.reason {listed}
     and c.is_enabled
     and c.deleted_at is null
@@ -56,14 +54,14 @@ where n.reason {listed}
 SET_FIRED = """
 update notification
 set fired_at = :now
-where number = :number
+where channel_number = :number
     and (fired_at is null or fired_at < :now)
 """
 
 SET_SENT = """
 update notification
 set sent_at = :now
-where number = :number
+where channel_number = :number
     and (sent_at is null or sent_at < :now)
 """
 
@@ -133,13 +131,14 @@ from (
 
 _SELECT_HEALTH = f"""
 select
-    c.number, c.id, c.name, c.type, c.failures, c.error_message, c.is_enabled, {_STATE_COLUMNS}
-from connector c
+    c.number, c.id, connector.name, c.type, c.failures, c.error_message, c.is_enabled,
+    {_STATE_COLUMNS}
+from channel c
+join connector on connector.channel_number = c.number
 left join notification_state s
     on s.subject = -c.number
     and s.notification_number = :notification
 where c.group_id = :home
-    and c.purpose = 'connector'
     and (c.is_enabled or c.updated_by = :system)
     and c.deleted_at is null"""
 
@@ -156,26 +155,6 @@ order by c.number
 )
 
 
-# --- for users ---
-
-
-def get(tx: Tx, scope: Scope, notification_id: str) -> Notification | None:
-    row = tx.row(
-        _SELECT.where(_channel.c.id == notification_id, within(_channel.c.group_id, scope))
-    )
-    return _notification(row) if row else None
-
-
-def list_page(
-    tx: Tx, scope: Scope, request: PageRequest, group_id: str | None = None
-) -> Page[Notification]:
-    """All that a scope reaches, or those of one group."""
-    statement = _SELECT.where(within(_channel.c.group_id, scope))
-    if group_id is not None:
-        statement = statement.where(_channel.c.group_id == group_id)
-    return page(tx, statement, [_channel.c.number], request, _notification)
-
-
 def count(tx: Tx, group_id: str) -> int:
     """How many a group has, disabled ones as well."""
     group = schema.group
@@ -183,56 +162,12 @@ def count(tx: Tx, group_id: str) -> int:
     return row.notification_count if row else 0
 
 
-def insert(tx: Tx, notification: Notification) -> Notification:
-    """Insert a notification; returns it with its number."""
-    channel = store_connectors.insert(tx, notification.channel)
-    tx.execute(
-        sa.insert(_table),
-        {
-            "number": channel.number,
-            "reason": notification.reason,
-            "schedule": notification.schedule,
-        },
-    )
-    _count(tx, channel.group_id, 1)
-    return Notification(channel, notification.reason, notification.schedule)
-
-
-def save(tx: Tx, notification: Notification) -> None:
-    """Update a notification, under a new version."""
-    stored = tx.rows(sa.select(_table).where(_table.c.number == notification.number))[0]
-    if (stored.reason, stored.schedule) != (notification.reason, notification.schedule):
-        bump_config_epoch(tx, notification.group_id)
-    store_connectors.save(tx, notification.channel)
-    tx.execute(
-        sa.update(_table)
-        .where(_table.c.number == notification.number)
-        .values(reason=notification.reason, schedule=notification.schedule)
-    )
-
-
-def mark_deleted(tx: Tx, notification: Notification) -> None:
-    """Hide it; its deliveries and state are deleted in small steps."""
-    store_connectors.mark_deleted(tx, notification.channel)
-    _count(tx, notification.group_id, -1)
-
-
-def _count(tx: Tx, group_id: str, difference: int) -> None:
-    group = schema.group
-    tx.execute(
-        sa.update(group)
-        .where(group.c.id == group_id)
-        .values(notification_count=group.c.notification_count + difference)
-    )
-
-
 # --- for triggers ---
 
 
 def list_enabled(tx: Tx, group_id: str) -> list[Notification]:
     """The enabled notifications of a group."""
-    statement = _SELECT.where(_channel.c.group_id == group_id, _channel.c.is_enabled)
-    return [_notification(row) for row in tx.rows(statement.order_by(_channel.c.number))]
+    return NOTIFICATIONS.list_where(tx, _channel.c.group_id == group_id, _channel.c.is_enabled)
 
 
 def list_groups_with_reasons(tx: Tx, reasons: Collection[str]) -> list[str]:
@@ -311,12 +246,6 @@ def delete_states(tx: Tx, number: int, most: int | None = None) -> int:
 def delete_subject_states(tx: Tx, subjects: Sequence[int]) -> None:
     """Delete what all notifications hold of these subjects."""
     tx.execute(sa.delete(_state).where(_state.c.subject.in_(subjects)))
-
-
-def delete(tx: Tx, number: int) -> None:
-    """Delete the row of a deleted notification, and states about a deleted connector."""
-    tx.execute(sa.delete(_table).where(_table.c.number == number))
-    delete_subject_states(tx, [connector_subject(number)])
 
 
 def _state_of(row: Sequence[Any]) -> NotificationState:
@@ -417,13 +346,4 @@ def _connector_health(row: Sequence[Any]) -> ConnectorHealth:
     number, connector_id, name, type_name, failures, error, is_enabled, *state = row
     return ConnectorHealth(
         number, connector_id, name, type_name, failures, error, bool(is_enabled), _state_of(state)
-    )
-
-
-# --- rows to values ---
-
-
-def _notification(row: sa.Row[Any]) -> Notification:
-    return Notification(
-        store_connectors.to_connector(row), row.reason, row.schedule, row.fired_at, row.sent_at
     )

@@ -18,10 +18,10 @@ def insert(tx: Tx, replay: Replay) -> None:
     )
 
 
-def get(tx: Tx, connector_number: int, replay_id: str) -> Replay | None:
+def get(tx: Tx, channel_number: int, replay_id: str) -> Replay | None:
     row = tx.row(
         sa.select(*_COLUMNS).where(
-            _table.c.id == replay_id, _table.c.connector_number == connector_number
+            _table.c.id == replay_id, _table.c.channel_number == channel_number
         )
     )
     return Replay(**row._mapping) if row else None

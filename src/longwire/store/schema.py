@@ -471,9 +471,11 @@ activity = sa.Table(
 
 # --- messages out ---
 
-connector = sa.Table(
-    "connector",
+channel = sa.Table(
+    "channel",
     metadata,
+    # A way out of the service, and the policy of its deliveries. Connectors and notifications have
+    # one each; downlinks, registrations and mail leave through channels with nothing besides.
     # The number is what deliveries carry, and it is never used again.
     sa.Column(
         "number",
@@ -483,27 +485,16 @@ connector = sa.Table(
     ),
     sa.Column("id", sa.Text, nullable=False, unique=True),
     sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), nullable=False),
+    sa.Column("purpose", sa.Text, nullable=False),
+    sa.Column("type", sa.Text, nullable=False),
+    sa.Column("sealed_params", sa.Text),
     # Grows with every change, so that a process with an older version notices.
     sa.Column("version", sa.BigInteger, nullable=False),
-    sa.Column("name", sa.Text),
-    sa.Column("description", sa.Text),
-    sa.Column("type", sa.Text, nullable=False),
-    sa.Column("sealed_params", sa.Text, nullable=False),
-    sa.Column("subgroups", sa.Boolean, nullable=False),
-    sa.Column("device_types", sa.Text, nullable=False),
-    sa.Column("device_ids", sa.Text, nullable=False),
-    sa.Column("message_filter", sa.Text),
-    sa.Column("format", sa.Text, nullable=False),
+    sa.Column("is_enabled", sa.Boolean, nullable=False),
     sa.Column("storing_s", sa.Integer, nullable=False),
     sa.Column("retry_delay_s", sa.Integer),
     sa.Column("retries_max", sa.Integer),
-    sa.Column("tags", sa.Text, nullable=False),
-    sa.Column("is_enabled", sa.Boolean, nullable=False),
-    _moment("created_at"),
-    _moment("updated_at"),
-    sa.Column("created_by", sa.Text, nullable=False),
-    sa.Column("updated_by", sa.Text, nullable=False),
-    # The last failure, and how many tries in a row have failed.
+    # The last failure, and how many attempts in a row have failed.
     _moment("error_at", required=False),
     sa.Column("error_message", sa.Text),
     sa.Column("failures", sa.Integer, nullable=False),
@@ -511,11 +502,49 @@ connector = sa.Table(
     _moment("resend_before", required=False),
     # Hidden; its deliveries are deleted in small steps, and then the row.
     _moment("deleted_at", required=False),
-    # What the channel is for. Only those of connectors are shown as connectors.
-    sa.Column("purpose", sa.Text, nullable=False, server_default="connector"),
-    # Answers: the connectors of a group, in the order they came.
-    sa.Index("ix_connector_group_id_number", "group_id", "number"),
+    _moment("created_at"),
+    _moment("updated_at"),
+    sa.Column("created_by", sa.Text, nullable=False),
+    sa.Column("updated_by", sa.Text, nullable=False),
+    # Answers: the channels of a group, in the order they came.
+    sa.Index("ix_channel_group_id_number", "group_id", "number"),
     sqlite_autoincrement=True,
+)
+
+
+def _channel_number() -> sa.Column[int]:
+    """The key of what has a channel of its own."""
+    key = sa.ForeignKey(channel.c.number)
+    return sa.Column("channel_number", sa.BigInteger, key, primary_key=True, autoincrement=False)
+
+
+connector = sa.Table(
+    "connector",
+    metadata,
+    _channel_number(),
+    sa.Column("name", sa.Text),
+    sa.Column("description", sa.Text),
+    sa.Column("device_types", sa.Text, nullable=False),  # JSON
+    sa.Column("tags", sa.Text, nullable=False),  # JSON
+    sa.Column("subgroups", sa.Boolean, nullable=False),
+    sa.Column("device_ids", sa.Text, nullable=False),  # JSON
+    sa.Column("message_filter", sa.Text),
+    sa.Column("format", sa.Text, nullable=False),
+)
+
+notification = sa.Table(
+    "notification",
+    metadata,
+    _channel_number(),
+    sa.Column("name", sa.Text),
+    sa.Column("description", sa.Text),
+    sa.Column("device_types", sa.Text, nullable=False),  # JSON
+    sa.Column("tags", sa.Text, nullable=False),  # JSON
+    sa.Column("device_id", sa.Text),
+    sa.Column("reason", sa.Text),
+    sa.Column("schedule", sa.Text),  # JSON
+    _moment("fired_at", required=False),
+    _moment("sent_at", required=False),
 )
 
 
@@ -543,9 +572,9 @@ def _partial(name: str, *columns: str, where: str) -> sa.Index:
 delivery = sa.Table(
     "delivery",
     metadata,
-    # A record on its way through a connector. The key is the record's arrival, so that one record
-    # has one delivery for each connector, whatever happens. It is the queue and the history both.
-    sa.Column("connector_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    # A message on its way through a channel. The key of a record's delivery is its arrival, so that
+    # one record has one delivery for each connector, whatever happens. Queue and history in one.
+    sa.Column("channel_number", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("device_id", sa.Text, nullable=False),
     sa.Column("kind", sa.SmallInteger, nullable=False),
@@ -569,17 +598,17 @@ delivery = sa.Table(
     sa.Column("context", sa.Text),
     # Answers: what is due? whose lease is over? what is not final yet? what can be sent again?
     # what is past its time? what happened lately?
-    _partial("ix_delivery_due", "connector_number", "due_at", "seq", where=_QUEUED),
+    _partial("ix_delivery_due", "channel_number", "due_at", "seq", where=_QUEUED),
     _partial("ix_delivery_lease", "lease_until", where=_LEASED),
-    _partial("ix_delivery_open", "connector_number", "created_at", where=_IS_OPEN),
-    _partial("ix_delivery_failed", "connector_number", "seq", where=_FAILED),
+    _partial("ix_delivery_open", "channel_number", "created_at", where=_IS_OPEN),
+    _partial("ix_delivery_failed", "channel_number", "seq", where=_FAILED),
     _partial("ix_delivery_stored", "stored_until", where=_FAILED),
     _partial(
         "ix_delivery_resent",
-        "connector_number",
+        "channel_number",
         where=f"resent_before is not null and {_IS_OPEN}",
     ),
-    sa.Index("ix_delivery_changed", "connector_number", "changed_at", "state"),
+    sa.Index("ix_delivery_changed", "channel_number", "changed_at", "state"),
     sqlite_with_rowid=False,
     # Every row is changed twice within a second of its life.
     postgresql_with={"fillfactor": 70, "autovacuum_vacuum_scale_factor": 0.02},
@@ -590,7 +619,7 @@ replay = sa.Table(
     metadata,
     # Stored records that are put through a connector once more, a piece at a time.
     sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("connector_number", sa.BigInteger, nullable=False),
+    sa.Column("channel_number", sa.BigInteger, nullable=False),
     _moment("begin_at"),
     _moment("end_at"),
     # How far it is: everything up to this arrival in this group has been looked at.
@@ -603,19 +632,8 @@ replay = sa.Table(
     _moment("created_at"),
     _moment("updated_at"),
     sa.Column("created_by", sa.Text, nullable=False),
-    sa.Index("ix_replay_connector_number", "connector_number"),
+    sa.Index("ix_replay_channel_number", "channel_number"),
     _partial("ix_replay_running", "state", where="state = 'running'"),
-)
-
-notification = sa.Table(
-    "notification",
-    metadata,
-    # Beside what it has in common with a connector, which is in the row of that number there.
-    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("reason", sa.Text),
-    sa.Column("schedule", sa.Text),  # JSON
-    _moment("fired_at", required=False),
-    _moment("sent_at", required=False),
 )
 
 notification_state = sa.Table(

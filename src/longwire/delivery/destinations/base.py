@@ -5,6 +5,7 @@ anything that the peer does, never shows the peer's texts, and never retries: th
 engine. It may keep connections open between batches.
 """
 
+import builtins
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, ClassVar, Protocol
@@ -106,7 +107,15 @@ class RequestPreview(msgspec.Struct, frozen=True):
     body: str
 
 
-class DestinationParams(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
+class ParamsBase(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
+    """Parameters of a connector or a notification, of any type."""
+
+    def validate(self, egress: Egress) -> list[tuple[str, str]]:
+        """Errors that the schema cannot express: (field on the wire, reason)."""
+        return []
+
+
+class DestinationParams(ParamsBase, kw_only=True):
     """Parameters that every type of connector has."""
 
     subgroups: Annotated[
@@ -124,17 +133,10 @@ class DestinationParams(msgspec.Struct, forbid_unknown_fields=True, rename="came
         | None
     ) = None
 
-    def validate(self, egress: Egress) -> list[tuple[str, str]]:
-        """Errors that the schema cannot express: (field on the wire, reason)."""
-        return []
-
 
 def list_invalid_fields(reasons: Mapping[str, str | None]) -> list[tuple[str, str]]:
     """The fields that have a reason to be invalid, and the reason."""
     return [(field, reason) for field, reason in reasons.items() if reason]
-
-
-ParamsType = type[DestinationParams]
 
 
 class Sender(Protocol):
@@ -156,7 +158,7 @@ class Destination(Sender, Protocol):
 
     type: ClassVar[str]
     title: ClassVar[str]
-    params_type: ClassVar[ParamsType]
+    params_type: ClassVar[builtins.type[DestinationParams]]
     formats: ClassVar[tuple[str, ...]]
 
     def __init__(self, params: DestinationParams, egress: Egress) -> None: ...

@@ -4,7 +4,6 @@ import importlib
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from longwire.delivery.destinations import parameters
 from longwire.delivery.destinations.base import Destination, DestinationParams
 
 # A type's name is also its module's.
@@ -32,16 +31,5 @@ class _Types(Mapping[str, type[Destination]]):
 TYPES: Mapping[str, type[Destination]] = _Types()
 
 
-def expected_parameters(name: str) -> str:
-    """The JSON Schema of a type's parameters, as text."""
-    return parameters.schema_text(TYPES[name].params_type)
-
-
-def parse_params(name: str, text: str) -> DestinationParams:
-    """Stored parameters, validated when they were saved, as a value."""
-    return parameters.parse_params(TYPES[name].params_type, text)
-
-
-def mask_secrets(name: str, text: str) -> str:
-    """The parameters without their secrets."""
-    return parameters.mask_secrets(TYPES[name].params_type, text)
+def get_params_type(name: str) -> type[DestinationParams]:
+    return TYPES[name].params_type

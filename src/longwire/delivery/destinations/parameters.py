@@ -6,16 +6,16 @@ Secrets are found by their mark in the schema of the parameters' type.
 import functools
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 
-from longwire.delivery.destinations.base import MASK
+from longwire.delivery.destinations.base import MASK, ParamsBase
 from longwire.delivery.egress import Egress
 from longwire.errors import FieldError
 
-P = TypeVar("P", bound=msgspec.Struct)
-ParamsType = type[msgspec.Struct]
+P = TypeVar("P", bound=ParamsBase)
+ParamsType = type[ParamsBase]
 
 
 def schema_text(params_type: ParamsType) -> str:
@@ -28,34 +28,24 @@ def parse_params(params_type: type[P], text: str) -> P:
     return msgspec.json.decode(text, type=params_type)
 
 
-class ValidatedParams(Protocol):
-    """Parameters with validation beyond their schema."""
-
-    def validate(self, egress: Egress) -> list[tuple[str, str]]: ...
-
-
-V = TypeVar("V", bound=ValidatedParams)
-
-
 def validate_params(
-    params_type: type[V],
+    params_type: type[P],
     requested: str,
     stored: str | None,
-    parse_requested: Callable[[type[V], str], V],
+    parse_requested: Callable[[type[P], str], P],
     egress: Egress,
-) -> tuple[str, V, list[FieldError]]:
+) -> tuple[str, P, list[FieldError]]:
     """Requested parameters as text and as a value, and their validation errors.
 
     `stored` are the current ones, if of the same type: a mask stands for the secret in its place.
     """
     text, params = requested, parse_requested(params_type, requested)
-    struct = cast(ParamsType, params_type)
     if stored is not None:
-        text = restore_secrets(struct, text, stored)
-        params = cast(V, parse_params(struct, text))
+        text = restore_secrets(params_type, text, stored)
+        params = parse_params(params_type, text)
     field_errors = [
         FieldError(f"params.{place}", "is a mask; send the secret itself")
-        for place, secret in list_secrets(struct, text)
+        for place, secret in list_secrets(params_type, text)
         if secret == MASK
     ]
     field_errors += [

@@ -19,6 +19,7 @@ from longwire.delivery.destinations.base import (
     OutboundBatch,
     OutboundMessage,
     Outcome,
+    ParamsBase,
     list_invalid_fields,
 )
 from longwire.delivery.egress import Egress
@@ -93,7 +94,7 @@ def decode_notification(batch: OutboundBatch) -> NotificationMessage:
     return msgspec.json.decode(batch.single.body, type=NotificationMessage)
 
 
-class Params(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_only=True):
+class Params(ParamsBase, kw_only=True):
     """The parameters of every notification, whatever its type."""
 
     when: (

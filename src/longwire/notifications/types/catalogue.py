@@ -2,7 +2,6 @@
 
 from typing import cast
 
-from longwire.delivery.destinations import parameters
 from longwire.notifications.types.base import NotificationSender, NotificationSenders, Params
 from longwire.notifications.types.chat import ChatSender
 from longwire.notifications.types.email import EmailSender
@@ -15,15 +14,5 @@ TYPES: NotificationSenders = {
 }
 
 
-def expected_parameters(name: str) -> str:
-    """The JSON Schema of a type's parameters, as text."""
-    return parameters.schema_text(TYPES[name].params_type)
-
-
-def parse_params(name: str, text: str) -> Params:
-    """Stored parameters, which were validated before."""
-    return parameters.parse_params(TYPES[name].params_type, text)
-
-
-def mask_secrets(name: str, text: str) -> str:
-    return parameters.mask_secrets(TYPES[name].params_type, text)
+def get_params_type(name: str) -> type[Params]:
+    return TYPES[name].params_type

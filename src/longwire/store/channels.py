@@ -1,0 +1,230 @@
+"""Channels: everything that leaves the service does so through one."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, fields
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.model import SYSTEM, Channel, ChannelPurpose
+from longwire.store import schema
+from longwire.store.cache_epochs import bump_config_epoch
+from longwire.store.database import Tx
+from longwire.store.dialects import array_param, dialect_sql, in_array
+
+_table = schema.channel
+IS_THERE = _table.c.deleted_at.is_(None)
+# What ingest caches; channels of other purposes concern only the engine.
+CACHED_PURPOSES = (ChannelPurpose.CONNECTOR, ChannelPurpose.NOTIFICATION)
+
+GET_VERSIONS = dialect_sql(
+    """
+select number, version
+from channel
+where number {listed}
+    and is_enabled
+    and deleted_at is null
+""",
+    listed=in_array("numbers"),
+)
+
+RESET_FAILURES = """
+update channel
+set failures = 0
+where number = :number
+    and failures > 0
+"""
+
+
+# --- create, update, delete ---
+
+
+def get_by_purpose(tx: Tx, purpose: ChannelPurpose, channel_id: str) -> Channel | None:
+    row = tx.row(
+        sa.select(_table).where(_table.c.id == channel_id, _table.c.purpose == purpose, IS_THERE)
+    )
+    return to_channel(row) if row else None
+
+
+def id_exists(tx: Tx, channel_id: str) -> bool:
+    """Whether a channel has this id, in any group."""
+    return tx.row(sa.select(_table.c.number).where(_table.c.id == channel_id)) is not None
+
+
+def insert(tx: Tx, channel: Channel) -> Channel:
+    """Insert a channel; returns it with its number."""
+    tx.execute(sa.insert(_table), _row(channel))
+    row = tx.rows(sa.select(_table).where(_table.c.id == channel.id))[0]
+    return to_channel(row)
+
+
+def save(tx: Tx, channel: Channel) -> None:
+    """Update a channel, under a new version; its health is not changed."""
+    values = _row(channel) | {"version": _table.c.version + 1}
+    for name in ("error_at", "error_message", "failures", "resend_before"):
+        del values[name]
+    _update(tx, channel.number, values)
+
+
+def mark_deleted(tx: Tx, channel: Channel) -> None:
+    """Hide it and free its id; its deliveries are deleted in small steps."""
+    values = {
+        "id": f"deleted:{channel.number}",
+        "deleted_at": tx.now,
+        "version": _table.c.version + 1,
+        "is_enabled": False,
+        "resend_before": None,
+    }
+    _update(tx, channel.number, values)
+
+
+def list_deleted(tx: Tx) -> list[int]:
+    """Numbers of deleted channels, whose deliveries are deleted first."""
+    return [
+        row[0]
+        for row in tx.rows(sa.select(_table.c.number).where(_table.c.deleted_at.is_not(None)))
+    ]
+
+
+def delete(tx: Tx, number: int) -> None:
+    """Delete the row of a deleted channel, with all that points to it."""
+    for table in (schema.replay, schema.connector, schema.notification):
+        tx.execute(sa.delete(table).where(table.c.channel_number == number))
+    tx.execute(sa.delete(_table).where(_table.c.number == number))
+
+
+def _update(tx: Tx, number: int, values: dict[str, Any]) -> None:
+    tx.execute(sa.update(_table).where(_table.c.number == number).values(values))
+
+
+# --- for the engine ---
+
+
+def get_by_numbers(tx: Tx, numbers: Collection[int]) -> dict[int, Channel]:
+    if not numbers:
+        return {}
+    statement = sa.select(_table).where(_table.c.number.in_(numbers), IS_THERE)
+    return {row.number: to_channel(row) for row in tx.rows(statement)}
+
+
+def get_versions(tx: Tx, numbers: Collection[int]) -> dict[int, int]:
+    """The versions of those that are enabled."""
+    return dict(tx.fetch_raw(GET_VERSIONS, {"numbers": array_param(tx, numbers)}))
+
+
+def record_failure(tx: Tx, number: int, message: str, failures: int) -> None:
+    """Count failed attempts, and keep the last error."""
+    values = {
+        "error_at": tx.now,
+        "error_message": message,
+        "failures": _table.c.failures + failures,
+    }
+    _update(tx, number, values)
+
+
+def record_filter_error(tx: Tx, number: int, message: str) -> None:
+    """Keep the error of a filter that could not be evaluated; the message did not match."""
+    text = f"the filter could not be evaluated: {message}"
+    _update(tx, number, {"error_at": tx.now, "error_message": text})
+
+
+def reset_failures(tx: Tx, number: int) -> None:
+    """The last attempt succeeded."""
+    tx.execute_raw(RESET_FAILURES, {"number": number})
+
+
+def disable(tx: Tx, channel: Channel) -> bool:
+    """Disable it because its destination is gone; False if it was changed or disabled meanwhile."""
+    if channel.purpose in CACHED_PURPOSES:
+        bump_config_epoch(tx, channel.group_id)
+    return bool(
+        tx.execute(
+            sa.update(_table)
+            .where(
+                _table.c.number == channel.number,
+                _table.c.version == channel.version,
+                _table.c.is_enabled,
+            )
+            .values(
+                is_enabled=False,
+                version=_table.c.version + 1,
+                updated_at=tx.now,
+                updated_by=SYSTEM.id,
+            )
+        )
+    )
+
+
+# --- resends ---
+
+
+@dataclass(frozen=True, slots=True)
+class Resend:
+    """A running resend of the dead letters that failed before a moment."""
+
+    number: int
+    group_id: str
+    before: Moment
+
+
+def begin_resend(tx: Tx, number: int) -> bool:
+    """Start a resend; False if one is running."""
+    return bool(
+        tx.execute(
+            sa.update(_table)
+            .where(_table.c.number == number, _table.c.resend_before.is_(None))
+            .values(resend_before=tx.now)
+        )
+    )
+
+
+def lock_resends(tx: Tx) -> list[Resend]:
+    """Running resends that no other process has locked."""
+    statement = (
+        sa.select(_table.c.number, _table.c.group_id, _table.c.resend_before)
+        .where(_table.c.resend_before.is_not(None), IS_THERE)
+        .order_by(_table.c.number)
+        .with_for_update(skip_locked=True)
+    )
+    return [Resend(row.number, row.group_id, row.resend_before) for row in tx.rows(statement)]
+
+
+def has_resends(tx: Tx) -> bool:
+    statement = sa.select(_table.c.number).where(_table.c.resend_before.is_not(None), IS_THERE)
+    return tx.row(statement.limit(1)) is not None
+
+
+def end_resend(tx: Tx, number: int) -> None:
+    _update(tx, number, {"resend_before": None})
+
+
+# --- for the operator ---
+
+
+def list_all(tx: Tx) -> list[Channel]:
+    statement = sa.select(_table).where(IS_THERE).order_by(_table.c.number)
+    return [to_channel(row) for row in tx.rows(statement)]
+
+
+def list_names(tx: Tx) -> dict[int, str | None]:
+    """The names of connectors and notifications, by the numbers of their channels."""
+    return {
+        row.channel_number: row.name
+        for table in (schema.connector, schema.notification)
+        for row in tx.rows(sa.select(table.c.channel_number, table.c.name))
+    }
+
+
+# --- rows to values and back ---
+
+_FIELDS = tuple(field.name for field in fields(Channel))
+
+
+def _row(channel: Channel) -> dict[str, Any]:
+    return {name: getattr(channel, name) for name in _FIELDS if name != "number"}
+
+
+def to_channel(row: sa.Row[Any]) -> Channel:
+    values = {name: row._mapping[name] for name in _FIELDS}
+    return Channel(**values | {"purpose": ChannelPurpose(row.purpose)})

@@ -1,0 +1,499 @@
+"""The baseline: every table of the first release."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+INTEGER, BIGINT, TEXT = sa.Integer(), sa.BigInteger(), sa.Text()
+RECORD_KINDS = ("data", "event", "geoloc", "telemetry")
+
+
+def upgrade() -> None:
+    _create_service_tables()
+    _create_identity_tables()
+    _create_fleet_tables()
+    _create_record_tables()
+    _create_delivery_tables()
+    op.execute(
+        "insert into cache_epoch (name, epoch) values ('auth', 0), ('config', 0), ('records', 0)"
+    )
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute(sa.schema.CreateSequence(sa.Sequence("writer_number")))
+        for table in (*(f"record_{kind}" for kind in RECORD_KINDS), "arrival"):
+            op.execute(f"create table {table}_default partition of {table} default")
+
+
+def _required(type_: sa.types.TypeEngine[Any], names: str) -> list[sa.Column[Any]]:
+    return [sa.Column(name, type_, autoincrement=False, nullable=False) for name in names.split()]
+
+
+def _optional(type_: sa.types.TypeEngine[Any], names: str) -> list[sa.Column[Any]]:
+    return [sa.Column(name, type_) for name in names.split()]
+
+
+def _serial(name: str) -> sa.Column[int]:
+    type_ = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+    return sa.Column(name, type_, autoincrement=True, nullable=False)
+
+
+def _create_partial_index(name: str, table: str, columns: list[str], where: str) -> None:
+    op.create_index(
+        name, table, columns, sqlite_where=sa.text(where), postgresql_where=sa.text(where)
+    )
+
+
+def _create_service_tables() -> None:
+    """What the service keeps about itself."""
+    op.create_table(
+        "instance",
+        *_required(TEXT, "name value"),
+        sa.PrimaryKeyConstraint("name", name="pk_instance"),
+    )
+    op.create_table(
+        "cache_epoch",
+        *_required(TEXT, "name"),
+        *_required(BIGINT, "epoch"),
+        sa.PrimaryKeyConstraint("name", name="pk_cache_epoch"),
+    )
+    op.create_table(
+        "config_change",
+        *_required(BIGINT, "group_id epoch"),
+        sa.PrimaryKeyConstraint("group_id", name="pk_config_change"),
+    )
+    op.create_index("ix_config_change_epoch", "config_change", ["epoch"])
+
+    op.create_table(
+        "lease",
+        *_required(TEXT, "name holder"),
+        *_required(BIGINT, "until_at"),
+        sa.PrimaryKeyConstraint("name", name="pk_lease"),
+    )
+    op.create_table(
+        "audit",
+        _serial("id"),
+        *_required(BIGINT, "at"),
+        *_required(TEXT, "actor_kind actor_id action object_id"),
+        *_optional(BIGINT, "group_id"),
+        *_required(TEXT, "address request_id detail"),
+        sa.PrimaryKeyConstraint("id", name="pk_audit"),
+    )
+    op.create_index("ix_audit_group_id_id", "audit", ["group_id", "id"])
+
+
+def _create_identity_tables() -> None:
+    """Users, roles, groups, app clients, tokens."""
+    op.create_table(
+        "user_account",
+        *_required(TEXT, "id email email_key"),
+        *_optional(TEXT, "name first_name last_name gender"),
+        *_required(sa.Boolean(), "is_operator"),
+        *_optional(BIGINT, "seen_at"),
+        *_required(BIGINT, "created_at updated_at"),
+        sa.PrimaryKeyConstraint("id", name="pk_user_account"),
+        sa.UniqueConstraint("email_key", name="uq_user_account_email_key"),
+    )
+    op.create_table(
+        "credential",
+        *_required(TEXT, "client_id user_id"),
+        *_required(sa.LargeBinary(), "secret_digest"),
+        *_optional(BIGINT, "expires_at"),
+        *_required(BIGINT, "created_at"),
+        sa.ForeignKeyConstraint(["user_id"], ["user_account.id"], name="fk_credential_user_id"),
+        sa.PrimaryKeyConstraint("client_id", name="pk_credential"),
+    )
+    op.create_index("ix_credential_user_id", "credential", ["user_id"])
+
+    op.create_table(
+        "access_token",
+        *_required(sa.LargeBinary(), "digest"),
+        *_required(TEXT, "client_id"),
+        *_required(sa.Boolean(), "is_app_client"),
+        *_required(BIGINT, "expires_at"),
+        sa.PrimaryKeyConstraint("digest", name="pk_access_token"),
+    )
+    op.create_index("ix_access_token_client_id", "access_token", ["client_id"])
+    op.create_index("ix_access_token_expires_at", "access_token", ["expires_at"])
+
+    op.create_table(
+        "push_token",
+        *_required(sa.LargeBinary(), "digest"),
+        *_required(TEXT, "user_id sealed_token type"),
+        *_optional(TEXT, "device_name"),
+        *_required(sa.Boolean(), "is_enabled"),
+        *_required(BIGINT, "created_at"),
+        sa.ForeignKeyConstraint(["user_id"], ["user_account.id"], name="fk_push_token_user_id"),
+        sa.PrimaryKeyConstraint("digest", name="pk_push_token"),
+    )
+    op.create_index("ix_push_token_user_id_created_at", "push_token", ["user_id", "created_at"])
+
+    op.create_table(
+        "permission",
+        *_required(TEXT, "id name description"),
+        *_required(sa.Boolean(), "is_built_in is_platform_wide"),
+        sa.PrimaryKeyConstraint("id", name="pk_permission"),
+    )
+    op.create_table(
+        "role",
+        *_required(TEXT, "id name description"),
+        *_required(sa.Boolean(), "is_removable"),
+        *_optional(TEXT, "created_by"),
+        *_required(BIGINT, "created_at"),
+        sa.PrimaryKeyConstraint("id", name="pk_role"),
+    )
+    op.create_index("ix_role_created_by", "role", ["created_by"])
+
+    op.create_table(
+        "role_permission",
+        *_required(TEXT, "role_id permission_id"),
+        sa.ForeignKeyConstraint(
+            ["permission_id"], ["permission.id"], name="fk_role_permission_permission_id"
+        ),
+        sa.ForeignKeyConstraint(["role_id"], ["role.id"], name="fk_role_permission_role_id"),
+        sa.PrimaryKeyConstraint("role_id", "permission_id", name="pk_role_permission"),
+    )
+    op.create_index("ix_role_permission_permission_id", "role_permission", ["permission_id"])
+
+    op.create_table(
+        "device_group",
+        *_required(BIGINT, "id"),
+        *_optional(BIGINT, "parent_id"),
+        *_required(TEXT, "owner_id"),
+        *_optional(TEXT, "name description"),
+        *_required(TEXT, "tags"),
+        *_required(sa.LargeBinary(), "token_digest"),
+        *_required(TEXT, "sealed_token administrator_role_id default_role_id"),
+        sa.Column("device_count", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("connector_count", sa.BigInteger(), server_default="0", nullable=False),
+        sa.Column("notification_count", sa.BigInteger(), server_default="0", nullable=False),
+        *_required(BIGINT, "created_at updated_at"),
+        *_required(TEXT, "created_by updated_by"),
+        sa.ForeignKeyConstraint(
+            ["administrator_role_id"], ["role.id"], name="fk_device_group_administrator_role_id"
+        ),
+        sa.ForeignKeyConstraint(
+            ["default_role_id"], ["role.id"], name="fk_device_group_default_role_id"
+        ),
+        sa.ForeignKeyConstraint(["owner_id"], ["user_account.id"], name="fk_device_group_owner_id"),
+        sa.ForeignKeyConstraint(
+            ["parent_id"], ["device_group.id"], name="fk_device_group_parent_id"
+        ),
+        sa.PrimaryKeyConstraint("id", name="pk_device_group"),
+        sa.UniqueConstraint("token_digest", name="uq_device_group_token_digest"),
+    )
+    op.create_index("ix_device_group_default_role_id", "device_group", ["default_role_id"])
+    op.create_index("ix_device_group_parent_id", "device_group", ["parent_id"])
+
+    op.create_table(
+        "group_path",
+        *_required(BIGINT, "ancestor_id group_id"),
+        *_required(INTEGER, "depth"),
+        sa.ForeignKeyConstraint(
+            ["ancestor_id"], ["device_group.id"], name="fk_group_path_ancestor_id"
+        ),
+        sa.ForeignKeyConstraint(["group_id"], ["device_group.id"], name="fk_group_path_group_id"),
+        sa.PrimaryKeyConstraint("ancestor_id", "group_id", name="pk_group_path"),
+    )
+    op.create_index("ix_group_path_group_id_depth", "group_path", ["group_id", "depth"])
+
+    op.create_table(
+        "member",
+        *_required(BIGINT, "group_id"),
+        *_required(TEXT, "user_id role_id"),
+        *_required(BIGINT, "created_at"),
+        sa.ForeignKeyConstraint(["group_id"], ["device_group.id"], name="fk_member_group_id"),
+        sa.ForeignKeyConstraint(["role_id"], ["role.id"], name="fk_member_role_id"),
+        sa.ForeignKeyConstraint(["user_id"], ["user_account.id"], name="fk_member_user_id"),
+        sa.PrimaryKeyConstraint("group_id", "user_id", name="pk_member"),
+    )
+    op.create_index(
+        "ix_member_group_id_created_at", "member", ["group_id", "created_at", "user_id"]
+    )
+    op.create_index("ix_member_role_id", "member", ["role_id"])
+    op.create_index("ix_member_user_id", "member", ["user_id"])
+
+    op.create_table(
+        "app_client",
+        *_required(TEXT, "id"),
+        *_required(BIGINT, "group_id"),
+        *_required(TEXT, "name"),
+        *_optional(TEXT, "description"),
+        *_required(sa.LargeBinary(), "secret_digest"),
+        *_required(TEXT, "sealed_secret"),
+        *_optional(BIGINT, "expires_at"),
+        *_required(BIGINT, "created_at"),
+        *_required(TEXT, "created_by"),
+        sa.ForeignKeyConstraint(["group_id"], ["device_group.id"], name="fk_app_client_group_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_app_client"),
+        sa.UniqueConstraint("group_id", "name", name="uq_app_client_group_id_name"),
+    )
+
+
+def _create_fleet_tables() -> None:
+    """Devices, their types, downlinks and registrations."""
+    op.create_table(
+        "device_type",
+        *_required(TEXT, "name display_name default_configuration"),
+        *_optional(TEXT, "battery firmware_version"),
+        *_required(sa.Boolean(), "is_built_in"),
+        *_optional(TEXT, "decoder decoder_source"),
+        *_required(BIGINT, "created_at updated_at"),
+        sa.PrimaryKeyConstraint("name", name="pk_device_type"),
+    )
+    op.create_table(
+        "device",
+        _serial("number"),
+        *_required(TEXT, "id"),
+        *_required(BIGINT, "group_id"),
+        *_required(INTEGER, "stay"),
+        *_required(
+            TEXT, "name type network original_id original_key information configuration tags"
+        ),
+        *_required(BIGINT, "created_at updated_at"),
+        *_required(TEXT, "created_by updated_by"),
+        sa.ForeignKeyConstraint(["group_id"], ["device_group.id"], name="fk_device_group_id"),
+        sa.ForeignKeyConstraint(["type"], ["device_type.name"], name="fk_device_type"),
+        sa.PrimaryKeyConstraint("number", name="pk_device"),
+        sa.UniqueConstraint("id", name="uq_device_id"),
+        sa.UniqueConstraint("network", "original_key", name="uq_device_network_original_key"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_device_group_id_number", "device", ["group_id", "number"])
+    op.create_index("ix_device_type", "device", ["type"])
+
+    op.create_table(
+        "device_state",
+        *_required(BIGINT, "device_number"),
+        *_optional(BIGINT, "seen_at"),
+        *_optional(TEXT, "battery"),
+        *_optional(BIGINT, "battery_at sequence sequence_at"),
+        *_optional(TEXT, "missing"),
+        sa.PrimaryKeyConstraint("device_number", name="pk_device_state"),
+    )
+    op.create_table(
+        "device_stay",
+        *_required(BIGINT, "device_number"),
+        *_required(INTEGER, "stay"),
+        *_required(BIGINT, "group_id"),
+        sa.ForeignKeyConstraint(["group_id"], ["device_group.id"], name="fk_device_stay_group_id"),
+        sa.PrimaryKeyConstraint("device_number", "stay", name="pk_device_stay"),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "device_watch",
+        *_required(BIGINT, "device_number"),
+        *_optional(BIGINT, "silent_at due_at"),
+        sa.PrimaryKeyConstraint("device_number", name="pk_device_watch"),
+    )
+    op.create_index("ix_device_watch_due_at", "device_watch", ["due_at"])
+    _create_partial_index(
+        "ix_device_watch_silent", "device_watch", ["device_number"], "silent_at is not null"
+    )
+
+    op.create_table(
+        "erasure",
+        *_required(BIGINT, "device_number"),
+        *_required(INTEGER, "stay"),
+        sa.PrimaryKeyConstraint("device_number", "stay", name="pk_erasure"),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "registration",
+        *_required(BIGINT, "device_number"),
+        *_required(TEXT, "sealed_pac request state"),
+        *_optional(TEXT, "answer"),
+        *_optional(BIGINT, "seq"),
+        *_required(BIGINT, "updated_at"),
+        sa.PrimaryKeyConstraint("device_number", name="pk_registration"),
+    )
+    op.create_index("ix_registration_state", "registration", ["state"])
+
+    op.create_table(
+        "downlink",
+        *_required(TEXT, "id"),
+        *_required(BIGINT, "device_number group_id"),
+        *_required(TEXT, "payload"),
+        *_optional(INTEGER, "port"),
+        *_required(sa.Boolean(), "is_confirmed"),
+        *_required(TEXT, "state"),
+        *_optional(TEXT, "detail reference"),
+        *_optional(BIGINT, "seq"),
+        *_required(BIGINT, "created_at updated_at expires_at"),
+        *_required(TEXT, "created_by"),
+        sa.ForeignKeyConstraint(["group_id"], ["device_group.id"], name="fk_downlink_group_id"),
+        sa.PrimaryKeyConstraint("id", name="pk_downlink"),
+    )
+    op.create_index(
+        "ix_downlink_device_number_created_at", "downlink", ["device_number", "created_at"]
+    )
+    op.create_index("ix_downlink_state_expires_at", "downlink", ["state", "expires_at"])
+
+    op.create_table(
+        "network_link",
+        *_required(BIGINT, "device_number"),
+        *_required(TEXT, "url sealed_key"),
+        *_required(BIGINT, "updated_at"),
+        sa.PrimaryKeyConstraint("device_number", name="pk_network_link"),
+    )
+
+
+def _create_record_tables() -> None:
+    """The four kinds of records, arrivals and counters."""
+    for kind in RECORD_KINDS:
+        op.create_table(
+            f"record_{kind}",
+            *_required(BIGINT, "device_number"),
+            *_required(INTEGER, "stay"),
+            *_required(BIGINT, "ts"),
+            *_required(sa.LargeBinary(), "digest"),
+            *_required(BIGINT, "seq"),
+            *_required(TEXT, "body"),
+            sa.PrimaryKeyConstraint(
+                "device_number", "stay", "ts", "digest", name=f"pk_record_{kind}"
+            ),
+            postgresql_partition_by="RANGE (ts)",
+            sqlite_with_rowid=False,
+        )
+    op.create_table(
+        "arrival",
+        *_required(BIGINT, "group_id seq"),
+        *_required(sa.SmallInteger(), "kind"),
+        *_required(BIGINT, "device_number ts"),
+        sa.PrimaryKeyConstraint("group_id", "seq", name="pk_arrival"),
+        postgresql_partition_by="RANGE (seq)",
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "counter",
+        *_required(BIGINT, "group_id second"),
+        *_required(sa.SmallInteger(), "name writer"),
+        *_required(BIGINT, "value"),
+        sa.PrimaryKeyConstraint("group_id", "second", "name", "writer", name="pk_counter"),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "activity",
+        *_required(BIGINT, "group_id hour device_number"),
+        sa.PrimaryKeyConstraint("group_id", "hour", "device_number", name="pk_activity"),
+        sqlite_with_rowid=False,
+    )
+
+
+def _create_delivery_tables() -> None:
+    """Channels, connectors, notifications, deliveries and replays."""
+    op.create_table(
+        "channel",
+        _serial("number"),
+        *_required(TEXT, "id"),
+        *_required(BIGINT, "group_id"),
+        *_required(TEXT, "purpose type"),
+        *_optional(TEXT, "sealed_params"),
+        *_required(BIGINT, "version"),
+        *_required(sa.Boolean(), "is_enabled"),
+        *_required(INTEGER, "storing_s"),
+        *_optional(INTEGER, "retry_delay_s retries_max"),
+        *_optional(BIGINT, "error_at"),
+        *_optional(TEXT, "error_message"),
+        *_required(INTEGER, "failures"),
+        *_optional(BIGINT, "resend_before deleted_at"),
+        *_required(BIGINT, "created_at updated_at"),
+        *_required(TEXT, "created_by updated_by"),
+        sa.ForeignKeyConstraint(["group_id"], ["device_group.id"], name="fk_channel_group_id"),
+        sa.PrimaryKeyConstraint("number", name="pk_channel"),
+        sa.UniqueConstraint("id", name="uq_channel_id"),
+        sqlite_autoincrement=True,
+    )
+    op.create_index("ix_channel_group_id_number", "channel", ["group_id", "number"])
+
+    op.create_table(
+        "connector",
+        *_required(BIGINT, "channel_number"),
+        *_optional(TEXT, "name description"),
+        *_required(TEXT, "device_types tags"),
+        *_required(sa.Boolean(), "subgroups"),
+        *_required(TEXT, "device_ids"),
+        *_optional(TEXT, "message_filter"),
+        *_required(TEXT, "format"),
+        sa.ForeignKeyConstraint(
+            ["channel_number"], ["channel.number"], name="fk_connector_channel_number"
+        ),
+        sa.PrimaryKeyConstraint("channel_number", name="pk_connector"),
+    )
+    op.create_table(
+        "notification",
+        *_required(BIGINT, "channel_number"),
+        *_optional(TEXT, "name description"),
+        *_required(TEXT, "device_types tags"),
+        *_optional(TEXT, "device_id reason schedule"),
+        *_optional(BIGINT, "fired_at sent_at"),
+        sa.ForeignKeyConstraint(
+            ["channel_number"], ["channel.number"], name="fk_notification_channel_number"
+        ),
+        sa.PrimaryKeyConstraint("channel_number", name="pk_notification"),
+    )
+    op.create_table(
+        "notification_state",
+        *_required(BIGINT, "notification_number subject"),
+        *_optional(BIGINT, "raised_at"),
+        *_required(sa.Boolean(), "is_notified"),
+        *_optional(BIGINT, "as_of fired_at"),
+        *_required(INTEGER, "held_back"),
+        sa.PrimaryKeyConstraint("notification_number", "subject", name="pk_notification_state"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ix_notification_state_subject", "notification_state", ["subject"])
+
+    op.create_table(
+        "delivery",
+        *_required(BIGINT, "channel_number seq"),
+        *_required(TEXT, "device_id"),
+        *_required(sa.SmallInteger(), "kind"),
+        *_required(BIGINT, "ts"),
+        *_required(sa.SmallInteger(), "state"),
+        *_optional(sa.SmallInteger(), "first_end"),
+        *_required(INTEGER, "generation attempts"),
+        *_required(BIGINT, "due_at"),
+        *_optional(BIGINT, "lease_token lease_until"),
+        *_required(BIGINT, "created_at changed_at"),
+        *_optional(BIGINT, "stored_until resent_before"),
+        *_optional(TEXT, "error body context"),
+        sa.PrimaryKeyConstraint("channel_number", "seq", name="pk_delivery"),
+        postgresql_with={"fillfactor": 70, "autovacuum_vacuum_scale_factor": 0.02},
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ix_delivery_changed", "delivery", ["channel_number", "changed_at", "state"])
+    _create_partial_index(
+        "ix_delivery_due", "delivery", ["channel_number", "due_at", "seq"], "state = 0"
+    )
+    _create_partial_index("ix_delivery_failed", "delivery", ["channel_number", "seq"], "state = 3")
+    _create_partial_index("ix_delivery_lease", "delivery", ["lease_until"], "state = 1")
+    _create_partial_index(
+        "ix_delivery_open", "delivery", ["channel_number", "created_at"], "state < 2"
+    )
+    _create_partial_index(
+        "ix_delivery_resent",
+        "delivery",
+        ["channel_number"],
+        "resent_before is not null and state < 2",
+    )
+    _create_partial_index("ix_delivery_stored", "delivery", ["stored_until"], "state = 3")
+
+    op.create_table(
+        "replay",
+        *_required(TEXT, "id"),
+        *_required(
+            BIGINT,
+            "channel_number begin_at end_at at_group at_seq until_seq records_scanned queued",
+        ),
+        *_required(TEXT, "state"),
+        *_required(BIGINT, "created_at updated_at"),
+        *_required(TEXT, "created_by"),
+        sa.PrimaryKeyConstraint("id", name="pk_replay"),
+    )
+    op.create_index("ix_replay_channel_number", "replay", ["channel_number"])
+    _create_partial_index("ix_replay_running", "replay", ["state"], "state = 'running'")

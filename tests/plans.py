@@ -140,7 +140,8 @@ def postgres_scans(connection: psycopg.Connection[Any], sql: str) -> list[str]:
         if table.startswith(LARGE_TABLES) and not is_partial
     }
     with connection.transaction(force_rollback=True):
-        connection.execute("set local enable_seqscan = off")
+        for way in ("seqscan", "hashjoin", "mergejoin", "material"):
+            connection.execute(f"set local enable_{way} = off")
         explained = connection.execute(f"explain (generic_plan, format json) {_numbered(sql)}")
         (plans,) = explained.fetchone() or ([],)
     nodes = [node for plan in plans for node in _nodes(plan["Plan"])]

@@ -16,7 +16,14 @@ from longwire.model import Page, PageRequest
 from longwire.store import schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import DialectSql, Tx
-from longwire.store.dialects import array_param, dialect_sql, in_array, in_unlocked, on_postgres
+from longwire.store.dialects import (
+    array_param,
+    dialect_sql,
+    in_array,
+    in_unlocked,
+    on_postgres,
+    using_index,
+)
 from longwire.store.paging import page
 from longwire.store.schema import DeliveryState as DeliveryState
 
@@ -245,22 +252,26 @@ where channel_number = :channel
 limit 1
 """
 
-LIST_BACKLOGS = f"""
+LIST_BACKLOGS = dialect_sql(
+    f"""
 select
     channel_number,
     sum(case when {_QUEUED} then 1 else 0 end),
     sum(case when {_LEASED} then 1 else 0 end),
     0,
     min(created_at)
-from delivery
+from delivery {{by_open}}
 where {_IS_OPEN}
 group by channel_number
 union all
 select channel_number, 0, 0, count(*), null
-from delivery
+from delivery {{by_failed}}
 where {_FAILED}
 group by channel_number
-"""
+""",
+    by_open=using_index("ix_delivery_open"),
+    by_failed=using_index("ix_delivery_failed"),
+)
 
 MAKE_DUE = f"""
 update delivery
@@ -317,19 +328,34 @@ where {_FAILED}
 returning seq
 """
 
-PRUNE = f"""
+PRUNE = dialect_sql(
+    f"""
 delete from delivery
 where {_IS_FINAL}
     and (channel_number, seq) in (
         select d.channel_number, d.seq
         from channel c
-        join delivery d on d.channel_number = c.number
-        where d.changed_at < :before
-            and d.{_IS_PRUNED}
+        {{old_deliveries}}
         limit :most
     )
 returning seq
-"""
+""",
+    # Channel by channel on both engines, so that the index by time is used for each of them.
+    old_deliveries=DialectSql(
+        f"""cross join delivery d
+        where d.channel_number = c.number
+            and d.changed_at < :before
+            and d.{_IS_PRUNED}""",
+        f"""cross join lateral (
+            select channel_number, seq
+            from delivery
+            where channel_number = c.number
+                and changed_at < :before
+                and {_IS_PRUNED}
+            limit :most
+        ) d""",
+    ),
+)
 
 DELETE_FOR_CHANNEL = """
 delete from delivery
@@ -667,12 +693,19 @@ def get_total_backlog(tx: Tx) -> Backlog:
 def list_latest(
     tx: Tx, states: Collection[DeliveryState], limit: int, number: int | None = None
 ) -> list[DeliveryEvent]:
-    """The newest changes first."""
-    statement = sa.select(*_EVENT).where(_table.c.state.in_(states))
-    if number is not None:
-        statement = statement.where(_table.c.channel_number == number)
-    rows = tx.rows(statement.order_by(_table.c.changed_at.desc(), _table.c.seq.desc()).limit(limit))
-    return [_event(row) for row in rows]
+    """The newest changes first; of one channel, or of all."""
+    numbers = [number]
+    if number is None:
+        numbers = [row.number for row in tx.rows(sa.select(schema.channel.c.number))]
+    newest_first = (_table.c.changed_at.desc(), _table.c.seq.desc())
+    events: list[DeliveryEvent] = []
+    for each in numbers:  # one by one, since only the changes of a channel have an index
+        statement = sa.select(*_EVENT).where(
+            _table.c.channel_number == each, _table.c.state.in_(states)
+        )
+        rows = tx.rows(statement.order_by(*newest_first).limit(limit))
+        events += [_event(row) for row in rows]
+    return sorted(events, key=lambda event: (-event.changed_at, -event.seq))[:limit]
 
 
 def get(tx: Tx, number: int, seq: int) -> DeliveryEvent | None:

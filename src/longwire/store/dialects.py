@@ -29,6 +29,11 @@ def in_unlocked(select: str) -> DialectSql:
     return DialectSql(f"in ({select})", f"= any(array({select} for update skip locked))")
 
 
+def using_index(name: str) -> DialectSql:
+    """Behind a table: read it by this index, where SQLite would choose a larger one."""
+    return DialectSql(f"indexed by {name}", "")
+
+
 def on_postgres(text: str) -> DialectSql:
     """A clause, such as a lock, that SQLite with its one writer does not need."""
     return DialectSql("", text)

@@ -25,10 +25,7 @@ DownlinkId = Annotated[Id, Meta(examples=["dwn_vzpeqxr5mxjrq2uy6ct3mlgw"])]
 Port = Annotated[
     int,
     Meta(
-        ge=1,
-        le=downlinks.PORT_MAX,
-        description="The LoRaWAN port of the payload.",
-        examples=[10],
+        ge=1, le=downlinks.PORT_MAX, description="The LoRaWAN port of the payload.", examples=[10]
     ),
 ]
 
@@ -78,20 +75,14 @@ class DownlinkInput(Body):
     ) = None
     data: (
         Annotated[
-            dict[str, Any],
-            Meta(description="Values that the codec of the device type encodes."),
+            dict[str, Any], Meta(description="Values that the codec of the device type encodes.")
         ]
         | None
     ) = None
     port: Port | None = None
     confirmed: Annotated[bool, Meta(description="Whether the device must acknowledge it.")] = False
     expires_in: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=downlinks.EXPIRES_MAX_S,
-            description="Seconds until it expires.",
-        ),
+        int, Meta(ge=1, le=downlinks.EXPIRES_MAX_S, description="Seconds until it expires.")
     ] = downlinks.EXPIRES_DEFAULT_S
 
 

@@ -140,12 +140,7 @@ def _encode_each(items: Iterable[Any]) -> list[str]:
     return [text for text in texts if len(text) <= TEXT_CHARACTERS_MAX][:DUPLICATES_MAX]
 
 
-_SEVERITIES = {
-    "info": "info",
-    "warn": "warning",
-    "warning": "warning",
-    "error": "error",
-}
+_SEVERITIES = {"info": "info", "warn": "warning", "warning": "warning", "error": "error"}
 
 
 def _severity(value: Any) -> str | None:

@@ -90,10 +90,7 @@ def _uplink(key: str, values: Message, message: Message) -> ParsedUplink:
     required = RequiredFields()
     device, ts = _device_and_moment(required, values, message)
     payload = required.payload(
-        f"{key}.frm_payload",
-        message.get("frm_payload"),
-        parse_base64,
-        readings.PAYLOAD_BYTES_MAX,
+        f"{key}.frm_payload", message.get("frm_payload"), parse_base64, readings.PAYLOAD_BYTES_MAX
     )
     required.raise_errors()
     sequence = parse_integer(message.get("f_cnt", 0), minimum=0)

@@ -50,11 +50,7 @@ Text = Annotated[str, Meta(max_length=4_096)]
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Count = Annotated[int, Meta(ge=0)]
 DateText = Annotated[
-    str,
-    Meta(
-        examples=["2026-11-15T08:30:00.000Z"],
-        extra_json_schema={"format": "date-time"},
-    ),
+    str, Meta(examples=["2026-11-15T08:30:00.000Z"], extra_json_schema={"format": "date-time"})
 ]
 
 

@@ -134,12 +134,7 @@ class PrometheusMetrics:
         self._attempts.labels(kind, outcome).observe(seconds)
 
     def render(
-        self,
-        database: Database,
-        *,
-        queued_records: int,
-        is_ready: bool,
-        backlog: Backlog | None,
+        self, database: Database, *, queued_records: int, is_ready: bool, backlog: Backlog | None
     ) -> bytes:
         if backlog is not None:
             self._deliveries.labels("queued").set(backlog.queued)

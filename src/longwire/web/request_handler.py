@@ -21,12 +21,7 @@ import structlog
 from longwire.clock import Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.egress import Egress
-from longwire.errors import (
-    LongwireError,
-    NotAuthenticated,
-    NotFound,
-    WrongMediaType,
-)
+from longwire.errors import LongwireError, NotAuthenticated, NotFound, WrongMediaType
 from longwire.identity import tokens
 from longwire.identity.rate_limiter import RateLimiter
 from longwire.ingest import Ingest, IngestRequest, IngestResult
@@ -224,26 +219,16 @@ class RequestHandler:
         if isinstance(result, LongwireError):
             return _error_response(result, request, route)
         log.error(
-            "unexpected error",
-            request_id=request.request_id,
-            path=request.path,
-            exc_info=result,
+            "unexpected error", request_id=request.request_id, path=request.path, exc_info=result
         )
         return _error_response(errors.Internal(), request, route)
 
     def _observe(
-        self,
-        request: Request,
-        route: Route | PlainRoute | None,
-        response: Response,
-        started: float,
+        self, request: Request, route: Route | PlainRoute | None, response: Response, started: float
     ) -> None:
         seconds = time.perf_counter() - started
         self._metrics.observe_response(
-            route.path if route else "-",
-            request.method if route else "-",
-            response.status,
-            seconds,
+            route.path if route else "-", request.method if route else "-", response.status, seconds
         )
         if response.status >= 500 or seconds > SLOW_S or self._settings.logs_requests:
             _log(request, response, seconds)

@@ -120,8 +120,7 @@ Headers = Annotated[
     ),
 ]
 Bearer = Annotated[
-    Secret,
-    Meta(description="A token for `Authorization: Bearer`.", examples=["eyJhbGciOi"]),
+    Secret, Meta(description="A token for `Authorization: Bearer`.", examples=["eyJhbGciOi"])
 ]
 SigningSecret = Annotated[
     Secret,
@@ -308,11 +307,7 @@ class Http:
         if not (VISIBLE.fullmatch(batch.id) and HEADER_TEXT.fullmatch(content_type)):
             raise ValueError("not valid in a header")
         timestamp = str(batch.at // SECOND)
-        headers = {
-            WEBHOOK_ID: batch.id,
-            WEBHOOK_TIMESTAMP: timestamp,
-            IDEMPOTENCY_KEY: batch.id,
-        }
+        headers = {WEBHOOK_ID: batch.id, WEBHOOK_TIMESTAMP: timestamp, IDEMPOTENCY_KEY: batch.id}
         if not self._sets_content_type:
             headers[CONTENT_TYPE] = content_type
         if self._hmac is not None:

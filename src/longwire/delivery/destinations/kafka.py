@@ -16,15 +16,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from aiokafka import AIOKafkaProducer, errors
 from aiokafka.client import AIOKafkaClient, ConnectionGroup
-from aiokafka.conn import (
-    AIOKafkaConnection,
-    ScramAuthenticator,
-)
-from aiokafka.producer.sender import (
-    InitPIDHandler,
-    Sender,
-    SendProduceReqHandler,
-)
+from aiokafka.conn import AIOKafkaConnection, ScramAuthenticator
+from aiokafka.producer.sender import InitPIDHandler, Sender, SendProduceReqHandler
 from aiokafka.protocol.metadata import MetadataRequest
 from msgspec import Meta
 
@@ -243,10 +236,7 @@ class Kafka:
     async def _produce(self, topic: str, message: OutboundMessage) -> None:
         async with self._shared.lease() as producer:
             await producer.send_and_wait(
-                topic,
-                message.body,
-                key=message.device_id.encode(),
-                headers=_headers(message),
+                topic, message.body, key=message.device_id.encode(), headers=_headers(message)
             )
 
     async def _open(self) -> "_Producer":

@@ -25,7 +25,13 @@ from pamqp.body import ContentBody
 
 from longwire.delivery.destinations import amqp, connections
 from longwire.delivery.destinations.amqp import Amqp, AmqpParams, sanitize_routing_word
-from longwire.delivery.destinations.base import Delivered, Outcome, Refused, Unreachable
+from longwire.delivery.destinations.base import (
+    Delivered,
+    FailureCode,
+    Outcome,
+    Refused,
+    Unreachable,
+)
 from longwire.delivery.destinations.connections import RESPONSE_BYTES_MAX, default_tls_context
 from longwire.delivery.egress import Egress
 from tests.delivery.brokers import (
@@ -235,11 +241,11 @@ def test_a_message_that_the_queue_has_no_room_for_is_refused(rabbitmq: RabbitMq)
     [
         (
             {"username": "guest", "password": "wrong"},
-            Refused("the broker rejected the login"),
+            Refused("the broker rejected the login", code=FailureCode.LOGIN_REJECTED),
         ),
         (
             {"url": "amqp://127.0.0.1:{port}/nowhere"},
-            Refused("not authorized for the virtual host"),
+            Refused("not authorized for the virtual host", code=FailureCode.LOGIN_REJECTED),
         ),
         ({"exchange": "nowhere"}, Refused("unknown exchange")),
         (
@@ -248,7 +254,7 @@ def test_a_message_that_the_queue_has_no_room_for_is_refused(rabbitmq: RabbitMq)
         ),
         (
             {"url": "amqps://127.0.0.1:{port}"},
-            Unreachable("TLS handshake failed"),
+            Unreachable("TLS handshake failed", code=FailureCode.TLS_FAILED),
         ),
     ],
 )
@@ -282,7 +288,9 @@ def test_an_address_that_may_not_be_reached_is_not_even_tried() -> None:
             outcome = await sent_once(a_destination(relay.port, allowed=["10.0.0.0/8"]))
             assert relay.connections == 0
         assert outcome == Unreachable(
-            "127.0.0.1 is not a public address and may not be reached", is_final=True
+            "127.0.0.1 is not a public address and may not be reached",
+            is_final=True,
+            code=FailureCode.EGRESS_DENIED,
         )
 
     story(tell)
@@ -357,7 +365,7 @@ def test_no_answer_for_too_long_is_said_and_does_not_last(
             relay.fall_silent()
             batches = [make_batch(id=f"msg_{number}") for number in range(8)]
             outcomes = await asyncio.gather(*map(destination.send, batches))
-            assert outcomes == [Unreachable("timed out")] * 8
+            assert outcomes == [Unreachable("timed out", code=FailureCode.TIMED_OUT)] * 8
             relay.speak()
             assert await sent_once(destination, id="last") == Delivered()
 
@@ -562,7 +570,7 @@ def test_a_broker_that_never_answers_is_given_up_in_time(monkeypatch: pytest.Mon
             batches = [make_batch(id=f"msg_{number}") for number in range(3)]
             outcomes = await asyncio.wait_for(asyncio.gather(*map(destination.send, batches)), 60)
             await destination.close()
-        assert outcomes == [Unreachable("timed out")] * 3
+        assert outcomes == [Unreachable("timed out", code=FailureCode.TIMED_OUT)] * 3
 
     story(tell)
 
@@ -574,8 +582,16 @@ def test_a_broker_that_never_answers_is_given_up_in_time(monkeypatch: pytest.Mon
     ("named", "is_trusted", "outcome"),
     [
         ("localhost", True, LOST),  # nobody is there behind the encryption
-        ("localhost", False, Unreachable("the certificate is not trusted")),
-        ("elsewhere.example", True, Unreachable("the certificate is not trusted")),
+        (
+            "localhost",
+            False,
+            Unreachable("the certificate is not trusted", code=FailureCode.TLS_FAILED),
+        ),
+        (
+            "elsewhere.example",
+            True,
+            Unreachable("the certificate is not trusted", code=FailureCode.TLS_FAILED),
+        ),
     ],
 )
 def test_a_certificate_must_be_trusted_and_be_the_host_s(
@@ -655,7 +671,9 @@ def test_a_key_that_gets_too_long_is_refused_for_good() -> None:
     async def tell() -> None:
         destination = a_destination(9, routingKey="{deviceId}.{deviceId}")
         outcome = await sent_once(destination, device_id="é" * 80)
-        assert outcome == Refused("the routing key is too long", is_final=True)
+        assert outcome == Refused(
+            "the routing key is too long", is_final=True, code=FailureCode.INVALID_MESSAGE
+        )
 
     story(tell)
 

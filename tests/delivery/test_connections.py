@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from longwire.delivery.destinations import connections
-from longwire.delivery.destinations.base import Outcome, Refused, Unreachable
+from longwire.delivery.destinations.base import FailureCode, Outcome, Refused, Unreachable
 from longwire.delivery.destinations.connections import (
     CONNECTION_LOST,
     ConnectionFailed,
@@ -227,7 +227,9 @@ def test_opening_takes_no_longer_than_allowed_and_is_tried_again(
         place = Place()
         place.is_there.clear()
         late = await asyncio.gather(*(place.visit() for _ in range(3)), return_exceptions=True)
-        assert [outcome_of_error(each) for each in late] == [Unreachable("timed out")] * 3
+        assert [outcome_of_error(each) for each in late] == [
+            Unreachable("timed out", code=FailureCode.TIMED_OUT)
+        ] * 3
         place.is_there.set()
         await place.visit()
         assert place.attempts == 2
@@ -240,12 +242,18 @@ def test_opening_takes_no_longer_than_allowed_and_is_tried_again(
     ("error", "outcome"),
     [
         (ConnectionFailed(Refused("the broker is full")), Refused("the broker is full")),
-        (EgressDenied("not there"), Unreachable("not there", is_final=True)),
-        (ssl.SSLCertVerificationError(), Unreachable("the certificate is not trusted")),
-        (ssl.SSLError(), Unreachable("TLS handshake failed")),
+        (
+            EgressDenied("not there"),
+            Unreachable("not there", is_final=True, code=FailureCode.EGRESS_DENIED),
+        ),
+        (
+            ssl.SSLCertVerificationError(),
+            Unreachable("the certificate is not trusted", code=FailureCode.TLS_FAILED),
+        ),
+        (ssl.SSLError(), Unreachable("TLS handshake failed", code=FailureCode.TLS_FAILED)),
         (socket.gaierror(), Unreachable("the host name does not resolve")),
         (ConnectionRefusedError(), Unreachable("connection refused")),
-        (TimeoutError(), Unreachable("timed out")),
+        (TimeoutError(), Unreachable("timed out", code=FailureCode.TIMED_OUT)),
         (OSError(errno.EHOSTUNREACH, ""), Unreachable("no route to host")),
         (ConnectionResetError("secret"), CONNECTION_LOST),
         (asyncio.IncompleteReadError(b"secret", 9), CONNECTION_LOST),

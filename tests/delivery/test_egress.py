@@ -209,22 +209,22 @@ def answers(
 
 def test_this_machines_own_name_is_denied_and_its_address_not_told() -> None:
     with pytest.raises(EgressDenied) as denied:
-        run(Egress().resolve("localhost", 80))
+        run(Egress().resolve("localhost"))
     assert str(denied.value) == "localhost resolves to an address that may not be reached"
 
 
 def test_an_allowed_name_resolves() -> None:
-    assert "127.0.0.1" in run(Egress(LOOPBACK).resolve("localhost", 80))
+    assert "127.0.0.1" in run(Egress(LOOPBACK).resolve("localhost"))
 
 
 @pytest.mark.parametrize("host", ["127.1", "0", "::1", "169.254.169.254", "fe80::1%lo"])
 def test_an_address_in_place_of_a_name_is_denied(host: str) -> None:
     with pytest.raises(EgressDenied):
-        run(Egress().resolve(host, 80))
+        run(Egress().resolve(host))
 
 
 def test_an_address_in_place_of_a_name_is_itself() -> None:
-    assert run(Egress().resolve("134744072", 80)) == ["8.8.8.8"]
+    assert run(Egress().resolve("134744072")) == ["8.8.8.8"]
 
 
 @pytest.mark.parametrize(
@@ -242,12 +242,12 @@ def test_one_address_that_is_not_public_is_enough(
 ) -> None:
     answers(monkeypatch, {"mixed.example": addresses})
     with pytest.raises(EgressDenied):
-        run(Egress().resolve("mixed.example", 443))
+        run(Egress().resolve("mixed.example"))
 
 
 def test_all_public_addresses_are_given_once_and_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     answers(monkeypatch, {"public.example": ["2606:4700::1", "8.8.8.8", "2606:4700::1"]})
-    assert run(Egress().resolve("public.example", 443)) == ["2606:4700::1", "8.8.8.8"]
+    assert run(Egress().resolve("public.example")) == ["2606:4700::1", "8.8.8.8"]
 
 
 @pytest.mark.parametrize("host", ["nowhere.example", "a..b", "a\0b", "", "x" * 64 + ".example"])
@@ -256,16 +256,16 @@ def test_a_name_without_addresses_does_not_resolve(
 ) -> None:
     answers(monkeypatch, {})
     with pytest.raises(socket.gaierror):
-        run(Egress().resolve(host, 80))
+        run(Egress().resolve(host))
 
 
 def test_a_name_that_changes_its_mind_is_judged_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     turns = iter([["8.8.8.8"], ["127.0.0.1"]])
     answers(monkeypatch, {"rebind.example": lambda: next(turns)})
     egress = Egress()
-    assert run(egress.resolve("rebind.example", 80)) == ["8.8.8.8"]
+    assert run(egress.resolve("rebind.example")) == ["8.8.8.8"]
     with pytest.raises(EgressDenied):
-        run(egress.resolve("rebind.example", 80))
+        run(egress.resolve("rebind.example"))
 
 
 # --- a resolver that hangs ---
@@ -284,8 +284,8 @@ def test_a_name_that_hangs_is_given_up_while_others_resolve(
 
     async def story() -> tuple[Any, Any]:
         return await asyncio.gather(
-            egress.resolve("slow.example", 80),
-            egress.resolve("fast.example", 80),
+            egress.resolve("slow.example"),
+            egress.resolve("fast.example"),
             return_exceptions=True,
         )
 
@@ -314,7 +314,7 @@ def test_a_hundred_names_that_hang_hold_no_more_than_a_few_threads(
     egress = Egress()
 
     async def story() -> list[Any]:
-        names = [egress.resolve(f"slow{number}.example", 80) for number in range(100)]
+        names = [egress.resolve(f"slow{number}.example") for number in range(100)]
         return await asyncio.gather(*names, return_exceptions=True)
 
     outcomes = run(story())
@@ -322,7 +322,7 @@ def test_a_hundred_names_that_hang_hold_no_more_than_a_few_threads(
     assert len(asked) == RESOLUTIONS_MAX
     let_go.set()
     # The others were given up meanwhile: nobody asks for them now, and there is room again.
-    assert run(egress.resolve("fine.example", 80)) == ["8.8.8.8"]
+    assert run(egress.resolve("fine.example")) == ["8.8.8.8"]
     assert len(asked) == RESOLUTIONS_MAX + 1
 
 
@@ -334,7 +334,7 @@ def test_many_who_ask_for_one_name_share_the_answer_even_when_some_give_up(
     egress = Egress()
 
     async def story() -> list[Any]:
-        tasks = [asyncio.create_task(egress.resolve("shared.example", 80)) for _ in range(10)]
+        tasks = [asyncio.create_task(egress.resolve("shared.example")) for _ in range(10)]
         await asyncio.sleep(0.05)
         tasks[0].cancel()
         await asyncio.wait({tasks[0]})

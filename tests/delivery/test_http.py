@@ -23,6 +23,7 @@ from longwire.delivery.destinations import http
 from longwire.delivery.destinations.base import (
     MASK,
     Delivered,
+    FailureCode,
     OutboundBatch,
     OutboundMessage,
     Outcome,
@@ -254,7 +255,15 @@ def test_any_2xx_is_a_confirmation(status: int) -> None:
         (401, Refused("answered with status 401")),
         (404, Refused("answered with status 404")),
         (408, Refused("answered with status 408")),
-        (410, Refused("answered with status 410, gone", is_final=True, disables=True)),
+        (
+            410,
+            Refused(
+                "answered with status 410, gone",
+                is_final=True,
+                disables=True,
+                code=FailureCode.GONE,
+            ),
+        ),
         (413, Refused("answered with status 413")),
         (425, Refused("answered with status 425")),
         (429, Refused("answered with status 429")),
@@ -358,7 +367,9 @@ def test_no_answer_is_not_a_confirmation(
         monkeypatch.setattr(http, "TOTAL_TIMEOUT_S", 0.3)
     with Receiver(answer) as receiver:
         params = HttpParams(url=f"{receiver.url}?token=hunter2", bearer="hunter3")
-        assert send(params, make_batch()) == [Unreachable(reason)]
+        (outcome,) = send(params, make_batch())
+        code = FailureCode.TIMED_OUT if reason == "timed out" else FailureCode.UNREACHABLE
+        assert outcome == Unreachable(reason, code=code)
 
 
 def test_a_broken_chunk_is_not_a_confirmation() -> None:
@@ -462,7 +473,7 @@ def test_a_receiver_that_does_not_read_keeps_no_connection(monkeypatch: pytest.M
         open_files = []
         for _ in range(2):
             outcome = await webhook.send(make_batch(b"x" * 20_000_000))
-            assert outcome == Unreachable("timed out")
+            assert outcome == Unreachable("timed out", code=FailureCode.TIMED_OUT)
             await asyncio.sleep(0.3)  # the loop closes in its next round
             open_files.append(this_process.num_fds())
         await webhook.close()
@@ -582,7 +593,9 @@ def trust(monkeypatch: pytest.MonkeyPatch, certificate: bytes) -> None:
 
 def test_a_certificate_that_nobody_knows_is_not_accepted() -> None:
     with Receiver(tls=True) as receiver:
-        assert sent_to(receiver) == Unreachable("the certificate is not trusted")
+        assert sent_to(receiver) == Unreachable(
+            "the certificate is not trusted", code=FailureCode.TLS_FAILED
+        )
         assert receiver.requests == []
 
 
@@ -599,7 +612,9 @@ def test_a_certificate_for_somebody_else_is_not_accepted(monkeypatch: pytest.Mon
     with Receiver(tls=True, name="localhost") as receiver:
         trust(monkeypatch, receiver.certificate)
         receiver.name = "127.0.0.1"
-        assert sent_to(receiver) == Unreachable("the certificate is not trusted")
+        assert sent_to(receiver) == Unreachable(
+            "the certificate is not trusted", code=FailureCode.TLS_FAILED
+        )
 
 
 def test_a_certificate_of_yesterday_is_not_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -607,13 +622,17 @@ def test_a_certificate_of_yesterday_is_not_accepted(monkeypatch: pytest.MonkeyPa
     receiver.tls, receiver.certificate = self_signed("127.0.0.1", days=-1)
     with receiver:
         trust(monkeypatch, receiver.certificate)
-        assert sent_to(receiver) == Unreachable("the certificate is not trusted")
+        assert sent_to(receiver) == Unreachable(
+            "the certificate is not trusted", code=FailureCode.TLS_FAILED
+        )
 
 
 def test_there_is_no_falling_back_to_plain_text() -> None:
     with Receiver() as receiver:
         params = HttpParams(url=receiver.url.replace("http:", "https:"))
-        assert send(params, make_batch()) == [Unreachable("TLS handshake failed")]
+        assert send(params, make_batch()) == [
+            Unreachable("TLS handshake failed", code=FailureCode.TLS_FAILED)
+        ]
         assert receiver.requests == []
 
 
@@ -656,7 +675,9 @@ def test_a_message_that_would_break_out_of_its_header_is_refused_for_good(
     with Receiver() as receiver:
         outcome = sent_to(receiver, odd)
         assert receiver.connections == 0
-    assert outcome == Refused("the request is not valid HTTP", is_final=True)
+    assert outcome == Refused(
+        "the request is not valid HTTP", is_final=True, code=FailureCode.INVALID_MESSAGE
+    )
 
 
 def test_an_address_in_an_odd_spelling_is_refused_for_good() -> None:

@@ -15,7 +15,13 @@ import pytest
 from aiokafka import errors
 
 from longwire.delivery.destinations import kafka
-from longwire.delivery.destinations.base import Delivered, Outcome, Refused, Unreachable
+from longwire.delivery.destinations.base import (
+    Delivered,
+    FailureCode,
+    Outcome,
+    Refused,
+    Unreachable,
+)
 from longwire.delivery.destinations.connections import default_tls_context
 from longwire.delivery.destinations.kafka import (
     BATCH_BYTES_MAX,
@@ -124,7 +130,10 @@ def test_a_login_in_clear_and_one_by_proof_are_both_made() -> None:
     ("named", "outcome"),
     [
         ("localhost", Delivered()),
-        ("elsewhere.example", Unreachable("the certificate is not trusted")),
+        (
+            "elsewhere.example",
+            Unreachable("the certificate is not trusted", code=FailureCode.TLS_FAILED),
+        ),
     ],
 )
 def test_a_certificate_must_be_trusted_and_be_the_host_s(
@@ -159,7 +168,7 @@ def test_a_certificate_that_nobody_vouches_for_is_not_accepted(tmp_path: Path) -
     async def tell() -> None:
         async with KafkaStandin(tls=server_side(*self_signed(tmp_path))) as broker:
             outcome = await sent_once(a_destination(broker.port, tls=True))
-        assert outcome == Unreachable("the certificate is not trusted")
+        assert outcome == Unreachable("the certificate is not trusted", code=FailureCode.TLS_FAILED)
 
     story(tell)
 
@@ -275,20 +284,26 @@ def test_a_topic_that_is_hidden_from_the_login_is_named_as_the_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("login", "reason"),
+    ("login", "outcome"),
     [
-        (("PLAIN", "alice", "other"), "the broker rejected the login"),
-        (("SCRAM-SHA-256", "alice", "other"), "the broker does not support this SASL mechanism"),
+        (
+            ("PLAIN", "alice", "other"),
+            Refused("the broker rejected the login", code=FailureCode.LOGIN_REJECTED),
+        ),
+        (
+            ("SCRAM-SHA-256", "alice", "other"),
+            Refused("the broker does not support this SASL mechanism"),
+        ),
     ],
 )
 def test_a_login_that_is_not_accepted_is_said_without_the_brokers_words(
-    login: tuple[str, str, str], reason: str
+    login: tuple[str, str, str], outcome: Outcome
 ) -> None:
     async def tell() -> None:
         async with KafkaStandin() as broker:
             broker.login = login
             destination = a_destination(broker.port, username="alice", password="s3cret")
-            assert await sent_once(destination) == Refused(reason)
+            assert await sent_once(destination) == outcome
 
     story(tell)
 
@@ -330,7 +345,7 @@ def test_a_broker_may_not_lead_to_an_address_that_we_may_not_reach() -> None:
         async with KafkaStandin() as inside, KafkaStandin() as broker:
             broker.advertised = ("127.0.0.2", inside.port)
             outcome = await sent_once(a_destination(broker.port))
-        assert outcome == Unreachable(DENIED, is_final=True)
+        assert outcome == Unreachable(DENIED, is_final=True, code=FailureCode.EGRESS_DENIED)
         assert inside.connections == 0
 
     story(tell)
@@ -354,7 +369,7 @@ def test_a_broker_that_moves_later_is_still_followed_only_where_allowed() -> Non
             broker.advertised = ("127.0.0.2", broker.port)
             broker.forgotten_answers = 2  # the first makes the producer look where it is now
             outcome = await sent_once(destination, id="msg_2")
-        assert outcome == Unreachable(DENIED, is_final=True)
+        assert outcome == Unreachable(DENIED, is_final=True, code=FailureCode.EGRESS_DENIED)
 
     story(tell)
 
@@ -364,7 +379,9 @@ def test_an_address_that_may_not_be_reached_is_not_even_tried() -> None:
         async with KafkaStandin() as broker:
             outcome = await sent_once(a_destination(broker.port, allowed=["10.0.0.0/8"]))
         assert outcome == Unreachable(
-            "127.0.0.1 is not a public address and may not be reached", is_final=True
+            "127.0.0.1 is not a public address and may not be reached",
+            is_final=True,
+            code=FailureCode.EGRESS_DENIED,
         )
         assert broker.connections == 0
 
@@ -428,7 +445,7 @@ def test_no_answer_for_too_long_is_said_and_does_not_last(monkeypatch: pytest.Mo
             broker.is_silent = True
             batches = [make_batch(id=f"msg_{number}") for number in range(8)]
             outcomes = await asyncio.gather(*map(destination.send, batches))
-            assert outcomes == [Unreachable("timed out")] * 8
+            assert outcomes == [Unreachable("timed out", code=FailureCode.TIMED_OUT)] * 8
             broker.is_silent = False
             assert await sent_once(destination, id="last") == Delivered()
 
@@ -576,7 +593,9 @@ def test_a_topic_that_gets_too_long_is_refused_for_good() -> None:
     async def tell() -> None:
         destination = a_destination(9, topic="{deviceId}.{deviceId}")
         outcome = await sent_once(destination, device_id="x" * 200)
-        assert outcome == Refused("the topic name is too long", is_final=True)
+        assert outcome == Refused(
+            "the topic name is too long", is_final=True, code=FailureCode.INVALID_MESSAGE
+        )
 
     story(tell)
 

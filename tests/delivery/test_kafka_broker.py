@@ -11,7 +11,13 @@ import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from longwire.delivery.destinations.base import Delivered, Outcome, Refused, Unreachable
+from longwire.delivery.destinations.base import (
+    Delivered,
+    FailureCode,
+    Outcome,
+    Refused,
+    Unreachable,
+)
 from longwire.delivery.destinations.kafka import Kafka, KafkaParams
 from longwire.delivery.egress import Egress
 from tests.delivery.brokers import KAFKA_JARS, KafkaBroker, make_batch, running
@@ -125,7 +131,10 @@ def test_a_message_that_is_too_large_is_refused_for_good(broker: KafkaBroker) ->
 
 @pytest.mark.parametrize(
     "password, outcome",
-    [("secret", Delivered()), ("wrong", Refused("the broker rejected the login"))],
+    [
+        ("secret", Delivered()),
+        ("wrong", Refused("the broker rejected the login", code=FailureCode.LOGIN_REJECTED)),
+    ],
 )
 def test_a_login_is_checked(broker: KafkaBroker, password: str, outcome: Outcome) -> None:
     async def story() -> None:

@@ -18,7 +18,13 @@ from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from longwire.delivery.destinations import connections
-from longwire.delivery.destinations.base import Delivered, Outcome, Refused, Unreachable
+from longwire.delivery.destinations.base import (
+    Delivered,
+    FailureCode,
+    Outcome,
+    Refused,
+    Unreachable,
+)
 from longwire.delivery.destinations.mqtt import Mqtt, MqttParams, sanitize_topic_level
 from longwire.delivery.egress import Egress
 from tests.delivery import brokers
@@ -244,12 +250,15 @@ def test_a_broker_without_mqtt_5_says_so(nats: brokers.Nats) -> None:
 def test_an_endless_topic_is_refused_for_good(way: dict[str, Any]) -> None:
     messages = ({"device_id": "x" * 70_000}, {"id": "2"})
     outcomes = sent(way["port"], *messages, version=way["version"])
-    assert outcomes == [Refused("the topic is too long", is_final=True), Delivered()]
+    assert outcomes == [
+        Refused("the topic is too long", is_final=True, code=FailureCode.INVALID_MESSAGE),
+        Delivered(),
+    ]
 
 
 # --- logins ---
 
-WRONG = Refused("the broker rejected the login")
+WRONG = Refused("the broker rejected the login", code=FailureCode.LOGIN_REJECTED)
 LOGINS = [
     ({"username": "right", "password": "secret"}, Delivered()),
     ({"username": "right", "password": "wrong"}, WRONG),
@@ -305,14 +314,17 @@ def encrypted_server(folder: Path, certificate: Path, key: Path) -> brokers.Nats
 def test_a_certificate_that_nobody_vouches_for_is_not_accepted(tmp_path: Path) -> None:
     with running(encrypted_server(tmp_path, *self_signed(tmp_path))) as server:
         outcomes = sent(0, url=f"mqtts://localhost:{server.mqtt_port}", version="3.1.1")
-    assert outcomes == [Unreachable("the certificate is not trusted")]
+    assert outcomes == [Unreachable("the certificate is not trusted", code=FailureCode.TLS_FAILED)]
 
 
 @pytest.mark.parametrize(
     ("named", "outcome"),
     [
         ("localhost", Delivered()),
-        ("elsewhere.example", Unreachable("the certificate is not trusted")),
+        (
+            "elsewhere.example",
+            Unreachable("the certificate is not trusted", code=FailureCode.TLS_FAILED),
+        ),
     ],
 )
 def test_a_certificate_must_be_trusted_and_be_the_host_s(
@@ -355,7 +367,7 @@ def test_a_broker_without_encryption_hears_no_password() -> None:
 
     outcome, heard = told(story())
 
-    assert outcome == Unreachable("TLS handshake failed")
+    assert outcome == Unreachable("TLS handshake failed", code=FailureCode.TLS_FAILED)
     assert b"secret" not in heard and b"MQTT" not in heard
 
 
@@ -418,7 +430,7 @@ def test_a_silent_broker_has_had_its_time_and_may_speak_the_next_time(
             await there.close()
             return outcomes
 
-    assert told(story()) == [Unreachable("timed out"), Delivered()]
+    assert told(story()) == [Unreachable("timed out", code=FailureCode.TIMED_OUT), Delivered()]
 
 
 def test_who_gives_up_while_connecting_leaves_nothing_behind(way: dict[str, Any]) -> None:

@@ -11,7 +11,13 @@ import nats
 import pytest
 
 from longwire.delivery.destinations import connections
-from longwire.delivery.destinations.base import Delivered, Outcome, Refused, Unreachable
+from longwire.delivery.destinations.base import (
+    Delivered,
+    FailureCode,
+    Outcome,
+    Refused,
+    Unreachable,
+)
 from longwire.delivery.destinations.nats import Nats, NatsParams, sanitize_subject_token
 from longwire.delivery.egress import Egress
 from tests.delivery import brokers
@@ -241,10 +247,13 @@ def closed_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[brokers.
         ({"username": "right", "password": "secret"}, Delivered()),
         (
             {"username": "right", "password": "wrong"},
-            Refused("the server rejected the login"),
+            Refused("the server rejected the login", code=FailureCode.LOGIN_REJECTED),
         ),
-        ({"token": "wrong"}, Refused("the server rejected the login")),
-        ({}, Refused("the server rejected the login")),
+        (
+            {"token": "wrong"},
+            Refused("the server rejected the login", code=FailureCode.LOGIN_REJECTED),
+        ),
+        ({}, Refused("the server rejected the login", code=FailureCode.LOGIN_REJECTED)),
         (
             {"username": "reader", "password": "secret"},
             Refused("not authorized to publish to this subject"),
@@ -294,14 +303,17 @@ def tls(certificate: Path, key: Path) -> str:
 def test_a_certificate_that_nobody_vouches_for_is_not_accepted(tmp_path: Path, scheme: str) -> None:
     with running(brokers.Nats(tmp_path, tls(*self_signed(tmp_path)))) as server:
         outcome = sent(server.port, "x", url=f"{scheme}://localhost:{server.port}")
-    assert outcome == Unreachable("the certificate is not trusted")
+    assert outcome == Unreachable("the certificate is not trusted", code=FailureCode.TLS_FAILED)
 
 
 @pytest.mark.parametrize(
     ("named", "outcome"),
     [
         ("localhost", Refused("no stream stores this subject")),
-        ("elsewhere.example", Unreachable("the certificate is not trusted")),
+        (
+            "elsewhere.example",
+            Unreachable("the certificate is not trusted", code=FailureCode.TLS_FAILED),
+        ),
     ],
 )
 def test_a_certificate_must_be_trusted_and_be_the_host_s(
@@ -325,7 +337,7 @@ def test_a_password_does_not_leave_unencrypted_when_encryption_was_asked_for() -
 
     outcome, heard = told(story())
 
-    assert outcome == Unreachable("TLS handshake failed")
+    assert outcome == Unreachable("TLS handshake failed", code=FailureCode.TLS_FAILED)
     assert b"secret" not in heard and b"CONNECT" not in heard
 
 
@@ -416,7 +428,7 @@ def test_a_silent_server_has_had_its_time_and_may_speak_the_next_time(
             await there.close()
             return outcomes
 
-    assert told(story()) == [Unreachable("timed out"), Delivered()]
+    assert told(story()) == [Unreachable("timed out", code=FailureCode.TIMED_OUT), Delivered()]
 
 
 def test_who_gives_up_while_connecting_leaves_nothing_behind(

@@ -86,7 +86,9 @@ def test_what_is_to_be_encrypted_is_never_sent_in_the_clear(tmp_path, monkeypatc
     context, certificate = self_signed("127.0.0.1")
     with MailServer(tls=context) as server:
         config = MailConfig(**server.settings(smtp_security="starttls"))
-        assert send_mails(config, message) == [Unreachable("the certificate is not trusted")]
+        assert send_mails(config, message) == [
+            Unreachable("the certificate is not trusted", code=FailureCode.TLS_FAILED)
+        ]
         trusted = tmp_path / "trusted.pem"
         trusted.write_bytes(certificate)
         monkeypatch.setenv("SSL_CERT_FILE", str(trusted))

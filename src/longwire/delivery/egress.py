@@ -131,7 +131,7 @@ class Egress:
             return "not a valid host name"
         return None
 
-    async def resolve(self, host: str, port: int) -> list[str]:
+    async def resolve(self, host: str) -> list[str]:
         """All addresses of a host, each of them permitted.
 
         Raises EgressDenied if any is not, and socket.gaierror if there are none or not in time.
@@ -156,7 +156,7 @@ class Egress:
 
         Raises as `resolve` does, and OSError when no address accepts in time.
         """
-        addresses = await self.resolve(host, port)
+        addresses = await self.resolve(host)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + CONNECT_TIMEOUT_S
         failure = OSError("no address to connect to")
@@ -462,7 +462,7 @@ class _GuardedResolver(AbstractResolver):
                 proto=0,
                 flags=socket.AI_NUMERICHOST,
             )
-            for address in await self._egress.resolve(host, port)
+            for address in await self._egress.resolve(host)
         ]
 
     async def close(self) -> None:

@@ -29,11 +29,11 @@ _IN_GROUPS = {
     "device.update": ("Change devices", "Change a device's name, tags, type and configuration"),
     "device.delete": ("Delete devices", "Delete devices with all their records"),
     "device.transfer": ("Transfer devices", "Transfer devices to another group"),
-    "device.downlink": ("Send to devices", "Send messages to devices, and take them back"),
+    "device.downlink": ("Send to devices", "Send downlinks to devices, and cancel them"),
     "record.read": ("Read records", "Read data, events, geolocations and telemetry"),
     "record.create": ("Store records", "Store data, events, geolocations and telemetry"),
     "record.delete": ("Delete records", "Delete data, events, geolocations and telemetry"),
-    "connector.read": ("See connectors", "See connectors and what became of their messages"),
+    "connector.read": ("See connectors", "See connectors and the status of their messages"),
     "connector.write": ("Change connectors", "Create, change and delete connectors"),
     "connector.resend": (
         "Resend messages",

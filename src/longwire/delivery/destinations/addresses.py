@@ -5,7 +5,7 @@ An address is `scheme://host:port` and nothing else; whether the host may be rea
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from longwire.delivery.destinations.base import OutboundMessage
@@ -63,13 +63,13 @@ def parse_address(url: str, default_ports: Mapping[str, int]) -> Address:
     return Address(found["scheme"], found["literal"] or found["name"], port)
 
 
-def validate_address(url: str, default_ports: Mapping[str, int], egress: Egress) -> str | None:
-    """Why this `url` is invalid, or None."""
+def validate_hosts(parse: Callable[[], Iterable[Address]], egress: Egress) -> str | None:
+    """Why the addresses that `parse` returns are invalid or may not be reached, or None."""
     try:
-        address = parse_address(url, default_ports)
+        refusals = [egress.validate_host(address.host) for address in parse()]
     except InvalidAddress as error:
         return str(error)
-    return egress.validate_host(address.host)
+    return next(filter(None, refusals), None)
 
 
 def validate_login(

@@ -5,9 +5,9 @@ broker, and one that a queue rejects is nacked.
 """
 
 import asyncio
-import builtins
 import logging
 import re
+from functools import partial
 from typing import Annotated, Any, ClassVar, cast
 from urllib.parse import unquote
 
@@ -38,21 +38,23 @@ from longwire.delivery.destinations.addresses import (
     parse_address,
     render_template,
     sanitize,
+    validate_hosts,
     validate_login,
     validate_placeholders,
 )
 from longwire.delivery.destinations.base import (
     Delivered,
     DestinationParams,
-    OutboundBatch,
+    FailureCode,
     OutboundMessage,
     Outcome,
     Refused,
-    RequestPreview,
     Secret,
     Unreachable,
+    invalid_message,
     list_invalid_fields,
 )
+from longwire.delivery.destinations.broker import BrokerDestination
 from longwire.delivery.destinations.connections import (
     CONNECTION_LOST,
     BoundedReader,
@@ -62,7 +64,6 @@ from longwire.delivery.destinations.connections import (
     outcome_of_error,
 )
 from longwire.delivery.egress import Egress, EgressDenied
-from longwire.delivery.formats import FORMATS
 
 DEFAULT_PORTS = {"amqp": 5672, "amqps": 5671}
 # Shorter than the engine's timeout, so that the reason can be given here.
@@ -96,7 +97,8 @@ class AmqpParams(DestinationParams, forbid_unknown_fields=True, rename="camel", 
     username: Annotated[str, Meta(min_length=1, max_length=255)] | None = None
     password: Secret | None = None
     exchange: Annotated[
-        str, Meta(max_length=127, description="None leads to the queue that the key names.")
+        str,
+        Meta(max_length=127, description="Without one, the routing key is the name of a queue."),
     ] = ""
     routing_key: Annotated[
         str,
@@ -112,7 +114,7 @@ class AmqpParams(DestinationParams, forbid_unknown_fields=True, rename="camel", 
     def validate(self, egress: Egress) -> list[tuple[str, str]]:
         return super().validate(egress) + list_invalid_fields(
             {
-                "url": validate_url(self.url, egress),
+                "url": validate_hosts(lambda: [parse_amqp_url(self.url)[0]], egress),
                 **validate_login(self.username, self.password, may_have_nul=False),
                 "exchange": None if self.exchange.isprintable() else NOT_PRINTABLE,
                 "routingKey": validate_routing_key(self.routing_key, self.exchange),
@@ -136,15 +138,6 @@ def parse_amqp_url(url: str) -> tuple[Address, str]:
     return parse_address(found["broker"], DEFAULT_PORTS), virtual_host or "/"
 
 
-def validate_url(url: str, egress: Egress) -> str | None:
-    """Why this URL is invalid, or None."""
-    try:
-        address, _ = parse_amqp_url(url)
-    except InvalidAddress as error:
-        return str(error)
-    return egress.validate_host(address.host)
-
-
 def validate_routing_key(template: str, exchange: str) -> str | None:
     """Why this routing key template is invalid, or None."""
     if not template and not exchange:
@@ -154,19 +147,16 @@ def validate_routing_key(template: str, exchange: str) -> str | None:
     return validate_placeholders(template)
 
 
-def sanitize_routing_word(value: str) -> str:
-    """A placeholder's value as one word of a routing key."""
-    return sanitize(value, special=".")
+# A placeholder's value as one word of a routing key.
+sanitize_routing_word = partial(sanitize, special=".")
 
 
-class Amqp:
+class Amqp(BrokerDestination["_AmqpSession"]):
     """One connector's channel to its broker, kept open between messages."""
 
     type: ClassVar[str] = "amqp"
     title: ClassVar[str] = "AMQP 0-9-1 (RabbitMQ)"
-    params_type: ClassVar[builtins.type[DestinationParams]] = AmqpParams
-    formats: ClassVar[tuple[str, ...]] = FORMATS
-    batch_max: ClassVar[int] = 1
+    params_type = AmqpParams
 
     def __init__(self, params: AmqpParams, egress: Egress) -> None:
         self._params = params
@@ -174,36 +164,29 @@ class Amqp:
         # Only a send that times out detects a dead broker.
         self._shared = SharedConnection(egress, self._open, keep_on_cancel=False)
 
-    async def send(self, batch: OutboundBatch) -> Outcome:
-        message = batch.single
+    async def _send(self, message: OutboundMessage) -> Outcome:
         key = self._key(message)
         if len(key.encode()) > NAME_BYTES_MAX:
-            return Refused("the routing key is too long", is_final=True)
-        try:
-            async with asyncio.timeout(SEND_TIMEOUT_S), self._shared.lease() as session:
-                return await self._publish(session.channel, key, message)
-        except Exception as error:
-            return outcome_of_amqp_error(error)
+            return invalid_message("the routing key is too long")
+        async with asyncio.timeout(SEND_TIMEOUT_S), self._shared.lease() as session:
+            return await self._publish(session.channel, key, message)
 
-    def describe(self, batch: OutboundBatch) -> RequestPreview:
-        message = batch.single
-        path = [part for part in (self._params.exchange, self._key(message)) if part]
-        return RequestPreview(
-            method="PUBLISH",
-            url="/".join([str(self._address), *path]),
-            headers={
-                "message_id": message.id,
-                "content_type": message.content_type,
-                "delivery_mode": str(PERSISTENT),
-            },
-            body=message.body.decode(errors="replace"),
-        )
+    def _target(self, message: OutboundMessage) -> str:
+        path = (self._params.exchange, self._key(message))
+        return "/".join([str(self._address), *filter(None, path)])
 
-    async def close(self) -> None:
-        await self._shared.close()
+    def _headers(self, message: OutboundMessage) -> dict[str, str]:
+        return {
+            "message_id": message.id,
+            "content_type": message.content_type,
+            "delivery_mode": str(PERSISTENT),
+        }
 
     def _key(self, message: OutboundMessage) -> str:
         return render_template(self._params.routing_key, message, sanitize_routing_word)
+
+    def _outcome_of_error(self, error: Exception, message: OutboundMessage) -> Outcome:
+        return outcome_of_amqp_error(error)
 
     async def _publish(
         self, channel: AbstractChannel, key: str, message: OutboundMessage
@@ -256,10 +239,10 @@ def outcome_of_amqp_error(error: Exception) -> Outcome:
     """The outcome for an error of the library, or of the connection."""
     match error:
         case ProbableAuthenticationError() | AuthenticationError():
-            return Refused("the broker rejected the login")
+            return Refused("the broker rejected the login", code=FailureCode.LOGIN_REJECTED)
         case ProtocolSyntaxError() if "Connection.OpenOk" in str(error):
             # The broker sent something else in response to Connection.Open.
-            return Refused("not authorized for the virtual host")
+            return Refused("not authorized for the virtual host", code=FailureCode.LOGIN_REJECTED)
         case ProtocolSyntaxError() | IncompatibleProtocolError():
             return Unreachable("the server does not speak AMQP 0-9-1")
         case ChannelNotFoundEntity():

@@ -60,6 +60,8 @@ class FailureCode(StrEnum):
     UNREACHABLE = "unreachable"
     TIMED_OUT = "timed_out"
     EGRESS_DENIED = "egress_denied"
+    TLS_FAILED = "tls_failed"
+    LOGIN_REJECTED = "login_rejected"
     GONE = "gone"  # the receiver wants nothing more
     RECIPIENT_GONE = "recipient_gone"  # a push token or an address that is no longer valid
     NOT_CONFIGURED = "not_configured"
@@ -96,6 +98,11 @@ class Unreachable(msgspec.Struct, frozen=True):
 
 
 Outcome = Delivered | Refused | Unreachable
+
+
+def invalid_message(reason: str) -> Refused:
+    """The outcome for a message that cannot be sent by this protocol."""
+    return Refused(reason, is_final=True, code=FailureCode.INVALID_MESSAGE)
 
 
 class RequestPreview(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator
 from typing import Any, Generic, Protocol, TypeVar
 
-from longwire.delivery.destinations.base import Refused, Unreachable
+from longwire.delivery.destinations.base import FailureCode, Refused, Unreachable
 from longwire.delivery.egress import Egress, EgressDenied
 
 # Covers DNS lookup, connect, TLS and login.
@@ -28,6 +28,9 @@ RESPONSE_BYTES_MAX = 4_000_000
 NO_ROUTE_ERRNOS = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL}
 
 CONNECTION_LOST = Unreachable("the connection was lost")
+TIMED_OUT = Unreachable("timed out", code=FailureCode.TIMED_OUT)
+NOT_TRUSTED = Unreachable("the certificate is not trusted", code=FailureCode.TLS_FAILED)
+TLS_FAILED = Unreachable("TLS handshake failed", code=FailureCode.TLS_FAILED)
 UNCONFIRMED = Unreachable("the connection was lost before the message was confirmed")
 
 
@@ -265,17 +268,17 @@ def outcome_of_error(error: BaseException) -> Refused | Unreachable:
         case ConnectionFailed():
             return error.outcome
         case EgressDenied():
-            return Unreachable(str(error), is_final=True)
+            return Unreachable(str(error), is_final=True, code=FailureCode.EGRESS_DENIED)
         case ssl.SSLCertVerificationError():
-            return Unreachable("the certificate is not trusted")
+            return NOT_TRUSTED
         case ssl.SSLError():
-            return Unreachable("TLS handshake failed")
+            return TLS_FAILED
         case socket.gaierror():
             return Unreachable("the host name does not resolve")
         case ConnectionRefusedError():
             return Unreachable("connection refused")
         case TimeoutError():
-            return Unreachable("timed out")
+            return TIMED_OUT
         case OSError(errno=number) if number in NO_ROUTE_ERRNOS:
             return Unreachable("no route to host")
         case OSError() | EOFError():

@@ -27,12 +27,20 @@ from longwire.delivery.destinations.base import (
     MASK,
     Delivered,
     DestinationParams,
+    FailureCode,
     OutboundBatch,
     Outcome,
     Refused,
     RequestPreview,
     Secret,
     Unreachable,
+    invalid_message,
+)
+from longwire.delivery.destinations.connections import (
+    NOT_TRUSTED,
+    TIMED_OUT,
+    TLS_FAILED,
+    outcome_of_error,
 )
 from longwire.delivery.egress import CONNECT_TIMEOUT_S, Egress, EgressDenied, parse_ip_literal
 from longwire.delivery.formats import FORMATS
@@ -77,6 +85,12 @@ VISIBLE = re.compile(r"[\x21-\x7e]+")
 DIGITS = re.compile(r"[0-9]+")
 INVALID_IN_URL = re.compile(r"[\x00-\x20\x7f\\]")
 
+PARAMS_INVALID = Refused(
+    "the parameters of the connector are invalid", is_final=True, code=FailureCode.NOT_CONFIGURED
+)
+GONE = Refused(
+    "answered with status 410, gone", is_final=True, disables=True, code=FailureCode.GONE
+)
 CONNECT_ERRORS = {
     errno.ECONNREFUSED: "connection refused",
     errno.EHOSTUNREACH: "no route to host",
@@ -255,9 +269,7 @@ class Http:
             self._headers = fixed_headers(params)
         except ValueError:
             # Valid when it was saved, by older rules.
-            self._params_error = Refused(
-                "the parameters of the connector are invalid", is_final=True
-            )
+            self._params_error = PARAMS_INVALID
         self._sets_content_type = "content-type" in map(str.lower, params.headers)
 
     @property
@@ -385,7 +397,7 @@ async def _drain_response(content: aiohttp.StreamReader) -> None:
 def refusal(status: int, retry_after: str | None, at: Moment) -> Refused:
     """The outcome for a response that is not 2xx."""
     if status == 410:
-        return Refused("answered with status 410, gone", is_final=True, disables=True)
+        return GONE
     if 300 <= status < 400:
         reason = f"answered with a redirect ({status}), which is not followed"
     else:
@@ -412,25 +424,25 @@ def outcome_of_http_error(error: Exception) -> Refused | Unreachable:
     """The outcome for an error without a response."""
     match error:
         case EgressDenied():
-            return Unreachable(str(error), is_final=True)
+            return outcome_of_error(error)
         case aiohttp.ClientConnectorCertificateError():
-            return Unreachable("the certificate is not trusted")
+            return NOT_TRUSTED
         case aiohttp.ClientSSLError():
-            return Unreachable("TLS handshake failed")
+            return TLS_FAILED
         case aiohttp.ClientConnectorDNSError():
             return Unreachable("the host name does not resolve")
         case aiohttp.ConnectionTimeoutError():
-            return Unreachable("connecting timed out")
+            return Unreachable("connecting timed out", code=FailureCode.TIMED_OUT)
         case aiohttp.ClientConnectorError():
             return Unreachable(CONNECT_ERRORS.get(error.errno or 0, "connecting failed"))
         case TimeoutError():
-            return Unreachable("timed out")
+            return TIMED_OUT
         case aiohttp.ClientResponseError():
             return Unreachable("the response is not valid HTTP")
         case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError() | OSError():
             return Unreachable("the connection was closed before the response was complete")
         case ValueError():
-            return Refused("the request is not valid HTTP", is_final=True)
+            return invalid_message("the request is not valid HTTP")
     # Unexpected, so logged; a retry may succeed.
-    log.error("webhook_failed_unexpectedly", error=type(error).__name__)
-    return Unreachable("sending failed")
+    log.error("webhook_internal_error", error=type(error).__name__)
+    return Unreachable("sending failed", code=FailureCode.INTERNAL_ERROR)

@@ -8,7 +8,6 @@ same id; none is lost.
 """
 
 import asyncio
-import builtins
 import logging
 import re
 from collections.abc import Iterable
@@ -20,6 +19,7 @@ from aiokafka.conn import AIOKafkaConnection, ScramAuthenticator
 from aiokafka.producer.sender import InitPIDHandler, Sender, SendProduceReqHandler
 from aiokafka.protocol.metadata import MetadataRequest
 from msgspec import Meta
+from msgspec.structs import replace
 
 from longwire.delivery.destinations.addresses import (
     PLACEHOLDERS_DOC,
@@ -28,30 +28,33 @@ from longwire.delivery.destinations.addresses import (
     InvalidAddress,
     parse_address,
     render_template,
+    validate_hosts,
     validate_login,
     validate_placeholders,
 )
 from longwire.delivery.destinations.base import (
     Delivered,
     DestinationParams,
-    OutboundBatch,
+    FailureCode,
     OutboundMessage,
     Outcome,
     Refused,
-    RequestPreview,
     Secret,
     Unreachable,
+    invalid_message,
     list_invalid_fields,
 )
+from longwire.delivery.destinations.broker import BrokerDestination
 from longwire.delivery.destinations.connections import (
     CONNECT_TIMEOUT_S,
+    CONNECTION_LOST,
+    TIMED_OUT,
     BoundedReader,
     SharedConnection,
     default_tls_context,
     outcome_of_error,
 )
 from longwire.delivery.egress import Egress, EgressDenied
-from longwire.delivery.formats import FORMATS
 
 DEFAULT_PORTS = {"kafka": 9092}
 BROKERS_MAX = 20
@@ -69,38 +72,37 @@ SCRAM_ITERATIONS_MAX = 100_000
 TOPIC_CHARACTERS_MAX = 249
 _NOT_IN_TOPIC = re.compile(r"[^A-Za-z0-9._-]")
 
-LOGIN_REFUSED = "the broker rejected the login"
-TOO_LARGE = "the message is larger than the broker accepts"
-NO_TOPIC = "unknown topic"
-NO_LEADER = "the topic has no leader"
-TOO_OLD = "the broker version is not supported"
+LOGIN_REJECTED = Refused("the broker rejected the login", code=FailureCode.LOGIN_REJECTED)
+TOO_LARGE = Refused("the message is larger than the broker accepts")
+NO_TOPIC = Refused("unknown topic")
+NO_LEADER = Refused("the topic has no leader")
+TOO_OLD = Refused("the broker version is not supported")
 
-# The broker has not stored the message.
-REJECTIONS: dict[type[Exception], str] = {
-    errors.SaslAuthenticationFailed: LOGIN_REFUSED,
-    errors.IllegalSaslStateError: LOGIN_REFUSED,
-    errors.UnsupportedSaslMechanismError: "the broker does not support this SASL mechanism",
-    errors.TopicAuthorizationFailedError: "not authorized to write to the topic",
-    errors.ClusterAuthorizationFailedError: "not authorized to write",
+OUTCOMES: dict[type[Exception], Outcome] = {
+    # The broker has not stored the message.
+    errors.SaslAuthenticationFailed: LOGIN_REJECTED,
+    errors.IllegalSaslStateError: LOGIN_REJECTED,
+    errors.UnsupportedSaslMechanismError: Refused(
+        "the broker does not support this SASL mechanism"
+    ),
+    errors.TopicAuthorizationFailedError: Refused("not authorized to write to the topic"),
+    errors.ClusterAuthorizationFailedError: Refused("not authorized to write"),
     errors.UnknownTopicOrPartitionError: NO_TOPIC,
     errors.InvalidTopicError: NO_TOPIC,
     errors.MessageSizeTooLargeError: TOO_LARGE,
     errors.RecordListTooLargeError: TOO_LARGE,
-    errors.NotEnoughReplicasError: "too few in-sync replicas",
+    errors.NotEnoughReplicasError: Refused("too few in-sync replicas"),
     errors.LeaderNotAvailableError: NO_LEADER,
     errors.NotLeaderForPartitionError: NO_LEADER,
     errors.UnsupportedVersionError: TOO_OLD,
     errors.IncompatibleBrokerVersion: TOO_OLD,
     NotImplementedError: TOO_OLD,
-}
-TOO_LARGE_ERRORS = (errors.MessageSizeTooLargeError, errors.RecordListTooLargeError)
-# It is unknown whether the message was stored, or it was not sent.
-UNCONFIRMED_ERRORS: dict[type[Exception], str] = {
-    errors.RequestTimedOutError: "timed out",
-    errors.KafkaTimeoutError: "timed out",
-    errors.NotEnoughReplicasAfterAppendError: "too few in-sync replicas",
-    errors.KafkaConnectionError: "the connection was lost",
-    errors.ProducerClosed: "the connection was lost",
+    # It is unknown whether the message was stored, or it was not sent.
+    errors.RequestTimedOutError: TIMED_OUT,
+    errors.KafkaTimeoutError: TIMED_OUT,
+    errors.NotEnoughReplicasAfterAppendError: Unreachable("too few in-sync replicas"),
+    errors.KafkaConnectionError: CONNECTION_LOST,
+    errors.ProducerClosed: CONNECTION_LOST,
 }
 # The message was not stored: the broker does not accept this producer's sequence numbers any more.
 # A new producer starts from zero, so retry at once.
@@ -124,7 +126,7 @@ class KafkaParams(DestinationParams, forbid_unknown_fields=True, rename="camel",
             list[Annotated[str, Meta(max_length=URL_CHARACTERS_MAX)]],
             Meta(min_length=1, max_length=BROKERS_MAX),
         ],
-        Meta(description="host:port of one or more brokers, as a list or with commas between."),
+        Meta(description="host:port of one or more brokers, as a list or separated by commas."),
     ]
     topic: Annotated[
         str,
@@ -145,7 +147,7 @@ class KafkaParams(DestinationParams, forbid_unknown_fields=True, rename="camel",
     def validate(self, egress: Egress) -> list[tuple[str, str]]:
         return super().validate(egress) + list_invalid_fields(
             {
-                "brokers": validate_brokers(self.brokers, egress),
+                "brokers": validate_hosts(lambda: parse_brokers(self.brokers), egress),
                 "topic": validate_topic(self.topic),
                 **validate_login(self.username, self.password, may_have_nul=False),
             }
@@ -160,16 +162,7 @@ def parse_brokers(brokers: str | list[str]) -> list[Address]:
     try:
         return [parse_address(f"kafka://{text.strip()}", DEFAULT_PORTS) for text in texts]
     except InvalidAddress:
-        raise InvalidAddress("must be host:port, one or more with commas between") from None
-
-
-def validate_brokers(brokers: str | list[str], egress: Egress) -> str | None:
-    """Why these brokers are invalid, or None."""
-    try:
-        refused = [egress.validate_host(address.host) for address in parse_brokers(brokers)]
-    except InvalidAddress as error:
-        return str(error)
-    return next(filter(None, refused), None)
+        raise InvalidAddress("must be host:port, one or more, separated by commas") from None
 
 
 def validate_topic(template: str) -> str | None:
@@ -185,14 +178,13 @@ def sanitize_topic(value: str) -> str:
     return _NOT_IN_TOPIC.sub("_", value) or "_"
 
 
-class Kafka:
+class Kafka(BrokerDestination["_Producer"]):
     """One connector's producer, kept open between messages."""
 
     type: ClassVar[str] = "kafka"
     title: ClassVar[str] = "Apache Kafka"
-    params_type: ClassVar[builtins.type[DestinationParams]] = KafkaParams
-    formats: ClassVar[tuple[str, ...]] = FORMATS
-    batch_max: ClassVar[int] = 1
+    params_type = KafkaParams
+    method: ClassVar[str] = "PRODUCE"
 
     def __init__(self, params: KafkaParams, egress: Egress) -> None:
         self._params = params
@@ -202,33 +194,26 @@ class Kafka:
             egress, self._open, keep_on_cancel=False, open_timeout_s=SEND_TIMEOUT_S
         )
 
-    async def send(self, batch: OutboundBatch) -> Outcome:
-        message = batch.single
+    async def _send(self, message: OutboundMessage) -> Outcome:
         topic = self._topic(message)
         if len(topic) > TOPIC_CHARACTERS_MAX:
-            return Refused("the topic name is too long", is_final=True)
-        try:
-            async with asyncio.timeout(SEND_TIMEOUT_S):
-                try:
-                    await self._produce(topic, message)
-                except SEQUENCE_ERRORS:
-                    await self._produce(topic, message)
-        except Exception as error:
-            return outcome_of_kafka_error(error, message)
+            return invalid_message("the topic name is too long")
+        async with asyncio.timeout(SEND_TIMEOUT_S):
+            try:
+                await self._produce(topic, message)
+            except SEQUENCE_ERRORS:
+                await self._produce(topic, message)
         return Delivered()
 
-    def describe(self, batch: OutboundBatch) -> RequestPreview:
-        message = batch.single
-        headers = {name: value.decode() for name, value in _headers(message)}
-        return RequestPreview(
-            method="PRODUCE",
-            url=f"{self._brokers[0]}/{self._topic(message)}",
-            headers={"key": message.device_id, **headers},
-            body=message.body.decode(errors="replace"),
-        )
+    def _target(self, message: OutboundMessage) -> str:
+        return f"{self._brokers[0]}/{self._topic(message)}"
 
-    async def close(self) -> None:
-        await self._shared.close()
+    def _headers(self, message: OutboundMessage) -> dict[str, str]:
+        headers = {name: value.decode() for name, value in _record_headers(message)}
+        return {"key": message.device_id, **headers}
+
+    def _outcome_of_error(self, error: BaseException, message: OutboundMessage) -> Outcome:
+        return outcome_of_kafka_error(error, message)
 
     def _topic(self, message: OutboundMessage) -> str:
         return render_template(self._params.topic, message, sanitize_topic)
@@ -236,7 +221,10 @@ class Kafka:
     async def _produce(self, topic: str, message: OutboundMessage) -> None:
         async with self._shared.lease() as producer:
             await producer.send_and_wait(
-                topic, message.body, key=message.device_id.encode(), headers=_headers(message)
+                topic,
+                message.body,
+                key=message.device_id.encode(),
+                headers=_record_headers(message),
             )
 
     async def _open(self) -> "_Producer":
@@ -260,7 +248,7 @@ class Kafka:
         return f"SASL_{transport}" if self._params.username else transport
 
 
-def _headers(message: OutboundMessage) -> list[tuple[str, bytes]]:
+def _record_headers(message: OutboundMessage) -> list[tuple[str, bytes]]:
     return [("id", message.id.encode()), ("content-type", message.content_type.encode())]
 
 
@@ -268,13 +256,12 @@ def outcome_of_kafka_error(error: BaseException, message: OutboundMessage) -> Ou
     """The outcome for an error of the library, or of the connection."""
     if isinstance(error, _NodeUnreachable):
         return outcome_of_kafka_error(error.reason, message)
-    for kind in type(error).__mro__:
-        if kind in UNCONFIRMED_ERRORS:
-            return Unreachable(UNCONFIRMED_ERRORS[kind])
-        if kind in REJECTIONS:
-            # A small message may only have been in a batch that was too large.
-            is_alone = len(message.body) > BATCH_BYTES_MAX
-            return Refused(REJECTIONS[kind], is_final=kind in TOO_LARGE_ERRORS and is_alone)
+    outcome = next((OUTCOMES[kind] for kind in type(error).__mro__ if kind in OUTCOMES), None)
+    if outcome is TOO_LARGE:
+        # A small message may only have been in a batch that was too large.
+        return replace(TOO_LARGE, is_final=len(message.body) > BATCH_BYTES_MAX)
+    if outcome is not None:
+        return outcome
     if isinstance(error, errors.BrokerResponseError):
         return Refused("the broker rejected the message")
     return outcome_of_error(error)
@@ -470,13 +457,11 @@ class _Sender(Sender):
                 if handler.handle_response(response) is None:
                     return
                 failures.append(errors.KafkaTimeoutError())
-            if loop.time() > deadline or not _has_timeout(failures):
+            if loop.time() > deadline or not any(
+                isinstance(failure, errors.KafkaTimeoutError) for failure in failures
+            ):
                 raise _merge_failures(failures)
             await asyncio.sleep(RETRY_BACKOFF_S)
-
-
-def _has_timeout(failures: Iterable[BaseException]) -> bool:
-    return any(isinstance(failure, errors.KafkaTimeoutError) for failure in failures)
 
 
 class _Producer(AIOKafkaProducer):

@@ -5,8 +5,8 @@ sends nothing, or disconnects.
 """
 
 import asyncio
-import builtins
 import socket
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
@@ -22,25 +22,24 @@ from longwire.delivery.destinations.addresses import (
     parse_address,
     render_template,
     sanitize,
-    validate_address,
+    validate_hosts,
     validate_placeholders,
 )
 from longwire.delivery.destinations.base import (
     Delivered,
     DestinationParams,
-    OutboundBatch,
     OutboundMessage,
     Outcome,
     Refused,
-    RequestPreview,
     Secret,
+    invalid_message,
     list_invalid_fields,
 )
+from longwire.delivery.destinations.broker import BrokerDestination
 from longwire.delivery.destinations.connections import (
     UNCONFIRMED,
     PendingConfirmations,
     SharedConnection,
-    outcome_of_error,
 )
 from longwire.delivery.destinations.mqtt_connection import (
     AT_LEAST_ONCE,
@@ -51,7 +50,6 @@ from longwire.delivery.destinations.mqtt_connection import (
     open_socket,
 )
 from longwire.delivery.egress import Egress
-from longwire.delivery.formats import FORMATS
 
 IN_FLIGHT_MAX = 20  # the default limit of common brokers
 TOPIC_BYTES_MAX = 65_535  # the protocol's
@@ -86,7 +84,9 @@ class MqttParams(DestinationParams, forbid_unknown_fields=True, rename="camel", 
             ),
         ),
     ]
-    version: Annotated[Literal["3.1.1", "5"], Meta(description="Of the protocol.")] = "5"
+    version: Annotated[
+        Literal["3.1.1", "5"], Meta(description="The MQTT version of the broker.")
+    ] = "5"
     client_id: (
         Annotated[
             str,
@@ -94,8 +94,9 @@ class MqttParams(DestinationParams, forbid_unknown_fields=True, rename="camel", 
                 min_length=1,
                 max_length=256,
                 description=(
-                    "Only if the broker insists on one, and nobody else's: a broker closes a"
-                    " connection when another one comes with its id. Not given, it chooses one."
+                    "Only if the broker requires one. It must be unique: a broker disconnects a"
+                    " client when another one connects with the same id. By default the broker"
+                    " assigns one."
                 ),
             ),
         ]
@@ -110,7 +111,7 @@ class MqttParams(DestinationParams, forbid_unknown_fields=True, rename="camel", 
     def validate(self, egress: Egress) -> list[tuple[str, str]]:
         return super().validate(egress) + list_invalid_fields(
             {
-                "url": validate_address(self.url, DEFAULT_PORTS, egress),
+                "url": validate_hosts(lambda: [parse_address(self.url, DEFAULT_PORTS)], egress),
                 "topic": validate_topic(self.topic),
                 "clientId": None if (self.client_id or "").isprintable() else NOT_PRINTABLE,
                 "password": "needs a username" if self.password and not self.username else None,
@@ -127,19 +128,16 @@ def validate_topic(template: str) -> str | None:
     return validate_placeholders(template)
 
 
-def sanitize_topic_level(value: str) -> str:
-    """A placeholder's value as one level of a topic."""
-    return sanitize(value, special="+#/$")
+# A placeholder's value as one level of a topic.
+sanitize_topic_level = partial(sanitize, special="+#/$")
 
 
-class Mqtt:
+class Mqtt(BrokerDestination["_PublisherSession"]):
     """One connector's connection to its broker, kept open between messages."""
 
     type: ClassVar[str] = "mqtt"
     title: ClassVar[str] = "MQTT"
-    params_type: ClassVar[builtins.type[DestinationParams]] = MqttParams
-    formats: ClassVar[tuple[str, ...]] = FORMATS
-    batch_max: ClassVar[int] = 1
+    params_type = MqttParams
 
     def __init__(self, params: MqttParams, egress: Egress) -> None:
         self._params = params
@@ -148,35 +146,20 @@ class Mqtt:
         # Acknowledgements carry their message's number, and the session detects a dead peer.
         self._shared = SharedConnection(egress, self._open, keep_on_cancel=True)
 
-    async def send(self, batch: OutboundBatch) -> Outcome:
-        message = batch.single
-        try:
-            async with self._shared.lease() as session:
-                return await session.publish(
-                    self._topic(message),
-                    message.body,
-                    self._params.retain,
-                    self._properties(message),
-                )
-        except ConnectionAbortedError:
-            return UNCONFIRMED  # closed while sending
-        except Exception as error:
-            return outcome_of_error(error)
+    async def _send(self, message: OutboundMessage) -> Outcome:
+        async with self._shared.lease() as session:
+            return await session.publish(
+                self._topic(message), message.body, self._params.retain, self._properties(message)
+            )
 
-    def describe(self, batch: OutboundBatch) -> RequestPreview:
-        message = batch.single
+    def _target(self, message: OutboundMessage) -> str:
+        return f"{self._address}/{self._topic(message)}"
+
+    def _headers(self, message: OutboundMessage) -> dict[str, str]:
         headers = {"qos": str(AT_LEAST_ONCE), "retain": str(self._params.retain).lower()}
         if self._params.version == "5":
             headers |= {"id": message.id, "contentType": message.content_type}
-        return RequestPreview(
-            method="PUBLISH",
-            url=f"{self._address}/{self._topic(message)}",
-            headers=headers,
-            body=message.body.decode(errors="replace"),
-        )
-
-    async def close(self) -> None:
-        await self._shared.close()
+        return headers
 
     def _topic(self, message: OutboundMessage) -> str:
         return render_template(self._params.topic, message, sanitize_topic_level)
@@ -227,7 +210,7 @@ class _PublisherSession(MqttConnection):
         if properties is not None:
             packet_bytes += len(properties.pack())  # type: ignore[no-untyped-call]
         if len(topic.encode()) > TOPIC_BYTES_MAX:
-            return Refused("the topic is too long", is_final=True)
+            return invalid_message("the topic is too long")
         if self._packet_bytes_max is not None and packet_bytes > self._packet_bytes_max:
             return Refused("the message is larger than the broker accepts", is_final=True)
         if retain and self._is_retain_refused:

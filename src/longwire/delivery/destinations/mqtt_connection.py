@@ -20,7 +20,7 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
 from longwire.delivery.destinations.addresses import Address
-from longwire.delivery.destinations.base import Refused
+from longwire.delivery.destinations.base import FailureCode, Refused
 from longwire.delivery.destinations.connections import ConnectionFailed, default_tls_context
 from longwire.delivery.egress import Egress
 
@@ -33,19 +33,22 @@ PACKET_IN_BYTES_MAX = 64 * 1024
 READ_BYTES = 64 * 1024
 SESSION_NEVER_EXPIRES = 0xFFFFFFFF  # the protocol's
 
+LOGIN_REJECTED = Refused("the broker rejected the login", code=FailureCode.LOGIN_REJECTED)
+BUSY = Refused("the broker is busy")
+REDIRECTS = Refused("the broker redirects to another one, which is not followed")
 CONNECT_ERRORS = {
-    0x84: "the broker does not support this MQTT version",
-    0x85: "the broker rejected the client id",
-    0x86: "the broker rejected the login",
-    0x87: "the broker rejected the login",
-    0x88: "the broker is not available",
-    0x89: "the broker is busy",
-    0x8A: "the broker rejected the login",
-    0x8C: "the broker rejected the login",
-    0x97: "quota exceeded at the broker",
-    0x9C: "the broker redirects to another one, which is not followed",
-    0x9D: "the broker redirects to another one, which is not followed",
-    0x9F: "the broker is busy",
+    0x84: Refused("the broker does not support this MQTT version"),
+    0x85: Refused("the broker rejected the client id", code=FailureCode.LOGIN_REJECTED),
+    0x86: LOGIN_REJECTED,
+    0x87: LOGIN_REJECTED,
+    0x88: Refused("the broker is not available"),
+    0x89: BUSY,
+    0x8A: LOGIN_REJECTED,
+    0x8C: LOGIN_REJECTED,
+    0x97: Refused("quota exceeded at the broker"),
+    0x9C: REDIRECTS,
+    0x9D: REDIRECTS,
+    0x9F: BUSY,
 }
 
 
@@ -111,8 +114,8 @@ class MqttConnection:
         if connack is None:
             raise ConnectionResetError
         if connack.reason >= 0x80:
-            unknown = f"the broker rejected the connection (code {connack.reason})"
-            raise ConnectionFailed(Refused(CONNECT_ERRORS.get(connack.reason, unknown)))
+            unknown = Refused(f"the broker rejected the connection (code {connack.reason})")
+            raise ConnectionFailed(CONNECT_ERRORS.get(connack.reason, unknown))
         if getattr(connack.properties, "MaximumQoS", 1) < AT_LEAST_ONCE:
             raise ConnectionFailed(Refused("the broker does not acknowledge messages"))
         self._keep_alive()

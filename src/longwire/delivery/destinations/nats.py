@@ -5,7 +5,7 @@ that a cluster advertises. Core NATS acknowledges nothing, so it is not offered.
 """
 
 import asyncio
-import builtins
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 import msgspec
@@ -22,22 +22,23 @@ from longwire.delivery.destinations.addresses import (
     parse_address,
     render_template,
     sanitize,
-    validate_address,
+    validate_hosts,
     validate_login,
     validate_placeholders,
 )
 from longwire.delivery.destinations.base import (
     Delivered,
     DestinationParams,
-    OutboundBatch,
+    FailureCode,
     OutboundMessage,
     Outcome,
     Refused,
-    RequestPreview,
     Secret,
     Unreachable,
+    invalid_message,
     list_invalid_fields,
 )
+from longwire.delivery.destinations.broker import BrokerDestination
 from longwire.delivery.destinations.connections import (
     CONNECT_TIMEOUT_S,
     UNCONFIRMED,
@@ -48,7 +49,6 @@ from longwire.delivery.destinations.connections import (
     outcome_of_error,
 )
 from longwire.delivery.egress import Egress
-from longwire.delivery.formats import FORMATS
 
 DEFAULT_PORTS = {"nats": 4222, "tls": 4222}
 PING_S = 10
@@ -59,10 +59,11 @@ UNPARSED_BYTES_MAX = 128 * 1024
 SUBJECT_BYTES_MAX = 2_048
 
 # By a part of the server's error, in lower case; NATS has no codes for these.
+LOGIN_REJECTED = Refused("the server rejected the login", code=FailureCode.LOGIN_REJECTED)
 LOGIN_ERRORS = {
-    "authorization violation": "the server rejected the login",
-    "authentication": "the server rejected the login",
-    "maximum": "the server has reached its connection limit",
+    "authorization violation": LOGIN_REJECTED,
+    "authentication": LOGIN_REJECTED,
+    "maximum": Refused("the server has reached its connection limit"),
 }
 NO_RESPONDERS = "503"
 NO_STREAM = Refused("no stream stores this subject")
@@ -87,8 +88,8 @@ class NatsParams(DestinationParams, forbid_unknown_fields=True, rename="camel", 
         Meta(
             max_length=URL_CHARACTERS_MAX,
             description=(
-                "nats://host:port, or tls:// to insist on an encrypted connection. Other servers"
-                " of a cluster are not looked for."
+                "nats://host:port, or tls:// to require an encrypted connection. Other servers of"
+                " a cluster are not discovered."
             ),
         ),
     ]
@@ -120,7 +121,7 @@ class NatsParams(DestinationParams, forbid_unknown_fields=True, rename="camel", 
     def validate(self, egress: Egress) -> list[tuple[str, str]]:
         return super().validate(egress) + list_invalid_fields(
             {
-                "url": validate_address(self.url, DEFAULT_PORTS, egress),
+                "url": validate_hosts(lambda: [parse_address(self.url, DEFAULT_PORTS)], egress),
                 "subject": validate_subject(self.subject),
                 **validate_login(self.username, self.password),
                 "token": "comes instead of a username" if self.token and self.username else None,
@@ -139,19 +140,16 @@ def validate_subject(template: str) -> str | None:
     return validate_placeholders(template)
 
 
-def sanitize_subject_token(value: str) -> str:
-    """A placeholder's value as one token of a subject."""
-    return sanitize(value, special="*>.$ ")
+# A placeholder's value as one token of a subject.
+sanitize_subject_token = partial(sanitize, special="*>.$ ")
 
 
-class Nats:
+class Nats(BrokerDestination["_NatsSession"]):
     """One connector's connection to its server, kept open between messages."""
 
     type: ClassVar[str] = "nats"
     title: ClassVar[str] = "NATS JetStream"
-    params_type: ClassVar[builtins.type[DestinationParams]] = NatsParams
-    formats: ClassVar[tuple[str, ...]] = FORMATS
-    batch_max: ClassVar[int] = 1
+    params_type = NatsParams
 
     def __init__(self, params: NatsParams, egress: Egress) -> None:
         self._params = params
@@ -159,29 +157,12 @@ class Nats:
         # Acknowledgements carry their message's number, and the session detects a dead peer.
         self._shared = SharedConnection(egress, self._open, keep_on_cancel=True)
 
-    async def send(self, batch: OutboundBatch) -> Outcome:
-        message = batch.single
-        try:
-            async with self._shared.lease() as session:
-                return await session.store(
-                    self._subject(message), message.body, self._headers(message)
-                )
-        except ConnectionAbortedError:
-            return UNCONFIRMED  # closed while sending
-        except Exception as error:
-            return outcome_of_error(error)
+    async def _send(self, message: OutboundMessage) -> Outcome:
+        async with self._shared.lease() as session:
+            return await session.store(self._subject(message), message.body, self._headers(message))
 
-    def describe(self, batch: OutboundBatch) -> RequestPreview:
-        message = batch.single
-        return RequestPreview(
-            method="PUBLISH",
-            url=f"{self._address}/{self._subject(message)}",
-            headers=self._headers(message),
-            body=message.body.decode(errors="replace"),
-        )
-
-    async def close(self) -> None:
-        await self._shared.close()
+    def _target(self, message: OutboundMessage) -> str:
+        return f"{self._address}/{self._subject(message)}"
 
     def _subject(self, message: OutboundMessage) -> str:
         return render_template(self._params.subject, message, sanitize_subject_token)
@@ -298,7 +279,7 @@ class _NatsSession(Client):
         """Publish, and wait until a stream has it."""
         # Servers disconnect on these, which would fail the messages in flight, too.
         if len(subject.encode()) > SUBJECT_BYTES_MAX:
-            return Refused("the subject is too long", is_final=True)
+            return invalid_message("the subject is too long")
         if len(body) + _header_bytes(headers) > self.max_payload:
             return Refused("the message is larger than the server accepts", is_final=True)
         self._count += 1
@@ -351,9 +332,9 @@ class _NatsSession(Client):
 
 def _outcome_of_login_error(error: Error) -> Refused | Unreachable:
     text = str(error).lower()
-    for fragment, words in LOGIN_ERRORS.items():
+    for fragment, outcome in LOGIN_ERRORS.items():
         if fragment in text:
-            return Refused(words)
+            return outcome
     return outcome_of_error(error)
 
 

@@ -1,12 +1,10 @@
 """`audit`: the audit log."""
 
-from pathlib import Path
-from typing import Any
-
 import click
 
-from longwire.cli.base import database_flags, json_flag, load_settings, print_table, run_read
+from longwire.cli.base import database_flags, json_flag, print_table, run_read
 from longwire.dates import format_date
+from longwire.settings import Settings
 from longwire.store import audit as store_audit
 
 
@@ -15,14 +13,9 @@ from longwire.store import audit as store_audit
 @click.option("--group", "group_id", default=None, help="only entries of this group")
 @database_flags
 @json_flag
-def audit_command(
-    limit: int, group_id: str | None, config: Path | None, as_json: bool, **flags: Any
-) -> None:
+def audit_command(limit: int, group_id: str | None, chosen: Settings, as_json: bool) -> None:
     """Print the audit log, newest first."""
-    rows = run_read(
-        load_settings(config, flags),
-        lambda tx: store_audit.list_latest(tx, limit, group_id=group_id),
-    )
+    rows = run_read(chosen, lambda tx: store_audit.list_latest(tx, limit, group_id=group_id))
     for row in rows:
         row["at"] = format_date(int(str(row["at"])))
     shown = ("at", "actor_id", "action", "object_id", "group_id", "address", "request_id", "detail")

@@ -1,13 +1,14 @@
 """Shared by the commands: flags, database access, printing."""
 
 import asyncio
+import functools
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 from rich.console import Console
@@ -29,36 +30,38 @@ PIPED_COLUMNS = 2_000
 
 
 def setting_flags(*names: str) -> Callable[[F], F]:
-    """Flags for the given settings, or for all of them."""
+    """Flags for the given settings, or for all of them; the command gets them as `chosen`."""
+    described = [each for each in settings.describe_settings() if not names or each.name in names]
 
     def add(command: F) -> F:
-        for each in reversed(settings.describe_settings()):
-            if not names or each.name in names:
-                shown = each.default if each.default not in ("", ()) else "none"
-                command = click.option(
-                    each.flag,
-                    each.name,
-                    default=None,
-                    help=f"{each.reason} [default: {shown}]",
-                    metavar="TEXT",
-                )(command)
+        @functools.wraps(command)
+        def run(config: Path | None, **values: Any) -> None:
+            flags = {each.name: values.pop(each.name) for each in described}
+            command(chosen=settings.load(flags, os.environ, config), **values)
+
+        with_flags = cast(F, run)
+        for each in reversed(described):
+            shown = each.default if each.default not in ("", ()) else "none"
+            with_flags = click.option(
+                each.flag,
+                each.name,
+                default=None,
+                help=f"{each.reason} [default: {shown}]",
+                metavar="TEXT",
+            )(with_flags)
         return click.option(
             "--config",
             type=click.Path(path_type=Path),
             envvar="LONGWIRE_CONFIG",
             default=None,
             help="a TOML file with settings",
-        )(command)
+        )(with_flags)
 
     return add
 
 
 database_flags = setting_flags("data", "database", "secret_key")
 json_flag = click.option("--json", "as_json", is_flag=True, help="print JSON")
-
-
-def load_settings(config: Path | None, flags: dict[str, Any]) -> Settings:
-    return settings.load(flags, os.environ, config)
 
 
 # --- database access next to a running service ---

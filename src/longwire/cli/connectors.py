@@ -1,12 +1,12 @@
 """`connectors`: queue sizes and errors of every connector."""
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from longwire.cli.base import database_flags, json_flag, load_settings, print_table, run_read
+from longwire.cli.base import database_flags, json_flag, print_table, run_read
 from longwire.dates import format_optional_date
+from longwire.settings import Settings
 from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store.database import Tx
@@ -15,7 +15,7 @@ from longwire.store.database import Tx
 @click.command("connectors")
 @database_flags
 @json_flag
-def connectors_command(config: Path | None, as_json: bool, **flags: Any) -> None:
+def connectors_command(chosen: Settings, as_json: bool) -> None:
     """List every connector with its queue, failed messages and last error."""
 
     def work(tx: Tx) -> list[dict[str, Any]]:
@@ -43,19 +43,9 @@ def connectors_command(config: Path | None, as_json: bool, **flags: Any) -> None
             )
         return rows
 
-    rows = run_read(load_settings(config, flags), work)
+    rows = run_read(chosen, work)
     shown = (
-        "id",
-        "group",
-        "purpose",
-        "type",
-        "enabled",
-        "queued",
-        "sending",
-        "failed",
-        "oldest",
-        "failuresInARow",
-        "errorAt",
-        "error",
+        *("id", "group", "purpose", "type", "enabled", "queued", "sending", "failed", "oldest"),
+        *("failuresInARow", "errorAt", "error"),
     )
     print_table(rows, shown, as_json)

@@ -1,14 +1,10 @@
 """`credentials`: client ids and secrets of users."""
 
-from pathlib import Path
-from typing import Any
-
 import click
 
 from longwire.cli.base import (
     database_flags,
     json_flag,
-    load_settings,
     print_result,
     print_table,
     run_read,
@@ -18,6 +14,7 @@ from longwire.clock import DAY
 from longwire.dates import format_date, format_optional_date
 from longwire.identity import tokens
 from longwire.model import SYSTEM
+from longwire.settings import Settings
 from longwire.store import credentials as store_credentials
 from longwire.store.database import Tx
 
@@ -43,9 +40,8 @@ def credentials_issue(
     last_name: str | None,
     operator: bool,
     expires_days: int | None,
-    config: Path | None,
+    chosen: Settings,
     as_json: bool,
-    **flags: Any,
 ) -> None:
     """Issue credentials; the secret is shown only once."""
 
@@ -60,7 +56,7 @@ def credentials_issue(
             expires_at=None if expires_days is None else tx.now + expires_days * DAY,
         )
 
-    issued = run_write(load_settings(config, flags), work)
+    issued = run_write(chosen, work)
     result = {
         "clientId": issued.credential.client_id,
         "clientSecret": issued.secret,
@@ -72,9 +68,9 @@ def credentials_issue(
 @credentials_group.command("list")
 @database_flags
 @json_flag
-def credentials_list(config: Path | None, as_json: bool, **flags: Any) -> None:
+def credentials_list(chosen: Settings, as_json: bool) -> None:
     """List all credentials, without their secrets."""
-    found = run_read(load_settings(config, flags), store_credentials.list_all)
+    found = run_read(chosen, store_credentials.list_all)
     rows = [
         {
             "clientId": each.client_id,
@@ -92,9 +88,7 @@ def credentials_list(config: Path | None, as_json: bool, **flags: Any) -> None:
 @click.argument("client_id")
 @database_flags
 @json_flag
-def credentials_revoke(client_id: str, config: Path | None, as_json: bool, **flags: Any) -> None:
+def credentials_revoke(client_id: str, chosen: Settings, as_json: bool) -> None:
     """Revoke credentials; their tokens stop working within two seconds."""
-    run_write(
-        load_settings(config, flags), lambda tx: tokens.revoke_credential(tx, SYSTEM, client_id)
-    )
+    run_write(chosen, lambda tx: tokens.revoke_credential(tx, SYSTEM, client_id))
     print_result({"revoked": client_id}, as_json, f"{client_id} is revoked")

@@ -1,6 +1,5 @@
 """`deliveries`: list, retry and cancel outgoing messages."""
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -9,7 +8,6 @@ from longwire import startup
 from longwire.cli.base import (
     database_flags,
     json_flag,
-    load_settings,
     print_result,
     print_table,
     run_read,
@@ -20,17 +18,19 @@ from longwire.delivery import deliveries
 from longwire.ids import format_delivery_id
 from longwire.model import Channel
 from longwire.records import KIND_NAMES
+from longwire.settings import Settings
 from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store.database import Tx
+from longwire.store.deliveries import DeliveryState
 
 STATES = {
-    "queued": store_deliveries.DeliveryState.QUEUED,
-    "sending": store_deliveries.DeliveryState.LEASED,
-    "succeeded": store_deliveries.DeliveryState.SUCCEEDED,
-    "failed": store_deliveries.DeliveryState.FAILED,
-    "expired": store_deliveries.DeliveryState.EXPIRED,
-    "cancelled": store_deliveries.DeliveryState.CANCELLED,
+    "queued": DeliveryState.QUEUED,
+    "sending": DeliveryState.LEASED,
+    "succeeded": DeliveryState.SUCCEEDED,
+    "failed": DeliveryState.FAILED,
+    "expired": DeliveryState.EXPIRED,
+    "cancelled": DeliveryState.CANCELLED,
 }
 
 
@@ -54,12 +54,7 @@ def deliveries_group() -> None:
 @database_flags
 @json_flag
 def deliveries_list(
-    connector_id: str | None,
-    states: tuple[str, ...],
-    limit: int,
-    config: Path | None,
-    as_json: bool,
-    **flags: Any,
+    connector_id: str | None, states: tuple[str, ...], limit: int, chosen: Settings, as_json: bool
 ) -> None:
     """List messages, most recently changed first."""
 
@@ -76,25 +71,16 @@ def deliveries_list(
             for each in store_deliveries.list_latest(tx, wanted, limit, number)
         ]
 
-    rows = run_read(load_settings(config, flags), work)
+    rows = run_read(chosen, work)
     shown = (
-        "id",
-        "connector",
-        "purpose",
-        "device",
-        "kind",
-        "state",
-        "attempts",
-        "createdAt",
-        "changedAt",
-        "dueAt",
-        "error",
+        *("id", "connector", "purpose", "device", "kind", "state", "attempts"),
+        *("createdAt", "changedAt", "dueAt", "error"),
     )
     print_table(rows, shown, as_json)
 
 
 def _delivery_row(each: store_deliveries.DeliveryEvent, channel: Channel | None) -> dict[str, Any]:
-    is_waiting = each.state == store_deliveries.DeliveryState.QUEUED
+    is_waiting = each.state == DeliveryState.QUEUED
     return {
         "id": format_delivery_id(each.channel_number, each.seq),
         "connector": channel.id if channel else "(deleted)",
@@ -115,9 +101,9 @@ def _delivery_row(each: store_deliveries.DeliveryEvent, channel: Channel | None)
 @click.argument("message_id")
 @database_flags
 @json_flag
-def deliveries_retry(message_id: str, config: Path | None, as_json: bool, **flags: Any) -> None:
+def deliveries_retry(message_id: str, chosen: Settings, as_json: bool) -> None:
     """Retry a message now: a queued one, or a dead letter (failed and kept for resend)."""
-    run_write(load_settings(config, flags), lambda tx: deliveries.retry_delivery(tx, message_id))
+    run_write(chosen, lambda tx: deliveries.retry_delivery(tx, message_id))
     print_result({"retried": message_id}, as_json, f"{message_id} is due now")
 
 
@@ -125,7 +111,7 @@ def deliveries_retry(message_id: str, config: Path | None, as_json: bool, **flag
 @click.argument("message_id")
 @database_flags
 @json_flag
-def deliveries_cancel(message_id: str, config: Path | None, as_json: bool, **flags: Any) -> None:
+def deliveries_cancel(message_id: str, chosen: Settings, as_json: bool) -> None:
     """Cancel a queued message."""
-    run_write(load_settings(config, flags), lambda tx: deliveries.cancel_delivery(tx, message_id))
+    run_write(chosen, lambda tx: deliveries.cancel_delivery(tx, message_id))
     print_result({"cancelled": message_id}, as_json, f"{message_id} is cancelled")

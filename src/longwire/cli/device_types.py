@@ -1,7 +1,6 @@
 """`device-type`: the catalogue of device types and their decoders."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import click
@@ -9,7 +8,6 @@ import click
 from longwire.cli.base import (
     database_flags,
     json_flag,
-    load_settings,
     print_result,
     print_table,
     run_read,
@@ -18,6 +16,7 @@ from longwire.cli.base import (
 from longwire.decoders.catalogue import KINDS as DECODERS
 from longwire.fleet import device_types
 from longwire.model import SYSTEM, DeviceType
+from longwire.settings import Settings
 
 
 @click.group("device-type")
@@ -47,9 +46,8 @@ def device_type_add(
     battery: str | None,
     firmware_version: str | None,
     source: Any,
-    config: Path | None,
+    chosen: Settings,
     as_json: bool,
-    **flags: Any,
 ) -> None:
     """Add device types, or update those of the same name."""
     if (name is None) == (source is None):
@@ -63,8 +61,7 @@ def device_type_add(
     else:
         types = _parse_types(source.read())
     saved = run_write(
-        load_settings(config, flags),
-        lambda tx: [device_types.put_device_type(tx, SYSTEM, each) for each in types],
+        chosen, lambda tx: [device_types.put_device_type(tx, SYSTEM, each) for each in types]
     )
     names = [each.name for each in saved]
     print_result({"added": names}, as_json, f"added {', '.join(names)}")
@@ -104,7 +101,7 @@ def _optional_text(value: object) -> str | None:
 @device_type_group.command("list")
 @database_flags
 @json_flag
-def device_type_list(config: Path | None, as_json: bool, **flags: Any) -> None:
+def device_type_list(chosen: Settings, as_json: bool) -> None:
     """List the device types."""
     rows = [
         {
@@ -117,7 +114,7 @@ def device_type_list(config: Path | None, as_json: bool, **flags: Any) -> None:
             "decoder": each.decoder,
             "decoderSource": each.decoder_source,
         }
-        for each in run_read(load_settings(config, flags), device_types.list_all)
+        for each in run_read(chosen, device_types.list_all)
     ]
     shown = ("name", "displayName", "defaultConfiguration", "builtIn", "decoder")
     print_table(rows, shown, as_json)
@@ -127,11 +124,9 @@ def device_type_list(config: Path | None, as_json: bool, **flags: Any) -> None:
 @click.argument("name")
 @database_flags
 @json_flag
-def device_type_remove(name: str, config: Path | None, as_json: bool, **flags: Any) -> None:
+def device_type_remove(name: str, chosen: Settings, as_json: bool) -> None:
     """Remove a device type that is not built in."""
-    run_write(
-        load_settings(config, flags), lambda tx: device_types.delete_device_type(tx, SYSTEM, name)
-    )
+    run_write(chosen, lambda tx: device_types.delete_device_type(tx, SYSTEM, name))
     print_result({"removed": name}, as_json, f"removed {name}")
 
 
@@ -153,19 +148,15 @@ def device_type_set_decoder(
     kind: str,
     decoder_source: str | None,
     decoder_file: Any,
-    config: Path | None,
+    chosen: Settings,
     as_json: bool,
-    **flags: Any,
 ) -> None:
     """Set the decoder for the payloads of a device type."""
     if decoder_source is not None and decoder_file is not None:
         raise click.UsageError("give --decoder-source or --decoder-file, not both")
     source = (decoder_source or "") if decoder_file is None else _read_utf8(decoder_file)
     device_types.validate_decoder(kind, source)  # outside of the transaction
-    run_write(
-        load_settings(config, flags),
-        lambda tx: device_types.set_decoder(tx, SYSTEM, name, kind, source),
-    )
+    run_write(chosen, lambda tx: device_types.set_decoder(tx, SYSTEM, name, kind, source))
     print_result({"name": name, "decoder": kind}, as_json, f"{name} is decoded by {kind}")
 
 
@@ -180,10 +171,7 @@ def _read_utf8(file: Any) -> str:
 @click.argument("name")
 @database_flags
 @json_flag
-def device_type_remove_decoder(name: str, config: Path | None, as_json: bool, **flags: Any) -> None:
+def device_type_remove_decoder(name: str, chosen: Settings, as_json: bool) -> None:
     """Remove the decoder of a device type."""
-    run_write(
-        load_settings(config, flags),
-        lambda tx: device_types.set_decoder(tx, SYSTEM, name, None, ""),
-    )
+    run_write(chosen, lambda tx: device_types.set_decoder(tx, SYSTEM, name, None, ""))
     print_result({"name": name, "decoder": None}, as_json, f"{name} has no decoder")

@@ -2,22 +2,16 @@
 
 import asyncio
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
 
-from longwire.cli.base import (
-    database_flags,
-    json_flag,
-    load_settings,
-    open_existing_database,
-    print_result,
-)
+from longwire.cli.base import database_flags, json_flag, open_existing_database, print_result
 from longwire.dates import parse_date, parse_range_end
 from longwire.fleet import redecoding
 from longwire.fleet.redecoding import RedecodeSelection
 from longwire.model import SYSTEM, PageRequest
+from longwire.settings import Settings
 from longwire.store import cache_epochs
 from longwire.store.database import Database, Tx
 
@@ -40,9 +34,8 @@ def redecode_command(
     device_type: str | None,
     begin: str | None,
     end: str | None,
-    config: Path | None,
+    chosen: Settings,
     as_json: bool,
-    **flags: Any,
 ) -> None:
     """Decode stored payloads again with the device type's current decoder."""
     if device_id is None and group_id is None:
@@ -53,7 +46,7 @@ def redecode_command(
     except ValueError as error:
         raise click.UsageError(f"--begin or --end {error}") from error
     wanted = RedecodeSelection(device_id, group_id, device_type, since, until)
-    with open_existing_database(load_settings(config, flags)) as database:
+    with open_existing_database(chosen) as database:
         totals = asyncio.run(_redecode(database, wanted))
     text = "{lookedAt} records looked at: {changed} changed, {skipped} without a payload to decode"
     text = text.format(**totals) + f", {totals['failed']} left alone because decoding failed"
@@ -68,7 +61,9 @@ async def _redecode(database: Database, wanted: RedecodeSelection) -> dict[str, 
     after: tuple[int | str, ...] | None = None
     while True:
         request = PageRequest(RECORDS_PER_BATCH, after)
-        piece = await database.read(partial(_find_records, wanted=wanted, request=request))
+        piece = await database.read(
+            partial(redecoding.find_batch, actor=SYSTEM, selection=wanted, request=request)
+        )
         reread = redecoding.redecode_batch(piece)
         if reread.bodies:
             totals["changed"] += await database.write(partial(_save_records, reread=reread))
@@ -79,12 +74,6 @@ async def _redecode(database: Database, wanted: RedecodeSelection) -> dict[str, 
         after = reread.last_key
         if after is None:
             return totals
-
-
-def _find_records(
-    tx: Tx, wanted: RedecodeSelection, request: PageRequest
-) -> redecoding.RedecodeBatch:
-    return redecoding.find_batch(tx, SYSTEM, wanted, request)
 
 
 def _save_records(tx: Tx, reread: redecoding.RedecodedBatch) -> int:

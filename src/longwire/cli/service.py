@@ -4,23 +4,20 @@ import gc
 import importlib
 import os
 import sys
-from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import click
 
 from longwire import __version__, logs, settings, startup
-from longwire.cli.base import database_flags, json_flag, load_settings, print_result, setting_flags
+from longwire.cli.base import database_flags, json_flag, print_result, setting_flags
 from longwire.clock import Clock
 from longwire.settings import Settings
 
 
 @click.command("serve")
 @setting_flags()
-def serve_command(config: Path | None, **flags: Any) -> None:
+def serve_command(chosen: Settings) -> None:
     """Serve the API until stopped."""
-    chosen = load_settings(config, flags)
     logs.configure_logging(chosen.log_level, chosen.log_format)
     service = _import_service()
     inherited = os.environ.pop(service.INHERITED_FDS_VARIABLE, None)
@@ -31,7 +28,7 @@ def serve_command(config: Path | None, **flags: Any) -> None:
 
 def _announce(chosen: Settings, prepared: startup.PreparationResult) -> None:
     url = startup.get_base_url(chosen)
-    location = settings.redact_password(chosen.database) if chosen.database else str(chosen.data)
+    location = _database_location(chosen)
     click.echo(f"longwire {__version__} serves {url} ({url}/docs), database: {location}")
     if chosen.mqtt_url:
         broker = settings.redact_password(chosen.mqtt_url)
@@ -54,18 +51,18 @@ def _announce(chosen: Settings, prepared: startup.PreparationResult) -> None:
     sys.stdout.flush()
 
 
+def _database_location(chosen: Settings) -> str:
+    return settings.redact_password(chosen.database) if chosen.database else str(chosen.data)
+
+
 @click.command("deliver")
 @setting_flags()
-def deliver_command(config: Path | None, **flags: Any) -> None:
+def deliver_command(chosen: Settings) -> None:
     """Run the delivery engine without the API."""
-    chosen = load_settings(config, flags)
     logs.configure_logging(chosen.log_level, chosen.log_format)
 
     def announce(chosen: Settings) -> None:
-        location = (
-            settings.redact_password(chosen.database) if chosen.database else str(chosen.data)
-        )
-        click.echo(f"longwire {__version__} delivers, database: {location}")
+        click.echo(f"longwire {__version__} delivers, database: {_database_location(chosen)}")
         if chosen.metrics_port:
             host = f"[{chosen.metrics_host}]" if ":" in chosen.metrics_host else chosen.metrics_host
             click.echo(f"metrics are at http://{host}:{chosen.metrics_port}/metrics")
@@ -86,9 +83,8 @@ def _import_service() -> ModuleType:
 @click.command("migrate")
 @database_flags
 @json_flag
-def migrate_command(config: Path | None, as_json: bool, **flags: Any) -> None:
+def migrate_command(chosen: Settings, as_json: bool) -> None:
     """Migrate the database to this version's schema, and bootstrap it when empty."""
-    chosen = load_settings(config, flags)
     database, prepared = startup.open_prepared_database(chosen, Clock(), is_secondary=True)
     database.close()
     print_result(

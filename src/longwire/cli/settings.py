@@ -1,12 +1,11 @@
 """`config` prints the settings, `vapid-key` generates a value for one of them."""
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from longwire import settings
-from longwire.cli.base import json_flag, load_settings, print_result, print_table, setting_flags
+from longwire.cli.base import json_flag, print_result, print_table, setting_flags
 from longwire.notifications import webpush
 from longwire.settings import Settings
 
@@ -14,9 +13,8 @@ from longwire.settings import Settings
 @click.command("config")
 @setting_flags()
 @json_flag
-def config_command(config: Path | None, as_json: bool, **flags: Any) -> None:
+def config_command(chosen: Settings, as_json: bool) -> None:
     """Print every setting with its value, default and description."""
-    chosen = load_settings(config, flags)
     rows = [_setting_row(chosen, each) for each in settings.describe_settings()]
     print_table(rows, ("name", "value", "default", "reason"), as_json)
 

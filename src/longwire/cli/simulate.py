@@ -4,15 +4,13 @@ import asyncio
 import json
 import random
 import sys
-from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
 from rich.progress import Progress
 
 from longwire import simulate, startup
-from longwire.cli.base import json_flag, load_settings, print_result, setting_flags
+from longwire.cli.base import json_flag, print_result, setting_flags
 from longwire.settings import Settings
 
 
@@ -40,12 +38,11 @@ def simulate_command(
     url: str | None,
     client_id: str | None,
     client_secret: str | None,
-    config: Path | None,
+    chosen: Settings,
     as_json: bool,
-    **flags: Any,
 ) -> None:
     """Send records of a simulated fleet to a running service."""
-    known = _load_operator_file(load_settings(config, flags))
+    known = _load_operator_file(chosen)
     url = url or known.get("baseUrl")
     client_id = client_id or known.get("clientId")
     client_secret = client_secret or known.get("clientSecret")

@@ -1,7 +1,7 @@
 """Maps the errors of the domain to HTTP statuses and bodies; the only place that does."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -129,21 +129,14 @@ def build_error_response(
         if field_errors and error.message == error.sentence()
         else error.message
     )
-    problem = Problem(
-        type=f"urn:longwire:error:{code}",
-        title=TITLES[status],
-        status=status,
-        detail=detail,
-        message=detail,
-        code=code,
-        errors=field_errors,
-        request_id=request_id,
-    )
-    return ErrorResponse(status, msgspec.json.encode(problem), _headers(error))
+    body = encode_problem(status, code, detail, request_id, field_errors)
+    return ErrorResponse(status, body, _headers(error))
 
 
-def encode_problem(status: int, code: str, detail: str, request_id: str) -> bytes:
-    """The body of an error outside of any route, as the server itself sends it."""
+def encode_problem(
+    status: int, code: str, detail: str, request_id: str, field_errors: Sequence[FieldProblem] = ()
+) -> bytes:
+    """The body of an error, also of one outside of any route."""
     problem = Problem(
         type=f"urn:longwire:error:{code}",
         title=TITLES.get(status, "Error"),
@@ -151,7 +144,7 @@ def encode_problem(status: int, code: str, detail: str, request_id: str) -> byte
         detail=detail,
         message=detail,
         code=code,
-        errors=[],
+        errors=list(field_errors),
         request_id=request_id,
     )
     return msgspec.json.encode(problem)

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from longwire.clock import Moment
 from longwire.dates import parse_date
-from longwire.errors import BadInput, FieldError
+from longwire.errors import invalid_field
 
 
 class Query(msgspec.Struct, kw_only=True, rename="camel"):
@@ -78,7 +78,7 @@ def parse_date_field(field: str, value: str | float) -> Moment:
     try:
         return parse_date(value)
     except ValueError as error:
-        raise BadInput(field_errors=[FieldError(field, str(error))]) from None
+        raise invalid_field(field, str(error)) from None
 
 
 class Paged(Query):

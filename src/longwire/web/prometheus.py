@@ -1,5 +1,7 @@
 """The service's own metrics, in the text format of Prometheus."""
 
+from functools import partial
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -18,89 +20,62 @@ class PrometheusMetrics:
         """With `shares_counters`, worker processes share them through files (multiprocess mode)."""
         self._shares_counters = shares_counters
         self.registry = CollectorRegistry()
+        counter = partial(Counter, registry=self.registry)
+        histogram = partial(Histogram, buckets=_SECONDS, registry=self.registry)
+        total = partial(Gauge, registry=self.registry, multiprocess_mode="livesum")
+        # Only the process that is scraped has just evaluated these.
+        latest = partial(Gauge, registry=self.registry, multiprocess_mode="livemostrecent")
         # The histogram has a count, too; a separate counter would cost every request twice.
-        self._requests = Histogram(
+        self._requests = histogram(
             "longwire_request_seconds",
             "Duration of requests, from the parsed head to the response",
             ["method", "path", "status"],
-            buckets=_SECONDS,
-            registry=self.registry,
         )
-        self._database_queue = Gauge(
-            "longwire_database_queued",
-            "Transactions that wait for a database worker",
-            ["queue"],
-            registry=self.registry,
-            multiprocess_mode="livesum",
+        self._database_queue = total(
+            "longwire_database_queued", "Transactions that wait for a database worker", ["queue"]
         )
-        self._queued_records = Gauge(
-            "longwire_ingest_queued_records",
-            "Records in the ingest queue",
-            registry=self.registry,
-            multiprocess_mode="livesum",
+        self._queued_records = total(
+            "longwire_ingest_queued_records", "Records in the ingest queue"
         )
-        self._healthy = Gauge(
-            "longwire_healthy",
-            "1 while /health/ready responds 200",
-            registry=self.registry,
-            # Only the process that is scraped has just evaluated it.
-            multiprocess_mode="livemostrecent",
-        )
-        self._attempts = Histogram(
+        self._healthy = latest("longwire_healthy", "1 while /health/ready responds 200")
+        self._attempts = histogram(
             "longwire_delivery_attempt_seconds",
             "Duration of attempts to deliver a message or a batch, by outcome",
             ["type", "outcome"],
-            buckets=_SECONDS,
-            registry=self.registry,
         )
-        self._deliveries = Gauge(
-            "longwire_deliveries",
-            "Messages that are queued, in flight, or dead letters",
-            ["state"],
-            registry=self.registry,
-            multiprocess_mode="livemostrecent",
+        self._deliveries = latest(
+            "longwire_deliveries", "Messages that are queued, in flight, or dead letters", ["state"]
         )
-        self._oldest = Gauge(
+        self._oldest = latest(
             "longwire_delivery_oldest_seconds",
             "Age of the oldest message that is neither delivered nor failed",
-            registry=self.registry,
-            multiprocess_mode="livemostrecent",
         )
-        self._messages_rejected = Counter(
+        self._messages_rejected = counter(
             "longwire_network_messages_rejected",
             "Messages of networks that were rejected as invalid",
             ["network"],
-            registry=self.registry,
         )
-        self._decode_failures = Counter(
+        self._decode_failures = counter(
             "longwire_network_decode_failures",
             "Payloads that the decoder of the device type failed to decode",
             ["type"],
-            registry=self.registry,
         )
-        self._mqtt_messages = Counter(
+        self._mqtt_messages = counter(
             "longwire_mqtt_messages",
             "Messages received from the MQTT broker, by outcome",
             ["outcome"],
-            registry=self.registry,
         )
-        self._mqtt_connected = Gauge(
-            "longwire_mqtt_connected",
-            "1 while a process is subscribed at the MQTT broker",
-            registry=self.registry,
-            multiprocess_mode="livesum",
+        self._mqtt_connected = total(
+            "longwire_mqtt_connected", "1 while a process is subscribed at the MQTT broker"
         )
-        self._task_failures = Counter(
+        self._task_failures = counter(
             "longwire_background_task_failures",
             "Failures of background tasks, each followed by a restart or the end of the process",
             ["task"],
-            registry=self.registry,
         )
-        self._failing_tasks = Gauge(
+        self._failing_tasks = total(
             "longwire_background_tasks_failing",
             "Background tasks that failed and are waiting for their restart",
-            registry=self.registry,
-            multiprocess_mode="livesum",
         )
         # Looking up labels costs more than observing, so the children are cached.
         self._children: dict[tuple[str, str, int], Histogram] = {}

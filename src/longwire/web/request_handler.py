@@ -132,11 +132,8 @@ class RequestHandler:
             response = await self._dispatch(request, methods, route, receive)
         except ClientDisconnected:
             return
-        except LongwireError as error:
+        except Exception as error:
             response = _error_response(error, request, route)
-        except Exception:
-            log.exception("unexpected error", request_id=request.request_id, path=request.path)
-            response = _error_response(errors.Internal(), request, route)
         self._observe(request, route, response, started)
         await self._send(send, request, response)
 
@@ -204,11 +201,8 @@ class RequestHandler:
     async def _handle_plain(self, request: Request, route: PlainRoute, body: bytes) -> Response:
         try:
             return await route.handler(request, body)
-        except LongwireError as error:
+        except Exception as error:
             return _error_response(error, request, route)
-        except Exception:
-            log.exception("unexpected error", request_id=request.request_id, path=request.path)
-            return _error_response(errors.Internal(), request, route)
 
     def _build_response(
         self, request: Request, route: Route, result: IngestResult | Exception
@@ -216,12 +210,7 @@ class RequestHandler:
         assert route.build_response is not None
         if isinstance(result, IngestResult):
             return Response(200, route.build_response(result))
-        if isinstance(result, LongwireError):
-            return _error_response(result, request, route)
-        log.error(
-            "unexpected error", request_id=request.request_id, path=request.path, exc_info=result
-        )
-        return _error_response(errors.Internal(), request, route)
+        return _error_response(result, request, route)
 
     def _observe(
         self, request: Request, route: Route | PlainRoute | None, response: Response, started: float
@@ -450,8 +439,13 @@ def _require_json(request: Request) -> None:
 
 
 def _error_response(
-    error: LongwireError, request: Request, route: Route | PlainRoute | None
+    error: Exception, request: Request, route: Route | PlainRoute | None
 ) -> Response:
+    if not isinstance(error, LongwireError):
+        log.error(
+            "unexpected error", request_id=request.request_id, path=request.path, exc_info=error
+        )
+        error = errors.Internal()
     operation = route if isinstance(route, Route) else None
     built = errors.build_error_response(
         error,

@@ -137,8 +137,7 @@ class Route:
 
     @property
     def operation_id(self) -> str:
-        words = self.path.strip("/").replace("/", " ").split()
-        return self.method.lower() + "".join(word[0].upper() + word[1:] for word in words)
+        return _operation_id(self.method, self.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,8 +159,12 @@ class PlainRoute:
 
     @property
     def operation_id(self) -> str:
-        words = self.path.strip("/").replace("/", " ").replace(".", " ").split()
-        return self.method.lower() + "".join(word[0].upper() + word[1:] for word in words)
+        return _operation_id(self.method, self.path)
+
+
+def _operation_id(method: str, path: str) -> str:
+    words = path.replace("/", " ").replace(".", " ").split()
+    return method.lower() + "".join(word[0].upper() + word[1:] for word in words)
 
 
 def _field_locations(query: type[Query] | None, body: type[Body] | None) -> FieldLocations:

@@ -8,7 +8,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import unquote_to_bytes
@@ -340,38 +340,26 @@ _TYPE_WORDS = {
     "object": "an object",
     "null": "null",
 }
-_MESSAGES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
-    (
-        re.compile(r"Expected `(.+?)`, got `(.+?)`"),
-        lambda m: f"must be {_type_words(m[1])}, not {_type_words(m[2])}",
-    ),
-    (
-        re.compile(r"Expected `str` of length <= (\d+)"),
-        lambda m: f"must have at most {m[1]} characters",
-    ),
-    (re.compile(r"Expected `str` of length >= 1\b"), lambda m: "must not be empty"),
-    (
-        re.compile(r"Expected `str` of length >= (\d+)"),
-        lambda m: f"must have at least {m[1]} characters",
-    ),
-    (
-        re.compile(r"Expected `array` of length <= (\d+)"),
-        lambda m: f"must have at most {m[1]} items",
-    ),
-    (
-        re.compile(r"Expected `array` of length >= (\d+)"),
-        lambda m: f"must have at least {m[1]} items",
-    ),
-    (re.compile(r"Expected `(?:int|float)` >= (\S+)"), lambda m: f"must be at least {m[1]}"),
-    (re.compile(r"Expected `(?:int|float)` <= (\S+)"), lambda m: f"must be at most {m[1]}"),
+_WRONG_TYPE = re.compile(r"Expected `(.+?)`, got `(.+?)`")
+# Of the first pattern that matches, the words with its group in them.
+_OUT_OF_BOUNDS = (
+    (re.compile(r"Expected `str` of length <= (\d+)"), "must have at most {} characters"),
+    (re.compile(r"Expected `str` of length >= 1\b"), "must not be empty"),
+    (re.compile(r"Expected `str` of length >= (\d+)"), "must have at least {} characters"),
+    (re.compile(r"Expected `array` of length <= (\d+)"), "must have at most {} items"),
+    (re.compile(r"Expected `array` of length >= (\d+)"), "must have at least {} items"),
+    (re.compile(r"Expected `(?:int|float)` >= (\S+)"), "must be at least {}"),
+    (re.compile(r"Expected `(?:int|float)` <= (\S+)"), "must be at most {}"),
 )
 
 
 def _to_plain_words(message: str) -> str:
     message = message.split(" - at ")[0]
-    for pattern, sentence in _MESSAGES:
-        if match := pattern.match(message):
-            return sentence(match)
+    if found := _WRONG_TYPE.match(message):
+        return f"must be {_type_words(found[1])}, not {_type_words(found[2])}"
+    for pattern, words in _OUT_OF_BOUNDS:
+        if found := pattern.match(message):
+            return words.format(*found.groups())
     return message[0].lower() + message[1:]
 
 

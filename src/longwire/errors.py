@@ -85,6 +85,11 @@ def not_found(field: str, noun: str) -> NotFound:
     )
 
 
+def conflicting_field(field: str, message: str) -> Conflict:
+    """The error for one field that conflicts with the current state."""
+    return Conflict(field_errors=[FieldError(field, message)])
+
+
 def invalid_field(field: str, message: str) -> BadInput:
     """The error for one invalid field."""
     return BadInput(field_errors=[FieldError(field, message)])

@@ -109,7 +109,11 @@ def delete_client(context: RequestContext, query: AppClientQuery) -> GenericRetu
     return GenericReturnBoolean(message="The app client was deleted.", value=True)
 
 
-_route = partial(Route, tag="App clients")
+_route = partial(
+    Route,
+    tag="App clients",
+    object_rule="in the group, by someone who holds what its default role holds",
+)
 
 ROUTES = [
     _route(
@@ -117,7 +121,6 @@ ROUTES = [
         "/appClient",
         create_client,
         "appClient.write",
-        object_rule="in the group, by someone who holds what its default role holds",
         conflicts="The group has an app client of this name.",
     ),
     _route(
@@ -125,7 +128,6 @@ ROUTES = [
         "/appClient",
         rename_client,
         "appClient.write",
-        object_rule="in the group, by someone who holds what its default role holds",
         conflicts="The group has an app client of the new name.",
     ),
     _route(

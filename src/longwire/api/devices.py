@@ -1,9 +1,11 @@
 """Operations on devices and device types."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
 from msgspec import Meta
+from msgspec.structs import asdict
 
 from longwire.api.types import DeviceId, DeviceIds, GroupId, GroupPage, Tags
 from longwire.clock import MILLISECOND
@@ -228,6 +230,10 @@ def device_wire(device: DeviceValue) -> Device:
     )
 
 
+def _bulk_result(what: str, items: Sequence[DeviceValue]) -> Devices:
+    return Devices(message=f"{len(items)} {what}.", items=[device_wire(each) for each in items])
+
+
 def type_wire(device_type: DeviceTypeValue) -> DeviceType:
     return DeviceType(
         name=device_type.name,
@@ -285,7 +291,7 @@ def create_devices_at_vendor(context: RequestContext, body: DevicesAtVendor) -> 
     Each gets the `deviceName` of its registration. All are created, or none; they are registered
     one by one, and the status of each is in its `information`.
     """
-    made = devices.create_vendor_devices(
+    created = devices.create_vendor_devices(
         context.tx,
         context.actor,
         context.dispatch,
@@ -294,20 +300,11 @@ def create_devices_at_vendor(context: RequestContext, body: DevicesAtVendor) -> 
         body.tags or (),
         [_vendor_draft(each) for each in body.vendor],
     )
-    return Devices(message=f"{len(made)} created.", items=[device_wire(each) for each in made])
+    return _bulk_result("created", created)
 
 
 def _vendor_draft(vendor: VendorInput) -> devices.VendorRegistration:
-    return devices.VendorRegistration(
-        id=vendor.id,
-        device_type_id=vendor.device_type_id,
-        device_name=vendor.device_name,
-        pac=vendor.pac,
-        activable=vendor.activable,
-        automatic_renewal=vendor.automatic_renewal,
-        lat=vendor.lat,
-        lng=vendor.lng,
-    )
+    return devices.VendorRegistration(**asdict(vendor))
 
 
 def create_devices(context: RequestContext, body: DevicesInput) -> Devices:
@@ -315,7 +312,7 @@ def create_devices(context: RequestContext, body: DevicesInput) -> Devices:
 
     Each is named after its original id. All are created, or none.
     """
-    made = devices.create_devices(
+    created = devices.create_devices(
         context.tx,
         context.actor,
         body.group_id,
@@ -324,7 +321,7 @@ def create_devices(context: RequestContext, body: DevicesInput) -> Devices:
         body.network,
         body.tags or (),
     )
-    return Devices(message=f"{len(made)} created.", items=[device_wire(each) for each in made])
+    return _bulk_result("created", created)
 
 
 def update_device(context: RequestContext, body: DeviceChange) -> Device:
@@ -382,9 +379,7 @@ def transfer_devices(context: RequestContext, body: BulkTransfer) -> Devices:
         body.to_group_id,
         "device_ids[{}]",
     )
-    return Devices(
-        message=f"{len(moved)} transferred.", items=[device_wire(each) for each in moved]
-    )
+    return _bulk_result("transferred", moved)
 
 
 def delete_device(context: RequestContext, query: OwnedDeviceQuery) -> Device:
@@ -401,10 +396,10 @@ def delete_devices(context: RequestContext, body: BulkDelete) -> Devices:
 
     All or none; the error names every device that is not in the group.
     """
-    gone = devices.delete_devices(
+    deleted = devices.delete_devices(
         context.tx, context.actor, body.device_ids, body.group_id, "device_ids[{}]"
     )
-    return Devices(message=f"{len(gone)} deleted.", items=[device_wire(each) for each in gone])
+    return _bulk_result("deleted", deleted)
 
 
 def list_devices(context: RequestContext, query: GroupPage) -> DeviceConnection:
@@ -435,33 +430,25 @@ def get_type(context: RequestContext, query: TypeQuery) -> DeviceType:
     return type_wire(device_types.get_device_type(context.tx, query.type))
 
 
-_IN_GROUP = "in the group of the device"
-_TAKEN = "The original id is taken in its network."
-
-_route = partial(Route, tag="Devices", object_rule=_IN_GROUP)
+_route = partial(Route, tag="Devices", object_rule="in the group of the device")
+_create_route = partial(
+    _route, object_rule="in groupId", conflicts="The original id is taken in its network."
+)
 _type_route = partial(
     Route, tag="Device types", object_rule="the catalogue is the same for everyone"
 )
 
 ROUTES = [
     _route("GET", "/device", get_device, "device.read"),
-    _route(
-        "POST",
-        "/device",
-        create_device,
-        "device.create",
-        object_rule="in groupId",
-        conflicts=_TAKEN,
-    ),
+    _create_route("POST", "/device", create_device, "device.create"),
     _route("PUT", "/device", update_device, "device.update"),
     _route("DELETE", "/device", delete_device, "device.delete"),
-    _route(
+    _create_route(
         "POST",
         "/device/vendor",
         create_device_at_vendor,
         "device.create",
         object_rule="in input.groupId",
-        conflicts=_TAKEN,
     ),
     _route(
         "PUT",
@@ -473,22 +460,12 @@ ROUTES = [
     _route("PUT", "/device/type", update_device_type, "device.update"),
     _type_route("GET", "/device/type", get_type, ANY_TOKEN),
     _type_route("GET", "/device/types", list_types, ANY_TOKEN),
-    _route(
-        "POST",
-        "/devices",
-        create_devices,
-        "device.create",
-        object_rule="in groupId",
-        conflicts=_TAKEN,
-        is_bulk=True,
-    ),
-    _route(
+    _create_route("POST", "/devices", create_devices, "device.create", is_bulk=True),
+    _create_route(
         "POST",
         "/devices/vendor",
         create_devices_at_vendor,
         "device.create",
-        object_rule="in groupId",
-        conflicts=_TAKEN,
         is_bulk=True,
         is_addition=True,
     ),

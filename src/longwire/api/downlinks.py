@@ -217,9 +217,7 @@ def list_downlinks(context: RequestContext, query: DownlinksQuery) -> DownlinkCo
     )
 
 
-_IN_GROUP = "in the group of the device"
-
-_route = partial(Route, tag="Devices", object_rule=_IN_GROUP)
+_route = partial(Route, tag="Devices", object_rule="in the group of the device")
 
 ROUTES = [
     _route(

@@ -215,7 +215,7 @@ def _permission_ids(wanted: str | list[str]) -> list[str]:
 
 
 _role_route = partial(Route, tag="Roles")
-_permission_route = partial(Route, tag="Permissions")
+_permission_route = partial(Route, tag="Permissions", object_rule="operators only")
 
 ROUTES = [
     _role_route(
@@ -261,18 +261,14 @@ ROUTES = [
         "/permission",
         create_permission,
         "permission.write",
-        object_rule="operators only",
         conflicts="A permission of this id exists.",
     ),
-    _permission_route(
-        "PUT", "/permission", update_permission, "permission.write", object_rule="operators only"
-    ),
+    _permission_route("PUT", "/permission", update_permission, "permission.write"),
     _permission_route(
         "DELETE",
         "/permission",
         delete_permission,
         "permission.write",
-        object_rule="operators only",
         conflicts="The permission is built in.",
     ),
 ]

@@ -1,7 +1,7 @@
 """Operations on users and their push tokens."""
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, field
 
@@ -35,8 +35,8 @@ class VendorToken(Reply):
     enabled: bool | None = None
 
 
-class User(Reply):
-    """A user, as seen by themselves; `devices` is the push token registered last."""
+class UserFields(Reply):
+    """What both forms of a user have."""
 
     id: str | None = None
     email: str | None = None
@@ -46,21 +46,18 @@ class User(Reply):
     last_name: str | None = None
     created_at: DateText | None = None
     updated_at: DateText | None = None
+
+
+class User(UserFields):
+    """A user, as seen by themselves; `devices` is the push token registered last."""
+
     gender: str | None = None
     devices: VendorToken | None = None
 
 
-class PublicUser(Reply):
+class PublicUser(UserFields):
     """A user, as seen by members of a common group."""
 
-    id: str | None = None
-    email: str | None = None
-    name: str | None = None
-    seen_at: DateText | None = None
-    first_name: str | None = None
-    last_name: str | None = None
-    created_at: DateText | None = None
-    updated_at: DateText | None = None
     role: Role | None = None
 
 
@@ -109,32 +106,25 @@ class VendorTokenQuery(Query):
 
 
 def user_wire(user: UserValue, push: users.RegisteredPushToken | None) -> User:
-    return User(
-        id=user.id,
-        email=user.email,
-        name=user.name,
-        seen_at=format_optional_date(user.seen_at),
-        first_name=user.first_name,
-        last_name=user.last_name,
-        created_at=format_date(user.created_at),
-        updated_at=format_date(user.updated_at),
-        gender=user.gender,
-        devices=vendor_token_wire(push) if push else None,
-    )
+    devices = vendor_token_wire(push) if push else None
+    return User(**_user_fields(user), gender=user.gender, devices=devices)
 
 
 def public_user_wire(user: UserValue, role: RoleValue | None = None) -> PublicUser:
-    return PublicUser(
-        id=user.id,
-        email=user.email,
-        name=user.name,
-        seen_at=format_optional_date(user.seen_at),
-        first_name=user.first_name,
-        last_name=user.last_name,
-        created_at=format_date(user.created_at),
-        updated_at=format_date(user.updated_at),
-        role=role_wire(role) if role else None,
-    )
+    return PublicUser(**_user_fields(user), role=role_wire(role) if role else None)
+
+
+def _user_fields(user: UserValue) -> dict[str, Any]:
+    return {
+        "id": user.id,
+        "email": user.email,
+        "name": user.name,
+        "seen_at": format_optional_date(user.seen_at),
+        "first_name": user.first_name,
+        "last_name": user.last_name,
+        "created_at": format_date(user.created_at),
+        "updated_at": format_date(user.updated_at),
+    }
 
 
 def vendor_token_wire(registered: users.RegisteredPushToken) -> VendorToken:
@@ -209,14 +199,14 @@ def delete_vendor_token(context: RequestContext, query: VendorTokenQuery) -> Gen
     return GenericReturnBoolean(message="The push token was deleted.", value=True)
 
 
-_route = partial(Route, tag="Users")
+_route = partial(Route, tag="Users", object_rule="the user behind the token")
 
 ROUTES = [
-    _route("GET", "/user/me", get_me, OWN, object_rule="the user behind the token"),
+    _route("GET", "/user/me", get_me, OWN),
     _route(
         "GET", "/user", get_user, "member.read", object_rule="in some group of the user, or oneself"
     ),
-    _route("PUT", "/user", update_user, OWN, object_rule="the user behind the token"),
+    _route("PUT", "/user", update_user, OWN),
     _route(
         "POST",
         "/user",
@@ -225,13 +215,7 @@ ROUTES = [
         object_rule="operators only",
         conflicts="The e-mail address belongs to a user.",
     ),
-    _route(
-        "PUT",
-        "/user/vendorToken",
-        register_vendor_token,
-        OWN,
-        object_rule="the user behind the token",
-    ),
+    _route("PUT", "/user/vendorToken", register_vendor_token, OWN),
     _route(
         "DELETE",
         "/user/vendorToken",

@@ -31,7 +31,7 @@ class EffectiveRole:
     """An actor's permissions in a group, inherited ones included, and the role to display."""
 
     permissions: frozenset[str]
-    role: Role | None
+    role: Role | None  # the nearest one on the group's path, with the inherited permissions
 
 
 def authorize(
@@ -65,7 +65,7 @@ def authorize_optional_group(tx: Tx, actor: Actor, permission: str, group_id: st
     return authorize(tx, actor, permission, group_id)
 
 
-def require_operator(tx: Tx, actor: Actor, permission: str) -> None:
+def require_operator(actor: Actor, permission: str) -> None:
     """Only operators have platform-wide permissions."""
     if not actor.is_operator:
         raise NotAllowed(f"This needs the permission {permission}, which only operators have.")
@@ -74,11 +74,6 @@ def require_operator(tx: Tx, actor: Actor, permission: str) -> None:
 def get_permissions(tx: Tx, actor: Actor, group_id: str) -> frozenset[str]:
     """The actor's permissions in a group; empty if the group does not exist."""
     return get_effective_role(tx, actor, group_id).permissions
-
-
-def get_displayed_role(tx: Tx, actor: Actor, group_id: str) -> Role | None:
-    """The actor's role nearest to the group on its path, with the inherited permissions."""
-    return get_effective_role(tx, actor, group_id).role
 
 
 def can_grant(tx: Tx, actor: Actor, group_id: str, permissions: Iterable[str]) -> bool:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from longwire.clock import Moment
-from longwire.errors import Conflict, FieldError, invalid_field, not_found
+from longwire.errors import conflicting_field, invalid_field, not_found
 from longwire.identity import access
 from longwire.ids import new_id, new_secret
 from longwire.model import Actor, AppClient
@@ -12,6 +12,8 @@ from longwire.store import clients as store
 from longwire.store import credentials as store_credentials
 from longwire.store import groups as store_groups
 from longwire.store.database import Tx
+
+NAME_TAKEN = "is taken by another app client of this group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,7 @@ def create(
     if expires_at is not None and expires_at <= tx.now:
         raise invalid_field("expiration", "must be in the future")
     if store.get_by_name(tx, scope, name):
-        raise Conflict(
-            field_errors=[FieldError("name", "is taken by another app client of this group")]
-        )
+        raise conflicting_field("name", NAME_TAKEN)
     client_id, secret = new_id("app"), new_secret("lws")
     client = AppClient(
         id=client_id,
@@ -64,9 +64,7 @@ def rename(tx: Tx, actor: Actor, group_id: str, name: str, new_name: str) -> App
         raise not_found("name", "app client in this group")
     other = store.get_by_name(tx, scope, new_name)
     if other is not None and other.id != client.id:
-        raise Conflict(
-            field_errors=[FieldError("new_name", "is taken by another app client of this group")]
-        )
+        raise conflicting_field("new_name", NAME_TAKEN)
     store.rename(tx, client.id, new_name)
     audit.log(tx, actor, "appClient.update", client.id, group_id=group_id, detail=new_name)
     secret = tx.keyring.unseal(client.sealed_secret, _seal_purpose(client.id))

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from longwire.errors import (
     Conflict,
-    FieldError,
     NotAllowed,
     NotAuthenticated,
+    conflicting_field,
     invalid_field,
     not_found,
 )
@@ -83,7 +83,7 @@ def build_view(tx: Tx, actor: Actor, group: Group, about: Actor | None = None) -
     return GroupView(
         group,
         about.id,
-        access.get_displayed_role(tx, about, group.id),
+        access.get_effective_role(tx, about, group.id).role,
         _get_visible_token(tx, actor, group),
     )
 
@@ -191,11 +191,7 @@ def invite(tx: Tx, actor: Actor, email: str, group_id: str, role_id: str) -> Mem
         store.insert_member(tx, Membership(group_id, user.id, role_id, tx.now))
         audit.log(tx, actor, "member.invite", user.id, group_id=group_id, detail=role_id)
     elif present.role_id != role_id:
-        raise Conflict(
-            field_errors=[
-                FieldError("email", "is already a member with another role; update that role")
-            ]
-        )
+        raise conflicting_field("email", "is already a member with another role; update that role")
     return MembershipView(
         group, user.id, role, _get_visible_token(tx, actor, group), present is None
     )

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from longwire.errors import BadInput, Conflict, FieldError, not_found
+from longwire.errors import conflicting_field, invalid_field, not_found
 from longwire.identity import access, bootstrap
 from longwire.model import Actor, Page, PageRequest, Permission
 from longwire.store import audit, cache_epochs
@@ -21,15 +21,11 @@ def list_page(tx: Tx, request: PageRequest) -> Page[Permission]:
 
 def create(tx: Tx, actor: Actor, permission_id: str, name: str, description: str) -> Permission:
     """Add a permission, and grant it to the role Administrator."""
-    access.require_operator(tx, actor, "permission.write")
+    access.require_operator(actor, "permission.write")
     if not _ID.fullmatch(permission_id) or len(permission_id) > _ID_CHARACTERS_MAX:
-        raise BadInput(
-            field_errors=[
-                FieldError("permission_id", "must be words separated by dots, such as report.read")
-            ]
-        )
+        raise invalid_field("permission_id", "must be words separated by dots, such as report.read")
     if store.get(tx, permission_id):
-        raise Conflict(field_errors=[FieldError("permission_id", "exists already")])
+        raise conflicting_field("permission_id", "exists already")
     cache_epochs.bump_auth_epoch(tx)
     permission = Permission(permission_id, name, description)
     store.insert(tx, permission)
@@ -39,7 +35,7 @@ def create(tx: Tx, actor: Actor, permission_id: str, name: str, description: str
 
 
 def update(tx: Tx, actor: Actor, permission_id: str, name: str, description: str) -> Permission:
-    access.require_operator(tx, actor, "permission.write")
+    access.require_operator(actor, "permission.write")
     permission = replace(_get_permission(tx, permission_id), name=name, description=description)
     store.save(tx, permission)
     audit.log(tx, actor, "permission.update", permission_id)
@@ -48,12 +44,10 @@ def update(tx: Tx, actor: Actor, permission_id: str, name: str, description: str
 
 def delete(tx: Tx, actor: Actor, permission_id: str) -> Permission:
     """Remove a permission from the catalogue and from every role."""
-    access.require_operator(tx, actor, "permission.write")
+    access.require_operator(actor, "permission.write")
     permission = _get_permission(tx, permission_id)
     if permission.is_built_in:
-        raise Conflict(
-            field_errors=[FieldError("permission_id", "is built in and cannot be deleted")]
-        )
+        raise conflicting_field("permission_id", "is built in and cannot be deleted")
     cache_epochs.bump_auth_epoch(tx)
     store.delete(tx, permission_id)
     audit.log(tx, actor, "permission.delete", permission_id)

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 
-from longwire.errors import Conflict, FieldError, NotAllowed, invalid_field, not_found
+from longwire.errors import NotAllowed, conflicting_field, invalid_field, not_found
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import Actor, PushToken, User
@@ -42,9 +42,9 @@ def get_visible(tx: Tx, actor: Actor, user_id: str) -> User:
 def create(
     tx: Tx, actor: Actor, email: str, *, first_name: str | None, last_name: str | None
 ) -> User:
-    access.require_operator(tx, actor, "user.create")
+    access.require_operator(actor, "user.create")
     if store.get_by_email(tx, email):
-        raise Conflict(field_errors=[FieldError("email", "is already in use")])
+        raise conflicting_field("email", "is already in use")
     return register(tx, actor, email, first_name=first_name, last_name=last_name)
 
 
@@ -102,12 +102,7 @@ def update_current(
 
 
 def get_latest_push_token(tx: Tx, user: User) -> RegisteredPushToken | None:
-    push = store.get_latest_push_token(tx, user.id)
-    return (
-        RegisteredPushToken(push, tx.keyring.unseal(push.sealed_token, _seal_purpose(push)))
-        if push
-        else None
-    )
+    return _unseal(tx, store.get_latest_push_token(tx, user.id))
 
 
 def register_push_token(
@@ -138,12 +133,13 @@ def remove_push_token(tx: Tx, actor: Actor, token: str) -> None:
 
 def get_push_token(tx: Tx, digest: bytes) -> RegisteredPushToken | None:
     """A push token by its digest; None once it was removed or disabled."""
-    push = store.get_push_token(tx, digest)
-    return (
-        RegisteredPushToken(push, tx.keyring.unseal(push.sealed_token, _seal_purpose(push)))
-        if push
-        else None
-    )
+    return _unseal(tx, store.get_push_token(tx, digest))
+
+
+def _unseal(tx: Tx, push: PushToken | None) -> RegisteredPushToken | None:
+    if push is None:
+        return None
+    return RegisteredPushToken(push, tx.keyring.unseal(push.sealed_token, _seal_purpose(push)))
 
 
 def _seal_purpose(push: PushToken) -> str:

@@ -56,17 +56,13 @@ def serve_as_worker(settings: Settings, inherited: str) -> int:
     threading.Thread(target=_stop_when_parent_exits, args=(lifeline,), daemon=True).start()
     with socket.socket(fileno=descriptor) as listener:
         settings = replace(settings, port=listener.getsockname()[1])
-        return _run_server(settings, listener, _skip_announcement)
+        return _run_server(settings, listener, lambda settings, prepared: None)
 
 
 def _stop_when_parent_exits(lifeline: int) -> None:
     """Stop when the pipe closes, which means that the parent process is gone."""
     os.read(lifeline, 1)
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _skip_announcement(settings: Settings, prepared: startup.PreparationResult) -> None:
-    return None
 
 
 def _run_server(settings: Settings, listener: socket.socket, announce: Announce) -> int:

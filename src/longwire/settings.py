@@ -25,10 +25,19 @@ _DATA_FOLDER = Path("longwire-data")
 _BROKER = re.compile(
     r"mqtts?://(?:[^\s/?#@]+@)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?/?"
 )
+_SENDER = re.compile(r"[^@\s<>]+@[^@\s<>]+")
 _DAYS_MAX = 100_000  # keeps dates within range
 _PORT_MAX = 65_535
 _IN_FLIGHT_MAX = 65_535  # packet identifiers of MQTT have 16 bits
 _API = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?(?:/[^\s?#]*)?")
+# Settings that need each other.
+_PAIRS = (
+    ("tls_cert", "tls_key"),
+    ("vendor_api_url", "vendor_api_login"),
+    ("smtp_host", "smtp_from"),
+    ("smtp_user", "smtp_password"),
+    ("vapid_key", "vapid_contact"),
+)
 
 Network = IPv4Network | IPv6Network
 
@@ -374,6 +383,9 @@ def _validate(settings: Settings) -> list[str]:
         problem = each.metadata["bounds"].validate(getattr(settings, each.name))
         if problem is not None:
             wrong.append(f"{each.name}: {problem}")
+    for one, other in _PAIRS:
+        if bool(getattr(settings, one)) != bool(getattr(settings, other)):
+            wrong.append(f"{one}, {other}: give both or neither")
     return [
         *wrong,
         *_validate_process(settings),
@@ -393,8 +405,6 @@ def _validate_process(settings: Settings) -> list[str]:
         wrong.append(
             "workers: the embedded database is served by one process; use PostgreSQL for more"
         )
-    if bool(settings.tls_cert) != bool(settings.tls_key):
-        wrong.append("tls_cert, tls_key: give both or neither")
     if settings.batch_records_max > settings.ingest_waiting_records_max:
         wrong.append("batch_records_max: must not be larger than ingest_waiting_records_max")
     if settings.page_items_default > settings.page_items_max:
@@ -424,8 +434,6 @@ def _validate_network_apis(settings: Settings) -> list[str]:
         url = getattr(settings, name)
         if url and not _API.fullmatch(url):
             wrong.append(f"{name}: must be http:// or https:// with a host, and no login in it")
-    if bool(settings.vendor_api_url) != bool(settings.vendor_api_login):
-        wrong.append("vendor_api_url, vendor_api_login: give both or neither")
     if ":" in settings.vendor_api_login:
         wrong.append("vendor_api_login: must not have a colon in it")
     if settings.chirpstack_api_url and not settings.chirpstack_api_key:
@@ -437,19 +445,11 @@ def _validate_network_apis(settings: Settings) -> list[str]:
 
 def _validate_notifications(settings: Settings) -> list[str]:
     wrong = []
-    if bool(settings.smtp_host) != bool(settings.smtp_from):
-        wrong.append("smtp_host, smtp_from: give both or neither")
-    if settings.smtp_from and not re.fullmatch(
-        r"[^@\s<>]+@[^@\s<>]+", _parse_sender_address(settings)
-    ):
+    if settings.smtp_from and not _SENDER.fullmatch(parseaddr(settings.smtp_from)[1]):
         wrong.append("smtp_from: must be an address, or a name with an address in < >")
-    if bool(settings.smtp_user) != bool(settings.smtp_password):
-        wrong.append("smtp_user, smtp_password: give both or neither")
     domains = email_addresses.parse_domains(settings.mail_domains)
     if not all(map(email_addresses.is_domain, domains)):
-        wrong.append("mail_domains: must be domains like example.com, with commas between them")
-    if bool(settings.vapid_key) != bool(settings.vapid_contact):
-        wrong.append("vapid_key, vapid_contact: give both or neither")
+        wrong.append("mail_domains: must be domains like example.com, separated by commas")
     if settings.vapid_key and not _is_vapid_key(settings.vapid_key):
         wrong.append("vapid_key: must be a key of 32 bytes in base64url")
     if settings.vapid_contact and not settings.vapid_contact.startswith(("mailto:", "https://")):
@@ -459,10 +459,6 @@ def _validate_notifications(settings: Settings) -> list[str]:
     if not settings.fcm_url.startswith(("https://", "http://")):
         wrong.append("fcm_url: must begin with https://")
     return wrong
-
-
-def _parse_sender_address(settings: Settings) -> str:
-    return parseaddr(settings.smtp_from)[1]
 
 
 def _is_vapid_key(text: str) -> bool:

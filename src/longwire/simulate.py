@@ -10,7 +10,8 @@ import json
 import math
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -200,15 +201,12 @@ class HttpConnection:
 
 async def get_token(url: str, client_id: str, client_secret: str) -> str:
     basic = base64.b64encode(f"{client_id}:{client_secret}".encode()).decode()
-    connection = HttpConnection(url, f"Basic {basic}")
-    try:
+    with closing(HttpConnection(url, f"Basic {basic}")) as connection:
         status, response = await connection.request(
             "POST",
             "/oauth2/token?grant_type=client_credentials",
             media_type="application/x-www-form-urlencoded",
         )
-    finally:
-        connection.close()
     if status != 200:
         raise SimulationError(f"no token: {status} {response.decode(errors='replace')}")
     try:
@@ -220,8 +218,7 @@ async def get_token(url: str, client_id: str, client_secret: str) -> str:
 async def create_fleet(url: str, token: str, number: int, seed: int) -> list[SimulatedDevice]:
     """Create a root group, a few groups below it, and devices in them."""
     rng = random.Random(seed)
-    connection = HttpConnection(url, f"Bearer {token}")
-    try:
+    with closing(HttpConnection(url, f"Bearer {token}")) as connection:
         name = f"Simulated fleet {rng.getrandbits(32):08x}"
         root = (
             await connection.request_json("POST", "/group", {"name": name, "tags": ["simulated"]})
@@ -245,8 +242,6 @@ async def create_fleet(url: str, token: str, number: int, seed: int) -> list[Sim
                 devices.append(device)
             created = upto
         return devices
-    finally:
-        connection.close()
 
 
 async def _create_devices(
@@ -284,11 +279,11 @@ async def run_simulation(
     clock = Clock()
     result = SimulationResult()
     started = time.perf_counter()
-    moments = _schedule_reports(rate, seconds)
+    # When each report is due; one iterator shared by all connections.
+    moments = (number / rate for number in range(count_reports(rate, seconds)))
 
     async def send_reports() -> None:
-        connection = HttpConnection(url, f"Bearer {token}")
-        try:
+        with closing(HttpConnection(url, f"Bearer {token}")) as connection:
             for due in moments:
                 await asyncio.sleep(max(0.0, started + due - time.perf_counter()))
                 path, body = rng.choice(devices).report(rng, clock.now() // MILLISECOND)
@@ -297,8 +292,6 @@ async def run_simulation(
                 result.sent += status == 200
                 result.failed += status != 200
                 progress(1)
-        finally:
-            connection.close()
 
     connections = min(CONNECTIONS_MAX, max(1, math.ceil(rate / 20)), len(devices))
     await asyncio.gather(*(send_reports() for _ in range(connections)))
@@ -312,11 +305,6 @@ async def _send_report(connection: HttpConnection, path: str, body: Json) -> int
     except SimulationError:
         await asyncio.sleep(0.1)
         return 0
-
-
-def _schedule_reports(rate: float, seconds: float) -> Iterator[float]:
-    """When each report is due; one iterator shared by all connections."""
-    return (number / rate for number in range(count_reports(rate, seconds)))
 
 
 def count_reports(rate: float, seconds: float) -> int:

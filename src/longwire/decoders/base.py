@@ -26,20 +26,18 @@ class Encoded:
     port: int | None = None
 
 
-class DecodeError(Exception):
-    """The payload cannot be decoded; `reason` is shown to users."""
-
+class _ErrorWithReason(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        self.reason = reason
+        self.reason = reason  # shown to users
 
 
-class EncodeError(Exception):
-    """The values cannot be encoded; `reason` is shown to users."""
+class DecodeError(_ErrorWithReason):
+    """The payload cannot be decoded."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+
+class EncodeError(_ErrorWithReason):
+    """The values cannot be encoded."""
 
 
 class InvalidDecoder(Exception):

@@ -30,15 +30,11 @@ def parse_body(media_type: str | None, raw: bytes, query: bytes) -> dict[str, An
     if plain is not None:
         return plain
     if body:
-        values = _parse_content(_strip_parameters(media_type), body)
+        values = _parse_content((media_type or "").partition(";")[0].strip().lower(), body)
     else:
         values = _parse_form(query)
         values.pop(TOKEN, None)
     return {name: None if is_empty(value) else value for name, value in values.items()}
-
-
-def _strip_parameters(media_type: str | None) -> str:
-    return (media_type or "").partition(";")[0].strip().lower()
 
 
 def _parse_content(media_type: str, body: bytes) -> dict[str, Any]:

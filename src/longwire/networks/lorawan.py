@@ -40,12 +40,7 @@ def parse_gateway(id: str | None, rssi: Any, snr: Any, radio: RadioSettings) -> 
     return Gateway(id, rssi_dbm, 0 if is_zero else parse_number(snr))
 
 
-def find_best_gateway(gateways: Sequence[Gateway]) -> Gateway | None:
-    """The gateway with the best reception, the first of equals."""
-    return max(gateways, key=_quality, default=None)
-
-
-def _quality(gateway: Gateway) -> tuple[float, float]:
+def _reception_quality(gateway: Gateway) -> tuple[float, float]:
     missing = float("-inf")
     return (
         missing if gateway.snr is None else gateway.snr,
@@ -89,7 +84,7 @@ def telemetry(
     extra: Mapping[str, Any],
 ) -> tuple[Reading, ...]:
     """The reception of an uplink, if the network names the gateways."""
-    best_gateway = find_best_gateway(gateways)
+    best_gateway = max(gateways, key=_reception_quality, default=None)
     if best_gateway is None:
         return ()
     data = {

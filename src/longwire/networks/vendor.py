@@ -152,11 +152,19 @@ def _parse_types(fields: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _device_and_moment(required: RequiredFields, fields: Mapping[str, Any]) -> tuple[str, Moment]:
+def _device_and_moment(fields: Mapping[str, Any]) -> tuple[str, Moment]:
+    required = RequiredFields()
+    found = _require_device_and_moment(required, fields)
+    required.raise_errors()
+    return found
+
+
+def _require_device_and_moment(
+    required: RequiredFields, fields: Mapping[str, Any]
+) -> tuple[str, Moment]:
     # The time identifies a repeated callback, so it is required.
-    return required.device("device", fields.get("device")), required.moment(
-        "time", fields.get("time")
-    )
+    device = required.device("device", fields.get("device"))
+    return device, required.moment("time", fields.get("time"))
 
 
 def _sequence(fields: Mapping[str, Any]) -> int | None:
@@ -176,7 +184,7 @@ _DATA_COUNTS: tuple[UplinkCounter, ...] = ("vendor_uplink", "vendor_data")
 
 def _data(fields: Mapping[str, Any]) -> ParsedUplink:
     required = RequiredFields()
-    device, ts = _device_and_moment(required, fields)
+    device, ts = _require_device_and_moment(required, fields)
     position = _legacy_position(ts, fields)
     if "data" not in fields:
         if position is not None:
@@ -274,9 +282,7 @@ _LINK_QUALITIES = ("LIMIT", "AVERAGE", "GOOD", "EXCELLENT")
 
 
 def _data_advanced(fields: Mapping[str, Any]) -> ParsedUplink:
-    required = RequiredFields()
-    device, ts = _device_and_moment(required, fields)
-    required.raise_errors()
+    device, ts = _device_and_moment(fields)
     location = _computed_location(ts, fields)
     duplicates = fields.get("duplicates")
     duplicates_list = duplicates if isinstance(duplicates, list) else None
@@ -328,9 +334,7 @@ def _score(fields: Mapping[str, Any]) -> int | None:
 
 
 def _status(fields: Mapping[str, Any]) -> ParsedUplink:
-    required = RequiredFields()
-    device, ts = _device_and_moment(required, fields)
-    required.raise_errors()
+    device, ts = _device_and_moment(fields)
     battery_v = parse_number(fields.get("batt"))
     return ParsedUplink(
         original_id=device,
@@ -359,9 +363,7 @@ _INFO_CODES: tuple[tuple[str, DownlinkState | None], ...] = (
 
 
 def _acknowledge(fields: Mapping[str, Any]) -> ParsedUplink:
-    required = RequiredFields()
-    device, ts = _device_and_moment(required, fields)
-    required.raise_errors()
+    device, ts = _device_and_moment(fields)
     name, state = _outcome(fields)
     message = parse_text(fields.get("infoMessage"), readings.TEXT_CHARACTERS_MAX) or name
     data = readings.drop_none({"infoName": name}) | readings.remaining_fields(
@@ -390,9 +392,7 @@ def _outcome(fields: Mapping[str, Any]) -> tuple[str | None, DownlinkState | Non
 
 
 def _error(fields: Mapping[str, Any]) -> ParsedUplink:
-    required = RequiredFields()
-    device, ts = _device_and_moment(required, fields)
-    required.raise_errors()
+    device, ts = _device_and_moment(fields)
     reported = readings.event(
         ts,
         "error",

@@ -51,7 +51,7 @@ def test_a_message_arrives_as_a_plain_mail_and_a_repetition_has_the_same_id():
         ("RCPT", "550 no", Refused("the mail server did not accept the address (550)", True)),
         ("DATA", "451 later", Refused("the mail server did not accept the mail (451)")),
         ("DATA", "554 spam", Refused("the mail server did not accept the mail (554)", True)),
-        ("RCPT", "530 log in first", Refused(LOGIN_FAILED)),
+        ("RCPT", "530 log in first", LOGIN_FAILED),
     ],
 )
 def test_an_answer_of_the_server_says_whether_to_try_again(command, reply, expected):
@@ -68,11 +68,11 @@ def test_an_answer_of_the_server_says_whether_to_try_again(command, reply, expec
 def test_a_login_that_is_not_accepted_is_tried_again_and_says_so():
     with MailServer(login=("longwire", "right")) as server:
         message = batch(to="ada@example.com")
-        for password, expected in (("wrong", Refused(LOGIN_FAILED)), ("right", Delivered())):
+        for password, expected in (("wrong", LOGIN_FAILED), ("right", Delivered())):
             config = MailConfig(**server.settings(smtp_user="longwire", smtp_password=password))
             assert send_mails(config, message) == [expected]
         (nobody,) = send_mails(MailConfig(**server.settings()), message)
-    assert nobody == Refused(LOGIN_FAILED)
+    assert nobody == LOGIN_FAILED
     assert len(server.mails) == 1
 
 

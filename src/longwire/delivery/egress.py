@@ -300,18 +300,9 @@ def _run_in_executor(
 # does not audit the start of threads; of our clients only paho has one, and it is not used.)
 _AUDITED = frozenset(
     (
-        "socket.connect",
-        "socket.sendto",
-        "socket.sendmsg",
-        "_thread.start_new_thread",
-        "_thread.start_joinable_thread",
-        "subprocess.Popen",
-        "os.fork",
-        "os.forkpty",
-        "os.posix_spawn",
-        "os.spawn",
-        "os.exec",
-        "os.system",
+        *("socket.connect", "socket.sendto", "socket.sendmsg"),
+        *("_thread.start_new_thread", "_thread.start_joinable_thread", "subprocess.Popen"),
+        *("os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.exec", "os.system"),
     )
 )
 

@@ -35,7 +35,9 @@ CONNECTIONS_MAX = 4
 
 MAIL_NOT_CONFIGURED = "no mail server is configured; the operator sets smtp_host and smtp_from"
 DOMAIN_NOT_ALLOWED = "not in a domain that the operator allows mail to"
-LOGIN_FAILED = "the mail server did not accept the operator's login"
+LOGIN_FAILED = Refused(
+    "the mail server did not accept the operator's login", code=FailureCode.LOGIN_REJECTED
+)
 NOT_SMTP = "the server does not speak SMTP"
 # Authentication is required or failed: the operator has to fix it, so these are retried.
 LOGIN_CODES = frozenset((530, 534, 535, 538))
@@ -143,7 +145,7 @@ def outcome_of_smtp_error(error: Exception) -> Outcome:
         case aiosmtplib.SMTPRecipientsRefused():
             return _outcome_of_reply(error.recipients[0].code, "did not accept the address")
         case aiosmtplib.SMTPAuthenticationError():
-            return Refused(LOGIN_FAILED)
+            return LOGIN_FAILED
         case aiosmtplib.SMTPResponseException():
             return _outcome_of_reply(error.code, "did not accept the mail")
         case aiosmtplib.SMTPConnectTimeoutError():
@@ -165,7 +167,7 @@ def outcome_of_smtp_error(error: Exception) -> Outcome:
 def _outcome_of_reply(code: int, what: str) -> Outcome:
     """A negative reply: 4xx is transient, 5xx permanent."""
     if code in LOGIN_CODES:
-        return Refused(LOGIN_FAILED)
+        return LOGIN_FAILED
     if not 200 <= code < 600:
         return Unreachable(NOT_SMTP)
     return Refused(f"the mail server {what} ({code})", is_final=code >= 500)

@@ -85,6 +85,12 @@ def validate_login(
     }
 
 
+def describe_placeholders(special: str) -> str:
+    """The description of a template, with an example of the characters that `sanitize` replaces."""
+    sanitized = f"Special characters of a value, such as {special}, become an underscore."
+    return f"{PLACEHOLDERS_DOC} {sanitized}"
+
+
 def render_template(template: str, message: OutboundMessage, clean: Callable[[str], str]) -> str:
     """The template with the message's values in it, each sanitized by `clean`."""
     return _PLACEHOLDER.sub(lambda found: clean(PLACEHOLDERS[found[1]](message)), template)

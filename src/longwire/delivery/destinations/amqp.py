@@ -29,19 +29,7 @@ from msgspec import Meta
 from pamqp.commands import Basic
 from yarl import URL
 
-from longwire.delivery.destinations.addresses import (
-    NOT_PRINTABLE,
-    PLACEHOLDERS_DOC,
-    URL_CHARACTERS_MAX,
-    Address,
-    InvalidAddress,
-    parse_address,
-    render_template,
-    sanitize,
-    validate_hosts,
-    validate_login,
-    validate_placeholders,
-)
+from longwire.delivery.destinations import addresses
 from longwire.delivery.destinations.base import (
     Delivered,
     DestinationParams,
@@ -87,7 +75,7 @@ class AmqpParams(DestinationParams, forbid_unknown_fields=True, rename="camel", 
     url: Annotated[
         str,
         Meta(
-            max_length=URL_CHARACTERS_MAX,
+            max_length=addresses.URL_CHARACTERS_MAX,
             description=(
                 "amqp://host:port/virtual-host, or amqps:// for an encrypted connection. Without a"
                 " virtual host it is the one called /."
@@ -101,41 +89,34 @@ class AmqpParams(DestinationParams, forbid_unknown_fields=True, rename="camel", 
         Meta(max_length=127, description="Without one, the routing key is the name of a queue."),
     ] = ""
     routing_key: Annotated[
-        str,
-        Meta(
-            max_length=255,
-            description=(
-                f"{PLACEHOLDERS_DOC} Special characters of a value, such as dots, become an"
-                " underscore."
-            ),
-        ),
+        str, Meta(max_length=255, description=addresses.describe_placeholders("dots"))
     ] = ""
 
     def validate(self, egress: Egress) -> list[tuple[str, str]]:
         return super().validate(egress) + list_invalid_fields(
             {
-                "url": validate_hosts(lambda: [parse_amqp_url(self.url)[0]], egress),
-                **validate_login(self.username, self.password, may_have_nul=False),
-                "exchange": None if self.exchange.isprintable() else NOT_PRINTABLE,
+                "url": addresses.validate_hosts(lambda: [parse_amqp_url(self.url)[0]], egress),
+                **addresses.validate_login(self.username, self.password, may_have_nul=False),
+                "exchange": None if self.exchange.isprintable() else addresses.NOT_PRINTABLE,
                 "routingKey": validate_routing_key(self.routing_key, self.exchange),
             }
         )
 
 
-def parse_amqp_url(url: str) -> tuple[Address, str]:
-    """The broker's address, and the virtual host on it; raises InvalidAddress."""
+def parse_amqp_url(url: str) -> tuple[addresses.Address, str]:
+    """The broker's address, and the virtual host on it; raises addresses.InvalidAddress."""
     found = _URL.fullmatch(url)
     if found is None:
-        raise InvalidAddress(
+        raise addresses.InvalidAddress(
             "must be amqp:// or amqps:// with a host, and nothing after a virtual host"
         )
     try:
         virtual_host = unquote(found["virtual_host"] or "", errors="strict")
     except UnicodeDecodeError:
-        raise InvalidAddress("the virtual host is not valid UTF-8") from None
+        raise addresses.InvalidAddress("the virtual host is not valid UTF-8") from None
     if not virtual_host.isprintable() or len(virtual_host.encode()) > NAME_BYTES_MAX:
-        raise InvalidAddress("the virtual host is too long or has unprintable characters")
-    return parse_address(found["broker"], DEFAULT_PORTS), virtual_host or "/"
+        raise addresses.InvalidAddress("the virtual host is too long or has unprintable characters")
+    return addresses.parse_address(found["broker"], DEFAULT_PORTS), virtual_host or "/"
 
 
 def validate_routing_key(template: str, exchange: str) -> str | None:
@@ -143,12 +124,12 @@ def validate_routing_key(template: str, exchange: str) -> str | None:
     if not template and not exchange:
         return "must name a queue, as there is no exchange"
     if not template.isprintable():
-        return NOT_PRINTABLE
-    return validate_placeholders(template)
+        return addresses.NOT_PRINTABLE
+    return addresses.validate_placeholders(template)
 
 
 # A placeholder's value as one word of a routing key.
-sanitize_routing_word = partial(sanitize, special=".")
+sanitize_routing_word = partial(addresses.sanitize, special=".")
 
 
 class Amqp(BrokerDestination["_AmqpSession"]):
@@ -183,7 +164,7 @@ class Amqp(BrokerDestination["_AmqpSession"]):
         }
 
     def _key(self, message: OutboundMessage) -> str:
-        return render_template(self._params.routing_key, message, sanitize_routing_word)
+        return addresses.render_template(self._params.routing_key, message, sanitize_routing_word)
 
     def _outcome_of_error(self, error: Exception, message: OutboundMessage) -> Outcome:
         return outcome_of_amqp_error(error)
@@ -259,7 +240,7 @@ def outcome_of_amqp_error(error: Exception) -> Outcome:
 class _BoundedTransport(TransportFactory):
     """Connects with a limit to the size of frames, and can abort the connection."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: addresses.Address) -> None:
         self._address = address
         self._writer: asyncio.StreamWriter | None = None
 

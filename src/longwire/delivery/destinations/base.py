@@ -122,23 +122,21 @@ class ParamsBase(msgspec.Struct, forbid_unknown_fields=True, rename="camel", kw_
         return []
 
 
+Template = Annotated[
+    str,
+    Meta(
+        min_length=1, max_length=4_096, description="CEL over `message`, for the format `custom`."
+    ),
+]
+
+
 class DestinationParams(ParamsBase, kw_only=True):
     """Parameters that every type of connector has."""
 
     subgroups: Annotated[
         bool, Meta(description="Also forward messages of devices in subgroups.")
     ] = False
-    template: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                max_length=4_096,
-                description="CEL over `message`, for the format `custom`.",
-            ),
-        ]
-        | None
-    ) = None
+    template: Template | None = None
 
 
 def list_invalid_fields(reasons: Mapping[str, str | None]) -> list[tuple[str, str]]:

@@ -65,18 +65,8 @@ OWN_HEADER_PREFIX = "webhook-"
 # Set by us, or about the connection.
 OWN_HEADERS = frozenset(
     (
-        "connection",
-        "content-length",
-        "expect",
-        "host",
-        "idempotency-key",
-        "keep-alive",
-        "proxy-authorization",
-        "proxy-connection",
-        "te",
-        "trailer",
-        "transfer-encoding",
-        "upgrade",
+        *("connection", "content-length", "expect", "host", "idempotency-key", "keep-alive", "te"),
+        *("proxy-authorization", "proxy-connection", "trailer", "transfer-encoding", "upgrade"),
     )
 )
 TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}")

@@ -21,17 +21,7 @@ from aiokafka.protocol.metadata import MetadataRequest
 from msgspec import Meta
 from msgspec.structs import replace
 
-from longwire.delivery.destinations.addresses import (
-    PLACEHOLDERS_DOC,
-    URL_CHARACTERS_MAX,
-    Address,
-    InvalidAddress,
-    parse_address,
-    render_template,
-    validate_hosts,
-    validate_login,
-    validate_placeholders,
-)
+from longwire.delivery.destinations import addresses
 from longwire.delivery.destinations.base import (
     Delivered,
     DestinationParams,
@@ -121,9 +111,9 @@ class KafkaParams(DestinationParams, forbid_unknown_fields=True, rename="camel",
     """Parameters of connectors of the type `kafka`."""
 
     brokers: Annotated[
-        Annotated[str, Meta(min_length=1, max_length=BROKERS_MAX * URL_CHARACTERS_MAX)]
+        Annotated[str, Meta(min_length=1, max_length=BROKERS_MAX * addresses.URL_CHARACTERS_MAX)]
         | Annotated[
-            list[Annotated[str, Meta(max_length=URL_CHARACTERS_MAX)]],
+            list[Annotated[str, Meta(max_length=addresses.URL_CHARACTERS_MAX)]],
             Meta(min_length=1, max_length=BROKERS_MAX),
         ],
         Meta(description="host:port of one or more brokers, as a list or separated by commas."),
@@ -133,7 +123,9 @@ class KafkaParams(DestinationParams, forbid_unknown_fields=True, rename="camel",
         Meta(
             min_length=1,
             max_length=TOPIC_CHARACTERS_MAX,
-            description=(f"{PLACEHOLDERS_DOC} Invalid characters of a value become an underscore."),
+            description=(
+                f"{addresses.PLACEHOLDERS_DOC} Invalid characters of a value become an underscore."
+            ),
         ),
     ]
     tls: Annotated[bool, Meta(description="Whether the connection is encrypted.")] = False
@@ -147,27 +139,29 @@ class KafkaParams(DestinationParams, forbid_unknown_fields=True, rename="camel",
     def validate(self, egress: Egress) -> list[tuple[str, str]]:
         return super().validate(egress) + list_invalid_fields(
             {
-                "brokers": validate_hosts(lambda: parse_brokers(self.brokers), egress),
+                "brokers": addresses.validate_hosts(lambda: parse_brokers(self.brokers), egress),
                 "topic": validate_topic(self.topic),
-                **validate_login(self.username, self.password, may_have_nul=False),
+                **addresses.validate_login(self.username, self.password, may_have_nul=False),
             }
         )
 
 
-def parse_brokers(brokers: str | list[str]) -> list[Address]:
-    """The brokers' addresses; raises InvalidAddress."""
+def parse_brokers(brokers: str | list[str]) -> list[addresses.Address]:
+    """The brokers' addresses; raises addresses.InvalidAddress."""
     texts = brokers.split(",") if isinstance(brokers, str) else brokers
     if len(texts) > BROKERS_MAX:
-        raise InvalidAddress(f"must not be more than {BROKERS_MAX}")
+        raise addresses.InvalidAddress(f"must not be more than {BROKERS_MAX}")
     try:
-        return [parse_address(f"kafka://{text.strip()}", DEFAULT_PORTS) for text in texts]
-    except InvalidAddress:
-        raise InvalidAddress("must be host:port, one or more, separated by commas") from None
+        return [addresses.parse_address(f"kafka://{text.strip()}", DEFAULT_PORTS) for text in texts]
+    except addresses.InvalidAddress:
+        raise addresses.InvalidAddress(
+            "must be host:port, one or more, separated by commas"
+        ) from None
 
 
 def validate_topic(template: str) -> str | None:
     """Why this topic template is invalid, or None."""
-    problem = validate_placeholders(template)
+    problem = addresses.validate_placeholders(template)
     if problem is None and _NOT_IN_TOPIC.search(re.sub(r"\{\w+\}", "", template)):
         return "must consist of letters, digits, dots, underscores and hyphens"
     return problem or ("is not a valid topic name" if template in (".", "..") else None)
@@ -216,7 +210,7 @@ class Kafka(BrokerDestination["_Producer"]):
         return outcome_of_kafka_error(error, message)
 
     def _topic(self, message: OutboundMessage) -> str:
-        return render_template(self._params.topic, message, sanitize_topic)
+        return addresses.render_template(self._params.topic, message, sanitize_topic)
 
     async def _produce(self, topic: str, message: OutboundMessage) -> None:
         async with self._shared.lease() as producer:

@@ -15,16 +15,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
-from longwire.delivery.destinations.addresses import (
-    NOT_PRINTABLE,
-    PLACEHOLDERS_DOC,
-    URL_CHARACTERS_MAX,
-    parse_address,
-    render_template,
-    sanitize,
-    validate_hosts,
-    validate_placeholders,
-)
+from longwire.delivery.destinations import addresses
 from longwire.delivery.destinations.base import (
     Delivered,
     DestinationParams,
@@ -63,45 +54,35 @@ PUBLISH_ERRORS = {
 }
 
 
+ClientId = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=256,
+        description="Only if the broker requires one. It must be unique: a broker disconnects a"
+        " client when another one connects with the same id. By default the broker assigns one.",
+    ),
+]
+
+
 class MqttParams(DestinationParams, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """Parameters of connectors of the type `mqtt`."""
 
     url: Annotated[
         str,
         Meta(
-            max_length=URL_CHARACTERS_MAX,
+            max_length=addresses.URL_CHARACTERS_MAX,
             description="mqtt://host:port, or mqtts:// for an encrypted connection.",
         ),
     ]
     topic: Annotated[
         str,
-        Meta(
-            min_length=1,
-            max_length=512,
-            description=(
-                f"{PLACEHOLDERS_DOC} Special characters of a value, such as slashes, become an"
-                " underscore."
-            ),
-        ),
+        Meta(min_length=1, max_length=512, description=addresses.describe_placeholders("slashes")),
     ]
     version: Annotated[
         Literal["3.1.1", "5"], Meta(description="The MQTT version of the broker.")
     ] = "5"
-    client_id: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                max_length=256,
-                description=(
-                    "Only if the broker requires one. It must be unique: a broker disconnects a"
-                    " client when another one connects with the same id. By default the broker"
-                    " assigns one."
-                ),
-            ),
-        ]
-        | None
-    ) = None
+    client_id: ClientId | None = None
     username: Annotated[str, Meta(min_length=1, max_length=1_024)] | None = None
     password: Secret | None = None
     retain: Annotated[
@@ -111,9 +92,13 @@ class MqttParams(DestinationParams, forbid_unknown_fields=True, rename="camel", 
     def validate(self, egress: Egress) -> list[tuple[str, str]]:
         return super().validate(egress) + list_invalid_fields(
             {
-                "url": validate_hosts(lambda: [parse_address(self.url, DEFAULT_PORTS)], egress),
+                "url": addresses.validate_hosts(
+                    lambda: [addresses.parse_address(self.url, DEFAULT_PORTS)], egress
+                ),
                 "topic": validate_topic(self.topic),
-                "clientId": None if (self.client_id or "").isprintable() else NOT_PRINTABLE,
+                "clientId": None
+                if (self.client_id or "").isprintable()
+                else addresses.NOT_PRINTABLE,
                 "password": "needs a username" if self.password and not self.username else None,
             }
         )
@@ -124,12 +109,12 @@ def validate_topic(template: str) -> str | None:
     if "+" in template or "#" in template:
         return "must not have the wildcards + and #"
     if not template.isprintable():
-        return NOT_PRINTABLE
-    return validate_placeholders(template)
+        return addresses.NOT_PRINTABLE
+    return addresses.validate_placeholders(template)
 
 
 # A placeholder's value as one level of a topic.
-sanitize_topic_level = partial(sanitize, special="+#/$")
+sanitize_topic_level = partial(addresses.sanitize, special="+#/$")
 
 
 class Mqtt(BrokerDestination["_PublisherSession"]):
@@ -142,7 +127,7 @@ class Mqtt(BrokerDestination["_PublisherSession"]):
     def __init__(self, params: MqttParams, egress: Egress) -> None:
         self._params = params
         self._egress = egress
-        self._address = parse_address(params.url, DEFAULT_PORTS)
+        self._address = addresses.parse_address(params.url, DEFAULT_PORTS)
         # Acknowledgements carry their message's number, and the session detects a dead peer.
         self._shared = SharedConnection(egress, self._open, keep_on_cancel=True)
 
@@ -162,7 +147,7 @@ class Mqtt(BrokerDestination["_PublisherSession"]):
         return headers
 
     def _topic(self, message: OutboundMessage) -> str:
-        return render_template(self._params.topic, message, sanitize_topic_level)
+        return addresses.render_template(self._params.topic, message, sanitize_topic_level)
 
     def _properties(self, message: OutboundMessage) -> Properties | None:
         if self._params.version != "5":

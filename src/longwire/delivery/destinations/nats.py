@@ -16,16 +16,7 @@ from nats.aio.transport import TcpTransport
 from nats.errors import Error, ProtocolError
 from nats.protocol.parser import PERMISSIONS_ERR, Parser
 
-from longwire.delivery.destinations.addresses import (
-    PLACEHOLDERS_DOC,
-    URL_CHARACTERS_MAX,
-    parse_address,
-    render_template,
-    sanitize,
-    validate_hosts,
-    validate_login,
-    validate_placeholders,
-)
+from longwire.delivery.destinations import addresses
 from longwire.delivery.destinations.base import (
     Delivered,
     DestinationParams,
@@ -80,13 +71,22 @@ JETSTREAM_ERRORS = {
 }
 
 
+StreamName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[^\s.*>/\\]{1,255}$(?!\n)",
+        description="Refuse unless the stream behind the subject has this name.",
+    ),
+]
+
+
 class NatsParams(DestinationParams, forbid_unknown_fields=True, rename="camel", kw_only=True):
     """Parameters of connectors of the type `nats`."""
 
     url: Annotated[
         str,
         Meta(
-            max_length=URL_CHARACTERS_MAX,
+            max_length=addresses.URL_CHARACTERS_MAX,
             description=(
                 "nats://host:port, or tls:// to require an encrypted connection. Other servers of"
                 " a cluster are not discovered."
@@ -98,32 +98,22 @@ class NatsParams(DestinationParams, forbid_unknown_fields=True, rename="camel", 
         Meta(
             min_length=1,
             max_length=512,
-            description=(
-                f"Of a JetStream stream. {PLACEHOLDERS_DOC} Special characters of a value, such as"
-                " dots, become an underscore."
-            ),
+            description=f"Of a JetStream stream. {addresses.describe_placeholders('dots')}",
         ),
     ]
     username: Annotated[str, Meta(min_length=1, max_length=1_024)] | None = None
     password: Secret | None = None
     token: Secret | None = None
-    stream: (
-        Annotated[
-            str,
-            Meta(
-                pattern=r"^[^\s.*>/\\]{1,255}$(?!\n)",
-                description="Refuse unless the stream behind the subject has this name.",
-            ),
-        ]
-        | None
-    ) = None
+    stream: StreamName | None = None
 
     def validate(self, egress: Egress) -> list[tuple[str, str]]:
         return super().validate(egress) + list_invalid_fields(
             {
-                "url": validate_hosts(lambda: [parse_address(self.url, DEFAULT_PORTS)], egress),
+                "url": addresses.validate_hosts(
+                    lambda: [addresses.parse_address(self.url, DEFAULT_PORTS)], egress
+                ),
                 "subject": validate_subject(self.subject),
-                **validate_login(self.username, self.password),
+                **addresses.validate_login(self.username, self.password),
                 "token": "comes instead of a username" if self.token and self.username else None,
             }
         )
@@ -137,11 +127,11 @@ def validate_subject(template: str) -> str | None:
         return "must not have spaces or unprintable characters"
     if not all(template.split(".")):
         return "has an empty part between dots"
-    return validate_placeholders(template)
+    return addresses.validate_placeholders(template)
 
 
 # A placeholder's value as one token of a subject.
-sanitize_subject_token = partial(sanitize, special="*>.$ ")
+sanitize_subject_token = partial(addresses.sanitize, special="*>.$ ")
 
 
 class Nats(BrokerDestination["_NatsSession"]):
@@ -153,7 +143,7 @@ class Nats(BrokerDestination["_NatsSession"]):
 
     def __init__(self, params: NatsParams, egress: Egress) -> None:
         self._params = params
-        self._address = parse_address(params.url, DEFAULT_PORTS)
+        self._address = addresses.parse_address(params.url, DEFAULT_PORTS)
         # Acknowledgements carry their message's number, and the session detects a dead peer.
         self._shared = SharedConnection(egress, self._open, keep_on_cancel=True)
 
@@ -165,7 +155,7 @@ class Nats(BrokerDestination["_NatsSession"]):
         return f"{self._address}/{self._subject(message)}"
 
     def _subject(self, message: OutboundMessage) -> str:
-        return render_template(self._params.subject, message, sanitize_subject_token)
+        return addresses.render_template(self._params.subject, message, sanitize_subject_token)
 
     def _headers(self, message: OutboundMessage) -> dict[str, str]:
         headers = {"Nats-Msg-Id": message.id, "Content-Type": message.content_type}

@@ -364,8 +364,6 @@ def _validate(
     request: IngestRequest, devices: dict[str, ReportingDevice], permissions: _PermissionCache
 ) -> LongwireError | None:
     """Why nothing of a request is stored, with every item that is at fault."""
-    if _is_valid(request, devices, permissions):
-        return StaleDevice() if _is_stale(request, devices) else None
     missing: list[FieldError] = []
     wrong: list[FieldError] = []
     for index, item in enumerate(request.items):
@@ -389,7 +387,9 @@ def _validate(
             )
     if missing:
         return NotFound(field_errors=missing + wrong)
-    return BadInput(field_errors=wrong)
+    if wrong:
+        return BadInput(field_errors=wrong)
+    return StaleDevice() if _is_stale(request, devices) else None
 
 
 def _is_stale(request: IngestRequest, devices: dict[str, ReportingDevice]) -> bool:
@@ -398,25 +398,6 @@ def _is_stale(request: IngestRequest, devices: dict[str, ReportingDevice]) -> bo
     if metadata is None or metadata.as_of is None or not request.items:
         return False
     return devices[metadata.device_id].updated_at != metadata.as_of
-
-
-def _is_valid(
-    request: IngestRequest, devices: dict[str, ReportingDevice], permissions: _PermissionCache
-) -> bool:
-    """The quick check for the common case, which collects no faults."""
-    allowed_group = ""
-    for item in request.items:
-        device = devices.get(item.record.device_id)
-        if device is None:
-            return False
-        group = device.group_id
-        if group != allowed_group:
-            if "record.create" not in permissions.get(request.actor, group):
-                return False
-            allowed_group = group
-        if item.claimed_group is not None and item.claimed_group != group:
-            return False
-    return True
 
 
 def _field_path(request: IngestRequest, index: int, field: str) -> str:

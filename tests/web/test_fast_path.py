@@ -10,8 +10,6 @@ from typing import Any
 import httpx
 import pytest
 
-from longwire.fleet import device_types
-from longwire.model import SYSTEM
 from longwire.settings import Settings
 from tests.world import AdjustableClock, Person, World, copy_data_folder, ok, record_of
 
@@ -263,63 +261,3 @@ def test_the_fast_path_honours_connection_headers(world: World, header: dict[str
         connection.send(connection.encode_request({**record, "timestamp": 1_000 + number}))
         assert connection.read_response()[0] == 200
         connection.close()
-
-
-# --- messages of networks ---
-
-
-def network_messages(world: World) -> Iterator[httpx.Response]:
-    """Valid and invalid messages, of known devices and others, with changes in between."""
-    ada = world.person("ada")
-    group, other = ada.group("home"), ada.group("other")
-    device = ada.device(group, network="vendor", originalId="1F")
-    token = ok(ada.get("/group", groupId=group))[0]["token"]
-    numbers = iter(range(100))
-
-    def send(path: str = "vendor/data", bearer: str = token, **members: Any) -> httpx.Response:
-        body = {"device": "1F", "time": 1_700_000_000 + next(numbers), "data": "01ff", **members}
-        headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
-        return world.http.post(f"/network/{path}", json=body, headers=headers)
-
-    yield send()
-    yield send(seqNumber=7)
-    yield send(seqNumber=9, time=1_750_000_000)
-    yield send(seqNumber=9, time=1_750_000_000)  # repeated
-    yield send("vendor/status", batt=3.1)
-    yield send(ack=True)
-    yield send(device="BAD")
-    yield send(data="odd")
-    yield send(bearer="")
-    yield send(bearer="lwg_wrong")
-    yield send(batch=f"1F;{1_750_000_001};02;11;")
-    yield world.http.post("/network/vendor/data?token=" + token, content=b"x" * 5_000)
-    world.write(lambda tx: device_types.set_decoder(tx, SYSTEM, "generic", "bits", "a::uint:8"))
-    yield send()
-    yield send()
-    codec = "function decodeUplink(input) { return {data: {half: 6 / input.bytes.length}}; }"
-    world.write(lambda tx: device_types.set_decoder(tx, SYSTEM, "generic", "javascript", codec))
-    yield send(seqNumber=10)
-    yield send(seqNumber=11)
-    yield send(seqNumber=12)
-    yield send(seqNumber=13, data="0a0b")
-    ok(ada.put("/device", {"deviceId": device, "groupId": group, "configuration": "new"}))
-    yield send()
-    ok(ada.put("/device/transfer", {"deviceId": device, "groupId": group, "toGroupId": other}))
-    yield send()
-    ok(ada.put("/device/transfer", {"deviceId": device, "groupId": other, "toGroupId": group}))
-    yield send()
-    for kind in ("data", "event"):
-        for record in ada.records(device, kind):
-            comparable = {**record, "deviceId": "", "groupId": ""}
-            yield httpx.Response(200, json=comparable, headers={"x-request-id": "-"})
-
-
-def test_network_messages_get_the_same_responses_on_the_fast_path(
-    both: list[World], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    decisions = FastPathDecisions(both[0], monkeypatch)
-    fast, ordinary = ([visible(each) for each in network_messages(world)] for world in both)
-    for number, (left, right) in enumerate(zip(fast, ordinary, strict=True)):
-        assert left == right, f"message {number}"
-    assert {status for status, _, _ in fast} == {200, 400, 401, 404, 413}
-    assert decisions.taken.count(True) >= 5  # a JavaScript decoder takes the ordinary path

@@ -23,10 +23,9 @@ from longwire.inbound.callback_docs import (
     VENDOR_EXAMPLES,
     callback_openapi,
 )
-from longwire.inbound.downlinks import PUSH_URL_HEADER, DownlinkService
+from longwire.inbound.downlinks import DownlinkService
 from longwire.inbound.ingest_requests import ReceivedUplink
 from longwire.inbound.uplinks import UplinkStore
-from longwire.ingest import IngestRequest
 from longwire.model import Actor
 from longwire.networks import chirpstack, ttn, vendor
 from longwire.networks.base import VENDOR, InvalidMessage, ParsedUplink
@@ -44,9 +43,7 @@ REPETITIONS_MAX = 10_000
 
 _RULE = "for devices of the group and below"
 
-Parse = Callable[[Request, Mapping[str, Any]], ParsedUplink]
-# Parses the most common body; None for any other.
-ParsePlain = Callable[[bytes], ParsedUplink | None]
+Parse = Callable[[Request, bytes], list[ParsedUplink]]
 
 
 class ArrivalTimes:
@@ -91,7 +88,7 @@ class NetworkCallbacks:
         if self._rate_limiter is not None:
             self._rate_limiter.acquire(actor.id)
         try:
-            uplinks = _parse_request(network, parse, request, body)
+            uplinks = parse(request, body)
         except InvalidMessage:
             self._metrics.count_rejected_message(network)
             raise
@@ -142,34 +139,6 @@ class NetworkCallbacks:
         if field_errors:
             raise NotFound(field_errors=field_errors)
 
-    def fast_path(
-        self,
-        network: str,
-        parse: Parse,
-        parse_plain: ParsePlain,
-        request: Request,
-        token: str,
-        body: bytes,
-    ) -> IngestRequest | None:
-        """The request of a single message, if sender, device and codec are cached."""
-        actor = self._uplinks.cached_actor(token)
-        if actor is None or PUSH_URL_HEADER in request.headers:
-            return None
-        media_type = request.headers.get(b"content-type", b"")
-        is_plain = media_type == b"application/json" and not request.query_string
-        uplink = parse_plain(body) if is_plain else None
-        if uplink is None:
-            values = parse_body(media_type.decode("latin-1"), body, request.query_string)
-            if vendor.BATCH in values:
-                return None
-            uplink = parse(request, values)
-        if uplink.wants_downlink or uplink.downlink is not None or uplink.dedup_key is not None:
-            return None
-        device = self._uplinks.cached_device(actor, network, uplink.original_id)
-        if device is None or not uplink.readings:
-            return None
-        return self._uplinks.prepare(ReceivedUplink(actor, device, uplink, self._clock.now()))
-
     # --- routes ---
 
     def routes(self) -> list[PlainRoute]:
@@ -179,7 +148,6 @@ class NetworkCallbacks:
                 "vendor",
                 partial(_parse_vendor, kind),
                 callback_openapi(f"Take a message of the vendor's network: {kind}", example),
-                vendor.parse_plain_data if kind == "data" else _never_plain,
             )
             for kind, example in VENDOR_EXAMPLES.items()
         ]
@@ -203,23 +171,16 @@ class NetworkCallbacks:
         network: str,
         parse: Parse,
         openapi: dict[str, Any],
-        parse_plain: ParsePlain | None = None,
     ) -> PlainRoute:
         return PlainRoute(
             method="POST",
             path=path,
             handler=partial(self.handle, network, parse),
-            fast_path=partial(self.fast_path, network, parse, parse_plain or _never_plain),
-            stored_body=STORED,
             permission=GROUP_TOKEN,
             object_rule=_RULE,
             tag="Networks",
             openapi=openapi,
         )
-
-
-def _never_plain(body: bytes) -> None:
-    return None
 
 
 # --- requests ---
@@ -237,38 +198,41 @@ def _group_token(request: Request) -> str:
     return value.decode()
 
 
-def _parse_request(network: str, parse: Parse, request: Request, body: bytes) -> list[ParsedUplink]:
+def _parse_values(request: Request, body: bytes) -> dict[str, Any]:
     media_type = request.headers.get(b"content-type", b"").decode("latin-1")
-    values = parse_body(media_type, body, request.query_string)
-    if network == VENDOR and vendor.BATCH in values:
-        return _parse_batch(parse, request, values)
-    return [parse(request, values)]
+    return parse_body(media_type, body, request.query_string)
 
 
 def _query_value(request: Request, name: str) -> str | None:
     return dict(parse_qsl(request.query_string.decode("latin-1"))).get(name)
 
 
-def _parse_vendor(kind: str, request: Request, values: Mapping[str, Any]) -> ParsedUplink:
-    return vendor.parse(kind, values)
+def _parse_vendor(kind: str, request: Request, body: bytes) -> list[ParsedUplink]:
+    plain = vendor.parse_plain_data(body) if kind == "data" else None
+    if plain is not None:
+        return [plain]
+    values = _parse_values(request, body)
+    if vendor.BATCH in values:
+        return _parse_batch(kind, values, _query_value(request, "fields"))
+    return [vendor.parse(kind, values)]
 
 
-def _parse_chirpstack(request: Request, values: Mapping[str, Any]) -> ParsedUplink:
-    return chirpstack.parse(_query_value(request, "event") or "", values)
+def _parse_chirpstack(request: Request, body: bytes) -> list[ParsedUplink]:
+    event = _query_value(request, "event") or ""
+    return [chirpstack.parse(event, _parse_values(request, body))]
 
 
-def _parse_ttn(request: Request, values: Mapping[str, Any]) -> ParsedUplink:
-    return ttn.parse(values)
+def _parse_ttn(request: Request, body: bytes) -> list[ParsedUplink]:
+    return [ttn.parse(_parse_values(request, body))]
 
 
-def _parse_batch(parse: Parse, request: Request, values: Mapping[str, Any]) -> list[ParsedUplink]:
+def _parse_batch(kind: str, values: Mapping[str, Any], columns: str | None) -> list[ParsedUplink]:
     """The messages of a batch; the errors of all lines are reported at once."""
-    columns = _query_value(request, "fields")
     uplinks: list[ParsedUplink] = []
     field_errors: list[FieldError] = []
     for index, line in enumerate(vendor.split_batch(values, columns)):
         try:
-            uplinks.append(parse(request, line))
+            uplinks.append(vendor.parse(kind, line))
         except InvalidMessage as error:
             field_errors += _errors_of_line(index, error)
     if field_errors:

@@ -5,7 +5,6 @@ one operation, and the result or error encoded. Nothing below knows HTTP; nothin
 of the domain.
 """
 
-import asyncio
 import itertools
 import re
 import secrets
@@ -98,10 +97,10 @@ class RequestHandler:
         self._response_cache = ResponseCache(database.context.caches)
         self._ingest = ingest
         self._routes = routes_by_path(routes)
-        self._fast_path_routes: dict[str, Route | PlainRoute] = {
+        self._fast_path_routes = {
             route.path: route
             for route in routes
-            if (route.build_response if isinstance(route, Route) else route.fast_path) is not None
+            if isinstance(route, Route) and route.build_response is not None
         }
         self._rate_limiters = {
             route.operation_id: RateLimiter(
@@ -116,8 +115,6 @@ class RequestHandler:
         self._common_headers = _COMMON_HEADERS
         if settings.has_tls:
             self._common_headers += ((b"strict-transport-security", b"max-age=31536000"),)
-
-        self._fallback_tasks: set[asyncio.Task[Response]] = set()
 
         # The prefix is unique among processes, the counter within this one.
         process = secrets.token_hex(5)
@@ -156,9 +153,7 @@ class RequestHandler:
         try:
             request = self._request(scope)
             check_size(len(body), self._size_max(route))
-            if isinstance(route, Route):
-                return self._enqueue_record(request, route, bytes(body), respond)
-            return self._enqueue_message(request, route, bytes(body), respond)
+            return self._enqueue_record(request, route, bytes(body), respond)
         except LongwireError:
             return False
 
@@ -174,35 +169,6 @@ class RequestHandler:
         return self._ingest.try_enqueue(
             ingest_request, lambda result: respond(self._build_response(request, route, result))
         )
-
-    def _enqueue_message(
-        self, request: Request, route: PlainRoute, body: bytes, respond: Callable[[Response], None]
-    ) -> bool:
-        """Enqueue a network's message; if that fails later, handle it the ordinary way."""
-        assert route.fast_path is not None
-        ingest_request = route.fast_path(request, _token(request), body)
-        if ingest_request is None:
-            return False
-
-        def fall_back() -> None:
-            task = asyncio.create_task(self._handle_plain(request, route, body))
-            self._fallback_tasks.add(task)
-            task.add_done_callback(self._fallback_tasks.discard)
-            task.add_done_callback(lambda done: respond(done.result()))
-
-        def on_result(result: IngestResult | Exception) -> None:
-            if isinstance(result, IngestResult):
-                respond(Response(200, route.stored_body))
-            else:  # a cache entry may be stale; the ordinary way reads the database
-                fall_back()
-
-        return self._ingest.try_enqueue(ingest_request, on_result)
-
-    async def _handle_plain(self, request: Request, route: PlainRoute, body: bytes) -> Response:
-        try:
-            return await route.handler(request, body)
-        except Exception as error:
-            return _error_response(error, request, route)
 
     def _build_response(
         self, request: Request, route: Route, result: IngestResult | Exception

@@ -15,7 +15,7 @@ import msgspec
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.egress import Egress
 from longwire.errors import BadInput
-from longwire.ingest import IngestRequest, IngestResult
+from longwire.ingest import IngestResult
 from longwire.model import Actor
 from longwire.notifications.types.base import SendingConfig
 from longwire.store.database import Tx
@@ -152,10 +152,6 @@ class PlainRoute:
     tag: str = "Service"
     openapi: Mapping[str, Any] | None = None  # its entry in the OpenAPI document, if it has one
     schemas: tuple[type[msgspec.Struct], ...] = ()  # that this entry refers to
-    # For the fast path: from a token and a body to a request for ingest, or None to decline;
-    # and the response body once it is stored.
-    fast_path: Callable[[Request, str, bytes], IngestRequest | None] | None = None
-    stored_body: bytes = b""
 
     @property
     def operation_id(self) -> str:

@@ -1,11 +1,14 @@
 """JavaScript codecs: results, limits of the sandbox, and no state between runs."""
 
+import asyncio
 import json
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
+import uvloop
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -13,7 +16,12 @@ from hypothesis import strategies as st
 from longwire.decoders import sandbox_pool
 from longwire.decoders.base import Decoded, DecodeError, Encoded, EncodeError, InvalidDecoder
 from longwire.decoders.javascript import JavaScriptDecoder
-from longwire.decoders.sandbox_pool import SandboxLimits, SandboxPool, SandboxUnavailable
+from longwire.decoders.sandbox_pool import (
+    LoopSandboxPool,
+    SandboxLimits,
+    SandboxPool,
+    SandboxUnavailable,
+)
 from longwire.errors import Unavailable
 from tests.decoders.codecs import PULSE_METER, PULSE_METER_TURNED, ROOM_SENSOR, SOIL_PROBE
 from tests.waiting import PATIENCE_S
@@ -405,3 +413,104 @@ def test_waiting_for_a_busy_sandbox_times_out(monkeypatch):
     pool._slots.get()
     with pytest.raises(Unavailable, match="busy"):
         codec("return {data: {}}", pool=pool)
+
+
+# --- on an event loop ---
+
+
+@contextmanager
+def loop_pool():
+    pool = LoopSandboxPool(count=1)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        try:
+            yield runner, pool
+        finally:
+            pool.stop()
+
+
+def test_an_event_loop_gets_the_same_values():
+    decoder = codec("return {data: {sum: input.bytes.length, port: input.fPort}}")
+
+    async def decode_all(pool):
+        return await asyncio.gather(
+            *(decoder.decode_on_loop(bytes(size), size, NOON, pool) for size in range(100))
+        )
+
+    with loop_pool() as (runner, pool):
+        found = runner.run(decode_all(pool))
+    assert found == [decoder.decode(bytes(size), size, NOON) for size in range(100)]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("throw new Error('no')", "the codec failed: Error: no"),
+        ("return 1", "the codec returned no object"),
+        ("while (true);", "the codec ran out of time"),
+    ],
+)
+def test_an_event_loop_gets_the_same_errors(body, reason):
+    decoder = codec(body)
+    with loop_pool() as (runner, pool), pytest.raises(DecodeError, match=reason):
+        runner.run(decoder.decode_on_loop(b"", 1, NOON, pool))
+
+
+def test_an_event_loop_replaces_a_process_that_died():
+    decoder = codec("return {data: {a: 1}}")
+
+    async def decode_after_kill(pool):
+        await decoder.decode_on_loop(b"", 1, NOON, pool)
+        connection = pool._slots.get_nowait()
+        os.kill(connection._sandbox._process.pid, 9)
+        pool._slots.put_nowait(connection)
+        return await decoder.decode_on_loop(b"", 1, NOON, pool)
+
+    with loop_pool() as (runner, pool):
+        assert runner.run(decode_after_kill(pool)).values == {"a": 1}
+
+
+def test_an_event_loop_suspends_a_codec_whose_process_does_not_respond(monkeypatch):
+    decoder = codec("return {data: {a: 1}}")
+
+    async def decode_in_no_time(pool):
+        await decoder.decode_on_loop(b"", 1, NOON, pool)
+        monkeypatch.setattr(sandbox_pool, "CALL_TIMEOUT_S", 0.0)
+        with pytest.raises(DecodeError, match="was killed"):
+            await decoder.decode_on_loop(b"", 1, NOON, pool)
+
+    with loop_pool() as (runner, pool):
+        runner.run(decode_in_no_time(pool))
+        assert decoder._suspended_until_s > 0
+        assert pool._slots.get_nowait() is None
+
+
+def test_a_cancelled_call_leaves_no_response_to_the_next_one():
+    decoder = codec("return {data: {size: input.bytes.length}}")
+
+    async def cancel_and_decode(pool):
+        await decoder.decode_on_loop(b"", 1, NOON, pool)
+        cancelled = asyncio.create_task(decoder.decode_on_loop(b"1", 1, NOON, pool))
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        return await decoder.decode_on_loop(b"12", 1, NOON, pool)
+
+    with loop_pool() as (runner, pool):
+        assert runner.run(cancel_and_decode(pool)).values == {"size": 2}
+
+
+def test_without_a_sandbox_an_event_loop_blames_nothing_on_the_codec(monkeypatch, tmp_path):
+    decoder = codec("return {data: {}}")
+    monkeypatch.setattr(sandbox_pool, "PROGRAM", tmp_path / "missing.py")
+    with loop_pool() as (runner, pool):
+        for _ in range(2):
+            with pytest.raises(DecodeError, match="does not start"):
+                runner.run(decoder.decode_on_loop(b"", 1, NOON, pool))
+
+
+def test_processes_of_an_event_loop_end_when_they_are_stopped():
+    decoder = codec("return {data: {}}")
+    with loop_pool() as (runner, pool):
+        runner.run(decoder.decode_on_loop(b"", 1, NOON, pool))
+        connection = pool._slots._queue[0]
+        pool.stop()
+        assert connection._sandbox._process.returncode is not None

@@ -34,11 +34,9 @@ def get_decoder(kind: str, source: str) -> Decoder:
     A new JavaScript source is checked in a sandbox, which takes a few milliseconds; `Unavailable`
     when no sandbox is available.
     """
-    with _lock:
-        cached = _cache.pop((kind, source), None)
-        if cached is not None:
-            _cache[(kind, source)] = cached  # least recently used first
-            return cached
+    cached = cached_decoder(kind, source)
+    if cached is not None:
+        return cached
     make = KINDS.get(kind)
     if make is None:
         raise InvalidDecoder(f"there is no kind {kind[:64]!r}; the kinds are {', '.join(KINDS)}")
@@ -48,3 +46,12 @@ def get_decoder(kind: str, source: str) -> Decoder:
         if len(_cache) > DECODERS_CACHED_MAX:
             del _cache[next(iter(_cache))]
     return decoder
+
+
+def cached_decoder(kind: str, source: str) -> Decoder | None:
+    """The decoder if it is cached; never blocks."""
+    with _lock:
+        decoder = _cache.pop((kind, source), None)
+        if decoder is not None:
+            _cache[(kind, source)] = decoder  # least recently used first
+        return decoder

@@ -18,9 +18,10 @@ A codec that exceeds its time limit is suspended in proportion: the caller may b
 a database.
 """
 
+import contextlib
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -37,6 +38,7 @@ from longwire.decoders.base import (
 )
 from longwire.decoders.sandbox_pool import (
     SANDBOX_POOL,
+    LoopSandboxPool,
     SandboxCrashed,
     SandboxPool,
     SandboxUnavailable,
@@ -102,6 +104,19 @@ class JavaScriptDecoder:
         except (_CodecError, SandboxUnavailable) as error:
             raise DecodeError(str(error)) from None
 
+    async def decode_on_loop(
+        self, payload: bytes, port: int | None, at: Moment, pool: LoopSandboxPool
+    ) -> Decoded:
+        """Like `decode`, for an event loop."""
+        try:
+            self._check_suspension()
+            call = _encode_call(_decode_call(payload, port, at))
+            with self._suspending_on_crash():
+                content = await pool.run(self._source, call)
+            return _parse_decoded(self._parse_value(content))
+        except (_CodecError, SandboxUnavailable) as error:
+            raise DecodeError(str(error)) from None
+
     def encode(self, values: Mapping[str, Any], port: int | None) -> Encoded:
         """Blocks like `decode`."""
         if not self.encodes:
@@ -114,15 +129,23 @@ class JavaScriptDecoder:
             raise EncodeError(str(error)) from None
 
     def _call(self, call: Mapping[str, Any]) -> Any:
+        self._check_suspension()
+        with self._suspending_on_crash():
+            content = self._pool.run(self._source, _encode_call(call))
+        return self._parse_value(content)
+
+    def _check_suspension(self) -> None:
         left_s = self._suspended_until_s - time.monotonic()
         if left_s > 0:
             raise _CodecError(f"the codec ran out of time; it is suspended for {left_s:.1f} s more")
+
+    @contextlib.contextmanager
+    def _suspending_on_crash(self) -> Iterator[None]:
         try:
-            content = self._pool.run(self._source, _encode_call(call))
+            yield
         except SandboxCrashed as died:
             self._suspend(died.spent_s)
             raise _CodecError("the codec ran out of time or memory and was killed") from None
-        return self._parse_value(content)
 
     def _parse_value(self, content: bytes) -> Any:
         """What the codec returned, or why it did not."""

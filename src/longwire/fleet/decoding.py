@@ -4,6 +4,7 @@ Decoded values never replace those of the network. Their names are stored with t
 redecoding can remove them again.
 """
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,9 @@ from msgspec import Struct
 
 from longwire.clock import Moment
 from longwire.decoders.base import Decoded, DecodeError, InvalidDecoder
-from longwire.decoders.catalogue import get_decoder, is_blocking
+from longwire.decoders.catalogue import cached_decoder, get_decoder, is_blocking
+from longwire.decoders.javascript import JavaScriptDecoder
+from longwire.decoders.sandbox_pool import LoopSandboxPool
 from longwire.errors import Unavailable
 from longwire.networks.base import DECODE_ERROR, DECODE_WARNINGS, DECODED
 from longwire.networks.readings import truncate_json
@@ -76,6 +79,21 @@ def decode_payload(codec: Codec, payload: UplinkPayload) -> DecodedData:
         return _to_record_data(payload.values, _decode(codec, payload))
     except DecodeError as error:
         return _to_record_data(payload.values, error)
+
+
+async def decode_payload_on_loop(
+    codec: Codec, payload: UplinkPayload, pool: LoopSandboxPool
+) -> DecodedData:
+    """Decode a new uplink with a codec that would block the event loop otherwise."""
+    try:
+        decoder = cached_decoder(codec.kind, codec.source)
+        if decoder is None:
+            decoder = await asyncio.to_thread(get_decoder, codec.kind, codec.source)
+        assert isinstance(decoder, JavaScriptDecoder)
+        decoded = await decoder.decode_on_loop(payload.content, payload.port, payload.at, pool)
+    except (DecodeError, InvalidDecoder, Unavailable) as error:
+        return _to_record_data(payload.values, DecodeError(str(error)))
+    return _to_record_data(payload.values, decoded)
 
 
 def _to_record_data(values: Mapping[str, Any], decoded: Decoded | DecodeError) -> DecodedData:

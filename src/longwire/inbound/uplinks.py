@@ -3,12 +3,9 @@
 The sender presents the token of a group, and may send for the devices of that group and below.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
-from longwire.decoders.sandbox_pool import PROCESSES_MAX
+from longwire.decoders.sandbox_pool import LoopSandboxPool
 from longwire.errors import NotFound
 from longwire.fleet import decoding, devices
 from longwire.fleet.decoding import Codec, DecodedData, UplinkPayload
@@ -39,21 +36,16 @@ class UplinkStore:
         self._codecs = database.context.caches.config
         self._ingest = ingest
         self._metrics = metrics
-        # One thread per sandbox process.
-        self._decoders = ThreadPoolExecutor(PROCESSES_MAX, thread_name_prefix="decoder")
+        self._sandboxes = LoopSandboxPool()
 
     def close(self) -> None:
-        self._decoders.shutdown(wait=False)
+        self._sandboxes.stop()
 
     # --- senders and devices ---
 
-    def cached_actor(self, token: str) -> Actor | None:
-        actor: Actor | None = self._cache.get(_ACTOR_CACHE, token)
-        return actor
-
     async def authenticate(self, token: str) -> Actor:
         """The network that sends for a group, by the group's token."""
-        actor = self.cached_actor(token)
+        actor: Actor | None = self._cache.get(_ACTOR_CACHE, token)
         if actor is None:
             generation = self._cache.generation
             digest = self._database.context.keyring.digest(token)
@@ -61,14 +53,10 @@ class UplinkStore:
             self._cache.put(_ACTOR_CACHE, token, actor, since=generation)
         return actor
 
-    def cached_device(self, actor: Actor, network: str, original_id: str) -> NetworkDevice | None:
-        key = (actor.group_id, network, original_id)
-        device: NetworkDevice | None = self._cache.get(_DEVICE_CACHE, key)
-        return device
-
     async def find_device(self, actor: Actor, network: str, original_id: str) -> NetworkDevice:
         """A device by its network's id. It may be stale: ingest compares its version."""
-        cached = self.cached_device(actor, network, original_id)
+        key = (actor.group_id, network, original_id)
+        cached: NetworkDevice | None = self._cache.get(_DEVICE_CACHE, key)
         return cached or await self._load_device(actor, network, original_id)
 
     async def _load_device(self, actor: Actor, network: str, original_id: str) -> NetworkDevice:
@@ -108,15 +96,6 @@ class UplinkStore:
         if request.items:
             await self._ingest.store(request)
 
-    def prepare(self, received: ReceivedUplink) -> IngestRequest | None:
-        """The request of an uplink without waiting; None if its codec is not cached or blocks."""
-        if not received.uplink.payload:
-            return build_request(received)
-        codec: Codec | None = self._codecs.get(decoding.CODEC_CACHE, received.device.type)
-        if codec is None or codec.is_blocking:
-            return None
-        return build_request(received, self._decode_now(codec, received))
-
     # --- decoding ---
 
     async def _decode(self, received: ReceivedUplink) -> DecodedData | None:
@@ -126,22 +105,16 @@ class UplinkStore:
         codec: Codec | None = self._codecs.get(decoding.CODEC_CACHE, type_name)
         if codec is None:
             codec = await self._database.read(lambda tx: decoding.get_codec(tx, type_name))
-        if not codec.is_blocking:
-            return self._decode_now(codec, received)
-        decode = partial(self._decode_now, codec, received)
-        return await asyncio.get_running_loop().run_in_executor(self._decoders, decode)
-
-    def _decode_now(self, codec: Codec, received: ReceivedUplink) -> DecodedData | None:
         payload = _payload(codec, received)
         if payload is None:
             return None
-        decoded = decoding.decode_payload(codec, payload)
-        self._count_failure(received, decoded)
-        return decoded
-
-    def _count_failure(self, received: ReceivedUplink, decoded: DecodedData) -> None:
+        if codec.is_blocking:
+            decoded = await decoding.decode_payload_on_loop(codec, payload, self._sandboxes)
+        else:
+            decoded = decoding.decode_payload(codec, payload)
         if decoded.failure is not None:
-            self._metrics.count_decode_failure(received.device.type)
+            self._metrics.count_decode_failure(type_name)
+        return decoded
 
 
 def _payload(codec: Codec, received: ReceivedUplink) -> UplinkPayload | None:

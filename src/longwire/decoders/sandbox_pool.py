@@ -6,7 +6,7 @@ environment of the service, its open files or its process group, and each exits 
 service is gone.
 
 Threads share one pool and block. The event loop, which decodes every uplink, has one of its own:
-waiting there through a thread would cost a quarter of the CPU time of a callback with a codec.
+waiting there through a thread would cost a fifth of the CPU time of a callback with a codec.
 """
 
 import asyncio

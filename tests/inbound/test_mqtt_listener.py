@@ -206,6 +206,7 @@ def test_published_messages_become_records_and_the_broker_keeps_them_while_we_ar
         devices.says(site.token, site.crane, "event", {"type": "opened"})
         devices.says(site.token, site.crane, "raw", b"\x0a\xff")
         eventually(lambda: len(site.records("data", site.crane)) == 2)
+        eventually(lambda: len(site.records("event", site.crane)) == 1)
         said, raw = site.records("data", site.crane)
         assert (said["data"], said["__raw"], said["deviceType"]) == ('{"t":1}', "", "generic")
         assert (raw["data"], raw["__raw"], raw["deviceName"]) == ("{}", "0aff", "crane")

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from longwire.dates import format_date
+from longwire.ids import parse_delivery_id
 from longwire.store import channels as store_channels
 from longwire.store.database import Tx
 from longwire.store.schema import delivery
@@ -66,9 +67,11 @@ class Alarm:
         return count_alerts(self.world, self.id)
 
     def alerts(self, count: int) -> list[Json]:
-        """The alerts, once so many have arrived; there must be no more."""
+        """The alerts in the order they were queued, once all have arrived; there are no more."""
         assert self.queued == count
-        return [each.json for each in self.receiver.wait_for(count)[:count]]
+        arrived = self.receiver.wait_for(count)[:count]
+        arrived.sort(key=lambda request: parse_delivery_id(request.headers["webhook-id"]))
+        return [each.json for each in arrived]
 
     def wait_for(self, count: int) -> list[Json]:
         """The same for alerts of the monitor."""

@@ -177,7 +177,7 @@ def _silent_event(device: MonitoredDevice, silent_from: Moment, after: Moment) -
         device.device_id,
         DEVICE_SILENT,
         silent_from,
-        f"nothing was heard for {seconds} s",
+        f"no message for {seconds} s",
         "warning",
         {"seconds": seconds},
     )
@@ -193,7 +193,7 @@ def _back_event(device: MonitoredDevice, seen_at: Moment, now: Moment) -> Servic
         device.device_id,
         DEVICE_BACK,
         at,
-        f"it is heard again, {seconds} s after it was missed",
+        f"reporting again, {seconds} s after it was missed",
         "info",
         {"seconds": seconds},
     )

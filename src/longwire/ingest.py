@@ -197,9 +197,10 @@ class Ingest:
         try:
             commit = self._database.submit(partial(self._store_batch, batch))
         except Exception as error:
-            # Everything, not one batch: nobody would come for the rest before the next record.
-            self._report(self._take_all(), error)
-            return
+            if self._in_flight == 0:
+                # Everything, not one batch: nobody would take the rest before the next record.
+                self._report(self._take_all(), error)
+            return  # else the commit in flight takes the queue, or submits the next one
         self._in_flight += 1
         commit.add_done_callback(partial(self._on_committed, batch))
 

@@ -170,10 +170,15 @@ async def process(host: str, port: int) -> None:
     subprocess.run(["true"], check=True)  # noqa: ASYNC221 (as a library might)
 
 
+async def loop_process(host: str, port: int) -> None:
+    await (await asyncio.create_subprocess_exec("true")).wait()
+
+
 LIBRARIES: list[Reach] = [kafka, amqp, nats, smtp, http, mqtt, mqtt_in_a_thread]
 OTHER_WAYS: list[Reach] = [
     *(open_connection, in_another_task, sock_connect, blocking_socket, worker_thread, executor),
     *(own_thread, connected_socket, datagrams, send_to, process),
+    loop_process,
 ]
 
 

@@ -232,6 +232,8 @@ def _guard_loop(loop: asyncio.AbstractEventLoop) -> None:
         "create_connection": _create_connection,
         "create_unix_connection": _refuse_if_guarded,
         "create_datagram_endpoint": _refuse_if_guarded,
+        "subprocess_exec": _refuse_if_guarded,
+        "subprocess_shell": _refuse_if_guarded,
         "run_in_executor": _run_in_executor,
     }
     for name, wrapper in wrappers.items():
@@ -282,7 +284,7 @@ async def _refuse_if_guarded(
     original: Callable[..., Awaitable[Any]], *args: Any, **options: Any
 ) -> Any:
     if _active.get() is not None:
-        raise EgressDenied("only TCP connections may be opened")
+        raise EgressDenied("only TCP connections may be opened, and no process started")
     return await original(*args, **options)
 
 

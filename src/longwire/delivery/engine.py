@@ -504,9 +504,12 @@ class Engine:
             log.exception("destination failed", channel=worker.channel.id)
             outcome = SEND_FAILED
         worker.adjust_window(outcome)
-        self._on_attempt(
-            worker.channel.type, METRIC_LABELS[type(outcome)], time.monotonic() - began
-        )
+        try:
+            self._on_attempt(
+                worker.channel.type, METRIC_LABELS[type(outcome)], time.monotonic() - began
+            )
+        except Exception:  # a metric that cannot be written must not repeat a delivery
+            log.exception("attempt not counted", channel=worker.channel.id)
         return outcome
 
     async def _stop(self) -> None:

@@ -69,8 +69,11 @@ def _bump(tx: Tx, name: str) -> int:
 
 
 def refresh_epochs(tx: Tx) -> None:
-    """See the changes of other processes now; on SQLite nobody else serves the file."""
-    if tx.is_postgres:
+    """See the changes of other processes now; on SQLite nobody else serves the file.
+
+    Not with a change of this transaction in the epochs: it may yet be rolled back.
+    """
+    if tx.is_postgres and not (tx.changes_auth or tx.changed_config_groups):
         tx.caches.observe(read_epochs(tx))
 
 

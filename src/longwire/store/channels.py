@@ -12,6 +12,7 @@ from longwire.store import schema
 from longwire.store.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array
+from longwire.store.locks import acquire_lock
 
 _table = schema.channel
 IS_THERE = _table.c.deleted_at.is_(None)
@@ -136,6 +137,7 @@ def reset_failures(tx: Tx, number: int) -> None:
 
 def disable(tx: Tx, channel: Channel) -> bool:
     """Disable it because its destination is gone; False if it was changed or disabled meanwhile."""
+    acquire_lock(tx, "channel", channel.id)  # an update in progress would enable it again
     if channel.purpose in CACHED_PURPOSES:
         bump_config_epoch(tx, channel.group_id)
     return bool(

@@ -82,7 +82,7 @@ class Postgres:
         self._engine.dispose()
 
     async def read(self, work: Work[T]) -> T:
-        return await self._pool.submit(_Reading(work))
+        return await self._pool.submit(_ReadWork(work))
 
     async def write(self, work: Work[T]) -> T:
         return await self._pool.submit(work)
@@ -114,7 +114,7 @@ class Postgres:
         for job in jobs:
             work = job.work
             try:
-                if isinstance(work, _Reading):
+                if isinstance(work, _ReadWork):
                     job.result = self._retried(partial(self._read_one, work.work))
                 else:
                     job.result = self._retried(partial(self._write_one, work))
@@ -166,7 +166,7 @@ def _run_work(connection: sa.Connection, work: Work[T], tx: Tx) -> T:
         raise
 
 
-class _Reading:
+class _ReadWork:
     """A work that only reads; it runs without a transaction around it."""
 
     __slots__ = ("work",)

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from longwire import maintenance, startup
 from longwire.delivery import matching
-from longwire.errors import Conflict
+from longwire.errors import Conflict, NotFound
 from longwire.fleet import decoding
 from longwire.notifications import rules
 from longwire.store import cache as cache_module
@@ -401,6 +401,22 @@ def test_a_connectors_new_name_evicts_nothing_and_its_filter_evicts_its_group_on
     assert is_cached(world, below) and not is_cached(world, other)
     ok(ada.put("/group", {"groupId": below, "parent": other}))
     assert not is_cached(world, below), "it has other groups above it now"
+
+
+def test_an_uncommitted_change_does_not_advance_the_observed_epoch(world: World) -> None:
+    group = world.person("ada").group()
+    caches = world.database.context.caches
+    world.read(lambda tx: caches.observe(cache_epochs.read_epochs(tx)))
+
+    def change_and_roll_back(tx: Tx) -> None:
+        before = caches.config.epoch
+        cache_epochs.bump_config_epoch(tx, group)
+        cache_epochs.refresh_epochs(tx)
+        assert caches.config.epoch == before, "another process may yet commit this number"
+        raise NotFound
+
+    with pytest.raises(NotFound):
+        world.write(change_and_roll_back)
 
 
 def test_a_configuration_that_is_rolled_back_is_not_cached(world: World) -> None:

@@ -59,7 +59,7 @@ LAYERS = (
     {"metrics"},
     {"identity"},
     {"store"},
-    {"records", "model", "ids", "dates"},
+    {"records", "model", "ids", "dates", "quotas"},
     {"errors", "clock", "seal"},
 )
 LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}

@@ -5,6 +5,7 @@ shell; a block marked `text` is the expected output, where `…` stands for anyt
 """
 
 import contextlib
+import dataclasses
 import json
 import os
 import re
@@ -40,6 +41,7 @@ from longwire.fleet import device_types
 from longwire.identity import bootstrap
 from longwire.notifications.types import catalogue as notification_types
 from longwire.notifications.types.base import Params as NotificationParams
+from longwire.quotas import Quotas
 from longwire.records import DataRecord
 from longwire.settings import Settings
 from longwire.store.database import Database
@@ -132,6 +134,17 @@ def test_operations_lists_every_setting_with_default_and_description():
         (each.name, "none" if each.default in ("", ()) else str(each.default), each.reason)
         for each in settings.describe_settings()
     ]
+
+
+def test_operations_lists_every_quota_among_its_limits():
+    defaults = {each.name: str(each.default) for each in settings.describe_settings()}
+    listed = {
+        bare(row["Setting"]): bare(row["Default"])
+        for row in tables("docs/operations.md", "Setting", "Default", "What it limits")
+    }
+    assert listed == {name: defaults[name] for name in listed}
+    quotas = {each.name: str(each.default) for each in dataclasses.fields(Quotas)}
+    assert quotas.items() <= listed.items()
 
 
 def test_operations_lists_every_command_with_its_options():

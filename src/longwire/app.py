@@ -8,6 +8,7 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable, Collection
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
@@ -50,6 +51,7 @@ from longwire.model import ChannelPurpose
 from longwire.notifications import monitoring
 from longwire.notifications.sending import NotificationHandler
 from longwire.notifications.types.base import SendingConfig
+from longwire.quotas import Quotas
 from longwire.records import KIND_NAMES
 from longwire.settings import Settings
 from longwire.store.database import Database, Tx
@@ -145,6 +147,7 @@ class App:
                 stack.writer,
                 dispatch=self._dispatch,
                 sending_config=stack.sending_config,
+                quotas=_build_quotas(settings),
             ),
             prometheus,
         )
@@ -406,8 +409,12 @@ def _build_input_limits(settings: Settings) -> InputLimits:
         batch_records_max=settings.batch_records_max,
         tags_max=settings.tags_max,
         tag_characters_max=settings.tag_characters_max,
-        notifications_per_group_max=settings.notifications_per_group_max,
     )
+
+
+def _build_quotas(settings: Settings) -> Quotas:
+    """Each quota is a setting of the same name."""
+    return Quotas(**{each.name: getattr(settings, each.name) for each in fields(Quotas)})
 
 
 def build_wire_limits(settings: Settings) -> WireLimits:

@@ -52,6 +52,15 @@ class Conflict(LongwireError):
     """The request conflicts with the current state."""
 
 
+class LimitReached(Conflict):
+    """A limit that the operator has set is reached."""
+
+    def __init__(self, setting: str, maximum: int) -> None:
+        super().__init__(f"The limit is reached: the operator has set {setting} to {maximum}.")
+        self.setting = setting
+        self.maximum = maximum
+
+
 class TooLarge(LongwireError):
     """The request is too large."""
 

@@ -116,7 +116,9 @@ def test_the_number_per_group_is_limited(make_world: Callable[..., World]) -> No
     group = ada.group()
     first, _ = ada.notification(group, URL), ada.notification(group, URL, enabled=False)
     with nothing_happens(world):
-        refused(ada.post("/notification", body(group)), 409)
+        problem = refused(ada.post("/notification", body(group)), 409)
+        assert problem["code"] == "limit_reached"
+        assert "notifications_per_group_max to 2" in problem["detail"]
         refused(ada.post("/notification", body(group, type="pigeon")), 400, "type")
     ok(ada.put("/notification", {"notificationId": first, "groupId": group, "name": "bell"}))
     ada.notification(ada.group(parent=group), URL)

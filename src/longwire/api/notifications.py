@@ -261,7 +261,7 @@ def create_notification(context: RequestContext, body: NotificationInput) -> Not
             params_parser(context),
             context.egress,
             context.sending_config,
-            per_group_max=context.limits.notifications_per_group_max,
+            quotas=context.quotas,
         )
     )
 

@@ -26,6 +26,7 @@ from longwire.notifications.rules import FENCED, KIND, compile_rule
 from longwire.notifications.trigger_states import AlertStatus
 from longwire.notifications.types import catalogue
 from longwire.notifications.types.base import Params, SendingConfig
+from longwire.quotas import Quotas
 from longwire.store import devices as store_devices
 from longwire.store import locks
 from longwire.store import notifications as store
@@ -76,16 +77,13 @@ def create_notification(
     egress: Egress,
     config: SendingConfig,
     *,
-    per_group_max: int,
+    quotas: Quotas,
 ) -> NotificationView:
     access.authorize(tx, actor, "notification.write", group_id)
     locks.acquire_lock(tx, "notifications of group", group_id)  # for the limit below
     rules = _draft_rules(parse, egress, config)
     notification = KIND.build(tx, actor, group_id, draft, rules)
-    if store.count(tx, group_id) >= per_group_max:
-        raise Conflict(
-            f"The group has {per_group_max} notifications already, and may have no more."
-        )
+    quotas.require_room("notifications_per_group_max", store.count(tx, group_id))
     return KIND.view(tx, actor, KIND.insert(tx, actor, notification))
 
 

@@ -9,6 +9,7 @@ import msgspec
 from longwire.errors import (
     BadInput,
     Conflict,
+    LimitReached,
     LongwireError,
     NotAllowed,
     NotAuthenticated,
@@ -51,6 +52,7 @@ STATUS: Mapping[type[LongwireError], tuple[int, str]] = {
     WrongMethod: (405, "wrong_method"),
     TimedOut: (408, "request_timeout"),
     Conflict: (409, "conflict"),
+    LimitReached: (409, "limit_reached"),
     TooLarge: (413, "too_large"),
     WrongMediaType: (415, "wrong_media_type"),
     TooManyRequests: (429, "too_many_requests"),

@@ -36,7 +36,6 @@ class InputLimits:
     batch_records_max: int = 5_000
     tags_max: int = 50
     tag_characters_max: int = 64
-    notifications_per_group_max: int = 200
 
 
 def limited_by(limit: str, *, unit: str) -> Meta:

@@ -26,6 +26,7 @@ from longwire.identity.rate_limiter import RateLimiter
 from longwire.ingest import Ingest, IngestRequest, IngestResult
 from longwire.model import Actor, Origin
 from longwire.notifications.types.base import SendingConfig
+from longwire.quotas import Quotas
 from longwire.store.database import Database, Tx
 from longwire.web import errors
 from longwire.web.fields import InputLimits
@@ -76,6 +77,7 @@ class RequestHandlerSettings:
     writer: int = 0
     dispatch: DispatchContext = field(kw_only=True)
     sending_config: SendingConfig = field(default_factory=SendingConfig)
+    quotas: Quotas = field(default_factory=Quotas)
 
 
 class ClientDisconnected(Exception):
@@ -261,6 +263,7 @@ class RequestHandler:
                 settings.writer,
                 settings.dispatch,
                 settings.sending_config,
+                settings.quotas,
                 cache_key,
                 self._response_cache,
             )

@@ -18,6 +18,7 @@ from longwire.errors import BadInput
 from longwire.ingest import IngestResult
 from longwire.model import Actor
 from longwire.notifications.types.base import SendingConfig
+from longwire.quotas import Quotas
 from longwire.store.database import Tx
 from longwire.web.errors import FieldLocations
 from longwire.web.fields import Body, InputLimits, Query
@@ -43,6 +44,7 @@ class RequestContext:
     writer: int  # the id of this process among those that write the database
     dispatch: DispatchContext
     sending_config: SendingConfig
+    quotas: Quotas
     cache_key: CacheKey
     response_cache: ResponseCache
 

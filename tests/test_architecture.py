@@ -60,7 +60,7 @@ LAYERS = (
     {"identity"},
     {"store"},
     {"records", "model", "ids", "dates", "quotas"},
-    {"errors", "clock", "seal"},
+    {"errors", "clock", "seal", "descriptors"},
 )
 LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}
 

@@ -23,6 +23,7 @@ import structlog
 
 from longwire import app, startup
 from longwire.clock import Clock
+from longwire.descriptors import divide_descriptors, raise_descriptor_limit
 from longwire.settings import PREFIX, Settings
 from longwire.web.errors import encode_problem
 from longwire.web.server import build_server, run_until_done
@@ -66,6 +67,7 @@ def _stop_when_parent_exits(lifeline: int) -> None:
 
 
 def _run_server(settings: Settings, listener: socket.socket, announce: Announce) -> int:
+    settings = _fit_to_descriptor_limit(settings)
     database, prepared = startup.open_prepared_database(settings, Clock())
     database.start()
     try:
@@ -99,6 +101,28 @@ def _run_server(settings: Settings, listener: socket.socket, announce: Announce)
     return EXIT_DATABASE_FAILED if database.broken else 0
 
 
+def _fit_to_descriptor_limit(settings: Settings) -> Settings:
+    """Raise the descriptor limit, and lower what would need more descriptors than there are."""
+    budget = divide_descriptors(
+        raise_descriptor_limit(),
+        connections_max=settings.connections_max,
+        attempts_in_flight_max=settings.attempts_in_flight_max,
+        database_connections=settings.database_connections,
+    )
+    log.info(
+        "descriptor limit divided",
+        limit=budget.limit,
+        reserved=budget.reserved,
+        connections_max=budget.connections_max,
+        attempts_in_flight_max=budget.attempts_in_flight_max,
+    )
+    return replace(
+        settings,
+        connections_max=budget.connections_max,
+        attempts_in_flight_max=budget.attempts_in_flight_max,
+    )
+
+
 def _tune_garbage_collector() -> None:
     """Exclude the objects of the start from collection, and collect less often.
 
@@ -115,6 +139,7 @@ def deliver(settings: Settings, announce: Callable[[Settings], None]) -> int:
     with _open_metrics_socket(settings) as listener, _lock_data_folder(settings):
         if listener is not None:
             settings = replace(settings, metrics_port=listener.getsockname()[1])
+        settings = _fit_to_descriptor_limit(settings)
         database, _ = startup.open_prepared_database(settings, Clock())
         database.start()
         try:

@@ -176,7 +176,9 @@ class Settings:
         30.0, "timeout for a client that reads no response bytes", minimum=1
     )
     keep_alive_s: float = _setting(30.0, "timeout of an idle connection", minimum=1)
-    connections_max: int = _setting(10_000, "maximum connections of all clients")
+    connections_max: int = _setting(
+        10_000, "maximum connections of all clients; lowered to what the descriptor limit allows"
+    )
     connections_per_address_max: int = _setting(
         0, "maximum connections per address; 0 for no limit, as needed behind a proxy"
     )
@@ -202,6 +204,11 @@ class Settings:
     )
     delivery_in_flight_max: int = _setting(
         16, "maximum messages in flight per connector and process", minimum=1
+    )
+    attempts_in_flight_max: int = _setting(
+        1_000,
+        "the same for attempts of all connectors; lowered to what the descriptor limit allows",
+        minimum=1,
     )
     delivery_keep_days: int = _setting(
         30, "days that finished deliveries are kept", maximum=_DAYS_MAX

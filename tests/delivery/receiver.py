@@ -67,6 +67,7 @@ class StubResponse:
     drip_s: float | None = None  # one byte at a time, so far apart
     reset_at: int | None = None  # the connection is reset after so many bytes
     endless: bool = False  # the body never ends
+    block: bytes = BLOCK  # what it consists of then
     raw: bytes | None = None  # these bytes instead of a response
     hang: bool = False  # no response, ever
     close_socket: bool = False  # the connection is closed without a response
@@ -158,6 +159,10 @@ class Receiver:
     def up(self) -> None:
         self._run(self._up())
 
+    def push(self, data: bytes) -> None:
+        """Send this on every open connection, although nobody asked."""
+        self._run(self._push(data))
+
     def _run(self, work: Any) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=60)
 
@@ -166,6 +171,10 @@ class Receiver:
             lambda: _Connection(self), "127.0.0.1", self.port, ssl=self.tls, backlog=1_024
         )
         self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _push(self, data: bytes) -> None:
+        for connection in list(self._open):
+            connection.transport.write(data)
 
     async def _down(self) -> None:
         if self._server is not None:
@@ -292,7 +301,7 @@ class _Connection(asyncio.Protocol):
                 await asyncio.sleep(response.drip_s)
         while response.endless:
             await self._can_write.wait()
-            self.transport.write(BLOCK)
+            self.transport.write(response.block)
             await asyncio.sleep(0)
 
     def _reset(self) -> None:

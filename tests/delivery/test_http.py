@@ -19,6 +19,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from longwire import __version__
 from longwire.clock import SECOND, Moment
+from longwire.delivery import http_responses
 from longwire.delivery.destinations import http
 from longwire.delivery.destinations.base import (
     MASK,
@@ -356,7 +357,7 @@ SLOW = StubResponse(body=b"ok", drip_s=0.05)
             StubResponse(raw=b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"),
             "the response is not valid HTTP",
         ),
-        (StubResponse(raw=b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000), "timed out"),
+        (StubResponse(raw=b"HTTP/1.1 100 Continue\r\n\r\n" * 8), "timed out"),
     ],
     ids=range(12),
 )
@@ -398,6 +399,76 @@ def test_an_answer_that_does_not_end_is_not_listened_to() -> None:
         # The first connection was given up, with all that was still to come on it.
         assert [request.connection for request in receiver.requests] == [1, 2]
     assert outcomes == [Delivered(), Delivered()]
+
+
+INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n"
+LONG_INTERIM = b"HTTP/1.1 103 Early Hints\r\n" + b"X: %s\r\n" % (b"y" * 8_000) * 10 + b"\r\n"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "answer, reason",
+    [
+        (StubResponse(raw=INTERIM * 9), http_responses.TOO_MANY_INTERIM),
+        (
+            StubResponse(raw=INTERIM, endless=True, block=INTERIM * 1_000),
+            http_responses.TOO_MANY_INTERIM,
+        ),
+        (StubResponse(raw=LONG_INTERIM * 2), http_responses.HEAD_TOO_LARGE),
+        (
+            StubResponse(raw=CHUNKED + b"1;", endless=True, block=b"extension" * 1_000),
+            http_responses.RESPONSE_TOO_LARGE,
+        ),
+    ],
+    ids=["interim", "endless interim", "long interim", "endless chunk extension"],
+)
+def test_a_response_that_never_gets_to_the_point_is_aborted(
+    answer: StubResponse, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed = 0
+    feed_data = http_responses.BoundedResponseHandler.feed_data
+
+    def count(self: Any, data: Any, size: int = 0) -> None:
+        nonlocal parsed
+        parsed += 1
+        feed_data(self, data, size)
+
+    monkeypatch.setattr(http_responses.BoundedResponseHandler, "feed_data", count)
+    with Receiver(answer) as receiver:
+        assert sent_to(receiver) == Unreachable(reason, code=FailureCode.LIMIT_EXCEEDED)
+    # What one piece of a read can hold, whatever has arrived.
+    assert parsed <= http_responses.PARSED_AT_ONCE_BYTES // 20
+
+
+def test_a_few_interim_responses_are_ordinary() -> None:
+    with Receiver(StubResponse(raw=INTERIM * 8 + StubResponse().encode())) as receiver:
+        assert send(HttpParams(url=receiver.url), make_batch(), make_batch()) == [Delivered()] * 2
+        assert receiver.connections == 1
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_what_comes_after_the_response_is_not_kept(late: bool) -> None:
+    """Nor taken for the response to the next request."""
+
+    async def story(receiver: Receiver) -> list[Outcome]:
+        webhook = Http(HttpParams(url=receiver.url), LOOPBACK)
+        outcomes = [await webhook.send(make_batch())]
+        if late:
+            receiver.push(answer.encode() * 10_000)
+            connector = webhook._session.connector  # type: ignore[union-attr]
+            (idle,) = connector._conns.values()  # type: ignore[union-attr]
+            while idle[0][0].is_connected():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            assert len(idle[0][0]) == 0
+        outcomes.append(await webhook.send(make_batch()))
+        await webhook.close()
+        return outcomes
+
+    answer = StubResponse(body=b"ok")
+    first = answer if late else StubResponse(raw=answer.encode() * 10_000)
+    with Receiver(first, StubResponse(status=503)) as receiver:
+        assert run(story(receiver)) == [Delivered(), Refused("answered with status 503")]
+        assert [request.connection for request in receiver.requests] == [1, 2]
 
 
 @pytest.mark.parametrize("size", [0, 1, 65_536, 65_537, 1_000_000])

@@ -27,8 +27,11 @@ from typing import Any
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
+
+from longwire.delivery.http_responses import BoundedResponseHandler
 
 RESOLVE_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 5.0
@@ -463,14 +466,17 @@ class _GuardedResolver(AbstractResolver):
 
 
 class _GuardedConnector(aiohttp.TCPConnector):
-    """aiohttp's connector, aborting connections that still have unsent data when released.
+    """aiohttp's connector, with limits to what is received, and to what a close waits for.
 
-    Closing would wait until the peer has read everything, which may be never, and keep the
-    connection and its buffers in memory.
+    It aborts connections that still have unsent data when released. Closing would wait until the
+    peer has read everything, which may be never, and keep the connection and its buffers in memory.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        # aiohttp has no setting for it.
+        handler: type[ResponseHandler] = BoundedResponseHandler
+        self._factory = functools.partial(handler, loop=self._loop)
         self._busy_transports: set[asyncio.Transport] = set()
 
     async def connect(

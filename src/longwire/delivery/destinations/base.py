@@ -62,6 +62,7 @@ class FailureCode(StrEnum):
     EGRESS_DENIED = "egress_denied"
     TLS_FAILED = "tls_failed"
     LOGIN_REJECTED = "login_rejected"
+    LIMIT_EXCEEDED = "limit_exceeded"  # the receiver sends more than it may
     GONE = "gone"  # the receiver wants nothing more
     RECIPIENT_GONE = "recipient_gone"  # a push token or an address that is no longer valid
     NOT_CONFIGURED = "not_configured"

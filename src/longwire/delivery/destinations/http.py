@@ -44,6 +44,7 @@ from longwire.delivery.destinations.connections import (
 )
 from longwire.delivery.egress import CONNECT_TIMEOUT_S, Egress, EgressDenied, parse_ip_literal
 from longwire.delivery.formats import FORMATS
+from longwire.delivery.http_responses import ResponseLimitExceeded
 
 TOTAL_TIMEOUT_S = 15.0
 # Shorter than the five seconds after which many servers close idle connections: a request that
@@ -415,6 +416,8 @@ def outcome_of_http_error(error: Exception) -> Refused | Unreachable:
     match error:
         case EgressDenied():
             return outcome_of_error(error)
+        case ResponseLimitExceeded():
+            return Unreachable(str(error), code=FailureCode.LIMIT_EXCEEDED)
         case aiohttp.ClientConnectorCertificateError():
             return NOT_TRUSTED
         case aiohttp.ClientSSLError():

@@ -9,6 +9,7 @@ from longwire.errors import LimitReached
 class Quotas:
     """The operator's quotas; the defaults are generous for honest use."""
 
+    connectors_per_group_max: int = 1_000
     notifications_per_group_max: int = 200
 
     def require_room(self, name: str, existing: int, *, wanted: int = 1) -> None:

@@ -251,6 +251,17 @@ class Settings:
         "", "the URL of ChirpStack's REST API, for downlinks; empty to send none"
     )
     chirpstack_api_key: str = _setting("", "an API key of ChirpStack", is_secret=True)
+    # --- connectors and their expressions ---
+    connectors_per_group_max: int = _setting(1_000, "maximum connectors of a group", minimum=1)
+    compute_ms_per_group_per_s: int = _setting(
+        250,
+        "CPU time that the filters, templates and conditions of a group may use in a process, in"
+        " milliseconds per second; beyond it they are evaluated later",
+        minimum=1,
+    )
+    compute_burst_ms_per_group: int = _setting(
+        2_000, "how much of that CPU time a group may use at once", minimum=1
+    )
     # --- notifications ---
     notifications_per_group_max: int = _setting(
         200, "maximum notifications of a group; each may be evaluated for every record"

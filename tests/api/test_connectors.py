@@ -790,3 +790,19 @@ def test_the_schema_of_a_type_accepts_and_refuses_what_the_service_does(world: W
             answer = ada.post("/connector", body(group, type=name, params=json.dumps(params)))
             assert answer.status_code == 400, (name, params)
             assert not schemas[name].is_valid(params), (name, params)
+
+
+@on_sqlite
+def test_the_number_of_connectors_of_a_group_is_limited(make_world: Callable[..., World]) -> None:
+    world = make_world(connectors_per_group_max=2)
+    ada = world.person("ada")
+    group = ada.group()
+    first = ok(ada.post("/connector", body(group)))["id"]
+    ok(ada.post("/connector", body(group, enabled=False)))
+    with nothing_happens(world):
+        problem = refused(ada.post("/connector", body(group)), 409)
+        assert problem["code"] == "limit_reached"
+        assert "connectors_per_group_max to 2" in problem["detail"]
+    ok(ada.post("/connector", body(ada.group(parent=group))))
+    ok(ada.delete("/connector", **named(group, first)))
+    ok(ada.post("/connector", body(group)))

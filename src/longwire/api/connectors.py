@@ -467,6 +467,7 @@ def create_connector(context: RequestContext, body: ConnectorInput) -> Connector
             _draft(body),
             params_parser(context),
             context.egress,
+            quotas=context.quotas,
             requested_id=body.id,
         )
     )

@@ -23,9 +23,11 @@ from longwire.delivery.formats import FORMATS
 from longwire.errors import FieldError
 from longwire.identity import access
 from longwire.model import Actor, ChannelPurpose, Connector, Page, PageRequest
+from longwire.quotas import Quotas
 from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store import groups as store_groups
+from longwire.store import locks
 from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Tx
 from longwire.store.deliveries import DeliveryEvent, DeliveryState
@@ -129,11 +131,14 @@ def create_connector(
     parse: ParseParams,
     egress: Egress,
     *,
+    quotas: Quotas,
     requested_id: str | None = None,
 ) -> ConnectorView:
     access.authorize(tx, actor, "connector.write", group_id)
+    locks.acquire_lock(tx, "connectors of group", group_id)  # for the limit below
     rules = _draft_rules(parse, egress)
     connector = KIND.build(tx, actor, group_id, draft, rules, requested_id=requested_id)
+    quotas.require_room("connectors_per_group_max", CONNECTORS.count_in_group(tx, group_id))
     return _view(tx, actor, KIND.insert(tx, actor, connector))
 
 

@@ -83,7 +83,9 @@ def create_notification(
     locks.acquire_lock(tx, "notifications of group", group_id)  # for the limit below
     rules = _draft_rules(parse, egress, config)
     notification = KIND.build(tx, actor, group_id, draft, rules)
-    quotas.require_room("notifications_per_group_max", store.count(tx, group_id))
+    quotas.require_room(
+        "notifications_per_group_max", store.NOTIFICATIONS.count_in_group(tx, group_id)
+    )
     return KIND.view(tx, actor, KIND.insert(tx, actor, notification))
 
 

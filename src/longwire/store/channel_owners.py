@@ -51,6 +51,11 @@ class OwnerTable(Generic[Owner]):
             statement = statement.where(_channel.c.group_id == group_id)
         return page(tx, statement, [_channel.c.number], request, self._to_owner)
 
+    def count_in_group(self, tx: Tx, group_id: str) -> int:
+        """How many a group has, disabled ones as well."""
+        row = tx.row(sa.select(self.count).where(schema.group.c.id == group_id))
+        return int(row[0]) if row else 0
+
     def insert(self, tx: Tx, owner: Owner) -> Owner:
         """Insert it and its channel; returns it with its number."""
         bump_config_epoch(tx, owner.group_id)

@@ -155,13 +155,6 @@ order by c.number
 )
 
 
-def count(tx: Tx, group_id: str) -> int:
-    """How many a group has, disabled ones as well."""
-    group = schema.group
-    row = tx.row(sa.select(group.c.notification_count).where(group.c.id == group_id))
-    return row.notification_count if row else 0
-
-
 # --- for triggers ---
 
 

@@ -17,7 +17,7 @@ from longwire.delivery.destinations.connections import (
     SharedConnection,
     outcome_of_error,
 )
-from longwire.delivery.egress import Egress, EgressDenied
+from longwire.delivery.egress import NOT_RESOLVED, Egress, EgressDenied
 
 
 class Plain:
@@ -251,7 +251,7 @@ def test_opening_takes_no_longer_than_allowed_and_is_tried_again(
             Unreachable("the certificate is not trusted", code=FailureCode.TLS_FAILED),
         ),
         (ssl.SSLError(), Unreachable("TLS handshake failed", code=FailureCode.TLS_FAILED)),
-        (socket.gaierror(), Unreachable("the host name does not resolve")),
+        (socket.gaierror(), Unreachable(NOT_RESOLVED)),
         (ConnectionRefusedError(), Unreachable("connection refused")),
         (TimeoutError(), Unreachable("timed out", code=FailureCode.TIMED_OUT)),
         (OSError(errno.EHOSTUNREACH, ""), Unreachable("no route to host")),

@@ -15,6 +15,7 @@ import pytest
 from longwire.clock import MILLISECOND, SECOND
 from longwire.dates import format_date
 from longwire.delivery import engine, messages, retry_policy
+from longwire.delivery.egress import NOT_RESOLVED
 from longwire.ids import parse_delivery_id
 from longwire.records import EncodedRecord
 from longwire.store import deliveries as store
@@ -417,7 +418,7 @@ def test_a_reason_never_repeats_what_the_receiver_sent(
         lines.append(Line(ada, secure.url, retryPolicy=ONCE))
         badly.append((None, "the certificate is not trusted"))
         lines.append(Line(ada, "http://nobody.invalid/", retryPolicy=ONCE))
-        badly.append((None, "the host name does not resolve"))
+        badly.append((None, NOT_RESOLVED))
         for line in lines:
             line.reports()
         for line, (answer, reason) in zip(lines, badly, strict=True):

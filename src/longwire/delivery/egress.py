@@ -41,6 +41,8 @@ HOST_CHARACTERS_MAX = 253
 # Used by new connections only; cached addresses have been checked.
 DNS_CACHE_TTL_S = 10
 TLS_SHUTDOWN_TIMEOUT_S = 1
+# For unknown names and for those with an address that is not permitted alike.
+NOT_RESOLVED = "the host name does not resolve to an address that may be reached"
 
 # `ipaddress` calls multicast, NAT64 of loopback and more "global", and differs between versions.
 # These are the registries of special-purpose addresses, written out.
@@ -137,7 +139,8 @@ class Egress:
     async def resolve(self, host: str) -> list[str]:
         """All addresses of a host, each of them permitted.
 
-        Raises EgressDenied if any is not, and socket.gaierror if there are none or not in time.
+        Raises socket.gaierror if one of a name is not, if there are none or not in time, and
+        EgressDenied if the host is an address that is not permitted.
         """
         addresses = parse_ip_literal(host)
         if addresses:
@@ -150,8 +153,8 @@ class Egress:
         except TimeoutError:
             raise socket.gaierror(socket.EAI_AGAIN, "DNS lookup timed out") from None
         if not all(map(self.is_permitted, addresses)):
-            # Without the address: it would reveal names inside a private network.
-            raise EgressDenied(f"{host} resolves to an address that may not be reached")
+            # As for an unknown name: which names there are inside a private network is a secret.
+            raise socket.gaierror(socket.EAI_NONAME, NOT_RESOLVED)
         return addresses
 
     async def connect(self, host: str, port: int) -> socket.socket:

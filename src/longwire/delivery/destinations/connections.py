@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterat
 from typing import Any, Generic, Protocol, TypeVar
 
 from longwire.delivery.destinations.base import FailureCode, Refused, Unreachable
-from longwire.delivery.egress import Egress, EgressDenied
+from longwire.delivery.egress import NOT_RESOLVED, Egress, EgressDenied
 
 # Covers DNS lookup, connect, TLS and login.
 CONNECT_TIMEOUT_S = 5.0
@@ -274,7 +274,7 @@ def outcome_of_error(error: BaseException) -> Refused | Unreachable:
         case ssl.SSLError():
             return TLS_FAILED
         case socket.gaierror():
-            return Unreachable("the host name does not resolve")
+            return Unreachable(NOT_RESOLVED)
         case ConnectionRefusedError():
             return Unreachable("connection refused")
         case TimeoutError():

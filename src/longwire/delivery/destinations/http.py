@@ -42,7 +42,13 @@ from longwire.delivery.destinations.connections import (
     TLS_FAILED,
     outcome_of_error,
 )
-from longwire.delivery.egress import CONNECT_TIMEOUT_S, Egress, EgressDenied, parse_ip_literal
+from longwire.delivery.egress import (
+    CONNECT_TIMEOUT_S,
+    NOT_RESOLVED,
+    Egress,
+    EgressDenied,
+    parse_ip_literal,
+)
 from longwire.delivery.formats import FORMATS
 from longwire.delivery.http_responses import ResponseLimitExceeded
 
@@ -423,7 +429,7 @@ def outcome_of_http_error(error: Exception) -> Refused | Unreachable:
         case aiohttp.ClientSSLError():
             return TLS_FAILED
         case aiohttp.ClientConnectorDNSError():
-            return Unreachable("the host name does not resolve")
+            return Unreachable(NOT_RESOLVED)
         case aiohttp.ConnectionTimeoutError():
             return Unreachable("connecting timed out", code=FailureCode.TIMED_OUT)
         case aiohttp.ClientConnectorError():

@@ -584,7 +584,7 @@ def test_a_group_moves_with_its_subtree_and_the_permissions_follow(world: World)
     assert_paths_follow_from_parents(world)
 
 
-def test_moving_requires_permissions_at_the_group_and_at_the_new_parent(world: World) -> None:
+def test_moving_requires_permissions_at_the_group_and_at_both_parents(world: World) -> None:
     ada = world.person("ada")
     source, target = ada.group("source"), ada.group("target")
     group = ada.group("group", parent=source)
@@ -597,21 +597,24 @@ def test_moving_requires_permissions_at_the_group_and_at_the_new_parent(world: W
     )
     most = ada.role(everything_but, name="most")
     move = {"groupId": group, "parent": target}
-    for number, (at_group, at_target, status, field) in enumerate(
+    for number, (at_source, at_group, at_target, status, field) in enumerate(
         [
-            (None, "administrator", 404, "groupId"),
-            ("administrator", None, 404, "parent"),
-            ("viewer", "administrator", 403, None),
-            (most, "administrator", 403, None),
-            (host, "administrator", 403, None),
-            ("administrator", "manager", 403, None),
-            ("administrator", most, 403, None),
-            ("administrator", mover, 403, None),
-            ("administrator", host, 200, None),
+            (None, None, "administrator", 404, "groupId"),
+            (mover, "administrator", None, 404, "parent"),
+            (None, "viewer", "administrator", 403, None),
+            (None, most, "administrator", 403, None),
+            (None, host, "administrator", 403, None),
+            (mover, "administrator", "manager", 403, None),
+            (mover, "administrator", most, 403, None),
+            (mover, "administrator", mover, 403, None),
+            (None, "administrator", "administrator", 403, None),
+            (most, "administrator", "administrator", 403, None),
+            (mover, None, "administrator", 403, None),
+            (mover, "administrator", host, 200, None),
         ]
     ):
         person = world.person(f"person{number}")
-        for where, role in ((group, at_group), (target, at_target)):
+        for where, role in ((source, at_source), (group, at_group), (target, at_target)):
             if role is not None:
                 ada.invite(person, where, role)
         if status == 200:
@@ -622,19 +625,33 @@ def test_moving_requires_permissions_at_the_group_and_at_the_new_parent(world: W
             assert bool(problem["errors"]) == bool(field), number
 
 
-def test_an_administrator_of_a_subtree_can_detach_it(world: World) -> None:
-    ada, bob = world.person("ada"), world.person("bob")
+def test_nobody_takes_a_branch_out_of_its_company_without_the_companys_consent(
+    world: World,
+) -> None:
+    ada, bob, carl = world.person("ada"), world.person("bob"), world.person("carl")
     root = ada.group("root")
     branch = ada.group("branch", parent=root)
     ada.invite(bob, branch, "administrator")
+    ada.invite(carl, root, ada.role("group.read", "group.update", "member.write"))
     home = bob.group("home")
     with nothing_happens(world):
         refused(bob.put("/group", {"groupId": root, "parent": home}), 404, "groupId")
         refused(ada.put("/group", {"groupId": branch, "parent": home}), 404, "parent")
-    ok(ada.delete("/group/user", groupId=branch))
+        # Neither the branch's Administrator, nor somebody with group.update alone.
+        for person in (bob, carl):
+            for parent in ("", home):
+                move = {"groupId": branch, "parent": parent}
+                assert person.put("/group", move).status_code in (403, 404)
+    # Whatever bob does in the branch, the company's owner keeps it.
+    ok(bob.delete("/group/user", groupId=branch, userId=ada.id))
+    assert shown(ada, branch)["role"]["id"] == "administrator"
+    ok(ada.delete("/group/user", groupId=branch, userId=bob.id))
+    refused(bob.get("/group", groupId=branch), 400, "groupId")
+    # With the company's consent he takes it.
+    ada.invite(bob, root, "administrator")
     ok(bob.put("/group", {"groupId": branch, "parent": home}))
     refused(ada.get("/group", groupId=branch), 400, "groupId")
-    assert own_groups(bob) == [branch, home]
+    assert own_groups(bob) == [root, branch, home]
 
 
 def test_a_group_becomes_a_root_only_if_it_has_its_own_administrator(world: World) -> None:

@@ -220,9 +220,9 @@ def create_group(context: RequestContext, query: ParentQuery, body: GroupInput) 
 def update_group(context: RequestContext, body: GroupChange) -> Group:
     """Update a group.
 
-    `parent` moves it with its subtree (an empty string makes it a root group; this requires
-    `group.create` in the new parent), `ownerId` transfers ownership, `roleId` sets the default
-    role.
+    `parent` moves it with its subtree (an empty string makes it a root group). This requires
+    `group.update` in the parent that it leaves, `group.create` in the new one, and all permissions
+    of an Administrator in the group. `ownerId` transfers ownership, `roleId` sets the default role.
     """
     update = groups.GroupUpdate(
         name=body.name,
@@ -319,7 +319,10 @@ ROUTES = [
         "/group",
         update_group,
         "group.update",
-        object_rule="in the group; group.create in a new parent; the owner hands over",
+        object_rule=(
+            "in the group and in a parent it leaves; group.create in a new parent; the owner hands"
+            " over"
+        ),
         conflicts="A root group would have no Administrator.",
     ),
     _member_route(

@@ -304,29 +304,43 @@ def _move(tx: Tx, actor: Actor, group: Group, parent_id: str | None) -> str | No
     """Move the group below another parent, or to the root; returns the new parent's id."""
     if parent_id == group.parent_id:
         return parent_id
-    if parent_id is None:
-        if actor.kind == "client":
-            raise NotAllowed("An app client cannot create a root group.")
-        if store.count_members_with_role(tx, group.administrator_role_id, group_id=group.id) == 0:
-            raise Conflict("A root group needs an Administrator of its own; add one first.")
-    else:
+    if parent_id is not None:
         _require_valid_parent(tx, actor, group, parent_id)
+    elif actor.kind == "client":
+        raise NotAllowed("An app client cannot create a root group.")
+    _require_can_take_out(tx, actor, group)
+    if parent_id is None and not store.count_members_with_role(
+        tx, group.administrator_role_id, group_id=group.id
+    ):
+        raise Conflict("A root group needs an Administrator of its own; add one first.")
     store.move(tx, group.id, parent_id)
     return parent_id
 
 
 def _require_valid_parent(tx: Tx, actor: Actor, group: Group, parent_id: str) -> None:
     access.authorize(tx, actor, "group.create", parent_id, field="parent_id")
-    # Administrators of the new parent will administer this group, so the actor must be able to
-    # grant that role here; otherwise moving a group would be a privilege escalation.
-    administrator = access.get_role(tx, group.administrator_role_id)
-    assert administrator is not None  # it is built in
-    access.require_can_grant(tx, actor, group.id, administrator)
     path = access.get_group_path(tx, parent_id)
     if group.id in path:
         raise invalid_field("parent_id", "is the group itself or below it")
     if len(path) + 1 + store.get_height(tx, group.id) > LEVELS_MAX:
         raise invalid_field("parent_id", f"would put groups below level {LEVELS_MAX}, the maximum")
+
+
+def _require_can_take_out(tx: Tx, actor: Actor, group: Group) -> None:
+    """Administrators of the old parent lose this group, and those of the new one get it.
+
+    So the parent has to consent, which is a permission there, and the actor must be able to assign
+    and revoke the role of an Administrator here. Otherwise the Administrator of a branch could take
+    it away from its company, and a move would be a privilege escalation.
+    """
+    parent_id = group.parent_id
+    if parent_id is not None and "group.update" not in access.get_permissions(tx, actor, parent_id):
+        raise NotAllowed(
+            "This needs the permission group.update in the parent that the group leaves."
+        )
+    administrator = access.get_role(tx, group.administrator_role_id)
+    assert administrator is not None  # it is built in
+    access.require_can_grant(tx, actor, group.id, administrator)
 
 
 def _require_can_manage_member(tx: Tx, actor: Actor, member: Membership) -> None:

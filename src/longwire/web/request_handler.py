@@ -401,7 +401,9 @@ def _token(request: Request) -> str:
 def _require_json(request: Request) -> None:
     """Reject a body of another media type; a missing Content-Type counts as JSON."""
     media_type = request.headers.get(b"content-type")
-    if media_type is not None and not _JSON.fullmatch(media_type.strip()):
+    if media_type in (None, b"application/json"):
+        return
+    if not _JSON.fullmatch(media_type.strip()):
         raise WrongMediaType(
             f"The body was sent as {media_type.decode('latin-1')}; send it as application/json."
         )

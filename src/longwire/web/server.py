@@ -11,23 +11,26 @@ declines, the request takes the ordinary way. The application must give the same
 """
 
 import asyncio
+import logging
 import math
 import os
 import secrets
 import socket
 import ssl
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Coroutine, MutableMapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
+from urllib.parse import unquote
 
 import httptools
 import structlog
 import uvicorn
 import uvloop
-from uvicorn._types import ASGI3Application, ASGISendEvent
+from uvicorn._types import ASGISendEvent
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
     HttpToolsProtocol,
@@ -188,11 +191,53 @@ class _Reading(Enum):
 _NOTHING, _HEAD, _BODY = _Reading
 
 
+class _NoEvent:
+    """Takes the place of the event that wakes the application, until there is an application."""
+
+    def set(self) -> None:
+        pass
+
+
 class _Cycle(RequestResponseCycle):
-    """Writes head and body of a response together, where uvicorn makes a system call for each."""
+    """One request and its response, cheaper than uvicorn's.
+
+    Writes head and body of a response together, where uvicorn makes a system call for each, and
+    has no event for the body unless the application is started (5 of 12 µs per request together
+    with the scope that is copied instead of built, and most requests take the fast path).
+    """
+
+    message_event: Any = _NoEvent()
+    logger = logging.getLogger("uvicorn.error")
+    access_log = False
+    disconnected = False
+    more_body = True
+    response_started = False
+    response_complete = False
+    chunked_encoding = None
+    expected_content_length = 0
 
     _head: Any = None
     _sending: asyncio.Task[None] | None = None  # a reference, so that it is not collected
+
+    scope: Any
+
+    def __init__(
+        self, connection: "_GuardedProtocol", scope: dict[str, Any], *, keep_alive: bool
+    ) -> None:
+        self.scope = scope
+        self.transport = connection.transport
+        self.flow = connection.flow
+        self.default_headers = connection.server_state.default_headers
+        self.on_response = connection.on_response_complete
+        self.waiting_for_100_continue = connection.expect_100_continue
+        self.keep_alive = keep_alive
+        self.body = bytearray()
+
+    def listen(self) -> None:
+        """From now on the application may wait for the body, or for the rest of it."""
+        self.message_event = asyncio.Event()
+        if self.body or not self.more_body or self.disconnected:
+            self.message_event.set()
 
     async def send(self, message: ASGISendEvent) -> None:
         if message["type"] == "http.response.start" and not self.response_started:
@@ -265,6 +310,8 @@ class _GuardedProtocol(HttpToolsProtocol):
     _shared: ClassVar[_Shared]
 
     _timer: asyncio.TimerHandle
+    # What the scopes of all requests on this connection have in common.
+    _scope: dict[str, Any]
     # A fresh connection owes a request at once; a kept-alive one may rest first.
     _reading: _Reading = _HEAD
     _started_at: float = 0.0
@@ -273,10 +320,13 @@ class _GuardedProtocol(HttpToolsProtocol):
     _unparsed_bytes: int = 0
     _unsent_bytes: int = 0
     _output_due: float = math.inf
+    cycle: _Cycle
+    # Requests that wait for the responses of earlier ones.
+    _pipelined: deque[_Cycle]
     # The request that may run once the parser has accepted everything that came along with it.
-    _admitted: tuple[RequestResponseCycle, ASGI3Application] | None = None
+    _admitted: _Cycle | None = None
     # The request whose response is being made. `cycle` of the base class is the one last parsed.
-    _active: RequestResponseCycle | None = None
+    _active: _Cycle | None = None
     # Set when the client is to be rejected, after the responses that are still pending.
     _rejection: _Rejection | None = None
     _ignores_input: bool = False
@@ -288,6 +338,15 @@ class _GuardedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._started_at = self.loop.time()
         self._timer = self.loop.call_later(self._shared.shortest_limit_s, self._wake)
+        self._pipelined = deque()
+        self._scope = {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": "",
+        }
         if not self._is_within_limits():
             # uvicorn's set holds those that count; a rejected client must not keep others out.
             self.connections.discard(self)
@@ -329,8 +388,8 @@ class _GuardedProtocol(HttpToolsProtocol):
         except httptools.HttpParserError:
             self.send_400_response(_INVALID.detail)
             return
-        if self._admitted is not None and not self._waits_for_body(self._admitted[0]):
-            self._start_response(*self._admitted)
+        if self._admitted is not None and not self._waits_for_body(self._admitted):
+            self._start_response(self._admitted)
         if self._unparsed_bytes > self._limits.head_bytes_max and self._reading is not _NOTHING:
             # A head, a chunk's extension or a trailer that grows and never ends.
             self._reject_request(_HEAD_TOO_LARGE)
@@ -371,7 +430,7 @@ class _GuardedProtocol(HttpToolsProtocol):
         """
         framing = b"".join(
             b"%s: %s\r\n" % (name, value)
-            for name, value in self.scope["headers"]
+            for name, value in self.cycle.scope["headers"]
             if name in (b"content-length", b"transfer-encoding")
         )
         self.parser = httptools.HttpRequestParser(self)
@@ -384,7 +443,9 @@ class _GuardedProtocol(HttpToolsProtocol):
         if self._reading is _NOTHING:
             self._started_at = self.loop.time()
             self._reading = _HEAD
-        super().on_message_begin()
+        self.url = b""
+        self.expect_100_continue = False
+        self.headers = []
 
     def on_headers_complete(self) -> None:
         if self._reading is _BODY:
@@ -396,53 +457,75 @@ class _GuardedProtocol(HttpToolsProtocol):
         ):
             self._rejection = _HEAD_TOO_LARGE
             raise httptools.HttpParserError(_HEAD_TOO_LARGE.detail)
-        if len(self.pipeline) >= self._limits.pipelined_max:
+        if len(self._pipelined) >= self._limits.pipelined_max:
             self._rejection = _PIPELINE_FULL
             raise httptools.HttpParserError(_PIPELINE_FULL.detail)
-        super().on_headers_complete()
+        self.cycle = self._build_cycle()
+        if self._admitted is None and not self._is_responding():
+            # Not started from here: the parser validates a transfer encoding only after its head is
+            # complete, and the application must not act on a request that is about to be rejected.
+            self._admitted = self.cycle
+        else:
+            self.flow.pause_reading()
+            self._pipelined.append(self.cycle)
         self._reading = _BODY
         self._unparsed_bytes = 0
         # Trailers would otherwise join the headers that the application has already read.
         self.headers = []
+
+    def _build_cycle(self) -> _Cycle:
+        version = self.parser.get_http_version()
+        url = httptools.parse_url(self.url)
+        path = url.path.decode("ascii")
+        scope = self._scope.copy()
+        scope["http_version"] = version
+        scope["method"] = self.parser.get_method().decode("ascii")
+        scope["path"] = unquote(path) if "%" in path else path
+        scope["raw_path"] = url.path
+        scope["query_string"] = url.query or b""
+        scope["headers"] = self.headers
+        return _Cycle(self, scope, keep_alive=version != "1.0" and self.parser.should_keep_alive())
 
     def _head_bytes(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
     def on_body(self, body: bytes) -> None:
         self._unparsed_bytes = 0
-        super().on_body(body)
+        cycle = self.cycle
+        if cycle.response_complete:
+            return
+        cycle.body += body
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         if self.parser.should_upgrade():
             return  # The body is still to come, see _decline_upgrade.
         self._reading = _NOTHING
         self._unparsed_bytes = 0
-        if self.cycle.response_complete:
+        cycle = self.cycle
+        if cycle.response_complete:
             # Responded before it was read to the end; the connection is idle only now.
             self._idle_since = self.loop.time()
-        super().on_message_complete()
+            return
+        cycle.more_body = False
+        cycle.message_event.set()
 
     # Responding.
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        # The parser validates a transfer encoding only after its head is complete. Started from
-        # here, the application could act on a request that is about to be rejected.
-        self._admitted = (cycle, app)
-
-    def _start_response(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+    def _start_response(self, cycle: _Cycle) -> None:
         self._admitted = None
         self._active = cycle
-        cycle.__class__ = _Cycle  # uvicorn makes it without asking which
-        assert isinstance(cycle, _Cycle)
         if not self._takes_fast_path(cycle):
-            super()._start_asgi_task(cycle, app)
+            cycle.listen()
+            self._start_asgi_task(cycle, self.app)
 
     def _takes_fast_path(self, cycle: _Cycle) -> bool:
         fast_path = self._shared.fast_path
         if fast_path is None or cycle.more_body or self.flow.write_paused:
             return False
-        scope = cast(MutableMapping[str, Any], cycle.scope)
-        return fast_path(scope, cycle.body, cycle.send_response)
+        return fast_path(cycle.scope, cycle.body, cycle.send_response)
 
     def on_response_complete(self) -> None:
         # Stands in for uvicorn's own, which sets and cancels a keep-alive timer for each request.
@@ -450,8 +533,8 @@ class _GuardedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
-        if self.pipeline:
-            self._start_response(*self.pipeline.pop())
+        if self._pipelined:
+            self._start_response(self._pipelined.popleft())
         elif self._rejection is not None:
             self._reject(self._rejection)
         else:
@@ -474,17 +557,17 @@ class _GuardedProtocol(HttpToolsProtocol):
         self._ignores_input = True
         rejected = self.cycle if self._reading is _BODY else None
         if rejected is not None:
-            if self._admitted is not None and self._admitted[0] is rejected:
+            if self._admitted is rejected:
                 self._admitted = None
-            elif self.pipeline and self.pipeline[0][0] is rejected:
-                self.pipeline.popleft()
+            elif self._pipelined and self._pipelined[-1] is rejected:
+                self._pipelined.pop()
             elif rejected.response_started:
                 # Anything sent now would land in the middle of its response, or after it.
                 _disconnect(rejected)
                 self.transport.close()
                 return
         if self._admitted is not None:
-            self._start_response(*self._admitted)
+            self._start_response(self._admitted)
         if self._is_responding() and self._active is not rejected:
             self._rejection = rejection
         else:
@@ -577,7 +660,7 @@ class _GuardedProtocol(HttpToolsProtocol):
             return True
         if self._reading is _HEAD:
             return self._is_responding()
-        if self._admitted is not None and self._admitted[0] is self.cycle:
+        if self._admitted is self.cycle:
             return False  # the request is held back, see _waits_for_body
         return self._active is not self.cycle or self.cycle.waiting_for_100_continue
 

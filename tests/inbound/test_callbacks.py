@@ -57,7 +57,8 @@ class Network:
 
     def calls(self, path: str, **request: Any) -> httpx.Response:
         headers = {"Authorization": f"Bearer {self.token}", **request.pop("headers", {})}
-        return self.world.http.post(f"/network/{path}", headers=headers, **request)
+        method = request.pop("method", "POST")
+        return self.world.http.request(method, f"/network/{path}", headers=headers, **request)
 
 
 def network_of(person: Person, group: str) -> Network:
@@ -198,6 +199,9 @@ def spellings(said: Json) -> Iterator[Json]:
     yield {"content": urlencode(quoted), "headers": {"Content-Type": FORM}}
     yield {"content": urlencode(quoted), "headers": {"Content-Type": "text/plain"}}
     yield {"params": quoted}
+    yield {"params": quoted, "method": "GET"}
+    yield {"json": said, "method": "PUT"}
+    yield {"json": {{"device": "id"}.get(name, name): value for name, value in said.items()}}
 
 
 def as_read(record: Json) -> Json:
@@ -325,7 +329,8 @@ def test_a_device_is_found_in_the_group_of_the_token_and_below_and_nowhere_else(
 
 def test_chirpstack_events_become_records(site: Site) -> None:
     device = site.ada.device(site.home, network="chirpstack", originalId=EUI.upper(), name="buoy")
-    envelope = {"deviceInfo": {"devEui": EUI}, "time": "2022-05-27T15:52:13.123456789+00:00"}
+    described = {"devEui": EUI, "tags": {"site": "quay"}}
+    envelope = {"deviceInfo": described, "time": "2022-05-27T15:52:13.123456789+00:00"}
     up = {
         **envelope,
         **{"fCnt": 7, "fPort": 10, "data": "qg==", "object": {"celsius": 21.5}},
@@ -338,7 +343,10 @@ def test_chirpstack_events_become_records(site: Site) -> None:
     assert as_read(data) == {
         **{"deviceId": device, "groupId": site.home, "timestamp": "2022-05-27T15:52:13.123456Z"},
         **{"__raw": "aa", "deviceType": "generic", "deviceName": "buoy", "configuration": "{}"},
-        "data": {"seqNumber": 7, "port": 10, "decoded": {"celsius": 21.5}},
+        "data": {
+            **{"seqNumber": 7, "port": 10, "decoded": {"celsius": 21.5}},
+            "deviceInfo": {"devEui": EUI, "tags": {"site": "quay"}},
+        },
     }
     (telemetry,) = site.records("telemetry", device)
     assert (telemetry["score"], telemetry["nbBS"]) == (3, 1)
@@ -385,7 +393,7 @@ def test_the_things_stack_messages_become_records(site: Site) -> None:
     (data,) = site.records("data", device)
     assert (data["timestamp"], data["__raw"]) == (AT, "3c78")
     assert as_read(data)["data"] == {
-        **{"seqNumber": 2, "port": 15},
+        **{"seqNumber": 2, "port": 15, "device_id": "buoy"},
         "locations": uplink["locations"],
     }
     assert [each["nbBS"] for each in site.records("telemetry", device)] == [1]
@@ -419,6 +427,23 @@ def test_a_repeated_message_without_a_timestamp_is_detected_by_its_id(site: Site
     site.world.clock.let_pass(seconds=660)
     ok(site.network.says("chirpstack", {**up, **known}, event="up"))  # nobody repeats so late
     assert [len(site.records("data", each)) for each in (buoy, float_)] == [4, 2]
+
+
+def test_a_vendor_message_without_a_timestamp_gets_that_of_its_arrival(site: Site) -> None:
+    said = {"id": DEVICE, "data": "0aff", "seqNumber": 16, "ack": True}
+    queued = {"deviceId": site.device, "payload": "0102030405060708"}
+    ok(site.ada.post("/device/downlink", queued))
+    for _ in range(3):  # repeated after one, two and four minutes
+        answer = ok(site.network.says("vendor/data", said))
+        assert answer == {DEVICE: {"downlinkData": "0102030405060708"}}
+        site.world.clock.let_pass(seconds=120)
+    assert len(site.records("data")) == 1
+    arrived = site.world.clock.now() // 1_000 - 360_000
+    assert abs(site.shown()["seenAt"] - arrived) < 60_000
+    assert site.counted()["data"] == 1
+    site.world.clock.let_pass(seconds=1_800)  # nobody repeats so late: the counter has wrapped
+    assert ok(site.network.says("vendor/data", said)) == {DEVICE: {"noData": True}}
+    assert len(site.records("data")) == 2
 
 
 # --- several at once ---
@@ -548,13 +573,13 @@ def test_an_invalid_message_is_refused_with_all_invalid_fields_and_counted(site:
     says, calls = site.network.says, site.network.calls
     eui = {"deviceInfo": {"devEui": EUI}}
     with nothing_happens(site.world):
-        refused(says("vendor/data", {}), 400, "device", "time", "data")
+        refused(says("vendor/data", {}), 400, "device")
         wrong = {"device": {}, "time": "soon", "data": "0"}
         refused(says("vendor/data", wrong), 400, "device", "time", "data")
         refused(says("vendor/data", vendor_message(device="x" * 129, data="")), 400, "device")
         refused(says("vendor/status", {"time": -1}), 400, "device", "time")
-        refused(says("vendor/dataAdvanced", {"device": None}), 400, "device", "time")
-        refused(says("vendor/acknowledge", {"device": "N/A", "time": ""}), 400, "device", "time")
+        refused(says("vendor/dataAdvanced", {"device": None}), 400, "device")
+        refused(says("vendor/acknowledge", {"device": "N/A", "time": "x"}), 400, "device", "time")
         refused(says("vendor/error", {"device": 1.5, "time": TIME}), 400, "device")
         for content in (b"", b"{", b"[]", b"null", b"nothing", b"\xff", b'{"a":NaN}', b"[" * 99):
             headers = {"Content-Type": "application/json"}

@@ -68,6 +68,7 @@ def test_an_uplink_becomes_data_and_telemetry():
                 "raw": "aa",
                 "data": {
                     **{"seqNumber": 7, "port": 10, "decoded": {"temperature": 21.5}},
+                    "deviceInfo": DEVICE,
                     **deduplicated,
                     **{"devAddr": "00189440", "dr": 1},
                 },
@@ -96,7 +97,8 @@ def test_an_uplink_becomes_data_and_telemetry():
 def test_an_omitted_counter_is_zero():
     found = parsed("up", ENVELOPE)
     assert (found.sequence, found.port, found.payload) == (0, None, b"")
-    assert found.readings == (Reading("data", TS, {"data": {"seqNumber": 0}, "raw": ""}),)
+    data = {"seqNumber": 0, "deviceInfo": DEVICE}
+    assert found.readings == (Reading("data", TS, {"data": data, "raw": ""}),)
 
 
 @pytest.mark.parametrize("event", ["up", "join"])
@@ -184,7 +186,7 @@ def test_missing_required_fields_are_reported(event, body, field_errors):
 
 def test_a_join_becomes_an_event():
     found = parsed("join", {**ENVELOPE, "deduplicationId": "c9dbe358", "devAddr": "00189440"})
-    expected = {"deduplicationId": "c9dbe358", "devAddr": "00189440"}
+    expected = {"deviceInfo": DEVICE, "deduplicationId": "c9dbe358", "devAddr": "00189440"}
     assert found.readings == (Reading("event", TS, {"type": "join", "data": expected}),)
 
 
@@ -222,7 +224,7 @@ def test_a_txack_marks_the_downlink_as_sent():
 def test_a_status_carries_the_battery_level_and_becomes_an_event(members, battery):
     found = parsed("status", ENVELOPE | members)
     assert found.battery == battery
-    assert fields(found, "event") == {"type": "status", "data": members}
+    assert fields(found, "event") == {"type": "status", "data": {"deviceInfo": DEVICE, **members}}
 
 
 @pytest.mark.parametrize(
@@ -257,7 +259,8 @@ def test_a_status_carries_the_battery_level_and_becomes_an_event(members, batter
 )
 def test_a_location_becomes_a_geoloc(location, found):
     uplink = parsed("location", ENVELOPE | {"location": location})
-    assert uplink.readings == (Reading("geoloc", TS, found),)
+    data = {"deviceInfo": DEVICE, **found.get("data", {})}
+    assert uplink.readings == (Reading("geoloc", TS, {**found, "data": data}),)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +289,8 @@ def test_a_log_becomes_an_event_and_may_be_about_a_downlink(members, severity, m
 def test_an_integration_event_becomes_an_event():
     members = {"integrationName": "loracloud", "eventType": "modem", "object": {"a": 1}}
     event = fields(parsed("integration", ENVELOPE | members), "event")
-    assert event == {"type": "integration", "message": "modem", "data": members}
+    data = {"deviceInfo": DEVICE, **members}
+    assert event == {"type": "integration", "message": "modem", "data": data}
 
 
 # --- anything ---

@@ -25,6 +25,7 @@ ENVELOPE = {
     "correlation_ids": ["as:up:01E0WZGT6Y7657CPFPE5WEYDSQ"],
     "received_at": PASSED_ON,
 }
+IDENTIFIERS = {"device_id": "dev1", "application_id": "app1", "dev_addr": "00BCB929"}
 UPLINK = {
     **{"session_key_id": "AXA50tHUSIFY", "f_port": 15, "f_cnt": 2, "frm_payload": "PHg="},
     **{"decoded_payload": {"temperature": 21.5}, "received_at": RECEIVED},
@@ -37,7 +38,7 @@ UPLINK = {
     ],
     "settings": {
         "data_rate": {"lora": {"bandwidth": 125_000, "spreading_factor": 7}},
-        **{"coding_rate": "4/6", "frequency": "868300000"},
+        **{"coding_rate": "4/6", "frequency": "868300000", "data_rate_index": 5},
     },
     "consumed_airtime": "0.056576s",
 }
@@ -71,6 +72,7 @@ def test_an_uplink_becomes_data_and_telemetry():
                 "data": {
                     **{"seqNumber": 2, "port": 15, "decoded": {"temperature": 21.5}},
                     **{"session_key_id": "AXA50tHUSIFY", "consumed_airtime": "0.056576s"},
+                    **{"data_rate_index": 5, **IDENTIFIERS},
                 },
             },
         ),
@@ -98,11 +100,38 @@ def test_an_uplink_becomes_data_and_telemetry():
 def test_an_omitted_counter_is_zero(empty):
     found = parsed("uplink_message", empty)
     assert (found.sequence, found.port, found.payload) == (0, None, b"")
-    assert found.readings == (Reading("data", PASSED_ON_TS, {"data": {"seqNumber": 0}, "raw": ""}),)
+    data = {"seqNumber": 0, **IDENTIFIERS}
+    assert found.readings == (Reading("data", PASSED_ON_TS, {"data": data, "raw": ""}),)
 
 
 def test_without_a_timestamp_the_arrival_counts():
     assert parsed("uplink_message", {}, received_at=None).readings[0].ts is None
+
+
+ZERO = "0001-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    "inner, outer, ts",
+    [
+        (ZERO, PASSED_ON, PASSED_ON_TS),
+        (ZERO, ZERO, None),
+        (ZERO, None, None),
+        (None, ZERO, None),
+        (RECEIVED, ZERO, TS),
+    ],
+)
+def test_a_time_that_was_never_set_is_none(inner, outer, ts):
+    for key in ("uplink_message", "join_accept"):
+        found = parsed(key, {"received_at": inner}, received_at=outer)
+        assert found.readings[0].ts == ts
+
+
+def test_a_device_without_an_eui_is_known_by_its_device_id():
+    ids = {"device_id": "meter-7", "application_ids": {"application_id": "app1"}}
+    for eui in ({}, {"dev_eui": ""}, {"dev_eui": None}):
+        found = parsed("uplink_message", UPLINK, end_device_ids=ids | eui)
+        assert found.original_id == "meter-7"
 
 
 def test_every_record_of_a_simulated_message_is_marked():
@@ -110,9 +139,8 @@ def test_every_record_of_a_simulated_message_is_marked():
     found = parsed("uplink_message", located, simulated=True)
     assert [each.kind for each in found.readings] == ["data", "telemetry", "geoloc"]
     assert all(each.fields["data"]["simulated"] is True for each in found.readings)
-    assert parsed("join_accept", {}, simulated=True).readings[0].fields["data"] == {
-        "simulated": True
-    }
+    joined = parsed("join_accept", {}, simulated=True).readings[0].fields["data"]
+    assert joined == {**IDENTIFIERS, "simulated": True}
 
 
 def test_a_simulated_message_changes_neither_counter_nor_battery():
@@ -208,7 +236,7 @@ def test_a_solved_location_becomes_a_geoloc():
 
 def test_a_join_becomes_an_event():
     found = parsed("join_accept", {"session_key_id": "AXBSH1Pk", "received_at": RECEIVED})
-    expected = {"type": "join_accept", "data": {"session_key_id": "AXBSH1Pk"}}
+    expected = {"type": "join_accept", "data": {"session_key_id": "AXBSH1Pk", **IDENTIFIERS}}
     assert found.readings == (Reading("event", TS, expected),)
 
 

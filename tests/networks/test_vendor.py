@@ -56,6 +56,7 @@ AS_FORM = b"device=1FD48BE&time=1653666733&data=0aff&seqNumber=16"
         (JSON, AS_JSON.replace(b"1653666733", b"1653666733000"), b""),
         (JSON, AS_JSON.replace(b"1653666733", b'"1653666733"').replace(b"16}", b'"16"}'), b""),
         (JSON, AS_JSON.replace(b"device", b"deviceId").replace(b"seqNumber", b"seq"), b""),
+        (JSON, AS_JSON.replace(b"device", b"id"), b""),
         (JSON, AS_JSON.replace(b"}", b',"rssi":"null","station":"N/A","deviceId":null}'), b""),
     ],
 )
@@ -132,11 +133,38 @@ def test_the_legacy_geolocation_is_accepted_by_the_data_callback():
     assert both.counts == ("vendor_uplink", "vendor_data")
 
 
+def test_an_id_beside_the_device_is_a_member_of_the_template():
+    found = parsed("data", {"device": "1F", "id": "7", "time": TIME, "data": "00"})
+    assert found.original_id == "1F"
+    assert found.readings[0].fields["data"] == {"decoded": {"id": "7"}}
+
+
+def test_a_data_callback_without_a_payload_becomes_an_event_or_a_status():
+    body = {"id": "1F", "time": TIME, "seqNumber": 3, "rssi": "-113.5", "ack": "true"}
+    found = parsed("data", body)
+    expected = {"type": "uplink", "data": {"seqNumber": 3, "rssi": -113.5, "ack": True}}
+    assert found.readings == (Reading("event", TS, expected),)
+    assert found.counts == ("vendor_uplink", "vendor_data")
+    assert (found.payload, found.wants_downlink) == (None, True)
+    status = {"id": "1F", "time": TIME, "batt": "3.1", "temp": 21}
+    assert parsed("data", status) == parsed("status", status)
+
+
+@pytest.mark.parametrize("kind", ["data", "dataAdvanced", "status", "acknowledge", "error"])
+def test_without_a_time_the_arrival_counts_and_the_sequence_number_identifies(kind):
+    body = {"device": "1F", "data": "0a", "computedLocation": {"lat": 1, "lng": 2}}
+    numbered = parsed(kind, {**body, "seqNumber": 7})
+    assert all(each.ts is None for each in numbered.readings)
+    assert numbered.dedup_key == f"{kind} 7 0a"
+    assert parsed(kind, {**body, "seqNumber": 7, "time": TIME}).dedup_key is None
+    # Nothing tells it from another message with the same content.
+    assert parsed(kind, body).dedup_key is None
+
+
 @pytest.mark.parametrize(
     "kind, body, field_errors",
     [
-        ("data", {}, ["device is required", "time is required", "data is required"]),
-        ("data", {"device": "1", "time": TIME}, ["data is required"]),
+        ("data", {}, ["device is required"]),
         (
             "data",
             {"device": "N/A", "time": TIME, "data": "0"},
@@ -147,11 +175,11 @@ def test_the_legacy_geolocation_is_accepted_by_the_data_callback():
             {"device": "1", "time": "soon", "data": "xy"},
             ["time is not a valid date", "data must be"],
         ),
-        ("data", {"device": "1", "lat": 1, "lng": 2, "radius": 3}, ["time is required"]),
-        ("dataAdvanced", {"seqNumber": 1}, ["device is required", "time is required"]),
-        ("status", {"batt": 3}, ["device is required", "time is required"]),
+        ("data", {"lat": 1, "lng": 2, "radius": 3}, ["device is required"]),
+        ("dataAdvanced", {"seqNumber": 1, "time": "x"}, ["device is required", "time is not"]),
+        ("status", {"batt": 3}, ["device is required"]),
         ("acknowledge", {"time": TIME}, ["device is required"]),
-        ("error", {"device": []}, ["device must be a string", "time is required"]),
+        ("error", {"device": []}, ["device must be a string"]),
     ],
 )
 def test_missing_required_fields_are_reported(kind, body, field_errors):

@@ -198,11 +198,11 @@ ADDED = {
 
 # Callbacks of networks.
 NETWORKS = {
-    "POST /network/vendor/data",
-    "POST /network/vendor/dataAdvanced",
-    "POST /network/vendor/status",
-    "POST /network/vendor/acknowledge",
-    "POST /network/vendor/error",
+    *(
+        f"{method} /network/vendor/{kind}"
+        for method in ("POST", "PUT", "GET")
+        for kind in ("data", "dataAdvanced", "status", "acknowledge", "error")
+    ),
     "POST /network/chirpstack",
     "POST /network/ttn",
 }

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import json
+
 from longwire.networks.chirpstack import EVENTS
 from longwire.web.openapi import Json, json_response, problem_responses
 
@@ -49,13 +51,14 @@ CHIRPSTACK_PARAMETERS: Sequence[Json] = [
 
 
 def callback_openapi(
-    summary: str, example: Mapping[str, Any], parameters: Sequence[Json] = ()
+    summary: str,
+    example: Mapping[str, Any],
+    parameters: Sequence[Json] = (),
+    method: str = "POST",
 ) -> Json:
-    """The entry of a callback: any body that the network sends, with the token of a group."""
-    any_object: Json = {
-        "schema": {"type": "object", "properties": {name: {} for name in example}},
-        "example": example,
-    }
+    """The entry of a callback: any message that the network sends, with the token of a group."""
+    if method == "GET":
+        parameters = [*parameters, *(_query_parameter(*each) for each in example.items())]
     return {
         "summary": summary,
         "description": "The device is looked up by the network's own id, in the group of the token"
@@ -63,15 +66,29 @@ def callback_openapi(
         " again is stored once. Without a body, the message is read from the query.",
         "security": [{"groupToken": []}, {"groupTokenInQuery": []}],
         **({"parameters": list(parameters)} if parameters else {}),
-        "requestBody": {
-            "required": False,
-            "content": {
-                "application/json": any_object,
-                "application/x-www-form-urlencoded": any_object,
-            },
-        },
+        **({} if method == "GET" else {"requestBody": _request_body(example)}),
         "responses": {
             "200": json_response("Stored; or the downlink for the device.", {"type": "object"}),
             **problem_responses(400, 401, 404, 408, 413, 429, 431, 503),
+        },
+    }
+
+
+def _query_parameter(name: str, value: Any) -> Json:
+    """A value of the message in the query, as the template writes it."""
+    text = value if isinstance(value, str) else json.encode(value).decode()
+    return {"name": name, "in": "query", "schema": {"type": "string"}, "example": text}
+
+
+def _request_body(example: Mapping[str, Any]) -> Json:
+    any_object: Json = {
+        "schema": {"type": "object", "properties": {name: {} for name in example}},
+        "example": example,
+    }
+    return {
+        "required": False,
+        "content": {
+            "application/json": any_object,
+            "application/x-www-form-urlencoded": any_object,
         },
     }

@@ -37,6 +37,8 @@ from longwire.web.routing import PlainRoute, Request, Response, bearer_token
 
 GROUP_TOKEN = "the token of a group"
 STORED = b'{"message":"stored"}'
+# The vendor lets the owner of a callback choose its method.
+VENDOR_METHODS = ("POST", "PUT", "GET")
 # No network repeats a message later than this.
 REPETITION_S_MAX = 600
 REPETITIONS_MAX = 10_000
@@ -112,11 +114,16 @@ class NetworkCallbacks:
             await self._uplinks.store(ReceivedUplink(actor, device, uplink, received_at))
 
         device = await self._uplinks.with_current_device(actor, network, uplink.original_id, store)
-        await self._downlinks.apply_update(network, uplink, device.id)
+        if uplink.downlink is not None:
+            await self._downlinks.apply_update(
+                network, uplink, device.id, self._sent_at(device, uplink)
+            )
         if network == "ttn":
             await self._downlinks.save_push_url(request, device.id)
         if uplink.wants_downlink:
-            payload = await self._downlinks.fetch_payload(uplink, device.id)
+            payload = await self._downlinks.fetch_payload(
+                uplink, device.id, self._sent_at(device, uplink)
+            )
             return vendor.build_response(uplink.original_id, payload)
         return {}
 
@@ -125,6 +132,10 @@ class NetworkCallbacks:
         if uplink.dedup_key is None:
             return now
         return self._arrivals.first_arrival((device.id, uplink.dedup_key), now)
+
+    def _sent_at(self, device: NetworkDevice, uplink: ParsedUplink) -> Moment:
+        sent_at = uplink.sent_at
+        return self._received_at(device, uplink) if sent_at is None else sent_at
 
     async def _require_all_devices(
         self, actor: Actor, network: str, uplinks: Sequence[ParsedUplink]
@@ -147,9 +158,13 @@ class NetworkCallbacks:
                 f"/network/vendor/{kind}",
                 "vendor",
                 partial(_parse_vendor, kind),
-                callback_openapi(f"Take a message of the vendor's network: {kind}", example),
+                callback_openapi(
+                    f"Take a message of the vendor's network: {kind}", example, method=method
+                ),
+                method,
             )
             for kind, example in VENDOR_EXAMPLES.items()
+            for method in VENDOR_METHODS
         ]
         chirpstack_openapi = callback_openapi(
             "Take an event of ChirpStack's HTTP integration",
@@ -171,9 +186,10 @@ class NetworkCallbacks:
         network: str,
         parse: Parse,
         openapi: dict[str, Any],
+        method: str = "POST",
     ) -> PlainRoute:
         return PlainRoute(
-            method="POST",
+            method=method,
             path=path,
             handler=partial(self.handle, network, parse),
             permission=GROUP_TOKEN,

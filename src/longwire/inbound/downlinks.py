@@ -31,9 +31,11 @@ class DownlinkService:
         self._dispatch = dispatch
         self._egress = egress
 
-    async def fetch_payload(self, uplink: ParsedUplink, device_id: str) -> str | None:
+    async def fetch_payload(
+        self, uplink: ParsedUplink, device_id: str, sent_at: Moment
+    ) -> str | None:
         """The payload that answers an uplink; it counts as sent from here on."""
-        reference = network_downlinks.uplink_reference(_sent_at(uplink), uplink.sequence)
+        reference = network_downlinks.uplink_reference(sent_at, uplink.sequence)
         if not await self._database.read(
             lambda tx: store.has_queued_or_answered(tx, device_id, reference)
         ):
@@ -42,7 +44,9 @@ class DownlinkService:
             lambda tx: network_downlinks.fetch_payload(tx, self._dispatch, device_id, reference)
         )
 
-    async def apply_update(self, network: str, uplink: ParsedUplink, device_id: str) -> None:
+    async def apply_update(
+        self, network: str, uplink: ParsedUplink, device_id: str, sent_at: Moment
+    ) -> None:
         """Apply the downlink update of a message, if it has one for a downlink of ours."""
         update = uplink.downlink
         if update is None:
@@ -55,7 +59,7 @@ class DownlinkService:
                 break
             await asyncio.sleep(MATCH_RETRY_S)
         if match is MatchState.MATCHED:
-            info = UplinkInfo(_sent_at(uplink), uplink.sequence)
+            info = UplinkInfo(sent_at, uplink.sequence)
             await self._database.write(
                 lambda tx: network_downlinks.apply_update(
                     tx, self._dispatch, network, device_id, update, info
@@ -74,7 +78,3 @@ class DownlinkService:
             lambda tx: downlink_links.needs_link_update(tx, device_id, url, key)
         ):
             await self._database.write(lambda tx: downlink_links.save_link(tx, device_id, url, key))
-
-
-def _sent_at(uplink: ParsedUplink) -> Moment:
-    return next((each.ts for each in uplink.readings if each.ts is not None), 0)

@@ -61,6 +61,11 @@ class ParsedUplink(Struct, frozen=True, kw_only=True):
     resets_sequence: bool = False  # the device has joined: its frame counter restarts
     downlink: DownlinkUpdate | None = None
 
+    @property
+    def sent_at(self) -> Moment | None:
+        """When it was sent, if the network says so."""
+        return next((each.ts for each in self.readings if each.ts is not None), None)
+
 
 class DownlinkFrame(Struct, frozen=True, kw_only=True):
     """A downlink as the API of a network gets it."""

@@ -47,7 +47,7 @@ def parse(event: str, values: Mapping[str, Any]) -> ParsedUplink:
 
 
 # The join server context has session keys: whoever may read one record could decrypt all payloads.
-_ENVELOPE = ("deviceInfo", "time", "joinServerContext")
+_ENVELOPE = ("time", "joinServerContext")
 
 
 def _device_and_moment(

@@ -21,6 +21,8 @@ from longwire.networks.base import (
 from longwire.networks.values import (
     RequiredFields,
     first_value,
+    is_empty,
+    is_zero_time,
     list_mappings,
     parse_base64,
     parse_boolean,
@@ -54,14 +56,35 @@ def parse(values: Message) -> ParsedUplink:
 def _device_and_moment(
     required: RequiredFields, values: Message, message: Message
 ) -> tuple[str, Moment | None]:
-    """The device, and when the network received the message rather than when it forwarded it."""
+    """The device, and when the network received the message rather than when it forwarded it.
+
+    Devices with activation by personalization need no EUI; they are known by their device id.
+    """
     device = parse_mapping(values.get("end_device_ids")) or {}
-    inner = first_value(message, "received_at")
-    field = "received_at" if inner is None else f"{_key_of(values)}.received_at"
-    return (
-        required.device("end_device_ids.dev_eui", device.get("dev_eui")),
-        required.moment_if_given(field, inner or values.get("received_at")),
+    moments = {
+        f"{_key_of(values)}.received_at": message.get("received_at"),
+        "received_at": values.get("received_at"),
+    }
+    field, received_at = next(
+        (each for each in moments.items() if not is_empty(each[1]) and not is_zero_time(each[1])),
+        ("received_at", None),
     )
+    return (
+        required.device("end_device_ids.dev_eui", first_value(device, "dev_eui", "device_id")),
+        required.moment_if_given(field, received_at),
+    )
+
+
+def _identifiers(values: Message) -> dict[str, Any]:
+    """What the network calls the device and its application, to be kept in the record."""
+    device = parse_mapping(values.get("end_device_ids")) or {}
+    application = parse_mapping(device.get("application_ids")) or {}
+    found = {
+        "device_id": first_value(device, "device_id"),
+        "application_id": first_value(application, "application_id"),
+        "dev_addr": first_value(device, "dev_addr"),
+    }
+    return readings.drop_none(found)
 
 
 def _key_of(values: Message) -> str:
@@ -96,11 +119,14 @@ def _uplink(key: str, values: Message, message: Message) -> ParsedUplink:
     sequence = parse_integer(message.get("f_cnt", 0), minimum=0)
     port = lorawan.parse_port(message.get("f_port"))
     simulated = _simulated(values)
+    settings = parse_mapping(message.get("settings")) or {}
     data = {
         SEQUENCE: sequence,
         PORT: port,
         DECODED: message.get("decoded_payload"),
         "normalized": message.get("normalized_payload"),
+        "data_rate_index": settings.get("data_rate_index"),
+        **_identifiers(values),
         **simulated,
     }
     data |= readings.remaining_fields(message, used=(*_UPLINK, *_SECRET, *data))
@@ -227,7 +253,7 @@ def _event(
     device, ts = _device_and_moment(required, values, message)
     required.raise_errors()
     used = ("received_at", "correlation_ids", *_SECRET)
-    data = readings.remaining_fields(message, used) | _simulated(values)
+    data = readings.remaining_fields(message, used) | _identifiers(values) | _simulated(values)
     text = downlink.detail if downlink else text
     return ParsedUplink(
         original_id=device,

@@ -187,6 +187,11 @@ def _require_range(moment: Moment) -> Moment:
     return moment
 
 
+def is_zero_time(value: Any) -> bool:
+    """Whether a date is the zero value that Go writes for a time that was never set."""
+    return isinstance(value, str) and value.strip().startswith("0001-01-01T00:00:00")
+
+
 def first_moment(*values: Any) -> Moment | None:
     """The first of these values that is a valid time."""
     for value in values:

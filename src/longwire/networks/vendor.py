@@ -11,6 +11,7 @@ from string import hexdigits
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, MsgspecError, Struct, UnsetType, json
+from msgspec.structs import replace
 
 from longwire.clock import SECOND, Moment
 from longwire.errors import FieldError
@@ -45,7 +46,12 @@ DOWNLINK_BYTES = 8
 def parse(kind: str, values: Mapping[str, Any]) -> ParsedUplink:
     if kind not in _PARSERS:
         raise InvalidMessage(f"The vendor has no such callback; there are {', '.join(_PARSERS)}.")
-    return _PARSERS[kind](_parse_types(_normalize_names(values)))
+    fields = _parse_types(_normalize_names(values))
+    uplink = _PARSERS[kind](fields)
+    if uplink.sequence is None or uplink.sent_at is not None:
+        return uplink
+    # Without a time, the sequence number tells a repeated callback from a new message.
+    return replace(uplink, dedup_key=f"{kind} {uplink.sequence} {fields.get('data')}")
 
 
 def build_response(original_id: str, downlink: str | None) -> dict[str, dict[str, Any]]:
@@ -99,7 +105,7 @@ def _drop_empty(fields: Mapping[str, str]) -> dict[str, Any]:
 
 # --- names and values ---
 
-_ALIASES = {"deviceId": "device", "seq": SEQUENCE, "avgSignal": "avgSnr"}
+_ALIASES = {"deviceId": "device", "id": "device", "seq": SEQUENCE, "avgSignal": "avgSnr"}
 
 
 def _normalize_names(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,7 +158,7 @@ def _parse_types(fields: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def _device_and_moment(fields: Mapping[str, Any]) -> tuple[str, Moment]:
+def _device_and_moment(fields: Mapping[str, Any]) -> tuple[str, Moment | None]:
     required = RequiredFields()
     found = _require_device_and_moment(required, fields)
     required.raise_errors()
@@ -161,10 +167,9 @@ def _device_and_moment(fields: Mapping[str, Any]) -> tuple[str, Moment]:
 
 def _require_device_and_moment(
     required: RequiredFields, fields: Mapping[str, Any]
-) -> tuple[str, Moment]:
-    # The time identifies a repeated callback, so it is required.
+) -> tuple[str, Moment | None]:
     device = required.device("device", fields.get("device"))
-    return device, required.moment("time", fields.get("time"))
+    return device, required.moment_if_given("time", fields.get("time"))
 
 
 def _sequence(fields: Mapping[str, Any]) -> int | None:
@@ -183,16 +188,11 @@ _DATA_COUNTS: tuple[UplinkCounter, ...] = ("vendor_uplink", "vendor_data")
 
 
 def _data(fields: Mapping[str, Any]) -> ParsedUplink:
+    if "data" not in fields:
+        return _without_payload(fields)
     required = RequiredFields()
     device, ts = _require_device_and_moment(required, fields)
     position = _legacy_position(ts, fields)
-    if "data" not in fields:
-        if position is not None:
-            required.raise_errors()
-            return ParsedUplink(
-                original_id=device, readings=(position,), sequence=_sequence(fields)
-            )
-        required.check(False, "data")
     payload = required.payload("data", fields.get("data"), parse_hex, readings.PAYLOAD_BYTES_MAX)
     required.raise_errors()
     return ParsedUplink(
@@ -203,6 +203,24 @@ def _data(fields: Mapping[str, Any]) -> ParsedUplink:
         ),
         sequence=_sequence(fields),
         payload=payload,
+        counts=_DATA_COUNTS,
+        wants_downlink=requests_downlink(fields),
+    )
+
+
+def _without_payload(fields: Mapping[str, Any]) -> ParsedUplink:
+    """A data callback whose template omits the payload: a position, a status, or an event."""
+    device, ts = _device_and_moment(fields)
+    position = _legacy_position(ts, fields)
+    if position is not None:
+        return ParsedUplink(original_id=device, readings=(position,), sequence=_sequence(fields))
+    if "batt" in fields or "temp" in fields:
+        return _status(fields)
+    data = readings.remaining_fields(fields, used=("device", "time"))
+    return ParsedUplink(
+        original_id=device,
+        readings=(readings.event(ts, "uplink", data),),
+        sequence=_sequence(fields),
         counts=_DATA_COUNTS,
         wants_downlink=requests_downlink(fields),
     )
@@ -264,7 +282,7 @@ def _uplink_data(fields: Mapping[str, Any]) -> dict[str, Any]:
     return data | {DECODED: decoded} if decoded else data
 
 
-def _legacy_position(ts: Moment, fields: Mapping[str, Any]) -> Reading | None:
+def _legacy_position(ts: Moment | None, fields: Mapping[str, Any]) -> Reading | None:
     """The position of the legacy geolocation callback, which may be configured as a data callback.
 
     In a data callback, `lat` and `lng` alone are the station's position; a radius is the device's.
@@ -311,7 +329,7 @@ def _data_advanced(fields: Mapping[str, Any]) -> ParsedUplink:
     )
 
 
-def _computed_location(ts: Moment, fields: Mapping[str, Any]) -> Reading | None:
+def _computed_location(ts: Moment | None, fields: Mapping[str, Any]) -> Reading | None:
     location = fields.get("computedLocation")
     if not isinstance(location, dict):
         return None

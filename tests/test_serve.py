@@ -9,8 +9,10 @@ import socket
 import sqlite3
 import ssl
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from longwire.cli.service import announce
 from longwire.settings import Settings
+from longwire.startup import OperatorCredentials, PreparationResult, describe_plain_http
 from tests.conftest import PostgresServer
 from tests.process import Service, longwire
 from tests.waiting import eventually
@@ -55,8 +59,10 @@ def refusal(*flags: str, cwd: Path, **variables: str) -> str:
 # --- starting ---
 
 
-def test_the_first_start_prints_credentials_and_later_starts_do_not(
-    serve: Callable[..., Service], tmp_path: Path
+def test_the_first_start_prints_credentials_to_a_terminal_only(
+    serve: Callable[..., Service],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     service = serve()
     operator = service.operator
@@ -65,10 +71,17 @@ def test_the_first_start_prints_credentials_and_later_starts_do_not(
     for name in ("operator.json", "secret.key", "longwire.db"):
         assert (service.data / name).stat().st_mode & 0o777 == 0o600, name
     assert service.data.stat().st_mode & 0o777 == 0o700
-    assert f"client id      {operator['clientId']}\n" in service.out
-    assert f"client secret  {operator['clientSecret']}\n" in service.out
+    assert f"credentials are in {service.data / 'operator.json'}" in service.out
+    assert operator["clientSecret"] not in service.out + service.err
 
-    granted = json.loads(run_as_printed(service.out))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    issued = OperatorCredentials(operator["clientId"], operator["clientSecret"], operator["userId"])
+    port = int(service.url.rpartition(":")[2])
+    announce(Settings(data=service.data, port=port), PreparationResult([], issued))
+    printed = capsys.readouterr().out
+    assert f"client id      {operator['clientId']}\n" in printed
+    assert f"client secret  {operator['clientSecret']}\n" in printed
+    granted = json.loads(run_as_printed(printed))
     assert granted["token_type"] == "Bearer"
     me = ok(
         service.http.get("/user/me", headers={"Authorization": f"Bearer {granted['access_token']}"})
@@ -80,7 +93,6 @@ def test_the_first_start_prints_credentials_and_later_starts_do_not(
     restarted = serve()
     assert restarted.out.count("\n") == 1
     assert operator["clientId"] not in restarted.out + restarted.err
-    assert operator["clientSecret"] not in restarted.out + restarted.err
     assert restarted.operator == operator
     assert restarted.group_names() == {"kept"}
 
@@ -126,6 +138,33 @@ def test_several_workers_need_postgresql(tmp_path: Path) -> None:
     assert result.startswith("workers: ")
     assert "PostgreSQL" in result
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_warned"),
+    [
+        ({}, False),
+        ({"host": "localhost"}, False),
+        ({"host": "::1"}, False),
+        ({"host": "0.0.0.0"}, True),
+        ({"host": "::"}, True),
+        ({"host": "192.0.2.1"}, True),
+        ({"host": "longwire.example.com"}, True),
+        ({"host": "0.0.0.0", "tls_cert": "chain.pem", "tls_key": "key.pem"}, False),
+        ({"host": "0.0.0.0", "trusted_proxies": (ip_network("10.0.0.0/8"),)}, False),
+        ({"host": "0.0.0.0", "auth_url": "https://tokens.example.com"}, False),
+    ],
+)
+def test_a_service_that_can_issue_no_token_to_other_machines_is_described(
+    changes: dict[str, Any], is_warned: bool
+) -> None:
+    text = describe_plain_http(Settings(**changes))
+    if not is_warned:
+        assert text is None
+        return
+    assert text is not None
+    for name in ("tls_cert", "tls_key", "trusted_proxies"):
+        assert name in text
 
 
 # --- TLS ---
@@ -332,12 +371,12 @@ def counted(service: Service, path: str) -> float:
     return float(found[1]) if found else 0.0
 
 
-def test_a_first_start_with_several_workers_shows_the_credentials_once(
+def test_a_first_start_with_several_workers_names_the_credentials_once(
     serve: Callable[..., Service], postgres: PostgresServer, tmp_path: Path
 ) -> None:
     name = postgres.create()
     service = serve(tmp_path / "new", "--database", postgres.url(name), "--workers", "2")
-    assert service.out.count(service.operator["clientSecret"]) == 2, "on its line and in curl's"
+    assert service.out.count("operator.json") == 1
     assert json.loads(run_as_printed(service.out))["access_token"]
     assert service.stop() == 0
     postgres.drop(name)

@@ -5,12 +5,16 @@ plain values.
 """
 
 import asyncio
+import math
 import os
 import socket
+import time
 from collections.abc import Callable, Collection
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
+
+import structlog
 
 from longwire import __version__, maintenance
 from longwire.api import (
@@ -71,6 +75,10 @@ from longwire.web.routing import PlainRoute, Route
 from longwire.web.server import SendResponse, WireLimits
 from longwire.web.status_server import StatusServer
 
+REJECTIONS_LOG_INTERVAL_S = 60.0
+
+log = structlog.get_logger()
+
 OPERATIONS: tuple[Route, ...] = (
     *groups.ROUTES,
     *roles.ROUTES,
@@ -92,7 +100,11 @@ class App:
         self.database = database
         self.stop: Callable[[], None] = lambda: None  # set by `serve`
         self._retention_days = _get_retention_days(settings)
-        prometheus = PrometheusMetrics(shares_counters="PROMETHEUS_MULTIPROC_DIR" in os.environ)
+        self._rejected_connections = 0
+        self._rejections_logged_at = -math.inf
+        self._prometheus = prometheus = PrometheusMetrics(
+            shares_counters="PROMETHEUS_MULTIPROC_DIR" in os.environ
+        )
         self.supervisor = Supervisor(lambda: self.stop(), prometheus)
         stack = _DeliveryStack(settings, database, prometheus, lambda: ingest.is_busy)
         self.engine, self._dispatch = stack.engine, stack.dispatch
@@ -157,6 +169,16 @@ class App:
             await self._request_handler(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._run_lifespan(receive, send)
+
+    def count_rejected_connection(self) -> None:
+        """Count a connection beyond the limits, and log that there are some once a minute."""
+        self._prometheus.count_rejected_connection()
+        self._rejected_connections += 1
+        now = time.monotonic()
+        if now - self._rejections_logged_at >= REJECTIONS_LOG_INTERVAL_S:
+            self._rejections_logged_at = now
+            log.warning("too many connections", rejected=self._rejected_connections)
+            self._rejected_connections = 0
 
     def fast_path(self, scope: Scope, body: bytes | bytearray, send: SendResponse) -> bool:
         """See `web.server`."""

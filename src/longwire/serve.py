@@ -43,6 +43,9 @@ Announce = Callable[[Settings, startup.PreparationResult], None]
 def serve(settings: Settings, announce: Announce) -> int:
     """Serve until stopped; returns the exit code."""
     _require_certificate(settings)
+    plain_http = startup.describe_plain_http(settings)
+    if plain_http is not None:
+        log.warning("plain HTTP on a public address", reason=plain_http)
     with _open_listening_socket(settings.host, settings.port, "--port") as listener:
         settings = replace(settings, port=listener.getsockname()[1])
         with _lock_data_folder(settings):
@@ -67,10 +70,10 @@ def _stop_when_parent_exits(lifeline: int) -> None:
 
 
 def _run_server(settings: Settings, listener: socket.socket, announce: Announce) -> int:
-    settings = _fit_to_descriptor_limit(settings)
     database, prepared = startup.open_prepared_database(settings, Clock())
     database.start()
     try:
+        settings = _fit_to_descriptor_limit(settings)
         application = app.App(settings, database)
         server = build_server(
             application,
@@ -79,6 +82,7 @@ def _run_server(settings: Settings, listener: socket.socket, announce: Announce)
             limits=app.build_wire_limits(settings),
             encode_error=encode_problem,
             fast_path=application.fast_path,
+            on_too_many=application.count_rejected_connection,
             tls_cert=settings.tls_cert or None,
             tls_key=settings.tls_key or None,
             graceful_s=math.ceil(settings.stop_timeout_s),
@@ -139,10 +143,10 @@ def deliver(settings: Settings, announce: Callable[[Settings], None]) -> int:
     with _open_metrics_socket(settings) as listener, _lock_data_folder(settings):
         if listener is not None:
             settings = replace(settings, metrics_port=listener.getsockname()[1])
-        settings = _fit_to_descriptor_limit(settings)
         database, _ = startup.open_prepared_database(settings, Clock())
         database.start()
         try:
+            settings = _fit_to_descriptor_limit(settings)
             announce(settings)
             _tune_garbage_collector()
             run_until_done(_deliver(app.DeliveryProcess(settings, database), listener))

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +221,25 @@ def _fsync_parent_folder(path: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def describe_plain_http(settings: Settings) -> str | None:
+    """Why no other machine will get a token, if the settings listen in a way that none does."""
+    if settings.tls_cert or settings.trusted_proxies or settings.auth_url:
+        return None
+    if settings.host == "localhost" or _is_loopback(settings.host):
+        return None
+    return (
+        f"{settings.host} is served over plain HTTP, so other machines get no tokens: set tls_cert"
+        " and tls_key, or trusted_proxies if a proxy in front speaks HTTPS"
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def get_base_url(settings: Settings) -> str:

@@ -1,9 +1,13 @@
 """Health and metrics endpoints, which need no token."""
 
+import contextlib
+import socket
 from collections.abc import Callable
 
+import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from structlog.testing import capture_logs
 
 from longwire.errors import Unavailable
 from tests.waiting import eventually
@@ -54,6 +58,32 @@ def test_health_and_metrics_need_no_token_and_ignore_an_invalid_one(world: World
         plain = world.nobody.get(path)
         with_wrong_token = world.http.get(path, headers={"Authorization": "Bearer wrong"})
         assert plain.status_code == with_wrong_token.status_code == 200, path
+
+
+def test_the_root_leads_browsers_to_the_docs_and_programs_to_the_paths(world: World) -> None:
+    browser = world.http.get("/", headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert browser.status_code == 302
+    landed = httpx.URL(world.url).join("/").join(browser.headers["location"])
+    assert world.http.get(landed).headers["content-type"].startswith("text/html")
+    links = ok(world.nobody.get("/"))
+    assert links.pop("service") == "longwire"
+    assert links.pop("version")
+    assert all(world.nobody.get(path).status_code == 200 for path in links.values())
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_connections_beyond_the_limit_are_counted_and_logged_once(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(connections_max=2)
+    with capture_logs() as logs, contextlib.ExitStack() as stack:
+        # One is the client of the world.
+        for _ in range(4):
+            sock = socket.create_connection(("127.0.0.1", world.port), timeout=60)
+            stack.enter_context(sock)
+        eventually(lambda: counters(world)["longwire_connections_rejected_total",] == 3)
+    (line,) = [line for line in logs if line["event"] == "too many connections"]
+    assert line["log_level"] == "warning"
 
 
 def test_head_returns_the_headers_of_get_without_the_body(world: World) -> None:

@@ -1,4 +1,4 @@
-"""Endpoints about the service itself: health, metrics, the OpenAPI document, the docs page."""
+"""Endpoints about the service itself: the root, health, metrics, the OpenAPI document, the docs."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 import msgspec
 import structlog
 
+from longwire import __version__
 from longwire.delivery.engine import Engine
 from longwire.errors import LongwireError
 from longwire.ingest import Ingest
@@ -18,6 +19,17 @@ from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response
 
 READY_TIMEOUT_S = 2.0
 STATUS_PATHS = ("/health/live", "/health/ready", "/metrics")
+
+_ROOT = msgspec.json.encode(
+    {
+        "service": "longwire",
+        "version": __version__,
+        "documentation": "/docs",
+        "openapi": "/openapi.json",
+        "health": "/health/ready",
+        "metrics": "/metrics",
+    }
+)
 
 _ANYONE = "reveals nothing about any group"
 
@@ -51,6 +63,13 @@ class ServiceEndpoints:
         It lists these endpoints too, and takes a tenth of a second.
         """
         self._build_openapi = build
+
+    async def get_root(self, request: Request, body: bytes) -> Response:
+        """Lead people to the docs page, and programs to what else there is."""
+        if b"text/html" in request.headers.get(b"accept", b"").lower():
+            # Relative, in case that a proxy serves this below a path.
+            return Response(302, b"", "text/html", ((b"location", b"docs"),))
+        return Response(200, _ROOT)
 
     async def get_live(self, request: Request, body: bytes) -> Response:
         return Response(200, b'{"status":"ok"}')
@@ -107,6 +126,7 @@ class ServiceEndpoints:
 
     def routes(self) -> list[PlainRoute]:
         return [
+            _route("/", self.get_root),
             _route("/health/live", self.get_live, _LIVE_OPENAPI),
             _route("/health/ready", self.get_ready, _READY_OPENAPI),
             _route("/metrics", self.get_metrics, _METRICS_OPENAPI),

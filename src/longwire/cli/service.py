@@ -23,10 +23,10 @@ def serve_command(chosen: Settings) -> None:
     inherited = os.environ.pop(service.INHERITED_FDS_VARIABLE, None)
     if inherited is not None:
         sys.exit(service.serve_as_worker(chosen, inherited))
-    sys.exit(service.serve(chosen, _announce))
+    sys.exit(service.serve(chosen, announce))
 
 
-def _announce(chosen: Settings, prepared: startup.PreparationResult) -> None:
+def announce(chosen: Settings, prepared: startup.PreparationResult) -> None:
     url = startup.get_base_url(chosen)
     location = _database_location(chosen)
     click.echo(f"longwire {__version__} serves {url} ({url}/docs), database: {location}")
@@ -37,18 +37,26 @@ def _announce(chosen: Settings, prepared: startup.PreparationResult) -> None:
         allowed = ", ".join(str(network) for network in chosen.egress_allow)
         click.echo(f"outgoing connections may also reach {allowed}")
     if prepared.operator is not None:
-        operator = prepared.operator
-        click.echo(
-            f"\nThis is the first start. The operator's credentials, also saved in "
-            f"{chosen.data / 'operator.json'}:\n\n"
-            f"  client id      {operator.client_id}\n"
-            f"  client secret  {operator.client_secret}\n\n"
-            f"Get a token:\n\n"
-            f"  curl -s -X POST -u '{operator.client_id}:{operator.client_secret}' "
-            f"-H 'Content-Type: application/x-www-form-urlencoded' "
-            f"'{chosen.auth_url or url}/oauth2/token?grant_type=client_credentials'\n"
-        )
+        _announce_operator(chosen, prepared.operator)
     sys.stdout.flush()
+
+
+def _announce_operator(chosen: Settings, operator: startup.OperatorCredentials) -> None:
+    """Print the credentials to a terminal only: other output is kept by whoever collects logs."""
+    path = chosen.data / "operator.json"
+    if not sys.stdout.isatty():
+        click.echo(f"This is the first start. The operator's credentials are in {path}.")
+        return
+    url = chosen.auth_url or startup.get_base_url(chosen)
+    click.echo(
+        f"\nThis is the first start. The operator's credentials, also saved in {path}:\n\n"
+        f"  client id      {operator.client_id}\n"
+        f"  client secret  {operator.client_secret}\n\n"
+        f"Get a token:\n\n"
+        f"  curl -s -X POST -u '{operator.client_id}:{operator.client_secret}' "
+        f"-H 'Content-Type: application/x-www-form-urlencoded' "
+        f"'{url}/oauth2/token?grant_type=client_credentials'\n"
+    )
 
 
 def _database_location(chosen: Settings) -> str:
@@ -61,14 +69,14 @@ def deliver_command(chosen: Settings) -> None:
     """Run the delivery engine without the API."""
     logs.configure_logging(chosen.log_level, chosen.log_format)
 
-    def announce(chosen: Settings) -> None:
+    def announce_delivery(chosen: Settings) -> None:
         click.echo(f"longwire {__version__} delivers, database: {_database_location(chosen)}")
         if chosen.metrics_port:
             host = f"[{chosen.metrics_host}]" if ":" in chosen.metrics_host else chosen.metrics_host
             click.echo(f"metrics are at http://{host}:{chosen.metrics_port}/metrics")
         sys.stdout.flush()
 
-    sys.exit(_import_service().deliver(chosen, announce))
+    sys.exit(_import_service().deliver(chosen, announce_delivery))
 
 
 def _import_service() -> ModuleType:

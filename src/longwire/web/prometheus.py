@@ -77,6 +77,10 @@ class PrometheusMetrics:
             "longwire_background_tasks_failing",
             "Background tasks that failed and are waiting for their restart",
         )
+        self._connections_rejected = counter(
+            "longwire_connections_rejected",
+            "Connections of clients that exceeded connections_max or connections_per_address_max",
+        )
         # Looking up labels costs more than observing, so the children are cached.
         self._children: dict[tuple[str, str, int], Histogram] = {}
 
@@ -86,6 +90,9 @@ class PrometheusMetrics:
             child = self._requests.labels(method, path, str(status))
             self._children[(path, method, status)] = child
         child.observe(seconds)
+
+    def count_rejected_connection(self) -> None:
+        self._connections_rejected.inc()
 
     def count_rejected_message(self, network: str) -> None:
         self._messages_rejected.labels(network).inc()

@@ -90,17 +90,21 @@ def build_server(
     limits: WireLimits,
     encode_error: ErrorEncoder,
     fast_path: FastPath | None = None,
+    on_too_many: Callable[[], None] = lambda: None,
     tls_cert: str | os.PathLike[str] | None = None,
     tls_key: str | os.PathLike[str] | None = None,
     graceful_s: int = 30,
 ) -> uvicorn.Server:
-    """Make the server; `run()` or `serve()` starts it, on sockets of the caller's if given any."""
+    """Make the server; `run()` or `serve()` starts it, on sockets of the caller's if given any.
+
+    `on_too_many` is called for each connection that exceeds a limit of connections.
+    """
     config = uvicorn.Config(
         app,
         host=host,
         port=port,
         loop="uvloop",
-        http=guarded_protocol(limits, encode_error, fast_path),
+        http=guarded_protocol(limits, encode_error, fast_path, on_too_many),
         ws="none",
         interface="asgi3",
         lifespan="on",
@@ -120,7 +124,10 @@ def build_server(
 
 
 def guarded_protocol(
-    limits: WireLimits, encode_error: ErrorEncoder, fast_path: FastPath | None = None
+    limits: WireLimits,
+    encode_error: ErrorEncoder,
+    fast_path: FastPath | None = None,
+    on_too_many: Callable[[], None] = lambda: None,
 ) -> type[HttpToolsProtocol]:
     """Make uvicorn's HTTP protocol with these limits; one class serves one server."""
 
@@ -136,6 +143,8 @@ def guarded_protocol(
             ),
             connections_by_address=Counter(),
             fast_path=fast_path,
+            on_too_many=on_too_many,
+            lingering=set(),
         )
 
     return Guarded
@@ -149,6 +158,8 @@ class _Shared:
     shortest_limit_s: float
     connections_by_address: Counter[str]
     fast_path: FastPath | None
+    on_too_many: Callable[[], None]
+    lingering: "set[_GuardedProtocol]"  # rejected for too many connections, not closed yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +183,9 @@ _PIPELINE_FULL = _Rejection(503, "pipeline_full", "Too many pipelined requests."
 # its bytes are still under way makes the kernel reset the connection, and a reset can overtake the
 # response that was meant to be read.
 _LINGER_S = 1.0
+# Further clients that are too many are disconnected without a response: those that linger have
+# descriptors, too.
+_LINGERING_MAX = 64
 
 # What a client has to read within write_timeout_s to be called slow rather than gone. It is the
 # buffer size at which uvloop pauses the writer, so a response written in one piece
@@ -350,7 +364,17 @@ class _GuardedProtocol(HttpToolsProtocol):
         if not self._is_within_limits():
             # uvicorn's set holds those that count; a rejected client must not keep others out.
             self.connections.discard(self)
+            self._shared.on_too_many()
+            self._reject_surplus()
+
+    def _reject_surplus(self) -> None:
+        lingering = self._shared.lingering
+        if len(lingering) < _LINGERING_MAX:
+            lingering.add(self)
             self._reject(_BUSY)
+        else:
+            self._ignores_input = True
+            self.transport.abort()
 
     def _is_within_limits(self) -> bool:
         limits = self._limits
@@ -367,6 +391,7 @@ class _GuardedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._timer.cancel()
+        self._shared.lingering.discard(self)
         if self._is_counted and self.client is not None:
             counts, address = self._shared.connections_by_address, self.client[0]
             counts[address] -= 1

@@ -458,6 +458,32 @@ def test_when_a_commit_cannot_be_submitted_every_queued_request_gets_a_response(
     eventually(lambda: commits.ingest.waiting == 0)
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("is_mended", "status"), [(True, 200), (False, 503)])
+def test_a_request_whose_commit_is_refused_gets_its_response_from_the_commit_in_flight(
+    world: World, crowd: Crowd, is_mended: bool, status: int
+) -> None:
+    ada = world.person("ada")
+    sensor, now = device(ada, ada.group()), world.clock.now()
+    commits = Commits(world)
+    submit = world.database.submit
+    is_refused = threading.Event()
+
+    def refuse(work: Callable[[Tx], Any]) -> Any:
+        is_refused.set()
+        raise Unavailable("Too much work is waiting; nothing was changed.")
+
+    with commits.held(crowd, lambda: post_record(ada, "data", sensor, now, "first")) as first:
+        world.database.submit = refuse  # type: ignore[method-assign]
+        second = crowd.post_record(ada, "data", sensor, now, "second")
+        assert is_refused.wait(60)
+        if is_mended:
+            world.database.submit = submit  # type: ignore[method-assign]
+    ok(first.result(120))
+    assert second.result(120).status_code == status
+    assert commits.ingest.waiting == 0
+
+
 # --- the same again ---
 
 

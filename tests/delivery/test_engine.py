@@ -7,18 +7,25 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import psycopg
 import pytest
 
 from longwire.clock import MILLISECOND, SECOND
 from longwire.dates import format_date
 from longwire.delivery import engine, messages, retry_policy
 from longwire.delivery.egress import NOT_RESOLVED
+from longwire.errors import Unavailable
 from longwire.ids import parse_delivery_id
+from longwire.model import Channel
 from longwire.records import EncodedRecord
+from longwire.store import channels as store_channels
 from longwire.store import deliveries as store
+from longwire.store.database import Tx
+from longwire.store.locks import acquire_lock
 from tests.delivery.receiver import HANG, HANG_UP, Receiver, StubResponse, redirect
 from tests.waiting import eventually
 from tests.world import KINDS, Person, World, ok, record_of
@@ -203,6 +210,38 @@ def test_a_stop_during_a_transaction_leaves_no_lease(
         line.settles(succeed=300, seconds=10)
         assert len(receiver.requests) == len(set(receiver.ids)) == 300
         assert {event["attempts"] for event in line.events()} == {1}
+
+
+def test_an_engine_that_is_restarted_settles_what_its_last_transaction_could_not(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person("ada")
+    settle, stop = engine.settle, engine.Engine._stop
+    needs_transaction = engine.Engine._needs_transaction
+
+    def fail_to_settle(tx: Tx, writer: int, attempts: Any, *rest: Any) -> None:
+        if attempts:
+            raise Unavailable("The database is not available; nothing was changed.")
+
+    def die_with_an_attempt(self: engine.Engine) -> bool:
+        if self._unsettled:
+            raise ZeroDivisionError("a mistake")
+        return needs_transaction(self)
+
+    async def stop_and_recover_from_the_faults(self: engine.Engine) -> None:
+        await stop(self)
+        monkeypatch.setattr(engine, "settle", settle)
+        monkeypatch.setattr(engine.Engine, "_needs_transaction", needs_transaction)
+
+    with Receiver() as receiver:
+        line = Line(ada, receiver.url)
+        monkeypatch.setattr(engine, "settle", fail_to_settle)
+        monkeypatch.setattr(engine.Engine, "_needs_transaction", die_with_an_attempt)
+        monkeypatch.setattr(engine.Engine, "_stop", stop_and_recover_from_the_faults)
+        line.reports()
+        line.settles(succeed=1)
+        assert [event["attempts"] for event in line.events()] == [1]
+        assert len(receiver.requests) == 1
 
 
 def test_a_message_is_sent_although_its_device_was_deleted(world: World) -> None:
@@ -492,6 +531,79 @@ def test_gone_from_an_address_that_was_changed_meanwhile_disables_nothing(world:
         line.reports()
         line.settles(succeed=1, failed=1)
         assert len(new.requests) == 1
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_gone_waits_for_an_update_in_progress_which_does_not_enable_the_connector_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person("ada")
+    has_read, may_write = threading.Event(), threading.Event()
+    save = store_channels.save
+
+    def save_slowly(tx: Tx, channel: Channel) -> None:
+        has_read.set()
+        assert may_write.wait(60)
+        save(tx, channel)
+
+    with Receiver(410) as receiver, ThreadPoolExecutor() as pool:
+        line = Line(ada, receiver.url)
+        monkeypatch.setattr(store_channels, "save", save_slowly)
+        renaming = pool.submit(line.change, name="renamed")
+        assert has_read.wait(60)
+        line.reports()
+        receiver.wait_for(1)
+        eventually(lambda: is_waiting_for_a_lock(world))
+        may_write.set()
+        renaming.result(60)
+        line.settles(failed=1)
+        # The address may have been changed as well: the next message shows whether it is gone.
+        assert line.shown()["enabled"] is True
+        line.reports()
+        line.settles(failed=2)
+        assert line.shown()["enabled"] is False
+
+
+def is_waiting_for_a_lock(world: World) -> bool:
+    with psycopg.connect(world.settings.database) as connection:
+        waiting = "select 1 from pg_locks where locktype = 'advisory' and not granted"
+        return connection.execute(waiting).fetchone() is not None
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_channels_are_locked_in_the_same_order_whichever_is_gone_first(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person("ada")
+    settle, disable = engine.settle, store_channels.disable
+    locked: list[str] = []
+
+    def settle_both_last_channel_first(tx: Tx, writer: int, attempts: Any, *rest: Any) -> None:
+        numbers = {each.leased.channel.number for each in attempts}
+        if len(numbers) == 1:
+            raise Unavailable("Not before both have failed.")
+        newest_first = sorted(attempts, key=lambda each: -each.leased.channel.number)
+        settle(tx, writer, newest_first, *rest)
+
+    def record_lock(tx: Tx, kind: str, name: str) -> None:
+        locked.append(name)
+        acquire_lock(tx, kind, name)
+
+    def record_disabling(tx: Tx, channel: Channel) -> bool:
+        locked.append(f"row of {channel.id}")
+        return disable(tx, channel)
+
+    with Receiver(410) as receiver:
+        first, second = Line(ada, receiver.url), Line(ada, receiver.url)
+        monkeypatch.setattr(engine, "settle", settle_both_last_channel_first)
+        monkeypatch.setattr(store_channels, "acquire_lock", record_lock)
+        monkeypatch.setattr(store_channels, "disable", record_disabling)
+        second.reports()
+        first.reports()
+        first.settles(failed=1)
+        second.settles(failed=1)
+        rows = [f"row of {first.connector}", f"row of {second.connector}"]
+        assert locked == [first.connector, second.connector, *rows]
 
 
 # --- messages that cannot be sent ---
@@ -868,6 +980,21 @@ def test_metrics_count_queued_and_failed_deliveries_and_attempts_by_outcome(worl
         attempts = 'longwire_delivery_attempt_seconds_count{outcome="%s",type="http"}'
         assert found[attempts % "delivered"] == 4
         assert found[attempts % "refused"] == 8
+
+
+def test_a_metric_that_cannot_be_counted_repeats_no_delivery(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*attempt: Any) -> None:
+        raise ZeroDivisionError("a mistake")
+
+    monkeypatch.setattr(world.app.engine, "_on_attempt", fail)
+    with Receiver() as receiver:
+        line = Line(world.person("ada"), receiver.url)
+        line.reports(3)
+        line.settles(succeed=3)
+        assert {event["attempts"] for event in line.events()} == {1}
+        assert len(receiver.requests) == 3
 
 
 def numbers_of(world: World) -> dict[str, float]:

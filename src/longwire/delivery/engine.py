@@ -184,8 +184,7 @@ class Engine:
         self._loop = asyncio.get_running_loop()
         self._is_stopping = False
         if self._database.engine_name == "sqlite":
-            # An embedded database has no other process: every lease is orphaned.
-            await self._run_safely(lambda: self._recover(expired_before=FAR_FUTURE))
+            await self._run_safely(self._take_over)
         maintenance = asyncio.create_task(self._run_maintenance())
         main = asyncio.create_task(self._run_main())
         try:
@@ -543,6 +542,17 @@ class Engine:
             if time.monotonic() - last_recovery >= RECOVERY_INTERVAL_S:
                 last_recovery = time.monotonic()
                 await self._run_safely(self._recover)
+
+    async def _take_over(self) -> None:
+        """An embedded database has no other process: every lease is orphaned.
+
+        But for attempts that an earlier run of this engine could not settle; their outcome is
+        known. If they cannot be settled now either, leases are recovered when they expire.
+        """
+        attempts = list(self._unsettled)
+        await self._database.write(lambda tx: settle(tx, self._writer, attempts, self._handlers))
+        self._unsettled = self._unsettled[len(attempts) :]
+        await self._recover(expired_before=FAR_FUTURE)
 
     async def _recover(self, expired_before: int | None = None) -> None:
         """Take over deliveries whose lease has expired."""

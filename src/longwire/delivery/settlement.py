@@ -53,7 +53,12 @@ class _ChannelResults:
 
     channel: Channel
     results: list[AttemptResult] = field(default_factory=list)
-    disabled_reason: str | None = None
+    gone: Channel | None = None  # the newest version whose destination is gone
+    gone_reason: str = ""
+
+    def set_gone(self, reason: str) -> None:
+        if self.gone is None or self.gone.version < self.channel.version:
+            self.gone, self.gone_reason = self.channel, reason
 
 
 def settle(
@@ -71,9 +76,12 @@ def settle(
         _settle_delivered(tx, token, group, settled)
         _release(tx, number, token, group)
         _settle_failed(tx, token, group, settled)
-    for number in sorted(by_channel):  # the same lock order in every process: no deadlocks
-        if by_channel[number].results:
-            _publish_results(tx, writer, by_channel[number], handlers)
+    # The same lock order in every process: no deadlocks.
+    in_order = [by_channel[number] for number in sorted(by_channel)]
+    store_channels.lock_to_disable(tx, [each.gone for each in in_order if each.gone is not None])
+    for settled in in_order:
+        if settled.results:
+            _publish_results(tx, writer, settled, handlers)
 
 
 def _group_by_lease(
@@ -124,19 +132,20 @@ def _settle_failed(
             continue
         settled.results.append(result)
         if isinstance(outcome, Refused) and outcome.disables:
-            _disable(tx, settled.channel, outcome.reason)
-            settled.disabled_reason = outcome.reason
+            settled.set_gone(outcome.reason)
 
 
 def _publish_results(
     tx: Tx, writer: int, settled: _ChannelResults, handlers: ChannelHandlers
 ) -> None:
     number, results = settled.channel.number, settled.results
+    if settled.gone is not None:
+        _disable(tx, settled.gone, settled.gone_reason)
     failed = [each for each in results if each.outcome is not AttemptOutcome.DELIVERED]
     if len(failed) < len(results):
         store_channels.reset_failures(tx, number)
     if failed:
-        reason = settled.disabled_reason or failed[-1].reason
+        reason = settled.gone_reason or failed[-1].reason
         store_channels.record_failure(tx, number, reason, len(failed))
     handler = handlers.get(settled.channel.purpose)
     if handler is not None:

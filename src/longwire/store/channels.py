@@ -1,6 +1,6 @@
 """Channels: everything that leaves the service does so through one."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -135,11 +135,21 @@ def reset_failures(tx: Tx, number: int) -> None:
     tx.execute_raw(RESET_FAILURES, {"number": number})
 
 
+def lock_to_disable(tx: Tx, channels: Sequence[Channel]) -> None:
+    """Wait for updates in progress, which would enable them again.
+
+    For all at once, in order of number, and before any row of a channel is locked: an update takes
+    the lock, the epoch and the row in this order too.
+    """
+    for channel in channels:
+        acquire_lock(tx, "channel", channel.id)
+    for channel in channels:
+        if channel.purpose in CACHED_PURPOSES:
+            bump_config_epoch(tx, channel.group_id)
+
+
 def disable(tx: Tx, channel: Channel) -> bool:
-    """Disable it because its destination is gone; False if it was changed or disabled meanwhile."""
-    acquire_lock(tx, "channel", channel.id)  # an update in progress would enable it again
-    if channel.purpose in CACHED_PURPOSES:
-        bump_config_epoch(tx, channel.group_id)
+    """Disable a locked channel because its destination is gone; False if it was changed before."""
     return bool(
         tx.execute(
             sa.update(_table)

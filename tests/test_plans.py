@@ -11,6 +11,23 @@ from tests.plans import postgres_scans, sqlite_scans
 
 
 @pytest.mark.parametrize(
+    "sql",
+    [
+        "select body from record_data where device_number = :number and ts = :since",
+        "select r.seq from record_data r join device_stay s using (device_number, stay)"
+        " where r.device_number = :number and r.ts = :since",
+        "select d.seq from delivery d where channel_number = :number and state = 3 order by seq",
+        "delete from delivery where channel_number = :number and device_id = :device_id",
+    ],
+)
+def test_reading_all_records_of_a_device_or_all_deliveries_of_a_channel_is_detected(
+    sql: str, sqlite_template: Path
+) -> None:
+    connection = sqlite3.connect(sqlite_template / "longwire.db")
+    assert sqlite_scans(connection, sql)
+
+
+@pytest.mark.parametrize(
     "sql, is_scan",
     [
         ("select count(*) from delivery", True),

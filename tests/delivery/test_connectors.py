@@ -1,6 +1,7 @@
 """What connectors forward; events, counters, resends, replays and previews."""
 
 import json
+import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ from longwire.delivery import replays
 from longwire.delivery.destinations.base import MASK
 from longwire.fleet import device_types
 from longwire.model import SYSTEM, DeviceType
+from longwire.store.database import Tx
 from tests.delivery.receiver import Received, Receiver, StubResponse
 from tests.waiting import eventually
 from tests.world import KINDS, NOON, Person, World, ok, record_of, refused
@@ -699,6 +701,27 @@ def test_a_replay_continues_after_a_restart(world: World) -> None:
 
 
 # --- preview ---
+
+
+def test_a_preview_waits_for_no_write(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    ada.reports(device)
+    connector = ada.connector(group, "https://example.com/in", enabled=False)
+    is_writing, is_previewed = threading.Event(), threading.Event()
+
+    def block(tx: Tx) -> None:
+        is_writing.set()
+        assert is_previewed.wait(60)
+
+    writing = threading.Thread(target=world.write, args=(block,))
+    writing.start()
+    assert is_writing.wait(60)
+    items = ok(ada.post("/connector/preview", named(group, connector)))["items"]
+    is_previewed.set()
+    writing.join()
+    assert [item["deviceId"] for item in items] == [device]
 
 
 def test_a_preview_shows_what_would_be_sent_and_why_not_and_sends_nothing(world: World) -> None:

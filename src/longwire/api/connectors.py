@@ -688,6 +688,7 @@ ROUTES = [
         preview_connector,
         "connector.read",
         object_rule=f"{_IN_GROUP}; record.read there as well",
+        only_reads=True,
         is_addition=True,
     ),
     _route("POST", "/connector/replay", start_replay, "connector.resend", is_addition=True),

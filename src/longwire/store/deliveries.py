@@ -4,6 +4,7 @@ Every change of state is one guarded statement: it names the state that it start
 lease where there is one, and returns the rows that it changed. A late one changes nothing.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -97,14 +98,17 @@ returning
     channel_number, seq, device_id, kind, generation, attempts, created_at, body, context
 """,
     due=in_unlocked(
-        f"""
+        dialect_sql(
+            f"""
         select seq
-        from delivery
+        from delivery {{by_due}}
         where channel_number = :channel
             and {_QUEUED}
             and due_at <= :now
         order by due_at, seq
-        limit :most"""
+        limit :most""",
+            by_due=using_index("ix_delivery_due"),
+        )
     ),
 )
 
@@ -192,46 +196,58 @@ where channel_number = :channel
 returning seq
 """,
     dead_letters=in_unlocked(
-        f"""
+        dialect_sql(
+            f"""
         select seq
-        from delivery
+        from delivery {{by_failed}}
         where channel_number = :channel
             and changed_at <= :before
             and {_IS_DEAD_LETTER}
         order by seq
-        limit :most"""
+        limit :most""",
+            by_failed=using_index("ix_delivery_failed"),
+        )
     ),
 )
 
-IS_RESENDING = f"""
+IS_RESENDING = dialect_sql(
+    f"""
 select 1
-from delivery
+from delivery {{by_resend}}
 where channel_number = :channel
     and resent_before is not null
     and {_IS_OPEN}
     and resent_before = :before
 limit 1
-"""
+""",
+    by_resend=using_index("ix_delivery_resent"),
+)
 
-GET_OLDEST_DEAD_LETTER = f"""
+GET_OLDEST_DEAD_LETTER = dialect_sql(
+    f"""
 select ts
-from delivery
+from delivery {{by_failed}}
 where channel_number = :channel
     and {_IS_DEAD_LETTER}
 order by seq
 limit 1
-"""
+""",
+    by_failed=using_index("ix_delivery_failed"),
+)
 
-COUNT_QUEUED = f"""
+COUNT_QUEUED = dialect_sql(
+    f"""
 select count(*)
 from (
     select 1
-    from delivery
+    from delivery {{by_due}}
     where channel_number = :channel
         and {_QUEUED}
     limit :most
 ) queued
-"""
+""",
+    by_due=using_index("ix_delivery_due"),
+)
 
 COUNT_BY_STATE = """
 select state, count(*)
@@ -241,6 +257,20 @@ where channel_number = :channel
     and changed_at < :until
 group by state
 """
+
+COUNT_UNFINISHED = dialect_sql(
+    f"""
+select (created_at - :begin) / :span, count(*)
+from delivery {{by_open}}
+where channel_number = :channel
+    and {_IS_OPEN}
+    and first_end is null
+    and created_at >= :begin
+    and created_at < :until
+group by 1
+""",
+    by_open=using_index("ix_delivery_open"),
+)
 
 IS_ACTIVE = """
 select 1
@@ -626,21 +656,12 @@ def count_unfinished(
     tx: Tx, numbers: Collection[int], begin: Moment, end: Moment, span: Moment
 ) -> list[tuple[int, int]]:
     """(span, how many) deliveries created in a period that were never final."""
-    if not numbers:
-        return []
-    rank = (_table.c.created_at - begin) // span
-    statement = (
-        sa.select(rank.label("span"), sa.func.count().label("number"))
-        .where(
-            _table.c.channel_number.in_(numbers),
-            _table.c.state < DeliveryState.SUCCEEDED,
-            _table.c.first_end.is_(None),
-            _table.c.created_at >= begin,
-            _table.c.created_at < end,
-        )
-        .group_by("span")
-    )
-    return [(int(row.span), row.number) for row in tx.rows(statement)]
+    found: Counter[int] = Counter()
+    for number in numbers:
+        values = {"channel": number, "begin": begin, "until": end, "span": span}
+        for index, count in tx.fetch_raw(COUNT_UNFINISHED, values):
+            found[int(index)] += count
+    return list(found.items())
 
 
 def list_active_channels(tx: Tx, numbers: Iterable[int], begin: Moment, end: Moment) -> list[int]:

@@ -20,17 +20,23 @@ def in_array(name: str) -> DialectSql:
     return DialectSql(f"in (select value from json_each(:{name}))", f"= any(:{name})")
 
 
-def in_unlocked(select: str) -> DialectSql:
+def in_unlocked(select: DialectSql) -> DialectSql:
     """A condition: one of the rows that a limited query finds and nobody else has locked.
 
     As an array, because PostgreSQL may run a subquery behind `in` once for every row, and finds
     others each time when those it had are locked.
     """
-    return DialectSql(f"in ({select})", f"= any(array({select} for update skip locked))")
+    return DialectSql(
+        f"in ({select.sqlite})", f"= any(array({select.postgres} for update skip locked))"
+    )
 
 
 def using_index(name: str) -> DialectSql:
-    """Behind a table: read it by this index, where SQLite would choose a larger one."""
+    """Behind a table: read it by this index, where SQLite would choose a larger one.
+
+    SQLite prefers the key, which has the whole history, to a partial index with the few rows that
+    matter, because it knows neither how many there are.
+    """
     return DialectSql(f"indexed by {name}", "")
 
 

@@ -1,9 +1,13 @@
 """The four kinds of records: inserted in batches, read in pages.
 
-Hot paths, so these use the driver directly. Only inserts differ between the engines: SQLite takes a
-few large statements, PostgreSQL a COPY into a session table and one insert from there.
+Hot paths, so these use the driver directly. Inserts differ between the engines: SQLite takes a few
+large statements, PostgreSQL a COPY into a session table and one insert from there.
+
+A device may have any number of records, so every statement names the stay, or walks the stays: the
+key of a record begins with device, stay and timestamp.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,9 +33,202 @@ PRUNE_ROWS_MAX = 1_000
 # first, and the page ends early rather than exhaust the memory.
 ITEMS_UNCHECKED_MAX = 100
 PAGE_CHARACTERS_MAX = 16 * 1024 * 1024
+# A device that was transferred more often than this is looked up in its latest stays only, so that
+# storing a record costs no more the more often its device has moved.
+EARLIER_STAYS_MAX = 32
 
 _COLUMNS = ("device_number", "stay", "ts", "digest", "seq", "body")
 _ALL_TIME = (-(2**63), 2**63 - 1)
+
+# --- statements ---
+
+
+def _for_each_kind(template: str) -> dict[str, str]:
+    """The statement for the table of each kind of record."""
+    return {kind: template.format(table=f"record_{kind}") for kind in KIND_NAMES}
+
+
+GET_SEQ = _for_each_kind(
+    """
+select seq
+from {table}
+where device_number = :device
+    and stay = :stay
+    and ts = :ts
+    and digest = :digest
+"""
+)
+
+# Sorted, so that two processes with the same records wait for each other in one order.
+INSERT_INCOMING = _for_each_kind(
+    """
+insert into {table} (device_number, stay, ts, digest, seq, body)
+select device_number, stay, ts, digest, seq, body
+from incoming
+where kind = :kind
+order by device_number, stay, ts, digest, seq
+on conflict do nothing
+returning seq
+"""
+)
+
+# SQLite joins in this order when it is told to; else it reads all records of the device.
+EXISTS_IN_EARLIER_STAY = _for_each_kind(
+    f"""
+select 1
+from (
+    select device_number, stay
+    from device_stay
+    where device_number = :device
+        and stay < :stay
+    order by stay desc
+    limit {EARLIER_STAYS_MAX}
+) s
+cross join {{table}} r
+where r.device_number = s.device_number
+    and r.stay = s.stay
+    and r.ts = :ts
+    and r.digest = :digest
+limit 1
+"""
+)
+
+# A device that has left the group belongs to another tenant: its new name must not be shown.
+_SELECT_ARRIVED = """
+select
+    a.group_id, a.seq, a.kind, a.stay, a.device_number, a.ts, d.id, d.stay,
+    case when p.depth is null then '' else d.name end,
+    d.type,
+    case when p.depth is null then '[]' else d.tags end
+from arrival a
+left join device d
+    on d.number = a.device_number
+left join group_path p
+    on p.ancestor_id = a.group_id
+    and p.group_id = d.group_id
+"""
+
+LIST_ARRIVALS = f"""{_SELECT_ARRIVED.rstrip()}
+where a.group_id = :home
+    and a.seq > :after
+    and a.seq < :until
+    and a.ts >= :begin
+    and a.ts < :end_ts
+order by a.seq
+limit :most
+"""
+
+LIST_LATEST_ARRIVALS = f"""{_SELECT_ARRIVED.rstrip()}
+where a.group_id = :home
+order by a.seq desc
+limit :most
+"""
+
+# The stay is gone when the records of it were erased, and they are hidden until they are deleted.
+GET_ARRIVED = _for_each_kind(
+    """
+select r.digest, r.body
+from device_stay s
+cross join {table} r
+where s.device_number = :device
+    and s.stay = :stay
+    and r.device_number = s.device_number
+    and r.stay = s.stay
+    and r.ts = :ts
+    and r.seq = :seq
+"""
+)
+
+_LIST_DATA = """
+select stay, ts, digest, seq, body
+from record_data
+where device_number = :device
+    and stay = :stay
+    and ts >= :begin
+    and ts < :end{beyond}
+order by ts, digest
+limit :most
+"""
+LIST_DATA = _LIST_DATA.format(beyond="")
+LIST_DATA_AFTER = _LIST_DATA.format(beyond="\n    and (ts, digest) > (:ts, :digest)")
+
+UPDATE_BODY = """
+update record_data
+set body = :body
+where device_number = :device
+    and stay = :stay
+    and ts = :ts
+    and digest = :digest
+    and seq = :seq
+    and body = :old
+"""
+
+COUNT = _for_each_kind(
+    """
+select count(*)
+from {table}
+where device_number = :device
+    and stay = :stay
+"""
+)
+
+DELETE_AT = _for_each_kind(
+    """
+delete from {table}
+where device_number = :device
+    and stay = :stay
+    and ts = :ts
+"""
+)
+
+GET_ERASURE = """
+select device_number, stay
+from erasure
+limit 1
+"""
+
+DELETE_ERASURE = """
+delete from erasure
+where device_number = :device
+    and stay = :stay
+"""
+
+DELETE_STAY = _for_each_kind(
+    """
+delete from {table}
+where (device_number, stay, ts, digest) in (
+    select device_number, stay, ts, digest
+    from {table}
+    where device_number = :device
+        and stay = :stay
+    limit :most
+)
+"""
+)
+
+DELETE_OLDER = _for_each_kind(
+    """
+delete from {table}
+where (device_number, stay, ts, digest) in (
+    select r.device_number, r.stay, r.ts, r.digest
+    from device_stay s
+    cross join {table} r
+    where s.device_number = :device
+        and r.device_number = s.device_number
+        and r.stay = s.stay
+        and r.ts < :before
+    limit :most
+)
+"""
+)
+
+GET_NEXT_DEVICE = """
+select number
+from device
+where number > :after
+order by number
+limit 1
+"""
 
 
 class RecordRow(msgspec.Struct, frozen=True, gc=False):
@@ -75,8 +272,11 @@ def insert_arrivals(tx: Tx, fresh: Sequence[RecordRow]) -> None:
     insert_many(
         tx,
         schema.arrival,
-        ("group_id", "seq", "kind", "device_number", "ts"),
-        [(row.group_number, row.seq, row.kind, row.device_number, row.ts) for row in fresh],
+        ("group_id", "seq", "kind", "stay", "device_number", "ts"),
+        [
+            (row.group_number, row.seq, row.kind, row.stay, row.device_number, row.ts)
+            for row in fresh
+        ],
         "on conflict do nothing",  # `seq` is unique; this makes the statement repeatable
         is_repeatable=True,
     )
@@ -100,17 +300,12 @@ def _insert(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
 
 def _is_stored(tx: Tx, row: RecordRow) -> bool:
     """Whether this row was stored, not the same record before it."""
-    found = tx.fetch_raw(
-        f"select seq from record_{KIND_NAMES[row.kind]} where device_number = :device"
-        " and stay = :stay and ts = :ts and digest = :digest",
-        {
-            "device": row.device_number,
-            "stay": row.stay,
-            "ts": row.ts,
-            "digest": row.digest,
-        },
-    )
+    found = tx.fetch_raw(GET_SEQ[KIND_NAMES[row.kind]], _key(row))
     return bool(found) and found[0][0] == row.seq
+
+
+def _key(row: RecordRow) -> dict[str, Any]:
+    return {"device": row.device_number, "stay": row.stay, "ts": row.ts, "digest": row.digest}
 
 
 def _copy_in(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
@@ -132,14 +327,8 @@ def _copy_in(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
             )
     stored: set[int] = set()
     for number in sorted({row.kind for row in rows}):
-        # Sorted, so that two processes with the same records wait for each other in one order.
-        cursor.execute(
-            f"insert into record_{KIND_NAMES[number]} (device_number, stay, ts, digest, seq, body)"
-            " select device_number, stay, ts, digest, seq, body from incoming where kind = %s"
-            " order by device_number, stay, ts, digest, seq on conflict do nothing returning seq",
-            [number],
-        )
-        stored.update(row[0] for row in cursor.fetchall())
+        found = tx.fetch_raw(INSERT_INCOMING[KIND_NAMES[number]], {"kind": number})
+        stored.update(seq for (seq,) in found)
     return [row for row in rows if row.seq in stored]
 
 
@@ -161,8 +350,7 @@ def list_arrivals(
     In order of arrival. For a record that was deleted meanwhile, only its `seq`.
     """
     rows = tx.fetch_raw(
-        f"{_SELECT_ARRIVED} where a.group_id = :home and a.seq > :after and a.seq < :until"
-        " and a.ts >= :begin and a.ts < :end_ts order by a.seq limit :most",
+        LIST_ARRIVALS,
         {
             "home": group_number,
             "after": after_seq,
@@ -179,10 +367,7 @@ def list_latest(tx: Tx, group_numbers: Sequence[int], most: int) -> list[Arrived
     """The last records that arrived in some groups, newest first."""
     found: list[tuple[Any, ...]] = []
     for number in group_numbers:
-        found += tx.fetch_raw(
-            f"{_SELECT_ARRIVED} where a.group_id = :home order by a.seq desc limit :most",
-            {"home": number, "most": most},
-        )
+        found += tx.fetch_raw(LIST_LATEST_ARRIVALS, {"home": number, "most": most})
     found.sort(key=lambda row: row[1], reverse=True)
     return [
         found_record
@@ -191,29 +376,16 @@ def list_latest(tx: Tx, group_numbers: Sequence[int], most: int) -> list[Arrived
     ]
 
 
-# A device that has left the group belongs to another tenant: its new name must not be shown.
-_SELECT_ARRIVED = (
-    "select a.group_id, a.seq, a.kind, a.device_number, a.ts, d.id, d.stay,"
-    " case when p.depth is null then '' else d.name end, d.type,"
-    " case when p.depth is null then '[]' else d.tags end"
-    " from arrival a left join device d on d.number = a.device_number"
-    " left join group_path p on p.ancestor_id = a.group_id and p.group_id = d.group_id"
-)
-
-
 def _arrived_record(tx: Tx, row: tuple[Any, ...]) -> ArrivedRecord | None:
-    group, seq, kind, number, ts, device_id, stay, name, type_name, tags = row
+    group, seq, kind, then, number, ts, device_id, stay, name, type_name, tags = row
     if device_id is None:
         return None
     found = tx.fetch_raw(
-        f"select r.digest, r.stay, r.body from record_{KIND_NAMES[kind]} r join device_stay s"
-        " on s.device_number = r.device_number and s.stay = r.stay"
-        " where r.device_number = :device and s.group_id = :home and r.ts = :ts and r.seq = :seq",
-        {"device": number, "home": group, "ts": ts, "seq": seq},
+        GET_ARRIVED[KIND_NAMES[kind]], {"device": number, "stay": then, "ts": ts, "seq": seq}
     )
     if not found:
         return None
-    digest, then, body = found[0]
+    digest, body = found[0]
     return ArrivedRecord(
         RecordRow(kind, group, number, then, ts, digest, seq, parse_record(kind, body)),
         ReportingDevice(device_id, number, group, stay, name, type_name, str(group), tags),
@@ -222,14 +394,7 @@ def _arrived_record(tx: Tx, row: tuple[Any, ...]) -> ArrivedRecord | None:
 
 def exists_in_earlier_stay(tx: Tx, row: RecordRow) -> bool:
     """Whether the record was stored during an earlier stay of its device."""
-    found = tx.fetch_raw(
-        f"select 1 from record_{KIND_NAMES[row.kind]} r join device_stay s"
-        " on s.device_number = r.device_number and s.stay = r.stay"
-        " where r.device_number = :device and s.stay < :stay and r.ts = :ts"
-        " and r.digest = :digest limit 1",
-        {"device": row.device_number, "stay": row.stay, "ts": row.ts, "digest": row.digest},
-    )
-    return bool(found)
+    return bool(tx.fetch_raw(EXISTS_IN_EARLIER_STAY[KIND_NAMES[row.kind]], _key(row)))
 
 
 # --- redecode ---
@@ -256,7 +421,6 @@ def list_data(
     most: int,
 ) -> list[StoredDataRecord]:
     """Data records of a stay, in the order of their key, after one of them."""
-    beyond = " and (ts, digest) > (:ts, :digest)" if after else ""
     values: dict[str, Any] = {
         "device": device_number,
         "stay": stay,
@@ -266,12 +430,7 @@ def list_data(
     }
     if after:
         values["ts"], values["digest"] = after
-    rows = tx.fetch_raw(
-        "select stay, ts, digest, seq, body from record_data where device_number = :device"
-        f" and stay = :stay and ts >= :begin and ts < :end{beyond}"
-        " order by ts, digest limit :most",
-        values,
-    )
+    rows = tx.fetch_raw(LIST_DATA_AFTER if after else LIST_DATA, values)
     return [
         StoredDataRecord(stay, ts, digest, seq, body, parse_data_record(body))
         for _, ts, digest, seq, body in rows
@@ -281,24 +440,16 @@ def list_data(
 def update_body(tx: Tx, device_number: int, record: StoredDataRecord, body: str) -> bool:
     """Replace the body of a data record, unless it was changed or deleted."""
     tx.touched_devices.add(device_number)
-    return bool(
-        tx.driver.execute(
-            tx.to_driver_sql(
-                "update record_data set body = :body where device_number = :device"
-                " and stay = :stay and ts = :ts and digest = :digest and seq = :seq"
-                " and body = :old"
-            ),
-            {
-                "body": body,
-                "device": device_number,
-                "stay": record.stay,
-                "ts": record.ts,
-                "digest": record.digest,
-                "seq": record.seq,
-                "old": record.body,
-            },
-        ).rowcount
-    )
+    values = {
+        "body": body,
+        "device": device_number,
+        "stay": record.stay,
+        "ts": record.ts,
+        "digest": record.digest,
+        "seq": record.seq,
+        "old": record.body,
+    }
+    return bool(tx.execute_raw(UPDATE_BODY, values))
 
 
 # --- list ---
@@ -360,6 +511,49 @@ def list_page(
     return RecordPage(device_number, text, oldest, (last[1], last[2]))
 
 
+_PAGE = """
+from {table}
+where device_number = :device
+    and stay = :stay
+    and ts >= :begin
+    and ts < :end{beyond}"""
+
+_LIST_SIZES = f"""
+select length(body){_PAGE}
+order by {{order}}
+limit :most
+"""
+
+_LIST_PAGE = f"""
+select body, ts, seq{_PAGE}
+order by {{order}}
+limit :most
+"""
+
+# SQLite takes `body` from the row that has the largest or smallest `ts`.
+_JOIN_PAGE = f"""
+select group_concat(body), group_concat(ts), group_concat(seq), body, {{last}}
+from (
+    select body, ts, seq{_PAGE}
+    order by {{order_by_key}}
+    limit :most
+)
+"""
+
+
+@functools.cache
+def _page_sql(template: str, kind: str, ascending: bool, has_predecessor: bool) -> str:
+    # The first half lets the key find the place, the second leaves out what was seen.
+    beyond = "\n    and ts {0}= :ts\n    and (ts {0} :ts or seq {0} :seq)"
+    return template.format(
+        table=f"record_{kind}",
+        beyond=beyond.format(">" if ascending else "<") if has_predecessor else "",
+        order="ts, seq" if ascending else "ts desc, seq desc",
+        order_by_key="ts" if ascending else "ts desc",
+        last="max(ts)" if ascending else "min(ts)",
+    )
+
+
 class _PageQuery(msgspec.Struct, frozen=True):
     """Which records of one stay, in which order, and after which."""
 
@@ -374,13 +568,8 @@ class _PageQuery(msgspec.Struct, frozen=True):
 
     def count_that_fit(self, tx: Tx) -> int:
         """How many of the records fit into a page; at least one."""
-        order = "ts, seq" if self.ascending else "ts desc, seq desc"
-        sizes = tx.fetch_raw(
-            f"select length(body) {self._where()} order by {order} limit :limit",
-            {**self._values(), "limit": self.limit},
-        )
         size = 0
-        for index, (length,) in enumerate(sizes):
+        for index, (length,) in enumerate(tx.fetch_raw(self._sql(_LIST_SIZES), self._values())):
             size += length
             if size > PAGE_CHARACTERS_MAX:
                 return max(1, index)
@@ -388,36 +577,15 @@ class _PageQuery(msgspec.Struct, frozen=True):
 
     def rows(self, tx: Tx) -> list[tuple[Any, ...]]:
         """(body, ts, seq) of one more than wanted."""
-        order = "ts, seq" if self.ascending else "ts desc, seq desc"
-        return tx.fetch_raw(
-            f"select body, ts, seq {self._where()} order by {order} limit :limit",
-            {**self._values(), "limit": self.limit + 1},
-        )
+        return tx.fetch_raw(self._sql(_LIST_PAGE), self._values())
 
     def joined(self, tx: Tx) -> tuple[str | None, str | None, str | None, str | None]:
         """The bodies, instants and seqs of one more than wanted, joined, and the last body."""
-        # SQLite takes `body` from the row that has the largest or smallest `ts`.
-        last, order = ("max(ts)", "ts") if self.ascending else ("min(ts)", "ts desc")
-        bodies, instants, seqs, body, _ = tx.fetch_raw(
-            f"select group_concat(body), group_concat(ts), group_concat(seq), body, {last} from"
-            f" (select body, ts, seq {self._where()} order by {order} limit :limit)",
-            {**self._values(), "limit": self.limit + 1},
-        )[0]
+        bodies, instants, seqs, body, _ = tx.fetch_raw(self._sql(_JOIN_PAGE), self._values())[0]
         return bodies, instants, seqs, body
 
-    def _where(self) -> str:
-        beyond = ""
-        if self.after is not None:
-            # The first half lets the key find the place, the second leaves out what was seen.
-            beyond = (
-                " and ts >= :ts and (ts > :ts or seq > :seq)"
-                if self.ascending
-                else " and ts <= :ts and (ts < :ts or seq < :seq)"
-            )
-        return (
-            f"from record_{self.kind} where device_number = :device and stay = :stay"
-            f" and ts >= :begin and ts < :end{beyond}"
-        )
+    def _sql(self, template: str) -> str:
+        return _page_sql(template, self.kind, self.ascending, self.after is not None)
 
     def _values(self) -> dict[str, Any]:
         values: dict[str, Any] = {
@@ -425,6 +593,7 @@ class _PageQuery(msgspec.Struct, frozen=True):
             "stay": self.stay,
             "begin": self.begin,
             "end": self.end,
+            "most": self.limit + 1,
         }
         if self.after is not None:
             values["ts"], values["seq"] = self.after
@@ -454,11 +623,7 @@ def _joined_page(tx: Tx, wanted: _PageQuery) -> RecordPage | None:
 
 def count(tx: Tx, kind: str, device_number: int, stays: Sequence[int]) -> int:
     return sum(
-        tx.fetch_raw(
-            f"select count(*) from record_{kind} where device_number = :device and stay = :stay",
-            {"device": device_number, "stay": stay},
-        )[0][0]
-        for stay in stays
+        tx.fetch_raw(COUNT[kind], {"device": device_number, "stay": stay})[0][0] for stay in stays
     )
 
 
@@ -466,13 +631,7 @@ def delete_at(tx: Tx, kind: str, device_number: int, stays: Sequence[int], ts: M
     """Delete all records of one kind at one timestamp; how many."""
     tx.touched_devices.add(device_number)
     return sum(
-        tx.driver.execute(
-            tx.to_driver_sql(
-                f"delete from record_{kind}"
-                " where device_number = :device and stay = :stay and ts = :ts"
-            ),
-            {"device": device_number, "stay": stay, "ts": ts},
-        ).rowcount
+        tx.execute_raw(DELETE_AT[kind], {"device": device_number, "stay": stay, "ts": ts})
         for stay in stays
     )
 
@@ -482,19 +641,18 @@ def delete_at(tx: Tx, kind: str, device_number: int, stays: Sequence[int], ts: M
 
 def delete_erased(tx: Tx) -> int:
     """Delete some records of erased stays; how many, 0 when there is nothing to do."""
-    waiting = tx.fetch_raw("select device_number, stay from erasure limit 1", {})
+    waiting = tx.fetch_raw(GET_ERASURE, {})
     if not waiting:
         return 0
     values = {"device": waiting[0][0], "stay": waiting[0][1]}
+    tx.touched_devices.add(values["device"])
     deleted = 0
     for kind in KIND_NAMES:
-        deleted += _delete_some(tx, kind, "stay = :stay", values, PRUNE_ROWS_MAX - deleted)
+        most = PRUNE_ROWS_MAX - deleted
+        deleted += tx.execute_raw(DELETE_STAY[kind], {**values, "most": most})
         if deleted >= PRUNE_ROWS_MAX:
             return deleted
-    tx.driver.execute(
-        tx.to_driver_sql("delete from erasure where device_number = :device and stay = :stay"),
-        values,
-    )
+    tx.execute_raw(DELETE_ERASURE, values)
     return max(deleted, 1)
 
 
@@ -504,27 +662,11 @@ def delete_older(tx: Tx, kind: str, after_device: int, before: Moment) -> tuple[
     Device by device, so that no index by time is needed and no step is large. Returns how many were
     deleted and the device to continue after; None at the end.
     """
-    following = tx.fetch_raw(
-        "select number from device where number > :after order by number limit 1",
-        {"after": after_device},
-    )
+    following = tx.fetch_raw(GET_NEXT_DEVICE, {"after": after_device})
     if not following:
         return 0, None
-    values = {"device": following[0][0], "before": before}
-    deleted = _delete_some(tx, kind, "ts < :before", values, PRUNE_ROWS_MAX)
-    return deleted, after_device if deleted == PRUNE_ROWS_MAX else following[0][0]
-
-
-def _delete_some(tx: Tx, kind: str, condition: str, values: dict[str, Any], limit: int) -> int:
-    tx.touched_devices.add(values["device"])
-    table = f"record_{kind}"
-    return int(
-        tx.driver.execute(
-            tx.to_driver_sql(
-                f"delete from {table} where (device_number, stay, ts, digest) in"
-                f" (select device_number, stay, ts, digest from {table}"
-                f" where device_number = :device and {condition} limit :limit)"
-            ),
-            {**values, "limit": limit},
-        ).rowcount
-    )
+    device = following[0][0]
+    tx.touched_devices.add(device)
+    values = {"device": device, "before": before, "most": PRUNE_ROWS_MAX}
+    deleted = tx.execute_raw(DELETE_OLDER[kind], values)
+    return deleted, after_device if deleted == PRUNE_ROWS_MAX else device

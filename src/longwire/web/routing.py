@@ -97,6 +97,7 @@ class Route:
     conflicts: str = ""  # when it responds 409
     is_bulk: bool = False
     per_minute_max: int = 0  # per caller; 0 for no limit
+    only_reads: bool = False  # although it is no GET
     is_addition: bool = False  # not part of the original interface
     is_cached: bool = False  # its handler puts its responses into the response cache
     doc: str = ""  # summary and description, when they are not the handler's docstring
@@ -123,7 +124,7 @@ class Route:
 
     @property
     def writes(self) -> bool:
-        return self.method != "GET"
+        return self.method != "GET" and not self.only_reads
 
     @property
     def summary(self) -> str:

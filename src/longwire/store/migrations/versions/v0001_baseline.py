@@ -363,6 +363,7 @@ def _create_record_tables() -> None:
         "arrival",
         *_required(BIGINT, "group_id seq"),
         *_required(sa.SmallInteger(), "kind"),
+        *_required(INTEGER, "stay"),
         *_required(BIGINT, "device_number ts"),
         sa.PrimaryKeyConstraint("group_id", "seq", name="pk_arrival"),
         postgresql_partition_by="RANGE (seq)",

@@ -56,7 +56,7 @@ NOT_QUICK = {
     "test_sqlite.py",
     "test_status_server.py",
 }
-NOT_QUICK_FOLDERS = {"bench", "faults"}
+NOT_QUICK_FOLDERS = {"abuse", "bench", "faults"}
 ENGINES = ("sqlite", "postgresql")
 
 

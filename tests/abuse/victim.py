@@ -1,0 +1,185 @@
+"""A tenant that is measured while another one does its worst.
+
+The service runs in its own process, so that an attack cannot slow the test that measures. The
+victim's latencies under attack are compared with those it had a moment before, in the same run on
+the same machine. `make test` attacks briefly and allows for a busy machine: it finds stalls of
+seconds, not percentages. `make soak` attacks for a minute, alone on the machine, and holds the
+service to its promise.
+"""
+
+import itertools
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import psutil
+
+from longwire.clock import Clock
+from tests.delivery.receiver import Receiver
+from tests.process import Service
+from tests.waiting import PATIENCE_S
+from tests.world import Person, ok, record_of
+
+MEMORY_MB_MAX = 400.0
+
+# What a victim may have to wait on a busy machine, in the middle and at worst.
+MEDIAN_S = 1.0
+WORST_S = 8.0
+# The promise: alone on two cores, no more than so many times the quiet latency, or hardly anything.
+SLOWER_MAX = 3.0
+HARDLY_S = 0.05
+P99_S = 1.0
+
+# Gets an event that is set when it has to end; called again until then.
+Attack = Callable[[threading.Event], None]
+
+
+@dataclass(frozen=True)
+class AttackLength:
+    """How long an attack lasts, and how strictly the victim is compared."""
+
+    rounds_min: int
+    seconds: float
+    is_strict: bool
+
+
+QUIET = AttackLength(rounds_min=10, seconds=0.2, is_strict=False)
+BRIEF = AttackLength(rounds_min=10, seconds=1.0, is_strict=False)
+MINUTE = AttackLength(rounds_min=50, seconds=60.0, is_strict=True)
+
+
+@dataclass
+class Latencies:
+    """What the victim waited for, in seconds."""
+
+    write: list[float] = field(default_factory=list)
+    read: list[float] = field(default_factory=list)
+    delivery: list[float] = field(default_factory=list)
+
+
+class SharedService:
+    """The service that victim and attacker share; in the place of a world for `Person`."""
+
+    def __init__(self, process: Service, accounts: dict[str, tuple[str, str, str]]) -> None:
+        self.process = process
+        self.http = process.http
+        self.clock = Clock()
+        self.numbers = itertools.count(1)
+        self._accounts = accounts
+
+    def person(self, name: str) -> Person:
+        """Somebody with credentials, who is no member of any group yet."""
+        user_id, client_id, secret = self._accounts[name]
+        world: Any = self
+        return Person(world, self.token(client_id, secret), user_id, (client_id, secret))
+
+    def token(self, client_id: str, secret: str) -> str:
+        granted = self.http.post(
+            "/oauth2/token?grant_type=client_credentials",
+            auth=(client_id, secret),
+            headers={"Content-Type": "application/x-www-form-urlencoded"},
+        )
+        return str(ok(granted)["access_token"])
+
+    @property
+    def memory_mb(self) -> float:
+        process = psutil.Process(self.process.pid)
+        family = [process, *process.children(recursive=True)]
+        return float(sum(each.memory_info().rss for each in family)) / 1e6
+
+
+class Victim:
+    """An honest tenant: writes a record, reads it, and gets it delivered, over and over."""
+
+    def __init__(self, person: Person, receiver: Receiver) -> None:
+        self.person = person
+        self.receiver = receiver
+        self.group = person.group("honest")
+        self.device = person.device(self.group)
+        person.connector(self.group, receiver.url)
+        self._numbers = itertools.count(1)
+
+    def measure(self, length: AttackLength) -> Latencies:
+        latencies = Latencies()
+        end = time.monotonic() + length.seconds
+        while len(latencies.write) < length.rounds_min or time.monotonic() < end:
+            self._run_round(latencies)
+        return latencies
+
+    def _run_round(self, latencies: Latencies) -> None:
+        number = next(self._numbers)
+        at = 1_700_000_000_000 + number
+        delivered = len(self.receiver.requests)
+        began = time.monotonic()
+        ok(self.person.post("/device/data", record_of(self.device, timestamp=at)))
+        written = time.monotonic()
+        ok(self.person.get("/device/data", deviceId=self.device, limit=100))
+        read = time.monotonic()
+        self.receiver.wait_for(delivered + 1, timeout_s=PATIENCE_S)
+        latencies.write.append(written - began)
+        latencies.read.append(read - written)
+        latencies.delivery.append(max(time.monotonic() - written, 0.0))
+
+
+@contextmanager
+def attacking(*attacks: Attack) -> Iterator[None]:
+    """Run attacks, each in a thread of its own, while the block runs."""
+    stop = threading.Event()
+
+    def run(attack: Attack) -> None:
+        while not stop.is_set():
+            try:
+                attack(stop)
+            except (httpx.HTTPError, OSError):
+                stop.wait(0.01)  # rejected or disconnected: that is the point, so go on
+
+    threads = [threading.Thread(target=run, args=(attack,), daemon=True) for attack in attacks]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(PATIENCE_S)
+
+
+def assert_unharmed(quiet: Latencies, attacked: Latencies, length: AttackLength) -> None:
+    """The victim hardly noticed."""
+    for what in ("write", "read", "delivery"):
+        before, after = getattr(quiet, what), getattr(attacked, what)
+        usual, median, worst = statistics.median(before), statistics.median(after), max(after)
+        figures = (
+            f"{what}: {usual:.3f} s quiet, {median:.3f} s under attack, {worst:.3f} s at worst"
+        )
+        if length.is_strict:
+            assert median <= max(SLOWER_MAX * usual, HARDLY_S), figures
+            assert statistics.quantiles(after, n=100)[98] <= P99_S, figures
+        else:
+            assert median <= max(SLOWER_MAX * usual, MEDIAN_S), figures
+            assert worst <= max(SLOWER_MAX * max(before), WORST_S), figures
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Victim and attacker on one service."""
+
+    service: SharedService
+    victim: Victim
+    mallory: Person
+    length: AttackLength
+
+    def assert_victim_unharmed(self, *attacks: Attack) -> None:
+        """Measure the victim, then again under these attacks; the service stays small."""
+        quiet = self.victim.measure(QUIET)
+        with attacking(*attacks):
+            attacked = self.victim.measure(self.length)
+            memory_mb = self.service.memory_mb
+        assert not self.service.process.has_exited
+        assert_unharmed(quiet, attacked, self.length)
+        assert memory_mb <= MEMORY_MB_MAX

@@ -9,6 +9,11 @@ from longwire.errors import LimitReached
 class Quotas:
     """The operator's quotas; the defaults are generous for honest use."""
 
+    groups_per_owner_max: int = 100_000
+    members_per_group_max: int = 10_000
+    roles_per_creator_max: int = 1_000
+    app_clients_per_group_max: int = 1_000
+    push_tokens_per_user_max: int = 100
     connectors_per_group_max: int = 1_000
     notifications_per_group_max: int = 200
 
@@ -20,3 +25,6 @@ class Quotas:
         maximum: int = getattr(self, name)
         if existing + wanted > maximum:
             raise LimitReached(name, maximum)
+
+
+DEFAULT_QUOTAS = Quotas()

@@ -142,16 +142,28 @@ class Settings:
     )
     # --- tokens and rate limits ---
     token_lifetime_s: int = _setting(3_600, "lifetime of an access token", minimum=1)
-    token_failures_per_address_max: int = _setting(
-        30, "rate limit: failed token requests per address and minute", minimum=1
-    )
     token_failures_per_client_max: int = _setting(
-        5, "the same per address and client id, against guessing a secret", minimum=1
+        5, "rate limit: failed token requests per address, client id and minute", minimum=1
+    )
+    token_failures_per_address_max: int = _setting(
+        1_000,
+        "the same for all client ids of an address; clients that got a token there are exempt",
+        minimum=1,
     )
     requests_per_caller_per_s: float = _setting(
         0.0, "rate limit: average requests per second of one caller; 0 for no limit"
     )
     requests_per_caller_burst: int = _setting(100, "burst size of that rate limit", minimum=1)
+    # --- quotas ---
+    groups_per_owner_max: int = _setting(
+        100_000, "maximum groups that one user creates, their app clients included"
+    )
+    members_per_group_max: int = _setting(10_000, "maximum members of a group")
+    roles_per_creator_max: int = _setting(
+        1_000, "maximum custom roles that one user or app client creates"
+    )
+    app_clients_per_group_max: int = _setting(1_000, "maximum app clients of a group")
+    push_tokens_per_user_max: int = _setting(100, "maximum push tokens of a user")
     # --- limits of a request ---
     body_bytes_max: int = _setting(1024 * 1024, "maximum size of a request body", minimum=1)
     bulk_body_bytes_max: int = _setting(

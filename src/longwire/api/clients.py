@@ -74,6 +74,7 @@ def create_client(context: RequestContext, body: AppClientInput) -> GroupAppClie
         body.name,
         description=body.description,
         expires_at=None if body.expiration is None else body.expiration * SECOND,
+        quotas=context.quotas,
     )
     client = opened.client
     return GroupAppClient(
@@ -121,7 +122,7 @@ ROUTES = [
         "/appClient",
         create_client,
         "appClient.write",
-        conflicts="The group has an app client of this name.",
+        conflicts="The group has an app client of this name, or as many as it may have.",
     ),
     _route(
         "PUT",

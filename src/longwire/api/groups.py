@@ -213,6 +213,7 @@ def create_group(context: RequestContext, query: ParentQuery, body: GroupInput) 
             name=body.name,
             description=body.description,
             tags=body.tags or (),
+            quotas=context.quotas,
         )
     )
 
@@ -250,6 +251,7 @@ def invite_member(context: RequestContext, body: Invitation) -> GroupUserRelatio
             body.role_id,
             context.dispatch,
             context.sending_config.mail,
+            context.quotas,
         )
     )
 
@@ -313,6 +315,7 @@ ROUTES = [
         create_group,
         "group.create",
         object_rule="in parentId; any user may create a root group",
+        conflicts="The owner has as many groups as a user may have.",
     ),
     _group_route(
         "PUT",
@@ -331,7 +334,7 @@ ROUTES = [
         invite_member,
         "member.write",
         object_rule="in the group, with a role that holds no more than the caller",
-        conflicts="The person is a member with another role.",
+        conflicts="The person is a member with another role, or the group has all members it may.",
     ),
     _member_route(
         "PUT",

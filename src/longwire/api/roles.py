@@ -137,6 +137,7 @@ def create_role(context: RequestContext, body: RoleInput) -> Role:
             body.name,
             body.description,
             _permission_ids(body.permissions),
+            context.quotas,
         )
     )
 
@@ -231,6 +232,7 @@ ROUTES = [
         create_role,
         "role.write",
         object_rule="held in some group together with every permission the role gets",
+        conflicts="The caller has created as many roles as one may.",
         not_found_is_bad_request=True,
     ),
     _role_route(

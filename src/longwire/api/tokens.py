@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from collections import OrderedDict
 from ipaddress import ip_address
 from urllib.parse import parse_qsl, unquote
 
@@ -17,6 +18,7 @@ from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response
 
 PATH = "/oauth2/token"
 GRANT = "client_credentials"
+SUCCEEDED_MAX = 50_000
 _FORM = b"application/x-www-form-urlencoded"
 _CREDENTIALS = {"client_id", "client_secret"}
 _NO_CACHE: tuple[tuple[bytes, bytes], ...] = ((b"pragma", b"no-cache"),)
@@ -66,6 +68,8 @@ class TokenEndpoint:
         self._lifetime_s = lifetime_s
         self._per_address = per_address
         self._per_client = per_client
+        # (address, client id) that got a token lately. Not locked out by failures of others there.
+        self._succeeded: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     async def issue(self, request: Request, body: bytes) -> Response:
         try:
@@ -88,14 +92,14 @@ class TokenEndpoint:
             self._per_address.consume(request.address)
             self._per_client.consume((request.address, client_id))
             raise _invalid_client("The client is unknown or its secret is wrong.") from None
+        self._note_success((request.address, client_id))
         response = TokenResponse(issued.token, "Bearer", issued.lifetime_s)
         return Response(200, msgspec.json.encode(response), headers=_NO_CACHE)
 
     def _check_rate_limit(self, address: str, client_id: str) -> None:
-        wait_s = max(
-            self._per_address.get_retry_after_s(address),
-            self._per_client.get_retry_after_s((address, client_id)),
-        )
+        wait_s = self._per_client.get_retry_after_s((address, client_id))
+        if (address, client_id) not in self._succeeded:
+            wait_s = max(wait_s, self._per_address.get_retry_after_s(address))
         if wait_s:
             raise TokenRequestError(
                 429,
@@ -103,6 +107,12 @@ class TokenEndpoint:
                 f"Too many failed attempts; retry after {wait_s} seconds.",
                 (b"retry-after", str(wait_s).encode()),
             )
+
+    def _note_success(self, caller: tuple[str, str]) -> None:
+        self._succeeded[caller] = None
+        self._succeeded.move_to_end(caller)
+        if len(self._succeeded) > SUCCEEDED_MAX:
+            self._succeeded.popitem(last=False)
 
 
 def _require_https(request: Request) -> None:

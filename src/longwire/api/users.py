@@ -189,7 +189,9 @@ def register_vendor_token(context: RequestContext, body: VendorTokenInput) -> Ve
     A token registered by another user is moved to the caller.
     """
     return vendor_token_wire(
-        users.register_push_token(context.tx, context.actor, body.token, body.device_name)
+        users.register_push_token(
+            context.tx, context.actor, body.token, body.device_name, context.quotas
+        )
     )
 
 
@@ -215,7 +217,13 @@ ROUTES = [
         object_rule="operators only",
         conflicts="The e-mail address belongs to a user.",
     ),
-    _route("PUT", "/user/vendorToken", register_vendor_token, OWN),
+    _route(
+        "PUT",
+        "/user/vendorToken",
+        register_vendor_token,
+        OWN,
+        conflicts="The user has as many push tokens as a user may have.",
+    ),
     _route(
         "DELETE",
         "/user/vendorToken",

@@ -19,6 +19,7 @@ from longwire.identity import groups
 from longwire.identity.groups import MembershipView
 from longwire.ids import format_delivery_id
 from longwire.model import Actor, Channel, ChannelPurpose
+from longwire.quotas import Quotas
 from longwire.store import users as store_users
 from longwire.store.database import Tx
 from longwire.store.deliveries import ClaimedDelivery
@@ -84,9 +85,10 @@ def invite_member(
     role_id: str,
     dispatch: DispatchContext,
     config: MailConfig,
+    quotas: Quotas,
 ) -> MembershipView:
     """Add a member by address, and send a mail if they were not a member before."""
-    membership = groups.invite(tx, actor, email, group_id, role_id)
+    membership = groups.invite(tx, actor, email, group_id, role_id, quotas)
     can_send = config.is_configured and is_address(email)
     if membership.is_new and can_send and is_allowed_address(email, config.mail_domains):
         channel = channels.get_or_create_channel(

@@ -7,7 +7,8 @@ from longwire.errors import conflicting_field, invalid_field, not_found
 from longwire.identity import access
 from longwire.ids import new_id, new_secret
 from longwire.model import Actor, AppClient
-from longwire.store import audit, cache_epochs
+from longwire.quotas import DEFAULT_QUOTAS, Quotas
+from longwire.store import audit, cache_epochs, locks
 from longwire.store import clients as store
 from longwire.store import credentials as store_credentials
 from longwire.store import groups as store_groups
@@ -32,6 +33,7 @@ def create(
     *,
     description: str | None = None,
     expires_at: Moment | None = None,
+    quotas: Quotas = DEFAULT_QUOTAS,
 ) -> AppClientWithSecret:
     scope = access.authorize(tx, actor, "appClient.write", group_id)
     _require_can_grant_default_role(tx, actor, group_id)
@@ -39,6 +41,8 @@ def create(
         raise invalid_field("expiration", "must be in the future")
     if store.get_by_name(tx, scope, name):
         raise conflicting_field("name", NAME_TAKEN)
+    locks.acquire_lock(tx, "app clients of group", group_id)
+    quotas.require_room("app_clients_per_group_max", store.count(tx, group_id))
     client_id, secret = new_id("app"), new_secret("lws")
     client = AppClient(
         id=client_id,

@@ -15,6 +15,7 @@ from longwire.identity import access, roles, users
 from longwire.identity.bootstrap import ADMINISTRATOR, MEMBER
 from longwire.ids import new_group_id, new_secret
 from longwire.model import Actor, Group, Membership, Page, PageRequest, Role, Scope, User
+from longwire.quotas import DEFAULT_QUOTAS, Quotas
 from longwire.store import audit, cache_epochs
 from longwire.store import groups as store
 from longwire.store import users as store_users
@@ -96,6 +97,7 @@ def create(
     name: str | None,
     description: str | None,
     tags: Sequence[str],
+    quotas: Quotas = DEFAULT_QUOTAS,
 ) -> GroupView:
     """Create a group; its creator is its owner and Administrator."""
     cache_epochs.bump_auth_epoch(tx)
@@ -108,6 +110,7 @@ def create(
             owner_id = _get_group(tx, scope, parent_id).owner_id
     elif actor.kind == "client":
         raise NotAllowed("An app client can create groups only below its own: send parentId.")
+    quotas.require_room("groups_per_owner_max", store.count_for_quota(tx, owner_id))
     group_id, token = new_group_id(tx.now), new_secret("lwg")
     group = Group(
         id=group_id,
@@ -178,7 +181,14 @@ def list_members(
     return Page(people, page.last_key)
 
 
-def invite(tx: Tx, actor: Actor, email: str, group_id: str, role_id: str) -> MembershipView:
+def invite(
+    tx: Tx,
+    actor: Actor,
+    email: str,
+    group_id: str,
+    role_id: str,
+    quotas: Quotas = DEFAULT_QUOTAS,
+) -> MembershipView:
     """Add a member by e-mail address; the result does not reveal whether the user existed."""
     cache_epochs.bump_auth_epoch(tx)
     scope = access.authorize(tx, actor, "member.write", group_id)
@@ -188,6 +198,7 @@ def invite(tx: Tx, actor: Actor, email: str, group_id: str, role_id: str) -> Mem
     user = store_users.get_by_email(tx, email) or users.register(tx, actor, email)
     present = store.get_member(tx, scope, group_id, user.id)
     if present is None:
+        quotas.require_room("members_per_group_max", store.count_members(tx, group_id))
         store.insert_member(tx, Membership(group_id, user.id, role_id, tx.now))
         audit.log(tx, actor, "member.invite", user.id, group_id=group_id, detail=role_id)
     elif present.role_id != role_id:

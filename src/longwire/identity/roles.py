@@ -7,6 +7,7 @@ from longwire.errors import BadInput, FieldError, NotAllowed, invalid_field, not
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import Actor, Membership, Page, PageRequest, Role
+from longwire.quotas import DEFAULT_QUOTAS, Quotas
 from longwire.store import audit, cache_epochs
 from longwire.store import groups as store_groups
 from longwire.store import permissions as store_permissions
@@ -28,7 +29,14 @@ def get_visible(tx: Tx, actor: Actor, role_id: str, *, field: str = "role_id") -
     return role
 
 
-def create(tx: Tx, actor: Actor, name: str, description: str, permissions: Sequence[str]) -> Role:
+def create(
+    tx: Tx,
+    actor: Actor,
+    name: str,
+    description: str,
+    permissions: Sequence[str],
+    quotas: Quotas = DEFAULT_QUOTAS,
+) -> Role:
     """Create a role from permissions that the actor has in a group where they have role.write."""
     wanted = _validate_permissions(tx, permissions)
     if not actor.is_operator:
@@ -41,6 +49,7 @@ def create(tx: Tx, actor: Actor, name: str, description: str, permissions: Seque
                 "role.write."
             )
     cache_epochs.bump_auth_epoch(tx)
+    quotas.require_room("roles_per_creator_max", store.count_created(tx, actor.id))
     role = Role(new_id("rol"), name, description, wanted, created_by=actor.id)
     store.insert(tx, role)
     audit.log(tx, actor, "role.create", role.id, detail=" ".join(wanted))

@@ -7,7 +7,8 @@ from longwire.errors import NotAllowed, conflicting_field, invalid_field, not_fo
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import Actor, PushToken, User
-from longwire.store import audit
+from longwire.quotas import DEFAULT_QUOTAS, Quotas
+from longwire.store import audit, locks
 from longwire.store import users as store
 from longwire.store.database import Tx
 
@@ -106,7 +107,11 @@ def get_latest_push_token(tx: Tx, user: User) -> RegisteredPushToken | None:
 
 
 def register_push_token(
-    tx: Tx, actor: Actor, token: str, device_name: str | None
+    tx: Tx,
+    actor: Actor,
+    token: str,
+    device_name: str | None,
+    quotas: Quotas = DEFAULT_QUOTAS,
 ) -> RegisteredPushToken:
     """Link a push token to the user; one that another user registered is reassigned."""
     user = get_current(tx, actor)
@@ -118,6 +123,9 @@ def register_push_token(
         created_by=user.id,
         device_name=device_name,
     )
+    locks.acquire_lock(tx, "push tokens of user", user.id)
+    others = store.count_other_push_tokens(tx, user.id, push.digest)
+    quotas.require_room("push_tokens_per_user_max", others)
     push = replace(push, sealed_token=tx.keyring.seal(token, _seal_purpose(push)))
     store.upsert_push_token(tx, push)
     audit.log(tx, actor, "pushToken.register", user.id)

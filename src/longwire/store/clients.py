@@ -24,6 +24,10 @@ def get_by_name(tx: Tx, scope: Scope, name: str) -> AppClient | None:
     return _app_client(row) if row else None
 
 
+def count(tx: Tx, group_id: str) -> int:
+    return tx.count(_table.c.group_id == group_id)
+
+
 def insert(tx: Tx, client: AppClient, secret_digest: bytes) -> None:
     tx.execute(
         sa.insert(_table),

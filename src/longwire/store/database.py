@@ -93,6 +93,10 @@ class Tx:
         """Run a statement; how many rows it changed."""
         return self.connection.execute(statement, params).rowcount
 
+    def count(self, *conditions: sa.ColumnElement[bool]) -> int:
+        """How many rows of a table fulfil the conditions."""
+        return int(self.rows(sa.select(sa.func.count()).where(*conditions))[0][0])
+
     # --- hot paths: the driver without SQLAlchemy ---
 
     @property

@@ -72,10 +72,12 @@ def list_page(
 
 
 def insert(tx: Tx, group: Group, token_digest: bytes) -> None:
+    """Insert a group, which counts for the quota of its owner."""
     tx.execute(
         sa.insert(_table),
         {
             "id": group.id,
+            "quota_user_id": group.owner_id,
             "token_digest": token_digest,
             "sealed_token": group.sealed_token,
             "administrator_role_id": group.administrator_role_id,
@@ -85,6 +87,11 @@ def insert(tx: Tx, group: Group, token_digest: bytes) -> None:
         },
     )
     _attach(tx, group.id, group.parent_id)
+
+
+def count_for_quota(tx: Tx, user_id: str) -> int:
+    """How many groups count for the quota of a user."""
+    return tx.count(_table.c.quota_user_id == user_id)
 
 
 def lock(tx: Tx, group_id: str) -> None:
@@ -196,6 +203,10 @@ def list_members(
     return page(
         tx, statement, [_member.c.created_at, _member.c.user_id], request, _user_and_membership
     )
+
+
+def count_members(tx: Tx, group_id: str) -> int:
+    return tx.count(_member.c.group_id == group_id)
 
 
 def insert_member(tx: Tx, membership: Membership) -> None:

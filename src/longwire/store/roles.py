@@ -59,6 +59,10 @@ def is_default_somewhere(tx: Tx, role_id: str) -> bool:
     return tx.row(statement) is not None
 
 
+def count_created(tx: Tx, creator_id: str) -> int:
+    return tx.count(_table.c.created_by == creator_id)
+
+
 def insert(tx: Tx, role: Role) -> None:
     tx.execute(
         sa.insert(_table),

@@ -165,6 +165,9 @@ group = sa.Table(
     sa.Column("id", GroupNumber, primary_key=True, autoincrement=False),
     sa.Column("parent_id", GroupNumber, sa.ForeignKey("device_group.id"), index=True),
     sa.Column("owner_id", sa.Text, sa.ForeignKey(user.c.id), nullable=False),
+    # Whose quota it counts for: its first owner. Handing it over does not change that, so nobody
+    # can use up the quota of another.
+    sa.Column("quota_user_id", sa.Text, nullable=False, index=True),
     sa.Column("name", sa.Text),
     sa.Column("description", sa.Text),
     sa.Column("tags", sa.Text, nullable=False),

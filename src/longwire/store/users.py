@@ -93,6 +93,11 @@ def get_latest_push_token(tx: Tx, user_id: str) -> PushToken | None:
     return _push_token(row) if row else None
 
 
+def count_other_push_tokens(tx: Tx, user_id: str, digest: bytes) -> int:
+    """How many push tokens a user has besides this one."""
+    return tx.count(_push.c.user_id == user_id, _push.c.digest != digest)
+
+
 def upsert_push_token(tx: Tx, push: PushToken) -> None:
     """Register a token; one that belonged to somebody else moves."""
     values: Mapping[str, Any] = {

@@ -163,7 +163,7 @@ def _create_identity_tables() -> None:
         "device_group",
         *_required(BIGINT, "id"),
         *_optional(BIGINT, "parent_id"),
-        *_required(TEXT, "owner_id"),
+        *_required(TEXT, "owner_id quota_user_id"),
         *_optional(TEXT, "name description"),
         *_required(TEXT, "tags"),
         *_required(sa.LargeBinary(), "token_digest"),
@@ -188,6 +188,7 @@ def _create_identity_tables() -> None:
     )
     op.create_index("ix_device_group_default_role_id", "device_group", ["default_role_id"])
     op.create_index("ix_device_group_parent_id", "device_group", ["parent_id"])
+    op.create_index("ix_device_group_quota_user_id", "device_group", ["quota_user_id"])
 
     op.create_table(
         "group_path",

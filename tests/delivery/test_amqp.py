@@ -32,6 +32,7 @@ from longwire.delivery.destinations.base import (
     Refused,
     Unreachable,
 )
+from longwire.delivery.destinations.broker import FLOODING
 from longwire.delivery.destinations.connections import RESPONSE_BYTES_MAX, default_tls_context
 from longwire.delivery.egress import Egress
 from tests.delivery.brokers import (
@@ -513,8 +514,8 @@ async def cannot_confirm(reader: asyncio.StreamReader, writer: asyncio.StreamWri
         (hangs_up, LOST),
         (hangs_up_after_greeting, LOST),
         (speaks_a_later_version, Unreachable("the server does not speak AMQP 0-9-1")),
-        (says_something_huge, LOST),
-        (speaks_http, LOST),
+        (says_something_huge, FLOODING),
+        (speaks_http, FLOODING),
         (cannot_confirm, Refused("the broker does not support publisher confirms")),
     ],
 )

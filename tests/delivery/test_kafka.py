@@ -22,6 +22,7 @@ from longwire.delivery.destinations.base import (
     Refused,
     Unreachable,
 )
+from longwire.delivery.destinations.broker import FLOODING
 from longwire.delivery.destinations.connections import default_tls_context
 from longwire.delivery.destinations.kafka import (
     BATCH_BYTES_MAX,
@@ -332,7 +333,7 @@ def test_what_answers_and_is_no_kafka_is_not_believed() -> None:
     async def tell() -> None:
         async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
-            assert await sent_once(a_destination(port)) == LOST
+            assert await sent_once(a_destination(port)) == FLOODING
 
     story(tell)
 

@@ -51,6 +51,7 @@ from longwire.delivery.destinations.connections import (
     default_tls_context,
     outcome_of_error,
 )
+from longwire.delivery.destinations.inbound_limit import InboundLimit
 from longwire.delivery.egress import Egress, EgressDenied
 
 DEFAULT_PORTS = {"amqp": 5672, "amqps": 5671}
@@ -140,6 +141,7 @@ class Amqp(BrokerDestination["_AmqpSession"]):
     params_type = AmqpParams
 
     def __init__(self, params: AmqpParams, egress: Egress) -> None:
+        super().__init__()
         self._params = params
         self._address, self._virtual_host = parse_amqp_url(params.url)
         # Only a send that times out detects a dead broker.
@@ -191,7 +193,7 @@ class Amqp(BrokerDestination["_AmqpSession"]):
         return Delivered() if isinstance(confirmation, Basic.Ack) else REJECTED
 
     async def _open(self) -> "_AmqpSession":
-        transport = _BoundedTransport(self._address)
+        transport = _BoundedTransport(self._address, self._inbound)
         connection = Connection(
             # Only for the login: the transport knows the address.
             URL.build(
@@ -238,10 +240,11 @@ def outcome_of_amqp_error(error: Exception) -> Outcome:
 
 
 class _BoundedTransport(TransportFactory):
-    """Connects with a limit to the size of frames, and can abort the connection."""
+    """Connects with limits to what is received, and can abort the connection."""
 
-    def __init__(self, address: addresses.Address) -> None:
+    def __init__(self, address: addresses.Address, limit: InboundLimit) -> None:
         self._address = address
+        self._limit = limit
         self._writer: asyncio.StreamWriter | None = None
 
     async def create(
@@ -252,7 +255,7 @@ class _BoundedTransport(TransportFactory):
             self._address.port,
             ssl=default_tls_context() if self._address.scheme == "amqps" else None,
         )
-        return cast(asyncio.StreamReader, BoundedReader(reader)), self._writer
+        return cast(asyncio.StreamReader, BoundedReader(reader, self._limit)), self._writer
 
     def abort(self) -> None:
         """Close without draining, which could wait for a peer that does not read."""

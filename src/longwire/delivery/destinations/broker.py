@@ -5,10 +5,13 @@ from collections.abc import Mapping
 from typing import ClassVar, Generic
 
 from longwire.delivery.destinations.base import (
+    Delivered,
+    FailureCode,
     OutboundBatch,
     OutboundMessage,
     Outcome,
     RequestPreview,
+    Unreachable,
 )
 from longwire.delivery.destinations.connections import (
     UNCONFIRMED,
@@ -16,7 +19,13 @@ from longwire.delivery.destinations.connections import (
     SharedConnection,
     outcome_of_error,
 )
+from longwire.delivery.destinations.inbound_limit import InboundLimit
 from longwire.delivery.formats import FORMATS
+
+FLOODING = Unreachable(
+    "the broker sends, or announces, more than a broker has to",
+    code=FailureCode.LIMIT_EXCEEDED,
+)
 
 
 class BrokerDestination(ABC, Generic[ConnectionT]):
@@ -27,11 +36,20 @@ class BrokerDestination(ABC, Generic[ConnectionT]):
     method: ClassVar[str] = "PUBLISH"  # in previews
     _shared: SharedConnection[ConnectionT]
 
+    def __init__(self) -> None:
+        self._inbound = InboundLimit()
+
     async def send(self, batch: OutboundBatch) -> Outcome:
+        message, exceeded_count = batch.single, self._inbound.exceeded_count
+        outcome: Outcome
         try:
-            return await self._send(batch.single)
+            with self._inbound.sending(len(message.body)):
+                outcome = await self._send(message)
         except Exception as error:
-            return self._outcome_of_error(error, batch.single)
+            outcome = self._outcome_of_error(error, message)
+        if exceeded_count != self._inbound.exceeded_count and not isinstance(outcome, Delivered):
+            return FLOODING
+        return outcome
 
     def describe(self, batch: OutboundBatch) -> RequestPreview:
         message = batch.single

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterat
 from typing import Any, Generic, Protocol, TypeVar
 
 from longwire.delivery.destinations.base import FailureCode, Refused, Unreachable
+from longwire.delivery.destinations.inbound_limit import InboundLimit
 from longwire.delivery.egress import NOT_RESOLVED, Egress, EgressDenied
 
 # Covers DNS lookup, connect, TLS and login.
@@ -22,8 +23,9 @@ CONNECT_TIMEOUT_S = 5.0
 CLOSE_TIMEOUT_S = 5.0
 # If a send times out after this long and nothing was confirmed on the connection, treat it as dead.
 SILENCE_MAX_S = 5.0
-# Of one response; topic metadata is the largest that we request.
-RESPONSE_BYTES_MAX = 4_000_000
+# Of one response, which is parsed at once. The largest are topic metadata, with some 40 bytes for a
+# partition, and AMQP's frames of 128 KiB.
+RESPONSE_BYTES_MAX = 256 * 1_024
 
 NO_ROUTE_ERRNOS = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EADDRNOTAVAIL}
 
@@ -231,14 +233,18 @@ class PendingConfirmations(Generic[T]):
 
 
 class BoundedReader:
-    """A stream reader that refuses frames whose announced size would exhaust memory."""
+    """A stream reader with limits to the size of a frame, and to what a broker may send."""
 
-    def __init__(self, reader: asyncio.StreamReader) -> None:
+    def __init__(self, reader: asyncio.StreamReader, limit: InboundLimit) -> None:
         self._reader = reader
+        self._limit = limit
 
     async def readexactly(self, n: int) -> bytes:
-        if not 0 <= n <= RESPONSE_BYTES_MAX:
-            raise ConnectionError("the response is too large")
+        if n < 0:
+            raise ConnectionError("the announced size is negative")
+        if n > RESPONSE_BYTES_MAX:
+            self._limit.refuse()
+        self._limit.take(1, n)
         return await self._reader.readexactly(n)
 
     def __getattr__(self, name: str) -> Any:

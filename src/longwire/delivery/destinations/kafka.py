@@ -44,6 +44,7 @@ from longwire.delivery.destinations.connections import (
     default_tls_context,
     outcome_of_error,
 )
+from longwire.delivery.destinations.inbound_limit import InboundLimit
 from longwire.delivery.egress import Egress, EgressDenied
 
 DEFAULT_PORTS = {"kafka": 9092}
@@ -181,6 +182,7 @@ class Kafka(BrokerDestination["_Producer"]):
     method: ClassVar[str] = "PRODUCE"
 
     def __init__(self, params: KafkaParams, egress: Egress) -> None:
+        super().__init__()
         self._params = params
         self._brokers = parse_brokers(params.brokers)
         # A cancelled send leaves a gap in the producer's sequence numbers.
@@ -223,6 +225,7 @@ class Kafka(BrokerDestination["_Producer"]):
 
     async def _open(self) -> "_Producer":
         producer = _Producer(
+            self._inbound,
             bootstrap_servers=[str(each).removeprefix("kafka://") for each in self._brokers],
             security_protocol=self._security(),
             ssl_context=default_tls_context() if self._params.tls else None,
@@ -285,9 +288,13 @@ def _merge_failures(failures: Iterable[BaseException]) -> _NodeUnreachable:
 
 
 class _Connection(AIOKafkaConnection):
+    def __init__(self, limit: InboundLimit, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._limit = limit
+
     def _create_reader_task(self) -> Any:
         unbounded: asyncio.StreamReader = self._reader
-        self._reader: Any = BoundedReader(unbounded)
+        self._reader: Any = BoundedReader(unbounded, self._limit)
         return super()._create_reader_task()
 
     def close(self, reason: Any = None, exc: BaseException | None = None) -> Any:
@@ -315,8 +322,9 @@ class _Scram(ScramAuthenticator):
 class _Client(AIOKafkaClient):
     """Opens connections of our class, and keeps the reasons why it could not."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, limit: InboundLimit, **settings: Any) -> None:
         super().__init__(**settings)
+        self._limit = limit
         self._is_closing = False
         self._failures: dict[Any, Exception] = {}
 
@@ -380,6 +388,7 @@ class _Client(AIOKafkaClient):
 
     async def _connect(self, host: str, port: int) -> _Connection:
         connection = _Connection(
+            self._limit,
             host,
             port,
             client_id=self._client_id,
@@ -461,7 +470,7 @@ class _Sender(Sender):
 class _Producer(AIOKafkaProducer):
     """The library's producer, assembled from the classes above."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, limit: InboundLimit, **settings: Any) -> None:
         settings |= {
             "request_timeout_ms": REQUEST_TIMEOUT_S * 1_000,
             "retry_backoff_ms": int(RETRY_BACKOFF_S * 1_000),
@@ -470,7 +479,7 @@ class _Producer(AIOKafkaProducer):
         super().__init__(
             acks="all", enable_idempotence=True, max_batch_size=BATCH_BYTES_MAX, **settings
         )
-        self.client = _Client(**settings)
+        self.client = _Client(limit, **settings)
         self._metadata = self.client.cluster
         self._message_accumulator._cluster = self._metadata
         self._message_accumulator._batch_ttl = RETRY_TIMEOUT_S

@@ -32,6 +32,7 @@ from longwire.delivery.destinations.connections import (
     PendingConfirmations,
     SharedConnection,
 )
+from longwire.delivery.destinations.inbound_limit import InboundLimit
 from longwire.delivery.destinations.mqtt_connection import (
     AT_LEAST_ONCE,
     DEFAULT_PORTS,
@@ -125,6 +126,7 @@ class Mqtt(BrokerDestination["_PublisherSession"]):
     params_type = MqttParams
 
     def __init__(self, params: MqttParams, egress: Egress) -> None:
+        super().__init__()
         self._params = params
         self._egress = egress
         self._address = addresses.parse_address(params.url, DEFAULT_PORTS)
@@ -159,7 +161,7 @@ class Mqtt(BrokerDestination["_PublisherSession"]):
 
     async def _open(self) -> "_PublisherSession":
         sock = await open_socket(self._egress, self._address)
-        session = _PublisherSession(self._params, sock)
+        session = _PublisherSession(self._params, sock, self._inbound)
         try:
             await session.log_in()
         except BaseException:
@@ -171,9 +173,9 @@ class Mqtt(BrokerDestination["_PublisherSession"]):
 class _PublisherSession(MqttConnection):
     """A connection on which messages are published."""
 
-    def __init__(self, params: MqttParams, sock: socket.socket) -> None:
+    def __init__(self, params: MqttParams, sock: socket.socket, limit: InboundLimit) -> None:
         login = Login(params.version, params.client_id or "", params.username, params.password)
-        super().__init__(MqttProtocol(login, sock), sock)
+        super().__init__(MqttProtocol(login, sock, limit=limit), sock)
         self._protocol.on_publish = self._on_publish
         self._confirmations = PendingConfirmations[int](on_silence=self.abort)
         self._slots = asyncio.Semaphore(IN_FLIGHT_MAX)

@@ -22,6 +22,7 @@ from paho.mqtt.reasoncodes import ReasonCode
 from longwire.delivery.destinations.addresses import Address
 from longwire.delivery.destinations.base import FailureCode, Refused
 from longwire.delivery.destinations.connections import ConnectionFailed, default_tls_context
+from longwire.delivery.destinations.inbound_limit import InboundLimit
 from longwire.delivery.egress import Egress
 
 DEFAULT_PORTS = {"mqtt": 1883, "mqtts": 8883}
@@ -208,7 +209,12 @@ class MqttProtocol(paho.Client):
     """paho's MQTT on a socket that is already connected."""
 
     def __init__(
-        self, login: Login, sock: socket.socket, options: SubscriberOptions | None = None
+        self,
+        login: Login,
+        sock: socket.socket,
+        options: SubscriberOptions | None = None,
+        *,
+        limit: InboundLimit | None = None,
     ) -> None:
         is_5 = login.version == "5"
         super().__init__(
@@ -226,6 +232,7 @@ class MqttProtocol(paho.Client):
         self.is_5 = is_5
         self.on_ping_response: Callable[[], None] = lambda: None
         self._options = options
+        self._limit = limit
 
     @property
     def incoming_bytes(self) -> int:
@@ -271,7 +278,10 @@ class MqttProtocol(paho.Client):
         """Truncate the packet that is being read, so that its size does not matter."""
         if self._options is not None:
             del self._in_packet["packet"][self._options.packet_bytes_max :]
-        return super()._sock_recv(min(bufsize, READ_BYTES))
+        received = super()._sock_recv(min(bufsize, READ_BYTES))
+        if self._limit is not None:
+            self._limit.take(1, len(received))
+        return received
 
 
 async def wrap_tls(sock: socket.socket, host: str) -> ssl.SSLSocket:

@@ -39,6 +39,7 @@ from longwire.delivery.destinations.connections import (
     default_tls_context,
     outcome_of_error,
 )
+from longwire.delivery.destinations.inbound_limit import InboundLimit
 from longwire.delivery.egress import Egress
 
 DEFAULT_PORTS = {"nats": 4222, "tls": 4222}
@@ -142,6 +143,7 @@ class Nats(BrokerDestination["_NatsSession"]):
     params_type = NatsParams
 
     def __init__(self, params: NatsParams, egress: Egress) -> None:
+        super().__init__()
         self._params = params
         self._address = addresses.parse_address(params.url, DEFAULT_PORTS)
         # Acknowledgements carry their message's number, and the session detects a dead peer.
@@ -164,7 +166,7 @@ class Nats(BrokerDestination["_NatsSession"]):
         return headers
 
     async def _open(self) -> "_NatsSession":
-        session = _NatsSession(requires_tls=self._address.scheme == "tls")
+        session = _NatsSession(self._inbound, requires_tls=self._address.scheme == "tls")
         try:
             await session.connect(
                 servers=[str(self._address)],
@@ -225,16 +227,21 @@ class _AbortingTransport(TcpTransport):
 
 
 class _BoundedParser(Parser):
-    """Fails on input that is too long or invalid.
+    """Fails on input that is too much, too long or invalid.
 
     The library would buffer any announced size, and stop reading on invalid input while it takes
     the connection for open.
     """
 
+    def __init__(self, client: Client, limit: InboundLimit) -> None:
+        super().__init__(client)
+        self._limit = limit
+
     async def parse(self, data: bytes = b"") -> None:
         if len(self.buf) + len(data) > UNPARSED_BYTES_MAX:
             raise ProtocolError
         try:
+            self._limit.take(1 + data.count(b"\n"), len(data))
             await super().parse(data)
         except Exception:
             raise ProtocolError from None
@@ -243,9 +250,9 @@ class _BoundedParser(Parser):
 class _NatsSession(Client):
     """One connection, from the login to its loss."""
 
-    def __init__(self, *, requires_tls: bool) -> None:
+    def __init__(self, limit: InboundLimit, *, requires_tls: bool) -> None:
         super().__init__()
-        self._ps = _BoundedParser(self)
+        self._ps = _BoundedParser(self, limit)
         self._connection = _AbortingTransport()  # type: ignore[no-untyped-call]
         self._transport = self._connection
         self._requires_tls = requires_tls

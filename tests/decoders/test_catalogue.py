@@ -3,7 +3,7 @@
 import pytest
 
 from longwire.decoders.base import InvalidDecoder
-from longwire.decoders.catalogue import DECODERS_CACHED_MAX, get_decoder
+from longwire.decoders.catalogue import CACHED_MAX, get_decoder
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_an_unknown_kind_is_refused_with_the_list_of_kinds():
 
 
 def test_the_least_recently_used_decoder_is_evicted_from_the_cache():
-    sources = [f"a{number}::uint:8" for number in range(DECODERS_CACHED_MAX + 1)]
+    sources = [f"a{number}::uint:8" for number in range(CACHED_MAX + 1)]
     first, second = (get_decoder("bits", source) for source in sources[:2])
     for source in sources[2:]:
         get_decoder("bits", source)

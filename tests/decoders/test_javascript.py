@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -142,14 +141,14 @@ def test_an_invalid_downlink_is_refused(source, values, reason):
         ("\nmissing.call();", "ReferenceError: missing", 2, 1),
         ("function decodeUplink() {}\nthrow new Error('no');", "Error: no", 2, 11),
         ("import x from 'y';", "SyntaxError", 1, 8),
-        ("while (true);", "out of time", 1, 1),
-        ("var a = []; while (true) a.push('x'.repeat(1000) + a.length);", "memory|time", 1, 1),
+        ("while (true);", "out of time while it was loaded", 1, 1),
+        ("var a = []; while (true) a.push('x'.repeat(1000) + a.length);", "memory|time", 1, None),
         ("(function f() { f(); })();", "stack", 1, None),
         ("throw null", "threw null", 1, 1),
         ("throw {toString() { while (true); }}", "killed", 1, 1),
         ("var a;\n b\0", "NUL character", 2, 3),
         ("'\ud800'", "not Unicode", 1, 1),
-        ("/*" + "x" * 200_000, "more than", 1, 1),
+        ("/*" + "x" * 600_000, "more than", 1, 1),
     ],
 )
 def test_an_invalid_codec_is_refused_with_its_position(source, reason, line, column):
@@ -160,6 +159,8 @@ def test_an_invalid_codec_is_refused_with_its_position(source, reason, line, col
 
 
 # Unusual return values.
+
+SURROGATES = {"a": "\ufffd", "b": "\ufffdx\\ud800", "c": 7}
 
 
 @pytest.mark.parametrize(
@@ -172,6 +173,8 @@ def test_an_invalid_codec_is_refused_with_its_position(source, reason, line, col
         ("return {data: new Proxy({a: 1}, {})}", {"a": 1}),
         ("return new Proxy({}, {get: (_, name) => name === 'data' ? {a: 1} : undefined})", None),
         ("return {data: {'\\u0000': '\\u0000\\ud83d\\ude00'}}", {"\0": "\0\N{GRINNING FACE}"}),
+        ("return {data: {a: '\\ud800', b: '\\udc00x\\\\ud800', c: 7}}", SURROGATES),
+        ("return {data: {'\\udfff': ['\\ud83d\\ude00']}}", {"\ufffd": ["\N{GRINNING FACE}"]}),
         ("return {data: {__proto__: null, a: 1}}", {"a": 1}),
         ("return {data: JSON.parse('{\"__proto__\": 1}')}", {"__proto__": 1}),
         ("Object.prototype.toJSON = () => ({data: {a: 1}}); return 1", None),
@@ -218,9 +221,6 @@ HOSTILE = {
     "a promise": "return (async () => ({data: {}}))()",
     "big integer": "return {data: {a: 1n}}",
     "cycle": "const a = {}; a.a = a; return {data: a}",
-    "half a character": "return {data: {a: '\\ud800'}}",
-    "other half": "return {data: {a: '\\udc00x'}}",
-    "half a character as a name": "return {data: {'\\udfff': 1}}",
     "thirty-three levels": "let a = {}; for (let i = 0; i < 33; i++) a = {a}; return {data: a}",
     "thousands of levels": "let a = []; for (let i = 0; i < 5000; i++) a = [a]; return {data: {a}}",
     "long list": "return {data: {a: Array(300000).fill(1)}}",
@@ -327,7 +327,7 @@ def test_many_threads_share_a_codec_and_get_their_own_results():
     faulty = codec("if (input.bytes[0] % 2) throw null; [].join.call({length: 2 ** 53 - 1})")
 
     def decode_both(number):
-        if number % 25 == 0:
+        if number % 50 == 0:
             with pytest.raises(DecodeError):
                 faulty.decode(bytes([number]), 1, NOON)
         payload = bytes([number, 255 - number])
@@ -379,25 +379,11 @@ def test_a_sandbox_has_no_secrets_of_the_service(monkeypatch):
         sandbox.stop()
 
 
-def test_a_codec_that_ran_out_of_time_is_suspended():
-    pool = SandboxPool(SandboxLimits(processor_s_max=0.2), count=1)
-    try:
-        decoder = codec("while (input.bytes.length); return {data: {}}", pool=pool)
-        with pytest.raises(DecodeError, match="ran out of time"):
-            decoder.decode(b"\x01", 1, NOON)
-        with pytest.raises(DecodeError, match="suspended"):
-            decoder.decode(b"", 1, NOON)
-        decoder._suspended_until_s = time.monotonic()
-        assert decoder.decode(b"", 1, NOON) == Decoded({}, ())
-    finally:
-        pool.stop()
-
-
 def test_a_missing_sandbox_is_not_reported_as_an_error_of_the_codec(monkeypatch, tmp_path):
     pool = SandboxPool(count=1)
     decoder = codec("return {data: {}}", pool=pool)
     pool.stop()
-    monkeypatch.setattr(sandbox_pool, "PROGRAM", tmp_path / "missing.py")
+    monkeypatch.setattr(sandbox_pool, "PACKAGES", tmp_path)
     with pytest.raises(DecodeError, match="does not start"):
         decoder.decode(b"", 1, NOON)
     with pytest.raises(Unavailable):
@@ -460,28 +446,26 @@ def test_an_event_loop_replaces_a_process_that_died():
 
     async def decode_after_kill(pool):
         await decoder.decode_on_loop(b"", 1, NOON, pool)
-        connection = pool._slots.get_nowait()
-        os.kill(connection._sandbox._process.pid, 9)
-        pool._slots.put_nowait(connection)
+        os.kill(pool._idle[0]._sandbox._process.pid, 9)
         return await decoder.decode_on_loop(b"", 1, NOON, pool)
 
     with loop_pool() as (runner, pool):
         assert runner.run(decode_after_kill(pool)).values == {"a": 1}
 
 
-def test_an_event_loop_suspends_a_codec_whose_process_does_not_respond(monkeypatch):
+def test_an_event_loop_stops_a_process_that_does_not_respond(monkeypatch):
     decoder = codec("return {data: {a: 1}}")
 
     async def decode_in_no_time(pool):
         await decoder.decode_on_loop(b"", 1, NOON, pool)
         monkeypatch.setattr(sandbox_pool, "CALL_TIMEOUT_S", 0.0)
-        with pytest.raises(DecodeError, match="was killed"):
+        with pytest.raises(DecodeError, match="was killed") as caught:
             await decoder.decode_on_loop(b"", 1, NOON, pool)
+        assert caught.value.is_timeout
 
     with loop_pool() as (runner, pool):
         runner.run(decode_in_no_time(pool))
-        assert decoder._suspended_until_s > 0
-        assert pool._slots.get_nowait() is None
+        assert list(pool._idle) == [None]
 
 
 def test_a_cancelled_call_leaves_no_response_to_the_next_one():
@@ -500,7 +484,7 @@ def test_a_cancelled_call_leaves_no_response_to_the_next_one():
 
 def test_without_a_sandbox_an_event_loop_blames_nothing_on_the_codec(monkeypatch, tmp_path):
     decoder = codec("return {data: {}}")
-    monkeypatch.setattr(sandbox_pool, "PROGRAM", tmp_path / "missing.py")
+    monkeypatch.setattr(sandbox_pool, "PACKAGES", tmp_path)
     with loop_pool() as (runner, pool):
         for _ in range(2):
             with pytest.raises(DecodeError, match="does not start"):
@@ -511,6 +495,6 @@ def test_processes_of_an_event_loop_end_when_they_are_stopped():
     decoder = codec("return {data: {}}")
     with loop_pool() as (runner, pool):
         runner.run(decoder.decode_on_loop(b"", 1, NOON, pool))
-        connection = pool._slots._queue[0]
+        connection = pool._idle[0]
         pool.stop()
         assert connection._sandbox._process.returncode is not None

@@ -1,7 +1,7 @@
 """What all kinds of decoders have in common: bytes in, values out, or an error."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from longwire.clock import Moment
@@ -16,6 +16,7 @@ class Decoded:
 
     values: dict[str, Any]
     warnings: tuple[str, ...] = ()
+    cpu_s: float = field(default=0.0, compare=False)  # of a codec; nothing to speak of otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +25,24 @@ class Encoded:
 
     payload: bytes
     port: int | None = None
+    cpu_s: float = field(default=0.0, compare=False)
 
 
-class _ErrorWithReason(Exception):
-    def __init__(self, reason: str) -> None:
+class CodecFailure(Exception):
+    """There is no result: why, the CPU time it took, and whether that was too much."""
+
+    def __init__(self, reason: str, cpu_s: float = 0.0, is_timeout: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason  # shown to users
+        self.cpu_s = cpu_s
+        self.is_timeout = is_timeout
 
 
-class DecodeError(_ErrorWithReason):
+class DecodeError(CodecFailure):
     """The payload cannot be decoded."""
 
 
-class EncodeError(_ErrorWithReason):
+class EncodeError(CodecFailure):
     """The values cannot be encoded."""
 
 

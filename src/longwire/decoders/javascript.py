@@ -1,28 +1,28 @@
 """A customer's own codec in JavaScript, as the large LoRaWAN servers run it.
 
-What a codec defines, the first of each line that is there:
+What a codec defines or exports, the first of each line that is there:
 
     decodeUplink({bytes, fPort, recvTime, variables})   Decode(fPort, bytes)   Decoder(bytes, port)
     encodeDownlink({data, fPort, variables})            Encode(fPort, data)    Encoder(data, port)
+    decodeDownlink({bytes, fPort, recvTime, variables})
+    normalizeUplink({data})
 
 The long forms return `{data, warnings, errors}` and `{bytes, fPort, errors}`, the short ones the
 data or the bytes alone. `recvTime` is a Date, `variables` is empty, `fPort` is null on a network
-without ports; `console` discards its output. There is nothing but the language: no modules, timers,
-files or network.
+without ports; `console` discards its output, and the time zone is UTC. A codec that names them has
+a `Buffer`, or `module` and `exports`. There is nothing but the language otherwise: no modules,
+timers, files or network.
 
-Every call runs the codec from its first line in a fresh engine in a sandbox process, so no state
-survives a call. What is not JSON becomes JSON as `JSON.stringify` does it (NaN is null, undefined
-is left out) or is an error.
-
-A codec that exceeds its time limit is suspended in proportion: the caller may be the only writer of
-a database.
+Every call runs the codec in an engine that has run nothing but its source, in a sandbox process, so
+no state survives a call. What is not JSON becomes JSON as `JSON.stringify` does it (NaN is null,
+undefined is left out) or is an error; half a surrogate pair becomes U+FFFD.
 """
 
-import contextlib
+import json
 import re
-import time
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -36,28 +36,36 @@ from longwire.decoders.base import (
     InvalidDecoder,
     check_payload_size,
 )
+from longwire.decoders.engine_scripts import (
+    DECODERS,
+    ENCODERS,
+    FUNCTIONS,
+    find_foreign_globals,
+)
 from longwire.decoders.sandbox_pool import (
     SANDBOX_POOL,
     LoopSandboxPool,
     SandboxCrashed,
     SandboxPool,
+    SandboxResult,
     SandboxUnavailable,
 )
 from longwire.errors import Unavailable
 
-SOURCE_BYTES_MAX = 128 * 1024
+SOURCE_BYTES_MAX = 512 * 1024
 VALUES_BYTES_MAX = 64 * 1024
 VALUES_LEVELS_MAX = 32
 WARNINGS_MAX = 16
 # Warnings and errors of a codec are truncated to this.
 TEXT_CHARACTERS_MAX = 200
 PORT_MAX = 255
-# A codec that timed out is suspended for so many times as long, so that it takes at most one
-# twentieth of the time of the sandboxes.
-SUSPENSION_FACTOR = 20
+# The name of what `normalizeUplink` returned, among the values.
+NORMALIZED = "normalized"
 
 INTEGERS = range(-(2**63), 2**63)
 LOCATION = re.compile(r"<input>:([0-9]{1,9}):([0-9]{1,9})")
+
+T = TypeVar("T")
 
 
 class _SandboxResponse(msgspec.Struct):
@@ -68,108 +76,131 @@ class _SandboxResponse(msgspec.Struct):
 
 
 _RESPONSE_DECODER = msgspec.json.Decoder(_SandboxResponse)
+_STOPPED = {
+    "time": "the codec ran out of time",
+    "load": "the codec ran out of time while it was loaded",
+    "size": "the codec returned too much",
+}
+KILLED = "the codec ran out of time or memory and was killed"
 
 
 class _CodecError(Exception):
     """A call of the codec failed: why, and where if that is known."""
 
-    def __init__(self, reason: str, line: int | None = None, column: int | None = None) -> None:
+    def __init__(
+        self,
+        reason: str,
+        line: int | None = None,
+        column: int | None = None,
+        *,
+        cpu_s: float = 0.0,
+        is_timeout: bool = False,
+    ) -> None:
         super().__init__(reason if line is None else f"{reason} (line {line})")
         self.reason = reason
         self.line = line or 1
         self.column = column or 1
+        self.cpu_s = cpu_s
+        self.is_timeout = is_timeout
 
 
-class JavaScriptDecoder:
-    """A codec that was loaded once without errors. Thread-safe."""
+class _NoSandbox(_CodecError):
+    """The codec was not called."""
+
+
+class _JavaScriptCodec:
+    """A source that was loaded once without errors. Thread-safe.
+
+    What blocks until a sandbox responds must not be called on an event loop.
+    """
+
+    REQUIRED: ClassVar[tuple[str, str, str]]
 
     def __init__(self, source: str, pool: SandboxPool = SANDBOX_POOL) -> None:
         self._source = _source_bytes(source)
         self._pool = pool
-        self._suspended_until_s = 0.0
+        call = {"verb": "check", "functions": FUNCTIONS, "names": find_foreign_globals(source)}
         try:
-            functions = self._call({"verb": "check"})
-        except SandboxUnavailable as error:
+            found = _parse(_parse_check, self._run(call))
+        except _NoSandbox as error:
             raise Unavailable(f"The codec cannot be checked now: {error}.") from error
         except _CodecError as error:
             raise InvalidDecoder(error.reason, error.line, error.column) from None
-        if not isinstance(functions, dict) or not functions.get("decodes"):
-            raise InvalidDecoder("the codec defines no function decodeUplink, Decode or Decoder")
-        self.encodes = bool(functions.get("encodes"))
+        self._functions = {name for name in FUNCTIONS if found.get(name) is True}
+        if self._functions.isdisjoint(self.REQUIRED):
+            raise InvalidDecoder(_no_function(self.REQUIRED))
+        self._decode_verb = "normalize" if "normalizeUplink" in self._functions else "decode"
+        self.decodes_downlinks = "decodeDownlink" in self._functions
+        self.warnings = tuple(
+            f"the codec uses {name}, which does not exist here" for name in found["missing"]
+        )
 
     def decode(self, payload: bytes, port: int | None, at: Moment) -> Decoded:
-        """Blocks until a sandbox responds: never call it on the event loop."""
-        try:
-            return _parse_decoded(self._call(_decode_call(payload, port, at)))
-        except (_CodecError, SandboxUnavailable) as error:
-            raise DecodeError(str(error)) from None
+        """Blocks."""
+        return self._decode(self._decode_verb, payload, port, at)
 
     async def decode_on_loop(
-        self, payload: bytes, port: int | None, at: Moment, pool: LoopSandboxPool
+        self, payload: bytes, port: int | None, at: Moment, pool: LoopSandboxPool, group: str = ""
     ) -> Decoded:
-        """Like `decode`, for an event loop."""
+        """Like `decode`, for an event loop; groups that wait get equal shares of its sandboxes."""
         try:
-            self._check_suspension()
-            call = _encode_call(_decode_call(payload, port, at))
-            with self._suspending_on_crash():
-                content = await pool.run(self._source, call)
-            return _parse_decoded(self._parse_value(content))
-        except (_CodecError, SandboxUnavailable) as error:
+            call = _encode_call(_decode_call(self._decode_verb, payload, port, at))
+            return _parse(_parse_decoded, await pool.run(self._source, call, group))
+        except SandboxCrashed as error:
+            raise DecodeError(KILLED, error.spent_s, is_timeout=True) from None
+        except SandboxUnavailable as error:
             raise DecodeError(str(error)) from None
+        except _CodecError as error:
+            raise DecodeError(str(error), error.cpu_s, error.is_timeout) from None
+
+    def decode_downlink(self, payload: bytes, port: int | None, at: Moment) -> Decoded:
+        """What a downlink means, if `decodes_downlinks`. Blocks."""
+        return self._decode("decodeDownlink", payload, port, at)
 
     def encode(self, values: Mapping[str, Any], port: int | None) -> Encoded:
-        """Blocks like `decode`."""
-        if not self.encodes:
-            raise EncodeError("the codec defines no function encodeDownlink, Encode or Encoder")
+        """Blocks."""
+        if self._functions.isdisjoint(ENCODERS):
+            raise EncodeError(_no_function(ENCODERS))
         try:
-            return _parse_encoded(
-                self._call({"verb": "encode", "data": values, "port": port}), port
-            )
-        except (_CodecError, SandboxUnavailable) as error:
-            raise EncodeError(str(error)) from None
+            result = self._run({"verb": "encode", "data": values, "port": port})
+            return _parse(partial(_parse_encoded, port), result)
+        except _CodecError as error:
+            raise EncodeError(str(error), error.cpu_s, error.is_timeout) from None
 
-    def _call(self, call: Mapping[str, Any]) -> Any:
-        self._check_suspension()
-        with self._suspending_on_crash():
-            content = self._pool.run(self._source, _encode_call(call))
-        return self._parse_value(content)
-
-    def _check_suspension(self) -> None:
-        left_s = self._suspended_until_s - time.monotonic()
-        if left_s > 0:
-            raise _CodecError(f"the codec ran out of time; it is suspended for {left_s:.1f} s more")
-
-    @contextlib.contextmanager
-    def _suspending_on_crash(self) -> Iterator[None]:
+    def _decode(self, verb: str, payload: bytes, port: int | None, at: Moment) -> Decoded:
         try:
-            yield
-        except SandboxCrashed as died:
-            self._suspend(died.spent_s)
-            raise _CodecError("the codec ran out of time or memory and was killed") from None
+            return _parse(_parse_decoded, self._run(_decode_call(verb, payload, port, at)))
+        except _CodecError as error:
+            raise DecodeError(str(error), error.cpu_s, error.is_timeout) from None
 
-    def _parse_value(self, content: bytes) -> Any:
-        """What the codec returned, or why it did not."""
-        response = _parse_response(content)
-        if response.stopped == "time":
-            self._suspend(self._pool.limits.processor_s_max)
-            raise _CodecError("the codec ran out of time")
-        if response.stopped is not None:
-            raise _CodecError("the codec returned too much")
-        if response.thrown is not None:
-            raise _error_from_exception(response.thrown, response.stack)
-        return response.value
-
-    def _suspend(self, spent_s: float) -> None:
-        self._suspended_until_s = time.monotonic() + SUSPENSION_FACTOR * spent_s
+    def _run(self, call: Mapping[str, Any]) -> SandboxResult:
+        try:
+            return self._pool.run(self._source, _encode_call(call))
+        except SandboxCrashed as error:
+            raise _CodecError(KILLED, cpu_s=error.spent_s, is_timeout=True) from None
+        except SandboxUnavailable as error:
+            raise _NoSandbox(str(error)) from error
 
 
-def _decode_call(payload: bytes, port: int | None, at: Moment) -> dict[str, Any]:
-    return {
-        "verb": "decode",
-        "bytes": list(check_payload_size(payload)),
-        "port": port,
-        "at": at // MILLISECOND,
-    }
+class JavaScriptDecoder(_JavaScriptCodec):
+    """A codec that decodes uplinks; it may encode downlinks, too."""
+
+    REQUIRED = DECODERS
+
+
+class JavaScriptEncoder(_JavaScriptCodec):
+    """A codec in a source of its own that encodes downlinks."""
+
+    REQUIRED = ENCODERS
+
+
+def _no_function(names: tuple[str, str, str]) -> str:
+    return "the codec defines no function {}, {} or {}".format(*names)
+
+
+def _decode_call(verb: str, payload: bytes, port: int | None, at: Moment) -> dict[str, Any]:
+    content = list(check_payload_size(payload))
+    return {"verb": verb, "bytes": content, "port": port, "at": at // MILLISECOND}
 
 
 def _source_bytes(source: str) -> bytes:
@@ -197,16 +228,38 @@ def _encode_call(call: Mapping[str, Any]) -> bytes:
     return content
 
 
+def _parse(parse: Callable[[Any, float], T], result: SandboxResult) -> T:
+    """What the codec returned, or why it did not."""
+    try:
+        response = _parse_response(result.content)
+        if response.stopped is not None:
+            raise _CodecError(_STOPPED[response.stopped], is_timeout=response.stopped != "size")
+        if response.thrown is not None:
+            raise _error_from_exception(response.thrown, response.stack)
+        return parse(response.value, result.cpu_s)
+    except _CodecError as error:
+        error.cpu_s = result.cpu_s
+        raise
+
+
 def _parse_response(response: bytes) -> _SandboxResponse:
     try:
-        parsed = _RESPONSE_DECODER.decode(response)
+        try:
+            parsed = _RESPONSE_DECODER.decode(response)
+        except msgspec.DecodeError:
+            parsed = _RESPONSE_DECODER.decode(_replace_surrogates(response))
         parsed.value = _bound_integers(parsed.value)
         return parsed
     except RecursionError:
         raise _CodecError(f"the codec returned more than {VALUES_LEVELS_MAX} levels") from None
-    except msgspec.DecodeError:
-        # JSON.stringify writes lone surrogates, which no database stores.
-        raise _CodecError("the codec returned text that is not Unicode") from None
+    except (msgspec.DecodeError, ValueError):
+        raise _CodecError("the codec returned something that is not JSON") from None
+
+
+def _replace_surrogates(response: bytes) -> bytes:
+    """The same JSON with U+FFFD for half a surrogate pair, which is no Unicode."""
+    text = json.dumps(json.loads(response), ensure_ascii=False)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 def _bound_integers(value: Any, levels: int = VALUES_LEVELS_MAX + 2) -> Any:
@@ -233,17 +286,35 @@ def _error_from_exception(text: str, stack: str) -> _CodecError:
     return _CodecError(f"the codec failed: {_truncate(text)}", line, column)
 
 
-def _parse_decoded(returned: Any) -> Decoded:
+def _parse_check(returned: Any, _: float) -> dict[str, Any]:
+    if not isinstance(returned, dict) or not isinstance(returned.get("missing"), list):
+        raise _CodecError("the codec cannot be checked")
+    return returned
+
+
+def _parse_decoded(returned: Any, cpu_s: float) -> Decoded:
     if not isinstance(returned, dict):
         raise _CodecError("the codec returned no object")
     _raise_errors(returned.get("errors"))
     values = returned.get("data")
     if not isinstance(values, dict):
         raise _CodecError("the codec returned no data, which must be an object")
-    return Decoded(values, _texts(returned.get("warnings")))
+    warnings = _texts(returned.get("warnings"))
+    normalized = returned.get("normalized")
+    if normalized:
+        values[_unused(NORMALIZED, values)] = normalized
+    problems = _texts(returned.get("problems"))
+    warnings += tuple(f"normalizeUplink: {each}" for each in problems)
+    return Decoded(values, warnings[:WARNINGS_MAX], cpu_s)
 
 
-def _parse_encoded(returned: Any, port: int | None) -> Encoded:
+def _unused(name: str, values: Mapping[str, Any]) -> str:
+    while name in values:
+        name += "_"
+    return name
+
+
+def _parse_encoded(port: int | None, returned: Any, cpu_s: float) -> Encoded:
     if not isinstance(returned, dict):
         raise _CodecError("the codec returned no object")
     _raise_errors(returned.get("errors"))
@@ -254,10 +325,10 @@ def _parse_encoded(returned: Any, port: int | None) -> Encoded:
         raise _CodecError(f"the codec returned more than {PAYLOAD_BYTES_MAX} bytes")
     chosen = returned.get("port")
     if chosen is None:
-        return Encoded(bytes(content), port)
+        return Encoded(bytes(content), port, cpu_s)
     if not _is_integer_up_to(chosen, PORT_MAX):
         raise _CodecError(f"the codec returned a port that is not a number from 0 to {PORT_MAX}")
-    return Encoded(bytes(content), chosen)
+    return Encoded(bytes(content), chosen, cpu_s)
 
 
 def _is_integer_up_to(value: Any, high: int) -> bool:

@@ -1,16 +1,13 @@
 """The program of a sandbox process: runs codecs and responds with what they returned.
 
-It is started by its path, with the limits as arguments, and imports nothing of the rest of the
-service; its standard input is the socket to the parent. A request is a source and a call, a
-response is one JSON object:
-
-    {"value": …}                     what the codec returned
-    {"thrown": text, "stack": text}  what it threw instead, when it was loaded or when it was called
-    {"stopped": "time" | "size"}     why it was not allowed to finish
+It is started with the limits as arguments; its standard input is the socket to the parent, which
+speaks the protocol of `sandbox_protocol`.
 
 Every call gets a fresh engine that has run nothing but the source and is discarded afterwards, so
 no state leaks from one call to another. The engine for the next call of the same source is created
 after the response, when no request came for a moment: the parent is likely to need the CPU then.
+A codec that takes long to load is loaded once and never called itself: each call is made in a fork
+of the process, which is cheaper than loading the codec again.
 
 The engine enforces its time limit while it runs JavaScript, but not everywhere: a few built-in
 loops never check the clock, and the text of an exception is made after the limit was lifted. So the
@@ -18,99 +15,37 @@ kernel enforces one, too: a profiling timer whose signal kills this process.
 """
 
 import json
-import resource
+import os
 import select
 import signal
 import socket
-import struct
 import sys
+import time
 from collections import OrderedDict
 from typing import Any, Final, Protocol
 
 import quickjs
 
-LENGTHS: Final = struct.Struct("!II")
-LENGTH: Final = struct.Struct("!I")
-READY: Final = b"."
+from longwire.decoders.confinement import confine
+from longwire.decoders.engine_scripts import ERRORS, OTHER_VERBS, RUNNER, build_scripts
+from longwire.decoders.sandbox_protocol import (
+    CHUNK_BYTES_MAX,
+    READY,
+    REQUEST_HEAD,
+    RESPONSE_HEAD,
+    SENT_BEFORE,
+    SandboxLimits,
+)
 
 READY_CODECS_MAX: Final = 32
-CHUNK_BYTES_MAX: Final = 64 * 1024
+READY_CHARACTERS_MAX: Final = 2 * 1024 * 1024
 STACK_BYTES_MAX: Final = 512 * 1024
-# All engines together, and the interpreter itself, which takes about 100 MiB of address space.
-ADDRESS_SPACE_BYTES_MAX: Final = 1024 * 1024 * 1024
-OPEN_FILES_MAX: Final = 16
-# The kernel's limit as a multiple of the engine's own: loading, calling and reporting errors.
+# The kernel's limit as a multiple of the engine's own: calling, and reporting errors.
 CPU_TIME_FACTOR: Final = 3
+ORDINARY_CALL: Final = '{"verb":"decode",'
 IDLE_S: Final = 0.002
-
-# Runs before the codec, so the built-ins it captures are genuine. It returns text only, and
-# `__proto__: null` keeps what a codec adds to Object.prototype out of that text. It is parsed for
-# every call, so what is seldom needed is passed as text with the call; `later` is an indirect eval,
-# which sees the codec but not the runner.
-RUNNER: Final = """
-(() => {
-  "use strict";
-  const { stringify, parse } = JSON, DateOf = Date, TextOf = String, ErrorOf = Error;
-  const isView = ArrayBuffer.isView, listOf = Array.from, later = eval;
-  const s = () => {};
-  globalThis.console = { log: s, info: s, warn: s, error: s, debug: s, trace: s };
-  const decode = ({ bytes, port, at }) => {
-    if (typeof decodeUplink === "function")
-      return decodeUplink({ bytes, fPort: port, recvTime: new DateOf(at), variables: {} });
-    return { data: typeof Decode === "function" ? Decode(port, bytes, {}) : Decoder(bytes, port) };
-  };
-  return (text, verbs_text, errors_text) => {
-    try {
-      const call = parse(text);
-      const value = call.verb === "decode" ? decode(call) : later(verbs_text)(call, isView, listOf);
-      return stringify({ __proto__: null, value });
-    } catch (error) {
-      return later(errors_text)(error, stringify, TextOf, ErrorOf);
-    }
-  };
-})()
-"""
-OTHER_VERBS: Final = """
-(call, isView, listOf) => {
-  "use strict";
-  const sent = (bytes) => (isView(bytes) ? listOf(bytes) : bytes);
-  if (call.verb === "check") return {
-    __proto__: null,
-    decodes: typeof decodeUplink === "function" || typeof Decode === "function"
-      || typeof Decoder === "function",
-    encodes: typeof encodeDownlink === "function" || typeof Encode === "function"
-      || typeof Encoder === "function",
-  };
-  const { data, port } = call;
-  if (typeof encodeDownlink === "function") {
-    const { bytes, fPort, errors } = encodeDownlink({ data, fPort: port, variables: {} });
-    return { __proto__: null, bytes: sent(bytes), port: fPort, errors };
-  }
-  if (typeof Encode === "function") return { bytes: sent(Encode(port, data, {})) };
-  return { bytes: sent(Encoder(data, port)) };
-}
-"""
-ERRORS: Final = """
-(error, stringify, TextOf, ErrorOf) => {
-  "use strict";
-  const read = (text, otherwise) => {
-    try {
-      return text();
-    } catch {
-      return otherwise;
-    }
-  };
-  const isError = read(() => error instanceof ErrorOf, false);
-  return stringify({
-    __proto__: null,
-    thrown: read(
-      () => (isError ? `${error.name}: ${error.message}` : TextOf(error)),
-      "something that cannot be read",
-    ),
-    stack: read(() => (isError ? TextOf(error.stack) : ""), ""),
-  });
-}
-"""
+# A fork takes one to two milliseconds of CPU time.
+FORK_ABOVE_S: Final = 0.004
 
 
 class JavaScriptEngine(Protocol):
@@ -125,97 +60,157 @@ class JavaScriptEngine(Protocol):
 class LoadedCodec:
     """A fresh engine with a codec loaded, for one call."""
 
-    def __init__(self, source: str, time_s_max: float, memory_bytes_max: int) -> None:
+    def __init__(self, scripts: list[str], limits: SandboxLimits) -> None:
+        started = time.process_time()
+        _limit_cpu_time(limits.load_processor_s_max * CPU_TIME_FACTOR)
         engine: JavaScriptEngine = quickjs.Context()
-        engine.set_memory_limit(memory_bytes_max)
+        engine.set_memory_limit(limits.memory_bytes_max)
         engine.set_max_stack_size(STACK_BYTES_MAX)
         self._run = engine.eval(RUNNER)
-        engine.set_time_limit(time_s_max)
+        engine.set_time_limit(limits.load_processor_s_max)
         self._load_error: str | None = None
         try:
-            # `void 0`: the value of a script is that of its last statement, which may be one that
-            # cannot be converted.
-            engine.eval(f"{source}\nvoid 0;")
+            for script in scripts:
+                engine.eval(script)
         except quickjs.JSException as error:
-            self._load_error = _error_response(error)
+            self._load_error = _error_response(error, "load")
+        engine.set_time_limit(limits.processor_s_max)
+        self.load_s = time.process_time() - started
 
     def call(self, call: str) -> str:
         if self._load_error is not None:
             return self._load_error
         try:
-            response: str = self._run(call, OTHER_VERBS, ERRORS)
+            verbs = "" if call.startswith(ORDINARY_CALL) else OTHER_VERBS
+            response: str = self._run(call, verbs, ERRORS)
         except quickjs.JSException as error:
-            return _error_response(error)
+            return _error_response(error, "time")
         except TypeError:
             return json.dumps({"thrown": "a value that cannot be read", "stack": ""})
         return response
 
 
-def _error_response(error: Exception) -> str:
+def _error_response(error: Exception, phase: str) -> str:
     """Errors while loading, and those that no script can catch."""
     text, _, stack = str(error).partition("\n")
     if text == "InternalError: interrupted":
-        return json.dumps({"stopped": "time"})
+        return json.dumps({"stopped": phase})
     return json.dumps({"thrown": text, "stack": stack})
 
 
-def main() -> None:
-    time_s_max, memory_bytes_max = float(sys.argv[1]), int(sys.argv[2])
-    result_bytes_max = int(sys.argv[3])
-    _confine()
-    ready: OrderedDict[bytes, LoadedCodec] = OrderedDict()
-    line = socket.socket(fileno=0)
-    line.sendall(READY)
-    while (request := _receive_request(line)) is not None:
-        source, call = request
-        _limit_cpu_time(time_s_max * CPU_TIME_FACTOR)
-        codec = ready.pop(source, None) or LoadedCodec(
-            source.decode(), time_s_max, memory_bytes_max
-        )
+class CodecRunner:
+    """Responds to calls, with the engines and sources of the calls before."""
+
+    def __init__(self, line: socket.socket, limits: SandboxLimits) -> None:
+        self._line = line
+        self._limits = limits
+        self._scripts: dict[int, list[str]] = {}
+        # By the number of the source, least recently used first.
+        self._ready: OrderedDict[int, LoadedCodec] = OrderedDict()
+        self._ready_size = 0
+        self._slow_loads: dict[int, int] = {}
+
+    def serve(self) -> None:
+        while (request := _receive_request(self._line)) is not None:
+            number, source, call = request
+            if source is not None:
+                if number == 0:
+                    self._ready.clear()
+                    self._ready_size = 0
+                    self._slow_loads.clear()
+                    self._scripts.clear()
+                self._scripts[number] = build_scripts(source.decode())
+            codec = self._take(number)
+            load_s = 0.0
+            if codec is None:
+                codec = LoadedCodec(self._scripts[number], self._limits)
+                load_s = codec.load_s
+            if self._is_light(number, codec):
+                self._respond(codec, call, codec.load_s)
+                if select.select([self._line], [], [], IDLE_S)[0]:
+                    continue
+                codec = LoadedCodec(self._scripts[number], self._limits)
+            else:
+                self._respond_in_fork(codec, call, load_s)
+            self._put(number, codec)
+
+    def _is_light(self, number: int, codec: LoadedCodec) -> bool:
+        """Whether loading is cheaper than a fork; one slow load may have been an accident."""
+        if codec.load_s < FORK_ABOVE_S:
+            return True
+        self._slow_loads[number] = self._slow_loads.get(number, 0) + 1
+        return self._slow_loads[number] == 1
+
+    def _size(self, number: int) -> int:
+        return sum(map(len, self._scripts[number]))
+
+    def _take(self, number: int) -> LoadedCodec | None:
+        codec = self._ready.pop(number, None)
+        if codec is not None:
+            self._ready_size -= self._size(number)
+        return codec
+
+    def _put(self, number: int, codec: LoadedCodec) -> None:
+        self._ready[number] = codec
+        self._ready_size += self._size(number)
+        while len(self._ready) > READY_CODECS_MAX or self._ready_size > READY_CHARACTERS_MAX:
+            self._take(next(iter(self._ready)))
+
+    def _respond(self, codec: LoadedCodec, call: bytes, load_s: float) -> None:
+        started = time.process_time()
+        _limit_cpu_time(self._limits.processor_s_max * CPU_TIME_FACTOR)
         response = codec.call(call.decode()).encode(errors="replace")
-        if len(response) > result_bytes_max:
+        _limit_cpu_time(0)
+        if len(response) > self._limits.result_bytes_max:
             response = b'{"stopped":"size"}'
-        line.sendall(LENGTH.pack(len(response)) + response)
-        if select.select([line], [], [], IDLE_S)[0]:
-            continue
-        del codec
-        _limit_cpu_time(time_s_max * CPU_TIME_FACTOR)
-        ready[source] = LoadedCodec(source.decode(), time_s_max, memory_bytes_max)
-        if len(ready) > READY_CODECS_MAX:
-            ready.popitem(last=False)
+        self._send(response, time.process_time() - started + load_s)
 
+    def _respond_in_fork(self, codec: LoadedCodec, call: bytes, load_s: float) -> None:
+        """Respond in a child process; the codec stays as it was loaded."""
+        child = os.fork()
+        if child == 0:
+            self._respond(codec, call, load_s)
+            os._exit(0)
+        status = os.waitpid(child, 0)[1]
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGPROF:
+            self._send(b'{"stopped":"time"}', self._limits.processor_s_max * CPU_TIME_FACTOR)
+        elif status != 0:
+            sys.exit(1)
 
-def _confine() -> None:
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for limit, number in (
-        (resource.RLIMIT_AS, ADDRESS_SPACE_BYTES_MAX),
-        (resource.RLIMIT_NOFILE, OPEN_FILES_MAX),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        resource.setrlimit(limit, (number, number))
+    def _send(self, response: bytes, cpu_s: float) -> None:
+        self._line.sendall(RESPONSE_HEAD.pack(len(response), int(cpu_s * 1e6)) + response)
 
 
 def _limit_cpu_time(processor_s: float) -> None:
-    """Kill this process after so much more CPU time; waiting for a request takes none."""
+    """Kill this process after so much more CPU time (0: never)."""
     signal.setitimer(signal.ITIMER_PROF, processor_s)
 
 
-def _receive_request(line: socket.socket) -> tuple[bytes, bytes] | None:
-    """Source and call, or None when the parent has closed the socket."""
+def _receive_request(line: socket.socket) -> tuple[int, bytes | None, bytes] | None:
+    """Number of the source, the source unless it was sent before, and the call.
+
+    None when the parent has closed the socket.
+    """
     content = b""
-    length = LENGTHS.size
+    length = REQUEST_HEAD.size
+    number = source_bytes = 0
     while len(content) < length:
         chunk = line.recv(CHUNK_BYTES_MAX)
         if not chunk:
             return None
         content += chunk
-        if length == LENGTHS.size and len(content) >= length:
-            length += sum(LENGTHS.unpack_from(content))
-    call_at = LENGTHS.size + LENGTHS.unpack_from(content)[0]
-    return content[LENGTHS.size : call_at], content[call_at:]
+        if length == REQUEST_HEAD.size and len(content) >= length:
+            number, source_bytes, call_bytes = REQUEST_HEAD.unpack_from(content)
+            length += call_bytes + (0 if source_bytes == SENT_BEFORE else source_bytes)
+    if source_bytes == SENT_BEFORE:
+        return number, None, content[REQUEST_HEAD.size :]
+    call_at = REQUEST_HEAD.size + source_bytes
+    return number, content[REQUEST_HEAD.size : call_at], content[call_at:]
 
 
-if __name__ == "__main__":
-    main()
+def main() -> None:
+    limits = SandboxLimits.from_arguments(sys.argv[1:])
+    line = socket.socket(fileno=0)
+    confinement = confine()
+    line.sendall(bytes([READY + confinement]))
+    CodecRunner(line, limits).serve()

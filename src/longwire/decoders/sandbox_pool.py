@@ -1,9 +1,9 @@
 """The pools of sandbox processes: how many there are, who gets one, and their end.
 
-A caller checks a sandbox out, calls it, and checks it in; if all are checked out, it waits. A
-process that died leaves an empty slot, which is filled when it is next needed. No process gets the
-environment of the service, its open files or its process group, and each exits by itself when the
-service is gone.
+A caller checks a sandbox out, calls it, and checks it in; if all are checked out, it waits. On the
+event loop, groups that wait get equal shares of the time. A process that died leaves an empty slot,
+which is filled when it is next needed. No process gets the environment of the service, its open
+files or its process group, and each exits by itself when the service is gone.
 
 Threads share one pool and block. The event loop, which decodes every uplink, has one of its own:
 waiting there through a thread would cost a fifth of the CPU time of a callback with a codec.
@@ -12,22 +12,43 @@ waiting there through a thread would cost a fifth of the CPU time of a callback 
 import asyncio
 import atexit
 import contextlib
+import os
 import queue
+import signal
 import socket
-import struct
 import subprocess
 import sys
+import threading
 import time
-from dataclasses import dataclass
+from collections import deque
 from pathlib import Path
-from typing import Self, cast
+from typing import NamedTuple, Self, cast
 
-# `sandbox.py` has the same three; it cannot be imported here, because it loads the engine.
-LENGTHS = struct.Struct("!II")
-LENGTH = struct.Struct("!I")
-READY = b"."
+import structlog
 
-PROGRAM = Path(__file__).with_name("sandbox.py")
+from longwire.decoders.confinement import Confinement
+from longwire.decoders.fair_queue import FairQueue, GroupShare
+from longwire.decoders.sandbox_protocol import (
+    CHUNK_BYTES_MAX,
+    READY,
+    REQUEST_HEAD,
+    RESPONSE_HEAD,
+    SENT_BEFORE,
+    SOURCES_MAX,
+    SandboxLimits,
+)
+
+log = structlog.get_logger()
+
+# Isolated from the environment, so it is told where the packages are. The module is not imported
+# here, because it loads the engine.
+PACKAGES = Path(__file__).parents[2]
+PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+from longwire.decoders import sandbox
+sandbox.main()
+"""
 # Two, so that one can create the engine for its next call while the other responds.
 PROCESSES_MAX = 2
 START_TIMEOUT_S = 20.0
@@ -35,16 +56,16 @@ START_TIMEOUT_S = 20.0
 # fail.
 CALL_TIMEOUT_S = 5.0
 CHECKOUT_TIMEOUT_S = 5.0
-CHUNK_BYTES_MAX = 64 * 1024
+# On the event loop a group waits for its own calls only: those of others get their share.
+WAITING_TIMEOUT_S = 10.0
+TIMED_OUT = "all sandboxes are busy, with payloads of this group among others"
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxLimits:
-    """The limits of one call of a codec."""
+class SandboxResult(NamedTuple):
+    """What a sandbox responded, and the CPU time that the codec took."""
 
-    processor_s_max: float = 0.05
-    memory_bytes_max: int = 16 * 1024 * 1024
-    result_bytes_max: int = 256 * 1024
+    content: bytes
+    cpu_s: float
 
 
 class SandboxError(Exception):
@@ -68,21 +89,20 @@ class Sandbox:
 
     def __init__(self, limits: SandboxLimits) -> None:
         self.response_bytes_max = limits.result_bytes_max
+        self._numbers: dict[bytes, int] = {}  # of the sources that the process has
         self._socket, theirs = socket.socketpair()
         self._socket.settimeout(START_TIMEOUT_S)
         with theirs:
             try:
                 self._process = subprocess.Popen(
                     [
-                        *(sys.executable, "-I", str(PROGRAM)),
-                        str(limits.processor_s_max),
-                        str(limits.memory_bytes_max),
-                        str(limits.result_bytes_max),
+                        *(sys.executable, "-I", "-c", PROGRAM, str(PACKAGES)),
+                        *limits.to_arguments(),
                     ],
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
-                    env={},
+                    env={"TZ": "UTC"},  # what a codec returns must not depend on the host
                     cwd="/",
                     process_group=0,
                 )
@@ -90,20 +110,31 @@ class Sandbox:
                 self._socket.close()
                 raise SandboxUnavailable(f"no sandbox can be started: {error.strerror}") from error
         try:
-            self._receive(b"", len(READY))
+            ready = self._receive(b"", 1)[0]
         except OSError as error:
             self.stop()
             raise SandboxUnavailable("the sandbox does not start") from error
+        _log_confinement(Confinement(ready - READY))
         self._socket.settimeout(CALL_TIMEOUT_S)
 
-    def run(self, source: bytes, call: bytes) -> bytes:
+    def run(self, source: bytes, call: bytes) -> SandboxResult:
         """The response, or `SandboxCrashed`; after any error, only `stop` may be called."""
         started = time.monotonic()
         try:
-            self._socket.sendall(_frame(source, call))
+            self._socket.sendall(self.build_request(source, call))
             return self._receive_response()
         except OSError as error:
             raise SandboxCrashed(time.monotonic() - started) from error
+
+    def build_request(self, source: bytes, call: bytes) -> bytes:
+        """The bytes of a call, with its source unless the process has it."""
+        number = self._numbers.get(source)
+        if number is not None:
+            return REQUEST_HEAD.pack(number, SENT_BEFORE, len(call)) + call
+        if len(self._numbers) >= SOURCES_MAX:
+            self._numbers.clear()
+        number = self._numbers[source] = len(self._numbers)
+        return REQUEST_HEAD.pack(number, len(source), len(call)) + source + call
 
     def duplicate_socket(self) -> socket.socket:
         """The socket, for an event loop; from then on, only `stop` may be called."""
@@ -111,15 +142,17 @@ class Sandbox:
 
     def stop(self) -> None:
         self._socket.close()
-        self._process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)  # and a fork that runs a call
         self._process.wait()
 
-    def _receive_response(self) -> bytes:
-        content = self._receive(b"", LENGTH.size)
-        (length,) = LENGTH.unpack_from(content)
+    def _receive_response(self) -> SandboxResult:
+        content = self._receive(b"", RESPONSE_HEAD.size)
+        length, cpu_us = RESPONSE_HEAD.unpack_from(content)
         if length > self.response_bytes_max:
             raise OSError("invalid length of a response")
-        return self._receive(content, LENGTH.size + length)[LENGTH.size :]
+        content = self._receive(content, RESPONSE_HEAD.size + length)
+        return SandboxResult(content[RESPONSE_HEAD.size :], cpu_us / 1e6)
 
     def _receive(self, content: bytes, length: int) -> bytes:
         """At least so much. It never reads too far: after a response, the process waits."""
@@ -131,8 +164,26 @@ class Sandbox:
         return content
 
 
-def _frame(source: bytes, call: bytes) -> bytes:
-    return LENGTHS.pack(len(source), len(call)) + source + call
+_is_confinement_logged = threading.Event()
+
+
+def _log_confinement(confinement: Confinement) -> None:
+    """Say once what the kernel does not allow."""
+    missing = ~confinement & ~Confinement(0)
+    if missing and not _is_confinement_logged.is_set():
+        _is_confinement_logged.set()
+        log.warning(
+            "codecs run with less confinement than possible",
+            missing=[str(each.name).lower() for each in missing],
+        )
+
+
+def _is_own_fault(error: SandboxCrashed, limits: SandboxLimits) -> bool:
+    """Whether this call made the process die; otherwise it was dead, because of another codec.
+
+    A call has no side effects, so it can be retried in a new process.
+    """
+    return error.spent_s >= limits.processor_s_max
 
 
 class SandboxPool:
@@ -146,7 +197,7 @@ class SandboxPool:
         for _ in range(count):
             self._slots.put(None)
 
-    def run(self, source: bytes, call: bytes) -> bytes:
+    def run(self, source: bytes, call: bytes) -> SandboxResult:
         """The response to a call; `SandboxCrashed` if the codec is the cause that there is none."""
         try:
             sandbox = self._slots.get(timeout=CHECKOUT_TIMEOUT_S)
@@ -155,11 +206,12 @@ class SandboxPool:
         response = None
         try:
             if sandbox is not None:
-                # It may have died after its last response, because of another codec. A call has no
-                # side effects: retry in a new process, where only this codec can be the cause.
-                with contextlib.suppress(SandboxCrashed):
+                try:
                     response = sandbox.run(source, call)
                     return response
+                except SandboxCrashed as error:
+                    if _is_own_fault(error, self.limits):
+                        raise
                 sandbox.stop()
                 sandbox = None
             sandbox = Sandbox(self.limits)
@@ -191,7 +243,7 @@ class _SandboxConnection(asyncio.Protocol):
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
         self._transport: asyncio.WriteTransport | None = None
-        self._response: asyncio.Future[bytes] | None = None
+        self._response: asyncio.Future[SandboxResult] | None = None
         self._content = b""
         self.is_stopped = False
 
@@ -204,17 +256,17 @@ class _SandboxConnection(asyncio.Protocol):
         )
         return connection
 
-    async def run(self, source: bytes, call: bytes) -> bytes:
+    async def run(self, source: bytes, call: bytes) -> SandboxResult:
         """The response, or `SandboxCrashed`; after any error, the process is stopped."""
         started = time.monotonic()
         loop = asyncio.get_running_loop()
-        response: asyncio.Future[bytes] = loop.create_future()
+        response: asyncio.Future[SandboxResult] = loop.create_future()
         self._response = response
         timer = loop.call_later(CALL_TIMEOUT_S, self._complete, TimeoutError())
         try:
             if self._transport is None:
                 raise ConnectionResetError
-            self._transport.write(_frame(source, call))
+            self._transport.write(self._sandbox.build_request(source, call))
             return await response
         except OSError as error:
             self.stop()
@@ -242,16 +294,16 @@ class _SandboxConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._content += data
-        if len(self._content) < LENGTH.size:
+        if len(self._content) < RESPONSE_HEAD.size:
             return
-        (length,) = LENGTH.unpack_from(self._content)
+        length, cpu_us = RESPONSE_HEAD.unpack_from(self._content)
         if length > self._sandbox.response_bytes_max:
             self._complete(ConnectionResetError("invalid length of a response"))
-        elif len(self._content) >= LENGTH.size + length:
-            content, self._content = self._content[LENGTH.size :], b""
-            self._complete(content)
+        elif len(self._content) >= RESPONSE_HEAD.size + length:
+            content, self._content = self._content[RESPONSE_HEAD.size :], b""
+            self._complete(SandboxResult(content, cpu_us / 1e6))
 
-    def _complete(self, result: bytes | OSError) -> None:
+    def _complete(self, result: SandboxResult | OSError) -> None:
         if self._response is None or self._response.done():
             return
         if isinstance(result, OSError):
@@ -266,27 +318,69 @@ class LoopSandboxPool:
     def __init__(self, limits: SandboxLimits | None = None, count: int = PROCESSES_MAX) -> None:
         self.limits = limits or SandboxLimits()
         # First in, first out, as in `SandboxPool`.
-        self._slots: asyncio.Queue[_SandboxConnection | None] = asyncio.Queue()
-        for _ in range(count):
-            self._slots.put_nowait(None)
+        self._idle: deque[_SandboxConnection | None] = deque([None] * count)
+        self._turns: FairQueue[asyncio.Future[None]] = FairQueue(count)
 
-    async def run(self, source: bytes, call: bytes) -> bytes:
-        """Like `SandboxPool.run`, but callers queue for as long as it takes."""
-        sandbox = await self._slots.get()
+    async def run(self, source: bytes, call: bytes, group: str = "") -> SandboxResult:
+        """Like `SandboxPool.run`, but groups that wait get equal shares of the time."""
+        share = self._turns.share(group)
+        if not self._turns.start(share):
+            await self._wait(share)
+        spent_s = 0.0
+        sandbox = self._idle.popleft()
         try:
             if sandbox is not None:
-                with contextlib.suppress(SandboxCrashed):
-                    return await sandbox.run(source, call)
+                try:
+                    result = await sandbox.run(source, call)
+                    spent_s = result.cpu_s
+                    return result
+                except SandboxCrashed as error:
+                    if _is_own_fault(error, self.limits):
+                        raise
             sandbox = None
             sandbox = await _SandboxConnection.start(self.limits)
-            return await sandbox.run(source, call)
+            result = await sandbox.run(source, call)
+            spent_s = result.cpu_s
+            return result
+        except SandboxCrashed as error:
+            spent_s = error.spent_s
+            raise
         finally:
-            self._slots.put_nowait(None if sandbox is None or sandbox.is_stopped else sandbox)
+            self._idle.append(None if sandbox is None or sandbox.is_stopped else sandbox)
+            self._turns.finish(share, spent_s)
+            self._start_next()
+
+    async def _wait(self, share: GroupShare[asyncio.Future[None]]) -> None:
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
+        self._turns.add(share, turn)
+        self._start_next()  # a group may be refused a slot that another one may take
+        timer = loop.call_later(WAITING_TIMEOUT_S, turn.cancel, TIMED_OUT)
+        try:
+            await turn
+        except asyncio.CancelledError as error:
+            self._turns.remove(share, turn)
+            if not turn.cancelled():  # its turn came at the moment it was given up
+                self._turns.finish(share, 0.0)
+                self._start_next()
+            elif error.args == (TIMED_OUT,):
+                raise SandboxUnavailable(TIMED_OUT) from None
+            raise
+        finally:
+            timer.cancel()
+
+    def _start_next(self) -> None:
+        while (started := self._turns.next()) is not None:
+            share, turn = started
+            if turn.cancelled():
+                self._turns.finish(share, 0.0)
+            else:
+                turn.set_result(None)
 
     def stop(self) -> None:
         """Stop the processes that are not in use; a later call would start new ones."""
-        for _ in range(self._slots.qsize()):
-            sandbox = self._slots.get_nowait()
+        for _ in range(len(self._idle)):
+            sandbox = self._idle.popleft()
             if sandbox is not None:
                 sandbox.stop()
-            self._slots.put_nowait(None)
+            self._idle.append(None)

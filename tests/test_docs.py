@@ -147,6 +147,16 @@ def test_operations_lists_every_quota_among_its_limits():
     assert quotas.items() <= listed.items()
 
 
+def test_operations_lists_every_setting_that_can_be_reloaded():
+    listed = [
+        name
+        for row in tables("docs/operations.md", "Changes at once", "What happens")
+        for name in re.findall(r"`(\w+)`", row["Changes at once"])
+    ]
+    quotas = {each.name for each in dataclasses.fields(Quotas)}
+    assert sorted(listed) == sorted(settings.RELOADABLE - quotas)
+
+
 def test_operations_lists_every_command_with_its_options():
     listed = {
         bare(row["Command"]): set(re.findall(r"`(--[a-z-]+)`", row["Options"]))

@@ -173,6 +173,10 @@ def test_a_service_that_can_issue_no_token_to_other_machines_is_described(
 @pytest.fixture
 def certificate(tmp_path: Path) -> tuple[Path, Path]:
     """A self-signed certificate for this machine, and its key."""
+    return write_certificate(tmp_path)
+
+
+def write_certificate(folder: Path) -> tuple[Path, Path]:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.datetime.now(datetime.UTC)
@@ -187,7 +191,7 @@ def certificate(tmp_path: Path) -> tuple[Path, Path]:
         .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
         .sign(key, hashes.SHA256())
     )
-    cert_path, key_path = tmp_path / "cert.pem", tmp_path / "key.pem"
+    cert_path, key_path = folder / "cert.pem", folder / "key.pem"
     cert_path.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
     key_path.write_bytes(
         key.private_bytes(
@@ -231,6 +235,53 @@ def test_an_invalid_certificate_is_a_one_line_error(
         assert result.startswith("The certificate "), result
     assert "both or neither" in refusal("--tls-cert", cert, "--port", "0", cwd=tmp_path)
     assert not (tmp_path / "data").exists(), "credentials are not shown by what does not start"
+
+
+# --- reloading ---
+
+
+def served_certificate(service: Service) -> str:
+    return ssl.get_server_certificate(("127.0.0.1", int(service.url.rpartition(":")[2])))
+
+
+def reloads(service: Service) -> list[dict[str, Any]]:
+    return [line for line in service.log if line["event"] == "settings reloaded"]
+
+
+def test_sighup_loads_a_renewed_certificate_and_changed_settings(
+    serve: Callable[..., Service], certificate: tuple[Path, Path], tmp_path: Path
+) -> None:
+    cert, key = certificate
+    config = tmp_path / "longwire.toml"
+    text = f'tls_cert = "{cert}"\ntls_key = "{key}"\n'
+    config.write_text(text)
+    service = serve(tmp_path / "data", "--config", str(config))
+    group = ok(service.post_group("kept"))["id"]
+    assert served_certificate(service) == cert.read_text()
+
+    write_certificate(tmp_path)
+    config.write_text(
+        text + 'log_level = "debug"\nconnectors_per_group_max = 1\nstop_timeout_s = 5\n'
+    )
+    service.signal(signal.SIGHUP)
+    eventually(lambda: reloads(service))
+    assert served_certificate(service) == cert.read_text(), "the renewed one"
+    (reload,) = reloads(service)
+    assert set(reload["changed"]) == {"log_level", "connectors_per_group_max"}
+    assert reload["needs_restart"] == ["stop_timeout_s"]
+    body = {"groupId": group, "type": "http", "params": '{"url": "https://example.com"}'}
+    ok(service.http.post("/connector", json=body, headers=service.bearer))
+    refusal = service.http.post("/connector", json=body, headers=service.bearer)
+    assert (refusal.status_code, refusal.json()["code"]) == (409, "limit_reached")
+    assert any(line["event"] == "request" for line in service.log), "debug logs every request"
+
+    served = served_certificate(service)
+    cert.write_text("broken")
+    service.signal(signal.SIGHUP)
+    eventually(lambda: "reload failed, nothing was changed" in service.err)
+    assert served_certificate(service) == served
+    assert len(reloads(service)) == 1
+    assert service.stop() == 0
 
 
 # --- ending ---
@@ -335,6 +386,10 @@ def test_several_workers_share_one_port_are_replaced_and_stop_together(
         request.join(120)
     assert [request.status for request in requests] == [200] * 20
     eventually(lambda: counted(service, "/group") == 20)
+
+    service.signal(signal.SIGHUP)
+    eventually(lambda: len(reloads(service)) == 3)  # the parent and its workers
+    assert workers_of(service) == first
 
     killed = min(first)
     psutil.Process(killed).kill()

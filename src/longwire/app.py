@@ -7,6 +7,7 @@ plain values.
 import asyncio
 import math
 import os
+import signal
 import socket
 import time
 from collections.abc import Callable, Collection
@@ -99,6 +100,7 @@ class App:
     def __init__(self, settings: Settings, database: Database) -> None:
         self.database = database
         self.stop: Callable[[], None] = lambda: None  # set by `serve`
+        self.on_hangup: Callable[[], None] | None = None  # the same, for SIGHUP
         self._retention_days = _get_retention_days(settings)
         self._rejected_connections = 0
         self._rejections_logged_at = -math.inf
@@ -184,8 +186,16 @@ class App:
         """See `web.server`."""
         return self._request_handler.fast_path(scope, body, send)
 
+    def reload(self, settings: Settings) -> None:
+        """Apply the settings that can change in a running process."""
+        self._request_handler.reload(
+            quotas=_build_quotas(settings), logs_requests=settings.log_level == "debug"
+        )
+
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
+        if self.on_hangup is not None:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self.on_hangup)
         try:
             async with self.supervisor.run(self._list_background_tasks()):
                 await send({"type": "lifespan.startup.complete"})

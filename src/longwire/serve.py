@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import gc
+import json
 import math
 import os
 import signal
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -24,9 +26,11 @@ import structlog
 from longwire import app, startup
 from longwire.clock import Clock
 from longwire.descriptors import divide_descriptors, raise_descriptor_limit
-from longwire.settings import PREFIX, Settings
+from longwire.logs import configure_logging
+from longwire.settings import PREFIX, RELOADABLE, Settings, SettingsError, list_changed
+from longwire.settings import load as load_settings
 from longwire.web.errors import encode_problem
-from longwire.web.server import build_server, run_until_done
+from longwire.web.server import build_server, reload_server, run_until_done
 
 EXIT_DATABASE_FAILED = 70
 BACKLOG = 2_048
@@ -36,12 +40,15 @@ INHERITED_FDS_VARIABLE = "WORKER_OF_LONGWIRE_INHERITS"  # not a setting, so with
 
 log = structlog.get_logger()
 
+LoadSettings = Callable[[], Settings]
 # Prints that the service is up, and the credentials of a first start.
 Announce = Callable[[Settings, startup.PreparationResult], None]
 
 
-def serve(settings: Settings, announce: Announce) -> int:
-    """Serve until stopped; returns the exit code."""
+def serve(settings: Settings, announce: Announce, load: LoadSettings) -> int:
+    """Serve until stopped; returns the exit code. On SIGHUP the settings are loaded again."""
+    _ignore_hangup()
+    reload = _Reload(settings, load)
     _require_certificate(settings)
     plain_http = startup.describe_plain_http(settings)
     if plain_http is not None:
@@ -50,17 +57,18 @@ def serve(settings: Settings, announce: Announce) -> int:
         settings = replace(settings, port=listener.getsockname()[1])
         with _lock_data_folder(settings):
             if settings.workers > 1:
-                return _run_workers(settings, listener, announce)
-            return _run_server(settings, listener, announce)
+                return _run_workers(settings, listener, announce, reload)
+            return _run_server(settings, listener, announce, reload)
 
 
 def serve_as_worker(settings: Settings, inherited: str) -> int:
     """Serve on a socket inherited from the parent process, as long as the parent lives."""
-    descriptor, lifeline = map(int, inherited.split(","))
-    threading.Thread(target=_stop_when_parent_exits, args=(lifeline,), daemon=True).start()
-    with socket.socket(fileno=descriptor) as listener:
-        settings = replace(settings, port=listener.getsockname()[1])
-        return _run_server(settings, listener, lambda settings, prepared: None)
+    _ignore_hangup()
+    descriptor, lifeline, reloaded = inherited.split(",", 2)
+    threading.Thread(target=_stop_when_parent_exits, args=(int(lifeline),), daemon=True).start()
+    with socket.socket(fileno=int(descriptor)) as listener:
+        reload = _Reload(settings, partial(_load_reloaded, Path(reloaded), settings))
+        return _run_server(settings, listener, lambda settings, prepared: None, reload)
 
 
 def _stop_when_parent_exits(lifeline: int) -> None:
@@ -69,7 +77,9 @@ def _stop_when_parent_exits(lifeline: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _run_server(settings: Settings, listener: socket.socket, announce: Announce) -> int:
+def _run_server(
+    settings: Settings, listener: socket.socket, announce: Announce, reload: "_Reload"
+) -> int:
     database, prepared = startup.open_prepared_database(settings, Clock())
     database.start()
     try:
@@ -91,7 +101,14 @@ def _run_server(settings: Settings, listener: socket.socket, announce: Announce)
         def stop() -> None:
             server.should_exit = True
 
+        def apply(changed: Settings) -> None:
+            changed = _fit_to_descriptor_limit(changed)
+            limits = app.build_wire_limits(changed)
+            reload_server(server, limits, changed.tls_cert or None, changed.tls_key or None)
+            application.reload(changed)
+
         application.stop = stop
+        application.on_hangup = partial(reload, settings, apply, stop)
         # uvicorn re-raises captured signals after it has stopped; without our own handler that
         # would end the process before the database is closed.
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -100,6 +117,7 @@ def _run_server(settings: Settings, listener: socket.socket, announce: Announce)
         _tune_garbage_collector()
         server.run(sockets=[listener])
     finally:
+        _ignore_hangup()  # the event loop is gone, and its handlers with it
         database.close()
     log.info("stopped")
     return EXIT_DATABASE_FAILED if database.broken else 0
@@ -138,8 +156,10 @@ def _tune_garbage_collector() -> None:
     gc.set_threshold(GC_AFTER_OBJECTS, 20, 50)
 
 
-def deliver(settings: Settings, announce: Callable[[Settings], None]) -> int:
+def deliver(settings: Settings, announce: Callable[[Settings], None], load: LoadSettings) -> int:
     """Deliver without serving, until stopped; returns the exit code."""
+    _ignore_hangup()
+    reload = _Reload(settings, load)
     with _open_metrics_socket(settings) as listener, _lock_data_folder(settings):
         if listener is not None:
             settings = replace(settings, metrics_port=listener.getsockname()[1])
@@ -149,15 +169,23 @@ def deliver(settings: Settings, announce: Callable[[Settings], None]) -> int:
             settings = _fit_to_descriptor_limit(settings)
             announce(settings)
             _tune_garbage_collector()
-            run_until_done(_deliver(app.DeliveryProcess(settings, database), listener))
+            deliverer = app.DeliveryProcess(settings, database)
+            on_hangup = partial(reload, settings, lambda changed: None, deliverer.stop)
+            run_until_done(_deliver(deliverer, listener, on_hangup))
         finally:
+            _ignore_hangup()
             database.close()
     log.info("stopped")
     return EXIT_DATABASE_FAILED if database.broken else 0
 
 
-async def _deliver(deliverer: app.DeliveryProcess, listener: socket.socket | None) -> None:
+async def _deliver(
+    deliverer: app.DeliveryProcess,
+    listener: socket.socket | None,
+    on_hangup: Callable[[], None],
+) -> None:
     loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, on_hangup)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, deliverer.stop)
     await deliverer.run(listener)
@@ -175,6 +203,58 @@ def _require_certificate(settings: Settings) -> None:
             f"The certificate {settings.tls_cert} with the key {settings.tls_key} cannot be used: "
             f"{error.strerror or error}."
         ) from error
+
+
+# --- reloading ---
+
+
+class _Reload:
+    """Applies changed settings and a renewed certificate while the process runs."""
+
+    def __init__(self, loaded: Settings, load: LoadSettings) -> None:
+        self._loaded = loaded
+        self._load = load
+        self._had_terminal = sys.stderr.isatty()
+
+    def __call__(
+        self, running: Settings, apply: Callable[[Settings], None], stop: Callable[[], None]
+    ) -> None:
+        """Load the settings again and apply those of them that can change.
+
+        `running` are those of this process, with the port that it got.
+        """
+        if self._had_terminal and not sys.stderr.isatty():
+            stop()  # the terminal was closed: nobody is left to press Ctrl-C
+            return
+        try:
+            loaded = self._load()
+            _require_certificate(loaded)
+        except (SettingsError, startup.StartupError, OSError, ValueError) as error:
+            log.error("reload failed, nothing was changed", reason=str(error))
+            return
+        reloadable = RELOADABLE
+        if bool(loaded.tls_cert) != bool(running.tls_cert):
+            reloadable -= {"tls_cert", "tls_key"}  # a certificate can be replaced, not introduced
+        changed = list_changed(self._loaded, loaded)
+        applied = {name: getattr(loaded, name) for name in reloadable}
+        apply(replace(running, **applied))
+        self._loaded = replace(self._loaded, **applied)
+        configure_logging(loaded.log_level, loaded.log_format)
+        log.info(
+            "settings reloaded",
+            changed=[name for name in changed if name in reloadable],
+            needs_restart=[name for name in changed if name not in reloadable],
+        )
+
+
+def _ignore_hangup() -> None:
+    """Survive SIGHUP while there is nothing to reload; children do not inherit this."""
+    signal.signal(signal.SIGHUP, lambda number, frame: None)
+
+
+def _load_reloaded(path: Path, started_with: Settings) -> Settings:
+    """The settings that the parent process saved for its workers, if it has reloaded any."""
+    return load_settings({}, json.loads(path.read_text())) if path.exists() else started_with
 
 
 # --- sockets and locks ---
@@ -233,29 +313,43 @@ def _lock_data_folder(settings: Settings) -> Iterator[None]:
 # --- worker processes ---
 
 
-def _run_workers(settings: Settings, listener: socket.socket, announce: Announce) -> int:
+def _run_workers(
+    settings: Settings, listener: socket.socket, announce: Announce, reload: _Reload
+) -> int:
     """Run `workers` processes on one socket and restart those that exit, until stopped."""
     database, prepared = startup.open_prepared_database(settings, Clock())
     database.close()
-    stopping = threading.Event()
+    stopping, hanging_up = threading.Event(), threading.Event()
 
     def stop(number: int, frame: FrameType | None) -> None:
         stopping.set()
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
+    signal.signal(signal.SIGHUP, lambda number, frame: hanging_up.set())
     # Nobody writes; workers see it close when this process exits, for whatever reason.
     lifeline, _write_end = os.pipe()
     inherited = (listener.fileno(), lifeline)
     with tempfile.TemporaryDirectory(prefix="longwire-metrics-") as counters:
+        reloaded = Path(counters) / "settings.json"
         environment = {
             **_to_environment(settings),
             "PROMETHEUS_MULTIPROC_DIR": counters,
-            INHERITED_FDS_VARIABLE: ",".join(map(str, inherited)),
+            INHERITED_FDS_VARIABLE: ",".join(map(str, (*inherited, reloaded))),
         }
+
+        def apply(changed: Settings) -> None:
+            environment.update(_to_environment(changed))
+            reloaded.write_text(json.dumps(_to_environment(changed)))
+            for worker in workers:
+                worker.send_signal(signal.SIGHUP)
+
         workers = [_start_worker(inherited, environment) for _ in range(settings.workers)]
         announce(settings, prepared)
         while not stopping.wait(0.2):
+            if hanging_up.is_set():
+                hanging_up.clear()
+                reload(settings, apply, stopping.set)
             for index, worker in enumerate(workers):
                 if worker.poll() is not None:
                     log.error("worker exited, restarting", code=worker.returncode)

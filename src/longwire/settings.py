@@ -18,6 +18,7 @@ from typing import Any
 
 from longwire.delivery import email_addresses
 from longwire.notifications import webpush
+from longwire.quotas import Quotas
 
 PREFIX = "LONGWIRE_"
 
@@ -306,6 +307,29 @@ class Settings:
     fcm_url: str = _setting("https://fcm.googleapis.com", "the URL of Firebase Cloud Messaging")
     # --- shutdown ---
     stop_timeout_s: float = _setting(30.0, "how long a shutdown waits for requests in progress")
+
+
+# What a running service can change; everything else needs a restart.
+RELOADABLE = frozenset(
+    {
+        "tls_cert",
+        "tls_key",
+        "log_level",
+        "log_format",
+        "connections_max",
+        "connections_per_address_max",
+        *(each.name for each in fields(Quotas)),
+    }
+)
+
+
+def list_changed(before: Settings, after: Settings) -> list[str]:
+    """The names of the settings that differ."""
+    return [
+        each.name
+        for each in fields(Settings)
+        if getattr(before, each.name) != getattr(after, each.name)
+    ]
 
 
 def describe_settings() -> list[SettingInfo]:

@@ -29,15 +29,21 @@ PIPED_COLUMNS = 2_000
 # --- flags ---
 
 
-def setting_flags(*names: str) -> Callable[[F], F]:
-    """Flags for the given settings, or for all of them; the command gets them as `chosen`."""
+def setting_flags(*names: str, reloads: bool = False) -> Callable[[F], F]:
+    """Flags for the given settings, or for all of them; the command gets them as `chosen`.
+
+    With `reloads` it also gets `load`, which loads them again from the same sources.
+    """
     described = [each for each in settings.describe_settings() if not names or each.name in names]
 
     def add(command: F) -> F:
         @functools.wraps(command)
         def run(config: Path | None, **values: Any) -> None:
             flags = {each.name: values.pop(each.name) for each in described}
-            command(chosen=settings.load(flags, os.environ, config), **values)
+            load = functools.partial(settings.load, flags, os.environ, config)
+            if reloads:
+                values["load"] = load
+            command(chosen=load(), **values)
 
         with_flags = cast(F, run)
         for each in reversed(described):

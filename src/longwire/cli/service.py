@@ -4,6 +4,7 @@ import gc
 import importlib
 import os
 import sys
+from collections.abc import Callable
 from types import ModuleType
 
 import click
@@ -15,15 +16,15 @@ from longwire.settings import Settings
 
 
 @click.command("serve")
-@setting_flags()
-def serve_command(chosen: Settings) -> None:
+@setting_flags(reloads=True)
+def serve_command(chosen: Settings, load: Callable[[], Settings]) -> None:
     """Serve the API until stopped."""
     logs.configure_logging(chosen.log_level, chosen.log_format)
     service = _import_service()
     inherited = os.environ.pop(service.INHERITED_FDS_VARIABLE, None)
     if inherited is not None:
         sys.exit(service.serve_as_worker(chosen, inherited))
-    sys.exit(service.serve(chosen, announce))
+    sys.exit(service.serve(chosen, announce, load))
 
 
 def announce(chosen: Settings, prepared: startup.PreparationResult) -> None:
@@ -64,8 +65,8 @@ def _database_location(chosen: Settings) -> str:
 
 
 @click.command("deliver")
-@setting_flags()
-def deliver_command(chosen: Settings) -> None:
+@setting_flags(reloads=True)
+def deliver_command(chosen: Settings, load: Callable[[], Settings]) -> None:
     """Run the delivery engine without the API."""
     logs.configure_logging(chosen.log_level, chosen.log_format)
 
@@ -76,7 +77,7 @@ def deliver_command(chosen: Settings) -> None:
             click.echo(f"metrics are at http://{host}:{chosen.metrics_port}/metrics")
         sys.stdout.flush()
 
-    sys.exit(_import_service().deliver(chosen, announce_delivery))
+    sys.exit(_import_service().deliver(chosen, announce_delivery, load))
 
 
 def _import_service() -> ModuleType:

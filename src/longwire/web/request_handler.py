@@ -10,7 +10,7 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any
 
@@ -135,6 +135,10 @@ class RequestHandler:
             response = _error_response(error, request, route)
         self._observe(request, route, response, started)
         await self._send(send, request, response)
+
+    def reload(self, *, quotas: Quotas, logs_requests: bool) -> None:
+        """Change what can change while requests are handled."""
+        self._settings = replace(self._settings, quotas=quotas, logs_requests=logs_requests)
 
     # --- the fast path (see web/server.py) ---
 

@@ -19,7 +19,7 @@ import socket
 import ssl
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from typing import Any, ClassVar
@@ -121,6 +121,25 @@ def build_server(
         ssl_context_factory=None if tls_cert is None else _tls_context,
     )
     return _Server(config, limits)
+
+
+def reload_server(
+    server: uvicorn.Server,
+    limits: WireLimits,
+    tls_cert: str | os.PathLike[str] | None,
+    tls_key: str | os.PathLike[str] | None,
+) -> None:
+    """Take another certificate and other limits of connections; open ones stay as they are."""
+    protocol = server.config.http
+    assert isinstance(protocol, type)
+    assert issubclass(protocol, _GuardedProtocol)
+    protocol._limits = replace(
+        protocol._limits,
+        connections_max=limits.connections_max,
+        connections_per_address_max=limits.connections_per_address_max,
+    )
+    if tls_cert is not None and server.config.ssl is not None:
+        server.config.ssl.load_cert_chain(tls_cert, tls_key, password="")
 
 
 def guarded_protocol(

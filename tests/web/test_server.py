@@ -254,7 +254,7 @@ def test_a_silent_connection_is_closed(short_limits):
 
 def test_headers_sent_a_byte_at_a_time_do_not_extend_the_deadline(short_limits):
     with short_limits.client() as sock:
-        received = dribble(sock, b"GET /echo HTTP/1.1\r\nx: " + b"y" * 500)
+        received = dribble(sock, b"GET /echo HTTP/1.1\r\nhost: x\r\nx: " + b"y" * 500)
     assert refusal_in(received) == (408, "request_timeout")
     assert short_limits.app.seen == []
 
@@ -265,7 +265,7 @@ def test_empty_lines_do_not_extend_the_deadline(short_limits):
 
 
 def test_a_body_sent_a_byte_at_a_time_is_a_disconnect_for_the_application(short_limits):
-    head = b"POST /echo HTTP/1.1\r\ncontent-length: 500\r\n\r\n"
+    head = b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 500\r\n\r\n"
     with short_limits.client(head) as sock:
         received = dribble(sock, b"x" * 500)
     assert refusal_in(received) == (408, "request_timeout")
@@ -273,7 +273,7 @@ def test_a_body_sent_a_byte_at_a_time_is_a_disconnect_for_the_application(short_
 
 
 def test_endless_chunks_are_cut_off_as_well(short_limits):
-    head = b"POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n"
+    head = b"POST /echo HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
     with short_limits.client(head) as sock:
         received = dribble(sock, b"1\r\nx\r\n" * 100)
     assert refusal_in(received) == (408, "request_timeout")
@@ -282,7 +282,7 @@ def test_endless_chunks_are_cut_off_as_well(short_limits):
 def test_a_second_request_has_its_own_deadline_from_its_first_byte(short_limits):
     with short_limits.client(GET) as sock:
         read_until(sock, b"GET:")
-        received = dribble(sock, b"GET /echo HTTP/1.1\r\nx: " + b"y" * 500)
+        received = dribble(sock, b"GET /echo HTTP/1.1\r\nhost: x\r\nx: " + b"y" * 500)
     assert refusal_in(received) == (408, "request_timeout")
 
 
@@ -308,9 +308,9 @@ def test_a_connection_in_use_outlives_the_deadlines_of_its_requests():
 
 def test_a_slow_application_is_not_interrupted(short_limits):
     # The second one has an extra line break after its body, as some clients send.
-    stray = b"POST /slow HTTP/1.1\r\ncontent-length: 1\r\n\r\nx\r\n"
+    stray = b"POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n\r\nx\r\n"
     with (
-        short_limits.client(b"GET /slow HTTP/1.1\r\n\r\n") as one,
+        short_limits.client(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n") as one,
         short_limits.client(stray) as other,
     ):
         read_until(one, b"worth the wait")
@@ -318,13 +318,13 @@ def test_a_slow_application_is_not_interrupted(short_limits):
 
 
 def test_a_partial_request_does_not_interrupt_the_response_before_it(short_limits):
-    with short_limits.client(b"GET /slow HTTP/1.1\r\n\r\nGET /echo HT") as sock:
+    with short_limits.client(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\nGET /echo HT") as sock:
         read_until(sock, b"worth the wait")
         assert refusal_in(read_to_end(sock)) == (408, "request_timeout")
 
 
 def test_a_response_that_is_not_read_is_aborted(short_limits):
-    with short_limits.client(b"GET /big HTTP/1.1\r\n\r\n") as sock:
+    with short_limits.client(b"GET /big HTTP/1.1\r\nhost: x\r\n\r\n") as sock:
         short_limits.app.wait_until_seen("/big done")
         eventually(lambda: short_limits.open_connections == 0)
         received = 0
@@ -338,7 +338,8 @@ def test_a_slow_reader_gets_the_whole_response():
     # Long enough that the pauses of a busy machine are not taken for a reader that has stopped.
     write_s = 5.0
     limits = replace(LONG_LIMITS, write_timeout_s=write_s)
-    with serving(limits) as service, service.client(b"GET /big HTTP/1.1\r\n\r\n") as sock:
+    request = b"GET /big HTTP/1.1\r\nhost: x\r\n\r\n"
+    with serving(limits) as service, service.client(request) as sock:
         received = 0
         began = time.monotonic()
         while received < BIG_BYTES:
@@ -350,7 +351,7 @@ def test_a_slow_reader_gets_the_whole_response():
 
 
 def test_a_response_before_the_end_of_the_body_is_the_only_one(short_limits):
-    head = b"POST /early HTTP/1.1\r\ncontent-length: 500\r\n\r\n"
+    head = b"POST /early HTTP/1.1\r\nhost: x\r\ncontent-length: 500\r\n\r\n"
     with short_limits.client(head) as sock:
         received = dribble(sock, b"x" * 500)
     assert received.endswith(b"enough")
@@ -360,7 +361,7 @@ def test_a_response_before_the_end_of_the_body_is_the_only_one(short_limits):
 def test_slow_clients_do_not_affect_others(short_limits):
     with contextlib.ExitStack() as stack:
         slow = [
-            stack.enter_context(short_limits.client(b"GET /echo HTTP/1.1\r\nx: y"))
+            stack.enter_context(short_limits.client(b"GET /echo HTTP/1.1\r\nhost: x\r\nx: y"))
             for _ in range(200)
         ]
         with httpx.Client(base_url=f"http://127.0.0.1:{short_limits.port}") as healthy:
@@ -378,17 +379,20 @@ def test_slow_clients_do_not_affect_others(short_limits):
     [
         b"hello\r\n\r\n",
         b"GET /echo HTTP/9.9\r\n\r\n",
-        b"GET /echo HTTP/1.1\r\nno colon\r\n\r\n",
+        b"GET /echo HTTP/1.1\r\nhost: x\r\nno colon\r\n\r\n",
         b"CONNECT elsewhere:443 HTTP/1.1\r\n\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-        b"POST /echo HTTP/1.1\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
-        b"POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\ncontent-length: 4\r\n\r\n0\r\n\r\n",
-        b"POST /echo HTTP/1.1\r\ntransfer-encoding: xchunked\r\n\r\n0\r\n\r\n",
-        b"POST /echo HTTP/1.1\r\ncontent-length: 4\r\ncontent-length: 5\r\n\r\nabcde",
-        b"POST /echo HTTP/1.1\r\ncontent-length: -1\r\n\r\n",
-        b"POST /echo HTTP/1.1\r\ncontent-length: four\r\n\r\nabcd",
-        b"POST /echo HTTP/1.1\r\ncontent-length: 99999999999999999999\r\n\r\n",
+        b"POST /echo HTTP/1.1\r\nhost: x\r\n"
+        b"content-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST /echo HTTP/1.1\r\nhost: x\r\n"
+        b"transfer-encoding: chunked\r\ncontent-length: 4\r\n\r\n0\r\n\r\n",
+        b"GET /echo HTTP/1.1\r\n\r\n",
+        b"GET /echo HTTP/1.1\r\nhost: x\r\nhost: x\r\n\r\n",
+        b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\ncontent-length: 5\r\n\r\nabcde",
+        b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n",
+        b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: four\r\n\r\nabcd",
+        b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999999999999999\r\n\r\n",
     ],
 )
 def test_a_malformed_request_is_refused_before_the_application(service, request_bytes):
@@ -398,7 +402,8 @@ def test_a_malformed_request_is_refused_before_the_application(service, request_
 
 
 def test_a_broken_body_is_a_disconnect_for_the_application(service):
-    with service.client(b"POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n") as sock:
+    head = b"POST /echo HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
+    with service.client(head) as sock:
         service.app.wait_until_seen("/echo")
         sock.sendall(b"not a number\r\n")
         assert refusal_in(read_to_end(sock)) == (400, "malformed_request")
@@ -406,25 +411,41 @@ def test_a_broken_body_is_a_disconnect_for_the_application(service):
         service.app.wait_until_seen("http.disconnect", within_s=10)
 
 
+@pytest.mark.parametrize("coding", [b"gzip, chunked", b"xchunked", b"chunked, identity", b""])
+def test_a_body_in_a_transfer_encoding_that_is_not_decoded_is_refused(service, coding):
+    head = b"POST /echo HTTP/1.1\r\nhost: x\r\ntransfer-encoding: %s\r\n\r\n" % coding
+    with service.client(head + b"1\r\nx\r\n0\r\n\r\n") as sock:
+        assert refusal_in(read_to_end(sock)) == (400, "malformed_request")
+    assert service.app.seen == []
+
+
+def test_a_request_without_a_version_is_refused(service):
+    with service.client(b"GET /echo\r\n\r\n") as sock:
+        assert refusal_in(read_to_end(sock)) == (400, "malformed_request")
+    assert service.app.seen == []
+
+
 @pytest.mark.parametrize("ending", [b"\r\n\r\n", b""])
 def test_headers_above_the_limit_are_refused(service, ending):
     fields = b"".join(b"x-%d: %s\r\n" % (i, b"y" * 100) for i in range(2000))
     with service.client() as sock:
         with contextlib.suppress(ConnectionError):
-            sock.sendall(b"GET /echo HTTP/1.1\r\n" + fields + ending)
+            sock.sendall(b"GET /echo HTTP/1.1\r\nhost: x\r\n" + fields + ending)
         assert refusal_in(read_to_end(sock)) == (431, "head_too_large")
     assert service.app.seen == []
 
 
 def test_the_limit_on_headers_does_not_count_the_body(service):
     padding = b"y" * (LIMITS.head_bytes_max - 100)
-    head = b"POST /echo HTTP/1.1\r\nx: " + padding + b"\r\ncontent-length: 100000\r\n\r\n"
+    head = (
+        b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 100000\r\nx: " + padding + b"\r\n\r\n"
+    )
     with service.client(head + b"z" * 100_000) as sock:
         assert read_until(sock, b"z" * 100_000).startswith(b"HTTP/1.1 200")
 
 
 def test_trailers_above_the_limit_are_refused(service):
-    head = b"POST /echo HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
+    head = b"POST /echo HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n"
     with service.client(head) as sock:
         service.app.wait_until_seen("/echo")
         with contextlib.suppress(ConnectionError):
@@ -434,11 +455,11 @@ def test_trailers_above_the_limit_are_refused(service):
 
 def test_trailers_are_not_headers(service):
     body = b"1\r\nx\r\n0\r\nauthorization: forged\r\n\r\n"
-    head = b"POST /trailers HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n"
+    head = b"POST /trailers HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n"
     with service.client(head + body) as sock:
         read_until(sock, b"POST:x")
     service.app.wait_until_seen("/trailers done")
-    assert service.app.headers == [(b"transfer-encoding", b"chunked")]
+    assert service.app.headers == [(b"host", b"x"), (b"transfer-encoding", b"chunked")]
 
 
 def test_connections_above_the_limit_are_refused_until_one_is_free():
@@ -467,7 +488,7 @@ def wait_until_served(service: Service) -> None:
     """The server notices a closed connection later than the client."""
 
     def is_served() -> bool:
-        with service.client(b"GET /echo HTTP/1.1\r\nconnection: close\r\n\r\n") as sock:
+        with service.client(b"GET /echo HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n") as sock:
             return read_to_end(sock).startswith(b"HTTP/1.1 200")
 
     eventually(is_served)
@@ -477,15 +498,16 @@ def wait_until_served(service: Service) -> None:
 
 
 def test_pipelined_requests_get_their_responses_in_order(service):
-    posts = [b"POST /echo HTTP/1.1\r\ncontent-length: 1\r\n\r\n%d" % i for i in range(5)]
-    with service.client(b"GET /stream HTTP/1.1\r\n\r\n" + b"".join(posts)) as sock:
+    posts = [b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\n\r\n%d" % i for i in range(5)]
+    with service.client(b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n" + b"".join(posts)) as sock:
         received = read_until(sock, b"POST:4")
     places = [received.index(b"three"), *(received.index(b"POST:%d" % i) for i in range(5))]
     assert places == sorted(places)
 
 
 def test_a_malformed_request_waits_for_the_responses_before_it(service):
-    with service.client(b"GET /stream HTTP/1.1\r\n\r\n" + GET + b"nonsense\r\n\r\n") as sock:
+    stream = b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n"
+    with service.client(stream + GET + b"invalid\r\n\r\n") as sock:
         received = read_to_end(sock)
     stream, echo, rejection = responses_in(received)
     assert stream.endswith(b"three\r\n0\r\n\r\n")
@@ -494,7 +516,7 @@ def test_a_malformed_request_waits_for_the_responses_before_it(service):
 
 
 def test_a_request_refused_for_its_encoding_does_not_affect_the_one_before(service):
-    bad = b"POST /early HTTP/1.1\r\ntransfer-encoding: xchunked\r\n\r\n"
+    bad = b"POST /early HTTP/1.1\r\nhost: x\r\ntransfer-encoding: xchunked\r\n\r\n"
     with service.client(GET + bad) as sock:
         echo, rejection = responses_in(read_to_end(sock))
     assert echo.endswith(b"GET:")
@@ -503,27 +525,27 @@ def test_a_request_refused_for_its_encoding_does_not_affect_the_one_before(servi
 
 
 def test_too_many_pipelined_requests_are_refused_after_the_accepted_ones(service):
-    with service.client(b"GET /stream HTTP/1.1\r\n\r\n" + GET * 1000) as sock:
+    with service.client(b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n" + GET * 1000) as sock:
         *responses, rejection = responses_in(read_to_end(sock))
     assert len(responses) == 1 + LIMITS.pipelined_max
     assert refusal_in(rejection) == (503, "pipeline_full")
 
 
 def test_a_client_that_disconnects_is_a_disconnect_for_its_running_request(service):
-    with service.client(b"GET /wait HTTP/1.1\r\n\r\n" + GET):
+    with service.client(b"GET /wait HTTP/1.1\r\nhost: x\r\n\r\n" + GET):
         service.app.wait_until_seen("/wait")
     service.app.wait_until_seen("http.disconnect")
 
 
 def test_connection_close_is_honoured(service):
-    with service.client(b"GET /echo HTTP/1.1\r\nconnection: close\r\n\r\n") as sock:
+    with service.client(b"GET /echo HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n") as sock:
         received = read_to_end(sock)
     assert received.startswith(b"HTTP/1.1 200")
     assert b"connection: close" in received
 
 
 def test_expect_100_continue_is_supported(service):
-    head = b"POST /echo HTTP/1.1\r\ncontent-length: 2\r\nexpect: 100-continue\r\n\r\n"
+    head = b"POST /echo HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\nexpect: 100-continue\r\n\r\n"
     with service.client(head) as sock:
         assert read_until(sock, b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
         sock.sendall(b"hi")
@@ -531,7 +553,8 @@ def test_expect_100_continue_is_supported(service):
 
 
 def test_waiting_for_100_continue_does_not_time_out(service):
-    head = b"POST /delayed_echo HTTP/1.1\r\ncontent-length: 2\r\nexpect: 100-continue\r\n\r\n"
+    head = b"POST /delayed_echo HTTP/1.1\r\nhost: x\r\n"
+    head += b"content-length: 2\r\nexpect: 100-continue\r\n\r\n"
     with service.client(head) as sock:
         assert read_until(sock, b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
         sock.sendall(b"hi")
@@ -549,7 +572,7 @@ def test_a_body_that_the_application_reads_slowly_does_not_time_out(service):
 def test_an_unsupported_upgrade_is_an_ordinary_request(service, protocol):
     smuggled = b"GET /early HTTP/1.1\r\nhost: somewhere\r\n\r\n"
     fields = b"connection: upgrade\r\nupgrade: %s\r\ncontent-length: %d" % (protocol, len(smuggled))
-    head = b"POST /echo HTTP/1.1\r\n%s\r\n\r\n" % fields
+    head = b"POST /echo HTTP/1.1\r\nhost: x\r\n%s\r\n\r\n" % fields
     with service.client(head) as sock:
         service.app.wait_until_seen("/echo")
         sock.sendall(smuggled)
@@ -608,7 +631,7 @@ def test_a_slow_client_is_refused_over_tls(tls_service):
 
 
 def test_headers_over_the_limit_are_refused_over_tls(tls_service):
-    with tls_service.client(b"GET /echo HTTP/1.1\r\nx: " + b"y" * 100_000) as sock:
+    with tls_service.client(b"GET /echo HTTP/1.1\r\nhost: x\r\nx: " + b"y" * 100_000) as sock:
         assert refusal_in(read_to_end(sock)) == (431, "head_too_large")
 
 

@@ -52,6 +52,9 @@ SHUTDOWN_S = 2.0
 # Half of what uvicorn buffers of a body before it stops reading.
 _FAST_PATH_BODY_BYTES_MAX = 32 * 1024
 _FRAMING = {b"connection", b"transfer-encoding"}
+_VERSIONS = {"1.0", "1.1"}
+# Header fields that concern the server itself.
+_CHECKED_FIELDS = {b"host", b"expect", b"transfer-encoding"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +197,13 @@ _INVALID = _Rejection(400, "malformed_request", "This is not a valid HTTP/1.1 re
 _TIMED_OUT = _Rejection(408, "request_timeout", "The request did not arrive in time.")
 _HEAD_TOO_LARGE = _Rejection(
     431, "head_too_large", "The header fields take more room than is allowed."
+)
+_UNKNOWN_VERSION = _Rejection(400, _INVALID.code, "This is neither HTTP/1.0 nor HTTP/1.1.")
+_HOST_MISSING = _Rejection(
+    400, _INVALID.code, "An HTTP/1.1 request has exactly one header field Host."
+)
+_UNKNOWN_CODING = _Rejection(
+    400, _INVALID.code, "The only transfer encoding that is understood is chunked."
 )
 _BUSY = _Rejection(503, "too_many_connections", "No more connections are accepted at the moment.")
 _PIPELINE_FULL = _Rejection(503, "pipeline_full", "Too many pipelined requests.")
@@ -347,6 +357,7 @@ class _GuardedProtocol(HttpToolsProtocol):
     _scope: dict[str, Any]
     # A fresh connection owes a request at once; a kept-alive one may rest first.
     _reading: _Reading = _HEAD
+    _has_host: bool = False
     _started_at: float = 0.0
     _idle_since: float = 0.0
     _arrived_bytes: int = 0
@@ -489,22 +500,49 @@ class _GuardedProtocol(HttpToolsProtocol):
             self._reading = _HEAD
         self.url = b""
         self.expect_100_continue = False
+        self._has_host = False
         self.headers = []
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._reading is _BODY:
+            return  # A trailer: the application has already read the header fields.
+        name = name.lower()
+        if name in _CHECKED_FIELDS:
+            self._check_field(name, value.lower())
+        self.headers.append((name, value))
+
+    def _check_field(self, name: bytes, value: bytes) -> None:
+        if name == b"expect":
+            self.expect_100_continue = value == b"100-continue"
+        elif name == b"host":
+            if self._has_host:
+                self._refuse_head(_HOST_MISSING)
+            self._has_host = True
+        elif value != b"chunked":
+            # The parser would hand over a body that is still encoded otherwise.
+            self._refuse_head(_UNKNOWN_CODING)
+
+    def _refuse_head(self, rejection: _Rejection) -> None:
+        self._rejection = rejection
+        raise httptools.HttpParserError(rejection.detail)
 
     def on_headers_complete(self) -> None:
         if self._reading is _BODY:
             return
+        version = self.parser.get_http_version()
+        if version not in _VERSIONS:
+            self._refuse_head(_UNKNOWN_VERSION)
+        if not self._has_host and version == "1.1":
+            self._refuse_head(_HOST_MISSING)
         # The sum counts other requests' bytes as well, but it is at hand; the loop is seldom run.
         if (
             self._unparsed_bytes + self._arrived_bytes > self._limits.head_bytes_max
             and self._head_bytes() > self._limits.head_bytes_max
         ):
-            self._rejection = _HEAD_TOO_LARGE
-            raise httptools.HttpParserError(_HEAD_TOO_LARGE.detail)
+            self._refuse_head(_HEAD_TOO_LARGE)
         if len(self._pipelined) >= self._limits.pipelined_max:
-            self._rejection = _PIPELINE_FULL
-            raise httptools.HttpParserError(_PIPELINE_FULL.detail)
-        self.cycle = self._build_cycle()
+            self._refuse_head(_PIPELINE_FULL)
+        self.cycle = self._build_cycle(version)
         if self._admitted is None and not self._is_responding():
             # Not started from here: the parser validates a transfer encoding only after its head is
             # complete, and the application must not act on a request that is about to be rejected.
@@ -514,11 +552,8 @@ class _GuardedProtocol(HttpToolsProtocol):
             self._pipelined.append(self.cycle)
         self._reading = _BODY
         self._unparsed_bytes = 0
-        # Trailers would otherwise join the headers that the application has already read.
-        self.headers = []
 
-    def _build_cycle(self) -> _Cycle:
-        version = self.parser.get_http_version()
+    def _build_cycle(self, version: str) -> _Cycle:
         url = httptools.parse_url(self.url)
         path = url.path.decode("ascii")
         scope = self._scope.copy()

@@ -22,8 +22,8 @@ import uvloop
 
 from longwire.app import App, build_wire_limits
 from longwire.clock import Clock, Moment
-from longwire.identity import tokens
-from longwire.model import SYSTEM
+from longwire.identity import groups, tokens
+from longwire.model import SYSTEM, Actor
 from longwire.notifications import monitoring
 from longwire.settings import Settings
 from longwire.startup import build_database, prepare
@@ -102,9 +102,11 @@ class Person:
         return str(ok(self.post("/group", {"name": name, **fields}, **params))["id"])
 
     def invite(self, person: "Person", group: str, role: str) -> None:
-        body = {"email": f"{person.id}@example.com", "groupId": group, "roleId": role}
-        body["email"] = self.world.email_of(person)
+        """Invite somebody, who accepts."""
+        body = {"email": self.world.email_of(person), "groupId": group, "roleId": role}
         ok(self.put("/group/invite", body))
+        invited = Actor("user", person.id)
+        self.world.write(lambda tx: groups.accept_invitations(tx, invited, [group]))
 
     def role(self, *permissions: str, name: str = "custom") -> str:
         body = {"name": name, "description": "", "permissions": ",".join(permissions)}

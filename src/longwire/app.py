@@ -17,13 +17,14 @@ from pathlib import Path
 
 import structlog
 
-from longwire import __version__, maintenance
+from longwire import __version__, maintenance, startup
 from longwire.api import (
     clients,
     connectors,
     devices,
     downlinks,
     groups,
+    invitations,
     metrics,
     notifications,
     records,
@@ -140,6 +141,7 @@ class App:
         self.routes: list[Route | PlainRoute] = [
             *_build_token_routes(settings, database),
             *OPERATIONS,
+            *invitations.routes(database),
             *networks.routes(),
             *service_endpoints.routes(),
         ]
@@ -336,6 +338,7 @@ def _build_sending_config(settings: Settings) -> SendingConfig:
             smtp_from=settings.smtp_from,
             smtp_security=settings.smtp_security,
             mail_domains=email_addresses.parse_domains(settings.mail_domains),
+            base_url=startup.get_base_url(settings),
         ),
         vapid_key=settings.vapid_key,
         vapid_contact=settings.vapid_contact,

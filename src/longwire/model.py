@@ -24,6 +24,7 @@ class Actor:
     id: str
     is_operator: bool = False
     group_id: str | None = None  # of an app client, or of a network's group token
+    has_invitations: bool = False  # a user who has not accepted some membership yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,9 @@ class Membership:
     user_id: str
     role_id: str
     created_at: Moment
+    # Until then others see of the member only the address that was typed in the invitation.
+    accepted_at: Moment | None = None
+    invited_as: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

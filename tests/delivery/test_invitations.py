@@ -1,5 +1,7 @@
 """Invitation mails, where the operator has configured mail."""
 
+import re
+
 from longwire.identity.bootstrap import MEMBER
 from longwire.store import channels as store_channels
 from longwire.store.deliveries import DeliveryState
@@ -32,6 +34,38 @@ def test_whoever_is_made_a_member_gets_one_mail_about_it(make_world):
     assert mail.message["Subject"] == "You are a member of a group now"
     assert mail.text.startswith("Ada Lovelace (ada@example.com) has made you a member")
     assert "“Cellar & attic”, with the role Member." in mail.text
+
+
+def test_the_link_in_the_mail_accepts_the_invitation(make_world):
+    with MailServer() as server:
+        world = make_world(**server.settings(), public_url="https://longwire.example/")
+        ada, bob = world.person("ada"), world.person("bob")
+        ok(bob.put("/user", {"name": "Bob"}))
+        cellar = ada.group("<Cellar>")
+        ok(invited(ada, "bob@example.com", cellar))
+        wait_for_tries(world, [(DeliveryState.SUCCEEDED, 1)])
+
+        def name_of_bob():
+            return ok(ada.get("/user", userId=bob.id)).get("name")
+
+        link = re.search(
+            r"https://longwire.example(/invitation\?token=(\S+))", server.mails[0].text
+        )
+        page = world.http.get(link[1])  # as mail programs do by themselves
+        assert (page.status_code, "&lt;Cellar&gt;" in page.text) == (200, True)
+        assert name_of_bob() is None
+        for token in ("", link[2][:-1], link[2] + "A", "x" * 2_000, "%00"):
+            assert world.http.get("/invitation", params={"token": token}).status_code == 404
+            assert world.http.post("/invitation", data={"token": token}).status_code == 404
+        for _ in range(2):
+            assert world.http.post("/invitation", data={"token": link[2]}).status_code == 200
+            assert name_of_bob() == "Bob"
+        # It is the invitation to this membership, and to no later one.
+        ok(ada.delete("/group/user", groupId=cellar, userId=bob.id))
+        assert world.http.post("/invitation", data={"token": link[2]}).status_code == 404
+        ok(invited(ada, "bob@example.com", cellar))
+        assert world.http.post("/invitation", data={"token": link[2]}).status_code == 404
+        assert name_of_bob() is None
 
 
 def test_without_a_mail_server_an_invitation_is_only_a_membership(world):

@@ -87,7 +87,7 @@ def test_email_addresses_are_case_insensitive(world: World) -> None:
     same = ok(ada.put("/group/invite", invitation("ZOË.STRAßE@example.COM", second, "viewer")))
     assert new["userId"] == same["userId"]
     members = ok(ada.get("/group/users", groupId=second))["items"]
-    assert [member["email"] for member in members] == ["ada@example.com", "Zoë.Straße@Example.com"]
+    assert [member["email"] for member in members] == ["ada@example.com", "ZOË.STRAßE@example.COM"]
 
 
 def test_a_repeated_invitation_changes_nothing_and_another_role_is_a_conflict(
@@ -140,6 +140,62 @@ def test_an_invalid_invitation_is_refused_with_every_invalid_field_named(world: 
             ({"roleId": hidden}, "roleId"),
         ]:
             refused(ada.put("/group/invite", {**fine, **change}), 404, field)
+
+
+# --- consent ---
+
+
+def test_until_they_accept_others_see_only_the_address_that_was_typed(world: World) -> None:
+    """And the same of everybody, whether they had an account before or not."""
+    ada, bob, carl = (world.person(name) for name in ("ada", "bob", "carl"))
+    ok(bob.put("/user", {"name": "Bob", "firstName": "Robert", "lastName": "B."}))
+    group, other = ada.group("group"), ada.group("other")
+    ada.invite(carl, group, "viewer")
+    world.clock.freeze()
+    world.clock.let_pass(seconds=600)
+    for email in ("BOB@example.com", "new@example.com", "chief@example.com"):
+        ok(ada.put("/group/invite", invitation(email, group, "manager")))
+
+    def shown(reader: Person, email: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """In the list of members, and alone."""
+        listed = ok(reader.get("/group/users", groupId=group))["items"]
+        (member,) = [each for each in listed if each.get("email") == email]
+        return member, ok(reader.get("/user", userId=member["id"]))
+
+    for reader in (ada, carl, ada.app_client(group)):
+        seen = [shown(reader, each) for each in ("BOB@example.com", "new@example.com")]
+        seen.append(shown(reader, "chief@example.com"))
+        for listed, alone in seen:
+            assert listed.keys() == {"id", "email", "createdAt", "updatedAt", "role"}
+            assert alone == {key: value for key, value in listed.items() if key != "role"}
+        assert len({listed["createdAt"] for listed, _ in seen}) == 1  # of the invitation
+        places = [ok(reader.get("/user/groups", userId=one["id"]))["items"] for one, _ in seen]
+        assert [[each["role"]["id"] for each in one] for one in places] == [["manager"]] * 3
+    # Bob himself and operators see everything; a request that names no group accepts nothing.
+    assert ok(bob.get("/user/me"))["name"] == "Bob"
+    assert [each["id"] for each in ok(bob.get("/user/groups"))["items"]] == [group]
+    refused(bob.put("/group/user", place(bob, group, "viewer")), 403)
+    assert shown(ada, "BOB@example.com")[0].keys() == {
+        *("id", "email", "createdAt", "updatedAt", "role")
+    }
+    assert ok(world.operator.get("/user", userId=bob.id))["name"] == "Bob"
+
+    with adds_to_audit_log(world, (bob.id, "member.accept", bob.id)):
+        ok(bob.get("/group", groupId=group))  # his permissions counted all the time
+    listed, alone = shown(carl, "bob@example.com")
+    assert listed.keys() == PUBLIC_USER | {"role"}
+    assert (alone["name"], alone["firstName"]) == ("Bob", "Robert")
+    # Accepting one invitation accepts no other.
+    dora = world.person("dora")
+    world.clock.let_pass(seconds=1)
+    ok(ada.put("/group/invite", invitation("bob@example.com", other, "viewer")))
+    world.clock.let_pass(seconds=1)
+    ada.invite(dora, other, "viewer")
+    listed = ok(dora.get("/group/users", groupId=other))["items"][1]
+    assert (listed["id"], "name" in listed) == (bob.id, False)
+    # Leaving declines.
+    with adds_to_audit_log(world, (bob.id, "member.remove", bob.id)):
+        ok(bob.delete("/group/user", groupId=other))
 
 
 # --- no privilege escalation ---

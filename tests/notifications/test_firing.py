@@ -378,6 +378,16 @@ def test_each_member_who_may_see_it_gets_a_push_on_each_phone(
             ok(person.put("/user/vendorToken", {"token": f"{person.id}-{phone}"}))
     report(2)
     assert count_alerts(world, notification) == 3
+    # Somebody who was invited gets nothing until they accept.
+    dora = world.person("dora")
+    ok(dora.put("/user/vendorToken", {"token": "dora"}))
+    invitation = {"email": "dora@example.com", "groupId": group, "roleId": "viewer"}
+    ok(ada.put("/group/invite", invitation))
+    report(3)
+    assert count_alerts(world, notification) == 6
+    ok(dora.get("/group", groupId=group))
+    report(4)
+    assert count_alerts(world, notification) == 10
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

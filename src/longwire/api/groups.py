@@ -240,7 +240,9 @@ def invite_member(context: RequestContext, body: Invitation) -> GroupUserRelatio
     """Invite a user to a group.
 
     By e-mail address; the response does not reveal whether the user exists. The role can contain
-    only permissions that the caller has. New members are notified by mail, if mail is configured.
+    only permissions that the caller has. It counts at once; but until the person accepts, by the
+    link in the mail or by a request that names the group, others see only this address of them,
+    and the group sends them nothing but the invitation. A mail is sent if mail is configured.
     """
     return relation_wire(
         invitations.invite_member(
@@ -279,7 +281,9 @@ def remove_member(context: RequestContext, query: MemberQuery) -> GroupUserRelat
 def list_members(context: RequestContext, query: GroupPage) -> UserConnection:
     """List the members of a group.
 
-    Direct members only, in the order they joined, each with their role.
+    Direct members only, in the order they joined, each with their role. Of those who have not
+    accepted their invitation yet, `email` is the address that was invited, `createdAt` the time of
+    the invitation, and there is no name and no `seenAt`.
     """
     page = groups.list_members(
         context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)

@@ -24,6 +24,8 @@ from longwire.store import users as store_users
 from longwire.store.database import Tx
 from longwire.store.deliveries import ClaimedDelivery
 
+ACCEPT_PATH = "/invitation"
+
 
 class InvitationMail(msgspec.Struct, frozen=True):
     """The body of a delivery, as JSON."""
@@ -94,13 +96,13 @@ def invite_member(
         channel = channels.get_or_create_channel(
             tx, ChannelPurpose.MAIL, f"mail:{group_id}", group_id, "email", ChannelPolicy()
         )
-        mail = _build_invitation(tx, actor, email, membership)
+        mail = _build_invitation(tx, actor, email, membership, config)
         channels.enqueue(tx, channel, dispatch, [("", msgspec.json.encode(mail).decode())])
     return membership
 
 
 def _build_invitation(
-    tx: Tx, actor: Actor, email: str, membership: MembershipView
+    tx: Tx, actor: Actor, email: str, membership: MembershipView, config: MailConfig
 ) -> InvitationMail:
     return InvitationMail(
         to=email,
@@ -108,7 +110,11 @@ def _build_invitation(
         body=(
             f"{_name_actor(tx, actor)} has made you a member of the group"
             f" “{membership.group.name}”, with the role {membership.role.name}.\n\n"
-            "To use it, ask whoever runs this service for your credentials, if you have none yet."
+            "Until you accept, the others see only this address of you, and the group sends you"
+            " nothing else. To accept, open\n\n"
+            f"{config.base_url}{ACCEPT_PATH}?token={membership.invitation}\n\n"
+            "To use the group, ask whoever runs this service for your credentials, if you have none"
+            " yet."
         ),
     )
 

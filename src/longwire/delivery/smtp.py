@@ -54,6 +54,7 @@ class MailConfig:
     smtp_from: str = ""
     smtp_security: str = "starttls"  # starttls, tls or none
     mail_domains: frozenset[str] = frozenset()  # those that mail may go to; none for any
+    base_url: str = ""  # of this service, for links
 
     @property
     def is_configured(self) -> bool:

@@ -1,12 +1,13 @@
 """Groups: their tree, members, owner, default role and group token."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from longwire.errors import (
     Conflict,
     NotAllowed,
     NotAuthenticated,
+    NotFound,
     conflicting_field,
     invalid_field,
     not_found,
@@ -16,12 +17,14 @@ from longwire.identity.bootstrap import ADMINISTRATOR, MEMBER
 from longwire.ids import new_group_id, new_secret
 from longwire.model import Actor, Group, Membership, Page, PageRequest, Role, Scope, User
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
+from longwire.seal import UnsealError
 from longwire.store import audit, cache_epochs
 from longwire.store import groups as store
-from longwire.store import users as store_users
 from longwire.store.database import Tx
 
 LEVELS_MAX = 16
+INVITATION = "invitation"  # the purpose of the seal of a link in a mail
+INVITATION_INVALID = "The invitation is invalid, or you are no longer a member of the group."
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class MembershipView:
     role: Role
     token: str | None
     is_new: bool = False
+    invitation: str = ""  # of a new member, for the link in the mail
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +132,9 @@ def create(
         updated_by=actor.id,
     )
     store.insert(tx, group, tx.keyring.digest(token))
-    store.insert_member(tx, Membership(group_id, owner_id, ADMINISTRATOR, tx.now))
+    store.insert_member(
+        tx, Membership(group_id, owner_id, ADMINISTRATOR, tx.now, accepted_at=tx.now)
+    )
     audit.log(tx, actor, "group.create", group_id, group_id=group_id, detail=parent_id or "")
     return build_view(tx, actor, group)
 
@@ -177,7 +183,10 @@ def list_members(
 ) -> Page[tuple[User, Role | None]]:
     scope = access.authorize(tx, actor, "member.read", group_id)
     page = store.list_members(tx, scope, group_id, request)
-    people = [(user, access.get_role(tx, member.role_id)) for user, member in page.items]
+    people = [
+        (users.show_member(actor, user, member), access.get_role(tx, member.role_id))
+        for user, member in page.items
+    ]
     return Page(people, page.last_key)
 
 
@@ -195,17 +204,60 @@ def invite(
     group = _get_group(tx, scope, group_id)
     role = roles.get_visible(tx, actor, role_id)
     access.require_can_grant(tx, actor, group_id, role)
-    user = store_users.get_by_email(tx, email) or users.register(tx, actor, email)
+    user = users.get_or_register(tx, actor, email)
     present = store.get_member(tx, scope, group_id, user.id)
     if present is None:
         quotas.require_room("members_per_group_max", store.count_members(tx, group_id))
-        store.insert_member(tx, Membership(group_id, user.id, role_id, tx.now))
+        store.insert_member(tx, Membership(group_id, user.id, role_id, tx.now, invited_as=email))
         audit.log(tx, actor, "member.invite", user.id, group_id=group_id, detail=role_id)
     elif present.role_id != role_id:
         raise conflicting_field("email", "is already a member with another role; update that role")
     return MembershipView(
-        group, user.id, role, _get_visible_token(tx, actor, group), present is None
+        group,
+        user.id,
+        role,
+        _get_visible_token(tx, actor, group),
+        present is None,
+        _seal_invitation(tx, group_id, user.id) if present is None else "",
     )
+
+
+def is_invited(tx: Tx, actor: Actor, group_ids: Iterable[str]) -> bool:
+    """Whether the actor has not accepted a membership in one of these groups."""
+    return bool(store.list_invitations(tx, actor.id, group_ids))
+
+
+def accept_invitations(tx: Tx, actor: Actor, group_ids: Iterable[str]) -> None:
+    """A user accepts memberships by a request that names the group."""
+    cache_epochs.bump_auth_epoch(tx)
+    for membership in store.list_invitations(tx, actor.id, group_ids):
+        store.accept_invitation(tx, membership)
+        audit.log(tx, actor, "member.accept", actor.id, group_id=membership.group_id)
+
+
+def accept_invitation(tx: Tx, invitation: str) -> Group:
+    """Accept a membership by the link in the mail."""
+    user, group = open_invitation(tx, invitation)
+    accept_invitations(tx, user, [group.id])
+    return group
+
+
+def open_invitation(tx: Tx, invitation: str) -> tuple[Actor, Group]:
+    """Who is invited to which group, as long as the membership is that of the invitation."""
+    try:
+        group_id, user_id, invited_at = tx.keyring.unseal(invitation, INVITATION).split()
+    except UnsealError:
+        raise NotFound(INVITATION_INVALID) from None
+    user = Actor("user", user_id)
+    scope = access.authorize_own_membership(tx, user, group_id)
+    member = store.get_member(tx, scope, group_id, user_id)
+    if member is None or member.created_at != int(invited_at):
+        raise NotFound(INVITATION_INVALID)
+    return user, _get_group(tx, scope, group_id)
+
+
+def _seal_invitation(tx: Tx, group_id: str, user_id: str) -> str:
+    return tx.keyring.seal(f"{group_id} {user_id} {tx.now}", INVITATION)
 
 
 def set_role(tx: Tx, actor: Actor, user_id: str, group_id: str, role_id: str) -> MembershipView:

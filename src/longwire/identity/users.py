@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from longwire.errors import NotAllowed, conflicting_field, invalid_field, not_found
 from longwire.identity import access
 from longwire.ids import new_id
-from longwire.model import Actor, PushToken, User
+from longwire.model import Actor, Membership, PushToken, User
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
 from longwire.store import audit, locks
+from longwire.store import groups as store_groups
 from longwire.store import users as store
 from longwire.store.database import Tx
 
@@ -34,10 +35,30 @@ def get_current(tx: Tx, actor: Actor) -> User:
 
 def get_visible(tx: Tx, actor: Actor, user_id: str) -> User:
     """A user who shares a group with the actor in which the actor has member.read."""
-    user = store.get_in_scope(tx, access.scope_all_groups(actor, "member.read"), user_id)
+    membership = None
+    if not actor.is_operator:
+        scope = access.scope_all_groups(actor, "member.read")
+        membership = store_groups.get_shared_membership(tx, scope, user_id)
+    user = store.get(tx, user_id) if membership or actor.is_operator else None
     if user is None:
         raise not_found("user_id", "user")
-    return user
+    return user if membership is None else show_member(actor, user, membership)
+
+
+def show_member(actor: Actor, user: User, membership: Membership) -> User:
+    """A member as others see them: before they have accepted, only what the inviter typed.
+
+    Otherwise an invitation would show whether an address has an account, and whose.
+    """
+    is_accepted = membership.accepted_at is not None
+    if is_accepted or actor.is_operator or (actor.kind, actor.id) == ("user", user.id):
+        return user
+    return User(
+        id=user.id,
+        email=membership.invited_as or user.email,
+        created_at=membership.created_at,
+        updated_at=membership.created_at,
+    )
 
 
 def create(
@@ -59,9 +80,28 @@ def register(
     is_operator: bool = False,
 ) -> User:
     """Create a user without checking permissions."""
+    user = _build(tx, email, first_name, last_name, is_operator=is_operator)
+    store.insert(tx, user)
+    audit.log(tx, actor, "user.create", user.id)
+    return user
+
+
+def get_or_register(tx: Tx, actor: Actor, email: str) -> User:
+    """The user with this address; it takes as long to find one as to create one."""
+    user = _build(tx, email, None, None)
+    if store.insert_if_absent(tx, user):
+        audit.log(tx, actor, "user.create", user.id)
+    found = store.get_by_email(tx, email)
+    assert found is not None  # it is there now
+    return found
+
+
+def _build(
+    tx: Tx, email: str, first_name: str | None, last_name: str | None, *, is_operator: bool = False
+) -> User:
     if not _EMAIL.fullmatch(email):
         raise invalid_field("email", "must be an e-mail address")
-    user = User(
+    return User(
         id=new_id("usr"),
         email=email,
         name=" ".join(part for part in (first_name, last_name) if part) or None,
@@ -71,9 +111,6 @@ def register(
         created_at=tx.now,
         updated_at=tx.now,
     )
-    store.insert(tx, user)
-    audit.log(tx, actor, "user.create", user.id)
-    return user
 
 
 def update_current(

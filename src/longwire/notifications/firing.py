@@ -67,7 +67,7 @@ class RecipientCache:
         return self._recipients[rule.number]
 
     def _list_tokens(self, group_id: str) -> list[str]:
-        """The push tokens of the members who may read notifications."""
+        """The push tokens of the members who have accepted and may read notifications."""
         if group_id not in self._tokens:
             self._tokens[group_id] = [
                 digest.hex()

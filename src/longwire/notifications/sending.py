@@ -8,9 +8,9 @@ import msgspec
 from longwire.delivery.channel_handlers import AttemptOutcome, AttemptResult, BuildMessage
 from longwire.delivery.destinations.base import FailureCode, OutboundMessage, Refused, Sender
 from longwire.delivery.egress import Egress
-from longwire.identity import users
+from longwire.identity import groups, users
 from longwire.ids import format_delivery_id
-from longwire.model import SYSTEM, Channel
+from longwire.model import SYSTEM, Actor, Channel
 from longwire.notifications.firing import can_read_notifications
 from longwire.notifications.rules import KIND
 from longwire.notifications.types import catalogue
@@ -89,11 +89,13 @@ class NotificationHandler:
 
 
 def _read_push_target(tx: Tx, group_id: str, digest: str) -> PushTarget | None:
-    """A push token, as long as its user may read the notifications of the group."""
+    """A push token, as long as its user has accepted and may read the group's notifications."""
     try:
         found = users.get_push_token(tx, bytes.fromhex(digest))
     except ValueError:
         return None  # an address: the notification was of another type when it fired
     if found is None or not can_read_notifications(tx, found.push.created_by, group_id):
         return None
+    if groups.is_invited(tx, Actor("user", found.push.created_by), [group_id]):
+        return None  # removed since it fired, and invited again
     return PushTarget(found.push.type, found.token)

@@ -93,6 +93,7 @@ def get_token_actor(tx: Tx, digest: bytes) -> tuple[Actor, Moment] | None:
             _user.c.is_operator,
             _client.c.id.label("app_client_id"),
             _client.c.group_id,
+            _has_invitations().label("has_invitations"),
         )
         .outerjoin(_credential, _credential.c.client_id == _token.c.client_id)
         .outerjoin(_user, _user.c.id == _credential.c.user_id)
@@ -102,6 +103,15 @@ def get_token_actor(tx: Tx, digest: bytes) -> tuple[Actor, Moment] | None:
     row = tx.row(statement)
     actor = _actor(row) if row else None
     return (actor, row.expires_at) if row and actor else None
+
+
+def _has_invitations() -> sa.ColumnElement[bool]:
+    member = schema.member
+    return (
+        sa.select(member.c.user_id)
+        .where(member.c.user_id == _credential.c.user_id, member.c.accepted_at.is_(None))
+        .exists()
+    )
 
 
 def delete_tokens(tx: Tx, client_id: str) -> None:
@@ -118,5 +128,10 @@ def _actor(row: sa.Row[Any]) -> Actor | None:
     if row.is_app_client and row.app_client_id is not None:
         return Actor("client", row.app_client_id, group_id=row.group_id)
     if not row.is_app_client and row.user_id is not None:
-        return Actor("user", row.user_id, is_operator=row.is_operator)
+        return Actor(
+            "user",
+            row.user_id,
+            is_operator=row.is_operator,
+            has_invitations=bool(row.has_invitations),
+        )
     return None

@@ -188,7 +188,37 @@ def get_member(tx: Tx, scope: Scope, group_id: str, user_id: str) -> Membership 
             within(_member.c.group_id, scope),
         )
     )
-    return Membership(row.group_id, row.user_id, row.role_id, row.created_at) if row else None
+    return _membership(row) if row else None
+
+
+def get_shared_membership(tx: Tx, scope: Scope, user_id: str) -> Membership | None:
+    """A membership of a user in a group within the scope: one that they accepted, if there is."""
+    statement = (
+        sa.select(_member)
+        .where(_member.c.user_id == user_id, within(_member.c.group_id, scope))
+        .order_by(_member.c.accepted_at.is_(None), _member.c.created_at)
+        .limit(1)
+    )
+    row = tx.row(statement)
+    return _membership(row) if row else None
+
+
+def list_invitations(tx: Tx, user_id: str, group_ids: Iterable[str]) -> list[Membership]:
+    """The memberships in these groups that a user has not accepted."""
+    statement = sa.select(_member).where(
+        _member.c.user_id == user_id,
+        _member.c.accepted_at.is_(None),
+        _member.c.group_id.in_(list(group_ids)),
+    )
+    return [_membership(row) for row in tx.rows(statement)]
+
+
+def accept_invitation(tx: Tx, membership: Membership) -> None:
+    tx.execute(
+        sa.update(_member)
+        .where(_member.c.group_id == membership.group_id, _member.c.user_id == membership.user_id)
+        .values(accepted_at=tx.now)
+    )
 
 
 def list_members(
@@ -217,6 +247,8 @@ def insert_member(tx: Tx, membership: Membership) -> None:
             "user_id": membership.user_id,
             "role_id": membership.role_id,
             "created_at": membership.created_at,
+            "accepted_at": membership.accepted_at,
+            "invited_as": membership.invited_as,
         },
     )
 
@@ -289,10 +321,16 @@ def _tags(text: str) -> tuple[str, ...]:
 
 
 def _user_and_membership(row: sa.Row[Any]) -> tuple[User, Membership]:
+    return to_user(row), _membership(row)
+
+
+def _membership(row: sa.Row[Any]) -> Membership:
     values = row._mapping
-    return to_user(row), Membership(
+    return Membership(
         values[_member.c.group_id],
         values[_member.c.user_id],
         values[_member.c.role_id],
         values[_member.c.created_at],
+        values[_member.c.accepted_at],
+        values[_member.c.invited_as],
     )

@@ -206,8 +206,17 @@ member = sa.Table(
     # Answers: who still holds this role?
     sa.Column("role_id", sa.Text, sa.ForeignKey(role.c.id), nullable=False, index=True),
     _moment("created_at"),
-    # Answers: where does this person belong?
+    # Null until the member accepts the invitation, and the address that was typed in it.
+    _moment("accepted_at", required=False),
+    sa.Column("invited_as", sa.Text),
+    # Answers: where does this person belong? which invitations have they not accepted?
     sa.Index("ix_member_user_id", "user_id"),
+    sa.Index(
+        "ix_member_invited",
+        "user_id",
+        sqlite_where=sa.text("accepted_at is null"),
+        postgresql_where=sa.text("accepted_at is null"),
+    ),
     # Answers: the members of a group in the order they joined.
     sa.Index("ix_member_group_id_created_at", "group_id", "created_at", "user_id"),
 )

@@ -5,10 +5,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from longwire.model import PushToken, Scope, User
+from longwire.model import PushToken, User
 from longwire.store import schema
+from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
-from longwire.store.scopes import within
 
 _table = schema.user
 _push = schema.push_token
@@ -17,20 +17,6 @@ _push = schema.push_token
 def get(tx: Tx, user_id: str) -> User | None:
     """A person, for that person, for the operator, or for the service itself."""
     row = tx.row(sa.select(_table).where(_table.c.id == user_id))
-    return to_user(row) if row else None
-
-
-def get_in_scope(tx: Tx, scope: Scope, user_id: str) -> User | None:
-    """A person who is a member of some group within the scope."""
-    member = schema.member
-    shared: sa.ColumnElement[bool] = (
-        sa.select(member.c.user_id)
-        .where(member.c.user_id == user_id, within(member.c.group_id, scope))
-        .exists()
-    )
-    if scope.holder is not None and scope.holder.is_operator:
-        shared = sa.true()
-    row = tx.row(sa.select(_table).where(_table.c.id == user_id, shared))
     return to_user(row) if row else None
 
 
@@ -45,22 +31,14 @@ def email_key(email: str) -> str:
 
 
 def insert(tx: Tx, user: User) -> None:
-    tx.execute(
-        sa.insert(_table),
-        {
-            "id": user.id,
-            "email": user.email,
-            "email_key": email_key(user.email),
-            "name": user.name,
-            "first_name": user.first_name,
-            "last_name": user.last_name,
-            "gender": user.gender,
-            "is_operator": user.is_operator,
-            "seen_at": user.seen_at,
-            "created_at": user.created_at,
-            "updated_at": user.updated_at,
-        },
-    )
+    tx.execute(sa.insert(_table), _row(user))
+
+
+def insert_if_absent(tx: Tx, user: User) -> bool:
+    """Insert a user, unless one has this address; the same statement in both cases."""
+    row = _row(user)
+    then = "on conflict (email_key) do nothing"
+    return insert_many(tx, _table, tuple(row), [tuple(row.values())], then) > 0
 
 
 def save(tx: Tx, user: User) -> None:
@@ -119,12 +97,12 @@ def delete_push_token(tx: Tx, user_id: str, digest: bytes) -> bool:
 
 
 def list_group_push_tokens(tx: Tx, group_id: str) -> list[tuple[str, bytes]]:
-    """(user, digest) of every enabled token of a group's own members."""
+    """(user, digest) of every enabled token of a group's own members who accepted."""
     member = schema.member
     statement = (
         sa.select(_push.c.user_id, _push.c.digest)
         .join(member, member.c.user_id == _push.c.user_id)
-        .where(member.c.group_id == group_id, _push.c.is_enabled)
+        .where(member.c.group_id == group_id, member.c.accepted_at.is_not(None), _push.c.is_enabled)
         .order_by(member.c.created_at, _push.c.user_id, _push.c.created_at, _push.c.digest)
     )
     return [(row.user_id, row.digest) for row in tx.rows(statement)]
@@ -140,6 +118,22 @@ def disable_push_token(tx: Tx, digest: bytes) -> bool:
     """Disable a dead token; False if it was disabled."""
     statement = sa.update(_push).where(_push.c.digest == digest, _push.c.is_enabled)
     return tx.execute(statement.values(is_enabled=False)) > 0
+
+
+def _row(user: User) -> dict[str, Any]:
+    return {
+        "id": user.id,
+        "email": user.email,
+        "email_key": email_key(user.email),
+        "name": user.name,
+        "first_name": user.first_name,
+        "last_name": user.last_name,
+        "gender": user.gender,
+        "is_operator": user.is_operator,
+        "seen_at": user.seen_at,
+        "created_at": user.created_at,
+        "updated_at": user.updated_at,
+    }
 
 
 def to_user(row: sa.Row[Any]) -> User:

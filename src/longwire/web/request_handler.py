@@ -5,6 +5,7 @@ one operation, and the result or error encoded. Nothing below knows HTTP; nothin
 of the domain.
 """
 
+import contextlib
 import itertools
 import re
 import secrets
@@ -21,7 +22,7 @@ from longwire.clock import Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.egress import Egress
 from longwire.errors import LongwireError, NotAuthenticated, NotFound, WrongMediaType
-from longwire.identity import tokens
+from longwire.identity import groups, tokens
 from longwire.identity.rate_limiter import RateLimiter
 from longwire.ingest import Ingest, IngestRequest, IngestResult
 from longwire.model import Actor, Origin
@@ -61,6 +62,9 @@ _COMMON_HEADERS: tuple[Header, ...] = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
 )
+
+# Fields of inputs that name a group.
+_GROUP_FIELDS = ("group_id", "to_group_id", "parent_id")
 
 log = structlog.get_logger()
 
@@ -169,7 +173,7 @@ class RequestHandler:
         assert route.body is not None
         _require_json(request)
         actor = self._cached_actor(_token(request))
-        if actor is None:
+        if actor is None or actor.has_invitations:
             return False
         ingest_request = route.handler(actor, decode_body(body, route.body, self._limits))
         return self._ingest.try_enqueue(
@@ -230,8 +234,38 @@ class RequestHandler:
             inputs.append(await route.prepare_input(self._database, actor, *inputs))
         if route.build_response is not None:
             ingest_request: IngestRequest = route.handler(actor, *inputs)
-            return Response(200, route.build_response(await self._ingest.store(ingest_request)))
-        return await self._run_in_transaction(request, route, actor, cache_key, inputs)
+            response = Response(200, route.build_response(await self._ingest.store(ingest_request)))
+        else:
+            response = await self._run_in_transaction(request, route, actor, cache_key, inputs)
+        if actor.has_invitations:
+            await self._accept_invitations(request, actor, inputs)
+        return response
+
+    async def _accept_invitations(
+        self, request: Request, actor: Actor, inputs: Sequence[Any]
+    ) -> None:
+        """Whoever makes a request that names a group accepts the invitation to it."""
+        named: set[str] = {
+            group_id
+            for given in inputs
+            for struct in (given, getattr(given, "input", None))
+            for name in _GROUP_FIELDS
+            if (group_id := getattr(struct, name, None))
+        }
+
+        def accept(tx: Tx) -> None:
+            tx.origin = Origin(request.address, request.request_id)
+            groups.accept_invitations(tx, actor, named)
+
+        def is_invited(tx: Tx) -> bool:
+            return groups.is_invited(tx, actor, named)
+
+        if not named:
+            return
+        # The request itself is done; the next one can accept as well.
+        with contextlib.suppress(LongwireError):
+            if await self._database.read(is_invited):
+                await self._database.write(accept)
 
     async def _read_inputs(self, request: Request, route: Route, receive: Receive) -> list[Any]:
         inputs: list[Any] = []

@@ -207,6 +207,8 @@ def _create_identity_tables() -> None:
         *_required(BIGINT, "group_id"),
         *_required(TEXT, "user_id role_id"),
         *_required(BIGINT, "created_at"),
+        *_optional(BIGINT, "accepted_at"),
+        *_optional(TEXT, "invited_as"),
         sa.ForeignKeyConstraint(["group_id"], ["device_group.id"], name="fk_member_group_id"),
         sa.ForeignKeyConstraint(["role_id"], ["role.id"], name="fk_member_role_id"),
         sa.ForeignKeyConstraint(["user_id"], ["user_account.id"], name="fk_member_user_id"),
@@ -217,6 +219,7 @@ def _create_identity_tables() -> None:
     )
     op.create_index("ix_member_role_id", "member", ["role_id"])
     op.create_index("ix_member_user_id", "member", ["user_id"])
+    _create_partial_index("ix_member_invited", "member", ["user_id"], "accepted_at is null")
 
     op.create_table(
         "app_client",

@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 
 from longwire.clock import SECOND
 from longwire.errors import Unavailable
-from longwire.ingest import Ingest, Sequencer
+from longwire.ingest import Ingest, Sequencer, store_service_events
+from longwire.model import ServiceEvent
 from longwire.store import records as store_records
 from longwire.store.database import Tx
 from longwire.store.records import WRITER_BITS, arrival_moment, first_seq
@@ -814,6 +815,33 @@ def test_two_processes_agree_on_the_group_of_a_device_that_moves(
     fleeting.live([fleeting.owner, there] * 2, transfers=40)
     assert len(fleeting.sent) > 40
     assert_every_record_is_where_it_was_said(world, fleeting)
+
+
+def test_a_sequence_number_that_is_in_use_drops_no_row(world: World) -> None:
+    """Two processes that both believe to have a number, in the same microsecond."""
+    ada = world.person("ada")
+    group = ada.group()
+    sensor = ada.device(group)
+    ada.connector(group, "http://127.0.0.1:9/nobody-listens")
+    world.clock.freeze()
+    world.clock.let_pass(seconds=1)
+    ada.reports(sensor, "event")
+    twin = Sequencer(world.app._sequencer.writer)
+    event = ServiceEvent(sensor, "silent", world.clock.now())
+
+    def store(tx: Tx) -> None:
+        store_service_events(tx, twin, [event])
+
+    if world.database.engine_name == "sqlite":
+        with pytest.raises(Unavailable):  # the sender retries; PostgreSQL does so by itself
+            world.write(store)
+    world.write(store)
+    assert len(ada.records(sensor, "event")) == 2
+    assert count_rows(world, "arrival") == count_rows(world, "delivery") == 2
+
+
+def count_rows(world: World, table: str) -> int:
+    return int(world.read(lambda tx: tx.fetch_raw(f"select count(*) from {table}", {}))[0][0])
 
 
 # --- the order of arrival ---

@@ -61,7 +61,7 @@ from longwire.quotas import Quotas
 from longwire.records import KIND_NAMES
 from longwire.settings import Settings
 from longwire.store.database import Database, Tx
-from longwire.store.instance import next_writer_number
+from longwire.store.instance import hold_writer_number
 from longwire.supervisor import BackgroundTask, Supervisor
 from longwire.web.fields import InputLimits
 from longwire.web.openapi import build_document
@@ -291,7 +291,7 @@ class _DeliveryStack:
         prometheus: PrometheusMetrics,
         is_busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.writer = next_writer_number(database)
+        self.writer = hold_writer_number(database)
         self.egress = Egress([str(network) for network in settings.egress_allow])
         self.sequencer = Sequencer(self.writer)
         self.sending_config = _build_sending_config(settings)

@@ -21,11 +21,13 @@ from longwire.errors import Unavailable
 from longwire.settings import Settings
 from longwire.store import instance, postgres
 from longwire.store.database import Tx
+from longwire.store.instance import WRITERS_MAX
 from longwire.store.postgres import UnsafeServer
+from longwire.store.writer_lock import WRITER_LOCKS
 from tests.conftest import PostgresServer
 from tests.process import longwire
 from tests.waiting import eventually
-from tests.world import AdjustableClock, Person, World, ok, refused
+from tests.world import AdjustableClock, Person, World, ok, record_of, refused
 
 
 @pytest.fixture
@@ -310,6 +312,89 @@ def test_a_work_that_is_always_in_the_way_is_given_up(world: World) -> None:
     with pytest.raises(Unavailable, match="nothing was changed"):
         world.write(unlucky)
     assert len(tries) == postgres.ATTEMPTS_MAX
+
+
+# --- the numbers of processes that write to one database ---
+
+
+def holds_number(number: int) -> str:
+    return f"classid = {WRITER_LOCKS} and objid = {number} and granted"
+
+
+def test_a_number_that_another_process_holds_is_skipped(
+    make_world: Callable[..., World],
+) -> None:
+    first = make_world()
+    number = first.app._sequencer.writer
+    # As after as many starts as there are numbers.
+    run(first.settings, f"select setval('writer_number', {number + WRITERS_MAX}, false)")
+    second = make_world()
+    assert second.app._sequencer.writer == (number + 1) % WRITERS_MAX
+    run(first.settings, f"select setval('writer_number', {number}, false)")
+    second.restart()
+    assert second.app._sequencer.writer == (number + 1) % WRITERS_MAX
+
+
+def test_when_every_number_is_held_the_next_process_says_so(
+    settings: Settings, tmp_path: Path
+) -> None:
+    with psycopg.connect(settings.database) as holder:
+        every = f"select pg_advisory_lock({WRITER_LOCKS}, number) from generate_series(0, 1023)"
+        holder.execute(f"{every} number")  # type: ignore[call-overload]
+        database, _ = startup.build_database(settings, Clock())
+        with pytest.raises(Unavailable, match="1,024 processes write to this database already"):
+            instance.hold_writer_number(database)
+        database.close()
+
+
+def test_a_lost_number_is_held_again_before_anything_is_written(world: World) -> None:
+    ada = world.person("ada")
+    number = world.app._sequencer.writer
+    for name in ("one", "two"):
+        run(
+            world.settings,
+            f"select pg_terminate_backend(pid) from pg_locks where {holds_number(number)}",
+        )
+        ada.group(name)
+    assert group_names(ada) == ["one", "two"]
+    assert world.http.get("/health/ready").status_code == 200
+
+
+def test_a_process_whose_number_was_taken_writes_nothing_any_more(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    acknowledged = [ada.reports(device, timestamp=f"2026-03-01T12:00:{n:02}Z") for n in range(5)]
+    number = world.app._sequencer.writer
+    with psycopg.connect(world.settings.database, autocommit=True) as other:
+        waiting = threading.Thread(
+            target=other.execute, args=(f"select pg_advisory_lock({WRITER_LOCKS}, {number})",)
+        )
+        waiting.start()  # it is next, whenever the service loses its lock
+        run_until_true(
+            world.settings,
+            f"select count(*) = 1 from pg_locks where classid = {WRITER_LOCKS} and not granted",
+        )
+        run(
+            world.settings,
+            f"select pg_terminate_backend(pid) from pg_locks where {holds_number(number)}",
+        )
+        waiting.join()
+        eventually(lambda: world.database.broken is not None)
+        assert "held by another process" in str(world.database.broken)
+        refused(ada.post("/device/data", record_of(device, timestamp="2026-03-01T13:00:00Z")), 503)
+        refused(ada.post("/group", {"name": "late"}), 503)
+        assert world.http.get("/health/ready").status_code == 503
+        assert len(ada.records(device)) == len(acknowledged)
+    world.restart()
+    assert world.app._sequencer.writer != number
+    assert len(ada.records(device)) == len(acknowledged)
+    ada.reports(device, timestamp="2026-03-01T13:00:00Z")
+
+
+def run_until_true(settings: Settings, query: str) -> None:
+    with psycopg.connect(settings.database, autocommit=True) as connection:
+        eventually(lambda: connection.execute(query).fetchone() == (True,))  # type: ignore[call-overload]
 
 
 # --- a connection that is cut at the worst moment ---

@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
+from longwire.errors import Unavailable
 from longwire.store.database import Tx
 
 # Not every size, so that prepared statements serve again and again; but never far from the next.
@@ -59,6 +60,22 @@ def insert_many(
         changed += tx.driver.execute(_listed(table, columns, size, then), flat).rowcount
         start += size
     return changed
+
+
+def insert_new(
+    tx: Tx, table: sa.Table, columns: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+) -> None:
+    """Insert rows under sequence numbers that were just taken; none is ever dropped silently.
+
+    Should another process have used one of the numbers, everything is rolled back. PostgreSQL
+    retries, and a retry takes other numbers.
+    """
+    if tx.is_postgres:
+        insert_many(tx, table, columns, rows)
+        return
+    stored = insert_many(tx, table, columns, rows, "on conflict do nothing", is_repeatable=True)
+    if stored != len(rows):
+        raise Unavailable(f"A sequence number of {table.name} is in use; nothing was changed.")
 
 
 @functools.cache

@@ -239,6 +239,12 @@ class Database(Protocol):
     def upgrade(self, work: Work[T]) -> T:
         """Run a migration or the first fill of a database, alone, before serving."""
 
+    def hold_writer_number(self, first: int, count: int) -> int:
+        """Hold a free number of `count`, from `first` on, until closed; no other process has it.
+
+        If it is lost to another process, nothing is written any more, and `broken` says so.
+        """
+
     @property
     def waiting(self) -> Mapping[str, int]:
         """How many works are queued, by worker pool."""

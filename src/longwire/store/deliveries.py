@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from longwire.clock import Moment
 from longwire.model import Page, PageRequest
 from longwire.store import schema
-from longwire.store.bulk import insert_many
+from longwire.store.bulk import insert_many, insert_new
 from longwire.store.database import DialectSql, Tx
 from longwire.store.dialects import (
     array_param,
@@ -445,10 +445,9 @@ _INSERTED = (
 )
 
 
-def insert(tx: Tx, new: Sequence[NewDelivery]) -> int:
-    """Queue deliveries; how many were new."""
-    rows = [_new_row(each, tx.now) for each in new]
-    return insert_many(tx, _table, _INSERTED, rows, "on conflict do nothing", is_repeatable=True)
+def insert(tx: Tx, new: Sequence[NewDelivery]) -> None:
+    """Queue deliveries under new sequence numbers."""
+    insert_new(tx, _table, _INSERTED, [_new_row(each, tx.now) for each in new])
 
 
 def _new_row(new: NewDelivery, now: Moment) -> tuple[Any, ...]:
@@ -474,7 +473,10 @@ def requeue(tx: Tx, new: Sequence[NewDelivery]) -> tuple[int, int]:
 
     What is queued or leased already stays as it is.
     """
-    inserted = insert(tx, new)
+    rows = [_new_row(each, tx.now) for each in new]
+    inserted = insert_many(
+        tx, _table, _INSERTED, rows, "on conflict do nothing", is_repeatable=True
+    )
     if inserted == len(new):
         return inserted, 0
     repeated = 0

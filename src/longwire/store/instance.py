@@ -8,6 +8,10 @@ from longwire.store.records import WRITER_BITS
 
 WRITERS_MAX = 1 << WRITER_BITS
 
+NEXT_WRITER = f"select nextval('{schema.writer_number.name}')"
+GET_USER_VERSION = "pragma user_version"
+SET_USER_VERSION = "pragma user_version = {}"
+
 
 def get_fact(tx: Tx, name: str) -> str | None:
     row = tx.row(sa.select(schema.instance.c.value).where(schema.instance.c.name == name))
@@ -18,19 +22,20 @@ def insert_fact(tx: Tx, name: str, value: str) -> None:
     tx.execute(sa.insert(schema.instance), {"name": name, "value": value})
 
 
-def next_writer_number(database: Database) -> int:
-    """A number of this process that no other recent writer of the database has.
+def hold_writer_number(database: Database) -> int:
+    """A number of this process that no other writer of the database has, until it is closed.
 
-    A new one at every start: even if the clock was set back meanwhile, the sequence numbers of
+    Another one at every start: even if the clock was set back meanwhile, the sequence numbers of
     this process differ from those of the last one.
     """
-    return database.upgrade(_next_writer) % WRITERS_MAX
+    first = database.upgrade(_next_writer) % WRITERS_MAX
+    return database.hold_writer_number(first, WRITERS_MAX)
 
 
 def _next_writer(tx: Tx) -> int:
     if tx.is_postgres:
-        return int(tx.rows(sa.select(schema.writer_number.next_value()))[0][0])
+        return int(tx.fetch_raw(NEXT_WRITER, {})[0][0])
     # SQLite has no sequences, but a number in the head of its file that is the owner's to use.
-    number = int(tx.fetch_raw("pragma user_version", {})[0][0]) + 1
-    tx.driver.execute(f"pragma user_version = {number % WRITERS_MAX}")
+    number = int(tx.fetch_raw(GET_USER_VERSION, {})[0][0]) + 1
+    tx.driver.execute(SET_USER_VERSION.format(number % WRITERS_MAX))
     return number

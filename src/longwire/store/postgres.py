@@ -18,11 +18,13 @@ import structlog
 from longwire.errors import BadInput, Conflict, OutcomeUnknown, Unavailable
 from longwire.store.database import DatabaseContext, Tx, UnsafeServer, Work
 from longwire.store.workers import Job, RunJobs, WorkerPool
+from longwire.store.writer_lock import WriterLock
 
 T = TypeVar("T")
 
 WAITING_MAX = 5_000
 ATTEMPTS_MAX = 4
+WRITER_NUMBER_TIMEOUT_S = 5.0
 UPGRADE_LOCK = 7_105_511_993  # any number, the same in every process
 
 SESSION = {
@@ -41,26 +43,29 @@ log = structlog.get_logger()
 class Postgres:
     engine_name = "postgresql"
     cursor_class: type[psycopg.Cursor[Any]] = psycopg.Cursor
-    broken: str | None = None  # a lost server may come back
 
     def __init__(self, url: str, context: DatabaseContext, *, connections: int = 8) -> None:
         self.context = context
+        # Only a lost writer number breaks it: a lost server may come back.
+        self.broken: str | None = None
         self._connections = connections
+        self._writer_lock: WriterLock | None = None
+        self._connect_args = {
+            "application_name": "longwire",
+            "cursor_factory": self.cursor_class,
+            "connect_timeout": 5,
+            "keepalives_idle": 10,
+            "keepalives_interval": 5,
+            "keepalives_count": 3,
+            "tcp_user_timeout": 10_000,
+            "options": " ".join(f"-c {name}={value}" for name, value in SESSION.items()),
+        }
         self._engine = sa.create_engine(
             _url(url),
             pool_size=connections,
             max_overflow=1,
             hide_parameters=True,  # an error that is logged must not carry what was to be stored
-            connect_args={
-                "application_name": "longwire",
-                "cursor_factory": self.cursor_class,
-                "connect_timeout": 5,
-                "keepalives_idle": 10,
-                "keepalives_interval": 5,
-                "keepalives_count": 3,
-                "tcp_user_timeout": 10_000,
-                "options": " ".join(f"-c {name}={value}" for name, value in SESSION.items()),
-            },
+            connect_args=self._connect_args,
         )
         sa.event.listen(self._engine, "connect", make_session_tables)
         self._reading = self._engine.execution_options(isolation_level="AUTOCOMMIT")
@@ -79,6 +84,9 @@ class Postgres:
 
     def close(self) -> None:
         self._pool.close()
+        if self._writer_lock is not None:
+            self._writer_lock.close()
+            self._writer_lock = None
         self._engine.dispose()
 
     async def read(self, work: Work[T]) -> T:
@@ -106,6 +114,30 @@ class Postgres:
             reason = str(error.orig).strip().replace("\n", " ")
             raise Unavailable(f"The database cannot be used: {reason}") from error
 
+    def hold_writer_number(self, first: int, count: int) -> int:
+        lock = WriterLock(self._open_session, self._break)
+        try:
+            number = lock.acquire(first, count)
+        except Exception as error:
+            lock.close()
+            raise _translate(error) from error
+        self._writer_lock = lock
+        return number
+
+    def _open_session(self) -> psycopg.Connection[Any]:
+        """A connection beside the pool, for a lock of this process."""
+        arguments, options = self._engine.dialect.create_connect_args(self._engine.url)
+        return psycopg.connect(*arguments, **{**options, **self._connect_args}, autocommit=True)
+
+    def _break(self, reason: str) -> None:
+        self.broken = reason
+        log.critical("database broken", error=reason)
+
+    def _require_writer_number(self) -> None:
+        lock = self._writer_lock
+        if self.broken or (lock is not None and not lock.wait(WRITER_NUMBER_TIMEOUT_S)):
+            raise Unavailable("This process may not write at present; nothing was changed.")
+
     @contextmanager
     def _open_worker(self) -> Iterator[RunJobs]:
         yield self._run
@@ -123,19 +155,28 @@ class Postgres:
 
     def _retried(self, attempt: Callable[[], T]) -> T:
         """Retry on serialization failure, deadlock or lost connection."""
-        for _ in range(ATTEMPTS_MAX - 1):
+        attempts_max = ATTEMPTS_MAX
+        # After a cut, every connection of the pool is found to be lost, one after the other.
+        lost_max = self._connections + 1
+        while True:
             try:
                 return attempt()
             except (sa.exc.DBAPIError, psycopg.Error) as error:
                 if not _is_retryable(error):
                     raise
-        return attempt()
+                if _is_lost(error) and lost_max:
+                    lost_max -= 1
+                    continue
+                attempts_max -= 1
+                if not attempts_max:
+                    raise
 
     def _read_one(self, work: Work[T]) -> T:
         with self._reading.connect() as connection:
             return _run_work(connection, work, self._tx(connection, is_write=False))
 
     def _write_one(self, work: Work[T]) -> T:
+        self._require_writer_number()
         with self._engine.connect() as connection:
             # Explicit: a work whose statements all go to the driver would begin a transaction
             # that SQLAlchemy does not know of, and does not commit.
@@ -222,10 +263,18 @@ def _is_retryable(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
     )
     if isinstance(error, sa.exc.DBAPIError):
         return isinstance(error.orig, passing) or error.connection_invalidated
+    if isinstance(error, psycopg.errors.UniqueViolation):
+        # A sequence number that is in use: the next attempt takes another.
+        return (error.diag.table_name or "").startswith(("arrival", "delivery"))
+    return _is_lost(error) or isinstance(error, (*passing, psycopg.errors.UndefinedTable))
+
+
+def _is_lost(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
+    if isinstance(error, sa.exc.DBAPIError):
+        return error.connection_invalidated
     # What the driver raises without a code of the server's is a connection that went away.
-    is_lost = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
-    renewed = (psycopg.errors.AdminShutdown, psycopg.errors.UndefinedTable)
-    return is_lost or isinstance(error, (*passing, *renewed))
+    is_gone = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
+    return is_gone or isinstance(error, psycopg.errors.AdminShutdown)
 
 
 def _translate(error: Exception) -> Exception:

@@ -23,7 +23,7 @@ from longwire.records import (
     parse_record,
 )
 from longwire.store import schema
-from longwire.store.bulk import insert_many
+from longwire.store.bulk import insert_many, insert_new
 from longwire.store.database import Tx
 from longwire.store.devices import ReportingDevice
 
@@ -269,7 +269,7 @@ def insert(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
 
 def insert_arrivals(tx: Tx, fresh: Sequence[RecordRow]) -> None:
     """Insert new records into the ledger of arrivals."""
-    insert_many(
+    insert_new(
         tx,
         schema.arrival,
         ("group_id", "seq", "kind", "stay", "device_number", "ts"),
@@ -277,8 +277,6 @@ def insert_arrivals(tx: Tx, fresh: Sequence[RecordRow]) -> None:
             (row.group_number, row.seq, row.kind, row.stay, row.device_number, row.ts)
             for row in fresh
         ],
-        "on conflict do nothing",  # `seq` is unique; this makes the statement repeatable
-        is_repeatable=True,
     )
 
 

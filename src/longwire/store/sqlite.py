@@ -115,6 +115,9 @@ class SQLite:
             raise OutcomeUnknown
         return self._writer.submit(work)
 
+    def hold_writer_number(self, first: int, count: int) -> int:
+        return first  # the folder is locked for one process
+
     @property
     def waiting(self) -> Mapping[str, int]:
         return {"read": self._readers.waiting, "write": self._writer.waiting}

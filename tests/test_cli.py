@@ -252,6 +252,25 @@ def test_the_token_of_a_group_is_rotated_while_the_service_runs(
     assert "is not a known group" in command("group", "rotate-token", "4711", *at).error
 
 
+def test_the_operator_decides_which_groups_send_through_his_keys(
+    command: Command, settings: Settings, world: World
+) -> None:
+    at = where(settings)
+    group = world.person("ada").group("harbour")
+    flags = (group, "--network", "loriot", *at)
+    for _ in range(2):
+        allowed = command("group", "allow-downlinks", *flags, "--json").json
+        assert allowed == {"groupId": group, "network": "loriot", "allowed": True}
+    (listed,) = command("group", "list-downlinks", "--json", *at).json
+    assert (listed["groupId"], listed["network"]) == (group, "loriot")
+    assert group in command("group", "deny-downlinks", *flags).out
+    assert command("group", "list-downlinks", "--json", *at).json == []
+    assert ("system", "group.allowDownlinks", "loriot") in world.audit()
+    assert ("system", "group.denyDownlinks", "loriot") in world.audit()
+    unknown = command("group", "allow-downlinks", "4711", "--network", "loriot", *at)
+    assert "is not a known group" in unknown.error
+
+
 # --- device types ---
 
 

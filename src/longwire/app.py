@@ -44,7 +44,7 @@ from longwire.delivery.invitations import MailHandler
 from longwire.delivery.settlement import DEFAULT_HANDLERS
 from longwire.delivery.smtp import MailConfig
 from longwire.fleet import network_channels
-from longwire.fleet.network_apis import NetworkApi, NetworkApis
+from longwire.fleet.network_apis import NetworkApi, NetworkApis, configured_networks
 from longwire.identity.rate_limiter import RateLimiter
 from longwire.inbound.callbacks import NetworkCallbacks
 from longwire.inbound.downlinks import DownlinkService
@@ -54,6 +54,7 @@ from longwire.inbound.mqtt_session import parse_broker_url
 from longwire.inbound.uplinks import UplinkStore
 from longwire.ingest import Ingest, Sequencer, store_service_events
 from longwire.model import ChannelPurpose
+from longwire.networks.base import CHIRPSTACK, LORIOT, THINGPARK, VENDOR
 from longwire.notifications import monitoring
 from longwire.notifications.sending import NotificationHandler
 from longwire.notifications.types.base import SendingConfig
@@ -348,12 +349,18 @@ def _build_sending_config(settings: Settings) -> SendingConfig:
 
 
 def _build_network_apis(settings: Settings) -> NetworkApis:
-    return NetworkApis(
-        vendor=NetworkApi(
+    return {
+        VENDOR: NetworkApi(
             settings.vendor_api_url, settings.vendor_api_login, settings.vendor_api_password
         ),
-        chirpstack=NetworkApi(settings.chirpstack_api_url, secret=settings.chirpstack_api_key),
-    )
+        CHIRPSTACK: NetworkApi(settings.chirpstack_api_url, secret=settings.chirpstack_api_key),
+        LORIOT: NetworkApi(
+            settings.loriot_api_url, settings.loriot_app_id, settings.loriot_api_key
+        ),
+        THINGPARK: NetworkApi(
+            settings.thingpark_api_url, settings.thingpark_as_id, settings.thingpark_as_key
+        ),
+    }
 
 
 def _build_dispatch(
@@ -367,7 +374,7 @@ def _build_dispatch(
         sequencer.writer,
         sequencer.take,
         lambda tx, events: wake_on_commit(tx, store_service_events(tx, sequencer, events)),
-        apis.configured,
+        configured_networks(apis),
         wake_on_commit,
     )
 

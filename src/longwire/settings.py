@@ -264,6 +264,20 @@ class Settings:
         "", "the URL of ChirpStack's REST API, for downlinks; empty to send none"
     )
     chirpstack_api_key: str = _setting("", "an API key of ChirpStack", is_secret=True)
+    loriot_api_url: str = _setting(
+        "", "the URL of LORIOT's network server, for downlinks; empty to send none"
+    )
+    loriot_api_key: str = _setting(
+        "", "an access token of an application of LORIOT", is_secret=True
+    )
+    loriot_app_id: str = _setting("", "the id of that application, 8 hex digits")
+    thingpark_api_url: str = _setting(
+        "", "the URL of ThingPark's API, for downlinks; empty to send none"
+    )
+    thingpark_as_id: str = _setting("", "the id of this application server at ThingPark (AS_ID)")
+    thingpark_as_key: str = _setting(
+        "", "the tunnel authentication key of this application server (LRC-AS key)", is_secret=True
+    )
     # --- connectors and their expressions ---
     connectors_per_group_max: int = _setting(1_000, "maximum connectors of a group", minimum=1)
     compute_ms_per_group_per_s: int = _setting(
@@ -484,17 +498,28 @@ def _validate_mqtt(settings: Settings) -> list[str]:
 
 def _validate_network_apis(settings: Settings) -> list[str]:
     wrong = []
-    for name in ("vendor_api_url", "chirpstack_api_url"):
+    for name in ("vendor_api_url", *_API_CREDENTIALS):
         url = getattr(settings, name)
         if url and not _API.fullmatch(url):
             wrong.append(f"{name}: must be http:// or https:// with a host, and no login in it")
     if ":" in settings.vendor_api_login:
         wrong.append("vendor_api_login: must not have a colon in it")
-    if settings.chirpstack_api_url and not settings.chirpstack_api_key:
-        wrong.append("chirpstack_api_key: is needed with chirpstack_api_url")
-    if not settings.chirpstack_api_key.isascii() or not settings.chirpstack_api_key.isprintable():
-        wrong.append("chirpstack_api_key: has a character that no key has")
+    for url_name, names in _API_CREDENTIALS.items():
+        for name in names:
+            value = getattr(settings, name)
+            if getattr(settings, url_name) and not value:
+                wrong.append(f"{name}: is needed with {url_name}")
+            if not value.isascii() or not value.isprintable():
+                wrong.append(f"{name}: has a character that no key has")
     return wrong
+
+
+# What the API of each network needs beside its URL.
+_API_CREDENTIALS = {
+    "chirpstack_api_url": ("chirpstack_api_key",),
+    "loriot_api_url": ("loriot_api_key", "loriot_app_id"),
+    "thingpark_api_url": ("thingpark_as_id", "thingpark_as_key"),
+}
 
 
 def _validate_notifications(settings: Settings) -> list[str]:

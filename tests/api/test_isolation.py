@@ -575,6 +575,8 @@ def messages(canary: str) -> dict[str, tuple[Values, Values]]:
             {},
             {"end_device_ids": {"dev_eui": f"{canary} ttn"}, "uplink_message": {}},
         ),
+        "/network/loriot": ({}, {"cmd": "rx", "EUI": f"{canary} loriot"}),
+        "/network/thingpark": ({}, {"DevEUI_uplink": {"DevEUI": f"{canary} thingpark"}}),
     }
 
 
@@ -583,7 +585,7 @@ def test_the_network_token_of_one_tenant_reaches_nothing_of_the_other(
 ) -> None:
     own, foreign = tenants
     for tenant in tenants:
-        for network in ("vendor", "chirpstack", "ttn"):
+        for network in ("vendor", "chirpstack", "ttn", "loriot", "thingpark"):
             fields = {"network": network, "originalId": f"{tenant.canary} {network}"}
             tenant.people["admin"].device(tenant.things["@home"], **fields)
     (shown,) = ok(own.people["admin"].get("/group", groupId=own.things["@home"]))

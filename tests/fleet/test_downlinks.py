@@ -1,11 +1,13 @@
 """Messages to devices, on each network: from asking for one to what became of it."""
 
+import hashlib
 import json
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
 import pytest
@@ -13,7 +15,7 @@ import pytest
 from longwire.delivery import engine
 from longwire.delivery.channel_worker import PROBE_AFTER
 from longwire.delivery.egress import NOT_RESOLVED
-from longwire.fleet import device_types, network_downlinks
+from longwire.fleet import device_types, downlink_grants, network_downlinks
 from longwire.fleet.downlinks import QUEUED_MAX
 from longwire.model import SYSTEM
 from longwire.store import channels as store_channels
@@ -87,6 +89,12 @@ class Site:
             for each in events
             if downlink in (None, json.loads(each["data"])["id"])
         ]
+
+    def allow(self, network: str | None = None) -> None:
+        """The operator lets the group send through his key of a network."""
+        self.world.write(
+            lambda tx: downlink_grants.allow(tx, SYSTEM, self.home, network or self.network)
+        )
 
     def becomes(self, downlink: str, state: str) -> None:
         eventually(lambda: self.state(downlink) == state)
@@ -331,6 +339,7 @@ def chirpstack(receiver: Receiver) -> dict[str, str]:
 class ChirpStackSite(Site):
     def __init__(self, world: World, **fields: Any) -> None:
         super().__init__(world, "chirpstack", EUI.upper(), **fields)
+        self.allow()
 
     def event(self, event: str, **said: Any) -> None:
         body = {"deviceInfo": {"devEui": EUI}, "time": "2026-11-15T08:30:00Z", **said}
@@ -564,6 +573,189 @@ def test_without_an_api_of_chirpstack_nothing_waits_for_one(world: World) -> Non
     site = ChirpStackSite(world)
     with nothing_happens(world):
         assert "ChirpStack" in refused(site.asks("00", port=1), 409)["message"]
+
+
+# --- the operator's keys ---
+
+
+def test_only_groups_that_the_operator_allows_send_through_his_key(
+    make_world: Callable[..., World],
+) -> None:
+    with Receiver(QUEUED) as receiver:
+        world = make_world(**chirpstack(receiver))
+        site = Site(world, "chirpstack", EUI)
+        with nothing_happens(world):
+            refusal = refused(site.asks("00", port=1), 403)["message"]
+            assert f"longwire group allow-downlinks {site.home} --network chirpstack" in refusal
+        site.allow("loriot")
+        refused(site.asks("00", port=1), 403)
+        # A grant holds for the groups below, and for nobody else.
+        site.allow()
+        below = site.ada.group("below", parent=site.home)
+        eve = world.person("eve")
+        theirs = eve.device(eve.group("theirs"), network="chirpstack", originalId="FF" * 8)
+        asked = {"deviceId": theirs, "payload": "00", "port": 1}
+        refused(eve.post("/device/downlink", asked), 403)
+        move = {"deviceId": site.device, "groupId": site.home, "toGroupId": below}
+        ok(site.ada.put("/device/transfer", move))
+        site.becomes(site.queues("00", port=1), "sent")
+        assert [each.path for each in receiver.requests] == [f"/hook/api/devices/{EUI}/queue"]
+
+        # What is queued when the grant is withdrawn is not sent.
+        receiver.respond_with(503)
+        late = site.queues("01", port=1)
+        eventually(lambda: site.listed()[0].get("detail") == "answered with status 503")
+        world.write(lambda tx: downlink_grants.deny(tx, SYSTEM, site.home, "chirpstack"))
+        receiver.clear()
+        world.clock.let_pass(seconds=40)
+        site.becomes(late, "failed")
+        assert receiver.requests == []
+        refused(site.asks("02", port=1), 403)
+
+
+@on_sqlite
+def test_an_original_id_that_is_no_eui_reaches_no_api(make_world: Callable[..., World]) -> None:
+    with Receiver(QUEUED) as receiver:
+        world = make_world(**chirpstack(receiver), **loriot(receiver), **thingpark(receiver))
+        site = Site(world, "chirpstack", "..")
+        table = metadata.tables["device"]
+
+        def becomes_device(network: str, original_id: str) -> None:
+            values = {"network": network, "original_id": original_id}
+            world.write(lambda tx: tx.execute(table.update().values(values)))
+
+        for network in ("chirpstack", "loriot", "thingpark"):
+            site.allow(network)
+            for original in ("..", "../../applications/1", EUI[:-1], f"{EUI}?x=", "%2e%2e"):
+                becomes_device(network, original)
+                with nothing_happens(world):
+                    assert "EUI" in refused(site.asks("00", port=1), 409)["message"]
+        # Nor does one that was an EUI when the message was queued.
+        receiver.respond_with(503)
+        becomes_device("chirpstack", EUI)
+        queued = site.queues("00", port=1)
+        eventually(lambda: site.listed()[0].get("detail") == "answered with status 503")
+        becomes_device("chirpstack", "..")
+        receiver.clear()
+        world.clock.let_pass(seconds=40)
+        site.becomes(queued, "failed")
+        assert receiver.requests == []
+
+
+# --- LORIOT ---
+
+
+def loriot(receiver: Receiver) -> dict[str, str]:
+    return {
+        **{"loriot_api_url": receiver.url, "loriot_api_key": "canary-key"},
+        "loriot_app_id": "BE7A2562",
+    }
+
+
+TAKEN = StubResponse(body=b'{"cmd":"tx","success":"Data enqueued"}')
+
+
+def test_a_message_is_sent_to_loriot_and_acknowledged_by_an_uplink(
+    make_world: Callable[..., World],
+) -> None:
+    with Receiver(TAKEN) as receiver:
+        world = make_world(**loriot(receiver))
+        site = Site(world, "loriot", EUI)
+        site.allow()
+
+        def uplink(is_acknowledging: bool) -> None:
+            now = world.clock.now() // 1_000
+            body = {"cmd": "rx", "EUI": EUI, "ts": now, "fcnt": 1, "ack": is_acknowledging}
+            site.says("loriot", body)
+
+        plain = site.queues("01", port=2)
+        site.becomes(plain, "sent")
+        confirmed = site.queues("0aff", port=10, confirmed=True)
+        site.becomes(confirmed, "sent")
+        request = receiver.wait_for(2)[-1]
+        assert (request.method, request.path) == ("POST", "/hook/1/rest")
+        assert request.headers["authorization"] == "Bearer canary-key"
+        assert request.json == {
+            **{"cmd": "tx", "EUI": EUI, "port": 10, "confirmed": True, "data": "0aff"},
+            "appid": "BE7A2562",
+        }
+        world.clock.let_pass(seconds=1)
+        uplink(False)
+        assert site.state(confirmed) == "sent"
+        uplink(True)
+        assert [site.state(each) for each in (plain, confirmed)] == ["sent", "acknowledged"]
+        # Of two that wait, nobody can tell which one is meant.
+        waiting = [site.queues(f"0{each}", port=1, confirmed=True) for each in range(2)]
+        for each in waiting:
+            site.becomes(each, "sent")
+        world.clock.let_pass(seconds=1)
+        uplink(True)
+        assert [site.state(each) for each in waiting] == ["sent", "sent"]
+
+        receiver.respond_with(StubResponse(body=b'{"error":"no such device, canary-key"}'))
+        site.becomes(site.queues("02", port=1), "failed")
+        assert site.listed()[0]["detail"] == "rejected"
+        receiver.respond_with(StubResponse(body=b'{"error":"no such device"}'))
+        site.becomes(site.queues("03", port=1), "failed")
+        assert site.listed()[0]["detail"] == "rejected: no such device"
+        assert "canary-key" not in repr(world.everything())
+
+
+# --- ThingPark ---
+
+
+def thingpark(receiver: Receiver) -> dict[str, str]:
+    return {
+        **{"thingpark_api_url": receiver.url, "thingpark_as_id": "TWA_1.1"},
+        "thingpark_as_key": "00112233445566778899aabbccddeeff",
+    }
+
+
+def test_a_message_is_sent_to_thingpark_and_its_reports_name_it(
+    make_world: Callable[..., World],
+) -> None:
+    accepted = StubResponse(body=b"<html><body>Request queued by LRC</body></html>")
+    with Receiver(accepted) as receiver:
+        world = make_world(**thingpark(receiver))
+        site = Site(world, "thingpark", EUI)
+        site.allow()
+        first = site.queues("0aff", port=10, confirmed=True, expiresIn=600)
+        site.becomes(first, "sent")
+        (request,) = receiver.wait_for(1)
+        path, _, query = request.path.partition("?")
+        assert (request.method, path) == ("POST", "/hook/thingpark/lrc/rest/downlink")
+        plain, _, token = unquote(query).rpartition("&Token=")
+        key = "00112233445566778899aabbccddeeff"
+        assert token == hashlib.sha256((plain + key).encode()).hexdigest()
+        sent = dict(each.split("=", 1) for each in plain.split("&"))
+        assert list(sent)[:6] == ["DevEUI", "FPort", "Payload", "AS_ID", "Time", "CorrelationID"]
+        assert (sent["DevEUI"], sent["FPort"], sent["Payload"]) == (EUI, "10", "0aff")
+        assert (sent["AS_ID"], sent["Confirmed"]) == ("TWA_1.1", "1")
+        assert sent["ValidityTime"][:23] == site.listed()[0]["expiresAt"][:23]
+        assert re.fullmatch("[0-9A-F]{16}", sent["CorrelationID"])
+
+        def report(**fields: Any) -> None:
+            said = {"DevEUI": EUI, "Time": "2026-11-15T08:30:00.000+00:00", **fields}
+            site.says("thingpark", {"DevEUI_downlink_Sent": said})
+
+        report(DeliveryStatus="0", CorrelationID="0000000000000000")
+        report(DeliveryStatus="0")
+        report(DeliveryStatus=1, CorrelationID=sent["CorrelationID"].lower())
+        assert site.state(first) == "sent"
+        world.clock.let_pass(seconds=1)
+        now = world.clock.now() // 1_000
+        uplink = {"DevEUI": EUI, "Time": now, "FCntUp": 1, "ACKbit": "1"}
+        site.says("thingpark", {"DevEUI_uplink": uplink})
+        assert site.state(first) == "acknowledged"
+
+        second = site.queues("0b", port=10)
+        site.becomes(second, "sent")
+        named = unquote(receiver.wait_for(2)[-1].path).partition("CorrelationID=")[2][:16]
+        report(DeliveryStatus=0, DeliveryFailedCause1="E3", CorrelationID=named)
+        assert site.state(second) == "failed"
+        assert site.listed()[0]["detail"] == "the network could not send it: E3"
+        assert site.told(second) == ["Queued", "Sent", "Failed"]
+        assert key not in repr(world.everything())
 
 
 # --- The Things Stack ---

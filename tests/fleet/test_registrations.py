@@ -137,15 +137,18 @@ def test_a_device_that_the_network_knows_is_ours_or_somebody_elses(
     def answers(request: Received) -> int | StubResponse:
         if request.method == "POST":
             return StubResponse(status=409, body=b'{"message":"exists"}')
-        return 200 if request.path == "/hook/devices/A%2F1" else 404
+        return 200 if request.path == "/hook/devices/A1" else 404
 
     with Receiver(answers) as receiver:
         world = make_world(**api(receiver))
         fleet = Fleet(world)
-        ours, theirs = fleet.creates("A/1"), fleet.creates("A2")
+        ours, theirs = fleet.creates("A1"), fleet.creates("A2")
         assert fleet.becomes(ours, "registered")["answer"] == "the network knew the device already"
         assert fleet.becomes(theirs, "failed")["reason"] == REGISTERED_ELSEWHERE
         assert len(receiver.requests) == 4
+        # An id that is none is not looked up: it would leave the path.
+        assert fleet.becomes(fleet.creates(".."), "failed")["reason"] == REGISTERED_ELSEWHERE
+        assert [each.method for each in receiver.requests[4:]] == ["POST"]
 
 
 def test_registrations_wait_for_an_api_and_are_sent_once_there_is_one(

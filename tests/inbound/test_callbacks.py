@@ -41,7 +41,8 @@ COUNTERS = {
 EUI = "0102030405060708"
 PATHS = (
     *(f"/network/vendor/{kind}" for kind in ("data", "dataAdvanced", "status", "acknowledge")),
-    *("/network/vendor/error", "/network/chirpstack", "/network/ttn"),
+    *("/network/vendor/error", "/network/chirpstack", "/network/ttn", "/network/loriot"),
+    "/network/thingpark",
 )
 
 
@@ -409,6 +410,35 @@ def test_the_things_stack_messages_become_records(site: Site) -> None:
     assert types == ["join_accept", "downlink_sent", "downlink_failed", "service_data"]
 
 
+def test_loriot_and_thingpark_messages_become_records(site: Site) -> None:
+    buoy = site.ada.device(site.home, network="loriot", originalId=EUI)
+    crane = site.ada.device(site.home, network="thingpark", originalId=EUI)
+    frame = {"EUI": EUI.upper(), "ts": TIME * 1_000, "fcnt": 7, "port": 2, "data": "0aff"}
+    gateways = [{"gweui": "7076FFFFFF010B88", "rssi": -91, "snr": 8}]
+    report = {"DevEUI": EUI.upper(), "Time": AT}
+    uplink = {**report, "FPort": "2", "FCntUp": "7", "payload_hex": "0aff", "BatteryLevel": "254"}
+    lrr = {"Lrr": [{"Lrrid": "08040059", "LrrRSSI": "-60.0", "LrrSNR": "9.75"}]}
+    for _ in range(2):
+        ok(site.network.says("loriot", {"cmd": "rx", **frame}))
+        ok(site.network.says("loriot", {"cmd": "gw", **frame, "bat": None, "gws": gateways}))
+        ok(site.network.says("thingpark", {"DevEUI_uplink": {**uplink, "Lrrs": lrr}}))
+    ok(site.network.says("loriot", {"cmd": "txd", "EUI": EUI, "seqdn": 1, "ts": TIME * 1_000}))
+    joined = {**report, "Type": "join", "Var1": "canary"}
+    ok(site.network.says("thingpark", {"DevEUI_notification": joined}))
+    for device, type in ((buoy, "txd"), (crane, "join")):
+        (data,) = site.records("data", device)
+        assert (data["timestamp"], data["__raw"]) == (AT, "0aff")
+        assert {"seqNumber": 7, "port": 2}.items() <= as_read(data)["data"].items()
+        assert [each["nbBS"] for each in site.records("telemetry", device)] == [1]
+        assert [each["type"] for each in site.records("event", device)] == [type]
+    assert ok(site.ada.get("/device", deviceId=crane))["battery"] == "100"
+    # The frame counter is watched, and restarts with a join.
+    ok(site.network.says("loriot", {"cmd": "rx", **frame, "fcnt": 9, "ts": (TIME + 60) * 1_000}))
+    assert [each["type"] for each in site.records("event", buoy)] == ["txd", "sequenceGap"]
+    ok(site.network.says("thingpark", {"DevEUI_uplink": {**uplink, "FCntUp": 0}}))
+    assert [each["type"] for each in site.records("event", crane)] == ["join"]
+
+
 def test_a_repeated_message_without_a_timestamp_is_detected_by_its_id(site: Site) -> None:
     buoy = site.ada.device(site.home, network="chirpstack", originalId=EUI)
     float_ = site.ada.device(site.home, network="ttn", originalId=EUI)
@@ -609,16 +639,19 @@ NAMES = (
     *("location", "latitude", "longitude", "accuracy", "batteryLevel", "end_device_ids"),
     *("dev_eui", "uplink_message", "frm_payload", "decoded_payload", "rx_metadata", "locations"),
     *("received_at", "downlink_failed", "error", "location_solved", "join_accept", "token"),
+    *("cmd", "EUI", "ts", "gws", "dr", "DevEUI_uplink", "DevEUI_downlink_Sent", "DevEUI", "Lrrs"),
 )
 SOUND: dict[str, Json] = {
     "/network/chirpstack": {"deviceInfo": {"devEui": EUI}, "time": AT},
     "/network/ttn": {"end_device_ids": {"dev_eui": EUI}, "received_at": AT, "uplink_message": {}},
+    "/network/loriot": {"cmd": "gw", "EUI": EUI, "ts": TIME * 1_000, "data": "00"},
+    "/network/thingpark": {"DevEUI_uplink": {"DevEUI": EUI, "Time": AT, "payload_hex": "00"}},
 }
 
 
 @on_sqlite
 def test_no_message_causes_a_server_error(site: Site) -> None:
-    for network in ("chirpstack", "ttn"):
+    for network in ("chirpstack", "ttn", "loriot", "thingpark"):
         site.ada.device(site.home, network=network, originalId=EUI)
     events = st.sampled_from(["up", "join", "status", "location", "log", "ack", "down", ""])
     statuses: dict[str, set[int]] = {path: set() for path in PATHS}

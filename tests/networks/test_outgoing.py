@@ -8,8 +8,9 @@ import pytest
 from longwire.delivery import api_client
 from longwire.delivery.api_client import RETRYABLE_STATUSES_AND_AUTH, ApiResponse
 from longwire.delivery.destinations.base import Delivered, Refused
-from longwire.networks import chirpstack, ttn, vendor
-from longwire.networks.base import DownlinkFrame
+from longwire.networks import chirpstack, loriot, thingpark, ttn, vendor
+from longwire.networks.base import ApiReply, DownlinkFrame
+from longwire.networks.lorawan import is_eui
 
 DOWNLINK = DownlinkFrame(
     id="dwn_1",
@@ -22,9 +23,10 @@ DOWNLINK = DownlinkFrame(
 
 
 def test_the_device_id_is_escaped_in_the_path_for_chirpstack() -> None:
-    path, body = chirpstack.queue_item(DOWNLINK)
-    assert path == "/api/devices/01ab%2F..%2Fx/queue"
-    assert body == {
+    request = chirpstack.push_request(DOWNLINK, "", "key", 0)
+    assert request.path == "/api/devices/01ab%2F..%2Fx/queue"
+    assert request.headers == {"Grpc-Metadata-Authorization": "Bearer key"}
+    assert request.body == {
         "queueItem": {
             "confirmed": True,
             "data": "vu8=",
@@ -32,6 +34,72 @@ def test_the_device_id_is_escaped_in_the_path_for_chirpstack() -> None:
             "fPort": 15,
         }
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("0102030405060708", True),
+        ("ABCDEFabcdef0123", True),
+        *((each, False) for each in ("", "..", "010203040506070", "01020304050607080")),
+        *(
+            (each, False)
+            for each in ("01-02-03-04-05-06", "010203040506070g", "0102030405060708\n")
+        ),
+        ("\u0660" * 16, False),
+    ],
+)
+def test_an_eui_has_sixteen_hex_digits(text: str, is_one: bool) -> None:
+    assert is_eui(text) is is_one
+
+
+def test_a_downlink_for_loriot_names_the_application() -> None:
+    request = loriot.push_request(DOWNLINK, "BE7A2562", "key", 0)
+    assert request.path == "/1/rest"
+    assert request.headers == {"Authorization": "Bearer key"}
+    assert request.body == {
+        **{"cmd": "tx", "EUI": "01AB/../X", "port": 15, "confirmed": True, "data": "beef"},
+        "appid": "BE7A2562",
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (b'{"cmd":"tx","EUI":"0102030405060708","success":"Data enqueued"}', None),
+        (b'{"cmd":"tx","error":"Unknown device"}', "Unknown device"),
+        (b'{"error":{}}', None),
+        (b"[]", None),
+        (b"<html>", None),
+        (b"", None),
+    ],
+)
+def test_loriot_may_report_an_error_with_success(body: bytes, error: str | None) -> None:
+    assert loriot.parse_reply(body, DOWNLINK) == ApiReply(error=error)
+
+
+@pytest.mark.parametrize(
+    ("time", "quoted", "token"),
+    [
+        (
+            *("2016-01-11T14:28:00.333+02:00", "2016-01-11T14%3A28%3A00.333%2B02%3A00"),
+            "ea8f31d2299cbece8e180a3012766c4df15fe3cf2e142d9fdf4035b5894ec886",
+        ),
+        (
+            *("2016-01-11T14:28:00", "2016-01-11T14%3A28%3A00"),
+            "b5a84fe9c8921e9de359e3041a37b76c4b122f6f9b83577b5596c842052f7e62",
+        ),
+    ],
+)
+def test_a_request_to_thingpark_is_signed_as_in_its_published_examples(
+    time: str, quoted: str, token: str
+) -> None:
+    values = {"DevEUI": "000000000F1D8693", "FPort": "1", "Payload": "00"}
+    values |= {"AS_ID": "app1.sample.com", "Time": time}
+    assert thingpark.sign_query(values, "46ab678cd45df4a4e4b375Eacd096acc") == (
+        "DevEUI=000000000F1D8693&FPort=1&Payload=00&AS_ID=app1.sample.com"
+        f"&Time={quoted}&Token={token}"
+    )
 
 
 ITEM = {

@@ -205,6 +205,8 @@ NETWORKS = {
     ),
     "POST /network/chirpstack",
     "POST /network/ttn",
+    "POST /network/loriot",
+    "POST /network/thingpark",
 }
 
 

@@ -21,7 +21,8 @@ Network = Annotated[
     Meta(
         min_length=1,
         max_length=64,
-        description="Any name; `vendor`, `chirpstack`, `ttn` and `mqtt` are supported networks.",
+        description="Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are "
+        "supported networks.",
         examples=["vendor"],
     ),
 ]

@@ -1,14 +1,8 @@
-"""The channel of downlinks: sends them to ChirpStack and The Things Stack.
+"""The channel of downlinks: sends them to the APIs of networks, and to The Things Stack."""
 
-The queue has only ids. The downlink is loaded right before each attempt, so that a cancelled or
-expired one, or one of a deleted device, is not sent, and a key is unsealed only for the request.
-"""
-
-import asyncio
 import contextlib
 from collections.abc import Sequence
-from typing import Protocol
-from weakref import WeakValueDictionary
+from functools import partial
 
 import msgspec
 
@@ -29,56 +23,54 @@ from longwire.delivery.channels import DispatchContext
 from longwire.delivery.destinations.base import (
     Delivered,
     FailureCode,
-    OutboundBatch,
+    OutboundMessage,
     Outcome,
     Refused,
     Sender,
-    Unreachable,
 )
 from longwire.delivery.egress import UNRESTRICTED, Egress
 from longwire.errors import LongwireError
-from longwire.fleet import downlink_links, downlink_states
+from longwire.fleet import downlink_grants, downlink_links, downlink_states
+from longwire.fleet.downlink_apis import DOWNLINK_APIS, DownlinkApi
 from longwire.fleet.network_apis import (
-    DATABASE_UNAVAILABLE,
     NetworkApi,
+    NetworkApis,
+    NetworkRoute,
+    NetworkSender,
     build_message,
-    get_device_id,
+    results_by_device,
     sanitize_reply,
-    sort_results,
 )
 from longwire.model import Channel
-from longwire.networks import chirpstack, ttn
+from longwire.networks import ttn
 from longwire.networks.base import DownlinkFrame
+from longwire.networks.lorawan import is_eui
 from longwire.store import downlinks as store_downlinks
 from longwire.store.database import Database, Tx
-
-# Shorter than the engine's timeout, which it takes for an outage of the channel.
-ATTEMPT_TIMEOUT_S = 12.0
 
 
 class DownlinkHandler:
     """Sends downlinks to the networks of their devices."""
 
-    def __init__(self, database: Database, dispatch: DispatchContext, api: NetworkApi) -> None:
+    def __init__(self, database: Database, dispatch: DispatchContext, apis: NetworkApis) -> None:
         self._database = database
         self._dispatch = dispatch
-        self._api = api
+        self._apis = apis
 
     def open(self, tx: Tx, channel: Channel, egress: Egress) -> tuple[BuildMessage, Sender]:
-        route: _DownlinkRoute
-        if channel.type == downlink_states.CHIRPSTACK:
-            route = _ChirpStack(self._api)
+        network = channel.type
+        route: NetworkRoute[PendingDownlinkRequest]
+        if network in DOWNLINK_APIS:
+            route = _ApiRoute(DOWNLINK_APIS[network], self._apis.get(network, NetworkApi()))
         else:
-            route = _TheThingsStack(self._database, egress)
-        return build_message, _DownlinkSender(self._database, route)
+            route = _WebhookRoute(self._database, egress)
+        load = partial(_get_pending_request, network)
+        return build_message, NetworkSender(self._database, load, route)
 
     def on_results(
         self, tx: Tx, writer: int, channel: Channel, results: Sequence[AttemptResult]
     ) -> None:
-        for each in sort_results(results):
-            device_id = get_device_id(tx, each.claimed)
-            if device_id is None:
-                continue
+        for device_id, each in results_by_device(tx, results):
             seq = each.claimed.seq
             if each.outcome is AttemptOutcome.DELIVERED:
                 attempts = 1 if each.is_duplicate else each.claimed.attempts
@@ -99,57 +91,11 @@ class PendingDownlinkRequest(msgspec.Struct, frozen=True):
     key: str
 
 
-class _DownlinkRoute(Protocol):
-    """How downlinks reach one network."""
-
-    is_shared: bool  # one endpoint for all devices, so that its outage concerns all of them
-
-    async def push(self, request: PendingDownlinkRequest, at: Moment) -> Outcome: ...
-
-    async def close(self) -> None: ...
-
-
-class _DownlinkSender:
-    batch_max = 1
-
-    def __init__(self, database: Database, route: _DownlinkRoute) -> None:
-        self._database = database
-        self._route = route
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-
-    async def send(self, batch: OutboundBatch) -> Outcome:
-        """Send a downlink; one at a time for each device, in order."""
-        lock = self._locks.setdefault(batch.single.device_id, asyncio.Lock())
-        outcome: Outcome = Unreachable("timed out")
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(ATTEMPT_TIMEOUT_S), lock:
-                outcome = await self._send_pending(batch)
-        if isinstance(outcome, Unreachable) and not self._route.is_shared:
-            # Other devices may have other endpoints, so the channel must not back off.
-            return Refused(outcome.reason, is_final=outcome.is_final)
-        return outcome
-
-    async def _send_pending(self, batch: OutboundBatch) -> Outcome:
-        message = batch.single
-        try:
-            found = await self._database.read(
-                lambda tx: _get_pending_request(tx, message.device_id, message.body.decode())
-            )
-        except LongwireError:
-            return DATABASE_UNAVAILABLE
-        if isinstance(found, PendingDownlinkRequest):
-            return await self._route.push(found, batch.at)
-        return found
-
-    async def close(self) -> None:
-        await self._route.close()
-
-
 def _get_pending_request(
-    tx: Tx, device_id: str, downlink_id: str
+    network: str, tx: Tx, message: OutboundMessage
 ) -> PendingDownlinkRequest | Outcome:
     """What is to be sent now, or the outcome if nothing is."""
-    found = store_downlinks.get_pending(tx, device_id, downlink_id)
+    found = store_downlinks.get_pending(tx, message.device_id, message.body.decode())
     if found is None:
         return Refused("the device was deleted", is_final=True)
     asked = found.downlink
@@ -161,6 +107,11 @@ def _get_pending_request(
         return Refused("it has expired", is_final=True)
     if not found.is_at_home:
         return Refused("the device is in another group now", is_final=True)
+    if network in DOWNLINK_APIS:
+        if not downlink_grants.is_allowed(tx, asked.group_id, network):
+            return Refused("the operator does not allow it any more", is_final=True)
+        if not is_eui(found.original_id):
+            return Refused("the original id of the device is not an EUI", is_final=True)
     downlink = DownlinkFrame(
         id=asked.id,
         original_id=found.original_id,
@@ -171,51 +122,61 @@ def _get_pending_request(
     )
     key = ""
     if found.sealed_key is not None:
-        key = downlink_links.unseal_link_key(tx, device_id, found.sealed_key)
+        key = downlink_links.unseal_link_key(tx, message.device_id, found.sealed_key)
     # The reason of the last attempt is stored there, also if its process died.
     is_repeated = asked.detail is not None
-    return PendingDownlinkRequest(device_id, downlink, is_repeated, found.url or "", key)
+    return PendingDownlinkRequest(message.device_id, downlink, is_repeated, found.url or "", key)
 
 
-class _ChirpStack:
+class _ApiRoute:
     """Queues downlinks by the API that the operator has configured."""
 
     is_shared = True
 
-    def __init__(self, api: NetworkApi) -> None:
+    def __init__(self, network: DownlinkApi, api: NetworkApi) -> None:
+        self._network = network
         self._api = api
         self._client = ApiClient(UNRESTRICTED)
 
     async def push(self, request: PendingDownlinkRequest, at: Moment) -> Outcome:
         if not self._api.url:
             return Refused(
-                "the service has no ChirpStack API configured any more",
+                f"the service has no {self._network.title} API configured any more",
                 code=FailureCode.NOT_CONFIGURED,
             )
-        path, body = chirpstack.queue_item(request.downlink)
-        url, headers = self._api.url_for(path), chirpstack.auth_headers(self._api.secret)
-        if request.is_repeated:
-            queue = await self._client.request("GET", url, headers)
+        downlink, api = request.downlink, self._api
+        sent = self._network.push_request(downlink, api.login, api.secret, at)
+        url = api.url_for(sent.path)
+        if request.is_repeated and self._network.find_in_queue is not None:
+            queue = await self._client.request("GET", url, sent.headers)
             if not isinstance(queue, ApiResponse):
                 return queue
-            name = chirpstack.find_in_queue(queue.body, request.downlink)
+            name = self._network.find_in_queue(queue.body, downlink)
             if name is not None:
                 return Delivered(sanitize_reply(name, ()), is_duplicate=True)
-        response = await self._client.request("POST", url, headers, body)
+        response = await self._client.request("POST", url, sent.headers, sent.body)
         if not isinstance(response, ApiResponse):
             return response
-        # The network's id of the downlink; nothing else of the response is kept.
-        name = sanitize_reply(response.get_string("id"), ()) if response.is_success else ""
+        return self._outcome(response, downlink, at)
+
+    def _outcome(self, response: ApiResponse, downlink: DownlinkFrame, at: Moment) -> Outcome:
+        network_id = ""
+        if response.is_success:
+            reply = self._network.parse_reply(response.body, downlink)
+            if reply.error is not None:
+                shown = sanitize_reply(reply.error, (self._api.secret,))
+                return Refused(f"rejected: {shown}" if shown else "rejected", is_final=True)
+            network_id = sanitize_reply(reply.network_id, ())
         return api_client.outcome_of_response(
-            response, at, retryable=RETRYABLE_STATUSES_AND_AUTH, detail=name
+            response, at, retryable=RETRYABLE_STATUSES_AND_AUTH, detail=network_id
         )
 
     async def close(self) -> None:
         await self._client.close()
 
 
-class _TheThingsStack:
-    """Pushes downlinks to the URL that the network has sent."""
+class _WebhookRoute:
+    """Pushes downlinks to the URL that the webhooks of The Things Stack have sent."""
 
     is_shared = False
 

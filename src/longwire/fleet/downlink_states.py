@@ -23,8 +23,6 @@ from longwire.store.database import Tx
 from longwire.store.deliveries import DeliveryState
 from longwire.store.devices import ReportingDevice
 
-CHIRPSTACK = "chirpstack"
-TTN = "ttn"
 # Retried until the downlink expires, which is checked before every attempt. Nothing to resend.
 POLICY = ChannelPolicy(retry_delay_s=30, retries_max=10_000_000, storing_s=0)
 # States only advance, so each event is stored once. An acknowledgement by the device overrules all.

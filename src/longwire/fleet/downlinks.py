@@ -12,11 +12,10 @@ from longwire.dates import format_date
 from longwire.delivery import channels
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import BadInput, Conflict, FieldError, NotAllowed, not_found
-from longwire.fleet import decoding
+from longwire.fleet import decoding, downlink_grants
 from longwire.fleet.decoding import Codec
+from longwire.fleet.downlink_apis import DOWNLINK_APIS
 from longwire.fleet.downlink_states import (
-    CHIRPSTACK,
-    TTN,
     advance,
     build_event,
     cancel_delivery,
@@ -31,7 +30,8 @@ from longwire.model import (
     Page,
     PageRequest,
 )
-from longwire.networks.base import VENDOR
+from longwire.networks.base import TTN, VENDOR
+from longwire.networks.lorawan import is_eui
 from longwire.networks.vendor import DOWNLINK_BYTES
 from longwire.store import audit
 from longwire.store import devices as store_devices
@@ -39,7 +39,7 @@ from longwire.store import downlinks as store
 from longwire.store.database import Tx
 
 PERMISSION = "device.downlink"
-NETWORKS = (VENDOR, CHIRPSTACK, TTN)
+NETWORKS = (VENDOR, TTN, *DOWNLINK_APIS)
 QUEUED_MAX = 100  # for one device
 PORT_MAX = 223  # LoRaWAN reserves those above
 PAYLOAD_BYTES_MAX = 242  # the LoRaWAN maximum at the highest data rate
@@ -139,12 +139,24 @@ def _require_route(tx: Tx, device: Device, dispatch: DispatchContext) -> None:
             f"The device is on the network {device.network}; downlinks need one of "
             f"{', '.join(NETWORKS)}."
         )
-    if device.network == CHIRPSTACK and CHIRPSTACK not in dispatch.networks:
-        raise Conflict("The operator has not configured an API of ChirpStack.")
+    if device.network in DOWNLINK_APIS:
+        _require_api(tx, device, dispatch)
     if device.network == TTN and store.get_link(tx, device.id) is None:
         raise Conflict(
             "The Things Stack has not sent a downlink URL for this device yet. It does with the "
             "next uplink, if its webhook has a downlink API key."
+        )
+
+
+def _require_api(tx: Tx, device: Device, dispatch: DispatchContext) -> None:
+    """Whether the group may send to this device with the operator's key of the network."""
+    if device.network not in dispatch.networks:
+        title = DOWNLINK_APIS[device.network].title
+        raise Conflict(f"The operator has not configured an API of {title}.")
+    downlink_grants.require(tx, device.group_id, device.network)
+    if not is_eui(device.original_id):
+        raise Conflict(
+            "The original id of the device is not an EUI of 16 hex digits, so no network knows it."
         )
 
 

@@ -1,23 +1,41 @@
-"""APIs of networks, and what the channels to them share."""
+"""APIs of networks, and what the channels to them share: loading, sending, settling.
 
-from collections.abc import Sequence
+The queue of a channel has only ids. The request is loaded right before each attempt, so that
+nothing is sent that is cancelled, expired, or of a deleted device, and secrets are unsealed only
+for the request.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 import msgspec
 
-from longwire.delivery.channel_handlers import (
-    AttemptResult,
-)
+from longwire.clock import Moment
+from longwire.delivery.channel_handlers import AttemptResult
 from longwire.delivery.destinations.base import (
+    Delivered,
+    OutboundBatch,
     OutboundMessage,
+    Outcome,
+    Refused,
     Unreachable,
 )
+from longwire.errors import LongwireError
 from longwire.ids import format_delivery_id
 from longwire.store import deliveries as store_deliveries
-from longwire.store.database import Tx
+from longwire.store.database import Database, Tx
 from longwire.store.deliveries import ClaimedDelivery
 
 REPLY_CHARACTERS_MAX = 200
 DATABASE_UNAVAILABLE = Unreachable("the database is unavailable")
+# Shorter than the engine's timeout, which it takes for an outage of the channel.
+ATTEMPT_TIMEOUT_S = 12.0
+
+
+# --- configuration ---
 
 
 class NetworkApi(msgspec.Struct, frozen=True):
@@ -34,14 +52,67 @@ class NetworkApi(msgspec.Struct, frozen=True):
         return self.url.rstrip("/") + path
 
 
-class NetworkApis(msgspec.Struct, frozen=True):
-    vendor: NetworkApi = NetworkApi()
-    chirpstack: NetworkApi = NetworkApi()
+NetworkApis = Mapping[str, NetworkApi]  # by network
 
-    @property
-    def configured(self) -> frozenset[str]:
-        known = {"vendor": self.vendor, "chirpstack": self.chirpstack}
-        return frozenset(name for name, api in known.items() if api.url)
+
+def configured_networks(apis: NetworkApis) -> frozenset[str]:
+    return frozenset(network for network, api in apis.items() if api.url)
+
+
+# --- sending ---
+
+Request = TypeVar("Request")
+RouteRequest = TypeVar("RouteRequest", contravariant=True)
+
+
+class NetworkRoute(Protocol[RouteRequest]):
+    """How requests reach one network."""
+
+    is_shared: bool  # one endpoint for all devices, so that its outage concerns all of them
+
+    async def push(self, request: RouteRequest, at: Moment) -> Outcome: ...
+
+    async def close(self) -> None: ...
+
+
+class NetworkSender(Generic[Request]):
+    """Loads the request of a message and pushes it; one at a time for each device, in order."""
+
+    batch_max = 1
+
+    def __init__(
+        self,
+        database: Database,
+        load: Callable[[Tx, OutboundMessage], Request | Outcome],
+        route: NetworkRoute[Request],
+    ) -> None:
+        self._database = database
+        self._load = load
+        self._route = route
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def send(self, batch: OutboundBatch) -> Outcome:
+        lock = self._locks.setdefault(batch.single.device_id, asyncio.Lock())
+        outcome: Outcome = Unreachable("timed out")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ATTEMPT_TIMEOUT_S), lock:
+                outcome = await self._send_pending(batch)
+        if isinstance(outcome, Unreachable) and not self._route.is_shared:
+            # Other devices may have other endpoints, so the channel must not back off.
+            return Refused(outcome.reason, is_final=outcome.is_final)
+        return outcome
+
+    async def _send_pending(self, batch: OutboundBatch) -> Outcome:
+        try:
+            found = await self._database.read(lambda tx: self._load(tx, batch.single))
+        except LongwireError:
+            return DATABASE_UNAVAILABLE
+        if isinstance(found, Delivered | Refused | Unreachable):
+            return found
+        return await self._route.push(found, batch.at)
+
+    async def close(self) -> None:
+        await self._route.close()
 
 
 def build_message(claimed: ClaimedDelivery) -> OutboundMessage:
@@ -57,12 +128,23 @@ def build_message(claimed: ClaimedDelivery) -> OutboundMessage:
     )
 
 
-def sort_results(results: Sequence[AttemptResult]) -> list[AttemptResult]:
-    """In the order of requests, so that new devices are locked in the order of their numbers."""
-    return sorted(results, key=lambda result: result.claimed.seq)
+# --- settling ---
 
 
-def get_device_id(tx: Tx, claimed: ClaimedDelivery) -> str | None:
+def results_by_device(
+    tx: Tx, results: Sequence[AttemptResult]
+) -> Iterator[tuple[str, AttemptResult]]:
+    """The results with the ids of their devices, as far as these exist.
+
+    In the order of requests, so that new devices are locked in the order of their numbers.
+    """
+    for each in sorted(results, key=lambda result: result.claimed.seq):
+        device_id = _get_device_id(tx, each.claimed)
+        if device_id is not None:
+            yield device_id, each
+
+
+def _get_device_id(tx: Tx, claimed: ClaimedDelivery) -> str | None:
     """The device of a delivery, also if the process that tried it died."""
     if claimed.device_id:
         return claimed.device_id

@@ -5,9 +5,10 @@ from longwire.delivery.channel_handlers import (
 )
 from longwire.delivery.channels import DispatchContext
 from longwire.fleet.downlink_channel import DownlinkHandler
-from longwire.fleet.network_apis import NetworkApis
+from longwire.fleet.network_apis import NetworkApi, NetworkApis
 from longwire.fleet.registration_channel import RegistrationHandler
 from longwire.model import ChannelPurpose
+from longwire.networks.base import VENDOR
 from longwire.store.database import Database
 
 
@@ -15,6 +16,6 @@ def network_handlers(
     database: Database, dispatch: DispatchContext, apis: NetworkApis
 ) -> dict[ChannelPurpose, ChannelHandler]:
     return {
-        ChannelPurpose.DOWNLINK: DownlinkHandler(database, dispatch, apis.chirpstack),
-        ChannelPurpose.REGISTRATION: RegistrationHandler(database, apis.vendor),
+        ChannelPurpose.DOWNLINK: DownlinkHandler(database, dispatch, apis),
+        ChannelPurpose.REGISTRATION: RegistrationHandler(database, apis.get(VENDOR, NetworkApi())),
     }

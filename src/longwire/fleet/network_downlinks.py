@@ -11,7 +11,6 @@ from longwire import metrics
 from longwire.clock import Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.fleet.downlink_states import (
-    CHIRPSTACK,
     advance,
     channel_id,
     get_channel,
@@ -21,7 +20,7 @@ from longwire.model import (
     ChannelPurpose,
     Downlink,
 )
-from longwire.networks.base import VENDOR, DownlinkUpdate
+from longwire.networks.base import CHIRPSTACK, THINGPARK, VENDOR, DownlinkUpdate
 from longwire.networks.vendor import requests_downlink
 from longwire.records import DataRecord
 from longwire.store import channels as store_channels
@@ -30,6 +29,8 @@ from longwire.store import downlinks as store
 from longwire.store.database import Tx
 from longwire.store.devices import ReportingDevice
 
+# The id by which these report a downlink is stored with the response of their API.
+_IDS_IN_RESPONSE = frozenset((CHIRPSTACK, THINGPARK))
 # An acknowledgement is matched with so many fetched downlinks at most.
 _FETCHED_MAX = 50
 # So many uplinks are searched for a later one that requested a downlink.
@@ -71,19 +72,24 @@ class MatchState(Enum):
     UNMATCHED = "unmatched"
 
 
-def match_update(tx: Tx, network: str, device_id: str, update: DownlinkUpdate) -> MatchState:
+def match_update(
+    tx: Tx, network: str, device_id: str, update: DownlinkUpdate, sent_at: Moment
+) -> MatchState:
     """Whether an update is about a downlink of ours, or may turn out to be in a moment."""
     device = lock_device(tx, device_id)
     if device is None:
         return MatchState.UNMATCHED
     if network == VENDOR:
         return MatchState.MATCHED if store.has_answered(tx, device.number) else MatchState.UNMATCHED
+    if update.is_of_last_confirmed:
+        is_ours = store.has_unacknowledged(tx, device.number, sent_at)
+        return MatchState.MATCHED if is_ours else MatchState.UNMATCHED
     names = _network_ids(update)
     if store.has_reference(tx, device.number, names):
         return MatchState.MATCHED
-    if network != CHIRPSTACK or not names:
+    if network not in _IDS_IN_RESPONSE or not names:
         return MatchState.UNMATCHED
-    # ChirpStack chooses the id. It is in the response of the API, which may be in flight.
+    # The response may be in flight.
     channel = store_channels.get_by_purpose(
         tx, ChannelPurpose.DOWNLINK, channel_id(network, device.group_id)
     )
@@ -115,15 +121,22 @@ def apply_update(
     device = lock_device(tx, device_id)
     if device is None:
         return
-    found = (
-        [_acknowledged(tx, device, uplink)]
-        if network == VENDOR
-        else [store.get_by_reference(tx, device.number, name) for name in _network_ids(update)]
-    )
+    if network == VENDOR:
+        found = [_acknowledged(tx, device, uplink)]
+    elif update.is_of_last_confirmed:
+        found = [_only_unacknowledged(tx, device, uplink)]
+    else:
+        found = [store.get_by_reference(tx, device.number, name) for name in _network_ids(update)]
     for downlink in found:
         if downlink is not None:
             attempts = _attempts(tx, network, downlink)
             advance(tx, dispatch, device, downlink, update.state, update.detail, attempts=attempts)
+
+
+def _only_unacknowledged(tx: Tx, device: ReportingDevice, uplink: UplinkInfo) -> Downlink | None:
+    """The downlink that an uplink acknowledges by its flag alone, if it can only be one."""
+    found = store.lock_unacknowledged(tx, device.number, uplink.at)
+    return found[0] if len(found) == 1 else None
 
 
 def _acknowledged(tx: Tx, device: ReportingDevice, uplink: UplinkInfo) -> Downlink | None:

@@ -1,8 +1,4 @@
-"""The channel of registrations: registers devices at the vendor's network.
-
-The queue has only ids. The request is loaded right before each attempt, so that nothing is sent
-for a deleted device, and the activation code is unsealed only for the request.
-"""
+"""The channel of registrations: registers devices at the vendor's network."""
 
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -22,22 +18,20 @@ from longwire.delivery.channel_handlers import (
 from longwire.delivery.destinations.base import (
     Delivered,
     FailureCode,
-    OutboundBatch,
     Outcome,
     Refused,
     Sender,
 )
 from longwire.delivery.egress import UNRESTRICTED, Egress
-from longwire.errors import LongwireError
 from longwire.fleet import registrations
 from longwire.fleet.network_apis import (
-    DATABASE_UNAVAILABLE,
     NetworkApi,
+    NetworkSender,
     build_message,
-    get_device_id,
+    results_by_device,
     sanitize_reply,
-    sort_results,
 )
+from longwire.fleet.registrations import PendingRegistrationRequest
 from longwire.model import Channel
 from longwire.networks import vendor
 from longwire.store.database import Database, Tx
@@ -55,15 +49,14 @@ class RegistrationHandler:
         self._api = api
 
     def open(self, tx: Tx, channel: Channel, egress: Egress) -> tuple[BuildMessage, Sender]:
-        return build_message, _RegistrationSender(self._database, self._api)
+        route = _RegistrationRoute(self._api)
+        load = registrations.get_pending_request
+        return build_message, NetworkSender(self._database, load, route)
 
     def on_results(
         self, tx: Tx, writer: int, channel: Channel, results: Sequence[AttemptResult]
     ) -> None:
-        for each in sort_results(results):
-            device_id = get_device_id(tx, each.claimed)
-            if device_id is None:
-                continue
+        for device_id, each in results_by_device(tx, results):
             if each.outcome is AttemptOutcome.DELIVERED:
                 registrations.set_state(tx, device_id, "registered", each.answer or REGISTERED)
             elif each.outcome is AttemptOutcome.FAILED and each.code is FailureCode.NOT_CONFIGURED:
@@ -73,35 +66,29 @@ class RegistrationHandler:
                 registrations.set_state(tx, device_id, state, each.reason)
 
 
-class _RegistrationSender:
-    batch_max = 1
+class _RegistrationRoute:
+    """Registers devices by the API that the operator has configured."""
 
-    def __init__(self, database: Database, api: NetworkApi) -> None:
-        self._database = database
+    is_shared = True
+
+    def __init__(self, api: NetworkApi) -> None:
         self._api = api
         self._headers = vendor.auth_headers(api.login, api.secret)
         self._client = ApiClient(UNRESTRICTED)
 
-    async def send(self, batch: OutboundBatch) -> Outcome:
+    async def push(self, request: PendingRegistrationRequest, at: Moment) -> Outcome:
         if not self._api.url:
             return Refused(registrations.NOT_CONFIGURED, code=FailureCode.NOT_CONFIGURED)
-        device_id = batch.single.device_id
-        try:
-            request = await self._database.read(
-                lambda tx: registrations.get_pending_request(tx, device_id)
-            )
-        except LongwireError:
-            return DATABASE_UNAVAILABLE
-        if not isinstance(request, registrations.PendingRegistrationRequest):
-            return request
         url = self._api.url_for(vendor.DEVICES)
         response = await self._client.request("POST", url, self._headers, request.body)
         if isinstance(response, ApiResponse) and response.is_conflict:
-            return await self._check_existing(request.id, batch.at)
-        return self._outcome(response, batch.at, hidden=(request.pac, self._api.secret))
+            return await self._check_existing(request.id, at)
+        return self._outcome(response, at, hidden=(request.pac, self._api.secret))
 
     async def _check_existing(self, device: str, at: Moment) -> Outcome:
         """The device exists there: registered by an earlier attempt, or by somebody else."""
+        if not vendor.is_device_id(device):
+            return Refused(REGISTERED_ELSEWHERE, is_final=True)  # never a path of its own
         url = self._api.url_for(vendor.DEVICES + quote(device, safe=""))
         response = await self._client.request("GET", url, self._headers)
         if isinstance(response, ApiResponse):

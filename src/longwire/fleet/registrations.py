@@ -13,7 +13,7 @@ import msgspec
 
 from longwire.delivery import channels
 from longwire.delivery.channels import ChannelPolicy, DispatchContext
-from longwire.delivery.destinations.base import Delivered, Outcome, Refused
+from longwire.delivery.destinations.base import Delivered, OutboundMessage, Outcome, Refused
 from longwire.model import SYSTEM, Channel, ChannelPurpose, Device
 from longwire.networks.base import VENDOR
 from longwire.networks.vendor import registration_body
@@ -99,8 +99,9 @@ class PendingRegistrationRequest(msgspec.Struct, frozen=True):
     body: dict[str, Any]
 
 
-def get_pending_request(tx: Tx, device_id: str) -> PendingRegistrationRequest | Outcome:
+def get_pending_request(tx: Tx, message: OutboundMessage) -> PendingRegistrationRequest | Outcome:
     """What is to be sent now, or the outcome if nothing is."""
+    device_id = message.device_id
     found = store.get(tx, device_id)
     if found is None:
         return Refused("the device was deleted", is_final=True)

@@ -38,6 +38,30 @@ TTN_EXAMPLE: Mapping[str, Any] = {
     "received_at": "2026-11-15T08:30:00.123456789Z",
     "uplink_message": {"f_port": 2, "f_cnt": 16, "frm_payload": "ChssPQ=="},
 }
+LORIOT_EXAMPLE: Mapping[str, Any] = {
+    "cmd": "gw",
+    "EUI": "0303030303030303",
+    "ts": 1_794_731_400_123,
+    "fcnt": 16,
+    "port": 2,
+    "freq": 868_500_000,
+    "dr": "SF7 BW125 4/5",
+    "ack": False,
+    "bat": 254,
+    "data": "0a1b2c3d",
+    "gws": [{"gweui": "7076FFFFFF010B88", "rssi": -91, "snr": 8}],
+}
+THINGPARK_EXAMPLE: Mapping[str, Any] = {
+    "DevEUI_uplink": {
+        "Time": "2026-11-15T09:30:00.123+01:00",
+        "DevEUI": "0404040404040404",
+        "FPort": "2",
+        "FCntUp": "16",
+        "payload_hex": "0a1b2c3d",
+        "SpFact": "7",
+        "Lrrs": {"Lrr": [{"Lrrid": "08040059", "LrrRSSI": "-60.0", "LrrSNR": "9.75"}]},
+    }
+}
 CHIRPSTACK_PARAMETERS: Sequence[Json] = [
     {
         "name": "event",

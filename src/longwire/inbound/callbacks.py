@@ -19,6 +19,8 @@ from longwire.identity.rate_limiter import RateLimiter
 from longwire.inbound.callback_docs import (
     CHIRPSTACK_EXAMPLE,
     CHIRPSTACK_PARAMETERS,
+    LORIOT_EXAMPLE,
+    THINGPARK_EXAMPLE,
     TTN_EXAMPLE,
     VENDOR_EXAMPLES,
     callback_openapi,
@@ -27,8 +29,16 @@ from longwire.inbound.downlinks import DownlinkService
 from longwire.inbound.ingest_requests import ReceivedUplink
 from longwire.inbound.uplinks import UplinkStore
 from longwire.model import Actor
-from longwire.networks import chirpstack, ttn, vendor
-from longwire.networks.base import VENDOR, InvalidMessage, ParsedUplink
+from longwire.networks import chirpstack, loriot, thingpark, ttn, vendor
+from longwire.networks.base import (
+    CHIRPSTACK,
+    LORIOT,
+    THINGPARK,
+    TTN,
+    VENDOR,
+    InvalidMessage,
+    ParsedUplink,
+)
 from longwire.networks.bodies import parse_body
 from longwire.store.database import Database
 from longwire.store.devices import NetworkDevice
@@ -118,7 +128,7 @@ class NetworkCallbacks:
             await self._downlinks.apply_update(
                 network, uplink, device.id, self._sent_at(device, uplink)
             )
-        if network == "ttn":
+        if network == TTN:
             await self._downlinks.save_push_url(request, device.id)
         if uplink.wants_downlink:
             payload = await self._downlinks.fetch_payload(
@@ -156,7 +166,7 @@ class NetworkCallbacks:
         vendor_routes = [
             self._route(
                 f"/network/vendor/{kind}",
-                "vendor",
+                VENDOR,
                 partial(_parse_vendor, kind),
                 callback_openapi(
                     f"Take a message of the vendor's network: {kind}", example, method=method
@@ -174,10 +184,25 @@ class NetworkCallbacks:
         ttn_openapi = callback_openapi(
             "Take a message of a webhook of The Things Stack", TTN_EXAMPLE
         )
+        loriot_openapi = callback_openapi(
+            "Take a message of an HTTP output of LORIOT", LORIOT_EXAMPLE
+        )
+        thingpark_openapi = callback_openapi(
+            "Take a report of ThingPark's network server", THINGPARK_EXAMPLE
+        )
         return [
             *vendor_routes,
-            self._route("/network/chirpstack", "chirpstack", _parse_chirpstack, chirpstack_openapi),
-            self._route("/network/ttn", "ttn", _parse_ttn, ttn_openapi),
+            self._route("/network/chirpstack", CHIRPSTACK, _parse_chirpstack, chirpstack_openapi),
+            self._route("/network/ttn", TTN, partial(_parse_message, ttn.parse), ttn_openapi),
+            self._route(
+                "/network/loriot", LORIOT, partial(_parse_message, loriot.parse), loriot_openapi
+            ),
+            self._route(
+                "/network/thingpark",
+                THINGPARK,
+                partial(_parse_message, thingpark.parse),
+                thingpark_openapi,
+            ),
         ]
 
     def _route(
@@ -238,8 +263,10 @@ def _parse_chirpstack(request: Request, body: bytes) -> list[ParsedUplink]:
     return [chirpstack.parse(event, _parse_values(request, body))]
 
 
-def _parse_ttn(request: Request, body: bytes) -> list[ParsedUplink]:
-    return [ttn.parse(_parse_values(request, body))]
+def _parse_message(
+    parse: Callable[[Mapping[str, Any]], ParsedUplink], request: Request, body: bytes
+) -> list[ParsedUplink]:
+    return [parse(_parse_values(request, body))]
 
 
 def _parse_batch(kind: str, values: Mapping[str, Any], columns: str | None) -> list[ParsedUplink]:

@@ -53,7 +53,7 @@ class DownlinkService:
             return
         for _ in range(MATCH_RETRIES_MAX):
             match = await self._database.read(
-                lambda tx: network_downlinks.match_update(tx, network, device_id, update)
+                lambda tx: network_downlinks.match_update(tx, network, device_id, update, sent_at)
             )
             if match is not MatchState.PENDING:
                 break

@@ -12,6 +12,10 @@ UplinkCounter = Literal["vendor_uplink", "vendor_data", "vendor_data_advanced"]
 DownlinkState = Literal["sent", "acknowledged", "failed", "expired"]
 
 VENDOR = "vendor"
+CHIRPSTACK = "chirpstack"
+TTN = "ttn"
+LORIOT = "loriot"
+THINGPARK = "thingpark"
 # Names in the data of a record, the same for all networks.
 SEQUENCE = "seqNumber"
 PORT = "port"
@@ -44,6 +48,7 @@ class DownlinkUpdate(Struct, frozen=True):
     state: DownlinkState
     detail: str
     other_ids: tuple[str, ...] = ()  # other downlinks with the same update
+    is_of_last_confirmed: bool = False  # names none: about the confirmed one that was sent last
 
 
 class ParsedUplink(Struct, frozen=True, kw_only=True):
@@ -76,3 +81,18 @@ class DownlinkFrame(Struct, frozen=True, kw_only=True):
     port: int
     is_confirmed: bool
     expires_at: Moment
+
+
+class ApiRequest(Struct, frozen=True, kw_only=True):
+    """A request to the API of a network; the path begins after the URL of the API."""
+
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any] | None = None
+
+
+class ApiReply(Struct, frozen=True, kw_only=True):
+    """What a successful response of the API of a network says of a downlink."""
+
+    network_id: str | None = None  # by which its reports name the downlink
+    error: str | None = None  # it was not accepted, in spite of the status

@@ -15,6 +15,8 @@ from longwire.networks.base import (
     DECODED,
     PORT,
     SEQUENCE,
+    ApiReply,
+    ApiRequest,
     DownlinkFrame,
     DownlinkState,
     DownlinkUpdate,
@@ -248,8 +250,8 @@ EVENTS = tuple(_PARSERS)
 # --- downlinks ---
 
 
-def queue_item(downlink: DownlinkFrame) -> tuple[str, dict[str, Any]]:
-    """The API path and the body that queue a downlink."""
+def push_request(downlink: DownlinkFrame, login: str, key: str, now: Moment) -> ApiRequest:
+    """Queue a downlink with the REST proxy in front of the gRPC API."""
     item = {
         "confirmed": downlink.is_confirmed,
         "data": b64encode(downlink.payload).decode(),
@@ -257,7 +259,20 @@ def queue_item(downlink: DownlinkFrame) -> tuple[str, dict[str, Any]]:
         "fPort": downlink.port,
     }
     eui = quote(downlink.original_id.lower(), safe="")
-    return f"/api/devices/{eui}/queue", {"queueItem": item}
+    return ApiRequest(
+        path=f"/api/devices/{eui}/queue",
+        headers={"Grpc-Metadata-Authorization": f"Bearer {key}"},
+        body={"queueItem": item},
+    )
+
+
+def parse_reply(body: bytes, downlink: DownlinkFrame) -> ApiReply:
+    """The network's id of the downlink; nothing else of the response is kept."""
+    try:
+        reply = parse_mapping(parse_json(body)) or {}
+    except InvalidMessage:
+        return ApiReply()
+    return ApiReply(network_id=parse_text(reply.get("id"), readings.WORD_CHARACTERS_MAX))
 
 
 def find_in_queue(response: bytes, downlink: DownlinkFrame) -> str | None:
@@ -278,8 +293,3 @@ def find_in_queue(response: bytes, downlink: DownlinkFrame) -> str | None:
         if is_same:
             return parse_text(item.get("id"), readings.WORD_CHARACTERS_MAX)
     return None
-
-
-def auth_headers(key: str) -> dict[str, str]:
-    """The header that the REST proxy in front of the gRPC API reads."""
-    return {"Grpc-Metadata-Authorization": f"Bearer {key}"}

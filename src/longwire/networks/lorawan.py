@@ -3,6 +3,7 @@
 Their messages omit zero, false and empty values, so a missing number often is a zero.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,10 +11,18 @@ from msgspec import Struct
 
 from longwire.clock import Moment
 from longwire.networks import readings
-from longwire.networks.base import ParsedUplink, Reading
-from longwire.networks.values import parse_integer, parse_number
+from longwire.networks.base import DownlinkUpdate, ParsedUplink, Reading
+from longwire.networks.values import parse_boolean, parse_integer, parse_number
 
 PORT_MAX = 255
+# Battery levels of a device status, DevStatusAns; 0 is external power, and 255 unknown.
+BATTERY_LEVEL_MIN, BATTERY_LEVEL_MAX = 1, 254
+_EUI = re.compile(r"[0-9a-fA-F]{16}")
+
+
+def is_eui(text: str) -> bool:
+    """Whether a text is an EUI-64 in hex digits, without separators."""
+    return _EUI.fullmatch(text) is not None
 
 
 class Gateway(Struct, frozen=True):
@@ -87,6 +96,31 @@ def telemetry(
     best_gateway = max(gateways, key=_reception_quality, default=None)
     if best_gateway is None:
         return ()
+    return (
+        readings.telemetry(
+            ts,
+            _reception_data(best_gateway, radio, extra),
+            duplicates=receptions,
+            stations=count_gateways(gateways),
+            score=link_score(best_gateway, radio),
+        ),
+    )
+
+
+def unattributed_telemetry(
+    ts: Moment | None, rssi: Any, snr: Any, radio: RadioSettings, extra: Mapping[str, Any]
+) -> tuple[Reading, ...]:
+    """The best reception of an uplink, if the network names no gateways but has measured it."""
+    best = parse_gateway(None, rssi, snr, radio)
+    if best.rssi is None:
+        return ()
+    data = _reception_data(best, radio, extra)
+    return (readings.telemetry(ts, data, score=link_score(best, radio)),)
+
+
+def _reception_data(
+    best_gateway: Gateway, radio: RadioSettings, extra: Mapping[str, Any]
+) -> dict[str, Any]:
     data = {
         **extra,
         "station": best_gateway.id,
@@ -97,15 +131,7 @@ def telemetry(
         "spreadingFactor": radio.spreading_factor,
         "codeRate": radio.code_rate,
     }
-    return (
-        readings.telemetry(
-            ts,
-            readings.drop_none(data),
-            duplicates=receptions,
-            stations=count_gateways(gateways),
-            score=link_score(best_gateway, radio),
-        ),
-    )
+    return readings.drop_none(data)
 
 
 def geoloc(
@@ -133,6 +159,24 @@ def has_no_moment(uplink: ParsedUplink) -> bool:
 def parse_battery(percent: Any) -> str | None:
     level = parse_number(percent)
     return None if level is None or not 0 <= level <= 100 else f"{level:.4g}"
+
+
+def parse_battery_level(value: Any) -> str | None:
+    """The battery in percent, from the level of a device status."""
+    level = parse_integer(value, BATTERY_LEVEL_MIN, BATTERY_LEVEL_MAX)
+    if level is None:
+        return None
+    return parse_battery(
+        100 * (level - BATTERY_LEVEL_MIN) / (BATTERY_LEVEL_MAX - BATTERY_LEVEL_MIN)
+    )
+
+
+def acknowledgement(flag: Any) -> DownlinkUpdate | None:
+    """What the acknowledgement flag of an uplink says of the confirmed downlink before it."""
+    if not parse_boolean(flag):
+        return None
+    detail = "the device has confirmed it"
+    return DownlinkUpdate(None, "acknowledged", detail, is_of_last_confirmed=True)
 
 
 def parse_port(value: Any) -> int | None:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from longwire.clock import SECOND, Moment
 from longwire.model import SequenceCounter, ServiceEvent
+from longwire.networks.base import CHIRPSTACK, LORIOT, THINGPARK, TTN, VENDOR
 
 SEQUENCE_GAP = "sequenceGap"
 SEQUENCE_RECOVERED = "sequenceRecovered"
@@ -18,7 +19,7 @@ DEVICE_BACK = "deviceBack"
 
 # The vendor's network numbers messages with 12 bits. LoRaWAN frame counters have 32 bits; networks
 # report all of them, though only 16 go over the air.
-MODULI = {"vendor": 1 << 12, "chirpstack": 1 << 32, "ttn": 1 << 32}
+MODULI = {VENDOR: 1 << 12, **dict.fromkeys((CHIRPSTACK, TTN, LORIOT, THINGPARK), 1 << 32)}
 # MAX_FCNT_GAP of LoRaWAN; a larger jump means that the counter was reset.
 GAP_MAX = 16_384
 # So many gaps are tracked, to detect late messages that fill them.

@@ -5,6 +5,7 @@ there may be more fields. Names are normalized, values parsed, and unknown field
 message these are what the vendor decoded from the payload.
 """
 
+import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from string import hexdigits
@@ -41,6 +42,7 @@ from longwire.networks.values import (
 )
 
 DOWNLINK_BYTES = 8
+_DEVICE_ID = re.compile(r"[0-9a-fA-F]{1,16}")
 
 
 def parse(kind: str, values: Mapping[str, Any]) -> ParsedUplink:
@@ -52,6 +54,11 @@ def parse(kind: str, values: Mapping[str, Any]) -> ParsedUplink:
         return uplink
     # Without a time, the sequence number tells a repeated callback from a new message.
     return replace(uplink, dedup_key=f"{kind} {uplink.sequence} {fields.get('data')}")
+
+
+def is_device_id(text: str) -> bool:
+    """Whether a text is the id of a device at the network: hex digits."""
+    return _DEVICE_ID.fullmatch(text) is not None
 
 
 def build_response(original_id: str, downlink: str | None) -> dict[str, dict[str, Any]]:

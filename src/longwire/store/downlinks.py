@@ -66,6 +66,17 @@ where device_number = :number
 limit 1
 """
 
+HAS_UNACKNOWLEDGED = """
+select 1
+from downlink
+where device_number = :number
+    and state = 'sent'
+    and is_confirmed
+    and created_at <= :at
+    and expires_at > :at
+limit 1
+"""
+
 LIST_DATA_BETWEEN = """
 select body
 from record_data
@@ -190,6 +201,23 @@ def lock_answered(tx: Tx, number: int, most: int) -> list[Downlink]:
     return [_downlink(row) for row in tx.rows(statement)]
 
 
+def lock_unacknowledged(tx: Tx, number: int, at: Moment) -> list[Downlink]:
+    """Up to two of the confirmed downlinks that a device may acknowledge at a moment."""
+    statement = (
+        _SELECT.where(
+            _table.c.device_number == number,
+            _table.c.state == "sent",
+            _table.c.is_confirmed,
+            _table.c.created_at <= at,
+            _table.c.expires_at > at,
+        )
+        .order_by(_table.c.created_at, _table.c.id)
+        .limit(2)
+        .with_for_update()
+    )
+    return [_downlink(row) for row in tx.rows(statement)]
+
+
 class ExpiredDownlink(msgspec.Struct, frozen=True):
     """A downlink that expired before it was sent."""
 
@@ -245,6 +273,11 @@ def has_reference(tx: Tx, number: int, names: Sequence[str]) -> bool:
 def has_answered(tx: Tx, number: int) -> bool:
     """Whether any uplink of a device was answered with a downlink."""
     return bool(tx.fetch_raw(HAS_ANSWERED, {"number": number}))
+
+
+def has_unacknowledged(tx: Tx, number: int, at: Moment) -> bool:
+    """Whether a device may acknowledge a confirmed downlink at a moment."""
+    return bool(tx.fetch_raw(HAS_UNACKNOWLEDGED, {"number": number, "at": at}))
 
 
 def list_data_between(

@@ -411,6 +411,15 @@ network_link = sa.Table(
     _moment("updated_at"),
 )
 
+downlink_grant = sa.Table(
+    "downlink_grant",
+    metadata,
+    # Which groups, with those below, may send downlinks through the operator's key of a network.
+    sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), primary_key=True),
+    sa.Column("network", sa.Text, primary_key=True),
+    _moment("created_at"),
+)
+
 lease = sa.Table(
     "lease",
     metadata,

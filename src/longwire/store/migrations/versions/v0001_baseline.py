@@ -345,6 +345,17 @@ def _create_fleet_tables() -> None:
         sa.PrimaryKeyConstraint("device_number", name="pk_network_link"),
     )
 
+    op.create_table(
+        "downlink_grant",
+        *_required(BIGINT, "group_id"),
+        *_required(TEXT, "network"),
+        *_required(BIGINT, "created_at"),
+        sa.ForeignKeyConstraint(
+            ["group_id"], ["device_group.id"], name="fk_downlink_grant_group_id"
+        ),
+        sa.PrimaryKeyConstraint("group_id", "network", name="pk_downlink_grant"),
+    )
+
 
 def _create_record_tables() -> None:
     """The four kinds of records, arrivals and counters."""

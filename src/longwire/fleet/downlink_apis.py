@@ -1,0 +1,35 @@
+"""The networks to which downlinks are sent through an API that the operator has configured."""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from longwire.clock import Moment
+from longwire.networks import chirpstack, loriot, thingpark
+from longwire.networks.base import (
+    CHIRPSTACK,
+    LORIOT,
+    THINGPARK,
+    ApiReply,
+    ApiRequest,
+    DownlinkFrame,
+)
+
+
+class DownlinkApi(msgspec.Struct, frozen=True):
+    """How downlinks reach a network through the API that the operator has configured."""
+
+    title: str
+    push_request: Callable[[DownlinkFrame, str, str, Moment], ApiRequest]
+    parse_reply: Callable[[bytes, DownlinkFrame], ApiReply]
+    # Finds a downlink in the queue that a GET of the same path returns, if the network has one.
+    find_in_queue: Callable[[bytes, DownlinkFrame], str | None] | None = None
+
+
+DOWNLINK_APIS: Mapping[str, DownlinkApi] = {
+    CHIRPSTACK: DownlinkApi(
+        "ChirpStack", chirpstack.push_request, chirpstack.parse_reply, chirpstack.find_in_queue
+    ),
+    LORIOT: DownlinkApi("LORIOT", loriot.push_request, loriot.parse_reply),
+    THINGPARK: DownlinkApi("ThingPark", thingpark.push_request, thingpark.parse_reply),
+}

@@ -325,6 +325,7 @@ def _list_database_tasks(database: Database) -> list[BackgroundTask]:
         BackgroundTask(
             "epoch watcher", partial(maintenance.watch_cache_epochs, database), is_critical=True
         ),
+        BackgroundTask("write probe", partial(maintenance.probe_writes, database)),
     ]
 
 

@@ -23,6 +23,7 @@ from longwire.store import (
     credentials,
     deliveries,
     device_monitors,
+    instance,
     notifications,
     partitions,
     records,
@@ -32,6 +33,7 @@ from longwire.store.database import Database, Tx
 
 DATABASE_POLL_INTERVAL_S = 1.0
 EPOCH_POLL_INTERVAL_S = 1.0
+PROBE_INTERVAL_S = 1.0
 EPOCH_MAX_AGE_S = 5.0
 DEVICES_POLL_INTERVAL_S = 1.0
 DEVICES_PER_BATCH_MAX = 200
@@ -59,6 +61,18 @@ async def watch_database(database: Database) -> None:
         if database.broken:
             raise DatabaseFailedError(database.broken)
         await asyncio.sleep(DATABASE_POLL_INTERVAL_S)
+
+
+async def probe_writes(database: Database) -> None:
+    """After a write has failed, find out when writes succeed again; until then we are not ready."""
+    while True:
+        if database.write_failure is not None:
+            with contextlib.suppress(LongwireError):
+                await database.write(instance.probe_growth)
+                await database.write(instance.end_probe)
+                database.write_failure = None
+                log.info("writes succeed again")
+        await asyncio.sleep(PROBE_INTERVAL_S)
 
 
 async def watch_cache_epochs(database: Database) -> None:

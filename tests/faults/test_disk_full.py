@@ -73,13 +73,15 @@ def test_a_full_disk_refuses_records_serves_reads_and_recovers_without_a_restart
         assert counted(ada, group, now) == {kind: len(acknowledged[kind]) for kind in KINDS}
 
     assert_all_stored()
-    assert world.http.get("/health/ready").status_code == 200
+    unready = world.http.get("/health/ready")
+    assert (unready.status_code, unready.json()["reason"]) == (503, "writes fail: the disk is full")
 
     world.write(pragma(f"max_page_count = {UNLIMITED_PAGES}"))
     for kind in KINDS:
         words = f"{kind} {len(acknowledged[kind])} {'x' * 500}"  # the one that was refused
         acknowledged[kind].append(ok(post_record(ada, kind, sensor, now, words)))
     assert_all_stored()
+    eventually(lambda: world.http.get("/health/ready").status_code == 200)
     assert ok(post_records(ada, "data", batch))["stored"] == 100
 
 

@@ -188,7 +188,7 @@ def test_a_server_that_crashes_and_comes_back_is_found_again(
     server.ensure_postgres_running()
     ada.group("after")
     assert group_names(ada) == ["before", "after"]
-    assert world.http.get("/health/ready").status_code == 200
+    eventually(lambda: world.http.get("/health/ready").status_code == 200)
 
 
 def test_a_server_that_only_reads_for_now_refuses_writes_as_unavailable(world: World) -> None:
@@ -200,9 +200,13 @@ def test_a_server_that_only_reads_for_now_refuses_writes_as_unavailable(world: W
     cut_all_connections(world.settings)
     refused(ada.post("/group", {"name": "during"}), 503)
     assert group_names(ada) == ["before"]
+    unready = world.http.get("/health/ready")
+    assert unready.status_code == 503
+    assert unready.json()["reason"] == "writes fail: the database cannot be written"
     run(world.settings, "set default_transaction_read_only = off", change + "off")
     cut_all_connections(world.settings)
     ada.group("after")
+    eventually(lambda: world.http.get("/health/ready").status_code == 200)
 
 
 # --- transactions in each other's way ---

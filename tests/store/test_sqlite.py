@@ -170,11 +170,12 @@ def test_a_full_disk_refuses_writes_keeps_reads_and_heals_without_a_restart(worl
     assert {group["id"] for group in ok(ada.get("/user/groups", limit=1000))["items"]} == set(
         stored
     )
-    assert world.http.get("/health/ready").status_code == 200
+    assert world.http.get("/health/ready").status_code == 503
     assert world.database.broken is None
 
     world.write(pragma("max_page_count = 1073741823"))
     stored[ada.group("room again")] = "room again"
+    eventually(lambda: world.http.get("/health/ready").status_code == 200)
     assert {group["id"] for group in ok(ada.get("/user/groups", limit=1000))["items"]} == set(
         stored
     )

@@ -107,6 +107,8 @@ class ServiceEndpoints:
             if not isinstance(error, TimeoutError | LongwireError):
                 log.exception("the database cannot be read")
             return "the database does not respond"
+        if self._database.write_failure is not None:
+            return f"writes fail: {self._database.write_failure}"
         if self._engine is not None and not self._engine.is_progressing:
             return "the delivery engine makes no progress"
         failing = self._failing_tasks()

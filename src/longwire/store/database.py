@@ -245,6 +245,10 @@ class Database(Protocol):
         If it is lost to another process, nothing is written any more, and `broken` says so.
         """
 
+    # Why a write failed that could have been any: a full disk, a lost server. Set by the engine,
+    # cleared by whoever has seen a write succeed.
+    write_failure: str | None
+
     @property
     def waiting(self) -> Mapping[str, int]:
         """How many works are queued, by worker pool."""

@@ -1,11 +1,15 @@
 """Facts about the database as a whole."""
 
+import secrets
+
 import sqlalchemy as sa
 
 from longwire.store import schema
 from longwire.store.database import Database, Tx
 from longwire.store.records import WRITER_BITS
 
+PROBE = "write_probe"
+PROBE_BYTES = 64 * 1024
 WRITERS_MAX = 1 << WRITER_BITS
 
 NEXT_WRITER = f"select nextval('{schema.writer_number.name}')"
@@ -20,6 +24,21 @@ def get_fact(tx: Tx, name: str) -> str | None:
 
 def insert_fact(tx: Tx, name: str, value: str) -> None:
     tx.execute(sa.insert(schema.instance), {"name": name, "value": value})
+
+
+def probe_growth(tx: Tx) -> None:
+    """Write something that needs space, to see whether a write succeeds; `end_probe` frees it."""
+    _save_fact(tx, PROBE, secrets.token_hex(PROBE_BYTES // 2))
+
+
+def end_probe(tx: Tx) -> None:
+    _save_fact(tx, PROBE, "")
+
+
+def _save_fact(tx: Tx, name: str, value: str) -> None:
+    changed = sa.update(schema.instance).where(schema.instance.c.name == name)
+    if not tx.execute(changed.values(value=value)):
+        insert_fact(tx, name, value)
 
 
 def hold_writer_number(database: Database) -> int:

@@ -43,6 +43,7 @@ log = structlog.get_logger()
 class Postgres:
     engine_name = "postgresql"
     cursor_class: type[psycopg.Cursor[Any]] = psycopg.Cursor
+    write_failure: str | None = None
 
     def __init__(self, url: str, context: DatabaseContext, *, connections: int = 8) -> None:
         self.context = context
@@ -152,6 +153,8 @@ class Postgres:
                     job.result = self._retried(partial(self._write_one, work))
             except Exception as error:
                 job.error = _translate(error)
+                if not isinstance(work, _ReadWork) and _is_outage(error):
+                    self.write_failure = "the database cannot be written"
 
     def _retried(self, attempt: Callable[[], T]) -> T:
         """Retry on serialization failure, deadlock or lost connection."""
@@ -275,6 +278,20 @@ def _is_lost(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
     # What the driver raises without a code of the server's is a connection that went away.
     is_gone = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
     return is_gone or isinstance(error, psycopg.errors.AdminShutdown)
+
+
+def _is_outage(error: Exception) -> bool:
+    """Whether any write would fail now: the server is away, its disk is full, or it only reads."""
+    if isinstance(error, OutcomeUnknown):
+        return True
+    cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
+    if isinstance(cause, psycopg.errors.ReadOnlySqlTransaction | sa.exc.TimeoutError):
+        return True
+    # Without a code the connection was lost; 53 is a lack of disk or memory, 57P a server that
+    # starts or stops. A timeout of one statement has another one.
+    return isinstance(cause, psycopg.OperationalError) and (
+        cause.sqlstate is None or cause.sqlstate.startswith(("53", "57P"))
+    )
 
 
 def _translate(error: Exception) -> Exception:

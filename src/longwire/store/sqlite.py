@@ -66,6 +66,7 @@ class SQLite:
         self.context = context
         self._is_guest = is_secondary
         self.broken: str | None = None
+        self.write_failure: str | None = None
         self._changes_in_file = 0
         self._log_after = 0
         self._last_commit = 0.0
@@ -253,6 +254,7 @@ class SQLite:
             return Conflict("This conflicts with something that was stored meanwhile; read again.")
         if code == sqlite3.SQLITE_FULL:
             log.error("disk full", error=str(cause))
+            self.write_failure = "the disk is full"
             return Unavailable("The disk is full; nothing was changed.")
         if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_INTERRUPT}:
             return Unavailable()

@@ -2,7 +2,9 @@
 
 import contextlib
 import socket
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -10,6 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
 from longwire.errors import Unavailable
+from longwire.store.database import Tx
+from longwire.store.deliveries import Backlog
 from tests.waiting import eventually
 from tests.world import World, ok, refused
 
@@ -158,3 +162,35 @@ def test_a_broken_database_is_reported_at_once(
     assert response.status_code == 503
     assert response.json()["reason"] == "the database failed; the service is stopping"
     assert "disk I/O" not in response.text
+
+
+def test_however_many_callers_ask_for_metrics_the_backlog_is_counted_once_in_ten_seconds(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[Tx] = []
+    may_count = threading.Event()
+    (route,) = [route for route in world.app.routes if route.path == "/metrics"]
+    backlog = route.handler.__self__._backlog  # type: ignore[attr-defined]
+    count = backlog._work
+
+    def count_slowly(tx: Tx) -> Backlog:
+        counts.append(tx)
+        assert may_count.wait(60)
+        return count(tx)
+
+    monkeypatch.setattr(backlog, "_work", count_slowly)
+    world.clock.freeze()
+    with ThreadPoolExecutor(8) as callers:
+        first = [callers.submit(world.nobody.get, "/metrics") for _ in range(8)]
+        eventually(lambda: len(counts) == 1)
+        ok(world.nobody.get("/health/ready"))  # one read is under way, and others are not held up
+        may_count.set()
+        assert {each.result().status_code for each in first} == {200}
+    world.nobody.get("/metrics")
+    assert len(counts) == 1
+    may_count.clear()
+    world.clock.let_pass(seconds=10)
+    before = counters(world)  # nobody waits for the next count
+    assert before["longwire_deliveries", "state=queued"] == 0
+    may_count.set()
+    eventually(lambda: len(counts) == 2)

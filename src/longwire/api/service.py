@@ -7,17 +7,22 @@ import msgspec
 import structlog
 
 from longwire import __version__
+from longwire.clock import SECOND
 from longwire.delivery.engine import Engine
 from longwire.errors import LongwireError
 from longwire.ingest import Ingest
 from longwire.store import cache_epochs, deliveries
 from longwire.store.database import Database
+from longwire.store.shared_read import SharedRead
 from longwire.web.docs_page import ASSETS, CONTENT_SECURITY_POLICY, Asset
 from longwire.web.openapi import Json, problem_responses
 from longwire.web.prometheus import MEDIA_TYPE, PrometheusMetrics
 from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response
 
 READY_TIMEOUT_S = 2.0
+# Counting a million deliveries takes a while: a scrape does not wait for it, but gets the last one.
+BACKLOG_MAX_AGE_S = 10
+BACKLOG_TIMEOUT_S = 0.01
 STATUS_PATHS = ("/health/live", "/health/ready", "/metrics")
 
 _ROOT = msgspec.json.encode(
@@ -54,6 +59,10 @@ class ServiceEndpoints:
         self._ingest = ingest
         self._engine = engine
         self._metrics = metrics
+        self._epochs = SharedRead(database, cache_epochs.read_epochs)
+        self._backlog = SharedRead(
+            database, deliveries.get_total_backlog, max_age=BACKLOG_MAX_AGE_S * SECOND
+        )
         self._openapi: bytes | None = None
         self._build_openapi: Callable[[], dict[str, object]] = dict
 
@@ -89,7 +98,7 @@ class ServiceEndpoints:
             self._database,
             queued_records=self._ingest.waiting if self._ingest is not None else 0,
             is_ready=is_ready,
-            backlog=await self._backlog() if is_ready else None,
+            backlog=await self._get_backlog() if is_ready else None,
         )
         return Response(200, text, MEDIA_TYPE)
 
@@ -102,7 +111,7 @@ class ServiceEndpoints:
         if self._database.broken:
             return "the database failed; the service is stopping"
         try:
-            await asyncio.wait_for(self._database.read(cache_epochs.read_epochs), READY_TIMEOUT_S)
+            await self._epochs.get(READY_TIMEOUT_S)
         except Exception as error:
             if not isinstance(error, TimeoutError | LongwireError):
                 log.exception("the database cannot be read")
@@ -114,11 +123,11 @@ class ServiceEndpoints:
         failing = self._failing_tasks()
         return f"background task failed: {', '.join(failing)}" if failing else None
 
-    async def _backlog(self) -> deliveries.Backlog | None:
+    async def _get_backlog(self) -> deliveries.Backlog | None:
+        """The backlog; None if it cannot be counted in time, and the last one remains."""
+        timeout_s = BACKLOG_TIMEOUT_S if self._backlog.was_read else READY_TIMEOUT_S
         try:
-            return await asyncio.wait_for(
-                self._database.read(deliveries.get_total_backlog), READY_TIMEOUT_S
-            )
+            return await self._backlog.get(timeout_s)
         except (TimeoutError, LongwireError):
             return None
 

@@ -1,0 +1,45 @@
+"""A read that anybody may cause, also without a token: one at a time, its result shared."""
+
+import asyncio
+from typing import Generic, TypeVar
+
+from longwire.clock import Moment
+from longwire.store.database import Database, Work
+
+T = TypeVar("T")
+
+
+class SharedRead(Generic[T]):
+    """However many callers there are, the database does the work once in `max_age`."""
+
+    def __init__(self, database: Database, work: Work[T], *, max_age: Moment = 0) -> None:
+        self._database = database
+        self._work = work
+        self._max_age = max_age
+        self._running: asyncio.Task[T] | None = None
+        self._loaded: tuple[Moment, T] | None = None
+
+    @property
+    def was_read(self) -> bool:
+        return self._loaded is not None
+
+    async def get(self, timeout_s: float) -> T:
+        """The last result, if it is young enough, or a new one.
+
+        A read that takes longer goes on after the TimeoutError, for those who call later.
+        """
+        if self._loaded is not None:
+            at, result = self._loaded
+            if 0 <= self._database.context.clock.now() - at < self._max_age:
+                return result
+        if self._running is None or self._running.done():
+            self._running = asyncio.create_task(self._read())
+            # Should nobody wait for it any more, its error is of no interest.
+            self._running.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return await asyncio.wait_for(asyncio.shield(self._running), timeout_s)
+
+    async def _read(self) -> T:
+        at = self._database.context.clock.now()
+        result = await self._database.read(self._work)
+        self._loaded = (at, result)
+        return result

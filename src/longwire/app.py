@@ -36,6 +36,7 @@ from longwire.api.description import api_info
 from longwire.api.service import ServiceEndpoints
 from longwire.api.tokens import TokenEndpoint
 from longwire.delivery import email_addresses
+from longwire.delivery.budgets import ComputeBudgets
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.destinations.mqtt_connection import SubscriberOptions
 from longwire.delivery.egress import Egress
@@ -295,6 +296,11 @@ class _DeliveryStack:
         self.writer = hold_writer_number(database)
         self.egress = Egress([str(network) for network in settings.egress_allow])
         self.sequencer = Sequencer(self.writer)
+        self.budgets = ComputeBudgets(
+            database.context.clock,
+            ms_per_s=settings.compute_ms_per_group_per_s,
+            burst_ms=settings.compute_burst_ms_per_group,
+        )
         self.sending_config = _build_sending_config(settings)
         apis = _build_network_apis(settings)
         self.dispatch = _build_dispatch(
@@ -311,6 +317,8 @@ class _DeliveryStack:
                 ChannelPurpose.MAIL: MailHandler(self.sending_config.mail),
             },
             in_flight_max=settings.delivery_in_flight_max,
+            attempts_in_flight_max=settings.attempts_in_flight_max,
+            budgets=self.budgets,
             resend_per_s=settings.resend_per_s,
             on_attempt=prometheus.observe_attempt,
             is_busy=is_busy,

@@ -593,7 +593,7 @@ def test_channels_are_locked_in_the_same_order_whichever_is_gone_first(
         locked.append(f"row of {channel.id}")
         return disable(tx, channel)
 
-    with Receiver(410) as receiver:
+    with Receiver(StubResponse(status=410, delay_s=3)) as receiver:  # until both are claimed
         first, second = Line(ada, receiver.url), Line(ada, receiver.url)
         monkeypatch.setattr(engine, "settle", settle_both_last_channel_first)
         monkeypatch.setattr(store_channels, "acquire_lock", record_lock)

@@ -26,6 +26,16 @@ from longwire.store.deliveries import ClaimedDelivery
 BuildMessage = Callable[[ClaimedDelivery], OutboundMessage | Refused]
 
 
+class ComputedBuilder:
+    """Builds messages by a user's expression, whose CPU time is charged to its group."""
+
+    def __init__(self, build: BuildMessage) -> None:
+        self._build = build
+
+    def __call__(self, claimed: ClaimedDelivery) -> OutboundMessage | Refused:
+        return self._build(claimed)
+
+
 class AttemptOutcome(Enum):
     DELIVERED = "delivered"
     FAILED = "failed"  # no attempts are left, or none can help
@@ -67,7 +77,11 @@ class ConnectorHandler:
             encoded = parse_record(claimed.kind, claimed.body)
             return builder.build(claimed.seq, encoded, claimed.context)
 
-        return build_message, messages.build_destination(connector, params, egress)
+        is_computed = builder.template is not None
+        return (
+            ComputedBuilder(build_message) if is_computed else build_message,
+            messages.build_destination(connector, params, egress),
+        )
 
     def on_results(
         self, tx: Tx, writer: int, channel: Channel, results: Sequence[AttemptResult]

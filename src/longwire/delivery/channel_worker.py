@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from longwire.clock import Moment
-from longwire.delivery.channel_handlers import BuildMessage
+from longwire.delivery.channel_handlers import BuildMessage, ComputedBuilder
 from longwire.delivery.destinations.base import Outcome, Sender, Unreachable
 from longwire.model import Channel
 from longwire.store.deliveries import ClaimedDelivery
@@ -47,7 +47,7 @@ class AttemptRecord:
     outcome: Outcome | Released
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ChannelWorker:
     """Claims and sends for one channel, apart from all others."""
 
@@ -61,6 +61,13 @@ class ChannelWorker:
     unreachable_count: int = 0  # batches in a row
     has_more: bool = False
     is_stale: bool = False
+    build_s: float = 0.0  # CPU time of the last batch that was built by an expression
+    throttled_at: float | None = None  # when it was last reported that its budget is used up
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether its messages are built by a user's expression."""
+        return isinstance(self.build_message, ComputedBuilder)
 
     @property
     def is_probing(self) -> bool:

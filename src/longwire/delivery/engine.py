@@ -8,6 +8,9 @@ the process is not retried without end.
 Each channel has its own worker, with its own queue, window and breaker, so that a destination that
 hangs does not delay the others. A destination that was unreachable a few times in a row gets one
 batch as a probe; its outcome applies to all deliveries that were claimed with it.
+
+What is scarce is shared by the groups: attempts in flight (`AttemptSlots`), and the CPU time of
+templates (`ComputePool`). Whoever has to wait keeps its deliveries as long as their leases allow.
 """
 
 import asyncio
@@ -17,11 +20,15 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from math import inf
 
 import structlog
 
 from longwire.clock import SECOND, Moment
 from longwire.delivery import replays
+from longwire.delivery.attempt_slots import AttemptSlots
+from longwire.delivery.budgets import ComputeBudgets
 from longwire.delivery.channel_worker import (
     RELEASED,
     WINDOW_MIN,
@@ -30,6 +37,7 @@ from longwire.delivery.channel_worker import (
     LeasedDelivery,
     Released,
 )
+from longwire.delivery.compute_pool import BudgetUsedUp, ComputePool
 from longwire.delivery.destinations.base import (
     Delivered,
     FailureCode,
@@ -77,6 +85,14 @@ BUSY_BATCHES_PER_S = 500
 BUSY_BURST_S = 0.05
 BUSY_SETTLE_DELAY_S = 0.25
 
+# A template whose last batch took no longer is evaluated here, if the messages are small.
+INLINE_BUILD_S = 0.001
+INLINE_CHARACTERS_MAX = 4 * 1_024
+# Others are built for so long before it is another group's turn.
+BUILD_SLICE_S = 0.01
+THROTTLE_DELAY_S = 0.25
+THROTTLE_REPORT_INTERVAL_S = 60.0
+
 CHANNELS_PER_SCAN_MAX = 500
 CLAIMS_PER_TRANSACTION_MAX = 1_000
 FAR_FUTURE = 2**62
@@ -89,6 +105,10 @@ BUILD_FAILED = Refused(
     "the message could not be formatted because of an internal error",
     is_final=True,
     code=FailureCode.INTERNAL_ERROR,
+)
+TEMPLATE_TOO_EXPENSIVE = (
+    "template_too_expensive: the expressions of this group use more CPU time than a group may;"
+    " messages are sent later, and none is left out"
 )
 METRIC_LABELS: Mapping[type[Outcome], str] = {
     Delivered: "delivered",
@@ -109,6 +129,7 @@ class ClaimRequest:
     channels: Collection[int]  # those with something due
     open_versions: Mapping[int, int]  # of the channels that have a worker here
     capacities: Mapping[int, int]
+    throttled: Collection[int] = ()  # whose owners have to be told
 
 
 @dataclass(slots=True)
@@ -133,6 +154,8 @@ class Engine:
         *,
         handlers: ChannelHandlers = DEFAULT_HANDLERS,
         in_flight_max: int = 16,
+        attempts_in_flight_max: int = 1_000,
+        budgets: ComputeBudgets | None = None,
         resend_per_s: int = 100,
         on_attempt: OnAttempt = lambda kind, outcome, seconds: None,
         is_busy: Callable[[], bool] = lambda: False,
@@ -142,6 +165,14 @@ class Engine:
         self._egress = egress
         self._handlers = handlers
         self._in_flight_max = in_flight_max
+        self._slots = AttemptSlots[ChannelWorker](attempts_in_flight_max)
+        self._budgets = budgets or ComputeBudgets(
+            database.context.clock, ms_per_s=1_000, burst_ms=60_000
+        )
+        self._compute_pool = ComputePool(self._budgets)
+        self._throttled: set[ChannelWorker] = set()
+        self._throttle_timer: asyncio.TimerHandle | None = None
+        self._unreported: set[int] = set()  # throttled channels
         self._resend_per_s = resend_per_s
         self._on_attempt = on_attempt
         self._is_busy = is_busy
@@ -235,7 +266,7 @@ class Engine:
             if worker is not None and worker.is_full:
                 worker.has_more = True
                 self._due.discard(number)
-        if self._due or len(self._unsettled) >= SETTLE_BATCH_SIZE:
+        if self._due or self._unreported or len(self._unsettled) >= SETTLE_BATCH_SIZE:
             return True
         if any(worker.wants_claim for worker in self._workers.values()):
             return True
@@ -267,6 +298,7 @@ class Engine:
         for number in open_numbers:
             if versions.get(number) != self._workers[number].channel.version:
                 self._drop_worker(number)
+        self._release_expiring()
         self._due.update(due)
         self._scan_cursor = due[-1] if len(due) == CHANNELS_PER_SCAN_MAX else 0
 
@@ -276,9 +308,10 @@ class Engine:
         self._last_transaction = time.monotonic()
         attempts, self._unsettled = self._unsettled, []
         due, self._due = self._due | self._list_claiming(), set()
-        if not attempts and not due:
+        throttled, self._unreported = self._unreported, set()
+        if not (attempts or due or throttled):
             return
-        request = self._build_request(due)
+        request = self._build_request(due, throttled)
         began = time.monotonic()
         try:
             result = await self._database.write(
@@ -304,7 +337,7 @@ class Engine:
     def _list_claiming(self) -> set[int]:
         return {number for number, worker in self._workers.items() if worker.wants_claim}
 
-    def _build_request(self, due: Collection[int]) -> ClaimRequest:
+    def _build_request(self, due: Collection[int], throttled: Collection[int]) -> ClaimRequest:
         relevant = {
             number: worker
             for number, worker in self._workers.items()
@@ -315,6 +348,7 @@ class Engine:
             channels=due,
             open_versions={n: worker.channel.version for n, worker in relevant.items()},
             capacities={n: worker.capacity for n, worker in relevant.items()},
+            throttled=throttled,
         )
 
     def _restore(self, attempts: list[AttemptRecord], due: set[int]) -> None:
@@ -326,6 +360,8 @@ class Engine:
     ) -> ClaimResult:
         """The whole transaction; changes nothing in this process."""
         settle(tx, self._writer, attempts, self._handlers)
+        for number in sorted(request.throttled):
+            store_channels.record_failure(tx, number, TEMPLATE_TOO_EXPENSIVE, 0)
         result = ClaimResult()
         versions = store_channels.get_versions(tx, {*request.channels, *request.open_versions})
         result.stale = {
@@ -390,6 +426,13 @@ class Engine:
         self._add_unsettled(worker.pending, RELEASED)
         worker.pending.clear()
 
+    def _release_expiring(self) -> None:
+        """Release what has waited for its turn until its lease does not suffice any more."""
+        for worker in self._workers.values():
+            while worker.pending and not self._has_lease_left(worker.pending[0]):
+                self._add_unsettled([worker.pending.popleft()], RELEASED)
+                self._due.add(worker.channel.number)
+
     def _add_unsettled(
         self, leased: Collection[LeasedDelivery], outcome: Outcome | Released
     ) -> None:
@@ -404,24 +447,50 @@ class Engine:
     # --- sending ---
 
     def _start_batches(self, worker: ChannelWorker) -> None:
-        in_flight_max = 1 if worker.is_probing else self._in_flight_max
-        while worker.pending and worker.in_flight < in_flight_max and not self._is_stopping:
-            if not self._take_send_slot():
-                self._defer(worker)
-                return
-            batch = worker.take_batch()
-            if self._lease_left_s(batch[0]) < LEASE_LEFT_MIN_S:
-                self._add_unsettled(batch, RELEASED)
-                self._due.add(worker.channel.number)
-                continue
-            worker.in_flight += 1
-            task = asyncio.create_task(self._send(worker, batch))
-            self._sending.add(task)
-            task.add_done_callback(self._sending.discard)
+        while self._can_start(worker) and self._start_batch(worker):
+            pass
 
-    def _lease_left_s(self, leased: LeasedDelivery) -> float:
+    def _can_start(self, worker: ChannelWorker) -> bool:
+        in_flight_max = 1 if worker.is_probing else self._in_flight_max
+        return bool(worker.pending) and worker.in_flight < in_flight_max and not self._is_stopping
+
+    def _start_batch(self, worker: ChannelWorker) -> bool:
+        """Start one batch; returns False if the worker has to wait, and will be resumed."""
+        group_id = worker.channel.group_id
+        if worker.is_computed and self._budgets.is_used_up(group_id):
+            self._throttle(worker)
+            return False
+        if not self._slots.take(group_id):
+            self._slots.wait(group_id, worker)
+            return False
+        if not self._take_send_slot():
+            self._slots.release(group_id)
+            self._defer(worker)
+            return False
+        batch = worker.take_batch()
+        if not self._has_lease_left(batch[0]):
+            self._slots.release(group_id)
+            self._add_unsettled(batch, RELEASED)
+            self._due.add(worker.channel.number)
+            return True
+        worker.in_flight += 1
+        task = asyncio.create_task(self._send(worker, batch))
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+        return True
+
+    def _start_waiting(self) -> None:
+        """Give free slots to those who wait, one each time it is their turn."""
+        while (worker := self._slots.pop_next()) is not None:
+            if not worker.is_stale and self._can_start(worker):
+                is_started = self._start_batch(worker)
+                if is_started and self._can_start(worker):
+                    self._slots.wait(worker.channel.group_id, worker)
+
+    def _has_lease_left(self, leased: LeasedDelivery) -> bool:
         by_wall_clock = (leased.expires_at - self._database.context.clock.now()) / SECOND
-        return min(by_wall_clock, leased.expires_at_monotonic - time.monotonic())
+        left_s = min(by_wall_clock, leased.expires_at_monotonic - time.monotonic())
+        return left_s >= LEASE_LEFT_MIN_S
 
     def _take_send_slot(self) -> bool:
         """Whether another batch may start now; rate limited while ingest is saturated."""
@@ -452,40 +521,94 @@ class Engine:
             if self._deferred and self._deferred[-1] is worker:
                 return  # no slot is left; the next worker is first then
 
+    def _throttle(self, worker: ChannelWorker) -> None:
+        """Resume when the group's budget has been refilled; its owner is told."""
+        self._throttled.add(worker)
+        now = time.monotonic()
+        if worker.throttled_at is None or now - worker.throttled_at > THROTTLE_REPORT_INTERVAL_S:
+            worker.throttled_at = now
+            self._unreported.add(worker.channel.number)
+            self._wake_event.set()
+        if self._throttle_timer is None:
+            self._throttle_timer = asyncio.get_running_loop().call_later(
+                THROTTLE_DELAY_S, self._resume_throttled
+            )
+
+    def _resume_throttled(self) -> None:
+        self._throttle_timer = None
+        throttled, self._throttled = self._throttled, set()
+        for worker in throttled:
+            if not worker.is_stale:
+                self._start_batches(worker)
+
     async def _send(self, worker: ChannelWorker, batch: list[LeasedDelivery]) -> None:
         was_probe = worker.is_probing
-        leased, messages = self._build_messages(worker, batch)
-        outcome: Outcome = STOPPED
+        leased, messages = batch, list[OutboundMessage]()
+        outcome: Outcome | Released = RELEASED
         try:
+            leased, messages = await self._build_messages(worker, batch)
+            outcome = STOPPED
             if messages:
                 outcome = await self._send_messages(worker, messages)
         finally:
             worker.in_flight -= 1
+            self._slots.release(worker.channel.group_id)
             self._add_unsettled(leased, outcome)
         is_down = isinstance(outcome, Unreachable) and not outcome.is_final
         if messages and was_probe and worker.is_probing and is_down:
             # The probe failed: so would the others.
             self._add_unsettled(worker.pending, outcome)
             worker.pending.clear()
-        if not worker.is_stale:
+        if worker.is_stale:
+            if not worker.in_flight:
+                self._close(worker)
+        elif not self._slots.has_waiting:
             self._start_batches(worker)
-        elif not worker.in_flight:
-            self._close(worker)
+        elif self._can_start(worker):
+            self._slots.wait(worker.channel.group_id, worker)
+        self._start_waiting()
 
-    def _build_messages(
+    async def _build_messages(
         self, worker: ChannelWorker, batch: Sequence[LeasedDelivery]
     ) -> tuple[list[LeasedDelivery], list[OutboundMessage]]:
-        """The messages of a batch; deliveries without one have failed."""
+        """The messages of a batch; deliveries without one have failed, or are released."""
         leased: list[LeasedDelivery] = []
         messages: list[OutboundMessage] = []
-        for each in batch:
-            built = _build_message(worker, each.claimed)
+        results: list[OutboundMessage | Refused] = []
+        if worker.is_computed:
+            await self._compute_messages(worker, batch, results)
+        else:
+            _build_slice(worker, batch, results)
+        for each, built in zip(batch, results, strict=False):
             if isinstance(built, Refused):
                 self._unsettled.append(AttemptRecord(each, built))
             else:
                 leased.append(each)
                 messages.append(built)
+        if len(results) < len(batch):
+            self._add_unsettled(batch[len(results) :], RELEASED)
+            self._due.add(worker.channel.number)
         return leased, messages
+
+    async def _compute_messages(
+        self,
+        worker: ChannelWorker,
+        batch: Sequence[LeasedDelivery],
+        results: list[OutboundMessage | Refused],
+    ) -> None:
+        """Build by expressions, until the budget is used up or the leases would not suffice."""
+        group_id = worker.channel.group_id
+        characters = sum(len(each.claimed.body) for each in batch)
+        if worker.build_s <= INLINE_BUILD_S and characters <= INLINE_CHARACTERS_MAX:
+            with self._budgets.charging(group_id):
+                _build_slice(worker, batch, results)
+        with contextlib.suppress(BudgetUsedUp):
+            while len(results) < len(batch):
+                await self._compute_pool.run(
+                    group_id, partial(_build_slice, worker, batch, results, BUILD_SLICE_S)
+                )
+        if not self._has_lease_left(batch[0]):
+            results.clear()
 
     async def _send_messages(
         self, worker: ChannelWorker, messages: Sequence[OutboundMessage]
@@ -528,6 +651,8 @@ class Engine:
         # The supervisor may run the engine again.
         self._workers.clear()
         self._deferred.clear()
+        self._throttled.clear()
+        self._slots.clear_waiting()
 
     # --- maintenance ---
 
@@ -572,6 +697,21 @@ class Engine:
 def _claim(tx: Tx, number: int, most: int, token: int, result: ClaimResult) -> None:
     result.requested[number] = most
     result.claimed[number] = store.claim(tx, number, most, token, result.expires_at) if most else []
+
+
+def _build_slice(
+    worker: ChannelWorker,
+    batch: Sequence[LeasedDelivery],
+    results: list[OutboundMessage | Refused],
+    slice_s: float = inf,
+) -> None:
+    """Build those messages of a batch that have no result yet, for about so long."""
+    started = time.thread_time()
+    for each in batch[len(results) :]:
+        results.append(_build_message(worker, each.claimed))
+        worker.build_s = time.thread_time() - started
+        if worker.build_s >= slice_s:
+            return
 
 
 def _build_message(worker: ChannelWorker, claimed: ClaimedDelivery) -> OutboundMessage | Refused:

@@ -1,0 +1,53 @@
+"""Slots are shared among groups, whatever one of them wants."""
+
+from longwire.delivery.attempt_slots import AttemptSlots
+
+
+def take_all(slots: AttemptSlots[str], *groups: str) -> dict[str, int]:
+    """What each gets if all take in turn until nobody may."""
+    taken = dict.fromkeys(groups, 0)
+    is_any = True
+    while is_any:
+        is_any = False
+        for group in groups:
+            if slots.take(group):
+                taken[group] += 1
+                is_any = True
+    return taken
+
+
+def test_a_greedy_group_leaves_half_and_the_next_one_gets_a_share() -> None:
+    slots = AttemptSlots[str](100)
+    assert take_all(slots, "greedy") == {"greedy": 50}
+    assert slots.take("honest")
+    assert take_all(slots, "second")["second"] >= 20
+    assert slots.take("honest")
+
+
+def test_many_greedy_groups_get_the_same() -> None:
+    taken = take_all(AttemptSlots(100), *"abcdefghi")
+    assert set(taken.values()) == {10}
+
+
+def test_who_waits_is_served_in_turn_group_by_group() -> None:
+    slots = AttemptSlots[str](4)
+    for _ in range(2):
+        assert slots.take("busy")
+    for waiter in ("busy 1", "busy 2", "busy 3"):
+        slots.wait("busy", waiter)
+    assert slots.pop_next() is None
+    for waiter in ("calm 1", "calm 2"):
+        slots.wait("calm", waiter)
+    assert slots.pop_next() == "calm 1"
+    slots.release("busy")
+    assert [slots.pop_next() for _ in range(4)] == ["busy 1", "calm 2", "busy 2", "busy 3"]
+    assert slots.pop_next() is None
+    assert not slots.has_waiting
+
+
+def test_the_only_slot_is_used() -> None:
+    slots = AttemptSlots[str](1)
+    assert slots.take("a")
+    assert not slots.take("b")
+    slots.release("a")
+    assert slots.take("b")

@@ -1,0 +1,57 @@
+"""What is scarce is shared: attempts in flight, and the CPU time of templates."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from longwire.delivery import engine
+from tests.delivery.receiver import HANG, Receiver
+from tests.delivery.test_engine import Line
+from tests.waiting import eventually
+from tests.world import World
+
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+
+
+def params(receiver: Receiver, template: str) -> str:
+    return json.dumps({"url": receiver.url, "template": template})
+
+
+def test_many_slow_destinations_of_a_group_leave_slots_for_others(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(attempts_in_flight_max=8)
+    with Receiver(HANG) as slow, Receiver() as receiver:
+        mallory, ada = world.person("mallory"), world.person()
+        attacker, victim = Line(mallory, slow.url), Line(ada, receiver.url)
+        for _ in range(9):
+            mallory.connector(attacker.group, slow.url)
+        attacker.reports(5)
+        slow.wait_for(4)
+        victim.reports(50)
+        receiver.wait_for(50)
+        victim.settles(succeed=50)
+        # Half of the slots, however many want one.
+        assert len(slow.requests) == 4
+
+
+def test_a_template_that_uses_up_its_groups_budget_is_evaluated_later(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "INLINE_CHARACTERS_MAX", 0)
+    world = make_world(compute_ms_per_group_per_s=50, compute_burst_ms_per_group=1)
+    with Receiver() as receiver, Receiver() as other:
+        costly = Line(world.person("mallory"), receiver.url)
+        costly.change(format="custom", params=params(receiver, "[message.data, message.data]"))
+        honest = Line(world.person(), other.url)
+        honest.change(format="custom", params=params(other, "message.deviceId"))
+        for _ in range(20):
+            costly.says(json.dumps(list(range(5_000))))
+        eventually(lambda: (costly.error or "").startswith("template_too_expensive: "))
+        honest.says("1")
+        honest.settles(succeed=1)
+        assert honest.error is None
+        # Nothing fails meanwhile, and nothing is left out.
+        costly.settles(succeed=20)
+        assert {event["attempts"] for event in costly.events()} == {1}

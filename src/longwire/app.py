@@ -19,6 +19,7 @@ import structlog
 
 from longwire import __version__, maintenance, startup
 from longwire.api import (
+    audit,
     clients,
     connectors,
     devices,
@@ -94,6 +95,7 @@ OPERATIONS: tuple[Route, ...] = (
     *connectors.ROUTES,
     *notifications.ROUTES,
     *metrics.ROUTES,
+    *audit.ROUTES,
 )
 
 
@@ -166,6 +168,7 @@ class App:
                 dispatch=self._dispatch,
                 sending_config=stack.sending_config,
                 quotas=_build_quotas(settings),
+                group_deletion_grace_hours=settings.group_deletion_grace_hours,
             ),
             prometheus,
         )

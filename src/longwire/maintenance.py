@@ -14,6 +14,7 @@ from longwire.delivery.channels import DispatchContext
 from longwire.errors import LongwireError
 from longwire.fleet import downlink_states, monitoring, registrations
 from longwire.fleet.records import oldest_kept
+from longwire.identity import group_deletions
 from longwire.ingest import Sequencer, store_service_events
 from longwire.records import KIND_NAMES
 from longwire.store import (
@@ -168,7 +169,7 @@ async def send_pending_registrations(database: Database, dispatch: DispatchConte
 async def run_cleanup(
     database: Database, retention_days: Mapping[str, int], delivery_keep_days: int
 ) -> None:
-    """Delete expired tokens, erased records, and records and deliveries past their retention."""
+    """Delete expired tokens, erased records, deleted groups, and what is past its retention."""
     last_day = -1
     last_round = -RETENTION_INTERVAL_S
 
@@ -179,6 +180,7 @@ async def run_cleanup(
         )
         await _run_in_batches(database, records.delete_erased)
         await delete_old_deliveries(database, delivery_keep_days)
+        await delete_groups(database)
         today = database.context.clock.now() // DAY
         if today != last_day:
             await database.write(partitions.create_ahead)
@@ -197,6 +199,12 @@ async def _run_periodically(interval_s: float, work: Callable[[], Awaitable[None
         # The database is unavailable: the next round retries.
         with contextlib.suppress(LongwireError):
             await work()
+
+
+async def delete_groups(database: Database) -> None:
+    """Delete groups whose grace period has ended, and purge those that were deleted."""
+    await _run_in_batches(database, group_deletions.delete_due)
+    await _run_in_batches(database, group_deletions.purge)
 
 
 async def delete_old_deliveries(database: Database, keep_days: int) -> None:

@@ -130,6 +130,7 @@ class Group:
     device_count: int = 0
     connector_count: int = 0
     notification_count: int = 0
+    deletion_at: Moment | None = None  # when it will be deleted with everything in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,21 @@ class Membership:
     # Until then others see of the member only the address that was typed in the invitation.
     accepted_at: Moment | None = None
     invited_as: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """Who did what to which object, when, from where, in which request."""
+
+    at: Moment
+    actor_kind: str
+    actor_id: str
+    action: str
+    object_id: str
+    group_id: str | None
+    address: str
+    request_id: str
+    detail: str
 
 
 @dataclass(frozen=True, slots=True)

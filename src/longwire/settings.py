@@ -165,6 +165,11 @@ class Settings:
     )
     app_clients_per_group_max: int = _setting(1_000, "maximum app clients of a group")
     push_tokens_per_user_max: int = _setting(100, "maximum push tokens of a user")
+    group_deletion_grace_hours: int = _setting(
+        72,
+        "hours until a group is deleted with everything in it; until then it can be cancelled",
+        maximum=24 * _DAYS_MAX,
+    )
     # --- limits of a request ---
     body_bytes_max: int = _setting(1024 * 1024, "maximum size of a request body", minimum=1)
     bulk_body_bytes_max: int = _setting(

@@ -66,6 +66,9 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("GET", "/group"): Right({"groupId": "@home"}),
     ("GET", "/group/users"): Right({"groupId": "@home"}),
     ("GET", "/group/roles"): Right(),
+    ("GET", "/group/appClients"): Right({"groupId": "@home"}),
+    ("GET", "/users"): Right(),
+    ("GET", "/audit"): Right({"groupId": "@home"}),
     ("GET", "/permission"): Right(),
     ("GET", "/user/me"): Right(),
     ("GET", "/user"): Right({"userId": "@member"}),
@@ -196,6 +199,8 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("DELETE", "/user/vendorToken"): Right({"token": "@push"}),
     ("DELETE", "/role"): Right({"groupId": "@home", "roleId": "@spare_role", "userId": "@admin"}),
     ("DELETE", "/group/user"): Right({"groupId": "@home", "userId": "@viewer"}),
+    ("DELETE", "/group"): Right({"groupId": "@home", "recursive": "true"}, by="above"),
+    ("POST", "/group/restore"): Right(body={"groupId": "@home"}, by="above"),
 }
 
 # Parameters that name something which belongs to no tenant: the catalogue's, the networks'.

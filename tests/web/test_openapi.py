@@ -179,7 +179,7 @@ DataFailurePolicyInput storingDuration
 
 # Additions to the contract: further members of responses and bodies.
 ADDED = {
-    "Group": {"tags"},
+    "Group": {"tags", "deletionAt"},
     "GroupAppClient": {"name"},
     "POST /appClient": {"description", "expiration"},
     "POST /device/telemetry": {"groupId", "nbBS"},

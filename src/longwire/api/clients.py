@@ -5,11 +5,11 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from longwire.api.types import GenericReturnBoolean, GroupId
+from longwire.api.types import GenericReturnBoolean, GroupId, GroupPage
 from longwire.clock import SECOND
-from longwire.dates import to_epoch_seconds
+from longwire.dates import format_date, to_epoch_seconds
 from longwire.identity import clients
-from longwire.web.fields import Body, Id, Name, Query, Reply, Text
+from longwire.web.fields import Body, DateText, Id, Name, Query, Reply, Text
 from longwire.web.routing import RequestContext, Route
 
 EpochSeconds = Annotated[int, Meta(ge=0, le=2**40, description="Seconds since 1970.")]
@@ -35,6 +35,25 @@ class UpdateGroupAppClient(Reply):
     expiration: EpochSeconds | None = None
 
 
+class ListedAppClient(Reply):
+    """An app client without its secret."""
+
+    group_id: GroupId
+    app_client_id: str
+    name: str
+    description: str | None = None
+    expiration: EpochSeconds | None = None
+    created_at: DateText | None = None
+    created_by: str | None = None
+
+
+class AppClientConnection(Reply):
+    """A page of app clients."""
+
+    items: list[ListedAppClient]
+    next_token: str | None = None
+
+
 class AppClientInput(Body):
     """An app client to create."""
 
@@ -58,6 +77,31 @@ class AppClientQuery(Query):
     # The interface calls the group's id `name` here.
     group_id: Annotated[GroupId, Meta(description="The id of the group.")] = field(name="name")
     app_client_id: Id
+
+
+def list_clients(context: RequestContext, query: GroupPage) -> AppClientConnection:
+    """List the app clients of a group.
+
+    By name, without their secrets.
+    """
+    page = clients.list_page(
+        context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
+    )
+    return AppClientConnection(
+        items=[
+            ListedAppClient(
+                group_id=client.group_id,
+                app_client_id=client.id,
+                name=client.name,
+                description=client.description,
+                expiration=to_epoch_seconds(client.expires_at),
+                created_at=format_date(client.created_at),
+                created_by=client.created_by,
+            )
+            for client in page.items
+        ],
+        next_token=context.page_tokens.next_token(query, page),
+    )
 
 
 def create_client(context: RequestContext, body: AppClientInput) -> GroupAppClient:
@@ -117,6 +161,14 @@ _route = partial(
 )
 
 ROUTES = [
+    _route(
+        "GET",
+        "/group/appClients",
+        list_clients,
+        "appClient.write",
+        object_rule="in the group",
+        is_addition=True,
+    ),
     _route(
         "POST",
         "/appClient",

@@ -8,9 +8,9 @@ from msgspec import Meta, field
 from longwire.api.roles import Role, role_wire
 from longwire.api.types import Email, GroupId, GroupPage, Tags
 from longwire.api.users import UserConnection, public_user_wire
-from longwire.dates import format_date
+from longwire.dates import format_date, format_optional_date
 from longwire.delivery import invitations
-from longwire.identity import groups
+from longwire.identity import group_deletions, groups
 from longwire.identity.groups import GroupView, MembershipView
 from longwire.web.fields import Body, Count, DateText, Id, Name, Paged, Query, Reply, Text
 from longwire.web.routing import OWN, RequestContext, Route
@@ -37,6 +37,13 @@ class Group(Reply):
     number_of_notifications: Count | None = None
     number_of_connectors: Count | None = None
     tags: list[str] | None = None
+    deletion_at: (
+        Annotated[
+            DateText,
+            Meta(description="When it will be deleted with everything in it."),
+        ]
+        | None
+    ) = None
 
 
 class GroupConnection(Reply):
@@ -59,6 +66,21 @@ class GroupUserRelation(Reply):
 
 class GroupQuery(Query):
     """Which group."""
+
+    group_id: GroupId
+
+
+class GroupDeletionQuery(Query):
+    """Which group to delete."""
+
+    group_id: GroupId
+    recursive: Annotated[
+        bool, Meta(description="Delete it with everything in it, after a grace period.")
+    ] = False
+
+
+class GroupRestoration(Body):
+    """Which group to keep."""
 
     group_id: GroupId
 
@@ -158,6 +180,7 @@ def group_wire(view: GroupView) -> Group:
         number_of_notifications=group.notification_count,
         number_of_connectors=group.connector_count,
         tags=list(group.tags),
+        deletion_at=format_optional_date(group.deletion_at),
     )
 
 
@@ -234,6 +257,35 @@ def update_group(context: RequestContext, body: GroupChange) -> Group:
         parent_id=body.parent_id,
     )
     return group_wire(groups.update(context.tx, context.actor, body.group_id, update))
+
+
+def delete_group(context: RequestContext, query: GroupDeletionQuery) -> Group:
+    """Delete a group.
+
+    An empty group (no subgroups, devices, connectors or notifications) is deleted at once. With
+    `recursive=true` any group is: after a grace period, at `deletionAt`, it is deleted with its
+    subgroups, devices, records, connectors, notifications, app clients, memberships, and the custom
+    roles that are used nowhere else. Messages that wait for delivery are not sent any more. Until
+    then everything works, and `POST /group/restore` cancels it. Requires `group.update` in the
+    parent, too, and all permissions of an Administrator; only its owner deletes a root group.
+    """
+    return group_wire(
+        group_deletions.delete(
+            context.tx,
+            context.actor,
+            query.group_id,
+            is_recursive=query.recursive,
+            grace_hours=context.group_deletion_grace_hours,
+        )
+    )
+
+
+def restore_group(context: RequestContext, body: GroupRestoration) -> Group:
+    """Cancel the deletion of a group.
+
+    Until `deletionAt`; after that, nothing can be restored.
+    """
+    return group_wire(group_deletions.cancel(context.tx, context.actor, body.group_id))
 
 
 def invite_member(context: RequestContext, body: Invitation) -> GroupUserRelation:
@@ -331,6 +383,24 @@ ROUTES = [
             " over"
         ),
         conflicts="A root group would have no Administrator.",
+    ),
+    _group_route(
+        "DELETE",
+        "/group",
+        delete_group,
+        "group.update",
+        object_rule="in the group and in its parent; its owner deletes a root group",
+        conflicts="The group is not empty, and recursive is not true.",
+        is_addition=True,
+    ),
+    _group_route(
+        "POST",
+        "/group/restore",
+        restore_group,
+        "group.update",
+        object_rule="in the group",
+        conflicts="No deletion of the group is scheduled.",
+        is_addition=True,
     ),
     _member_route(
         "PUT",

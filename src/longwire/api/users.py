@@ -11,7 +11,7 @@ from longwire.dates import format_date, format_optional_date
 from longwire.identity import users
 from longwire.model import Role as RoleValue
 from longwire.model import User as UserValue
-from longwire.web.fields import Body, DateText, Id, Name, Query, Reply
+from longwire.web.fields import Body, DateText, Id, Name, Paged, Query, Reply
 from longwire.web.routing import OWN, RequestContext, Route
 
 Token = Annotated[
@@ -159,6 +159,19 @@ def get_user(context: RequestContext, query: UserQuery) -> User | PublicUser:
     return public_user_wire(users.get_visible(context.tx, context.actor, query.user_id))
 
 
+def list_users(context: RequestContext, query: Paged) -> UserConnection:
+    """List users.
+
+    The members of all groups in which the caller has `member.read`, each once and without a role;
+    for operators all users.
+    """
+    page = users.list_page(context.tx, context.actor, context.page_tokens.page_request(query))
+    return UserConnection(
+        items=[public_user_wire(user) for user in page.items],
+        next_token=context.page_tokens.next_token(query, page),
+    )
+
+
 def update_user(context: RequestContext, body: UserChange) -> User:
     """Update the caller's own user."""
     user = users.update_current(
@@ -207,6 +220,14 @@ ROUTES = [
     _route("GET", "/user/me", get_me, OWN),
     _route(
         "GET", "/user", get_user, "member.read", object_rule="in some group of the user, or oneself"
+    ),
+    _route(
+        "GET",
+        "/users",
+        list_users,
+        "member.read",
+        object_rule="in some group of each user; operators see all",
+        is_addition=True,
     ),
     _route("PUT", "/user", update_user, OWN),
     _route(

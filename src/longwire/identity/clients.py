@@ -6,7 +6,7 @@ from longwire.clock import Moment
 from longwire.errors import conflicting_field, invalid_field, not_found
 from longwire.identity import access
 from longwire.ids import new_id, new_secret
-from longwire.model import Actor, AppClient
+from longwire.model import Actor, AppClient, Page, PageRequest
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
 from longwire.store import audit, cache_epochs, locks
 from longwire.store import clients as store
@@ -23,6 +23,12 @@ class AppClientWithSecret:
 
     client: AppClient
     secret: str
+
+
+def list_page(tx: Tx, actor: Actor, group_id: str, request: PageRequest) -> Page[AppClient]:
+    """The app clients of a group, by name; without their secrets."""
+    scope = access.authorize(tx, actor, "appClient.write", group_id)
+    return store.list_page(tx, scope, group_id, request)
 
 
 def create(

@@ -371,7 +371,7 @@ def _move(tx: Tx, actor: Actor, group: Group, parent_id: str | None) -> str | No
         _require_valid_parent(tx, actor, group, parent_id)
     elif actor.kind == "client":
         raise NotAllowed("An app client cannot create a root group.")
-    _require_can_take_out(tx, actor, group)
+    require_can_take_out(tx, actor, group)
     if parent_id is None and not store.count_members_with_role(
         tx, group.administrator_role_id, group_id=group.id
     ):
@@ -389,7 +389,7 @@ def _require_valid_parent(tx: Tx, actor: Actor, group: Group, parent_id: str) ->
         raise invalid_field("parent_id", f"would put groups below level {LEVELS_MAX}, the maximum")
 
 
-def _require_can_take_out(tx: Tx, actor: Actor, group: Group) -> None:
+def require_can_take_out(tx: Tx, actor: Actor, group: Group) -> None:
     """Administrators of the old parent lose this group, and those of the new one get it.
 
     So the parent has to consent, which is a permission there, and the actor must be able to assign

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from longwire.errors import NotAllowed, conflicting_field, invalid_field, not_found
 from longwire.identity import access
 from longwire.ids import new_id
-from longwire.model import Actor, Membership, PushToken, User
+from longwire.model import Actor, Membership, Page, PageRequest, PushToken, User
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
 from longwire.store import audit, locks
 from longwire.store import groups as store_groups
@@ -43,6 +43,16 @@ def get_visible(tx: Tx, actor: Actor, user_id: str) -> User:
     if user is None:
         raise not_found("user_id", "user")
     return user if membership is None else show_member(actor, user, membership)
+
+
+def list_page(tx: Tx, actor: Actor, request: PageRequest) -> Page[User]:
+    """The users that `get_visible` would find; for an operator all of them."""
+    scope = access.scope_all_groups(actor, "member.read")
+    page = store.list_page(tx, scope, request)
+    shown = [
+        user if is_accepted else get_visible(tx, actor, user.id) for user, is_accepted in page.items
+    ]
+    return Page(shown, page.last_key)
 
 
 def show_member(actor: Actor, user: User, membership: Membership) -> User:

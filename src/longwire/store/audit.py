@@ -1,10 +1,14 @@
 """The audit log: one row for every change, in the transaction of the change."""
 
+from typing import Any
+
 import sqlalchemy as sa
 
-from longwire.model import Actor
+from longwire.model import Actor, AuditEntry, Page, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
+from longwire.store.paging import page
+from longwire.store.scopes import reaches
 
 
 def log(
@@ -30,6 +34,29 @@ def log(
             "request_id": tx.origin.request_id,
             "detail": detail,
         },
+    )
+
+
+def list_page(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page[AuditEntry]:
+    """The entries of a group, newest first."""
+    table = schema.audit
+    statement = sa.select(table).where(table.c.group_id == group_id)
+    if not reaches(scope, group_id):
+        return Page([])
+    return page(tx, statement, [table.c.id], request, _entry, ascending=False)
+
+
+def _entry(row: sa.Row[Any]) -> AuditEntry:
+    return AuditEntry(
+        at=row.at,
+        actor_kind=row.actor_kind,
+        actor_id=row.actor_id,
+        action=row.action,
+        object_id=row.object_id,
+        group_id=row.group_id,
+        address=row.address,
+        request_id=row.request_id,
+        detail=row.detail,
     )
 
 

@@ -70,14 +70,16 @@ def save(tx: Tx, channel: Channel) -> None:
 
 def mark_deleted(tx: Tx, channel: Channel) -> None:
     """Hide it and free its id; its deliveries are deleted in small steps."""
-    values = {
-        "id": f"deleted:{channel.number}",
-        "deleted_at": tx.now,
-        "version": _table.c.version + 1,
-        "is_enabled": False,
-        "resend_before": None,
-    }
-    _update(tx, channel.number, values)
+    _update(tx, channel.number, _deleted(tx, channel.number))
+
+
+def mark_group_deleted(tx: Tx, group_id: str) -> int:
+    """The same for every channel of a group; how many there were."""
+    statement = sa.select(_table.c.number).where(_table.c.group_id == group_id, IS_THERE)
+    numbers = list(tx.connection.scalars(statement))
+    for number in numbers:
+        _update(tx, number, _deleted(tx, number))
+    return len(numbers)
 
 
 def list_deleted(tx: Tx) -> list[int]:
@@ -93,6 +95,16 @@ def delete(tx: Tx, number: int) -> None:
     for table in (schema.replay, schema.connector, schema.notification):
         tx.execute(sa.delete(table).where(table.c.channel_number == number))
     tx.execute(sa.delete(_table).where(_table.c.number == number))
+
+
+def _deleted(tx: Tx, number: int) -> dict[str, Any]:
+    return {
+        "id": f"deleted:{number}",
+        "deleted_at": tx.now,
+        "version": _table.c.version + 1,
+        "is_enabled": False,
+        "resend_before": None,
+    }
 
 
 def _update(tx: Tx, number: int, values: dict[str, Any]) -> None:

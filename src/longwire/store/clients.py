@@ -4,9 +4,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from longwire.model import AppClient, Scope
+from longwire.model import AppClient, Page, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
+from longwire.store.paging import page
 from longwire.store.scopes import within
 
 _table = schema.app_client
@@ -22,6 +23,13 @@ def get(tx: Tx, scope: Scope, client_id: str) -> AppClient | None:
 def get_by_name(tx: Tx, scope: Scope, name: str) -> AppClient | None:
     row = tx.row(sa.select(_table).where(_table.c.name == name, within(_table.c.group_id, scope)))
     return _app_client(row) if row else None
+
+
+def list_page(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page[AppClient]:
+    statement = sa.select(_table).where(
+        _table.c.group_id == group_id, within(_table.c.group_id, scope)
+    )
+    return page(tx, statement, [_table.c.name], request, _app_client)
 
 
 def count(tx: Tx, group_id: str) -> int:

@@ -326,6 +326,20 @@ def delete(tx: Tx, devices: Sequence[Device]) -> None:
     adjust_count(tx, devices[0].group_id, -len(devices))
 
 
+def delete_some_of_group(tx: Tx, group_id: str, limit: int) -> int:
+    """Delete some devices of a group that is deleted; how many."""
+    statement = (
+        _SELECT.where(_table.c.group_id == group_id)
+        .order_by(_table.c.number)
+        .limit(limit)
+        .with_for_update(of=_table, skip_locked=True)
+    )
+    found = [_device(row) for row in tx.rows(statement)]
+    if found:
+        delete(tx, found)
+    return len(found)
+
+
 def _delete_notification_states(tx: Tx, numbers: Sequence[int]) -> None:
     """The notifications of the group that devices leave drop their state."""
     state = schema.notification_state

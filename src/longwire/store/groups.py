@@ -38,6 +38,7 @@ _COLUMNS = [
         "device_count",
         "connector_count",
         "notification_count",
+        "deletion_at",
     )
 ]
 _NAMES = [column.name for column in _COLUMNS]
@@ -149,6 +150,10 @@ def list_subtree(tx: Tx, group_id: str) -> list[str]:
     """The group and all below it."""
     statement = sa.select(_path.c.group_id).where(_path.c.ancestor_id == group_id)
     return list(tx.connection.scalars(statement))
+
+
+def count_below(tx: Tx, group_id: str) -> int:
+    return tx.count(_path.c.ancestor_id == group_id, _path.c.group_id != group_id)
 
 
 def get_height(tx: Tx, group_id: str) -> int:
@@ -299,6 +304,7 @@ def _changeable(group: Group) -> dict[str, Any]:
         "default_role_id": group.default_role_id,
         "updated_at": group.updated_at,
         "updated_by": group.updated_by,
+        "deletion_at": group.deletion_at,
     }
 
 

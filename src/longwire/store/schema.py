@@ -181,6 +181,23 @@ group = sa.Table(
     sa.Column("device_count", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("connector_count", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("notification_count", sa.BigInteger, nullable=False, server_default="0"),
+    # When it will be deleted with everything in it; and when it was: unreachable, its rows go in
+    # small steps.
+    _moment("deletion_at", required=False),
+    _moment("deleted_at", required=False),
+    # Answers: whose grace period has ended? which groups are to be purged?
+    sa.Index(
+        "ix_device_group_deletion_at",
+        "deletion_at",
+        sqlite_where=sa.text("deletion_at is not null"),
+        postgresql_where=sa.text("deletion_at is not null"),
+    ),
+    sa.Index(
+        "ix_device_group_deleted_at",
+        "deleted_at",
+        sqlite_where=sa.text("deleted_at is not null"),
+        postgresql_where=sa.text("deleted_at is not null"),
+    ),
     _moment("created_at"),
     _moment("updated_at"),
     sa.Column("created_by", sa.Text, nullable=False),
@@ -330,7 +347,8 @@ device_stay = sa.Table(
     # Every group a device is or was in. A transfer, or deleting all records, begins a new stay.
     sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("stay", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), nullable=False),
+    # Answers: whose records are in a group that is deleted?
+    sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), nullable=False, index=True),
     sqlite_with_rowid=False,
 )
 
@@ -383,7 +401,8 @@ downlink = sa.Table(
     # A message to a device, from when it was asked for until it is known what became of it.
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("device_number", sa.BigInteger, nullable=False),
-    sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), nullable=False),
+    # Answers: which are of a group that is deleted?
+    sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), nullable=False, index=True),
     sa.Column("payload", sa.Text, nullable=False),  # hex
     sa.Column("port", sa.Integer),
     sa.Column("is_confirmed", sa.Boolean, nullable=False),

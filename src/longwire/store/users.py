@@ -5,10 +5,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from longwire.model import PushToken, User
+from longwire.model import Page, PageRequest, PushToken, Scope, User
 from longwire.store import schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
+from longwire.store.paging import page
+from longwire.store.scopes import within
 
 _table = schema.user
 _push = schema.push_token
@@ -23,6 +25,32 @@ def get(tx: Tx, user_id: str) -> User | None:
 def get_by_email(tx: Tx, email: str) -> User | None:
     row = tx.row(sa.select(_table).where(_table.c.email_key == email_key(email)))
     return to_user(row) if row else None
+
+
+def list_page(tx: Tx, scope: Scope, request: PageRequest) -> Page[tuple[User, bool]]:
+    """Members of groups within the scope, and whether they have accepted in one of them.
+
+    For an operator every user.
+    """
+    member = schema.member
+    accepted = (
+        sa.select(member.c.user_id)
+        .where(
+            member.c.user_id == _table.c.id,
+            member.c.accepted_at.is_not(None),
+            within(member.c.group_id, scope),
+        )
+        .exists()
+    )
+    statement = sa.select(_table, accepted.label("is_accepted"))
+    if scope.holder is not None and scope.holder.is_operator:
+        statement = sa.select(_table, sa.true().label("is_accepted"))
+    else:
+        shared = sa.select(member.c.user_id).where(within(member.c.group_id, scope))
+        statement = statement.where(_table.c.id.in_(shared))
+    return page(
+        tx, statement, [_table.c.id], request, lambda row: (to_user(row), bool(row.is_accepted))
+    )
 
 
 def email_key(email: str) -> str:

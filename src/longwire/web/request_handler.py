@@ -82,6 +82,7 @@ class RequestHandlerSettings:
     dispatch: DispatchContext = field(kw_only=True)
     sending_config: SendingConfig = field(default_factory=SendingConfig)
     quotas: Quotas = field(default_factory=Quotas)
+    group_deletion_grace_hours: int = 72
 
 
 class ClientDisconnected(Exception):
@@ -302,6 +303,7 @@ class RequestHandler:
                 settings.dispatch,
                 settings.sending_config,
                 settings.quotas,
+                settings.group_deletion_grace_hours,
                 cache_key,
                 self._response_cache,
             )

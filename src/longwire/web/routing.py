@@ -45,6 +45,7 @@ class RequestContext:
     dispatch: DispatchContext
     sending_config: SendingConfig
     quotas: Quotas
+    group_deletion_grace_hours: int
     cache_key: CacheKey
     response_cache: ResponseCache
 

@@ -171,6 +171,7 @@ def _create_identity_tables() -> None:
         sa.Column("device_count", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("connector_count", sa.BigInteger(), server_default="0", nullable=False),
         sa.Column("notification_count", sa.BigInteger(), server_default="0", nullable=False),
+        *_optional(BIGINT, "deletion_at deleted_at"),
         *_required(BIGINT, "created_at updated_at"),
         *_required(TEXT, "created_by updated_by"),
         sa.ForeignKeyConstraint(
@@ -187,6 +188,9 @@ def _create_identity_tables() -> None:
         sa.UniqueConstraint("token_digest", name="uq_device_group_token_digest"),
     )
     op.create_index("ix_device_group_default_role_id", "device_group", ["default_role_id"])
+    for name in ("deletion_at", "deleted_at"):
+        index = f"ix_device_group_{name}"
+        _create_partial_index(index, "device_group", [name], f"{name} is not null")
     op.create_index("ix_device_group_parent_id", "device_group", ["parent_id"])
     op.create_index("ix_device_group_quota_user_id", "device_group", ["quota_user_id"])
 
@@ -288,6 +292,7 @@ def _create_fleet_tables() -> None:
         sa.PrimaryKeyConstraint("device_number", "stay", name="pk_device_stay"),
         sqlite_with_rowid=False,
     )
+    op.create_index("ix_device_stay_group_id", "device_stay", ["group_id"])
     op.create_table(
         "device_watch",
         *_required(BIGINT, "device_number"),
@@ -335,6 +340,7 @@ def _create_fleet_tables() -> None:
     op.create_index(
         "ix_downlink_device_number_created_at", "downlink", ["device_number", "created_at"]
     )
+    op.create_index("ix_downlink_group_id", "downlink", ["group_id"])
     op.create_index("ix_downlink_state_expires_at", "downlink", ["state", "expires_at"])
 
     op.create_table(

@@ -1,0 +1,132 @@
+"""Deleting groups: first a group becomes unreachable, then its rows go in small steps."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwire.clock import Moment
+from longwire.store import channels, devices, roles, schema
+from longwire.store.cache_epochs import bump_config_epoch
+from longwire.store.database import Tx
+
+_group = schema.group
+_path = schema.group_path
+_member = schema.member
+_client = schema.app_client
+_token = schema.access_token
+_role = schema.role
+_channel = schema.channel
+_stay = schema.device_stay
+_downlink = schema.downlink
+
+# Tables that are only ever read by group, and the rest of their keys.
+_KEYED_BY_GROUP = {
+    "counter": "second, name, writer",
+    "activity": "hour, device_number",
+    "arrival": "seq",
+}
+DEVICES_PER_STEP_MAX = 200
+
+
+def get_due(tx: Tx) -> str | None:
+    """A group whose grace period has ended."""
+    statement = sa.select(_group.c.id).where(
+        _group.c.deletion_at.is_not(None), _group.c.deletion_at <= tx.now
+    )
+    row = tx.row(statement.order_by(_group.c.deletion_at).limit(1))
+    return row[0] if row else None
+
+
+def list_deepest(tx: Tx, group_id: str, limit: int) -> list[str]:
+    """Groups of a subtree, those below before those above."""
+    statement = sa.select(_path.c.group_id).where(_path.c.ancestor_id == group_id)
+    return list(tx.connection.scalars(statement.order_by(_path.c.depth.desc()).limit(limit)))
+
+
+def detach(tx: Tx, group_id: str, default_role_id: str) -> int:
+    """Make a group without subgroups unreachable for everybody; how many rows were changed.
+
+    Its members, app clients, their tokens and the custom roles that only it used are deleted, and
+    its connectors and notifications stop.
+    """
+    bump_config_epoch(tx, group_id)
+    client_ids = sa.select(_client.c.id).where(_client.c.group_id == group_id)
+    role_ids = _list_custom_roles(tx, group_id)
+    changed = tx.execute(sa.delete(_token).where(_token.c.client_id.in_(client_ids)))
+    for table in (_client, _member, _path):
+        changed += tx.execute(sa.delete(table).where(table.c.group_id == group_id))
+    changed += channels.mark_group_deleted(tx, group_id)
+    tx.execute(
+        sa.update(_group)
+        .where(_group.c.id == group_id)
+        .values(
+            parent_id=None,
+            default_role_id=default_role_id,
+            token_digest=f"deleted {group_id}".encode(),  # no digest of a token
+            deletion_at=None,
+            deleted_at=tx.now,
+        )
+    )
+    for role_id in role_ids:
+        if not roles.list_groups_using(tx, role_id):
+            roles.delete(tx, role_id)
+    return changed + 1
+
+
+def _list_custom_roles(tx: Tx, group_id: str) -> list[str]:
+    """The custom roles in use in a group, and those that its app clients created."""
+    client_ids = sa.select(_client.c.id).where(_client.c.group_id == group_id)
+    statement = sa.select(_role.c.id).where(
+        _role.c.is_removable,
+        sa.or_(
+            _role.c.id.in_(sa.select(_member.c.role_id).where(_member.c.group_id == group_id)),
+            _role.c.id.in_(sa.select(_group.c.default_role_id).where(_group.c.id == group_id)),
+            _role.c.created_by.in_(client_ids),
+        ),
+    )
+    return list(tx.connection.scalars(statement))
+
+
+def get_deleted(tx: Tx, before: Moment) -> str | None:
+    """A group that was deleted before a moment, and whose channels are gone."""
+    used = sa.select(_channel.c.number).where(_channel.c.group_id == _group.c.id).exists()
+    statement = sa.select(_group.c.id).where(
+        _group.c.deleted_at.is_not(None), _group.c.deleted_at < before, ~used
+    )
+    row = tx.row(statement.limit(1))
+    return row[0] if row else None
+
+
+def purge(tx: Tx, group_id: str, limit: int) -> int:
+    """Delete some rows of a deleted group, and at last the group; how many rows."""
+    purged = devices.delete_some_of_group(tx, group_id, min(limit, DEVICES_PER_STEP_MAX))
+    purged = purged or _erase_stays(tx, group_id, limit)
+    purged = purged or _delete_some(tx, _downlink, [_downlink.c.id], group_id, limit)
+    for name, rest in _KEYED_BY_GROUP.items():
+        table = schema.metadata.tables[name]
+        key = [table.c[column] for column in rest.split(", ")]
+        purged = purged or _delete_some(tx, table, key, group_id, limit)
+    if not purged:
+        change = schema.config_change
+        number = schema.group_number(group_id)
+        tx.execute(sa.delete(change).where(change.c.group_id == number))
+        purged = tx.execute(sa.delete(_group).where(_group.c.id == group_id))
+    return purged
+
+
+def _erase_stays(tx: Tx, group_id: str, limit: int) -> int:
+    """Erase the records that devices left in the group before they were transferred."""
+    statement = sa.select(_stay.c.device_number, _stay.c.stay).where(_stay.c.group_id == group_id)
+    gone = [(row.device_number, row.stay) for row in tx.rows(statement.limit(limit))]
+    if gone:
+        devices.erase_stays(tx, gone)
+    return len(gone)
+
+
+def _delete_some(
+    tx: Tx, table: sa.Table, key: Sequence[sa.ColumnElement[Any]], group_id: str, limit: int
+) -> int:
+    some = sa.select(*key).where(table.c.group_id == group_id).limit(limit)
+    is_some = key[0].in_(some) if len(key) == 1 else sa.tuple_(*key).in_(some)
+    return tx.execute(sa.delete(table).where(table.c.group_id == group_id, is_some))

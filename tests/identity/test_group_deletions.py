@@ -1,0 +1,123 @@
+"""Deleting groups: empty ones at once, others with everything in them after a grace period."""
+
+import asyncio
+from collections.abc import Callable
+
+from longwire import maintenance
+from longwire.store import records as store_records
+from longwire.store.schema import metadata
+from tests.world import KINDS, World, nothing_happens, ok, refused, walk
+
+HOUR_S = 3_600
+NOWHERE = "http://127.0.0.1:9/"  # nobody listens there: messages wait for a retry
+
+
+def clean_up(world: World) -> None:
+    """What the background task does every half minute, twice: purging waits a minute."""
+
+    async def run() -> None:
+        await maintenance.delete_groups(world.database)
+        await maintenance.delete_old_deliveries(world.database, 30)
+        await maintenance._run_in_batches(world.database, store_records.delete_erased)
+
+    for _ in range(2):
+        asyncio.run_coroutine_threadsafe(run(), world._loop).result(timeout=120)
+        world.clock.let_pass(seconds=61)
+    asyncio.run_coroutine_threadsafe(run(), world._loop).result(timeout=120)
+
+
+def test_an_empty_group_is_deleted_at_once(world: World) -> None:
+    ada, bob, carl, eve = (world.person(name) for name in ("ada", "bob", "carl", "eve"))
+    root = ada.group("root")
+    group = ada.group("group", parent=root)
+    ada.invite(bob, group, "administrator")
+    ada.invite(carl, root, "administrator")
+    client = bob.app_client(group)
+    token = ok(ada.get("/group", groupId=group))[0]["token"]
+    with nothing_happens(world):
+        refused(bob.delete("/group", groupId=group), 403)  # the company has a say
+        refused(client.delete("/group", groupId=group), 403)
+        refused(carl.delete("/group", groupId=root), 403)  # only the owner
+        refused(ada.delete("/group", groupId=root), 409)  # not empty
+        refused(eve.delete("/group", groupId=group), 404, "groupId")
+        refused(ada.delete("/group"), 400, "groupId")
+        refused(ada.delete("/group", groupId=group, recursive="perhaps"), 400, "recursive")
+    deleted = ok(carl.delete("/group", groupId=group))
+    assert (deleted["id"], "deletionAt" in deleted) == (group, False)
+    assert world.audit()[-1] == (carl.id, "group.delete", group)
+    for person in (ada, bob, carl, world.operator):
+        refused(person.get("/group", groupId=group), 400, "groupId")
+        refused(person.delete("/group", groupId=group), 404, "groupId")
+    assert client.get("/user/groups").status_code == 401
+    posted = world.http.post("/network/ttn", json={}, headers={"Authorization": f"Bearer {token}"})
+    assert posted.status_code == 401
+    assert ok(bob.get("/user/groups"))["items"] == []
+    ok(ada.delete("/group", groupId=root))
+    clean_up(world)
+    rows = world.everything()
+    assert rows["device_group"] == rows["group_path"] == rows["member"] == rows["app_client"] == []
+
+
+def test_a_group_with_content_is_deleted_after_a_grace_period_that_can_be_cancelled(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(token_lifetime_s=10**8, group_deletion_grace_hours=48)
+    ada, eve = world.person("ada"), world.person("eve")
+    kept, doomed = ada.group("kept"), ada.group("doomed")
+    below = ada.group("below", parent=doomed)
+    elsewhere = ada.device(kept)
+    devices = [ada.device(below) for _ in range(3)]
+    ada.invite(eve, below, ada.role("group.read", name="only here"))
+    ada.app_client(below)
+    connector = ada.connector(below, NOWHERE, params={"subgroups": True})
+    ada.notification(doomed, NOWHERE)
+    for kind in KINDS:
+        for device in devices:
+            ada.reports(device, kind)
+    # One device leaves: its records from before belong to the group that is deleted.
+    transfer = {"deviceId": devices[0], "groupId": below, "toGroupId": kept}
+    ok(ada.put("/device/transfer", transfer))
+    ada.reports(devices[0], timestamp="2026-03-02T12:00:00Z")
+
+    refused(ada.delete("/group", groupId=doomed), 409)
+    shown = ok(ada.delete("/group", groupId=doomed, recursive=True))
+    assert ok(ada.delete("/group", groupId=doomed, recursive=True)) == shown
+    assert ok(ada.get("/group", groupId=doomed))[0]["deletionAt"] == shown["deletionAt"]
+    assert "deletionAt" not in ok(ada.post("/group/restore", {"groupId": doomed}))
+    refused(ada.post("/group/restore", {"groupId": doomed}), 409)
+    world.clock.let_pass(seconds=49 * HOUR_S)
+    clean_up(world)
+    assert len(ada.records(devices[1])) == 1  # cancelled
+
+    ok(ada.delete("/group", groupId=doomed, recursive=True))
+    world.clock.let_pass(seconds=47 * HOUR_S)
+    clean_up(world)
+    ok(eve.get("/group", groupId=below))  # until then everything works
+    world.clock.let_pass(seconds=2 * HOUR_S)
+    clean_up(world)
+
+    for person in (ada, eve, world.operator):
+        refused(person.get("/group", groupId=below), 400, "groupId")
+        refused(person.get("/device", deviceId=devices[1]), 404, "deviceId")
+    refused(ada.get("/connector", connectorId=connector, groupId=below), 400, "groupId")
+    # Nothing of it is left, and what is elsewhere is untouched.
+    after = world.everything()
+    for name in ("delivery", "notification", "connector", "erasure"):
+        assert after[name] == [], name
+    for name in ("arrival", "counter", "activity", "device", "device_stay", "channel", "member"):
+        columns = [column.name for column in metadata.tables[name].columns]
+        at = columns.index("group_id")
+        assert {str(row[at]) for row in after[name]} <= {kept}, name
+    assert len(after["record_data"]) == 1
+    assert [each["timestamp"][:10] for each in ada.records(devices[0])] == ["2026-03-02"]
+    assert {each["id"] for each in walk(lambda **q: ada.get("/group/roles", **q))} == {
+        *("administrator", "manager", "member", "viewer")
+    }
+    ok(ada.get("/device", deviceId=elsewhere))
+    actions = [(actor, action) for actor, action, which in world.audit() if which == doomed]
+    assert actions[-4:] == [
+        (ada.id, "group.scheduleDeletion"),
+        (ada.id, "group.cancelDeletion"),
+        (ada.id, "group.scheduleDeletion"),
+        ("system", "group.delete"),
+    ]

@@ -26,6 +26,11 @@ class Actor:
     group_id: str | None = None  # of an app client, or of a network's group token
     has_invitations: bool = False  # a user who has not accepted some membership yet
 
+    @property
+    def caller(self) -> str:
+        """Whose turn its requests take; all app clients of a group are one caller."""
+        return self.group_id or self.id
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:

@@ -10,12 +10,14 @@ import pytest
 import sqlalchemy as sa
 
 from longwire.clock import Clock
-from longwire.errors import Conflict, LongwireError, NotFound, Unavailable
+from longwire.errors import Conflict, LongwireError, NotFound, TooManyRequests, Unavailable
 from longwire.settings import Settings
 from longwire.startup import build_database
 from longwire.store import cache_epochs, counters, instance
 from longwire.store.database import Database, Tx
+from longwire.store.fair_queue import current_caller
 from longwire.store.workers import Job, RunJobs, WorkerPool
+from tests.waiting import eventually
 
 T = TypeVar("T")
 
@@ -299,6 +301,51 @@ class Clumsy:
                 raise OSError("the floor gave way")
 
         yield run
+
+
+def test_callers_take_turns_and_leave_threads_to_each_other() -> None:
+    gates = {name: threading.Event() for name in ("heavy", "light")}
+    started: list[str] = []
+
+    @contextmanager
+    def open_worker() -> Iterator[RunJobs]:
+        def run(jobs: list[Job[Any]]) -> None:
+            for job in jobs:
+                started.append(job.caller)
+                assert gates[job.caller].wait(60)
+                job.result = job.work(None)
+
+        yield run
+
+    async def story(pool: WorkerPool) -> None:
+        def submit(caller: str) -> "asyncio.Future[str]":
+            token = current_caller.set(caller)
+            try:
+                return pool.submit_for_caller(lambda tx: caller)
+            finally:
+                current_caller.reset(token)
+
+        heavy: list[asyncio.Future[str]] = []
+        with pytest.raises(TooManyRequests, match="20 requests of yours"):
+            while True:
+                heavy.append(submit("heavy"))
+        # The heavy one occupies half of the threads, however much it wants.
+        await asyncio.to_thread(eventually, lambda: started == ["heavy"])
+        gates["light"].set()
+        assert await submit("light") == "light"
+        # Then everybody has a turn after the other.
+        gates["light"].clear()
+        light = [submit("light") for _ in range(3)]
+        gates["light"].set()
+        gates["heavy"].set()
+        assert await asyncio.gather(*light, *heavy) == ["light"] * 3 + ["heavy"] * len(heavy)
+        assert "light" not in started[-10:]
+
+    pool = WorkerPool("fair", open_worker, threads=2, batch_max=4, waiting_max=100)
+    pool.start()
+    asyncio.run(story(pool))
+    pool.close()
+    assert pool.waiting == 0
 
 
 def test_a_open_worker_that_stumbles_leaves_nobody_waiting_and_goes_on() -> None:

@@ -42,6 +42,7 @@ from longwire.networks.base import (
 from longwire.networks.bodies import parse_body
 from longwire.store.database import Database
 from longwire.store.devices import NetworkDevice
+from longwire.store.fair_queue import current_caller
 from longwire.web.prometheus import PrometheusMetrics
 from longwire.web.routing import PlainRoute, Request, Response, bearer_token
 
@@ -97,6 +98,7 @@ class NetworkCallbacks:
 
     async def handle(self, network: str, parse: Parse, request: Request, body: bytes) -> Response:
         actor = await self._uplinks.authenticate(_group_token(request))
+        current_caller.set(actor.caller)
         if self._rate_limiter is not None:
             self._rate_limiter.acquire(actor.id)
         try:

@@ -229,12 +229,13 @@ class Database(Protocol):
     def close(self) -> None:
         """Finish the queued works and close."""
 
-    async def read(self, work: Work[T]) -> T: ...
+    async def read(self, work: Work[T]) -> T:
+        """Run a work that only reads; in the turn of the current caller, as a write."""
 
     async def write(self, work: Work[T]) -> T: ...
 
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
-        """Start a write at once; await the future later."""
+        """Start a write of the service itself at once; await the future later."""
 
     def upgrade(self, work: Work[T]) -> T:
         """Run a migration or the first fill of a database, alone, before serving."""

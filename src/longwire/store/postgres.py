@@ -91,10 +91,10 @@ class Postgres:
         self._engine.dispose()
 
     async def read(self, work: Work[T]) -> T:
-        return await self._pool.submit(_ReadWork(work))
+        return await self._pool.submit_for_caller(_ReadWork(work))
 
     async def write(self, work: Work[T]) -> T:
-        return await self._pool.submit(work)
+        return await self._pool.submit_for_caller(work)
 
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
         return self._pool.submit(work)

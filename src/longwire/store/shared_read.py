@@ -1,6 +1,7 @@
 """A read that anybody may cause, also without a token: one at a time, its result shared."""
 
 import asyncio
+from contextvars import Context
 from typing import Generic, TypeVar
 
 from longwire.clock import Moment
@@ -33,7 +34,8 @@ class SharedRead(Generic[T]):
             if 0 <= self._database.context.clock.now() - at < self._max_age:
                 return result
         if self._running is None or self._running.done():
-            self._running = asyncio.create_task(self._read())
+            # In a context of its own: it is not the turn of whoever happened to be first.
+            self._running = asyncio.create_task(self._read(), context=Context())
             # Should nobody wait for it any more, its error is of no interest.
             self._running.add_done_callback(lambda task: task.cancelled() or task.exception())
         return await asyncio.wait_for(asyncio.shield(self._running), timeout_s)

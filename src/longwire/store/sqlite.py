@@ -86,6 +86,7 @@ class SQLite:
             threads=1,
             batch_max=WRITES_PER_COMMIT_MAX,
             waiting_max=WAITING_MAX,
+            is_atomic=True,
         )
         self._readers = WorkerPool(
             "read",
@@ -106,15 +107,19 @@ class SQLite:
         self._engine.dispose()
 
     async def read(self, work: Work[T]) -> T:
-        return await self._readers.submit(work)
+        return await self._readers.submit_for_caller(work)
 
     async def write(self, work: Work[T]) -> T:
-        return await self.submit(work)
+        self._require_intact()
+        return await self._writer.submit_for_caller(work)
 
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
+        self._require_intact()
+        return self._writer.submit(work)
+
+    def _require_intact(self) -> None:
         if self.broken:
             raise OutcomeUnknown
-        return self._writer.submit(work)
 
     def hold_writer_number(self, first: int, count: int) -> int:
         return first  # the folder is locked for one process

@@ -1,25 +1,31 @@
 """Threads that do the database's work, fed by a queue, so that the event loop never waits.
 
 A worker takes whatever was queued while it was busy as one batch: no timer, no tuning, and batches
-grow with the load. The results of a batch go back to the event loop in one call. The queue is
-bounded; a full queue is refused at once.
+grow with the load. The results of a batch go back to the event loop in one call. Callers take turns
+(`fair_queue`). The queue is bounded, as a whole and for each caller: a full one is refused at once.
 """
 
 import asyncio
 import contextlib
 import queue
 import threading
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Generic, TypeVar
 
 import structlog
 
-from longwire.errors import Unavailable
+from longwire.errors import TooManyRequests, Unavailable
+from longwire.store.fair_queue import SERVICE, FairQueue, current_caller
 
 T = TypeVar("T")
 
 IDLE_S = 1.0
+# Results of separate jobs are held back no longer than this, to be published with the next ones.
+PUBLISH_AFTER_S = 0.002
+# How much of a queue one caller may fill.
+CALLER_SHARE = 0.2
 
 log = structlog.get_logger()
 
@@ -27,9 +33,12 @@ log = structlog.get_logger()
 class Job(Generic[T]):
     """A unit of work and the future of its caller."""
 
-    __slots__ = ("error", "future", "loop", "result", "work")
+    __slots__ = ("caller", "error", "future", "loop", "result", "work")
 
-    def __init__(self, work: Callable[[Any], T], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, work: Callable[[Any], T], loop: asyncio.AbstractEventLoop, caller: str
+    ) -> None:
+        self.caller = caller
         self.work = work
         self.loop = loop
         self.future: asyncio.Future[T] = loop.create_future()
@@ -42,6 +51,9 @@ RunJobs = Callable[[list[Job[Any]]], None]
 
 class WorkerPool:
     """`threads` threads serving one queue.
+
+    With `is_atomic`, a batch is run as one. Else its jobs are separate: each is taken when it
+    starts, so that nobody waits in the batch of a slow one, and callers share the threads.
 
     `open_worker` opens what a thread needs (a connection) and yields the function that runs a batch
     of jobs and sets `result` or `error` of each. It is called with an empty batch for housekeeping:
@@ -56,13 +68,16 @@ class WorkerPool:
         threads: int,
         batch_max: int,
         waiting_max: int,
+        is_atomic: bool = False,
     ) -> None:
         self._name = name
+        self._is_atomic = is_atomic
         self._open_worker = open_worker
         self._batch_max = batch_max
         self._waiting_max = waiting_max
         self._is_closed = False
-        self._queue: queue.SimpleQueue[Job[Any] | None] = queue.SimpleQueue()
+        running_max = batch_max if is_atomic else max(1, threads // 2)
+        self._queue: FairQueue[Job[Any]] = FairQueue(running_max)
         self._started: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
         self._threads = [
             threading.Thread(target=self._serve, name=f"{name}-{number}", daemon=True)
@@ -83,37 +98,85 @@ class WorkerPool:
         self._is_closed = True
         running = [thread for thread in self._threads if thread.is_alive()]
         for _ in running:
-            self._queue.put(None)
+            self._queue.stop()
         for thread in running:
             thread.join()
 
     @property
     def waiting(self) -> int:
-        return self._queue.qsize()
+        return len(self._queue)
 
-    def submit(self, work: Callable[[Any], T]) -> asyncio.Future[T]:
+    def submit_for_caller(self, work: Callable[[Any], T]) -> asyncio.Future[T]:
+        """Submit a work on behalf of who makes the current request."""
+        caller = current_caller.get()
+        most = int(self._waiting_max * CALLER_SHARE)
+        if caller != SERVICE and most and self._queue.count_waiting(caller) >= most:
+            raise TooManyRequests(
+                f"{most} requests of yours are waiting for the database already; nothing was "
+                "changed."
+            )
+        return self.submit(work, caller)
+
+    def submit(self, work: Callable[[Any], T], caller: str = SERVICE) -> asyncio.Future[T]:
         if self._is_closed:
             raise Unavailable("The service is stopping; nothing was changed.")
-        if self._queue.qsize() >= self._waiting_max:
+        if len(self._queue) >= self._waiting_max:
             raise Unavailable(
                 f"{self._waiting_max} requests are waiting for the database already; nothing was "
                 "changed. Try again shortly."
             )
-        job = Job(work, asyncio.get_running_loop())
-        self._queue.put(job)
+        job = Job(work, asyncio.get_running_loop(), caller)
+        self._queue.put(caller, job)
         return job.future
 
     def _serve(self) -> None:
         try:
             with self._open_worker() as run:
                 self._started.put(None)
-                while (batch := self._next_batch()) is not None:
-                    self._run_batch(run, batch)
-                    if batch:
-                        _publish(batch)
-                        self._run_batch(run, [])
+                is_open = True
+                while is_open:
+                    is_open = self._serve_batch(run)
         except BaseException as error:
             self._started.put(error)
+
+    def _serve_batch(self, run: RunJobs) -> bool:
+        """Run what is queued; False when the pool is closed and nothing is left."""
+        batch: list[Job[Any]] = []
+        deadline = 0.0
+        is_open = True
+        while len(batch) < self._batch_max:
+            try:
+                found = self._queue.get(None if batch else IDLE_S)
+            except queue.Empty:
+                break
+            if found is None:
+                is_open = self._stop_later()
+                break
+            _, job = found
+            if not batch:
+                deadline = time.monotonic() + PUBLISH_AFTER_S
+            batch.append(job)
+            if not self._is_atomic:
+                self._run_batch(run, [job])
+                self._queue.release(job.caller)
+                if time.monotonic() >= deadline:
+                    break
+        if batch and self._is_atomic:
+            self._run_batch(run, batch)
+            for job in batch:
+                self._queue.release(job.caller)
+        if batch:
+            _publish(batch)
+        self._run_batch(run, [])
+        return is_open
+
+    def _stop_later(self) -> bool:
+        """Whether there still is something to do, before this thread or another one stops."""
+        if not len(self._queue):
+            return False
+        self._queue.stop()
+        time.sleep(0.001)  # what is left may wait for the end of what runs
+        return True
 
     def _run_batch(self, run: RunJobs, batch: list[Job[Any]]) -> None:
         """Run a batch; an unexpected error fails its jobs, so that no caller waits for ever."""
@@ -124,25 +187,6 @@ class WorkerPool:
                 job.error = error
             with contextlib.suppress(Exception):  # the log itself may be what failed
                 log.exception("database worker failed", pool=self._name)
-
-    def _next_batch(self) -> list[Job[Any]] | None:
-        try:
-            first = self._queue.get(timeout=IDLE_S)
-        except queue.Empty:
-            return []
-        if first is None:
-            return None
-        batch = [first]
-        while len(batch) < self._batch_max:
-            try:
-                job = self._queue.get_nowait()
-            except queue.Empty:
-                break
-            if job is None:
-                self._queue.put(None)  # stop after this batch
-                break
-            batch.append(job)
-        return batch
 
 
 def _publish(batch: list[Job[Any]]) -> None:

@@ -29,6 +29,7 @@ from longwire.model import Actor, Origin
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
 from longwire.store.database import Database, Tx
+from longwire.store.fair_queue import current_caller
 from longwire.web import errors
 from longwire.web.fields import InputLimits
 from longwire.web.page_tokens import PageTokens
@@ -130,6 +131,7 @@ class RequestHandler:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = time.perf_counter()
         request = self._request(scope)
+        current_caller.set(request.address)
         methods = self._routes.get(request.path)
         route = methods.get(request.method) if methods is not None else None
         try:
@@ -323,6 +325,7 @@ class RequestHandler:
             found = await self._database.read(lambda tx: tokens.authenticate_token(tx, digest))
             auth_cache.put("bearers", token, found, since=generation)
             actor = found[0]
+        current_caller.set(actor.caller)
         if self._settings.caller_rate_limiter is not None:
             self._settings.caller_rate_limiter.acquire(actor.id)
         return actor

@@ -303,6 +303,8 @@ def test_device_types_are_added_updated_listed_and_removed(
         "builtIn": False,
         "decoder": None,
         "decoderSource": None,
+        "encoderSource": None,
+        "decodedLocation": None,
     }
     assert "[/red] Buoy" in command("device-type", "list", *at).out, "shown as it is"
 
@@ -419,6 +421,19 @@ def test_a_decoder_is_set_listed_used_and_removed_while_the_service_runs(
     types.write_text(json.dumps([described]))
     command("device-type", "add", "--file", types, *at)
     eventually(lambda: decoded_values() == {"low": 2})
+
+    # An encoder has a source of its own; both are listed, and warnings are shown.
+    encodes = "function encodeDownlink({data}) { return {bytes: [data.n]} }"
+    encoder = ("device-type", "set-encoder", "tracker", "--encoder-source")
+    result = command(*encoder, f"{encodes} if (0) setTimeout()", "--json", *at)
+    assert result.json["warnings"] == ["the codec uses setTimeout, which does not exist here"]
+    assert "defines no function encodeDownlink" in command(*encoder, "1", *at).error
+    command(*bits, "low:1:uint:8", "--location", "low, low", *at)
+    assert (tracker()["encoderSource"] or "").startswith(encodes)
+    assert (tracker()["decoder"], tracker()["decodedLocation"]) == ("bits", "low, low")
+    assert "decoded_location" in command(*bits, "a::uint:8", "--location", "low", *at).error
+    command("device-type", "remove-encoder", "tracker", *at)
+    assert tracker()["encoderSource"] is None
 
     # Stored payloads are decoded again while the service runs.
     first = {"deviceId": device, "limit": 1}

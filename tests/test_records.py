@@ -33,7 +33,7 @@ from longwire.store.devices import NetworkDevice
 from longwire.web.fields import InputLimits
 
 NOON = 1_772_366_400_000_000
-DEVICE = NetworkDevice("dev_1", "probe", '{"every":10}', 5, "vendor")
+DEVICE = NetworkDevice("dev_1", "probe", '{"every":10}', 5, "vendor", 42)
 AT_NOON = '{"deviceId":"dev_1","timestamp":"2026-03-01T12:00:00.000Z","groupId":"42"'
 AT_DAWN = '{"deviceId":"dev_1","timestamp":"2026-03-01T06:30:00.000Z","groupId":"42"'
 

@@ -46,6 +46,7 @@ from longwire.delivery.invitations import MailHandler
 from longwire.delivery.settlement import DEFAULT_HANDLERS
 from longwire.delivery.smtp import MailConfig
 from longwire.fleet import network_channels
+from longwire.fleet.codec_guard import CODEC_GUARD
 from longwire.fleet.network_apis import NetworkApi, NetworkApis, configured_networks
 from longwire.identity.rate_limiter import RateLimiter
 from longwire.inbound.callbacks import NetworkCallbacks
@@ -128,6 +129,7 @@ class App:
         limits = _build_input_limits(settings)
         rate_limiter = _build_request_rate_limiter(settings, database)
         downlink_service = DownlinkService(database, self._dispatch, stack.egress)
+        CODEC_GUARD.set_budget(settings.codec_ms_per_group_per_s, settings.codec_burst_ms_per_group)
         uplinks = self._uplinks = UplinkStore(database, ingest, prometheus)
         networks = NetworkCallbacks(database, uplinks, prometheus, downlink_service, rate_limiter)
         mqtt_messages = MqttMessageHandler(

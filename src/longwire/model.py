@@ -197,6 +197,8 @@ class DeviceType:
     is_built_in: bool = False
     decoder: str | None = None  # the kind of decoder
     decoder_source: str | None = None
+    encoder_source: str | None = None  # JavaScript, if encoding has a source of its own
+    decoded_location: str | None = None  # the names of latitude and longitude, like "lat,lng"
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +255,7 @@ class Downlink:
     device_number: int
     group_id: str  # the device's group when it was requested
     payload: str  # hex
+    data: str | None  # JSON: what the codec says that the payload means
     port: int | None
     is_confirmed: bool
     state: DownlinkState

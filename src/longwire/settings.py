@@ -294,6 +294,15 @@ class Settings:
     compute_burst_ms_per_group: int = _setting(
         2_000, "how much of that CPU time a group may use at once", minimum=1
     )
+    codec_ms_per_group_per_s: int = _setting(
+        600,
+        "CPU time that codecs may use for a group in a process, in milliseconds per second; beyond"
+        " it payloads are stored without decoded values",
+        minimum=1,
+    )
+    codec_burst_ms_per_group: int = _setting(
+        10_000, "how much of that CPU time a group may use at once", minimum=1
+    )
     # --- notifications ---
     notifications_per_group_max: int = _setting(
         200, "maximum notifications of a group; each may be evaluated for every record"

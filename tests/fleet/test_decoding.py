@@ -9,7 +9,7 @@ import pytest
 
 from longwire.decoders.base import Decoded
 from longwire.errors import BadInput, NotFound
-from longwire.fleet import device_types
+from longwire.fleet import codec_guard, device_types
 from longwire.fleet.decoding import merge_decoded
 from longwire.model import SYSTEM, DeviceType
 from longwire.store import records as store
@@ -60,7 +60,12 @@ class Field:
         self.calls("chirpstack", said | merge_decoded, event="up")
 
     def said(self, device: str) -> list[Json]:
-        return [json.loads(each["data"]) for each in self.ada.records(device)]
+        """What was sent and decoded, without the network's description of the device."""
+        said = [json.loads(each["data"]) for each in self.ada.records(device)]
+        for each in said:
+            if isinstance(each, dict):
+                each.pop("deviceInfo", None)
+        return said
 
     def undecoded(self) -> float:
         lines = self.world.http.get("/metrics").text.splitlines()
@@ -125,6 +130,110 @@ def test_a_codec_of_the_customers_own_reads_what_other_networks_bring(world: Wor
         field.buoy_says("AAA=", number)
     assert all("decodeError" in each for each in field.said(field.buoy)[2:])
     assert field.undecoded() == 6
+
+
+LOCATES = """
+function decodeUplink({bytes}) {
+  return {data: {fix: [{lat: bytes[0] - 100, lng: bytes[1] / 2}], no: bytes.length}};
+}
+"""
+
+
+def test_decoded_coordinates_become_a_geolocation_if_the_type_says_so(world: World) -> None:
+    field = Field(world)
+    decode_with(world, "javascript", LOCATES)
+    field.crane_says("9605", 1)
+    assert field.ada.records(field.crane, "geoloc") == []
+
+    def decode_located(paths: str, source: str = LOCATES) -> None:
+        world.write(
+            lambda tx: device_types.set_decoder(tx, SYSTEM, "probe", "javascript", source, paths)
+        )
+
+    decode_located("fix.0.lat, fix.0.lng")
+    field.crane_says("9605", 2)
+    field.crane_says("6400", 3)  # zeros: no fix
+    field.crane_says("ff05", 4)  # beyond a pole
+    decode_located("fix.1.lat,no", LOCATES + "// another one")
+    field.crane_says("9605", 2)  # a duplicate, whatever the decoder
+    field.crane_says("9605", 5)  # nothing of that name
+    (found,) = field.ada.records(field.crane, "geoloc")
+    assert (found["lat"], found["lng"]) == (50, 2.5)
+    assert found["timestamp"] == field.ada.records(field.crane)[1]["timestamp"]
+    with pytest.raises(BadInput, match="like gps"):
+        decode_located("lat")
+
+
+LOOPS_ON_ONE = "function decodeUplink({bytes}) { while (bytes[0] === 1); return {data: {ok: 1}} }"
+
+
+def test_a_payload_that_loops_costs_its_device_its_values_and_nobody_else(world: World) -> None:
+    field = Field(world)
+    decode_with(world, "javascript", LOOPS_ON_ONE)
+    mallory = Neighbour(world, "mallory", 4)
+    # One device that loops is suspended alone.
+    mallory.says(0, "01")
+    mallory.says(0, "02")
+    mallory.says(1, "02")
+    assert "suspended" in mallory.said(0)[1]["decodeError"]
+    assert mallory.said(1) == [{"seqNumber": 1, "ok": 1}]
+    # Several devices: those of their group are, whichever they are.
+    mallory.says(1, "01")
+    mallory.says(2, "01")
+    mallory.says(3, "02")
+    assert "several devices of the group" in mallory.said(3)[0]["decodeError"]
+    for number in range(1, 6):
+        field.crane_says("02", number)
+        mallory.says(number % 4, "01")
+    assert [each.get("ok") for each in field.said(field.crane)] == [1] * 5
+
+
+def test_codec_time_of_a_group_is_limited_and_that_of_others_is_theirs(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(codec_ms_per_group_per_s=1, codec_burst_ms_per_group=20)
+    try:
+        field = Field(world)
+        costly = "let n = 0; while (bytes[0] === 1 && n < 2e5) n++; return {data: {ok: 1}}"
+        decode_with(world, "javascript", f"function decodeUplink({{bytes}}) {{ {costly} }}")
+        mallory = Neighbour(world, "mallory", 2)
+        while not any("decodeError" in each for each in mallory.said(0)):
+            mallory.says(0, "01")
+        assert "used up its CPU time for codecs" in mallory.said(0)[-1]["decodeError"]
+        mallory.says(1, "02")
+        assert "decodeError" in mallory.said(1)[0]
+        redecoded = mallory.person.post("/device/redecode", {"deviceId": mallory.devices[0]})
+        assert "CPU time" in refused(redecoded, 429)["detail"]
+        field.crane_says("02", 1)
+        assert field.said(field.crane) == [{"seqNumber": 1, "ok": 1}]
+    finally:
+        codec_guard.CODEC_GUARD.set_budget(codec_guard.MS_PER_S, codec_guard.BURST_MS)
+
+
+class Neighbour:
+    """Somebody else with devices of the same type in a group of their own."""
+
+    def __init__(self, world: World, name: str, devices: int) -> None:
+        self.world = world
+        self.person = world.person(name)
+        group = self.person.group(name)
+        self.token = ok(self.person.get("/group", groupId=group))[0]["token"]
+        self.devices = [
+            self.person.device(group, type="probe", network="vendor", originalId=f"A{number}")
+            for number in range(devices)
+        ]
+        self._counts = [0] * devices
+
+    def says(self, device: int, payload: str) -> None:
+        self._counts[device] += 1
+        number = self._counts[device]
+        said = {"device": f"A{device}", "time": TIME + number, "data": payload}
+        headers = {"Authorization": f"Bearer {self.token}"}
+        body = {**said, "seqNumber": number}
+        ok(self.world.http.post("/network/vendor/data", json=body, headers=headers))
+
+    def said(self, device: int) -> list[Json]:
+        return [json.loads(each["data"]) for each in self.person.records(self.devices[device])]
 
 
 def test_what_is_changed_about_a_device_counts_for_its_next_message(world: World) -> None:

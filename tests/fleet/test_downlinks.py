@@ -568,6 +568,55 @@ def test_a_codec_makes_the_bytes_and_names_the_port(make_world: Callable[..., Wo
             refused(answer, 400, "data")
 
 
+ENCODER = """
+function byteOf(value) { return value & 255; }
+function encodeDownlink({data}) { return {bytes: [2, byteOf(data.level)], fPort: 8}; }
+function decodeDownlink({bytes, fPort}) { return {data: {level: bytes[1], port: fPort}}; }
+"""
+COLLIDING_DECODER = """
+function byteOf(bytes) { return bytes[0]; }
+function decodeUplink({bytes}) { return {data: {first: byteOf(bytes)}}; }
+"""
+
+
+@on_sqlite
+def test_an_encoder_of_its_own_encodes_and_tells_what_a_queued_downlink_means(
+    make_world: Callable[..., World],
+) -> None:
+    """Decoder and encoder have helpers of the same name, as vendors publish them."""
+    with Receiver(QUEUED) as receiver:
+        world = make_world(**chirpstack(receiver))
+        world.write(
+            lambda tx: (
+                device_types.set_decoder(tx, SYSTEM, "meter", "javascript", COLLIDING_DECODER),
+                device_types.set_encoder(tx, SYSTEM, "meter", ENCODER),
+            )
+        )
+        site = ChirpStackSite(world, type="meter")
+        body = {"deviceId": site.device, "data": {"level": 300}}
+        made = ok(site.ada.post("/device/downlink", body))
+        assert (made["payload"], made["port"]) == ("022c", 8)
+        assert made["data"] == {"level": 44, "port": 8}
+        raw = ok(site.ada.post("/device/downlink", {**site_body(site), "payload": "0263"}))
+        assert raw["data"] == {"level": 99, "port": 3}
+        short = ok(site.ada.post("/device/downlink", {**site_body(site), "payload": "02"}))
+        assert short["data"] == {"port": 3}
+        site.event("up", data="Bw==", fPort=1, fCnt=1, deviceInfo={"devEui": EUI})
+        (record,) = site.ada.records(site.device)
+        assert json.loads(record["data"])["first"] == 7
+        # A bit format decodes, and the encoder still encodes.
+        world.write(
+            lambda tx: device_types.set_decoder(tx, SYSTEM, "meter", "bits", "first::uint:8")
+        )
+        assert ok(site.ada.post("/device/downlink", body))["payload"] == "022c"
+        world.write(lambda tx: device_types.set_encoder(tx, SYSTEM, "meter", None))
+        assert "only decodes" in refused(site.ada.post("/device/downlink", body), 400)["message"]
+
+
+def site_body(site: Site) -> Json:
+    return {"deviceId": site.device, "port": 3}
+
+
 @on_sqlite
 def test_without_an_api_of_chirpstack_nothing_waits_for_one(world: World) -> None:
     site = ChirpStackSite(world)

@@ -1,18 +1,18 @@
 """Operations on downlinks, and the part of them that networks drive by callbacks."""
 
-import asyncio
-from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta, Struct
 
 from longwire.api.types import DeviceId, GroupId
+from longwire.clock import Moment
 from longwire.dates import format_date
 from longwire.decoders.base import Encoded, EncodeError, InvalidDecoder
-from longwire.decoders.catalogue import get_decoder
 from longwire.errors import BadInput, FieldError, invalid_field
-from longwire.fleet import downlinks
+from longwire.fleet import decoding, downlinks
+from longwire.fleet.codec_guard import CODEC_GUARD, CODEC_THREADS, CodecCaller, require_budget
 from longwire.fleet.decoding import Codec
 from longwire.model import Actor
 from longwire.model import Downlink as DownlinkValue
@@ -20,6 +20,9 @@ from longwire.networks.values import parse_hex
 from longwire.store.database import Database
 from longwire.web.fields import Body, DateText, Id, Paged, Query, Reply
 from longwire.web.routing import RequestContext, Route
+
+# A longer description of a downlink is not kept.
+DESCRIPTION_CHARACTERS_MAX = 16_384
 
 DownlinkId = Annotated[Id, Meta(examples=["dwn_vzpeqxr5mxjrq2uy6ct3mlgw"])]
 Port = Annotated[
@@ -37,6 +40,13 @@ class Downlink(Reply, kw_only=True):
     device_id: str
     group_id: str
     payload: str
+    data: (
+        Annotated[
+            dict[str, Any],
+            Meta(description="What the payload means, by `decodeDownlink` of the codec."),
+        ]
+        | None
+    ) = None
     port: int | None = None
     confirmed: bool
     state: Annotated[
@@ -107,6 +117,7 @@ class Payload(Struct, frozen=True):
     bytes: bytes
     port: int | None
     field: str
+    data: str | None = None  # JSON: what the codec says that they mean
 
 
 async def prepare(database: Database, actor: Actor, body: DownlinkInput) -> Payload:
@@ -119,15 +130,18 @@ async def prepare(database: Database, actor: Actor, body: DownlinkInput) -> Payl
                 FieldError("data", why.replace("data", "payload")),
             ]
         )
-    if body.payload is not None:
-        return Payload(_bytes_of(body.payload), body.port, "payload")
-    type_name, codec = await database.read(
+    given = None if body.payload is None else _bytes_of(body.payload)
+    device, codec = await database.read(
         lambda tx: downlinks.get_device_codec(tx, actor, body.device_id, body.group_id)
     )
-    if not codec.exists:
-        raise invalid_field("data", f"needs a codec, and the device type {type_name} has none")
-    encoded = await asyncio.to_thread(_encoded, codec, body.data or {}, body.port)
-    return Payload(encoded.payload, encoded.port or body.port, "data")
+    if given is not None and not codec.downlink_sources:
+        return Payload(given, body.port, "payload")
+    if not codec.exists and not codec.encoder_source:
+        raise invalid_field("data", f"needs a codec, and the device type {device.type} has none")
+    require_budget(CODEC_GUARD, device.group_id)
+    caller = CodecCaller(device.group_id, device.id)
+    at = database.context.clock.now()
+    return await CODEC_THREADS.run(device.group_id, _run_codec, codec, caller, body, given, at)
 
 
 def _bytes_of(text: str) -> bytes:
@@ -137,9 +151,25 @@ def _bytes_of(text: str) -> bytes:
         raise invalid_field("payload", "must be hex digits, two for each byte") from None
 
 
-def _encoded(codec: Codec, values: Mapping[str, Any], port: int | None) -> Encoded:
+def _run_codec(
+    codec: Codec, caller: CodecCaller, body: DownlinkInput, given: bytes | None, at: Moment
+) -> Payload:
+    """Encode the values, if these were given, and decode the payload for those who list it."""
+    if given is None:
+        encoded = _encode(codec, caller, body)
+        payload = Payload(encoded.payload, encoded.port or body.port, "data")
+    else:
+        payload = Payload(given, body.port, "payload")
+    described = decoding.describe_downlink(codec, payload.bytes, payload.port, at, caller)
+    text = None if described is None else msgspec.json.encode(described).decode()
+    if text is None or len(text) > DESCRIPTION_CHARACTERS_MAX:
+        return payload
+    return msgspec.structs.replace(payload, data=text)
+
+
+def _encode(codec: Codec, caller: CodecCaller, body: DownlinkInput) -> Encoded:
     try:
-        return get_decoder(codec.kind, codec.source).encode(values, port)
+        return decoding.encode_downlink(codec, body.data or {}, body.port, caller)
     except EncodeError as error:
         raise invalid_field("data", error.reason) from None
     except InvalidDecoder as error:
@@ -154,6 +184,7 @@ def downlink_wire(downlink: DownlinkValue, device_id: str) -> Downlink:
         device_id=device_id,
         group_id=downlink.group_id,
         payload=downlink.payload,
+        data=None if downlink.data is None else msgspec.json.decode(downlink.data),
         port=downlink.port,
         confirmed=downlink.is_confirmed,
         state=downlink.state,
@@ -180,6 +211,7 @@ def queue_downlink(context: RequestContext, body: DownlinkInput, payload: Payloa
         payload.port,
         body.confirmed,
         body.expires_in,
+        payload.data,
     )
     return downlink_wire(
         downlinks.queue_downlink(context.tx, context.actor, context.dispatch, draft), body.device_id

@@ -5,7 +5,6 @@ to `ingest`, which commits many together. Records are stored in the form of
 the response, so that a list is concatenated without decoding them.
 """
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +17,7 @@ from longwire.api.types import DeviceId, GenericReturn, GenericReturnBoolean, Gr
 from longwire.dates import format_date
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import records, redecoding
+from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.fleet.redecoding import RedecodedBatch, RedecodeSelection
 from longwire.ingest import IngestItem, IngestRequest, IngestResult
 from longwire.model import Actor
@@ -426,7 +426,10 @@ async def redecode_batch(database: Database, actor: Actor, body: RedecodeInput) 
     pages = PageTokens(database.context.keyring, actor, REDECODE, REDECODE_DEFAULT)
     request = pages.page_request(body)
     piece = await database.read(lambda tx: redecoding.find_batch(tx, actor, selection, request))
-    return await asyncio.to_thread(redecoding.redecode_batch, piece)
+    if not piece.items:
+        return redecoding.redecode_batch(piece)
+    group_id = piece.items[0].device.group_id
+    return await CODEC_THREADS.run(group_id, redecoding.redecode_batch, piece)
 
 
 def redecode(context: RequestContext, body: RedecodeInput, batch: RedecodedBatch) -> RedecodeReturn:

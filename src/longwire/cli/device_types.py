@@ -79,6 +79,8 @@ def _parse_types(text: str) -> list[DeviceType]:
                 firmware_version=_optional_text(each.get("firmwareVersion")),
                 decoder=_optional_text(each.get("decoder")),
                 decoder_source=_optional_text(each.get("decoderSource")),
+                encoder_source=_optional_text(each.get("encoderSource")),
+                decoded_location=_optional_text(each.get("decodedLocation")),
             )
             for each in (listed if isinstance(listed, list) else [listed])
         ]
@@ -113,6 +115,8 @@ def device_type_list(chosen: Settings, as_json: bool) -> None:
             "builtIn": each.is_built_in,
             "decoder": each.decoder,
             "decoderSource": each.decoder_source,
+            "encoderSource": each.encoder_source,
+            "decodedLocation": each.decoded_location,
         }
         for each in run_read(chosen, device_types.list_all)
     ]
@@ -141,6 +145,11 @@ def device_type_remove(name: str, chosen: Settings, as_json: bool) -> None:
 )
 @click.option("--decoder-source", default=None, help="the source of the bit format or codec")
 @click.option("--decoder-file", type=click.File("rb"), default=None, help="a file with that source")
+@click.option(
+    "--location",
+    default=None,
+    help="names of a decoded latitude and longitude that become a geolocation: gps.lat,gps.lng",
+)
 @database_flags
 @json_flag
 def device_type_set_decoder(
@@ -148,6 +157,7 @@ def device_type_set_decoder(
     kind: str,
     decoder_source: str | None,
     decoder_file: Any,
+    location: str | None,
     chosen: Settings,
     as_json: bool,
 ) -> None:
@@ -155,9 +165,37 @@ def device_type_set_decoder(
     if decoder_source is not None and decoder_file is not None:
         raise click.UsageError("give --decoder-source or --decoder-file, not both")
     source = (decoder_source or "") if decoder_file is None else _read_utf8(decoder_file)
-    device_types.validate_decoder(kind, source)  # outside of the transaction
-    run_write(chosen, lambda tx: device_types.set_decoder(tx, SYSTEM, name, kind, source))
-    print_result({"name": name, "decoder": kind}, as_json, f"{name} is decoded by {kind}")
+    warnings = device_types.validate_decoder(kind, source)  # outside of the transaction
+    run_write(chosen, lambda tx: device_types.set_decoder(tx, SYSTEM, name, kind, source, location))
+    _print_codec({"name": name, "decoder": kind}, warnings, as_json, f"{name} is decoded by {kind}")
+
+
+@device_type_group.command("set-encoder")
+@click.argument("name")
+@click.option("--encoder-source", default=None, help="the source of the codec")
+@click.option("--encoder-file", type=click.File("rb"), default=None, help="a file with that source")
+@database_flags
+@json_flag
+def device_type_set_encoder(
+    name: str, encoder_source: str | None, encoder_file: Any, chosen: Settings, as_json: bool
+) -> None:
+    """Set the codec that encodes downlinks, if that has a source of its own."""
+    if (encoder_source is None) == (encoder_file is None):
+        raise click.UsageError("give --encoder-source or --encoder-file")
+    source = encoder_source or "" if encoder_file is None else _read_utf8(encoder_file)
+    warnings = device_types.validate_encoder(source)
+    run_write(chosen, lambda tx: device_types.set_encoder(tx, SYSTEM, name, source))
+    _print_codec(
+        {"name": name, "encoder": "javascript"}, warnings, as_json, f"{name} has an encoder"
+    )
+
+
+def _print_codec(
+    values: dict[str, Any], warnings: tuple[str, ...], as_json: bool, text: str
+) -> None:
+    if warnings:
+        values = {**values, "warnings": warnings}
+    print_result(values, as_json, "\n".join([text, *(f"warning: {each}" for each in warnings)]))
 
 
 def _read_utf8(file: Any) -> str:
@@ -175,3 +213,13 @@ def device_type_remove_decoder(name: str, chosen: Settings, as_json: bool) -> No
     """Remove the decoder of a device type."""
     run_write(chosen, lambda tx: device_types.set_decoder(tx, SYSTEM, name, None, ""))
     print_result({"name": name, "decoder": None}, as_json, f"{name} has no decoder")
+
+
+@device_type_group.command("remove-encoder")
+@click.argument("name")
+@database_flags
+@json_flag
+def device_type_remove_encoder(name: str, chosen: Settings, as_json: bool) -> None:
+    """Remove the encoder of a device type."""
+    run_write(chosen, lambda tx: device_types.set_encoder(tx, SYSTEM, name, None))
+    print_result({"name": name, "encoder": None}, as_json, f"{name} has no encoder of its own")

@@ -64,7 +64,7 @@ async def _redecode(database: Database, wanted: RedecodeSelection) -> dict[str, 
         piece = await database.read(
             partial(redecoding.find_batch, actor=SYSTEM, selection=wanted, request=request)
         )
-        reread = redecoding.redecode_batch(piece)
+        reread = redecoding.redecode_batch(piece, is_limited=False)
         if reread.bodies:
             totals["changed"] += await database.write(partial(_save_records, reread=reread))
         totals["lookedAt"] += reread.examined

@@ -5,17 +5,33 @@ redecoding can remove them again.
 """
 
 import asyncio
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from longwire.clock import Moment
-from longwire.decoders.base import Decoded, DecodeError, InvalidDecoder
-from longwire.decoders.catalogue import cached_decoder, get_decoder, is_blocking
-from longwire.decoders.javascript import JavaScriptDecoder
+from longwire.decoders.base import (
+    CodecFailure,
+    Decoded,
+    DecodeError,
+    Encoded,
+    EncodeError,
+    InvalidDecoder,
+)
+from longwire.decoders.catalogue import (
+    JAVASCRIPT,
+    cached_decoder,
+    get_decoder,
+    get_encoder,
+    is_blocking,
+)
+from longwire.decoders.javascript import JavaScriptDecoder, JavaScriptEncoder
 from longwire.decoders.sandbox_pool import LoopSandboxPool
 from longwire.errors import Unavailable
+from longwire.fleet.codec_guard import CODEC_GUARD, CodecCaller, CodecRefused
+from longwire.fleet.device_types import LocationPaths, parse_location
 from longwire.networks.base import DECODE_ERROR, DECODE_WARNINGS, DECODED
 from longwire.networks.readings import truncate_json
 from longwire.store import device_types as store
@@ -23,18 +39,28 @@ from longwire.store.cache_epochs import PLATFORM
 from longwire.store.database import Tx
 
 _RESERVED = {DECODED, DECODE_ERROR, DECODE_WARNINGS}
+LATITUDE_MAX, LONGITUDE_MAX = 90, 180
 
 
 class Codec(Struct, frozen=True):
-    """The decoder of a device type, if it has one."""
+    """The decoder and the encoder of a device type, as far as it has them."""
 
     kind: str = ""
     source: str = ""
     is_blocking: bool = False  # must not be called on the event loop
+    encoder_source: str = ""
+    location: LocationPaths | None = None
 
     @property
     def exists(self) -> bool:
+        """Whether there is a decoder."""
         return bool(self.kind)
+
+    @property
+    def downlink_sources(self) -> list[str]:
+        """Sources that may know about downlinks, in order of preference."""
+        own = [self.source] if self.kind == JAVASCRIPT else []
+        return [self.encoder_source, *own] if self.encoder_source else own
 
 
 CODEC_CACHE = "codecs"
@@ -48,9 +74,15 @@ def get_codec(tx: Tx, type_name: str) -> Codec:
 
 def _load(tx: Tx, type_name: str) -> Codec:
     found = store.get(tx, type_name)
-    if found is None or found.decoder is None:
+    if found is None:
         return Codec()
-    return Codec(found.decoder, found.decoder_source or "", is_blocking(found.decoder))
+    return Codec(
+        found.decoder or "",
+        found.decoder_source or "",
+        is_blocking(found.decoder or ""),
+        found.encoder_source or "",
+        parse_location(found.decoded_location),
+    )
 
 
 class DecodedData(Struct, frozen=True):
@@ -59,6 +91,7 @@ class DecodedData(Struct, frozen=True):
     data: dict[str, Any]
     names: list[str]
     failure: str | None = None
+    location: tuple[float, float] | None = None  # latitude and longitude
 
 
 class UplinkPayload(Struct, frozen=True):
@@ -71,55 +104,134 @@ class UplinkPayload(Struct, frozen=True):
 
 
 def decode_payload(codec: Codec, payload: UplinkPayload) -> DecodedData:
-    """Decode a new uplink.
+    """Decode a new uplink, with a decoder that does not block.
 
     Our decoder replaces what the network itself has decoded, unless it fails.
     """
     try:
-        return _to_record_data(payload.values, _decode(codec, payload))
-    except DecodeError as error:
-        return _to_record_data(payload.values, error)
+        decoder = get_decoder(codec.kind, codec.source)
+        decoded = decoder.decode(payload.content, payload.port, payload.at)
+    except (DecodeError, InvalidDecoder) as error:
+        return _failed_data(payload.values, str(error))
+    return _decoded_data(codec, payload.values, decoded)
 
 
 async def decode_payload_on_loop(
-    codec: Codec, payload: UplinkPayload, pool: LoopSandboxPool
+    codec: Codec, payload: UplinkPayload, pool: LoopSandboxPool, caller: CodecCaller
 ) -> DecodedData:
     """Decode a new uplink with a codec that would block the event loop otherwise."""
     try:
+        CODEC_GUARD.check(codec.source, caller)
         decoder = cached_decoder(codec.kind, codec.source)
         if decoder is None:
             decoder = await asyncio.to_thread(get_decoder, codec.kind, codec.source)
         assert isinstance(decoder, JavaScriptDecoder)
-        decoded = await decoder.decode_on_loop(payload.content, payload.port, payload.at, pool)
-    except (DecodeError, InvalidDecoder, Unavailable) as error:
-        return _to_record_data(payload.values, DecodeError(str(error)))
-    return _to_record_data(payload.values, decoded)
+        decoded = await decoder.decode_on_loop(
+            payload.content, payload.port, payload.at, pool, caller.group_id
+        )
+    except DecodeError as error:
+        CODEC_GUARD.note_failure(codec.source, caller, error)
+        return _failed_data(payload.values, error.reason)
+    except (CodecRefused, InvalidDecoder, Unavailable) as error:
+        # The decoder was valid when it was saved: a problem of the service, so store the message.
+        return _failed_data(payload.values, str(error))
+    CODEC_GUARD.charge(caller, decoded.cpu_s)
+    return _decoded_data(codec, payload.values, decoded)
 
 
-def _to_record_data(values: Mapping[str, Any], decoded: Decoded | DecodeError) -> DecodedData:
-    if isinstance(decoded, DecodeError):
-        data = truncate_json({**values, DECODE_ERROR: decoded.reason})
-        return DecodedData(data, [DECODE_ERROR], decoded.reason)
-    return merge_decoded(
-        {name: value for name, value in values.items() if name != DECODED}, decoded
-    )
+def _failed_data(values: Mapping[str, Any], reason: str) -> DecodedData:
+    return DecodedData(truncate_json({**values, DECODE_ERROR: reason}), [DECODE_ERROR], reason)
 
 
-def redecode(codec: Codec, payload: UplinkPayload) -> DecodedData:
-    """Decode a stored payload again; `DecodeError` if that fails."""
-    return merge_decoded(payload.values, _decode(codec, payload))
+def _decoded_data(codec: Codec, values: Mapping[str, Any], decoded: Decoded) -> DecodedData:
+    own = {name: value for name, value in values.items() if name != DECODED}
+    location = None if codec.location is None else find_location(codec.location, decoded.values)
+    return merge_decoded(own, decoded, location)
 
 
-def _decode(codec: Codec, payload: UplinkPayload) -> Decoded:
+def find_location(paths: LocationPaths, values: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Latitude and longitude, if they are a place; devices without a fix often send zeros."""
+    latitude, longitude = (_get_number(values, path) for path in paths)
+    if latitude is None or longitude is None or (latitude == 0 and longitude == 0):
+        return None
+    if abs(latitude) > LATITUDE_MAX or abs(longitude) > LONGITUDE_MAX:
+        return None
+    return latitude, longitude
+
+
+def _get_number(values: Any, path: tuple[str, ...]) -> float | None:
+    for name in path:
+        if isinstance(values, dict):
+            values = values.get(name)
+        elif isinstance(values, list) and name.isdecimal() and int(name) < len(values):
+            values = values[int(name)]
+        else:
+            return None
+    if not isinstance(values, int | float) or isinstance(values, bool):
+        return None
+    return float(values) if math.isfinite(values) else None
+
+
+def redecode(codec: Codec, payload: UplinkPayload, caller: CodecCaller) -> DecodedData:
+    """Decode a stored payload again; `DecodeError` if that fails. May block."""
     try:
         decoder = get_decoder(codec.kind, codec.source)
-        return decoder.decode(payload.content, payload.port, payload.at)
+        decoded = decoder.decode(payload.content, payload.port, payload.at)
+    except DecodeError as error:
+        CODEC_GUARD.charge(caller, error.cpu_s)
+        raise
     except (InvalidDecoder, Unavailable) as error:
-        # The decoder was valid when it was saved: a problem of the service, so store the message.
         raise DecodeError(str(error)) from None
+    CODEC_GUARD.charge(caller, decoded.cpu_s)
+    return merge_decoded(payload.values, decoded)
 
 
-def merge_decoded(values: Mapping[str, Any], decoded: Decoded) -> DecodedData:
+def encode_downlink(
+    codec: Codec, values: Mapping[str, Any], port: int | None, caller: CodecCaller
+) -> Encoded:
+    """The payload of a downlink, or `EncodeError`, or `InvalidDecoder`. Blocks."""
+    if not codec.downlink_sources:
+        raise EncodeError("the decoder of the device type only decodes")
+    try:
+        encoded = _downlink_codec(codec, codec.downlink_sources[0]).encode(values, port)
+    except EncodeError as error:
+        CODEC_GUARD.charge(caller, error.cpu_s)
+        raise
+    CODEC_GUARD.charge(caller, encoded.cpu_s)
+    return encoded
+
+
+def describe_downlink(
+    codec: Codec, payload: bytes, port: int | None, at: Moment, caller: CodecCaller
+) -> dict[str, Any] | None:
+    """What a downlink means, if a codec can say so. Blocks."""
+    for source in codec.downlink_sources:
+        try:
+            decoder = _downlink_codec(codec, source)
+            if not decoder.decodes_downlinks:
+                continue
+            decoded = decoder.decode_downlink(payload, port, at)
+        except CodecFailure as error:
+            CODEC_GUARD.charge(caller, error.cpu_s)
+            return None
+        except (InvalidDecoder, Unavailable):
+            return None
+        CODEC_GUARD.charge(caller, decoded.cpu_s)
+        return decoded.values
+    return None
+
+
+def _downlink_codec(codec: Codec, source: str) -> JavaScriptDecoder | JavaScriptEncoder:
+    if source is codec.encoder_source:
+        return get_encoder(source)
+    decoder = get_decoder(codec.kind, source)
+    assert isinstance(decoder, JavaScriptDecoder)
+    return decoder
+
+
+def merge_decoded(
+    values: Mapping[str, Any], decoded: Decoded, location: tuple[float, float] | None = None
+) -> DecodedData:
     """Add decoded values to the data; a name that is taken gets a `_` appended."""
     data = dict(values)
     names = []
@@ -135,4 +247,5 @@ def merge_decoded(values: Mapping[str, Any], decoded: Decoded) -> DecodedData:
         data[DECODE_WARNINGS] = list(decoded.warnings)
         names.append(DECODE_WARNINGS)
     truncated = truncate_json(data)
-    return DecodedData(truncated, [name for name in names if name in truncated])
+    kept = [name for name in names if name in truncated]
+    return DecodedData(truncated, kept, location=location)

@@ -4,7 +4,8 @@ import json
 from dataclasses import replace
 
 from longwire.decoders.base import InvalidDecoder
-from longwire.decoders.catalogue import get_decoder
+from longwire.decoders.catalogue import get_decoder, get_encoder
+from longwire.decoders.javascript import JavaScriptDecoder
 from longwire.errors import Conflict, invalid_field, not_found
 from longwire.model import Actor, DeviceType, Page, PageRequest
 from longwire.store import audit, cache_epochs
@@ -13,6 +14,10 @@ from longwire.store import devices as store_devices
 from longwire.store.database import Tx
 
 NAME_CHARACTERS_MAX = 128
+LOCATION_CHARACTERS_MAX = 256
+
+# Where latitude and longitude are in decoded values: names, and numbers in lists.
+LocationPaths = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def _configuration(**values: object) -> str:
@@ -79,7 +84,7 @@ def list_device_types(tx: Tx, request: PageRequest) -> Page[DeviceType]:
 
 
 def put_device_type(tx: Tx, actor: Actor, device_type: DeviceType) -> DeviceType:
-    """Create or replace a type; an existing decoder is kept unless one is given."""
+    """Create or replace a type; existing codecs are kept unless new ones are given."""
     name = device_type.name
     if not name or len(name) > NAME_CHARACTERS_MAX or "\x00" in name:
         raise invalid_field("name", f"must have 1 to {NAME_CHARACTERS_MAX} characters")
@@ -87,46 +92,101 @@ def put_device_type(tx: Tx, actor: Actor, device_type: DeviceType) -> DeviceType
     kept = replace(device_type, is_built_in=present is not None and present.is_built_in)
     if kept.decoder is not None:
         validate_decoder(kept.decoder, kept.decoder_source or "")
+        parse_location(kept.decoded_location)
         cache_epochs.bump_config_epoch(tx, cache_epochs.PLATFORM)
     elif present is not None:
-        kept = replace(kept, decoder=present.decoder, decoder_source=present.decoder_source)
+        kept = replace(
+            kept,
+            decoder=present.decoder,
+            decoder_source=present.decoder_source,
+            decoded_location=present.decoded_location,
+        )
+    if kept.encoder_source is not None:
+        validate_encoder(kept.encoder_source)
+        cache_epochs.bump_config_epoch(tx, cache_epochs.PLATFORM)
+    elif present is not None:
+        kept = replace(kept, encoder_source=present.encoder_source)
     store.upsert(tx, kept)
     audit.log(tx, actor, "deviceType.put", name)
     return kept
 
 
-def set_decoder(tx: Tx, actor: Actor, name: str, kind: str | None, source: str) -> DeviceType:
+def set_decoder(
+    tx: Tx, actor: Actor, name: str, kind: str | None, source: str, location: str | None = None
+) -> DeviceType:
     """Set the decoder of a type, or remove it if there is no kind."""
-    present = store.get(tx, name)
-    if present is None:
-        raise not_found("name", "device type")
+    present = _get_by_name(tx, name)
     if kind is not None:
         validate_decoder(kind, source)
-    # Decoders are remembered like rights: every process sees the new one within two seconds.
+    parse_location(location)
+    # Cached like permissions: every process sees the new one within two seconds.
     cache_epochs.bump_config_epoch(tx, cache_epochs.PLATFORM)
-    kept = replace(present, decoder=kind, decoder_source=None if kind is None else source)
+    kept = replace(
+        present,
+        decoder=kind,
+        decoder_source=None if kind is None else source,
+        decoded_location=None if kind is None else location,
+    )
     store.upsert(tx, kept)
     audit.log(tx, actor, "deviceType.decoder", name, detail=kind or "")
     return kept
 
 
-def validate_decoder(kind: str, source: str) -> None:
-    """Reject an invalid decoder with the place of the error."""
+def set_encoder(tx: Tx, actor: Actor, name: str, source: str | None) -> DeviceType:
+    """Set the encoder of a type, or remove it."""
+    present = _get_by_name(tx, name)
+    if source is not None:
+        validate_encoder(source)
+    cache_epochs.bump_config_epoch(tx, cache_epochs.PLATFORM)
+    kept = replace(present, encoder_source=source)
+    store.upsert(tx, kept)
+    audit.log(tx, actor, "deviceType.encoder", name, detail="" if source is None else "javascript")
+    return kept
+
+
+def validate_decoder(kind: str, source: str) -> tuple[str, ...]:
+    """Reject an invalid decoder with the place of the error; returns warnings."""
     try:
-        get_decoder(kind, source)
+        decoder = get_decoder(kind, source)
     except InvalidDecoder as error:
         raise invalid_field("decoder", str(error)) from None
+    return decoder.warnings if isinstance(decoder, JavaScriptDecoder) else ()
 
 
-def delete_device_type(tx: Tx, actor: Actor, name: str) -> DeviceType:
+def validate_encoder(source: str) -> tuple[str, ...]:
+    """Like `validate_decoder`."""
+    try:
+        return get_encoder(source).warnings
+    except InvalidDecoder as error:
+        raise invalid_field("encoder", str(error)) from None
+
+
+def parse_location(text: str | None) -> LocationPaths | None:
+    """The paths of latitude and longitude in decoded values, such as `gps.lat,gps.lng`."""
+    if text is None:
+        return None
+    paths = [tuple(each.strip().split(".")) for each in text.split(",")]
+    if len(paths) != 2 or not all(map(all, paths)) or len(text) > LOCATION_CHARACTERS_MAX:
+        raise invalid_field(
+            "decoded_location", "must be the names of latitude and longitude, like gps.lat,gps.lng"
+        )
+    return paths[0], paths[1]
+
+
+def _get_by_name(tx: Tx, name: str) -> DeviceType:
     present = store.get(tx, name)
     if present is None:
         raise not_found("name", "device type")
+    return present
+
+
+def delete_device_type(tx: Tx, actor: Actor, name: str) -> DeviceType:
+    present = _get_by_name(tx, name)
     if present.is_built_in:
         raise Conflict(f"The device type {name} is built in and cannot be removed.")
     if store_devices.is_type_used(tx, name):
         raise Conflict(f"There are devices of the type {name}; give them another type first.")
-    if present.decoder is not None:
+    if present.decoder is not None or present.encoder_source is not None:
         cache_epochs.bump_config_epoch(tx, cache_epochs.PLATFORM)
     store.delete(tx, name)
     audit.log(tx, actor, "deviceType.remove", name)

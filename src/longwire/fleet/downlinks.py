@@ -7,6 +7,8 @@ delivery engine sends them.
 import itertools
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from longwire.clock import MILLISECOND, SECOND, Moment
 from longwire.dates import format_date
 from longwire.delivery import channels
@@ -58,14 +60,15 @@ class DownlinkDraft:
     port: int | None = None
     is_confirmed: bool = False
     expires_s: int = EXPIRES_DEFAULT_S
+    data: str | None = None  # JSON: what the codec says that the payload means
 
 
 def get_device_codec(
     tx: Tx, actor: Actor, device_id: str, group_id: str | None
-) -> tuple[str, Codec]:
-    """The type of a device that the actor may send to, and its codec."""
+) -> tuple[Device, Codec]:
+    """A device that the actor may send to, and the codec of its type."""
     device = _get_target_device(tx, actor, device_id, group_id)
-    return device.type, decoding.get_codec(tx, device.type)
+    return device, decoding.get_codec(tx, device.type)
 
 
 def queue_downlink(
@@ -82,6 +85,7 @@ def queue_downlink(
         device_number=device.number,
         group_id=device.group_id,
         payload=draft.payload.hex(),
+        data=draft.data,
         port=None if device.network == VENDOR else draft.port,
         is_confirmed=draft.is_confirmed,
         state="queued",
@@ -102,6 +106,7 @@ def queue_downlink(
     audit.log(tx, actor, "downlink.create", downlink.id, group_id=device.group_id)
     content = {
         "payload": downlink.payload,
+        **({} if downlink.data is None else {"data": msgspec.json.decode(downlink.data)}),
         **({} if downlink.port is None else {"port": downlink.port}),
         "confirmed": downlink.is_confirmed,
         "until": format_date(downlink.expires_at),

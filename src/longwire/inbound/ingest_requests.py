@@ -47,6 +47,8 @@ def build_request(received: ReceivedUplink, decoded: DecodedData | None = None) 
         )
         for reading in readings
     ]
+    if decoded is not None and decoded.location is not None:
+        items.append(_build_decoded_location(received, decoded.location))
     sent_at = None
     for reading in readings:
         if reading.ts is not None and (sent_at is None or reading.ts > sent_at):
@@ -89,6 +91,16 @@ def _build_item(
     ts = now if reading.ts is None else reading.ts
     record = record_type(device_id=device.id, timestamp=format_date(ts), **fields)
     return IngestItem(record, ts, digest_content(_encode_sorted((reading.kind, reading.fields))))
+
+
+def _build_decoded_location(received: ReceivedUplink, location: tuple[float, float]) -> IngestItem:
+    """A geolocation by the decoder. Like the data's, its digest covers what the network sent."""
+    reading = next(each for each in received.uplink.readings if each.kind == "data")
+    ts = received.received_at if reading.ts is None else reading.ts
+    lat, lng = location
+    device_id = received.device.id
+    record = GeolocRecord(device_id=device_id, timestamp=format_date(ts), lat=lat, lng=lng)
+    return IngestItem(record, ts, digest_content(_encode_sorted(("geoloc", reading.fields))))
 
 
 def _device_fields(record_type: type[Record], device: NetworkDevice) -> dict[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from longwire.decoders.sandbox_pool import LoopSandboxPool
 from longwire.errors import NotFound
 from longwire.fleet import decoding, devices
+from longwire.fleet.codec_guard import CodecCaller
 from longwire.fleet.decoding import Codec, DecodedData, UplinkPayload
 from longwire.identity import groups
 from longwire.inbound.ingest_requests import (
@@ -109,7 +110,10 @@ class UplinkStore:
         if payload is None:
             return None
         if codec.is_blocking:
-            decoded = await decoding.decode_payload_on_loop(codec, payload, self._sandboxes)
+            device = received.device
+            decoded = await decoding.decode_payload_on_loop(
+                codec, payload, self._sandboxes, CodecCaller(str(device.group_number), device.id)
+            )
         else:
             decoded = decoding.decode_payload(codec, payload)
         if decoded.failure is not None:

@@ -35,6 +35,8 @@ def upsert(tx: Tx, device_type: DeviceType) -> None:
         "is_built_in": device_type.is_built_in,
         "decoder": device_type.decoder,
         "decoder_source": device_type.decoder_source,
+        "encoder_source": device_type.encoder_source,
+        "decoded_location": device_type.decoded_location,
         "updated_at": tx.now,
     }
     statement = sa.update(_table).where(_table.c.name == device_type.name).values(values)
@@ -56,4 +58,6 @@ def _device_type(row: sa.Row[Any]) -> DeviceType:
         is_built_in=row.is_built_in,
         decoder=row.decoder,
         decoder_source=row.decoder_source,
+        encoder_source=row.encoder_source,
+        decoded_location=row.decoded_location,
     )

@@ -128,7 +128,7 @@ where device_state.battery_at is null
 """
 
 _SELECT_NETWORK_DEVICE = """
-select d.id, d.type, d.configuration, d.updated_at, d.network
+select d.id, d.type, d.configuration, d.updated_at, d.network, d.group_id
 from device d
 join group_path p
     on p.group_id = d.group_id
@@ -431,6 +431,7 @@ class NetworkDevice(msgspec.Struct, frozen=True):
     configuration: str
     updated_at: Moment
     network: str
+    group_number: int
 
 
 def get_by_original_id(

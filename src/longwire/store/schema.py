@@ -265,6 +265,8 @@ device_type = sa.Table(
     # The kind of decoder of its payloads, and its source where it has one.
     sa.Column("decoder", sa.Text),
     sa.Column("decoder_source", sa.Text),
+    sa.Column("encoder_source", sa.Text),
+    sa.Column("decoded_location", sa.Text),
     _moment("created_at"),
     _moment("updated_at"),
 )
@@ -404,6 +406,7 @@ downlink = sa.Table(
     # Answers: which are of a group that is deleted?
     sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), nullable=False, index=True),
     sa.Column("payload", sa.Text, nullable=False),  # hex
+    sa.Column("data", sa.Text),  # JSON
     sa.Column("port", sa.Integer),
     sa.Column("is_confirmed", sa.Boolean, nullable=False),
     # queued, sent, acknowledged, failed, expired, cancelled

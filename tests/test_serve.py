@@ -59,6 +59,13 @@ def refusal(*flags: str, cwd: Path, **variables: str) -> str:
 # --- starting ---
 
 
+def test_libraries_of_single_features_are_not_loaded_by_a_start() -> None:
+    code = "import longwire.serve, sys; print(*{name.partition('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    later = {"aiokafka", "aiormq", "apprise", "cel", "nats", "numpy", "psycopg", "shapely"}
+    assert set(loaded.stdout.decode().split()) & later == set()
+
+
 def test_the_first_start_prints_credentials_to_a_terminal_only(
     serve: Callable[..., Service],
     monkeypatch: pytest.MonkeyPatch,

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Sequence
 
-import cel
-
 from longwire.delivery.cel.lexer import (
     BRACKETS,
     CLOSING_BRACKETS,
@@ -13,6 +11,7 @@ from longwire.delivery.cel.lexer import (
     invalid_at,
     text_at,
 )
+from longwire.delivery.cel.library import compile_expression
 
 NESTING_LEVELS_MAX = 32
 
@@ -128,7 +127,7 @@ def _count_arguments(tokens: Sequence[Token], opening: int) -> int | None:
 def check_syntax(source: str, tokens: Sequence[Token]) -> None:
     """Compile the expression as it was written, so that errors have the user's positions."""
     try:
-        cel.compile(source)
+        compile_expression(source)
     except ValueError as error:
         raise _syntax_error(source, tokens, str(error)) from None
     except BaseException as error:

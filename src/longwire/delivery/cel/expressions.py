@@ -15,12 +15,12 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
-import cel
 import msgspec
 
 from longwire.delivery.cel.checks import HAS_TAKES_A_FIELD, check_syntax, check_tokens, is_panic
 from longwire.delivery.cel.cost import estimate_cost
 from longwire.delivery.cel.lexer import invalid_at, tokenize
+from longwire.delivery.cel.library import compile_expression
 from longwire.delivery.cel.rewriting import Rewriter, container_type
 from longwire.records import Record, to_members
 
@@ -45,7 +45,7 @@ class Expression:
         self._patterns = rewriter.patterns
         self._concatenations = sum(token.text == "+" for token in tokens)
         try:
-            self._program = cel.compile(rewriter.text)
+            self._program = compile_expression(rewriter.text)
         except Exception:
             # The one place where a variable cannot replace `message.a`: has((message.a)).
             at = next((token.at for token in tokens if token.text == "has"), 0)

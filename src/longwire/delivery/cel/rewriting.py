@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import cel
-
 from longwire.delivery.cel.lexer import Token, invalid_at, text_at
+from longwire.delivery.cel.library import evaluate_constant
 from longwire.delivery.cel.patterns import PATTERN_STATES_MAX, InvalidPattern, translate_pattern
 
 Path = tuple[str | int, ...]
@@ -128,7 +127,7 @@ class Rewriter:
         if sign == "[" and text_at(tokens, index + 2) == "]":
             kind, text, _ = tokens[index + 1]
             if kind == "text":
-                return cel.evaluate(text), index + 3
+                return evaluate_constant(text), index + 3
             if kind == "number" and text.isdecimal():
                 return int(text), index + 3
         return None
@@ -138,10 +137,10 @@ class Rewriter:
         if token.kind != "text" or text_at(self._tokens, index + 1) != ")":
             raise invalid_at(self._source, token.at, "a pattern must be a string literal")
         try:
-            pattern = translate_pattern(cel.evaluate(token.text))
+            pattern = translate_pattern(evaluate_constant(token.text))
             literal = _to_literal(pattern.text)
             if pattern.states <= PATTERN_STATES_MAX:
-                cel.evaluate(f'"".matches({literal})')
+                evaluate_constant(f'"".matches({literal})')
         except InvalidPattern as error:
             raise invalid_at(self._source, token.at, f"invalid pattern: {error}") from None
         except Exception as error:

@@ -565,7 +565,7 @@ SECRETS = {
     "bearer": "canary-bearer",
     "key": "canary-header",
     "password": "canary-password",
-    "secret": "canary-signing",
+    "secret": "canarysigning" + "A" * 23,
 }
 
 
@@ -742,7 +742,7 @@ TAKEN: list[tuple[str, dict[str, Any]]] = [
     ("http", {**HTTP, "method": "PUT", "batch": 1_000, "subgroups": True}),
     ("http", {**HTTP, "headers": {"X-A": "b"}, "basic": {"username": "a", "password": "b"}}),
     ("http", {**HTTP, "bearer": None, "basic": None, "secret": None, "template": None}),
-    ("http", {**HTTP, "secret": "any text", "template": "message.kind"}),
+    ("http", {**HTTP, "secret": "A" * 32, "template": "message.kind"}),
     ("mqtt", MQTT),
     ("nats", NATS),
 ]

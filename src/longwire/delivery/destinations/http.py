@@ -68,6 +68,8 @@ BATCH_MAX = 1_000
 HEADERS_MAX = 50
 
 SECRET_PREFIX = "whsec_"
+# By Standard Webhooks 1.0.
+KEY_BYTES_MIN, KEY_BYTES_MAX = 24, 64
 OWN_HEADER_PREFIX = "webhook-"
 # Set by us, or about the connection.
 OWN_HEADERS = frozenset(
@@ -137,9 +139,17 @@ SigningSecret = Annotated[
     Secret,
     Meta(
         description="Signs every request by Standard Webhooks 1.0: `webhook-signature` is "
-        "made of `webhook-id`, `webhook-timestamp` and the body. After `whsec_` the key "
-        "is read as base64; any other text is the key as it is.",
+        "made of `webhook-id`, `webhook-timestamp` and the body. `whsec_` and a key of "
+        "24 to 64 bytes in base64; the prefix may be left out.",
         examples=["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
+    ),
+]
+PreviousSecret = Annotated[
+    Secret,
+    Meta(
+        description="While `secret` is rotated, the one before it: requests have a signature of "
+        "each, so that receivers may verify with either.",
+        examples=["whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"],
     ),
 ]
 
@@ -153,6 +163,7 @@ class HttpParams(DestinationParams, kw_only=True):
     bearer: Bearer | None = None
     basic: Basic | None = None
     secret: SigningSecret | None = None
+    previous_secret: PreviousSecret | None = None
     batch: Annotated[
         int,
         Meta(
@@ -170,7 +181,13 @@ class HttpParams(DestinationParams, kw_only=True):
             *(("headers", why) for why in validate_headers(self.headers)),
             *self._authorization_problems(),
             *(("secret", why) for why in validate_signing_secret(self.secret)),
+            *(("previousSecret", why) for why in validate_signing_secret(self.previous_secret)),
+            *self._rotation_problems(),
         ]
+
+    def _rotation_problems(self) -> Iterator[tuple[str, str]]:
+        if self.previous_secret is not None and self.secret is None:
+            yield "previousSecret", "needs a secret"
 
     def _authorization_problems(self) -> Iterator[tuple[str, str]]:
         given = [
@@ -229,17 +246,19 @@ def validate_headers(headers: Mapping[str, str]) -> Iterator[str]:
 
 def validate_signing_secret(secret: str | None) -> Iterator[str]:
     try:
-        if secret is not None and not signing_key(secret):
-            yield "has no key after whsec_"
+        if secret is not None and secret != MASK:  # a mask has its own error
+            signing_key(secret)
     except ValueError:
-        yield "must be base64 after whsec_"
+        yield f"must be {SECRET_PREFIX} and {KEY_BYTES_MIN} to {KEY_BYTES_MAX} bytes in base64"
 
 
 def signing_key(secret: str) -> bytes:
-    """The key to sign with; raises ValueError for invalid base64 after the prefix."""
-    if secret.startswith(SECRET_PREFIX):
-        return b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
-    return secret.encode()
+    """The key to sign with, read as the libraries of Standard Webhooks do; else ValueError."""
+    text = secret.removeprefix(SECRET_PREFIX).rstrip("=")
+    key = b64decode(text + "=" * (-len(text) % 4), validate=True)
+    if not KEY_BYTES_MIN <= len(key) <= KEY_BYTES_MAX:
+        raise ValueError("the key is too short or too long")
+    return key
 
 
 class Http:
@@ -257,12 +276,15 @@ class Http:
         self._params_error: Refused | None = None
         self._url = URL()
         # Copying an initialized HMAC is cheaper than creating one for every batch.
-        self._hmac: hmac.HMAC | None = None
+        self._hmacs: list[hmac.HMAC] = []
         self._headers: dict[str, str] = {}
         try:
             self._url = URL(params.url)
-            if params.secret is not None:
-                self._hmac = hmac.new(signing_key(params.secret), digestmod="sha256")
+            self._hmacs = [
+                hmac.new(signing_key(secret), digestmod="sha256")
+                for secret in (params.secret, params.previous_secret)
+                if secret is not None
+            ]
             self._headers = fixed_headers(params)
         except ValueError:
             # Valid when it was saved, by older rules.
@@ -319,19 +341,19 @@ class Http:
         headers = {WEBHOOK_ID: batch.id, WEBHOOK_TIMESTAMP: timestamp, IDEMPOTENCY_KEY: batch.id}
         if not self._sets_content_type:
             headers[CONTENT_TYPE] = content_type
-        if self._hmac is not None:
-            signature = self._hmac.copy()
-            signature.update(f"{batch.id}.{timestamp}.".encode())
-            signature.update(body)
-            headers[WEBHOOK_SIGNATURE] = "v1," + b64encode(signature.digest()).decode()
+        if self._hmacs:
+            signed = f"{batch.id}.{timestamp}.".encode()
+            signatures = [_sign(each, signed, body) for each in self._hmacs]
+            headers[WEBHOOK_SIGNATURE] = " ".join(signatures)
         return headers
 
     def describe(self, batch: OutboundBatch) -> RequestPreview:
         body, content_type = self._content(batch)
         headers = self._headers | dict.fromkeys(self._params.headers, MASK)
+        masked = " ".join([f"v1,{MASK}"] * len(self._hmacs))
         for name, value in self._signed(batch, body, content_type).items():
             # Signing chosen content would be as good as knowing the secret.
-            headers[str(name)] = f"v1,{MASK}" if name == WEBHOOK_SIGNATURE else value
+            headers[str(name)] = masked if name == WEBHOOK_SIGNATURE else value
         if self._params.bearer is not None:
             headers["Authorization"] = f"Bearer {MASK}"
         if self._params.basic is not None:
@@ -382,6 +404,13 @@ def fixed_headers(params: HttpParams) -> dict[str, str]:
     ):
         raise ValueError("invalid headers")
     return headers
+
+
+def _sign(key: hmac.HMAC, prefix: bytes, body: bytes) -> str:
+    signature = key.copy()
+    signature.update(prefix)
+    signature.update(body)
+    return "v1," + b64encode(signature.digest()).decode()
 
 
 async def _drain_response(content: aiohttp.StreamReader) -> None:

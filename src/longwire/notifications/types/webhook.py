@@ -13,6 +13,7 @@ from longwire.delivery.destinations.http import (
     Http,
     HttpParams,
     Method,
+    PreviousSecret,
     SigningSecret,
     Url,
 )
@@ -29,6 +30,7 @@ class WebhookParams(Params, kw_only=True):
     bearer: Bearer | None = None
     basic: Basic | None = None
     secret: SigningSecret | None = None
+    previous_secret: PreviousSecret | None = None
 
     def validate(self, egress: Egress) -> list[tuple[str, str]]:
         return super().validate(egress) + to_http_params(self).validate(egress)
@@ -43,6 +45,7 @@ def to_http_params(params: WebhookParams) -> HttpParams:
         bearer=params.bearer,
         basic=params.basic,
         secret=params.secret,
+        previous_secret=params.previous_secret,
     )
 
 

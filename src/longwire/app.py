@@ -354,6 +354,8 @@ def _build_sending_config(settings: Settings) -> SendingConfig:
             smtp_security=settings.smtp_security,
             mail_domains=email_addresses.parse_domains(settings.mail_domains),
             base_url=startup.get_base_url(settings),
+            mails_per_group_hour_max=settings.mails_per_group_hour_max,
+            mails_per_owner_hour_max=settings.mails_per_owner_hour_max,
         ),
         vapid_key=settings.vapid_key,
         vapid_contact=settings.vapid_contact,

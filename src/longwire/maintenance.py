@@ -25,6 +25,7 @@ from longwire.store import (
     deliveries,
     device_monitors,
     instance,
+    mail_quotas,
     notifications,
     partitions,
     records,
@@ -178,6 +179,7 @@ async def run_cleanup(
         await _run_in_batches(
             database, lambda tx: credentials.prune_tokens(tx, TOKENS_PER_BATCH_MAX)
         )
+        await _run_in_batches(database, lambda tx: mail_quotas.prune(tx, TOKENS_PER_BATCH_MAX))
         await _run_in_batches(database, records.delete_erased)
         await delete_old_deliveries(database, delivery_keep_days)
         await delete_groups(database)

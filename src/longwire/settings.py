@@ -323,7 +323,12 @@ class Settings:
     smtp_password: str = _setting("", "the SMTP password", is_secret=True)
     smtp_from: str = _setting("", "the sender, like Longwire <longwire@example.com>")
     mail_domains: str = _setting(
-        "", "allowed domains of recipients, separated by commas; empty for any"
+        "",
+        "domains that mail may go to, separated by commas; empty for members only, of any domain",
+    )
+    mails_per_group_hour_max: int = _setting(1_000, "maximum mails of a group in an hour")
+    mails_per_owner_hour_max: int = _setting(
+        5_000, "the same for all groups that one user has created"
     )
     vapid_key: str = _setting(
         "", "the private key for Web Push, in base64url; empty for no Web Push", is_secret=True

@@ -48,7 +48,10 @@ def sender_context(
     async def get_push_target(digest: str) -> PushTarget | None:
         return (tokens or {}).get(digest)
 
-    return SenderContext(egress, config or SendingConfig(), get_push_target)
+    async def check_mail(address: str) -> None:
+        return None
+
+    return SenderContext(egress, config or SendingConfig(), get_push_target, check_mail)
 
 
 def send_all(sender: NotificationSender, *batches: OutboundBatch) -> list[Outcome]:

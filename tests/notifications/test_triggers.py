@@ -33,7 +33,7 @@ def notification(group: str, type: str, **params) -> dict[str, str]:
 def test_an_event_reaches_every_address_once_although_the_server_was_away(make_world):
     with MailServer() as server:
         server.replies["RCPT"] = ["450 greylisted", "450 greylisted"]
-        world = make_world(**server.settings())
+        world = make_world(**server.settings(mail_domains="example.com"))
         ada = world.person("ada")
         group = ada.group()
         device = ada.device(group, name="Cellar")
@@ -158,6 +158,50 @@ def test_mails_go_only_where_the_operator_lets_them(make_world):
             ok(ada.put("/group/invite", {"email": address, "groupId": group, "roleId": VIEWER}))
         wait_for_tries(world, [(DeliveryState.SUCCEEDED, 1)] * 2 + [(DeliveryState.FAILED, 1)])
         assert server.mails[-1].to == ["dora@example.org"]
+
+
+def test_mails_go_to_members_who_have_accepted_and_only_so_many_in_an_hour(make_world):
+    with MailServer() as server:
+        world = make_world(
+            **server.settings(mails_per_group_hour_max=3, mails_per_owner_hour_max=5),
+            token_lifetime_s=10**8,
+        )
+        world.clock.freeze()
+        world.clock.let_pass(seconds=3_600 - world.clock.now() // 1_000_000 % 3_600)
+        ada, bob = world.person("ada"), world.person("bob")
+        home = ada.group()
+        group = ada.group(parent=home)
+        device = ada.device(group)
+        invitation = {"email": "bob@example.com", "groupId": group, "roleId": VIEWER}
+        ok(ada.put("/group/invite", invitation))  # the first mail
+        to = ["ada@example.com", "bob@example.com", "eve@example.net"]
+        made = ok(ada.post("/notification", notification(group, "email", to=to)))
+        named = {"notificationId": made["id"], "groupId": group}
+        ada.reports(device, "event", type="flood")
+        states = [(DeliveryState.SUCCEEDED, 1)] * 2 + [(DeliveryState.FAILED, 1)] * 2
+        wait_for_tries(world, states)
+        assert sorted(mail.to[0] for mail in server.mails) == ["ada@example.com", "bob@example.com"]
+        assert "has accepted" in ok(ada.get("/notification", **named))["error"]["message"]
+        ok(bob.get("/group", groupId=group))
+        ok(ada.put("/notification", {**named, "params": json.dumps({"to": to[:2]})}))
+        ada.reports(device, "event", type="fire")  # one more mail, and one too many
+        wait_for_tries(world, [*states, (DeliveryState.SUCCEEDED, 1), (DeliveryState.QUEUED, 1)])
+        assert "in an hour" in ok(ada.get("/notification", **named))["error"]["message"]
+        answer = ada.put("/group/invite", {**invitation, "email": "carl@example.com"})
+        refused(answer, 429)
+        assert 0 < int(answer.headers["retry-after"]) <= 3_601
+        assert len(ok(ada.get("/group/users", groupId=group))["items"]) == 2
+        # Other groups have their own quota, but all of one creator share another.
+        other = ada.group()
+        answers = [
+            ada.put("/group/invite", {**invitation, "email": f"{n}@example.com", "groupId": other})
+            for n in range(3)
+        ]
+        assert [each.status_code for each in answers] == [200, 429, 429]
+        ok(bob.put("/group/invite", {**invitation, "groupId": bob.group(), "email": "x@y.example"}))
+        world.clock.let_pass(seconds=3_700)
+        delivered = [(DeliveryState.SUCCEEDED, 1)] * 5 + [(DeliveryState.SUCCEEDED, 2)]
+        wait_for_tries(world, [*delivered, *[(DeliveryState.FAILED, 1)] * 2])
 
 
 def test_members_get_push_messages_on_all_tokens_and_invalid_tokens_are_disabled(

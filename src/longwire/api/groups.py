@@ -294,7 +294,8 @@ def invite_member(context: RequestContext, body: Invitation) -> GroupUserRelatio
     By e-mail address; the response does not reveal whether the user exists. The role can contain
     only permissions that the caller has. It counts at once; but until the person accepts, by the
     link in the mail or by a request that names the group, others see only this address of them,
-    and the group sends them nothing but the invitation. A mail is sent if mail is configured.
+    and the group sends them nothing but the invitation. A mail is sent if mail is configured; 429
+    if the group has sent as many as it may in an hour.
     """
     return relation_wire(
         invitations.invite_member(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from longwire.delivery import channels
+from longwire.delivery import channels, mail_rules
 from longwire.delivery.channel_handlers import AttemptResult, BuildMessage
 from longwire.delivery.channels import ChannelPolicy, DispatchContext
 from longwire.delivery.destinations.base import OutboundBatch, OutboundMessage, Outcome, Sender
@@ -96,6 +96,7 @@ def invite_member(
         channel = channels.get_or_create_channel(
             tx, ChannelPurpose.MAIL, f"mail:{group_id}", group_id, "email", ChannelPolicy()
         )
+        mail_rules.reserve_mail(tx, group_id, config)
         mail = _build_invitation(tx, actor, email, membership, config)
         channels.enqueue(tx, channel, dispatch, [("", msgspec.json.encode(mail).decode())])
     return membership

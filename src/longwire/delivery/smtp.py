@@ -55,6 +55,8 @@ class MailConfig:
     smtp_security: str = "starttls"  # starttls, tls or none
     mail_domains: frozenset[str] = frozenset()  # those that mail may go to; none for any
     base_url: str = ""  # of this service, for links
+    mails_per_group_hour_max: int = 1_000
+    mails_per_owner_hour_max: int = 5_000
 
     @property
     def is_configured(self) -> bool:

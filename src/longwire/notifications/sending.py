@@ -8,6 +8,7 @@ import msgspec
 from longwire.delivery.channel_handlers import AttemptOutcome, AttemptResult, BuildMessage
 from longwire.delivery.destinations.base import FailureCode, OutboundMessage, Refused, Sender
 from longwire.delivery.egress import Egress
+from longwire.delivery.mail_rules import check_notification_mail
 from longwire.identity import groups, users
 from longwire.ids import format_delivery_id
 from longwire.model import SYSTEM, Actor, Channel
@@ -60,13 +61,20 @@ class NotificationHandler:
                 return NOT_A_RECIPIENT
             return message
 
-        context = SenderContext(egress, self._config, get_push_target)
+        check_mail = partial(self._check_mail, channel.group_id)
+        context = SenderContext(egress, self._config, get_push_target, check_mail)
         return build_message, sender_type(params, context)
 
     async def _get_push_target(self, group_id: str, digest: str) -> PushTarget | None:
         return await self._database.read(
             partial(_read_push_target, group_id=group_id, digest=digest)
         )
+
+    async def _check_mail(self, group_id: str, address: str) -> Refused | None:
+        def check(tx: Tx) -> Refused | None:
+            return check_notification_mail(tx, group_id, address, self._config.mail)
+
+        return await self._database.write(check)
 
     def on_results(
         self, tx: Tx, writer: int, channel: Channel, results: Sequence[AttemptResult]

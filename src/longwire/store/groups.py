@@ -218,6 +218,16 @@ def list_invitations(tx: Tx, user_id: str, group_ids: Iterable[str]) -> list[Mem
     return [_membership(row) for row in tx.rows(statement)]
 
 
+def is_accepted_member(tx: Tx, user_id: str, group_ids: Iterable[str]) -> bool:
+    """Whether a user is a member of one of these groups and has accepted that."""
+    statement = sa.select(_member.c.user_id).where(
+        _member.c.user_id == user_id,
+        _member.c.accepted_at.is_not(None),
+        _member.c.group_id.in_(list(group_ids)),
+    )
+    return tx.row(statement.limit(1)) is not None
+
+
 def accept_invitation(tx: Tx, membership: Membership) -> None:
     tx.execute(
         sa.update(_member)

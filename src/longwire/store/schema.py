@@ -253,6 +253,17 @@ app_client = sa.Table(
     sa.UniqueConstraint("group_id", "name"),
 )
 
+mail_quota = sa.Table(
+    "mail_quota",
+    metadata,
+    # How many mails were sent in an hour for a group, or for the groups of a user.
+    sa.Column("holder", sa.Text, primary_key=True),
+    sa.Column("hour", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("mails", sa.BigInteger, nullable=False),
+    # Answers: which counts are of the past?
+    sa.Index("ix_mail_quota_hour", "hour"),
+)
+
 device_type = sa.Table(
     "device_type",
     metadata,

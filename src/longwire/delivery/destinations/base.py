@@ -68,6 +68,7 @@ class FailureCode(StrEnum):
     NOT_CONFIGURED = "not_configured"
     INVALID_MESSAGE = "invalid_message"  # it cannot be expressed in the format or protocol
     WITHDRAWN = "withdrawn"  # cancelled, expired or no longer meant for this recipient
+    QUOTA_USED_UP = "quota_used_up"  # of the group that sends it
     INTERNAL_ERROR = "internal_error"
     ORPHANED = "orphaned"  # the process that was sending it died
     STOPPED = "stopped"  # the process that was sending it shut down

@@ -20,6 +20,7 @@ from longwire.delivery.destinations.base import (
     OutboundMessage,
     Outcome,
     ParamsBase,
+    Refused,
     list_invalid_fields,
 )
 from longwire.delivery.egress import Egress
@@ -57,6 +58,8 @@ class SenderContext:
     # By the hex digest in a delivery's context; None if the token was removed, or its user may no
     # longer read the notifications of the group.
     get_push_target: Callable[[str], Awaitable[PushTarget | None]]
+    # By an address: why no mail may go there now; None if one may, and then it is counted.
+    check_mail: Callable[[str], Awaitable[Refused | None]]
 
 
 class NotificationMessage(msgspec.Struct, frozen=True, rename="camel"):

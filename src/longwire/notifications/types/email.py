@@ -79,8 +79,12 @@ class EmailSender:
 
     def __init__(self, params: Params, context: SenderContext) -> None:
         self._client = SmtpClient(context.config.mail)
+        self._check_mail = context.check_mail
 
     async def send(self, batch: OutboundBatch) -> Outcome:
+        refusal = await self._check_mail(batch.single.to)
+        if refusal is not None:
+            return refusal
         message = decode_notification(batch)
         mail = OutboundMail(
             id=batch.single.id,

@@ -240,6 +240,13 @@ def _create_identity_tables() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_app_client"),
         sa.UniqueConstraint("group_id", "name", name="uq_app_client_group_id_name"),
     )
+    op.create_table(
+        "mail_quota",
+        *_required(TEXT, "holder"),
+        *_required(BIGINT, "hour mails"),
+        sa.PrimaryKeyConstraint("holder", "hour", name="pk_mail_quota"),
+    )
+    op.create_index("ix_mail_quota_hour", "mail_quota", ["hour"])
 
 
 def _create_fleet_tables() -> None:

@@ -1,0 +1,33 @@
+"""How many mails were sent in an hour for a group, and for the user whose quota it counts for."""
+
+import sqlalchemy as sa
+
+from longwire.clock import HOUR
+from longwire.store import schema
+from longwire.store.database import Tx
+
+COUNT_MAIL = """
+insert into mail_quota (holder, hour, mails)
+values (:holder, :hour, 1)
+on conflict (holder, hour) do update
+set mails = mail_quota.mails + 1
+returning mails
+"""
+
+
+def count_mail(tx: Tx, group_id: str) -> tuple[int, int]:
+    """Count one more mail; how many there are in this hour for the group, and for its user."""
+    group = schema.group
+    user_id = tx.rows(sa.select(group.c.quota_user_id).where(group.c.id == group_id))[0][0]
+    counts = [
+        int(tx.fetch_raw(COUNT_MAIL, {"holder": holder, "hour": tx.now // HOUR})[0][0])
+        for holder in (f"group {group_id}", f"user {user_id}")
+    ]
+    return counts[0], counts[1]
+
+
+def prune(tx: Tx, limit: int) -> int:
+    """Delete some counts of hours that have passed."""
+    table = schema.mail_quota
+    old = sa.select(table.c.holder, table.c.hour).where(table.c.hour < tx.now // HOUR).limit(limit)
+    return tx.execute(sa.delete(table).where(sa.tuple_(table.c.holder, table.c.hour).in_(old)))

@@ -139,8 +139,11 @@ def test_operations_lists_every_setting_with_default_and_description():
 def test_operations_lists_every_quota_among_its_limits():
     defaults = {each.name: str(each.default) for each in settings.describe_settings()}
     listed = {
-        bare(row["Setting"]): bare(row["Default"])
+        name: default
         for row in tables("docs/operations.md", "Setting", "Default", "What it limits")
+        for name, default in zip(
+            *(re.findall(r"`(\w+)`", row[column]) for column in ("Setting", "Default")), strict=True
+        )
     }
     assert listed == {name: defaults[name] for name in listed}
     quotas = {each.name: str(each.default) for each in dataclasses.fields(Quotas)}

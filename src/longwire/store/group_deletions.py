@@ -54,7 +54,7 @@ def detach(tx: Tx, group_id: str, default_role_id: str) -> int:
     client_ids = sa.select(_client.c.id).where(_client.c.group_id == group_id)
     role_ids = _list_custom_roles(tx, group_id)
     changed = tx.execute(sa.delete(_token).where(_token.c.client_id.in_(client_ids)))
-    for table in (_client, _member, _path):
+    for table in (_client, _member, schema.downlink_grant, _path):
         changed += tx.execute(sa.delete(table).where(table.c.group_id == group_id))
     changed += channels.mark_group_deleted(tx, group_id)
     tx.execute(

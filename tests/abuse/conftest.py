@@ -21,14 +21,23 @@ ATTACKERS_MAX = 40
 
 
 @pytest.fixture(scope="module")
+def service_flags() -> tuple[str, ...]:
+    """Further flags of the service; a file with attacks that need some has a fixture of its own."""
+    return ()
+
+
+@pytest.fixture(scope="module")
 def shared_service(
-    sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory
+    sqlite_template: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    service_flags: tuple[str, ...],
 ) -> Iterator[SharedService]:
     """One service for the attacks of a file."""
     data = tmp_path_factory.mktemp("abuse") / "data"
     shutil.copytree(sqlite_template, data)
     accounts = _create_accounts(data)
-    process = Service(data, "--egress-allow", "127.0.0.0/8,::1/128", "--log-level", "error")
+    flags = ("--egress-allow", "127.0.0.0/8,::1/128", "--log-level", "error", *service_flags)
+    process = Service(data, *flags)
     try:
         yield SharedService(process.started(), accounts)
     finally:

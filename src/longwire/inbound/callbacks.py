@@ -6,6 +6,7 @@ What a message means is the work of `networks`; here it becomes an uplink to sto
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from hashlib import blake2b
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -52,7 +53,8 @@ STORED = b'{"message":"stored"}'
 VENDOR_METHODS = ("POST", "PUT", "GET")
 # No network repeats a message later than this.
 REPETITION_S_MAX = 600
-REPETITIONS_MAX = 10_000
+REPETITIONS_PER_GROUP_MAX = 1_000
+GROUPS_WITH_REPETITIONS_MAX = 1_000
 
 _RULE = "for devices of the group and below"
 
@@ -63,18 +65,23 @@ class ArrivalTimes:
     """First arrival of messages that carry no time, but a deduplication key.
 
     A repetition gets the same time, and so becomes the same record. In this process only, and for
-    a limited time.
+    a limited time. Each group has its own share, so that nobody evicts those of others.
     """
 
     def __init__(self) -> None:
-        self._first: dict[tuple[str, str], Moment] = {}
+        self._by_group: dict[str, dict[bytes, Moment]] = {}
 
-    def first_arrival(self, key: tuple[str, str], now: Moment) -> Moment:
-        first = self._first.pop(key, None)
+    def first_arrival(self, group_id: str, device_id: str, key: str, now: Moment) -> Moment:
+        arrivals = self._by_group.pop(group_id, {})
+        self._by_group[group_id] = arrivals
+        if len(self._by_group) > GROUPS_WITH_REPETITIONS_MAX:
+            del self._by_group[next(iter(self._by_group))]
+        digest = blake2b(f"{device_id} {key}".encode(), digest_size=16).digest()
+        first = arrivals.pop(digest, None)
         at = now if first is None or now - first > REPETITION_S_MAX * SECOND else first
-        self._first[key] = at
-        if len(self._first) > REPETITIONS_MAX:
-            del self._first[next(iter(self._first))]
+        arrivals[digest] = at
+        if len(arrivals) > REPETITIONS_PER_GROUP_MAX:
+            del arrivals[next(iter(arrivals))]
         return at
 
 
@@ -122,32 +129,32 @@ class NetworkCallbacks:
         """Store one message; the downlink of the response, if one was requested."""
 
         async def store(device: NetworkDevice) -> None:
-            received_at = self._received_at(device, uplink)
+            received_at = self._received_at(actor, device, uplink)
             await self._uplinks.store(ReceivedUplink(actor, device, uplink, received_at))
 
         device = await self._uplinks.with_current_device(actor, network, uplink.original_id, store)
         if uplink.downlink is not None:
             await self._downlinks.apply_update(
-                network, uplink, device.id, self._sent_at(device, uplink)
+                network, uplink, device.id, self._sent_at(actor, device, uplink)
             )
         if network == TTN:
             await self._downlinks.save_push_url(request, device.id)
         if uplink.wants_downlink:
             payload = await self._downlinks.fetch_payload(
-                uplink, device.id, self._sent_at(device, uplink)
+                uplink, device.id, self._sent_at(actor, device, uplink)
             )
             return vendor.build_response(uplink.original_id, payload)
         return {}
 
-    def _received_at(self, device: NetworkDevice, uplink: ParsedUplink) -> Moment:
+    def _received_at(self, actor: Actor, device: NetworkDevice, uplink: ParsedUplink) -> Moment:
         now = self._clock.now()
         if uplink.dedup_key is None:
             return now
-        return self._arrivals.first_arrival((device.id, uplink.dedup_key), now)
+        return self._arrivals.first_arrival(actor.id, device.id, uplink.dedup_key, now)
 
-    def _sent_at(self, device: NetworkDevice, uplink: ParsedUplink) -> Moment:
+    def _sent_at(self, actor: Actor, device: NetworkDevice, uplink: ParsedUplink) -> Moment:
         sent_at = uplink.sent_at
-        return self._received_at(device, uplink) if sent_at is None else sent_at
+        return self._received_at(actor, device, uplink) if sent_at is None else sent_at
 
     async def _require_all_devices(
         self, actor: Actor, network: str, uplinks: Sequence[ParsedUplink]

@@ -11,7 +11,14 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from longwire.networks.base import InvalidMessage
-from longwire.networks.json_text import INTEGER_MAX, clean_text, parse_json, unique_members
+from longwire.networks.json_text import (
+    INTEGER_MAX,
+    JSON_VALUES_MAX,
+    check_values,
+    clean_text,
+    parse_json,
+    unique_members,
+)
 from longwire.networks.values import is_empty
 
 BODY_BYTES_MAX = 1024 * 1024
@@ -89,7 +96,7 @@ def _parse_flat_object(raw: bytes) -> dict[str, Any] | None:
     if raw[:1] != b"{" or raw.count(b"{") != 1 or b"[" in raw or b"\\" in raw:
         return None
     colons = raw.count(b":")
-    if raw.count(b'":') != colons:
+    if raw.count(b'":') != colons or 2 * colons > JSON_VALUES_MAX:
         return None
     try:
         found = _DECODER.decode(raw)
@@ -111,6 +118,7 @@ _DECODER = msgspec.json.Decoder()
 
 def _parse_template_json(raw: bytes) -> Any:
     """The JSON of a template, also if unquoted values have made it invalid."""
+    check_values(raw)
     try:
         return parse_json(raw)
     except InvalidMessage as error:

@@ -101,7 +101,7 @@ def _up(values: Mapping[str, Any]) -> ParsedUplink:
     device, sent_at = _device_and_moment(required, values)
     payload = required.payload("data", values.get("data"), parse_base64, readings.PAYLOAD_BYTES_MAX)
     required.raise_errors()
-    receptions = list_mappings(values.get("rxInfo"))
+    receptions = lorawan.list_receptions(values.get("rxInfo"))
     ts = sent_at if sent_at is not None else _received_at(receptions)
     sequence = parse_integer(values.get("fCnt", 0), minimum=0)
     port = lorawan.parse_port(values.get("fPort"))

@@ -10,11 +10,15 @@ from longwire.errors import FieldError
 from longwire.networks.base import InvalidMessage
 
 JSON_DEPTH_MAX = 32
+# Parsing costs time for each value rather than for each byte, and everybody waits meanwhile. An
+# uplink that a hundred gateways have received has two or three thousand.
+JSON_VALUES_MAX = 20_000
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**63 - 1
 
 
 def parse_json(raw: bytes) -> Any:
     """Any JSON value, without numbers and characters that cannot be stored."""
+    check_values(raw)
     try:
         text = raw.decode()
     except UnicodeDecodeError as error:
@@ -33,6 +37,16 @@ def parse_json(raw: bytes) -> Any:
     return _clean(value) if _UNSTORABLE_ESCAPE.search(text) else value
 
 
+def check_values(raw: bytes) -> None:
+    """Reject a text with too many values, before any of them is parsed.
+
+    Each has one of these characters in front of it, also the first of a list or an object. Those
+    within strings are counted, too.
+    """
+    if sum(map(raw.count, (b",", b":", b"[", b"{"))) > JSON_VALUES_MAX:
+        raise InvalidMessage(f"The body may have at most {JSON_VALUES_MAX} values.")
+
+
 # Possessive, and an unclosed string counts as one: linear time.
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
@@ -42,8 +56,8 @@ def _check_depth(text: str) -> None:
     if text.count("[") + text.count("{") <= JSON_DEPTH_MAX:
         return
     depth = 0
-    for bracket in _BRACKET.findall(_STRING.sub("", text)):
-        depth += 1 if bracket in "[{" else -1
+    for bracket in _BRACKET.finditer(_STRING.sub("", text)):
+        depth += 1 if bracket[0] in "[{" else -1
         if depth > JSON_DEPTH_MAX:
             raise InvalidMessage(f"The body is nested deeper than {JSON_DEPTH_MAX} levels.")
 

@@ -12,7 +12,12 @@ from msgspec import Struct
 from longwire.clock import Moment
 from longwire.networks import readings
 from longwire.networks.base import DownlinkUpdate, ParsedUplink, Reading
-from longwire.networks.values import parse_boolean, parse_integer, parse_number
+from longwire.networks.values import (
+    list_mappings,
+    parse_boolean,
+    parse_integer,
+    parse_number,
+)
 
 PORT_MAX = 255
 # Battery levels of a device status, DevStatusAns; 0 is external power, and 255 unknown.
@@ -40,6 +45,11 @@ class RadioSettings(Struct, frozen=True):
     bandwidth: int | None = None
     spreading_factor: int | None = None
     code_rate: str | None = None
+
+
+def list_receptions(value: Any) -> list[dict[str, Any]]:
+    """What each gateway says of an uplink; of more than fit a record, the first ones."""
+    return list_mappings(value)[: readings.DUPLICATES_MAX]
 
 
 def parse_gateway(id: str | None, rssi: Any, snr: Any, radio: RadioSettings) -> Gateway:

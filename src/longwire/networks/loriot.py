@@ -28,7 +28,6 @@ from longwire.networks.base import (
 from longwire.networks.json_text import parse_json
 from longwire.networks.values import (
     RequiredFields,
-    list_mappings,
     parse_hex,
     parse_integer,
     parse_mapping,
@@ -114,7 +113,7 @@ def _radio(values: Message) -> lorawan.RadioSettings:
 
 
 def _telemetry(ts: Moment | None, values: Message, sequence: int | None) -> tuple[Reading, ...]:
-    receptions = list_mappings(values.get("gws"))
+    receptions = lorawan.list_receptions(values.get("gws"))
     radio = _radio(values)
     gateways = [
         lorawan.parse_gateway(

@@ -5,6 +5,7 @@ members are kept as fit, the smallest first.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -137,7 +138,7 @@ def _reading(
 
 def _encode_each(items: Iterable[Any]) -> list[str]:
     texts = (msgspec.json.encode(item).decode() for item in items)
-    return [text for text in texts if len(text) <= TEXT_CHARACTERS_MAX][:DUPLICATES_MAX]
+    return list(islice((t for t in texts if len(t) <= TEXT_CHARACTERS_MAX), DUPLICATES_MAX))
 
 
 _SEVERITIES = {"info": "info", "warn": "warning", "warning": "warning", "error": "error"}

@@ -31,7 +31,6 @@ from longwire.networks.values import (
     RequiredFields,
     first_moment,
     first_value,
-    list_mappings,
     parse_hex,
     parse_integer,
     parse_mapping,
@@ -125,7 +124,7 @@ def _telemetry(ts: Moment | None, report: Message, sequence: int | None) -> tupl
     """All receiving gateways (LRR); without a list of them, the best one."""
     listed = parse_mapping(report.get("Lrrs")) or {}
     one = parse_mapping(listed.get("Lrr"))
-    receptions = [one] if one is not None else list_mappings(listed.get("Lrr"))
+    receptions = [one] if one is not None else lorawan.list_receptions(listed.get("Lrr"))
     if not receptions and first_value(report, "Lrrid", "LrrRSSI") is not None:
         names = ("Lrrid", "LrrRSSI", "LrrSNR", "LrrESP")
         receptions = [readings.drop_none({name: report.get(name) for name in names})]

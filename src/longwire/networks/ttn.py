@@ -151,7 +151,7 @@ def _uplink(key: str, values: Message, message: Message) -> ParsedUplink:
 
 def _telemetry(ts: Moment | None, message: Message, about: Message) -> tuple[Reading, ...]:
     radio = _radio(parse_mapping(message.get("settings")) or {})
-    receptions = list_mappings(message.get("rx_metadata"))
+    receptions = lorawan.list_receptions(message.get("rx_metadata"))
     gateways = [
         lorawan.parse_gateway(
             _gateway_id(each), first_value(each, "rssi", "channel_rssi"), each.get("snr"), radio

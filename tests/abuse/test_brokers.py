@@ -1,0 +1,36 @@
+"""Brokers that accept a login and then flood, each in the protocol of its connector."""
+
+from typing import Any
+
+import pytest
+
+from longwire.delivery.destinations.broker import FLOODING
+from tests.abuse.forwarding import create_connectors, get_errors, post_records
+from tests.abuse.victim import Scene
+from tests.delivery import hostile_brokers
+from tests.delivery.hostile_brokers import Behaviour, HostileBroker
+from tests.waiting import eventually
+
+
+@pytest.mark.parametrize(
+    ("type", "params", "behaves"),
+    [
+        ("amqp", {"routingKey": "readings"}, hostile_brokers.send_heartbeats),
+        ("nats", {"subject": "readings"}, hostile_brokers.send_lines(b"+OK\r\n")),
+        ("mqtt", {"topic": "readings"}, hostile_brokers.send_packets(hostile_brokers.PINGRESP)),
+        ("kafka", {"topic": "readings"}, hostile_brokers.describe_many_partitions),
+    ],
+    ids=["amqp", "nats", "mqtt", "kafka"],
+)
+def test_a_broker_that_floods_slows_nobody(
+    scene: Scene, type: str, params: dict[str, Any], behaves: Behaviour
+) -> None:
+    mallory = scene.mallory
+    group = mallory.group()
+    device = mallory.device(group)
+    with HostileBroker(behaves) as broker:
+        address = f"127.0.0.1:{broker.port}"
+        params |= {"brokers": address} if type == "kafka" else {"url": f"{type}://{address}"}
+        connectors = create_connectors(mallory, group, 10, type, params)
+        scene.assert_victim_unharmed(post_records(scene, device, 16))
+        eventually(lambda: FLOODING.reason in get_errors(mallory, group, connectors))

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from longwire.clock import DAY, MILLISECOND, MINUTE, SECOND, Moment
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MINUTES_PER_DAY = 1_440
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -22,7 +23,13 @@ def format_date(moment: Moment) -> str:
 @functools.lru_cache(maxsize=4_096)
 def _minute_text(minute: int) -> str:
     """The prefix up to the minute; cached because records of a list share a few of them."""
-    return (_EPOCH + timedelta(minutes=minute)).strftime("%Y-%m-%dT%H:%M:").zfill(17)
+    day, rest = divmod(minute, _MINUTES_PER_DAY)
+    return f"{_day_text(day)}T{rest // 60:02d}:{rest % 60:02d}:"
+
+
+@functools.lru_cache(maxsize=1_024)
+def _day_text(day: int) -> str:
+    return (_EPOCH + timedelta(days=day)).strftime("%Y-%m-%d").zfill(10)
 
 
 # RFC 3339, and its common variants: a space for the T, no seconds, no offset, a date alone.

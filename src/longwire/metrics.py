@@ -5,7 +5,7 @@ of arrivals is queried, so that a report of records is exact for any period. Del
 by the second; a second that overlaps a period counts as part of it.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -45,21 +45,14 @@ PROCESSING = "connector_message_processing"
 
 
 @dataclass(frozen=True, slots=True)
-class MetricsSpan:
-    """One span of a report."""
-
-    group_id: str
-    at: Moment
-    totals: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
 class MetricsReport:
     group_id: str
     begin: Moment
     end: Moment
     totals: Mapping[str, int]
-    items: list[MetricsSpan]
+    span: Moment
+    item_count: int
+    items: Mapping[int, Mapping[str, int]]  # the totals of a span by its index; no empty ones
     active_devices: list[str]  # at most ACTIVE_LISTED_MAX of them
     active_device_count: int
     active_connectors: list[str]
@@ -123,7 +116,7 @@ def build_report(
     number = max(0, -(-(end - begin) // span))
     if number > ITEMS_MAX:
         raise invalid_field("time_span", f"gives {number} items; at most {ITEMS_MAX} are reported")
-    spans = [Counter[str]() for _ in range(number)]
+    spans: defaultdict[int, Counter[str]] = defaultdict(Counter)
     oldest = oldest_counted(retention_days, tx.now)
     since = begin if oldest is None else max(begin, oldest)
     for index, name, value in store.list_sums(tx, groups, begin, end, span_s, since):
@@ -137,9 +130,9 @@ def build_report(
     for index, value in store_deliveries.count_unfinished(tx, connectors, begin, end, span):
         spans[index][PROCESSING] += value
     totals: Counter[str] = Counter()
-    for each in spans:
-        totals.update(each)
-    items = [MetricsSpan(group_id, begin + index * span, each) for index, each in enumerate(spans)]
+    for each in spans.values():
+        for counted, total in each.items():  # `Counter.update` takes four times as long
+            totals[counted] += total
     active = store.get_active_devices(tx, groups, since, end, ACTIVE_LISTED_MAX)
     forwarding = store_deliveries.list_active_channels(tx, connectors, begin, end)
     return MetricsReport(
@@ -147,7 +140,9 @@ def build_report(
         begin,
         end,
         totals,
-        items,
+        span,
+        number,
+        spans,
         active.ids,
         active.number,
         [connectors[number] for number in forwarding],

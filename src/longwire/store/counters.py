@@ -4,12 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import sqlalchemy as sa
-
 from longwire.clock import HOUR, SECOND, Moment
 from longwire.store import schema
 from longwire.store.bulk import insert_many
-from longwire.store.database import Tx
+from longwire.store.database import DialectSql, Tx
+from longwire.store.dialects import array_param, dialect_sql, in_array
 from longwire.store.records import arrival_moment, first_seq
 
 PRUNE_ROWS_MAX = 1_000
@@ -18,10 +17,147 @@ Activity = tuple[int, int, int]  # a group, an hour, and a device
 ArrivalPosition = tuple[int, int]  # in the ledger: a group, and an arrival in it
 BEFORE_ANY: ArrivalPosition = (0, -(2**63))
 
-_counter = schema.counter
-_arrival = schema.arrival
-_activity = schema.activity
-_device = schema.device
+_NEVER = -1  # no second, and no remainder
+
+# --- statements ---
+
+_BY_GROUP = in_array("groups")
+_MODULO = DialectSql("%", "%%")
+
+LIST_SUMS = dialect_sql(
+    """
+select (second - :first) / :span, name, cast(sum(value) as bigint)
+from counter
+where group_id {groups}
+    and second >= :since
+    and second < :until
+    and (second - :first) {modulo} :span <> :phase
+group by 1, 2
+""",
+    groups=_BY_GROUP,
+    modulo=_MODULO,
+)
+
+LIST_CUT_SECONDS = dialect_sql(
+    """
+select second, name, cast(sum(value) as bigint)
+from counter
+where group_id {groups}
+    and second >= :since
+    and second <= :until
+    and ((second - :first) {modulo} :span = :phase or second = :last)
+group by second, name
+""",
+    groups=_BY_GROUP,
+    modulo=_MODULO,
+)
+
+# There can be thousands of cut seconds; the counters know those in which anything arrived.
+LIST_CUT_ARRIVALS = dialect_sql(
+    """
+select a.seq, a.kind
+from (
+    select distinct group_id, second
+    from counter
+    where group_id {groups}
+        and second >= :since
+        and second <= :until
+        and ((second - :first) {modulo} :span = :phase or second = :last)
+) busy
+cross join arrival a
+where a.group_id = busy.group_id
+    and a.seq >= busy.second * :per_second
+    and a.seq < (busy.second + 1) * :per_second
+""",
+    groups=_BY_GROUP,
+    modulo=_MODULO,
+)
+
+_ACTIVE_DEVICES = """
+from (
+    select device_number
+    from activity
+    where group_id {groups}
+        and hour >= :first
+        and hour < :last
+    union
+    select device_number
+    from arrival
+    where group_id {groups}
+        and seq >= :begin
+        and seq < :until
+    union
+    select device_number
+    from arrival
+    where group_id {groups}
+        and seq >= :since
+        and seq < :end
+) active
+cross join device d
+where d.number = active.device_number"""
+
+LIST_ACTIVE_DEVICES = dialect_sql(
+    f"""
+select d.id{_ACTIVE_DEVICES}
+order by d.number
+limit :most
+""",
+    groups=_BY_GROUP,
+)
+COUNT_ACTIVE_DEVICES = dialect_sql(f"\nselect count(*){_ACTIVE_DEVICES}\n", groups=_BY_GROUP)
+
+DELETE_COUNTERS = """
+delete from counter
+where group_id = :home
+    and (second, name, writer) in (
+        select second, name, writer
+        from counter
+        where group_id = :home
+            and second < :before
+        limit :most
+    )
+"""
+
+DELETE_ACTIVITY = """
+delete from activity
+where group_id = :home
+    and (hour, device_number) in (
+        select hour, device_number
+        from activity
+        where group_id = :home
+            and hour < :before
+        limit :most
+    )
+"""
+
+GET_ARRIVALS_END = """
+select count(*), max(seq)
+from (
+    select seq
+    from arrival
+    where group_id = :home
+        and seq > :after
+        and seq < :until
+    order by seq
+    limit :most
+) oldest
+"""
+
+DELETE_ARRIVALS = """
+delete from arrival
+where group_id = :home
+    and seq > :after
+    and seq <= :last
+    and ts < :oldest
+"""
+
+GET_NEXT_GROUP = """
+select id
+from device_group
+where id > :after
+order by id
+limit 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +172,7 @@ def increment(tx: Tx, writer: int, found: Mapping[tuple[int, int, int], int]) ->
     """Add to the counters of (group, second, name)."""
     insert_many(
         tx,
-        _counter,
+        schema.counter,
         ("group_id", "second", "name", "writer", "value"),
         [(*key, writer, value) for key, value in sorted(found.items())],
         "on conflict (group_id, second, name, writer)"
@@ -56,13 +192,16 @@ def insert_activity(tx: Tx, active: Collection[Activity]) -> None:
         return
     insert_many(
         tx,
-        _activity,
+        schema.activity,
         ("group_id", "hour", "device_number"),
         fresh,
         "on conflict do nothing",
         is_repeatable=True,
     )
     tx.on_commit(lambda: tx.caches.activity.add(fresh))
+
+
+# --- reports ---
 
 
 def list_sums(
@@ -72,84 +211,49 @@ def list_sums(
 
     A second in which a span ends before the second does is left out: it belongs to two spans.
     """
-    second = _counter.c.second
-    since_s, until_s = -(-since // SECOND), end // SECOND
-    # `//` divides whole numbers on both engines; nothing before `begin` is looked at.
-    span = (second - begin // SECOND) // span_s
-    statement = (
-        sa.select(span.label("span"), _counter.c.name, sa.func.sum(_counter.c.value).label("total"))
-        .where(_counter.c.group_id.in_(groups), second >= since_s, second < until_s)
-        .group_by("span", _counter.c.name)
-    )
-    if begin % SECOND:
-        statement = statement.where((second - begin // SECOND) % span_s != 0)
-    return [(int(row.span), int(row.name), int(row.total)) for row in tx.rows(statement)]
+    values = _cut(tx, groups, begin, end, span_s)
+    values |= {"since": -(-since // SECOND), "until": end // SECOND}
+    found: list[Any] = tx.fetch_raw(LIST_SUMS, values)
+    return found
 
 
 def cut_seconds(
     tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, span_s: int, since: Moment
 ) -> list[tuple[int, int, int]]:
-    """(second, name, total) of the seconds which `sums` leaves out."""
-    cut = _cut(begin, end, span_s)
-    if not cut:
+    """(second, name, total) of the seconds which `list_sums` leaves out."""
+    values = _cut(tx, groups, begin, end, span_s)
+    if values["phase"] == values["last"] == _NEVER:
         return []
-    total = sa.func.sum(_counter.c.value).label("total")
-    statement = (
-        sa.select(_counter.c.second, _counter.c.name, total)
-        .where(*_busy(groups, since, end, cut))
-        .group_by(_counter.c.second, _counter.c.name)
-    )
-    return [(row.second, row.name, int(row.total)) for row in tx.rows(statement)]
-
-
-def _cut(begin: Moment, end: Moment, span_s: int) -> list[sa.ColumnElement[bool]]:
-    """The seconds in which a span begins or ends before the second does."""
-    second = _counter.c.second
-    cut: list[sa.ColumnElement[bool]] = []
-    if begin % SECOND:
-        cut.append((second - begin // SECOND) % span_s == 0)
-    if end % SECOND:
-        cut.append(second == end // SECOND)
-    return cut
-
-
-def _busy(
-    groups: Sequence[str], since: Moment, end: Moment, cut: Sequence[sa.ColumnElement[bool]]
-) -> tuple[sa.ColumnElement[bool], ...]:
-    second = _counter.c.second
-    return (
-        _counter.c.group_id.in_(groups),
-        second >= since // SECOND,
-        second <= end // SECOND,
-        sa.or_(*cut),
-    )
+    values |= {"since": since // SECOND, "until": end // SECOND}
+    found: list[Any] = tx.fetch_raw(LIST_CUT_SECONDS, values)
+    return found
 
 
 def list_arrivals(
     tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, span_s: int, since: Moment
 ) -> list[tuple[Moment, int]]:
-    """(moment, kind) of every record that arrived in the seconds which `sums` leaves out."""
-    second = _counter.c.second
-    cut = _cut(begin, end, span_s)
-    if not cut:
+    """(moment, kind) of every record that arrived in the seconds which `list_sums` leaves out."""
+    values = _cut(tx, groups, begin, end, span_s)
+    if values["phase"] == values["last"] == _NEVER:
         return []
-    # There can be thousands of them; the counters know those in which anything arrived.
-    busy = (
-        sa.select(_counter.c.group_id, second)
-        .where(*_busy(groups, since, end, cut))
-        .distinct()
-        .subquery()
-    )
-    statement = sa.select(_arrival.c.seq, _arrival.c.kind).join(
-        busy,
-        sa.and_(
-            _arrival.c.group_id == busy.c.group_id,
-            _arrival.c.seq >= busy.c.second * first_seq(SECOND),
-            _arrival.c.seq < (busy.c.second + 1) * first_seq(SECOND),
-        ),
-    )
-    found = ((arrival_moment(row.seq), row.kind) for row in tx.rows(statement))
+    values |= {"since": since // SECOND, "until": end // SECOND, "per_second": first_seq(SECOND)}
+    found = ((arrival_moment(seq), kind) for seq, kind in tx.fetch_raw(LIST_CUT_ARRIVALS, values))
     return [(at, kind) for at, kind in found if since <= at < end]
+
+
+def _cut(tx: Tx, groups: Sequence[str], begin: Moment, end: Moment, span_s: int) -> dict[str, Any]:
+    """Which seconds are cut: one in every span if it begins within a second, and the last one."""
+    return {
+        "groups": _group_numbers(tx, groups),
+        "first": begin // SECOND,
+        "span": span_s,
+        "phase": 0 if begin % SECOND else _NEVER,
+        "last": end // SECOND if end % SECOND else _NEVER,
+    }
+
+
+def _group_numbers(tx: Tx, groups: Sequence[str]) -> Any:
+    return array_param(tx, [schema.group_number(each) for each in groups])
 
 
 def get_active_devices(
@@ -158,37 +262,21 @@ def get_active_devices(
     """The devices with a record that arrived in a period: whole hours, and what is left of two."""
     first, last = -(-begin // HOUR), end // HOUR
     if first >= last:
-        found = _reporting(groups, begin, end).subquery()
-    else:
-        found = sa.union(
-            sa.select(_activity.c.device_number).where(
-                _activity.c.group_id.in_(groups),
-                _activity.c.hour >= first,
-                _activity.c.hour < last,
-            ),
-            _reporting(groups, begin, first * HOUR),
-            _reporting(groups, last * HOUR, end),
-        ).subquery()
-    known = sa.select(_device.c.id).join(found, found.c.device_number == _device.c.number)
-    ids = list(tx.connection.scalars(known.order_by(_device.c.number).limit(listed_max + 1)))
+        first = last = 0
+    values = {
+        "groups": _group_numbers(tx, groups),
+        "first": first,
+        "last": last,
+        "begin": first_seq(begin),
+        "until": first_seq(first * HOUR if first else end),
+        "since": first_seq(last * HOUR if first else end),
+        "end": first_seq(end),
+    }
+    found = tx.fetch_raw(LIST_ACTIVE_DEVICES, {**values, "most": listed_max + 1})
+    ids = [device_id for (device_id,) in found]
     if len(ids) <= listed_max:
         return ActiveDevices(len(ids), ids)
-    number = tx.rows(sa.select(sa.func.count()).select_from(known.subquery()))[0][0]
-    return ActiveDevices(number, ids[:listed_max])
-
-
-def _reporting(groups: Sequence[str], begin: Moment, end: Moment) -> sa.Select[Any]:
-    return sa.select(_arrival.c.device_number).where(*_arrived(groups, begin, end)).distinct()
-
-
-def _arrived(
-    groups: Sequence[str], begin: Moment, end: Moment
-) -> tuple[sa.ColumnElement[bool], ...]:
-    return (
-        _arrival.c.group_id.in_(groups),
-        _arrival.c.seq >= first_seq(begin),
-        _arrival.c.seq < first_seq(end),
-    )
+    return ActiveDevices(tx.fetch_raw(COUNT_ACTIVE_DEVICES, values)[0][0], ids[:listed_max])
 
 
 # --- retention ---
@@ -202,8 +290,9 @@ def delete_older(tx: Tx, after_group: int, oldest: Moment) -> tuple[int, int | N
     group = _next_group(tx, after_group)
     if group is None:
         return 0, None
-    counted = _remove(tx, "counter", "second, name, writer", "second", group, oldest // SECOND)
-    active = _remove(tx, "activity", "hour, device_number", "hour", group, oldest // HOUR)
+    values = {"home": group, "most": PRUNE_ROWS_MAX}
+    counted = tx.execute_raw(DELETE_COUNTERS, {**values, "before": oldest // SECOND})
+    active = tx.execute_raw(DELETE_ACTIVITY, {**values, "before": oldest // HOUR})
     is_done = max(counted, active) < PRUNE_ROWS_MAX
     return counted + active, group if is_done else after_group
 
@@ -217,20 +306,11 @@ def delete_arrivals(
     """
     group, seq = after
     values = {"home": group, "after": seq, "until": first_seq(oldest), "most": PRUNE_ROWS_MAX}
-    number, last = tx.fetch_raw(
-        "select count(*), max(seq) from (select seq from arrival where group_id = :home"
-        " and seq > :after and seq < :until order by seq limit :most) as piece",
-        values,
-    )[0]
+    number, last = tx.fetch_raw(GET_ARRIVALS_END, values)[0]
     removed = 0
     if number:
-        removed = tx.driver.execute(
-            tx.to_driver_sql(
-                "delete from arrival where group_id = :home and seq > :after and seq <= :last"
-                " and ts < :oldest"
-            ),
-            {"home": group, "after": seq, "last": last, "oldest": oldest},
-        ).rowcount
+        values = {"home": group, "after": seq, "last": last, "oldest": oldest}
+        removed = tx.execute_raw(DELETE_ARRIVALS, values)
     if number == PRUNE_ROWS_MAX:
         return removed, (group, last)
     following = _next_group(tx, group)
@@ -238,21 +318,5 @@ def delete_arrivals(
 
 
 def _next_group(tx: Tx, after: int) -> int | None:
-    found = tx.fetch_raw(
-        "select id from device_group where id > :after order by id limit 1", {"after": after}
-    )
+    found = tx.fetch_raw(GET_NEXT_GROUP, {"after": after})
     return found[0][0] if found else None
-
-
-def _remove(tx: Tx, table: str, rest: str, time: str, group: int, before: int) -> int:
-    """Delete some rows of a group; `rest` are the other columns of the key."""
-    return int(
-        tx.driver.execute(
-            tx.to_driver_sql(
-                f"delete from {table} where group_id = :home and ({rest}) in"
-                f" (select {rest} from {table} where group_id = :home and {time} < :before"
-                " limit :most)"
-            ),
-            {"home": group, "before": before, "most": PRUNE_ROWS_MAX},
-        ).rowcount
-    )

@@ -482,6 +482,30 @@ def test_a_cancelled_call_leaves_no_response_to_the_next_one():
         assert runner.run(cancel_and_decode(pool)).values == {"size": 2}
 
 
+def test_who_waits_for_a_sandbox_may_give_up_and_does_so_in_the_end(monkeypatch):
+    decoder = codec("return {data: {size: input.bytes.length}}")
+
+    async def wait_and_give_up(pool):
+        await decoder.decode_on_loop(b"", 1, NOON, pool)
+        first, second, third = (
+            asyncio.create_task(decoder.decode_on_loop(bytes(size), 1, NOON, pool, f"group {size}"))
+            for size in (1, 2, 3)
+        )
+        await asyncio.sleep(0)
+        second.cancel()
+        assert [(await each).values for each in (first, third)] == [{"size": 1}, {"size": 3}]
+        monkeypatch.setattr(sandbox_pool, "WAITING_TIMEOUT_S", 0.0)
+        busy = asyncio.create_task(decoder.decode_on_loop(b"", 1, NOON, pool))
+        await asyncio.sleep(0)
+        with pytest.raises(DecodeError, match="all sandboxes are busy"):
+            await decoder.decode_on_loop(b"", 1, NOON, pool)
+        await busy
+        return await decoder.decode_on_loop(b"12", 1, NOON, pool)
+
+    with loop_pool() as (runner, pool):
+        assert runner.run(wait_and_give_up(pool)).values == {"size": 2}
+
+
 def test_without_a_sandbox_an_event_loop_blames_nothing_on_the_codec(monkeypatch, tmp_path):
     decoder = codec("return {data: {}}")
     monkeypatch.setattr(sandbox_pool, "PACKAGES", tmp_path)

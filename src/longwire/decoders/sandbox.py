@@ -125,13 +125,11 @@ class CodecRunner:
             if codec is None:
                 codec = LoadedCodec(self._scripts[number], self._limits)
                 load_s = codec.load_s
-            if self._is_light(number, codec):
+            if self._is_light(number, codec) or not self._respond_in_fork(codec, call, load_s):
                 self._respond(codec, call, codec.load_s)
                 if select.select([self._line], [], [], IDLE_S)[0]:
                     continue
                 codec = LoadedCodec(self._scripts[number], self._limits)
-            else:
-                self._respond_in_fork(codec, call, load_s)
             self._put(number, codec)
 
     def _is_light(self, number: int, codec: LoadedCodec) -> bool:
@@ -165,9 +163,12 @@ class CodecRunner:
             response = b'{"stopped":"size"}'
         self._send(response, time.process_time() - started + load_s)
 
-    def _respond_in_fork(self, codec: LoadedCodec, call: bytes, load_s: float) -> None:
-        """Respond in a child process; the codec stays as it was loaded."""
-        child = os.fork()
+    def _respond_in_fork(self, codec: LoadedCodec, call: bytes, load_s: float) -> bool:
+        """Respond in a child process; the codec stays as it was loaded. False if it cannot."""
+        try:
+            child = os.fork()
+        except OSError:
+            return False
         if child == 0:
             self._respond(codec, call, load_s)
             os._exit(0)
@@ -176,6 +177,7 @@ class CodecRunner:
             self._send(b'{"stopped":"time"}', self._limits.processor_s_max * CPU_TIME_FACTOR)
         elif status != 0:
             sys.exit(1)
+        return True
 
     def _send(self, response: bytes, cpu_s: float) -> None:
         self._line.sendall(RESPONSE_HEAD.pack(len(response), int(cpu_s * 1e6)) + response)

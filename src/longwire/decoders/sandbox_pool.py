@@ -27,7 +27,6 @@ from typing import NamedTuple, Self, cast
 import structlog
 
 from longwire.decoders.confinement import Confinement
-from longwire.decoders.fair_queue import FairQueue, GroupShare
 from longwire.decoders.sandbox_protocol import (
     CHUNK_BYTES_MAX,
     READY,
@@ -37,6 +36,7 @@ from longwire.decoders.sandbox_protocol import (
     SOURCES_MAX,
     SandboxLimits,
 )
+from longwire.decoders.time_sharing import GroupShare, TimeSharingQueue
 
 log = structlog.get_logger()
 
@@ -319,7 +319,7 @@ class LoopSandboxPool:
         self.limits = limits or SandboxLimits()
         # First in, first out, as in `SandboxPool`.
         self._idle: deque[_SandboxConnection | None] = deque([None] * count)
-        self._turns: FairQueue[asyncio.Future[None]] = FairQueue(count)
+        self._turns: TimeSharingQueue[asyncio.Future[None]] = TimeSharingQueue(count)
 
     async def run(self, source: bytes, call: bytes, group: str = "") -> SandboxResult:
         """Like `SandboxPool.run`, but groups that wait get equal shares of the time."""

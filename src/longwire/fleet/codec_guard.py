@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 
 from longwire.clock import Clock
 from longwire.decoders.base import CodecFailure
-from longwire.decoders.fair_queue import FairQueue, GroupShare
+from longwire.decoders.time_sharing import GroupShare, TimeSharingQueue
 from longwire.delivery.budgets import ComputeBudgets
 from longwire.errors import TooManyRequests
 
@@ -144,7 +144,7 @@ class CodecThreads:
 
     def __init__(self, threads: int = THREADS) -> None:
         self._executor = ThreadPoolExecutor(threads, "codecs")
-        self._queue: FairQueue[_Work[Any]] = FairQueue(threads, slots_per_group=1)
+        self._queue: TimeSharingQueue[_Work[Any]] = TimeSharingQueue(threads, slots_per_group=1)
         self._lock = threading.Lock()
 
     async def run(self, group_id: str, function: Callable[..., T], *arguments: Any) -> T:

@@ -33,7 +33,7 @@ class GroupShare(Generic[T]):
     waiting: deque[T] = field(default_factory=deque)
 
 
-class FairQueue(Generic[T]):
+class TimeSharingQueue(Generic[T]):
     """Starts work of groups in a few slots."""
 
     def __init__(self, slots: int, slots_per_group: int | None = None) -> None:

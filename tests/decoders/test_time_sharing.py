@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from longwire.decoders.fair_queue import GROUPS_MAX, SLOW_S, FairQueue
+from longwire.decoders.time_sharing import GROUPS_MAX, SLOW_S, TimeSharingQueue
 
 
 def run(queue, costs, steps):
@@ -19,7 +19,7 @@ def run(queue, costs, steps):
 
 
 def test_groups_get_equal_time_however_much_they_queue():
-    queue = FairQueue(1)
+    queue = TimeSharingQueue(1)
     costs = {"greedy": 0.004, "modest": 0.001}
     for _ in range(1_000):
         queue.add(queue.share("greedy"), object())
@@ -31,7 +31,7 @@ def test_groups_get_equal_time_however_much_they_queue():
 
 
 def test_who_was_idle_has_saved_nothing():
-    queue = FairQueue(1)
+    queue = TimeSharingQueue(1)
     for _ in range(300):
         queue.add(queue.share("busy"), object())
     assert run(queue, {"busy": 0.001}, 100) == {"busy": 100}
@@ -42,7 +42,7 @@ def test_who_was_idle_has_saved_nothing():
 
 
 def test_slow_groups_leave_one_slot_to_the_others():
-    queue = FairQueue(2)
+    queue = TimeSharingQueue(2)
     slow, other = queue.share("slow"), queue.share("other slow")
     for share in (slow, other):
         assert queue.start(share)
@@ -59,7 +59,7 @@ def test_slow_groups_leave_one_slot_to_the_others():
 
 
 def test_a_group_may_be_limited_to_some_slots_and_may_give_up():
-    queue = FairQueue(2, slots_per_group=1)
+    queue = TimeSharingQueue(2, slots_per_group=1)
     one, two = queue.share("one"), queue.share("two")
     assert queue.start(one)
     queue.add(one, "second")
@@ -73,7 +73,7 @@ def test_a_group_may_be_limited_to_some_slots_and_may_give_up():
 
 
 def test_old_groups_are_forgotten_unless_they_wait():
-    queue = FairQueue(1)
+    queue = TimeSharingQueue(1)
     queue.add(queue.share("waiting"), "work")
     for number in range(GROUPS_MAX + 10):
         queue.share(str(number))

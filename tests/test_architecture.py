@@ -52,6 +52,7 @@ LAYERS = (
     {"api"},
     {"inbound"},
     {"web"},
+    {"deferred_matching"},
     {"ingest"},
     {"fleet"},
     {"networks", "decoders", "notifications"},

@@ -36,6 +36,7 @@ from longwire.api import (
 from longwire.api.description import api_info
 from longwire.api.service import ServiceEndpoints
 from longwire.api.tokens import TokenEndpoint
+from longwire.deferred_matching import DeferredMatching
 from longwire.delivery import email_addresses
 from longwire.delivery.budgets import ComputeBudgets
 from longwire.delivery.channels import DispatchContext
@@ -115,6 +116,9 @@ class App:
         )
         self.supervisor = Supervisor(lambda: self.stop(), prometheus)
         stack = _DeliveryStack(settings, database, prometheus, lambda: ingest.is_busy)
+        self._deferred_matching = DeferredMatching(
+            database, stack.sequencer, stack.budgets, stack.engine.wake
+        )
         self.engine, self._dispatch = stack.engine, stack.dispatch
         self._sequencer = stack.sequencer
         self._delivers = settings.delivery
@@ -125,6 +129,8 @@ class App:
             waiting_records_max=settings.ingest_waiting_records_max,
             records_per_commit_max=settings.ingest_commit_records_max,
             wake=self.engine.wake if settings.delivery else lambda channels: None,
+            budgets=stack.budgets,
+            on_deferred=self._deferred_matching.notify,
         )
         limits = _build_input_limits(settings)
         rate_limiter = _build_request_rate_limiter(settings, database)
@@ -230,6 +236,7 @@ class App:
                 "silent devices",
                 partial(maintenance.watch_silent_devices, database, self._sequencer, engine.wake),
             ),
+            BackgroundTask("deferred matching", self._deferred_matching.run, is_critical=True),
             BackgroundTask(
                 "notification monitor",
                 partial(

@@ -20,6 +20,7 @@ from longwire import metrics
 from longwire.clock import Moment
 from longwire.dates import format_date
 from longwire.delivery import matching
+from longwire.delivery.budgets import ComputeBudgets, InlineAllowance
 from longwire.errors import (
     BadInput,
     FieldError,
@@ -148,12 +149,16 @@ class Ingest:
         waiting_records_max: int = 20_000,
         records_per_commit_max: int = 1_000,
         wake: Callable[[Collection[int]], None] = lambda channels: None,
+        budgets: ComputeBudgets | None = None,
+        on_deferred: Callable[[], None] | None = None,
     ) -> None:
         self._database = database
         self._sequencer = sequencer
         self._waiting_records_max = waiting_records_max
         self._records_per_commit_max = records_per_commit_max
         self._wake = wake
+        self._budgets = budgets
+        self._on_deferred = on_deferred
         self._queue: deque[tuple[IngestRequest, OnResult]] = deque()
         self._lock = threading.Lock()  # database threads take from the queue, not only the loop
         self._waiting = 0
@@ -207,7 +212,8 @@ class Ingest:
     def _store_batch(self, batch: _Batch, tx: Tx) -> tuple[_Results, set[int]]:
         if not batch:  # else the transaction is retried with the same batch
             batch += self._take_batch()
-        return store_requests(tx, [request for request, _ in batch], self._sequencer)
+        requests = [request for request, _ in batch]
+        return store_requests(tx, requests, self._sequencer, self._budgets, self._on_deferred)
 
     def _on_committed(self, batch: _Batch, commit: "asyncio.Future[Any]") -> None:
         self._in_flight -= 1
@@ -259,19 +265,25 @@ class Ingest:
 
 
 def store_requests(
-    tx: Tx, requests: Sequence[IngestRequest], sequencer: Sequencer
+    tx: Tx,
+    requests: Sequence[IngestRequest],
+    sequencer: Sequencer,
+    budgets: ComputeBudgets | None = None,
+    on_deferred: Callable[[], None] | None = None,
 ) -> tuple[_Results, set[int]]:
     """Store the records of some requests, with everything that follows from them.
 
-    Returns the result of each request, and the channels that have something to deliver now.
+    Returns the result of each request, and the channels that have something to deliver now. What
+    costs too much to match here is deferred; `on_deferred` is called after the commit.
     """
+    allowance = InlineAllowance(budgets)
     cache_epochs.refresh_epochs(tx)  # sees a connector that another process just created
     devices, counts = _load_devices(tx, requests)
     results, rows = _build_rows(tx, requests, devices, sequencer)
     fresh = _insert_new(tx, rows)
     messages = _messages_with_new_records(requests, rows, fresh)
     changed_counts, gaps = _follow_frame_counters(tx, messages, counts)
-    matched = matching.match_records(tx, fresh, devices.values())
+    matched = matching.match_records(tx, fresh, devices.values(), allowance)
     if fresh:
         with tx.pipeline():
             store.insert_arrivals(tx, fresh)
@@ -280,10 +292,15 @@ def store_requests(
             if matched.deliveries:
                 store_deliveries.insert(tx, matched.deliveries)
     batteries = _store_batteries(tx, messages, devices)
-    for number, reason in matched.errors.items():
-        store_channels.record_filter_error(tx, number, reason)
+    store_channels.record_filter_errors(tx, matched.errors)
+    matched.deferred.insert(tx)
     woken = {delivery.channel_number for delivery in matched.deliveries}
-    woken |= triggers.evaluate_triggers(tx, sequencer.take, fresh, devices.values(), batteries)
+    woken |= triggers.evaluate_triggers(
+        tx, sequencer.take, fresh, devices.values(), batteries, allowance
+    )
+    allowance.settle()
+    if allowance.has_deferred and on_deferred is not None:
+        tx.on_commit(on_deferred)
     woken |= store_service_events(tx, sequencer, gaps)
     return _count_duplicates(results, rows, fresh), woken
 

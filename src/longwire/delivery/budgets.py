@@ -7,13 +7,19 @@ does. Each process has budgets of its own.
 
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from longwire.clock import Clock, Moment
 
 GROUPS_MAX = 50_000
+TOO_EXPENSIVE = "filter_too_expensive"  # the code that users see
+# What a transaction may evaluate, by estimate, and enqueue: for each group, and in all.
+INLINE_US_PER_GROUP_MAX = 5_000.0
+INLINE_US_MAX = 20_000.0
+INLINE_DELIVERIES_PER_GROUP_MAX = 5_000
+INLINE_DELIVERIES_MAX = 10_000
 
 
 class ComputeBudgets:
@@ -59,7 +65,78 @@ class ComputeBudgets:
         finally:
             self.charge(group_id, (self._cpu_ns() - started) / 1_000)
 
+    def cpu_us(self) -> float:
+        """The CPU time of this thread so far."""
+        return self._cpu_ns() / 1_000
+
     def _get_used_us(self, group_id: str) -> float:
         used, at = self._used.get(group_id, (0.0, 0))
         passed = max(0, self._clock.now() - at)
         return max(0.0, used - passed * self._us_per_moment)
+
+
+class InlineAllowance:
+    """What one transaction may evaluate itself; the rest is deferred until after its commit.
+
+    It goes by estimates, so that it needs no clock and behaves alike on every machine. The CPU time
+    that was really used is charged to the groups in proportion.
+    """
+
+    def __init__(
+        self,
+        budgets: ComputeBudgets | None = None,
+        *,
+        us_per_group_max: float = INLINE_US_PER_GROUP_MAX,
+        us_max: float = INLINE_US_MAX,
+    ) -> None:
+        self._us_per_group_max = us_per_group_max
+        self._us_max = us_max
+        self._budgets = budgets
+        self._started = budgets.cpu_us() if budgets is not None else 0.0
+        self._spent_us: dict[str, float] = {}
+        self._deferred: set[str] = set()
+        self._left_us = us_max
+        self._deliveries: Counter[str] = Counter()
+        self._full: set[str] = set()
+
+    def take(self, group_id: str, cost_us: float) -> bool:
+        """Whether this may be evaluated now. Once it may not, nothing of the group may."""
+        if group_id in self._deferred:
+            return False
+        spent = self._spent_us.get(group_id)
+        if spent is None:
+            spent = 0.0
+            if self._budgets is not None and self._budgets.is_used_up(group_id):
+                self._deferred.add(group_id)
+                return False
+        if cost_us > self._left_us or spent + cost_us > self._us_per_group_max:
+            self._deferred.add(group_id)
+            return False
+        self._spent_us[group_id] = spent + cost_us
+        self._left_us -= cost_us
+        return True
+
+    def take_deliveries(self, group_id: str, count: int) -> bool:
+        """The same for deliveries to enqueue."""
+        if group_id in self._full:
+            return False
+        taken = self._deliveries[group_id] + count
+        total = self._deliveries.total() + count
+        if taken > INLINE_DELIVERIES_PER_GROUP_MAX or total > INLINE_DELIVERIES_MAX:
+            self._full.add(group_id)
+            return False
+        self._deliveries[group_id] = taken
+        return True
+
+    @property
+    def has_deferred(self) -> bool:
+        return bool(self._deferred or self._full)
+
+    def settle(self) -> None:
+        """Charge what was used, when all is evaluated."""
+        if self._budgets is None or not self._spent_us:
+            return
+        used = self._budgets.cpu_us() - self._started
+        total = self._us_max - self._left_us
+        for group_id, spent in self._spent_us.items():
+            self._budgets.charge(group_id, used * spent / total)

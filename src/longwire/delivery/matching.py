@@ -1,29 +1,40 @@
-"""Which connectors forward a record. Decided while it is stored, in the same transaction."""
+"""Which connectors forward a record.
+
+Decided on the transaction that stores it, as long as that is cheap. Filters that cost more are
+evaluated after the commit: what is deferred is stored with the records (see `deferred_matching`).
+"""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
+from longwire.clock import Moment
+from longwire.delivery.budgets import InlineAllowance
 from longwire.delivery.cel.expressions import EvaluationError, Expression, build_cel_message
-from longwire.model import Connector
+from longwire.delivery.filter_index import FilterIndex
+from longwire.model import ChannelPurpose, Connector
 from longwire.records import Record
 from longwire.store import connectors as store_connectors
 from longwire.store import groups as store_groups
 from longwire.store.database import Tx
+from longwire.store.deferrals import Deferral, DeferralRanges
 from longwire.store.deliveries import NewDelivery
 from longwire.store.devices import ReportingDevice
-from longwire.store.records import RecordRow
+from longwire.store.records import ArrivedRecord, RecordRow, arrival_moment
 
 FILTER_IS_FALSE = "the filter is false"
+INDEXES_MAX = 1_000
+US_PER_KIB = 50.0  # of data, to estimate what an evaluation costs
 
 
 class Matcher(msgspec.Struct, frozen=True):
     """The conditions of a connector, compiled."""
 
     number: int
-    group_number: int
+    group_id: str
+    created_at: Moment
     device_types: frozenset[str]
     device_ids: frozenset[str]
     expression: Expression | None
@@ -57,25 +68,61 @@ class MatchResult(msgspec.Struct, frozen=True):
     deliveries: list[NewDelivery]
     groups: Counter[int]  # number of deliveries, by the group of their connectors
     errors: dict[int, str]  # by connector
+    deferred: DeferralRanges  # records whose filters are evaluated after the commit
+
+
+Indexes = Sequence[tuple[str, FilterIndex[Matcher]]]  # by the group of the connectors
+
+
+class GroupMatchers:
+    """The connectors that forward records of one group, indexed by device and by filter."""
+
+    def __init__(self, matchers: Sequence[Matcher]) -> None:
+        self.matchers = tuple(matchers)
+        self._owners = sorted({each.group_id for each in matchers})
+        self._named_devices = frozenset[str]().union(*(each.device_ids for each in matchers))
+        self._indexes: dict[tuple[str | None, str], Indexes] = {}
+
+    def __len__(self) -> int:
+        return len(self.matchers)
+
+    def for_device(self, device: ReportingDevice) -> Indexes:
+        """Those that forward records of a device, if their filter is true."""
+        key = device.id if device.id in self._named_devices else None, device.type
+        indexes = self._indexes.get(key)
+        if indexes is None:
+            if len(self._indexes) >= INDEXES_MAX:
+                self._indexes = {}
+            indexes = self._indexes[key] = self._build_indexes(device)
+        return indexes
+
+    def _build_indexes(self, device: ReportingDevice) -> Indexes:
+        mine = [each for each in self.matchers if each.matches_device(device.id, device.type)]
+        return [
+            (owner, FilterIndex((each, each.expression) for each in mine if each.group_id == owner))
+            for owner in self._owners
+            if any(each.group_id == owner for each in mine)
+        ]
 
 
 def build_matcher(connector: Connector) -> Matcher:
     return Matcher(
         connector.number,
-        int(connector.group_id),
+        connector.group_id,
+        connector.channel.created_at,
         frozenset(connector.device_types),
         frozenset(connector.device_ids),
         Expression(connector.message_filter) if connector.message_filter else None,
     )
 
 
-def get_matchers(tx: Tx, group_id: str) -> tuple[Matcher, ...]:
-    """Matchers of the connectors that forward records of this group, cached."""
+def get_matchers(tx: Tx, group_id: str) -> GroupMatchers:
+    """The connectors that forward records of this group, cached."""
     return tx.cached_config(
         "matchers",
         group_id,
-        lambda: tuple(
-            build_matcher(each) for each in store_connectors.list_for_group(tx, group_id)
+        lambda: GroupMatchers(
+            [build_matcher(each) for each in store_connectors.list_for_group(tx, group_id)]
         ),
         lambda: store_groups.get_path(tx, group_id),
     )
@@ -108,52 +155,148 @@ def build_delivery(channel_number: int, row: RecordRow, device_context: str) -> 
 
 
 def match_records(
-    tx: Tx, rows: Sequence[RecordRow], devices: Collection[ReportingDevice]
+    tx: Tx,
+    rows: Sequence[RecordRow],
+    devices: Collection[ReportingDevice],
+    allowance: InlineAllowance,
 ) -> MatchResult:
-    """The deliveries that these records cause."""
-    result = MatchResult([], Counter(), {})
+    """The deliveries that these records cause, and what is left for later."""
+    result = MatchResult([], Counter(), {}, DeferralRanges(ChannelPurpose.CONNECTOR))
     matchers = {group: get_matchers(tx, group) for group in {each.group_id for each in devices}}
     if not any(matchers.values()):
         return result
     by_number = {device.number: device for device in devices}
-    contexts: dict[int, str] = {}
+    found: dict[int, _DeviceMatchers] = {}
     for row in rows:
         device = by_number[row.device_number]
         if not matchers[device.group_id]:
             continue
-        context = contexts.get(row.device_number)
-        if context is None:
-            context = contexts[row.device_number] = encode_device_context(device)
-        _match_record(row, device, context, matchers[device.group_id], result)
+        mine = found.get(row.device_number)
+        if mine is None:
+            indexes = matchers[device.group_id].for_device(device)
+            mine = _DeviceMatchers(indexes, build_device_context(device))
+            found[row.device_number] = mine
+        _match_record(row, mine, allowance, result)
     return result
 
 
+class _DeviceMatchers:
+    """What the records of one device in a transaction share."""
+
+    __slots__ = ("context", "indexes", "text")
+
+    def __init__(self, indexes: Indexes, context: dict[str, Any]) -> None:
+        self.indexes = indexes
+        self.context = context
+        self.text = msgspec.json.encode(context).decode()
+
+
 def _match_record(
-    row: RecordRow,
-    device: ReportingDevice,
-    context: str,
-    matchers: Sequence[Matcher],
-    result: MatchResult,
+    row: RecordRow, device: _DeviceMatchers, allowance: InlineAllowance, result: MatchResult
 ) -> None:
     message: dict[str, Any] | None = None  # built for the first filter that needs it
-    for matcher in matchers:
-        if not matcher.matches_device(device.id, device.type):
-            continue
-        if matcher.expression is not None:
+    for owner, index in device.indexes:
+        matched = index.unfiltered
+        if index.has_filters and allowance.take(owner, index.cost_us):
             if message is None:
-                message = build_cel_message(row.encoded.record, build_device_context(device))
-            if not _matches_filter(matcher.number, matcher.expression, message, result.errors):
-                continue
-        result.deliveries.append(build_delivery(matcher.number, row, context))
-        result.groups[matcher.group_number] += 1
+                message = build_cel_message(row.encoded.record, device.context)
+            matched = [*matched, *_evaluate(index, message, row, allowance, result)]
+        elif index.has_filters:
+            result.deferred.add(owner, row)
+        if matched and not allowance.take_deliveries(owner, len(matched)):
+            result.deferred.add(owner, row)
+        elif matched:
+            result.groups[int(owner)] += len(matched)
+            result.deliveries.extend(
+                build_delivery(each.number, row, device.text) for each in matched
+            )
 
 
-def _matches_filter(
-    number: int, expression: Expression, message: dict[str, Any], errors: dict[int, str]
-) -> bool:
-    """A filter that cannot be evaluated does not match, and its connector shows the error."""
-    try:
-        return expression.matches(message)
-    except EvaluationError as error:
-        errors[number] = str(error)
-        return False
+def _evaluate(
+    index: FilterIndex[Matcher],
+    message: dict[str, Any],
+    row: RecordRow,
+    allowance: InlineAllowance,
+    result: MatchResult,
+) -> Iterator[Matcher]:
+    """Those whose filter is true; the rest of them is deferred when there is no allowance left."""
+    prepare_us = US_PER_KIB * len(row.encoded.record.data or "") / 1_024
+    for matcher, expression in index.select(message):
+        try:
+            is_allowed = allowance.take(matcher.group_id, prepare_us)
+            prepared = expression.prepare(message) if is_allowed else None
+            if prepared is None or not allowance.take(matcher.group_id, prepared.cost_us):
+                result.deferred.add(matcher.group_id, row)
+                return
+            if prepared.matches():
+                yield matcher
+        except EvaluationError as error:
+            # A filter that cannot be evaluated does not match, and its connector shows the error.
+            result.errors[matcher.number] = str(error)
+
+
+# --- after the commit ---
+
+
+class DeferredMatches(msgspec.Struct):
+    """What the deferred evaluation of some records has found so far."""
+
+    deliveries: list[NewDelivery] = []
+    errors: dict[int, str] = {}
+    done_seq: int | None = None  # the last record that was evaluated
+
+    @property
+    def size(self) -> int:
+        return len(self.deliveries)
+
+    def clear(self) -> None:
+        """Drop what was stored."""
+        self.deliveries, self.errors, self.done_seq = [], {}, None
+
+    def add(self, matchers: Iterable[Matcher], row: RecordRow, context: str) -> None:
+        self.deliveries += [build_delivery(each.number, row, context) for each in matchers]
+
+    def match(
+        self,
+        matcher: Matcher,
+        expression: Expression,
+        message: dict[str, Any],
+        row: RecordRow,
+        context: str,
+    ) -> None:
+        try:
+            if expression.matches(message):
+                self.add([matcher], row, context)
+        except EvaluationError as error:
+            self.errors[matcher.number] = str(error)
+
+
+def match_deferred(
+    deferral: Deferral,
+    matchers: GroupMatchers,
+    records: Sequence[ArrivedRecord],
+    found: DeferredMatches,
+) -> Iterator[None]:
+    """Match deferred records with the connectors of one group; yields after each evaluation.
+
+    Some may have been matched before the rest was deferred; no delivery is stored twice.
+    """
+    for record in records:
+        row, device = record.row, record.device
+        arrived_at = arrival_moment(row.seq)
+        indexes = [
+            index for owner, index in matchers.for_device(device) if owner == deferral.owner_id
+        ]
+        context = build_device_context(device)
+        text = msgspec.json.encode(context).decode()
+        message = build_cel_message(row.encoded.record, context)
+        for index in indexes:
+            found.add(
+                (each for each in index.unfiltered if each.created_at <= arrived_at), row, text
+            )
+            for matcher, expression in index.select(message):
+                if matcher.created_at <= arrived_at:
+                    found.match(matcher, expression, message, row, text)
+                    yield
+        found.done_seq = row.seq
+        yield

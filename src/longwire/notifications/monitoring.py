@@ -13,6 +13,7 @@ import structlog
 
 from longwire.clock import SECOND, Moment
 from longwire.dates import format_date
+from longwire.delivery.budgets import InlineAllowance
 from longwire.errors import LongwireError
 from longwire.notifications import trigger_states
 from longwire.notifications.firing import TakeSequenceNumbers
@@ -41,6 +42,8 @@ PAUSE_PER_DEVICE_S = 0.0001
 PAUSE_PER_RULE_S = 0.01
 DEVICES_PER_STEP_MAX = 5_000
 CHANGES_PER_STEP_MAX = 200
+# Estimated CPU time of `when` in one step, in microseconds.
+US_PER_STEP_MAX = 100_000.0
 
 MONITORED_REASONS = (DEVICE_SILENT, CONNECTOR_FAILING, CONNECTOR_RECOVERED)
 
@@ -120,21 +123,24 @@ def _read_step(tx: Tx, rule: Rule, after: int) -> MonitoringStep:
         health = store.list_connector_health(tx, rule.number, rule.group_id)
         candidates = _check_health(tx, rule, health)
     errors: FilterErrors = {}
-    subjects = [each.subject for each in candidates if _may_fire(each, errors)]
+    allowance = InlineAllowance(us_per_group_max=US_PER_STEP_MAX, us_max=US_PER_STEP_MAX)
+    subjects = [each.subject for each in candidates if _may_fire(each, errors, allowance)]
     return MonitoringStep(subjects, checked, next_after, errors.get(rule.number))
 
 
-def _may_fire(candidate: TriggerCandidate, errors: FilterErrors) -> bool:
+def _may_fire(
+    candidate: TriggerCandidate, errors: FilterErrors, allowance: InlineAllowance
+) -> bool:
     policy = candidate.rule.policy
     starts = policy is not None and policy.notifies_start and candidate.is_active
-    return not starts or matches_condition(candidate.rule, candidate.message, errors)
+    return not starts or matches_condition(candidate.rule, candidate.message, errors, allowance)
 
 
 def _record_error(tx: Tx, number: int, reason: str) -> None:
     """Store why `when` could not be evaluated, unless that is stored already."""
     known = store_channels.get_by_numbers(tx, [number]).get(number)
     if known is not None and reason not in (known.error_message or ""):
-        store_channels.record_filter_error(tx, number, reason)
+        store_channels.record_filter_errors(tx, {number: reason})
 
 
 def notify_changes(
@@ -154,9 +160,8 @@ def notify_changes(
         health = store.list_connector_health(tx, rule.number, rule.group_id, numbers)
         candidates = _check_health(tx, current, health)
     errors: FilterErrors = {}
-    ready = apply_trigger_state(tx, take_seqs, candidates, errors)
-    for number, reason in errors.items():
-        store_channels.record_filter_error(tx, number, reason)
+    ready = apply_trigger_state(tx, take_seqs, candidates, errors, InlineAllowance())
+    store_channels.record_filter_errors(tx, errors)
     return ready
 
 

@@ -29,6 +29,7 @@ class PolygonArea:
     def __init__(self, polygons: Sequence[Rings]) -> None:
         shapely = _load_shapely()
         shapes = [shapely.Polygon(rings[0], rings[1:]) for rings in polygons]
+        shapely.prepare(shapes)  # else every edge is visited for every position
         self._shapes = [(shape, shape.bounds) for shape in shapes]
         self._intersects = shapely.intersects_xy
 

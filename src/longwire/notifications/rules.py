@@ -11,7 +11,7 @@ import msgspec
 import structlog
 
 from longwire.clock import SECOND, Moment
-from longwire.delivery.cel.expressions import Expression
+from longwire.delivery.cel.expressions import Expression, PreparedExpression
 from longwire.delivery.channel_owners import OwnerKind
 from longwire.model import ChannelPurpose, Notification
 from longwire.notifications import schedules
@@ -75,9 +75,9 @@ class Rule(msgspec.Struct, frozen=True, eq=False):
         """Whether the schedule allows it to fire now."""
         return self.schedule is None or schedules.is_open(self.schedule, self.params.timezone, now)
 
-    def matches(self, message: Mapping[str, Any]) -> bool:
-        """Whether `when` is true, or not set; `EvaluationError` when it cannot be evaluated."""
-        return self.when is None or self.when.matches(message)
+    def prepare(self, message: Mapping[str, Any]) -> PreparedExpression | None:
+        """`when` for this message, if it is set; `EvaluationError` if that costs too much."""
+        return None if self.when is None else self.when.prepare(message)
 
 
 class GroupRules(msgspec.Struct, frozen=True, eq=False):

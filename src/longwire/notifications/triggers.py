@@ -1,8 +1,9 @@
-"""Which notifications fire for a stored record, decided on the transaction that stores it.
+"""Which notifications fire for a stored record.
 
-Plain reasons are looked up in a dictionary, so that many notifications cost no more than one.
-Trigger states are locked until the transaction ends: of two processes with records of the same
-device, one waits for the other.
+Decided on the transaction that stores it, as long as that is cheap; else after its commit (see
+`deferred_matching`). Plain reasons are looked up in a dictionary, so that many notifications cost
+no more than one. Trigger states are locked until the transaction ends: of two processes with
+records of the same device, one waits for the other.
 """
 
 from collections import Counter
@@ -13,9 +14,11 @@ import msgspec
 
 from longwire.clock import Moment
 from longwire.dates import format_date
+from longwire.delivery.budgets import TOO_EXPENSIVE, InlineAllowance
 from longwire.delivery.cel.cost import DATA_LEVELS_MAX
 from longwire.delivery.cel.expressions import EvaluationError, build_cel_message
-from longwire.delivery.matching import build_device_context
+from longwire.delivery.matching import US_PER_KIB, build_device_context
+from longwire.model import ChannelPurpose
 from longwire.notifications import trigger_states
 from longwire.notifications.firing import (
     CommitQuota,
@@ -36,10 +39,12 @@ from longwire.records import DataRecord, EventRecord, GeolocRecord, Record, Reco
 from longwire.store import channels as store_channels
 from longwire.store import notifications as store
 from longwire.store.database import Tx
+from longwire.store.deferrals import DeferralRanges
 from longwire.store.devices import ReportingDevice
 from longwire.store.notifications import Key, NotificationState
-from longwire.store.records import RecordRow
+from longwire.store.records import ArrivedRecord, RecordRow
 
+US_PER_RULE = 5.0  # estimated CPU time: device, schedule, geofence
 STATELESS_ALERT = AlertStatus()
 
 FilterErrors = dict[int, str]  # by notification: why its `when` could not be evaluated
@@ -67,6 +72,7 @@ class TriggerCandidate(msgspec.Struct, frozen=True):
     # For reasons with a duration: whether it is active, and when that was observed.
     is_active: bool | None = None
     at: Moment = 0
+    is_condition_met: bool = False  # `when` was evaluated for it already
 
     @property
     def key(self) -> Key:
@@ -78,105 +84,184 @@ def evaluate_triggers(
     take_seqs: TakeSequenceNumbers,
     rows: Sequence[RecordRow],
     devices: Collection[ReportingDevice],
-    batteries: Sequence[BatteryReading] = (),
+    batteries: Sequence[BatteryReading],
+    allowance: InlineAllowance,
 ) -> set[int]:
     """Fire for new records and battery levels; returns the channels that have something to send."""
     rules = {group: get_rules(tx, group) for group in {each.group_id for each in devices}}
     if not any(rules.values()):
         return set()
-    errors: FilterErrors = {}
-    candidates = list(TriggerScanner(tx.now, rules, errors).scan(rows, devices, batteries))
-    ready = apply_trigger_state(tx, take_seqs, candidates, errors) if candidates else set()
-    for number, reason in sorted(errors.items()):
-        store_channels.record_filter_error(tx, number, reason)
+    scanner = TriggerScanner(tx.now, rules)
+    deferred = DeferralRanges(ChannelPurpose.NOTIFICATION)
+    candidates = list(scanner.scan(rows, devices, allowance, deferred))
+    candidates += [each for battery in batteries for each in scanner.scan_battery(battery)]
+    errors = scanner.errors
+    ready = apply_trigger_state(tx, take_seqs, candidates, errors, allowance)
+    deferred.insert(tx)
+    store_channels.record_filter_errors(tx, errors)
     return ready
+
+
+class DeferredCandidates(msgspec.Struct):
+    """What the deferred evaluation of some records has found so far."""
+
+    candidates: list[TriggerCandidate] = []
+    errors: FilterErrors = {}
+    done_seq: int | None = None  # the last record that was evaluated
+
+    @property
+    def size(self) -> int:
+        return len(self.candidates)
+
+    def clear(self) -> None:
+        """Drop what was stored."""
+        self.candidates, self.errors, self.done_seq = [], {}, None
+
+
+def evaluate_deferred(
+    now: Moment,
+    rules: GroupRules | None,
+    records: Sequence[ArrivedRecord],
+    found: DeferredCandidates,
+) -> Iterator[None]:
+    """Evaluate the notifications of one group for deferred records; yields after each of them."""
+    for record in records:
+        if rules is not None:
+            scanner = TriggerScanner(now, {record.device.group_id: rules})
+            for observation in scanner.list_observations(record.row, record.device):
+                candidate = scanner.check(observation)
+                found.errors.update(scanner.errors)
+                if candidate is not None:
+                    found.candidates.append(candidate)
+                yield
+        found.done_seq = record.row.seq
+        yield
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """A record, and a notification that is interested in it."""
+
+    rule: Rule
+    row: RecordRow
+    device: ReportingDevice
+    message: Mapping[str, Any]
+    reason: str
+    position: tuple[float, float] | None = None
+
+    def estimate_us(self) -> float:
+        """The CPU time that it takes to check this; `EvaluationError` if that is too much."""
+        prepared = self.rule.prepare(self.message)
+        return US_PER_RULE + (0.0 if prepared is None else prepared.cost_us)
 
 
 class TriggerScanner:
     """Finds what may trigger the notifications of some groups."""
 
-    def __init__(
-        self, now: Moment, rules: Mapping[str, GroupRules | None], errors: FilterErrors
-    ) -> None:
+    def __init__(self, now: Moment, rules: Mapping[str, GroupRules | None]) -> None:
         self._now = now
         self._rules = rules
-        self._errors = errors
+        self.errors: FilterErrors = {}
         self._open: dict[int, bool] = {}
 
     def scan(
         self,
         rows: Sequence[RecordRow],
         devices: Collection[ReportingDevice],
-        batteries: Sequence[BatteryReading],
+        allowance: InlineAllowance,
+        deferred: DeferralRanges,
     ) -> Iterator[TriggerCandidate]:
+        """What the transaction may evaluate itself; of each record all notifications, or none."""
         by_number = {device.number: device for device in devices}
         for row in rows:
             device = by_number[row.device_number]
-            rules = self._rules[device.group_id]
-            if rules is None:
+            if self._rules[device.group_id] is None:
                 continue
-            match row.encoded.record:
-                case GeolocRecord(lat=float() | int() as lat, lng=float() | int() as lng):
-                    yield from self._scan_position(rules.fenced, row, device, lat, lng)
-                case EventRecord(type=reason):
-                    interested = [*rules.by_reason.get(reason, ()), *rules.any_event]
-                    yield from self._scan_reason(interested, row, device, reason)
-                case DataRecord(reason=given):
-                    named = rules.by_reason.get(given or "", ())
-                    yield from self._scan_reason(named, row, device, given or "")
-        for battery in batteries:
-            rules = self._rules[battery.device.group_id]
-            if rules is not None:
-                yield from self._scan_battery(rules.battery, battery)
+            found = self._check_inline(row, device, allowance)
+            if found is None:
+                deferred.add(device.group_id, row)
+            else:
+                yield from found
 
-    def _scan_reason(
-        self, rules: Sequence[Rule], row: RecordRow, device: ReportingDevice, reason: str
-    ) -> Iterator[TriggerCandidate]:
+    def _check_inline(
+        self, row: RecordRow, device: ReportingDevice, allowance: InlineAllowance
+    ) -> list[TriggerCandidate] | None:
+        found: list[TriggerCandidate] = []
+        interested, _, _ = self._list_interested(row, device)
+        if not interested:
+            return found
+        kib = len(row.encoded.record.data or "") / 1_024
+        if not allowance.take(device.group_id, len(interested) * (US_PER_RULE + US_PER_KIB * kib)):
+            return None
+        for observation in self.list_observations(row, device):
+            try:
+                cost_us = observation.estimate_us()
+            except EvaluationError as error:
+                self.errors[observation.rule.number] = str(error)
+                continue
+            if not allowance.take(device.group_id, cost_us):
+                return None
+            candidate = self.check(observation)
+            if candidate is not None:
+                found.append(candidate)
+        return found
+
+    def list_observations(self, row: RecordRow, device: ReportingDevice) -> Iterator[Observation]:
+        interested, reason, position = self._list_interested(row, device)
         message: dict[str, Any] | None = None
-        for rule in self._select_rules(rules, device):
+        for rule in self._select_rules(interested, device):
             if message is None:
                 message = _build_message(row.encoded.record, device)
-            if self._matches(rule, message):
-                yield TriggerCandidate(
-                    rule, device.number, message, row.ts, device.id, row.kind, reason
-                )
+            yield Observation(rule, row, device, message, reason or rule.reason or "", position)
 
-    def _scan_position(
-        self,
-        fenced: Sequence[Rule],
-        row: RecordRow,
-        device: ReportingDevice,
-        lat: float,
-        lng: float,
-    ) -> Iterator[TriggerCandidate]:
-        message: dict[str, Any] | None = None
-        for rule in self._select_rules(fenced, device):
-            if message is None:
-                message = _build_message(row.encoded.record, device)
-            # A fix that `when` rejects, perhaps as too inaccurate, is no observation.
-            if rule.fence is None or not self._matches(rule, message):
-                continue
-            is_inside = rule.fence.contains(lat, lng)
-            yield TriggerCandidate(
-                rule,
-                device.number,
-                message,
-                row.ts,
-                device.id,
-                row.kind,
-                rule.reason or "",
-                is_inside == (rule.reason == GEOFENCE_ENTER),
-                min(row.ts, self._now),
-            )
+    def _list_interested(
+        self, row: RecordRow, device: ReportingDevice
+    ) -> tuple[Sequence[Rule], str, tuple[float, float] | None]:
+        rules = self._rules[device.group_id]
+        if rules is None:
+            return (), "", None
+        match row.encoded.record:
+            case GeolocRecord(lat=float() | int() as lat, lng=float() | int() as lng):
+                return rules.fenced, "", (lat, lng)
+            case EventRecord(type=reason):
+                return [*rules.by_reason.get(reason, ()), *rules.any_event], reason, None
+            case DataRecord(reason=given):
+                return rules.by_reason.get(given or "", ()), given or "", None
+        return (), "", None
 
-    def _scan_battery(
-        self, rules: Sequence[Rule], battery: BatteryReading
-    ) -> Iterator[TriggerCandidate]:
+    def check(self, observation: Observation) -> TriggerCandidate | None:
+        """Evaluate `when` and the geofence."""
+        rule, row, device = observation.rule, observation.row, observation.device
+        # A fix that `when` rejects, perhaps as too inaccurate, is no observation.
+        if not matches_condition(rule, observation.message, self.errors):
+            return None
+        is_active: bool | None = None
+        at: Moment = 0
+        if observation.position is not None:
+            if rule.fence is None:
+                return None
+            is_inside = rule.fence.contains(*observation.position)
+            is_active = is_inside == (rule.reason == GEOFENCE_ENTER)
+            at = min(row.ts, self._now)
+        return TriggerCandidate(
+            rule,
+            device.number,
+            observation.message,
+            row.ts,
+            device.id,
+            row.kind,
+            observation.reason,
+            is_active,
+            at,
+            is_condition_met=True,
+        )
+
+    def scan_battery(self, battery: BatteryReading) -> Iterator[TriggerCandidate]:
         percent = parse_battery_percent(battery.text)
-        if percent is None:
+        rules = self._rules[battery.device.group_id]
+        if percent is None or rules is None:
             return
         device, row = battery.device, battery.row
-        for rule in self._select_rules(rules, device):
+        for rule in self._select_rules(rules.battery, device):
             message = _build_message(row.encoded.record, device) | {"battery": percent}
             yield TriggerCandidate(
                 rule,
@@ -201,9 +286,6 @@ class TriggerScanner:
         if rule.number not in self._open:
             self._open[rule.number] = rule.is_open(self._now)
         return self._open[rule.number]
-
-    def _matches(self, rule: Rule, message: Mapping[str, Any]) -> bool:
-        return matches_condition(rule, message, self._errors)
 
 
 def parse_battery_percent(text: str) -> float | None:
@@ -245,12 +327,15 @@ def apply_trigger_state(
     take_seqs: TakeSequenceNumbers,
     candidates: Sequence[TriggerCandidate],
     errors: FilterErrors,
+    allowance: InlineAllowance,
 ) -> set[int]:
     """Fire what was not sent before; returns the channels that have something to send.
 
     Failed evaluations of `when` are added to `errors`. Beyond the commit's quota, alerts with a
     duration are deferred to the next observation; of events, the last message counts the others.
     """
+    if not candidates:
+        return set()
     keys = {each.key for each in candidates if each.is_active is not None or each.rule.throttle}
     states = store.lock_states(tx, keys) if keys else {}
     before = dict(states)
@@ -262,7 +347,7 @@ def apply_trigger_state(
         status: AlertStatus | None = STATELESS_ALERT
         state = states.get(candidate.key)
         if state is not None:
-            after, status = _advance(candidate, state, tx.now, errors)
+            after, status = _advance(candidate, state, tx.now, errors, allowance)
             has_duration = candidate.is_active is not None
             if status and has_duration and quota.is_used_up(candidate.rule, fired):
                 after, status = trigger_states.defer_alert(state, after, status), None
@@ -277,25 +362,33 @@ def apply_trigger_state(
 
 
 def _advance(
-    candidate: TriggerCandidate, state: NotificationState, now: Moment, errors: FilterErrors
+    candidate: TriggerCandidate,
+    state: NotificationState,
+    now: Moment,
+    errors: FilterErrors,
+    allowance: InlineAllowance,
 ) -> Transition:
     rule, policy = candidate.rule, candidate.rule.policy
     if candidate.is_active is None or policy is None:
         return trigger_states.apply_event(state, now, rule.throttle)
-    if _may_start_alert(candidate, state, policy) and not matches_condition(
-        rule, candidate.message, errors
+    if _may_start_alert(candidate, state, policy) and not _meets_condition(
+        candidate, errors, allowance
     ):
         return state, None
     after, status = trigger_states.apply_observation(
         state, policy, candidate.at, now, rule.throttle, is_active=candidate.is_active
     )
-    if (
-        status
-        and not policy.notifies_start
-        and not matches_condition(rule, candidate.message, errors)
-    ):
+    if status and not policy.notifies_start and not _meets_condition(candidate, errors, allowance):
         return after, None
     return after, status
+
+
+def _meets_condition(
+    candidate: TriggerCandidate, errors: FilterErrors, allowance: InlineAllowance
+) -> bool:
+    return candidate.is_condition_met or matches_condition(
+        candidate.rule, candidate.message, errors, allowance
+    )
 
 
 def _may_start_alert(
@@ -304,10 +397,23 @@ def _may_start_alert(
     return bool(candidate.is_active) and policy.notifies_start and not state.is_notified
 
 
-def matches_condition(rule: Rule, message: Mapping[str, Any], errors: FilterErrors) -> bool:
-    """Whether `when` is true; a failed evaluation counts as false and is added to `errors`."""
+def matches_condition(
+    rule: Rule,
+    message: Mapping[str, Any],
+    errors: FilterErrors,
+    allowance: InlineAllowance | None = None,
+) -> bool:
+    """Whether `when` is true; a failed evaluation counts as false and is added to `errors`.
+
+    So does one that exceeds the allowance: it is observed again.
+    """
     try:
-        return rule.matches(message)
+        prepared = rule.prepare(message)
+        if prepared is None:
+            return True
+        if allowance is not None and not allowance.take(rule.group_id, prepared.cost_us):
+            raise EvaluationError(TOO_EXPENSIVE)
+        return prepared.matches()
     except EvaluationError as error:
         errors[rule.number] = str(error)
         return False

@@ -1,6 +1,6 @@
 """Channels: everything that leaves the service does so through one."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -35,6 +35,13 @@ update channel
 set failures = 0
 where number = :number
     and failures > 0
+"""
+
+RECORD_ERROR = """
+update channel
+set error_at = :now,
+    error_message = :error
+where number = :number
 """
 
 
@@ -136,10 +143,21 @@ def record_failure(tx: Tx, number: int, message: str, failures: int) -> None:
     _update(tx, number, values)
 
 
-def record_filter_error(tx: Tx, number: int, message: str) -> None:
-    """Keep the error of a filter that could not be evaluated; the message did not match."""
-    text = f"the filter could not be evaluated: {message}"
-    _update(tx, number, {"error_at": tx.now, "error_message": text})
+def record_filter_errors(tx: Tx, errors: Mapping[int, str]) -> None:
+    """Keep why filters could not be evaluated, by channel; the message did not match."""
+    record_errors(
+        tx,
+        {
+            number: f"the filter could not be evaluated: {reason}"
+            for number, reason in errors.items()
+        },
+    )
+
+
+def record_errors(tx: Tx, errors: Mapping[int, str]) -> None:
+    for number in sorted(errors):
+        values = {"number": number, "now": tx.now, "error": errors[number]}
+        tx.execute_raw(RECORD_ERROR, values)
 
 
 def reset_failures(tx: Tx, number: int) -> None:

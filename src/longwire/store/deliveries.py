@@ -494,15 +494,18 @@ def _new_row(new: NewDelivery, now: Moment) -> tuple[Any, ...]:
     )
 
 
+def insert_missing(tx: Tx, new: Sequence[NewDelivery]) -> int:
+    """Queue records unless the channel has had them before; how many."""
+    rows = [_new_row(each, tx.now) for each in new]
+    return insert_many(tx, _table, _INSERTED, rows, "on conflict do nothing", is_repeatable=True)
+
+
 def requeue(tx: Tx, new: Sequence[NewDelivery]) -> tuple[int, int]:
     """Queue records that the channel may have had before: (new ones, sent once more).
 
     What is queued or leased already stays as it is.
     """
-    rows = [_new_row(each, tx.now) for each in new]
-    inserted = insert_many(
-        tx, _table, _INSERTED, rows, "on conflict do nothing", is_repeatable=True
-    )
+    inserted = insert_missing(tx, new)
     if inserted == len(new):
         return inserted, 0
     repeated = 0

@@ -38,7 +38,7 @@ PAGE_CHARACTERS_MAX = 16 * 1024 * 1024
 EARLIER_STAYS_MAX = 32
 
 _COLUMNS = ("device_number", "stay", "ts", "digest", "seq", "body")
-_ALL_TIME = (-(2**63), 2**63 - 1)
+ALL_TIME = (-(2**63), 2**63 - 1)
 
 # --- statements ---
 
@@ -293,7 +293,8 @@ def _insert(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
             tx, table, _COLUMNS, values, "on conflict do nothing", is_repeatable=True
         )
         fresh += mine if stored == len(mine) else [row for row in mine if _is_stored(tx, row)]
-    return fresh
+    # In order of arrival, whatever their kinds.
+    return sorted(fresh, key=lambda row: row.seq)
 
 
 def _is_stored(tx: Tx, row: RecordRow) -> bool:
@@ -422,8 +423,8 @@ def list_data(
     values: dict[str, Any] = {
         "device": device_number,
         "stay": stay,
-        "begin": _ALL_TIME[0] if begin is None else begin,
-        "end": _ALL_TIME[1] if end is None else end,
+        "begin": ALL_TIME[0] if begin is None else begin,
+        "end": ALL_TIME[1] if end is None else end,
         "most": most,
     }
     if after:
@@ -479,8 +480,8 @@ def list_page(
             kind,
             device_number,
             stay,
-            _ALL_TIME[0] if begin is None else begin,
-            _ALL_TIME[1] if end is None else end,
+            ALL_TIME[0] if begin is None else begin,
+            ALL_TIME[1] if end is None else end,
             request.limit,
             request.after,
             ascending,

@@ -692,6 +692,19 @@ replay = sa.Table(
     _partial("ix_replay_running", "state", where="state = 'running'"),
 )
 
+deferral = sa.Table(
+    "deferral",
+    metadata,
+    # Arrivals that are still to be matched with the connectors or notifications of a group.
+    sa.Column("owner_id", GroupNumber, primary_key=True),
+    sa.Column("purpose", sa.Text, primary_key=True),
+    sa.Column("group_id", GroupNumber, primary_key=True),
+    sa.Column("first_seq", sa.BigInteger, primary_key=True),
+    sa.Column("last_seq", sa.BigInteger, nullable=False),
+    _moment("lease_until"),
+    sqlite_with_rowid=False,
+)
+
 notification_state = sa.Table(
     "notification_state",
     metadata,

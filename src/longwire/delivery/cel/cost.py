@@ -16,6 +16,13 @@ WORK_PER_ITEM = 2
 WORK_PER_KEY = 16
 WORK_PER_PART = 8  # on top for an item that is a decimal number, a string, a list or an object
 WORK_PER_KIB = 16
+# What an evaluation takes at least, in microseconds of CPU time; measured.
+US_BASE = 3.0
+US_PER_REFERENCE = 1.0
+US_PER_WORK = 0.25
+US_PER_PATTERN = 35.0
+US_PER_STATE = 1.0  # patterns are compiled for every evaluation
+US_PER_PATTERN_WORK = 30.0
 # How many concatenations (`+`) copy a value as often as it was handed over.
 CONCATENATIONS_PER_COPY = 8
 
@@ -27,6 +34,16 @@ class EvaluationCost(NamedTuple):
     def exceeds(self, share: float) -> bool:
         """Whether it is more than this share of what one evaluation may cost."""
         return self.work > share * WORK_MAX or self.pattern_work > share * PATTERN_WORK_MAX
+
+    def estimate_us(self, references: int, patterns: Sequence[PatternUse]) -> float:
+        """CPU time, in microseconds; rather too much than too little."""
+        return (
+            US_BASE
+            + US_PER_REFERENCE * references
+            + US_PER_WORK * self.work
+            + US_PER_PATTERN_WORK * self.pattern_work
+            + sum(US_PER_PATTERN + US_PER_STATE * each.states for each in patterns)
+        )
 
 
 class ValueCost(NamedTuple):

@@ -13,15 +13,17 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from longwire.delivery.cel.checks import HAS_TAKES_A_FIELD, check_syntax, check_tokens, is_panic
 from longwire.delivery.cel.cost import estimate_cost
+from longwire.delivery.cel.guards import find_guards
 from longwire.delivery.cel.lexer import invalid_at, tokenize
 from longwire.delivery.cel.library import compile_expression
-from longwire.delivery.cel.rewriting import Rewriter, container_type
+from longwire.delivery.cel.paths import container_type
+from longwire.delivery.cel.rewriting import Rewriter
 from longwire.records import Record, to_members
 
 TOO_LARGE = "the record is too large for this expression"
@@ -41,6 +43,7 @@ class Expression:
         check_syntax(source, tokens)
         rewriter = Rewriter(source, tokens)
         self.source = source
+        self.guards = find_guards(tokens)
         self._references = tuple(rewriter.references.values())
         self._patterns = rewriter.patterns
         self._concatenations = sum(token.text == "+" for token in tokens)
@@ -56,6 +59,14 @@ class Expression:
 
         `share` is the part of one expression's work limit that this one may use.
         """
+        return self.prepare(message, share=share).evaluate()
+
+    def matches(self, message: Mapping[str, Any]) -> bool:
+        """Whether the expression is true; `EvaluationError` when it is neither true nor false."""
+        return self.prepare(message).matches()
+
+    def prepare(self, message: Mapping[str, Any], *, share: float = 1.0) -> "PreparedExpression":
+        """The expression with the values of this message, and what it costs to evaluate it."""
         root = message if isinstance(message, dict) else dict(message)
         values: dict[str, Any] = {}
         for reference in self._references:
@@ -68,6 +79,10 @@ class Expression:
         )
         if cost.exceeds(share):
             raise EvaluationError(TOO_LARGE)
+        cost_us = cost.estimate_us(len(self._references), self._patterns)
+        return PreparedExpression(self, root, values, cost_us)
+
+    def execute(self, values: dict[str, Any], root: dict[str, Any]) -> Any:
         try:
             return self._program.execute(values)
         except Exception as error:
@@ -76,13 +91,6 @@ class Expression:
             if not is_panic(error):
                 raise
             raise EvaluationError(NOT_EVALUABLE) from None
-
-    def matches(self, message: Mapping[str, Any]) -> bool:
-        """Whether the expression is true; `EvaluationError` when it is neither true nor false."""
-        value = self.evaluate(message)
-        if isinstance(value, bool):
-            return value
-        raise EvaluationError(f"the filter returns {_kind(value)}, not true or false")
 
     def _describe(self, error: Exception, message: dict[str, Any]) -> str:
         for pattern, text in REASONS.get(type(error), ()):
@@ -106,6 +114,24 @@ class Expression:
             except LookupError:
                 break
         return f"there is no {missing}"
+
+
+class PreparedExpression(NamedTuple):
+    """An expression, and the values of one message that it needs."""
+
+    expression: Expression
+    root: dict[str, Any]
+    values: dict[str, Any]
+    cost_us: float  # estimated CPU time
+
+    def evaluate(self) -> Any:
+        return self.expression.execute(self.values, self.root)
+
+    def matches(self) -> bool:
+        value = self.evaluate()
+        if isinstance(value, bool):
+            return value
+        raise EvaluationError(f"the filter returns {_kind(value)}, not true or false")
 
 
 def build_cel_message(record: Record, context: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 from longwire.delivery.cel.lexer import Token, invalid_at, text_at
 from longwire.delivery.cel.library import evaluate_constant
+from longwire.delivery.cel.paths import Path, parse_path, resolve_path
 from longwire.delivery.cel.patterns import PATTERN_STATES_MAX, InvalidPattern, translate_pattern
-
-Path = tuple[str | int, ...]
 
 
 @dataclass(slots=True)
@@ -27,22 +26,12 @@ class FieldReference:
 
     def resolve(self, message: dict[str, Any]) -> Any:
         """Its value; LookupError when the message has none."""
-        value: Any = message
-        path = self.path
-        for step in path[:-1] if self.is_presence_test else path:
-            # Only what CEL can index as well: "abc"[0] is an error there.
-            if not isinstance(value, container_type(step)):
-                raise LookupError
-            value = value[step]
         if not self.is_presence_test:
-            return value
+            return resolve_path(message, self.path)
+        value = resolve_path(message, self.path[:-1])
         if not isinstance(value, dict):
             raise LookupError
-        return path[-1] in value
-
-
-def container_type(step: str | int) -> Any:
-    return dict if isinstance(step, str) else list
+        return self.path[-1] in value
 
 
 class PatternUse(NamedTuple):
@@ -99,7 +88,7 @@ class Rewriter:
         """The variable for the reference at this token, and the index of the token behind it."""
         if begin >= len(self._tokens) or self._free_name(begin) != "message":
             return None, begin
-        path, end = self._path(begin + 1)
+        path, end = parse_path(self._tokens, begin + 1)
         if is_test:
             is_field = text_at(self._tokens, end - 2) == "." and text_at(self._tokens, end) == ")"
             if not is_field:
@@ -110,27 +99,6 @@ class Rewriter:
         )
         reference.uses += 1
         return reference.variable, end
-
-    def _path(self, index: int) -> tuple[Path, int]:
-        path: list[str | int] = []
-        while (step := self._step(index)) is not None:
-            path.append(step[0])
-            index = step[1]
-        return tuple(path), index
-
-    def _step(self, index: int) -> tuple[str | int, int] | None:
-        """A member or a constant index at this token, and the index behind it."""
-        tokens = self._tokens
-        sign = text_at(tokens, index)
-        if sign == "." and text_at(tokens, index + 2) != "(":
-            return tokens[index + 1].text, index + 2
-        if sign == "[" and text_at(tokens, index + 2) == "]":
-            kind, text, _ = tokens[index + 1]
-            if kind == "text":
-                return evaluate_constant(text), index + 3
-            if kind == "number" and text.isdecimal():
-                return int(text), index + 3
-        return None
 
     def _pattern(self, index: int, variable: str | None) -> str:
         token = self._tokens[index]

@@ -527,3 +527,12 @@ def _create_delivery_tables() -> None:
     )
     op.create_index("ix_replay_channel_number", "replay", ["channel_number"])
     _create_partial_index("ix_replay_running", "replay", ["state"], "state = 'running'")
+
+    op.create_table(
+        "deferral",
+        *_required(BIGINT, "owner_id"),
+        *_required(TEXT, "purpose"),
+        *_required(BIGINT, "group_id first_seq last_seq lease_until"),
+        sa.PrimaryKeyConstraint("owner_id", "purpose", "group_id", "first_seq", name="pk_deferral"),
+        sqlite_with_rowid=False,
+    )

@@ -1,0 +1,148 @@
+"""Costly filters and conditions: evaluated after the commit, within a budget, none left out."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from longwire.store import deferrals
+from tests.delivery.receiver import Receiver
+from tests.waiting import eventually
+from tests.world import Person, World, ok, record_of
+
+# By its estimate more than what a transaction may evaluate for a group.
+LARGE = json.dumps({f"field{number}": number for number in range(2_000)})
+COSTLY = "size(message.data) > 100"
+
+TIGHT = {
+    "compute_ms_per_group_per_s": 1,
+    "compute_burst_ms_per_group": 1,
+    "token_lifetime_s": 10**8,
+}
+
+
+def at(second: int) -> str:
+    return f"2026-03-01T12:00:{second:02}Z"
+
+
+def deferring_owners(world: World) -> list[str]:
+    return world.read(lambda tx: deferrals.list_owners(tx, deferrals.BEFORE_ANY_OWNER, 100))
+
+
+def is_caught_up(world: World) -> bool:
+    """Whether nothing is deferred any more; if not, time refills the budgets."""
+    world.clock.let_pass(seconds=60)
+    return not deferring_owners(world)
+
+
+def error_of(person: Person, group: str, connector: str) -> str:
+    shown = ok(person.get("/connector", groupId=group, connectorId=connector))
+    return str(shown.get("error", {}).get("message", ""))
+
+
+def started(person: Person, group: str) -> int:
+    now = person.world.clock.now() // 1_000
+    period = {"beginDate": str(now - 30 * 86_400_000), "endDate": str(now + 60_000)}
+    found = ok(person.get("/group/metrics", groupId=group, timeSpan=10**9, **period))
+    return int(found["totalConnectorMessageStarted"])
+
+
+def paths(receiver: Receiver) -> set[str]:
+    return {each.path for each in list(receiver.requests)}
+
+
+def ids_at(receiver: Receiver, path: str) -> set[str]:
+    return {each.id for each in list(receiver.requests) if each.path == path}
+
+
+def bodies(receiver: Receiver) -> list[dict[str, Any]]:
+    return [each.json for each in list(receiver.requests)]
+
+
+def test_a_group_over_its_budget_gets_every_record_later_and_sees_why(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(**TIGHT)
+    world.clock.freeze()
+    ada = world.person("ada")
+    group, other = ada.group(), ada.group()
+    device, beside = ada.device(group), ada.device(other)
+    with Receiver() as receiver:
+        costly = ada.connector(group, f"{receiver.url}/costly", messageFilter=COSTLY)
+        ada.connector(group, f"{receiver.url}/plain")
+        ada.connector(other, f"{receiver.url}/other", messageFilter="message.kind == 'data'")
+        for second in range(3):
+            ada.reports(device, data=LARGE, timestamp=at(second))
+        ada.reports(device, data="{}")
+        # The first evaluation uses up the budget; what follows waits, for this group alone.
+        eventually(lambda: error_of(ada, group, costly).startswith("filter_too_expensive: "))
+        ada.reports(beside)
+        eventually(lambda: paths(receiver) >= {"/hook/plain", "/hook/other"})
+        assert deferring_owners(world) == [group]
+        world.restart()
+        eventually(lambda: is_caught_up(world))
+        eventually(lambda: started(ada, group) == 3 + 4)
+        eventually(lambda: len(ids_at(receiver, "/hook/costly")) == 3)
+
+
+def test_what_a_transaction_has_no_time_for_is_matched_after_it(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    with Receiver() as receiver:
+        for path in ("even", "odd"):
+            matches = f"int(message.data.number) % 2 == {int(path == 'odd')}"
+            ada.connector(
+                group,
+                f"{receiver.url}/{path}",
+                messageFilter=f"{matches} && size(message.data.filler) > 1",
+                params={"batch": 100},
+            )
+        filler = [0] * 100
+        items = [
+            record_of(device, data=json.dumps({"number": number, "filler": filler}))
+            for number in range(400)
+        ]
+        ok(ada.post("/device/data/batch", {"items": items}))
+        eventually(lambda: started(ada, group) == 400)
+        eventually(lambda: not deferring_owners(world))
+
+
+def test_a_new_connector_gets_no_record_that_was_deferred_before_it(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(**TIGHT)
+    world.clock.freeze()
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    with Receiver() as receiver:
+        first = ada.connector(group, f"{receiver.url}/first", messageFilter=COSTLY)
+        for second in range(2):
+            ada.reports(device, data=LARGE, timestamp=at(second))
+        eventually(lambda: error_of(ada, group, first) != "")
+        world.clock.let_pass(seconds=1)
+        ada.connector(group, f"{receiver.url}/second", messageFilter=COSTLY)
+        eventually(lambda: is_caught_up(world))
+        eventually(lambda: len({each.id for each in list(receiver.requests)}) == 2)
+        assert paths(receiver) == {"/hook/first"}
+
+
+def test_a_costly_condition_of_a_notification_fires_once_for_each_record(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    with Receiver() as receiver:
+        ada.notification(
+            group,
+            f"{receiver.url}/alarm",
+            params={"when": COSTLY, "subject": "{{ message.timestamp }}"},
+            reason="opened",
+        )
+        items = [
+            record_of(device, "event", type="opened", data=LARGE, timestamp=at(n))
+            for n in range(20)
+        ]
+        ok(ada.post("/device/event/batch", {"items": items}))
+        eventually(lambda: len(receiver.requests) == 20)
+        eventually(lambda: not deferring_owners(world))
+        assert len({each["subject"] for each in bodies(receiver)}) == 20

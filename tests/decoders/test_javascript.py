@@ -383,7 +383,7 @@ def test_a_missing_sandbox_is_not_reported_as_an_error_of_the_codec(monkeypatch,
     pool = SandboxPool(count=1)
     decoder = codec("return {data: {}}", pool=pool)
     pool.stop()
-    monkeypatch.setattr(sandbox_pool, "PACKAGES", tmp_path)
+    monkeypatch.setattr(sandbox_pool, "PROGRAM", "raise SystemExit(1)")
     with pytest.raises(DecodeError, match="does not start"):
         decoder.decode(b"", 1, NOON)
     with pytest.raises(Unavailable):
@@ -506,9 +506,9 @@ def test_who_waits_for_a_sandbox_may_give_up_and_does_so_in_the_end(monkeypatch)
         assert runner.run(wait_and_give_up(pool)).values == {"size": 2}
 
 
-def test_without_a_sandbox_an_event_loop_blames_nothing_on_the_codec(monkeypatch, tmp_path):
+def test_without_a_sandbox_an_event_loop_blames_nothing_on_the_codec(monkeypatch):
     decoder = codec("return {data: {}}")
-    monkeypatch.setattr(sandbox_pool, "PACKAGES", tmp_path)
+    monkeypatch.setattr(sandbox_pool, "PROGRAM", "raise SystemExit(1)")
     with loop_pool() as (runner, pool):
         for _ in range(2):
             with pytest.raises(DecodeError, match="does not start"):

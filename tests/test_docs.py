@@ -32,6 +32,7 @@ from longwire import (
 )
 from longwire.api import tokens
 from longwire.clock import Clock
+from longwire.delivery.backlogs import ConnectorBacklog
 from longwire.delivery.cel.expressions import Expression, build_cel_message
 from longwire.delivery.destinations import catalogue as destinations
 from longwire.delivery.destinations.base import DestinationParams
@@ -47,7 +48,7 @@ from longwire.settings import Settings
 from longwire.store.database import Database
 from longwire.store.deliveries import Backlog
 from longwire.web import errors, server
-from longwire.web.prometheus import PrometheusMetrics
+from longwire.web.prometheus import DatabaseStats, MetricLabels, PrometheusMetrics
 from longwire.web.routing import PlainRoute, Route
 from tests.process import Service, environment
 from tests.world import ok
@@ -173,16 +174,15 @@ def test_operations_lists_every_metric_with_its_labels(tmp_path):
         bare(row["Metric"]): (row["Kind"], set(re.findall(r"`(\w+)`", row["Labels"])))
         for row in tables("docs/operations.md", "Metric", "Kind", "Labels")
     }
-    metrics = PrometheusMetrics()
+    metrics = PrometheusMetrics(MetricLabels(mqtt_outcomes=["stored"]))
     metrics.observe_response("/group", "GET", 200, 0.1)
     metrics.observe_attempt("http", "delivered", 0.1)
     metrics.count_rejected_message("vendor")
     metrics.count_decode_failure("tracker")
-    metrics.count_mqtt_message("stored")
     metrics.count_task_failure("cleanup")
-    metrics.render(
-        open_database(tmp_path), queued_records=0, is_ready=True, backlog=Backlog(0, 0, 0, 0, None)
-    )
+    connector = ConnectorBacklog("con_1", "http", 1, 1, 1)
+    stats = DatabaseStats(Backlog(0, 0, 0, 0, None), [connector], 1, 1)
+    metrics.render(open_database(tmp_path), queued_records=0, is_ready=True, stats=stats)
     assert listed == {
         f"{each.name}_total" if each.type == "counter" else each.name: (
             each.type,

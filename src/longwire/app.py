@@ -40,6 +40,7 @@ from longwire.deferred_matching import DeferredMatching
 from longwire.delivery import email_addresses
 from longwire.delivery.budgets import ComputeBudgets
 from longwire.delivery.channels import DispatchContext
+from longwire.delivery.destinations import catalogue as destinations
 from longwire.delivery.destinations.mqtt_connection import SubscriberOptions
 from longwire.delivery.egress import Egress
 from longwire.delivery.engine import Engine
@@ -52,15 +53,16 @@ from longwire.fleet.network_apis import NetworkApi, NetworkApis, configured_netw
 from longwire.identity.rate_limiter import RateLimiter
 from longwire.inbound.callbacks import NetworkCallbacks
 from longwire.inbound.downlinks import DownlinkService
-from longwire.inbound.mqtt_listener import MqttListener, default_client_id
+from longwire.inbound.mqtt_listener import ALL_OUTCOMES, MqttListener, default_client_id
 from longwire.inbound.mqtt_messages import MqttMessageHandler
 from longwire.inbound.mqtt_session import parse_broker_url
 from longwire.inbound.uplinks import UplinkStore
 from longwire.ingest import Ingest, Sequencer, store_service_events
 from longwire.model import ChannelPurpose
-from longwire.networks.base import CHIRPSTACK, LORIOT, THINGPARK, VENDOR
+from longwire.networks.base import CHIRPSTACK, LORIOT, NETWORKS, THINGPARK, VENDOR
 from longwire.notifications import monitoring
 from longwire.notifications.sending import NotificationHandler
+from longwire.notifications.types import catalogue as notification_types
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
 from longwire.records import KIND_NAMES
@@ -70,7 +72,7 @@ from longwire.store.instance import hold_writer_number
 from longwire.supervisor import BackgroundTask, Supervisor
 from longwire.web.fields import InputLimits
 from longwire.web.openapi import build_document
-from longwire.web.prometheus import PrometheusMetrics
+from longwire.web.prometheus import SHARED_FOLDER_VARIABLE, MetricLabels, PrometheusMetrics
 from longwire.web.request_handler import (
     Receive,
     RequestHandler,
@@ -112,7 +114,7 @@ class App:
         self._rejected_connections = 0
         self._rejections_logged_at = -math.inf
         self._prometheus = prometheus = PrometheusMetrics(
-            shares_counters="PROMETHEUS_MULTIPROC_DIR" in os.environ
+            _build_metric_labels(settings), shares_counters=SHARED_FOLDER_VARIABLE in os.environ
         )
         self.supervisor = Supervisor(lambda: self.stop(), prometheus)
         stack = _DeliveryStack(settings, database, prometheus, lambda: ingest.is_busy)
@@ -149,6 +151,8 @@ class App:
             prometheus,
             self.listener.describe_state if self.listener is not None else None,
             failing_tasks=self.supervisor.list_failing_critical,
+            data_folder=None if settings.database else settings.data,
+            metrics_connectors_max=settings.metrics_connectors_max,
         )
         self.routes: list[Route | PlainRoute] = [
             *_build_token_routes(settings, database),
@@ -265,7 +269,7 @@ class DeliveryProcess:
     def __init__(self, settings: Settings, database: Database) -> None:
         self._database = database
         self._stopping = asyncio.Event()
-        prometheus = PrometheusMetrics()
+        prometheus = PrometheusMetrics(MetricLabels(attempt_types=_list_attempt_types()))
         self._supervisor = Supervisor(self._stopping.set, prometheus)
         self._engine = _DeliveryStack(settings, database, prometheus).engine
         endpoints = ServiceEndpoints(
@@ -274,6 +278,8 @@ class DeliveryProcess:
             self._engine,
             prometheus,
             failing_tasks=self._supervisor.list_failing_critical,
+            data_folder=None if settings.database else settings.data,
+            metrics_connectors_max=settings.metrics_connectors_max,
         )
         self._status_server = StatusServer(endpoints.status_routes())
 
@@ -307,7 +313,7 @@ class _DeliveryStack:
     ) -> None:
         self.writer = hold_writer_number(database)
         self.egress = Egress([str(network) for network in settings.egress_allow])
-        self.sequencer = Sequencer(self.writer)
+        self.sequencer = Sequencer(self.writer, prometheus.count_stored)
         self.budgets = ComputeBudgets(
             database.context.clock,
             ms_per_s=settings.compute_ms_per_group_per_s,
@@ -347,6 +353,18 @@ def _list_database_tasks(database: Database) -> list[BackgroundTask]:
         ),
         BackgroundTask("write probe", partial(maintenance.probe_writes, database)),
     ]
+
+
+def _build_metric_labels(settings: Settings) -> MetricLabels:
+    return MetricLabels(
+        attempt_types=_list_attempt_types(),
+        networks=NETWORKS,
+        mqtt_outcomes=ALL_OUTCOMES if settings.mqtt_url else (),
+    )
+
+
+def _list_attempt_types() -> Collection[str]:
+    return sorted({*destinations.TYPES, *notification_types.TYPES, *NETWORKS})
 
 
 def _build_sending_config(settings: Settings) -> SendingConfig:

@@ -9,7 +9,7 @@ import asyncio
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -124,8 +124,12 @@ _Messages = Sequence[tuple[MessageMetadata, Sequence[RecordRow]]]
 class Sequencer:
     """Numbers arrivals: time in the high bits, the process in the low ones; strictly increasing."""
 
-    def __init__(self, writer: int) -> None:
+    def __init__(
+        self, writer: int, on_stored: Callable[[Mapping[int, int]], None] = lambda counts: None
+    ) -> None:
+        """`on_stored` gets the number of records by kind, after each commit and on any thread."""
         self.writer = writer
+        self.on_stored = on_stored
         self._last: Moment = 0
         self._lock = threading.Lock()  # not all arrivals come through one queue
 
@@ -285,6 +289,7 @@ def store_requests(
     changed_counts, gaps = _follow_frame_counters(tx, messages, counts)
     matched = matching.match_records(tx, fresh, devices.values(), allowance)
     if fresh:
+        tx.on_commit(partial(sequencer.on_stored, Counter([row.kind for row in fresh])))
         with tx.pipeline():
             store.insert_arrivals(tx, fresh)
             _touch_devices(tx, _reported_by_devices(requests, rows, fresh), changed_counts)

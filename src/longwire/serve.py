@@ -30,6 +30,7 @@ from longwire.logs import configure_logging
 from longwire.settings import PREFIX, RELOADABLE, Settings, SettingsError, list_changed
 from longwire.settings import load as load_settings
 from longwire.web.errors import encode_problem
+from longwire.web.prometheus import SHARED_FOLDER_VARIABLE
 from longwire.web.server import build_server, reload_server, run_until_done
 
 EXIT_DATABASE_FAILED = 70
@@ -334,7 +335,7 @@ def _run_workers(
         reloaded = Path(counters) / "settings.json"
         environment = {
             **_to_environment(settings),
-            "PROMETHEUS_MULTIPROC_DIR": counters,
+            SHARED_FOLDER_VARIABLE: counters,
             INHERITED_FDS_VARIABLE: ",".join(map(str, (*inherited, reloaded))),
         }
 

@@ -240,6 +240,9 @@ class Settings:
     metrics_port: int = _setting(
         0, "the port for that; 0 for none. `serve` has them on its own port", maximum=_PORT_MAX
     )
+    metrics_connectors_max: int = _setting(
+        100, "connectors with metrics of their own, the worst first; the others are one"
+    )
     # --- MQTT ---
     mqtt_url: str = _setting(
         "", "mqtt(s)://user:password@host:port of a broker to subscribe to; empty for none"

@@ -36,6 +36,8 @@ class BackgroundTask:
 
 
 class TaskMetrics(Protocol):
+    def register_task(self, task: str) -> None: ...
+
     def count_task_failure(self, task: str) -> None: ...
 
     def set_failing_tasks(self, number: int) -> None: ...
@@ -64,7 +66,10 @@ class Supervisor:
     @asynccontextmanager
     async def run(self, tasks: Iterable[BackgroundTask]) -> AsyncIterator[None]:
         """Run the tasks until the block ends; then cancel all of them and wait for their end."""
-        running = [asyncio.create_task(self._supervise(task), name=task.name) for task in tasks]
+        running = []
+        for task in tasks:
+            self._metrics.register_task(task.name)
+            running.append(asyncio.create_task(self._supervise(task), name=task.name))
         try:
             yield
         finally:

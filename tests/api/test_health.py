@@ -11,11 +11,14 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
+import longwire
 from longwire.errors import Unavailable
+from longwire.store import deliveries
 from longwire.store.database import Tx
-from longwire.store.deliveries import Backlog
+from longwire.web.prometheus import DatabaseStats
+from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
-from tests.world import World, ok, refused
+from tests.world import KINDS, NOON, World, ok, refused
 
 PAGES = ("/health/live", "/health/ready", "/metrics", "/openapi.json", "/docs")
 
@@ -73,6 +76,69 @@ def test_the_root_leads_browsers_to_the_docs_and_programs_to_the_paths(world: Wo
     assert links.pop("service") == "longwire"
     assert links.pop("version")
     assert all(world.nobody.get(path).status_code == 200 for path in links.values())
+
+
+def test_stored_records_are_counted_by_kind_without_duplicates(world: World) -> None:
+    ada = world.person("ada")
+    device = ada.device(ada.group())
+
+    def stored() -> dict[str, float]:
+        return {
+            kind: counters(world)["longwire_records_stored_total", f"kind={kind}"] for kind in KINDS
+        }
+
+    assert stored() == dict.fromkeys(KINDS, 0), "from the start, for rate() to see the first one"
+    ada.reports(device, "geoloc")
+    for _ in range(2):
+        ada.reports(device, timestamp=NOON)
+    assert stored() == {"data": 1, "event": 0, "geoloc": 1, "telemetry": 0}
+
+
+def test_every_label_that_is_known_has_a_counter_from_the_start(world: World) -> None:
+    numbers = counters(world)
+    for outcome in ("delivered", "refused", "unreachable"):
+        key = ("longwire_delivery_attempts_total", f"outcome={outcome}", "type=kafka")
+        assert numbers[key] == 0
+    assert numbers["longwire_server_errors_total", "status=500"] == 0
+    assert numbers["longwire_network_messages_rejected_total", "network=chirpstack"] == 0
+    assert numbers["longwire_background_task_failures_total", "task=cleanup"] == 0
+    assert not any(key[0].startswith("longwire_mqtt_") for key in numbers), "there is no broker"
+    (build,) = [key for key in numbers if key[0] == "longwire_build_info"]
+    assert f"version={longwire.__version__}" in build
+    assert f"database={world.database.engine_name}" in build
+    assert 0 < numbers["process_open_fds",] < numbers["process_max_fds",]
+    assert numbers["process_resident_memory_bytes",] > 1e6
+    assert numbers["longwire_database_bytes",] > 100_000
+    is_embedded = world.database.engine_name == "sqlite"
+    assert (numbers.get(("longwire_disk_free_bytes",), 0) > 0) == is_embedded
+
+
+def test_the_worst_connectors_have_metrics_of_their_own_and_the_others_are_one(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(metrics_connectors_max=1)
+    ada = world.person("ada")
+    group = ada.group()
+    with Receiver(500) as failing:
+        connectors = {
+            ada.connector(group, failing.url, retryPolicy={"retryDelay": 1, "maxRetry": 0})
+            for _ in range(3)
+        }
+        for _ in range(2):
+            ada.reports(ada.device(group))
+        eventually(lambda: world.read(deliveries.get_total_backlog).failed == 6)
+    world.clock.let_pass(seconds=11)  # longer than the numbers are kept
+
+    def dead_letters() -> dict[str, float]:
+        name = "longwire_connector_dead_letters"
+        found = {key[1]: value for key, value in counters(world).items() if key[0] == name}
+        return {key.removeprefix("connector="): value for key, value in found.items()}
+
+    eventually(lambda: sum(dead_letters().values()) == 6)
+    found = dead_letters()
+    assert found.pop("other") == 4, "of two connectors"
+    assert set(found) < connectors
+    assert list(found.values()) == [2]
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -170,19 +236,20 @@ def test_however_many_callers_ask_for_metrics_the_backlog_is_counted_once_in_ten
     counts: list[Tx] = []
     may_count = threading.Event()
     (route,) = [route for route in world.app.routes if route.path == "/metrics"]
-    backlog = route.handler.__self__._backlog  # type: ignore[attr-defined]
-    count = backlog._work
+    stats = route.handler.__self__._stats  # type: ignore[attr-defined]
+    count = stats._work
 
-    def count_slowly(tx: Tx) -> Backlog:
+    def count_slowly(tx: Tx) -> DatabaseStats:
         counts.append(tx)
         assert may_count.wait(60)
         return count(tx)
 
-    monkeypatch.setattr(backlog, "_work", count_slowly)
+    monkeypatch.setattr(stats, "_work", count_slowly)
     world.clock.freeze()
     with ThreadPoolExecutor(8) as callers:
-        first = [callers.submit(world.nobody.get, "/metrics") for _ in range(8)]
+        first = [callers.submit(world.nobody.get, "/metrics")]
         eventually(lambda: len(counts) == 1)
+        first += [callers.submit(world.nobody.get, "/metrics") for _ in range(7)]
         ok(world.nobody.get("/health/ready"))  # one read is under way, and others are not held up
         may_count.set()
         assert {each.result().status_code for each in first} == {200}

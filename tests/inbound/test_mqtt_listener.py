@@ -174,7 +174,7 @@ def outcomes(world: World) -> dict[str, int]:
     return {
         key[1].removeprefix("outcome="): int(value)
         for key, value in counters(world).items()
-        if key[0] == name
+        if key[0] == name and value
     }
 
 

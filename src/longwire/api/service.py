@@ -1,28 +1,32 @@
 """Endpoints about the service itself: the root, health, metrics, the OpenAPI document, the docs."""
 
 import asyncio
+import shutil
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from pathlib import Path
 
 import msgspec
 import structlog
 
 from longwire import __version__
 from longwire.clock import SECOND
+from longwire.delivery.backlogs import list_worst_connectors
 from longwire.delivery.engine import Engine
 from longwire.errors import LongwireError
 from longwire.ingest import Ingest
-from longwire.store import cache_epochs, deliveries
-from longwire.store.database import Database
+from longwire.store import cache_epochs, deliveries, instance
+from longwire.store.database import Database, Tx
 from longwire.store.shared_read import SharedRead
 from longwire.web.docs_page import ASSETS, CONTENT_SECURITY_POLICY, Asset
 from longwire.web.openapi import Json, problem_responses
-from longwire.web.prometheus import MEDIA_TYPE, PrometheusMetrics
+from longwire.web.prometheus import MEDIA_TYPE, DatabaseStats, PrometheusMetrics
 from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response
 
 READY_TIMEOUT_S = 2.0
 # Counting a million deliveries takes a while: a scrape does not wait for it, but gets the last one.
-BACKLOG_MAX_AGE_S = 10
-BACKLOG_TIMEOUT_S = 0.01
+STATS_MAX_AGE_S = 10
+STATS_TIMEOUT_S = 0.01
 STATUS_PATHS = ("/health/live", "/health/ready", "/metrics")
 
 _ROOT = msgspec.json.encode(
@@ -52,7 +56,10 @@ class ServiceEndpoints:
         metrics: PrometheusMetrics,
         mqtt_status: Callable[[], str] | None = None,
         failing_tasks: Callable[[], list[str]] = list,
+        data_folder: Path | None = None,
+        metrics_connectors_max: int = 100,
     ) -> None:
+        """`data_folder` is that of an embedded database, whose disk is measured."""
         self._failing_tasks = failing_tasks
         self._mqtt_status = mqtt_status
         self._database = database
@@ -60,8 +67,10 @@ class ServiceEndpoints:
         self._engine = engine
         self._metrics = metrics
         self._epochs = SharedRead(database, cache_epochs.read_epochs)
-        self._backlog = SharedRead(
-            database, deliveries.get_total_backlog, max_age=BACKLOG_MAX_AGE_S * SECOND
+        self._stats = SharedRead(
+            database,
+            partial(_read_stats, data_folder, metrics_connectors_max),
+            max_age=STATS_MAX_AGE_S * SECOND,
         )
         self._openapi: bytes | None = None
         self._build_openapi: Callable[[], dict[str, object]] = dict
@@ -98,7 +107,7 @@ class ServiceEndpoints:
             self._database,
             queued_records=self._ingest.waiting if self._ingest is not None else 0,
             is_ready=is_ready,
-            backlog=await self._get_backlog() if is_ready else None,
+            stats=await self._get_stats() if is_ready else None,
         )
         return Response(200, text, MEDIA_TYPE)
 
@@ -123,11 +132,11 @@ class ServiceEndpoints:
         failing = self._failing_tasks()
         return f"background task failed: {', '.join(failing)}" if failing else None
 
-    async def _get_backlog(self) -> deliveries.Backlog | None:
-        """The backlog; None if it cannot be counted in time, and the last one remains."""
-        timeout_s = BACKLOG_TIMEOUT_S if self._backlog.was_read else READY_TIMEOUT_S
+    async def _get_stats(self) -> DatabaseStats | None:
+        """The statistics; None if they cannot be read in time, and the last ones remain."""
+        timeout_s = STATS_TIMEOUT_S if self._stats.was_read else READY_TIMEOUT_S
         try:
-            return await self._backlog.get(timeout_s)
+            return await self._stats.get(timeout_s)
         except (TimeoutError, LongwireError):
             return None
 
@@ -144,6 +153,15 @@ class ServiceEndpoints:
             _route("/openapi.json", self.get_openapi),
             *(_route(path, _serve_asset(asset)) for path, asset in ASSETS.items()),
         ]
+
+
+def _read_stats(data_folder: Path | None, connectors_max: int, tx: Tx) -> DatabaseStats:
+    return DatabaseStats(
+        deliveries.get_total_backlog(tx),
+        list_worst_connectors(tx, connectors_max),
+        instance.get_database_bytes(tx),
+        shutil.disk_usage(data_folder).free if data_folder is not None else None,
+    )
 
 
 def _route(path: str, handler: Handler, openapi: Json | None = None) -> PlainRoute:

@@ -60,6 +60,7 @@ OUTCOMES: dict[type[LongwireError], str] = {
     TooLarge: "too_large",
     BadInput: "invalid",
 }
+ALL_OUTCOMES = (STORED, RETAINED, FAILED, *OUTCOMES.values())
 HandleMessage = Callable[[MqttMessage], Awaitable[None]]
 log = structlog.get_logger()
 

@@ -16,6 +16,7 @@ CHIRPSTACK = "chirpstack"
 TTN = "ttn"
 LORIOT = "loriot"
 THINGPARK = "thingpark"
+NETWORKS = (VENDOR, CHIRPSTACK, TTN, LORIOT, THINGPARK)
 # Names in the data of a record, the same for all networks.
 SEQUENCE = "seqNumber"
 PORT = "port"

@@ -30,6 +30,17 @@ where number {listed}
     listed=in_array("numbers"),
 )
 
+LIST_CONNECTOR_HEALTH = dialect_sql(
+    f"""
+select number, id, type, failures
+from channel
+where number {{listed}}
+    and purpose = '{ChannelPurpose.CONNECTOR}'
+    and deleted_at is null
+""",
+    listed=in_array("numbers"),
+)
+
 RESET_FAILURES = """
 update channel
 set failures = 0
@@ -247,6 +258,20 @@ def end_resend(tx: Tx, number: int) -> None:
 def list_all(tx: Tx) -> list[Channel]:
     statement = sa.select(_table).where(IS_THERE).order_by(_table.c.number)
     return [to_channel(row) for row in tx.rows(statement)]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorHealth:
+    number: int
+    id: str
+    type: str
+    failures: int
+
+
+def list_connector_health(tx: Tx, numbers: Collection[int]) -> list[ConnectorHealth]:
+    """How those of these channels are that are connectors."""
+    rows = tx.fetch_raw(LIST_CONNECTOR_HEALTH, {"numbers": array_param(tx, numbers)})
+    return [ConnectorHealth(*row) for row in rows]
 
 
 def list_names(tx: Tx) -> dict[int, str | None]:

@@ -7,7 +7,7 @@ lease where there is one, and returns the rows that it changed. A late one chang
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import sqlalchemy as sa
@@ -300,6 +300,29 @@ where {_FAILED}
 group by channel_number
 """,
     by_open=using_index("ix_delivery_open"),
+    by_failed=using_index("ix_delivery_failed"),
+)
+
+# Without the oldest one, so that every part reads one index alone.
+COUNT_BY_CHANNEL = dialect_sql(
+    f"""
+select channel_number, count(*), 0
+from delivery {{by_due}}
+where {_QUEUED}
+group by channel_number
+union all
+select channel_number, count(*), 0
+from delivery {{by_lease}}
+where {_LEASED}
+group by channel_number
+union all
+select channel_number, 0, count(*)
+from delivery {{by_failed}}
+where {_FAILED}
+group by channel_number
+""",
+    by_due=using_index("ix_delivery_due"),
+    by_lease=using_index("ix_delivery_lease"),
     by_failed=using_index("ix_delivery_failed"),
 )
 
@@ -727,6 +750,22 @@ def list_backlogs(tx: Tx) -> dict[int, Backlog]:
             before.failed + int(failed),
             before.oldest if oldest is None else oldest,
         )
+    return found
+
+
+class ChannelCount(NamedTuple):
+    """How many deliveries of a channel are open, and how many have failed."""
+
+    queued: int  # or leased
+    failed: int
+
+
+def count_by_channel(tx: Tx) -> dict[int, ChannelCount]:
+    """Of every channel that has anything open or failed."""
+    found: dict[int, ChannelCount] = {}
+    for number, queued, failed in tx.fetch_raw(COUNT_BY_CHANNEL, {}):
+        before = found.get(number, ChannelCount(0, 0))
+        found[number] = ChannelCount(before.queued + int(queued), before.failed + int(failed))
     return found
 
 

@@ -5,9 +5,13 @@ import secrets
 import sqlalchemy as sa
 
 from longwire.store import schema
-from longwire.store.database import Database, Tx
+from longwire.store.database import Database, DialectSql, Tx
 from longwire.store.records import WRITER_BITS
 
+GET_DATABASE_BYTES = DialectSql(
+    sqlite="select page_count * page_size from pragma_page_count, pragma_page_size",
+    postgres="select pg_database_size(current_database())",
+)
 PROBE = "write_probe"
 PROBE_BYTES = 64 * 1024
 WRITERS_MAX = 1 << WRITER_BITS
@@ -24,6 +28,11 @@ def get_fact(tx: Tx, name: str) -> str | None:
 
 def insert_fact(tx: Tx, name: str, value: str) -> None:
     tx.execute(sa.insert(schema.instance), {"name": name, "value": value})
+
+
+def get_database_bytes(tx: Tx) -> int:
+    """The size of the database, without the write-ahead log."""
+    return int(tx.fetch_raw(GET_DATABASE_BYTES, {})[0][0])
 
 
 def probe_growth(tx: Tx) -> None:

@@ -1,35 +1,81 @@
 """The service's own metrics, in the text format of Prometheus."""
 
+import os
+import platform
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 
-from longwire.clock import SECOND
+from longwire import __version__
+from longwire.clock import SECOND, Moment
+from longwire.delivery.backlogs import ConnectorBacklog
+from longwire.records import KIND_NAMES
 from longwire.store.database import Database
 from longwire.store.deliveries import Backlog
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+SHARED_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_OUTCOMES = ("delivered", "refused", "unreachable")
+_SERVER_ERRORS = ("500", "503")
+_WORKER_FILE = re.compile(r"counter_(\d+)\.db")
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseStats:
+    """What is read from the database for metrics."""
+
+    backlog: Backlog
+    connectors: Sequence[ConnectorBacklog]
+    database_bytes: int
+    disk_free_bytes: int | None  # where the database is embedded
+
+
+@dataclass(frozen=True, slots=True)
+class MetricLabels:
+    """The values of labels that are known at the start.
+
+    Counters with them begin at 0: `rate` does not see a counter that begins at 1.
+    """
+
+    attempt_types: Iterable[str] = ()
+    networks: Iterable[str] = ()
+    mqtt_outcomes: Iterable[str] = ()  # none without a broker
+
+
+NO_LABELS = MetricLabels()
 
 
 class PrometheusMetrics:
-    def __init__(self, *, shares_counters: bool = False) -> None:
+    def __init__(self, labels: MetricLabels = NO_LABELS, *, shares_counters: bool = False) -> None:
         """With `shares_counters`, worker processes share them through files (multiprocess mode)."""
         self._shares_counters = shares_counters
         self.registry = CollectorRegistry()
+        self._snapshot = _Snapshot()
+        self._process: Collector = _WorkerProcesses() if shares_counters else _this_process()
         counter = partial(Counter, registry=self.registry)
         histogram = partial(Histogram, buckets=_SECONDS, registry=self.registry)
         total = partial(Gauge, registry=self.registry, multiprocess_mode="livesum")
-        # Only the process that is scraped has just evaluated these.
-        latest = partial(Gauge, registry=self.registry, multiprocess_mode="livemostrecent")
         # The histogram has a count, too; a separate counter would cost every request twice.
         self._requests = histogram(
             "longwire_request_seconds",
             "Duration of requests, from the parsed head to the response",
             ["method", "path", "status"],
+        )
+        self._server_errors = counter(
+            "longwire_server_errors", "Responses with a status of 500 or above", ["status"]
+        )
+        self._records_stored = counter(
+            "longwire_records_stored", "Records that were stored, without duplicates", ["kind"]
         )
         self._database_queue = total(
             "longwire_database_queued", "Transactions that wait for a database worker", ["queue"]
@@ -37,18 +83,15 @@ class PrometheusMetrics:
         self._queued_records = total(
             "longwire_ingest_queued_records", "Records in the ingest queue"
         )
-        self._healthy = latest("longwire_healthy", "1 while /health/ready responds 200")
-        self._attempts = histogram(
+        self._attempt_seconds = histogram(
             "longwire_delivery_attempt_seconds",
             "Duration of attempts to deliver a message or a batch, by outcome",
             ["type", "outcome"],
         )
-        self._deliveries = latest(
-            "longwire_deliveries", "Messages that are queued, in flight, or dead letters", ["state"]
-        )
-        self._oldest = latest(
-            "longwire_delivery_oldest_seconds",
-            "Age of the oldest message that is neither delivered nor failed",
+        self._attempts = counter(
+            "longwire_delivery_attempts",
+            "Attempts to deliver a message or a batch, by outcome",
+            ["type", "outcome"],
         )
         self._messages_rejected = counter(
             "longwire_network_messages_rejected",
@@ -59,14 +102,6 @@ class PrometheusMetrics:
             "longwire_network_decode_failures",
             "Payloads that the decoder of the device type failed to decode",
             ["type"],
-        )
-        self._mqtt_messages = counter(
-            "longwire_mqtt_messages",
-            "Messages received from the MQTT broker, by outcome",
-            ["outcome"],
-        )
-        self._mqtt_connected = total(
-            "longwire_mqtt_connected", "1 while a process is subscribed at the MQTT broker"
         )
         self._task_failures = counter(
             "longwire_background_task_failures",
@@ -83,6 +118,23 @@ class PrometheusMetrics:
         )
         # Looking up labels costs more than observing, so the children are cached.
         self._children: dict[tuple[str, str, int], Histogram] = {}
+        self._stored_by_kind = [self._records_stored.labels(kind) for kind in KIND_NAMES]
+        self._mqtt = _MqttMetrics(self.registry) if labels.mqtt_outcomes else None
+        self._initialize(labels)
+        if not shares_counters:
+            self.registry.register(self._snapshot)
+            self.registry.register(self._process)
+
+    def _initialize(self, labels: MetricLabels) -> None:
+        for status in _SERVER_ERRORS:
+            self._server_errors.labels(status)
+        for each in labels.attempt_types:
+            for outcome in _OUTCOMES:
+                self._attempts.labels(each, outcome)
+        for network in labels.networks:
+            self._messages_rejected.labels(network)
+        for outcome in labels.mqtt_outcomes:
+            self.count_mqtt_message(outcome, 0)
 
     def observe_response(self, path: str, method: str, status: int, seconds: float) -> None:
         child = self._children.get((path, method, status))
@@ -90,6 +142,13 @@ class PrometheusMetrics:
             child = self._requests.labels(method, path, str(status))
             self._children[(path, method, status)] = child
         child.observe(seconds)
+        if status >= 500:
+            self._server_errors.labels(str(status)).inc()
+
+    def count_stored(self, counts: Mapping[int, int]) -> None:
+        """Count records that were committed, by the number of their kind."""
+        for kind, count in counts.items():
+            self._stored_by_kind[kind].inc(count)
 
     def count_rejected_connection(self) -> None:
         self._connections_rejected.inc()
@@ -100,11 +159,16 @@ class PrometheusMetrics:
     def count_decode_failure(self, device_type: str) -> None:
         self._decode_failures.labels(device_type).inc()
 
-    def count_mqtt_message(self, outcome: str) -> None:
-        self._mqtt_messages.labels(outcome).inc()
+    def count_mqtt_message(self, outcome: str, count: int = 1) -> None:
+        if self._mqtt is not None:
+            self._mqtt.messages.labels(outcome).inc(count)
 
     def set_mqtt_connected(self, is_connected: bool) -> None:
-        self._mqtt_connected.set(int(is_connected))
+        if self._mqtt is not None:
+            self._mqtt.connected.set(int(is_connected))
+
+    def register_task(self, task: str) -> None:
+        self._task_failures.labels(task)
 
     def count_task_failure(self, task: str) -> None:
         self._task_failures.labels(task).inc()
@@ -113,23 +177,153 @@ class PrometheusMetrics:
         self._failing_tasks.set(number)
 
     def observe_attempt(self, kind: str, outcome: str, seconds: float) -> None:
-        self._attempts.labels(kind, outcome).observe(seconds)
+        self._attempt_seconds.labels(kind, outcome).observe(seconds)
+        self._attempts.labels(kind, outcome).inc()
 
     def render(
-        self, database: Database, *, queued_records: int, is_ready: bool, backlog: Backlog | None
+        self,
+        database: Database,
+        *,
+        queued_records: int,
+        is_ready: bool,
+        stats: DatabaseStats | None,
     ) -> bytes:
-        if backlog is not None:
-            self._deliveries.labels("queued").set(backlog.queued)
-            self._deliveries.labels("sending").set(backlog.leased)
-            self._deliveries.labels("failed").set(backlog.failed)
-            age = 0 if backlog.oldest is None else database.context.clock.now() - backlog.oldest
-            self._oldest.set(max(0, age) / SECOND)
+        """The text for a scrape; without `stats`, the last ones are shown."""
+        snapshot = self._snapshot
+        snapshot.now = database.context.clock.now()
+        snapshot.engine_name = database.engine_name
+        snapshot.is_ready = is_ready
+        snapshot.stats = stats or snapshot.stats
         self._queued_records.set(queued_records)
         for queue, waiting in database.waiting.items():
             self._database_queue.labels(queue).set(waiting)
-        self._healthy.set(int(is_ready))
-        if self._shares_counters:
-            combined = CollectorRegistry()
-            MultiProcessCollector(combined)  # type: ignore[no-untyped-call]
-            return generate_latest(combined)
-        return generate_latest(self.registry)
+        if not self._shares_counters:
+            return generate_latest(self.registry)
+        combined = CollectorRegistry()
+        MultiProcessCollector(combined)  # type: ignore[no-untyped-call]
+        combined.register(snapshot)
+        combined.register(self._process)
+        return generate_latest(combined)
+
+
+class _MqttMetrics:
+    """Only with a broker: a connection that is never wanted must not look lost."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.messages = Counter(
+            "longwire_mqtt_messages",
+            "Messages received from the MQTT broker, by outcome",
+            ["outcome"],
+            registry=registry,
+        )
+        self.connected = Gauge(
+            "longwire_mqtt_connected",
+            "1 while a process is subscribed at the MQTT broker",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
+
+
+@dataclass(slots=True, eq=False)
+class _Snapshot(Collector):
+    """What the process that is scraped has just read, about the whole service."""
+
+    now: Moment = 0
+    engine_name: str = ""
+    is_ready: bool = False
+    stats: DatabaseStats | None = None
+    _build: tuple[str, ...] = field(default=(__version__, platform.python_version()))
+
+    def collect(self) -> Iterator[Metric]:
+        yield _gauge("longwire_healthy", "1 while /health/ready responds 200", int(self.is_ready))
+        build = GaugeMetricFamily(
+            "longwire_build_info", "Always 1", labels=("version", "python", "database")
+        )
+        build.add_metric((*self._build, self.engine_name), 1)
+        yield build
+        if self.stats is not None:
+            yield from _describe_backlog(self.stats.backlog, self.now)
+            yield from _describe_connectors(self.stats.connectors)
+            yield from _describe_disk(self.stats)
+
+
+def _describe_backlog(backlog: Backlog, now: Moment) -> Iterator[Metric]:
+    deliveries = GaugeMetricFamily(
+        "longwire_deliveries",
+        "Messages that are queued, in flight, or dead letters",
+        labels=("state",),
+    )
+    deliveries.add_metric(("queued",), backlog.queued)
+    deliveries.add_metric(("sending",), backlog.leased)
+    deliveries.add_metric(("failed",), backlog.failed)
+    yield deliveries
+    age = 0 if backlog.oldest is None else max(0, now - backlog.oldest)
+    yield _gauge(
+        "longwire_delivery_oldest_seconds",
+        "Age of the oldest message that is neither delivered nor failed",
+        age / SECOND,
+    )
+
+
+def _describe_connectors(connectors: Sequence[ConnectorBacklog]) -> Iterator[Metric]:
+    labels = ("connector", "type")
+    queued = GaugeMetricFamily(
+        "longwire_connector_queued", "Messages of a connector, queued or in flight", labels=labels
+    )
+    dead_letters = GaugeMetricFamily(
+        "longwire_connector_dead_letters", "Dead letters of a connector", labels=labels
+    )
+    failures = GaugeMetricFamily(
+        "longwire_connector_failures", "Attempts of a connector that failed in a row", labels=labels
+    )
+    for each in connectors:
+        queued.add_metric((each.id, each.type), each.queued)
+        dead_letters.add_metric((each.id, each.type), each.dead_letters)
+        failures.add_metric((each.id, each.type), each.failures)
+    yield from (queued, dead_letters, failures)
+
+
+def _describe_disk(stats: DatabaseStats) -> Iterator[Metric]:
+    yield _gauge("longwire_database_bytes", "Size of the database", stats.database_bytes)
+    if stats.disk_free_bytes is not None:
+        yield _gauge(
+            "longwire_disk_free_bytes",
+            "Free space on the disk of the embedded database",
+            stats.disk_free_bytes,
+        )
+
+
+def _gauge(name: str, documentation: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, documentation, value)
+
+
+# --- the process itself ---
+
+
+def _this_process() -> Collector:
+    return ProcessCollector(registry=None)
+
+
+class _WorkerProcesses(Collector):
+    """All workers together, known by their files of counters."""
+
+    def collect(self) -> Iterator[Metric]:
+        summed: dict[str, Metric] = {}
+        for pid in self._list_workers():
+            for metric in ProcessCollector(pid=partial(int, pid), registry=None).collect():
+                found = summed.setdefault(metric.name, metric)
+                if found is not metric:
+                    _merge_process_metric(found, metric)
+        yield from summed.values()
+
+    def _list_workers(self) -> list[int]:
+        names = os.listdir(os.environ[SHARED_FOLDER_VARIABLE])
+        pids = {int(found[1]) for name in names if (found := _WORKER_FILE.fullmatch(name))}
+        return sorted(pid for pid in pids if Path(f"/proc/{pid}").exists())
+
+
+def _merge_process_metric(total: Metric, other: Metric) -> None:
+    values = (total.samples[0].value, other.samples[0].value)
+    # The start and the limit are of each process, not of all of them.
+    is_own = total.name in ("process_start_time_seconds", "process_max_fds")
+    total.samples[0] = total.samples[0]._replace(value=min(values) if is_own else sum(values))

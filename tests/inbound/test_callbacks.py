@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from longwire.inbound.callbacks import ArrivalTimes
 from longwire.store.database import Tx
 from tests.delivery.receiver import Receiver
 from tests.networks.messages import anything
@@ -457,6 +458,15 @@ def test_a_repeated_message_without_a_timestamp_is_detected_by_its_id(site: Site
     site.world.clock.let_pass(seconds=660)
     ok(site.network.says("chirpstack", {**up, **known}, event="up"))  # nobody repeats so late
     assert [len(site.records("data", each)) for each in (buoy, float_)] == [4, 2]
+
+
+def test_nobody_makes_the_service_forget_the_messages_of_others() -> None:
+    arrivals = ArrivalTimes()
+    assert arrivals.first_arrival("home", "dev_1", "data 7 00", now=1) == 1
+    for number in range(12_000):
+        arrivals.first_arrival("flood", "dev_2", f"data {number} 00", now=2)
+    assert arrivals.first_arrival("home", "dev_1", "data 7 00", now=3) == 1
+    assert arrivals.first_arrival("flood", "dev_2", "data 0 00", now=3) == 3
 
 
 def test_a_vendor_message_without_a_timestamp_gets_that_of_its_arrival(site: Site) -> None:

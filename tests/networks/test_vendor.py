@@ -369,7 +369,8 @@ def test_a_downlink_of_another_length_is_refused(wrong):
 
 KINDS = ["data", "dataAdvanced", "status", "acknowledge", "error"]
 NAMES = [
-    *("device", "deviceId", "time", "data", "seqNumber", "seq", "ack", "longPolling", "lat", "lng"),
+    *("device", "deviceId", "id", "time", "data", "seqNumber", "seq", "ack", "longPolling"),
+    *("lat", "lng", "temp"),
     *("radius", "geolocSource", "linkQuality", "lqi", "duplicates", "computedLocation", "source"),
     *("status", "batt", "infoCode", "infoMessage", "downlinkAck", "info", "severity", "rc"),
 ]

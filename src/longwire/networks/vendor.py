@@ -50,7 +50,7 @@ def parse(kind: str, values: Mapping[str, Any]) -> ParsedUplink:
         raise InvalidMessage(f"The vendor has no such callback; there are {', '.join(_PARSERS)}.")
     fields = _parse_types(_normalize_names(values))
     uplink = _PARSERS[kind](fields)
-    if uplink.sequence is None or uplink.sent_at is not None:
+    if fields.get("time") is not None or uplink.sequence is None:
         return uplink
     # Without a time, the sequence number tells a repeated callback from a new message.
     return replace(uplink, dedup_key=f"{kind} {uplink.sequence} {fields.get('data')}")

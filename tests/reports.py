@@ -37,13 +37,13 @@ class Caller(Protocol):
 
 def devices(caller: Caller, group: str, number: int) -> list[str]:
     """Create devices in a group; their ids."""
-    wish = {
+    body = {
         "originalDevicesIds": list(itertools.islice(_original_ids, number)),
         "groupId": group,
         "type": "generic",
         "network": "mqtt",
     }
-    return [created["deviceId"] for created in ok(caller.post("/devices", wish))["items"]]
+    return [created["deviceId"] for created in ok(caller.post("/devices", body))["items"]]
 
 
 def device(caller: Caller, group: str) -> str:

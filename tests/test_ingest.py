@@ -568,9 +568,9 @@ class Fleeting:
         since = 0.0  # the device has been there since before anybody reported
         for number in range(transfers):
             here, there = self.groups[number % 2], self.groups[(number + 1) % 2]
-            wish = {"deviceId": self.sensor, "groupId": here, "toGroupId": there}
+            body = {"deviceId": self.sensor, "groupId": here, "toGroupId": there}
             began = time.monotonic()
-            assert ok(self.owner.put("/device/transfer", wish))["groupId"] == there
+            assert ok(self.owner.put("/device/transfer", body))["groupId"] == there
             self.stays.append(Stay(here, since, time.monotonic()))
             since = began
         self.stays.append(Stay(self.groups[transfers % 2], since, float("inf")))
@@ -708,8 +708,8 @@ def test_a_record_sent_to_two_processes_around_a_transfer_is_stored_once(
     sensor, now = device(ada, north), world.clock.now()
     commits = Commits(world)
     with commits.held(crowd, lambda: post_record(ada, "data", sensor, now, "once")):
-        wish = {"deviceId": sensor, "groupId": north, "toGroupId": south}
-        moving = crowd.calls(lambda: ada_there.put("/device/transfer", wish))
+        body = {"deviceId": sensor, "groupId": north, "toGroupId": south}
+        moving = crowd.calls(lambda: ada_there.put("/device/transfer", body))
         eventually(lambda: moving.done() or is_waiting_for_another(world))
         again = crowd.post_record(ada_there, "data", sensor, now, "once")
         eventually(lambda: again.done() or is_waiting_for_another(world))

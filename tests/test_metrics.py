@@ -416,8 +416,8 @@ def test_each_group_counts_its_own_records_and_subgroups_are_added_on_demand(
     assert geolocs(ada, foreign, subgroups="true") == alone[3]
 
     # A transfer moves neither counters nor active devices.
-    wish = {"deviceId": sensors[2], "groupId": deeper, "toGroupId": foreign}
-    ok(ada.put("/device/transfer", wish))
+    body = {"deviceId": sensors[2], "groupId": deeper, "toGroupId": foreign}
+    ok(ada.put("/device/transfer", body))
     ok(post_record(ada, "geoloc", sensors[2], EIGHT, "moved"))
     assert geolocs(ada, deeper) == (5, [sensors[2]])
     assert geolocs(ada, foreign) == (6, [sensors[2], sensors[3]])

@@ -127,8 +127,8 @@ def test_an_id_can_be_chosen_unless_it_is_in_use(world: World) -> None:
     refused(ada.get("/connector", **named(group, "a")), 400, "connectorId")
     # Of many who want the same one at once, one gets it, and the others hear why not.
     with ThreadPoolExecutor(8) as people:
-        wishes = [body(group, id="wanted")] * 8
-        answers = list(people.map(lambda wish: ada.post("/connector", wish), wishes))
+        bodies = [body(group, id="wanted")] * 8
+        answers = list(people.map(lambda wanted: ada.post("/connector", wanted), bodies))
     won = [each for each in answers if each.status_code == 200]
     assert len(won) == 1
     for each in answers:
@@ -394,7 +394,7 @@ def test_policies_are_validated_and_read_only_fields_are_ignored(
         (1, 0, 0),
         (retry_policy.RETRY_DELAY_MAX_S, retry_policy.RETRIES_MAX, retry_policy.STORING_MAX_S),
     ):
-        told = {
+        chosen = {
             "retryPolicy": {"retryDelay": delay, "maxRetry": retries},
             "dataFailurePolicy": {
                 "storingDuration": storing,
@@ -403,11 +403,11 @@ def test_policies_are_validated_and_read_only_fields_are_ignored(
                 "resending": "no",
             },
         }
-        made = ok(ada.post("/connector", body(group, **told)))
+        made = ok(ada.post("/connector", body(group, **chosen)))
         kept = {"storingDuration": storing, "hasData": False, "resending": False}
-        assert made["retryPolicy"] == told["retryPolicy"]
+        assert made["retryPolicy"] == chosen["retryPolicy"]
         assert made["dataFailurePolicy"] == kept
-        changed = ok(ada.put("/connector", {**named(group, made["id"]), **told}))
+        changed = ok(ada.put("/connector", {**named(group, made["id"]), **chosen}))
         assert changed["dataFailurePolicy"] == kept
 
 
@@ -676,30 +676,30 @@ def test_secrets_are_encrypted_and_never_returned(world: World) -> None:
     ada.invite(viewer, group, "viewer")
     device = ada.device(group)
     once = {"retryDelay": 1, "maxRetry": 0}
-    heard: list[httpx.Response] = []
+    responses: list[httpx.Response] = []
     with capture_logs() as logs, Receiver(500) as receiver:
-        told = []
+        chosen = []
         for safe in SAFES:
             for url in (receiver.url, NOWHERE):
                 params = json.dumps({**safe.params, "url": url})
                 fields = {"params": params, "type": safe.type, "retryPolicy": once}
-                told.append(ok(ada.post("/connector", body(group, **fields)))["id"])
+                chosen.append(ok(ada.post("/connector", body(group, **fields)))["id"])
         ada.reports(device)
-        for connector in told:
+        for connector in chosen:
             which = named(group, connector)
             eventually(lambda: ada.events(group, connector)["stats"]["totalFailed"] == 1)  # noqa: B023
             for request in requests_about(connector, group, begun(ada, group, connector)).values():
                 if request[0] != "DELETE":
-                    heard.append(ask(viewer, request))
-            heard.append(ada.post("/connector/preview", which))
+                    responses.append(ask(viewer, request))
+            responses.append(ada.post("/connector/preview", which))
             wrong = {**SAFES[0].params, "unknown": SECRETS["key"], "url": "http://"}
-            heard.append(ada.put("/connector", {**which, "params": json.dumps(wrong)}))
+            responses.append(ada.put("/connector", {**which, "params": json.dumps(wrong)}))
             broken = json.dumps(SAFES[0].params)[:-1]
-            heard.append(ada.put("/connector", {**which, "params": broken}))
+            responses.append(ada.put("/connector", {**which, "params": broken}))
         sent = repr([request.headers for request in receiver.requests])
     assert all(SECRETS[name] in sent for name in ("bearer", "key")), "the receiver gets them"
-    assert len(heard) > 20
-    for answer in heard:
+    assert len(responses) > 20
+    for answer in responses:
         assert "canary" not in answer.text, answer.request.url
     assert "canary" not in repr(logs)
     assert "canary" not in repr(world.everything())

@@ -158,11 +158,11 @@ def test_connections_beyond_the_limit_are_counted_and_logged_once(
 
 def test_head_returns_the_headers_of_get_without_the_body(world: World) -> None:
     for path in PAGES:
-        shown, told = world.nobody.get(path), world.nobody.request("HEAD", path)
-        assert told.status_code == 200, path
-        assert told.content == b"", path
-        assert told.headers["content-type"] == shown.headers["content-type"], path
-        assert int(told.headers["content-length"]) > 0, path
+        shown, head = world.nobody.get(path), world.nobody.request("HEAD", path)
+        assert head.status_code == 200, path
+        assert head.content == b"", path
+        assert head.headers["content-type"] == shown.headers["content-type"], path
+        assert int(head.headers["content-length"]) > 0, path
         response = world.nobody.post(path, {})
         refused(response, 405)
         assert response.headers["allow"] == "GET, HEAD", path

@@ -536,8 +536,10 @@ def test_foreign_objects_are_refused_without_details_and_stay_unchanged(
 def assert_silent(response: httpx.Response, tenant: Tenant, sent: Sent, case: str) -> None:
     """The response contains nothing of the tenant that the request did not contain."""
     answer = response.text + repr(response.headers.raw)
-    told = {secret for secret in tenant.secrets if secret in answer and secret not in sent.words()}
-    assert not told, f"{case} tells {told}: {answer}"
+    leaked = {
+        secret for secret in tenant.secrets if secret in answer and secret not in sent.words()
+    }
+    assert not leaked, f"{case} tells {leaked}: {answer}"
 
 
 def test_requests_without_an_id_return_nothing_of_the_other_tenant(
@@ -568,10 +570,10 @@ def test_requests_without_an_id_return_nothing_of_the_other_tenant(
 
 def messages(canary: str) -> dict[str, tuple[Values, Values]]:
     """A message of each network about a device, by path: query and body."""
-    said = {"device": f"{canary} vendor", "time": 1_772_366_400, "data": "00", "batt": 3}
+    message = {"device": f"{canary} vendor", "time": 1_772_366_400, "data": "00", "batt": 3}
     vendor = ("data", "dataAdvanced", "status", "acknowledge", "error")
     return {
-        **{f"/network/vendor/{kind}": ({}, said) for kind in vendor},
+        **{f"/network/vendor/{kind}": ({}, message) for kind in vendor},
         "/network/chirpstack": (
             {"event": "up"},
             {"deviceInfo": {"devEui": f"{canary} chirpstack"}},

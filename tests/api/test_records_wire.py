@@ -179,8 +179,8 @@ def test_omitted_fields_are_filled_in_with_the_values_at_arrival(world: World) -
     move = {"deviceId": device, "groupId": first, "toGroupId": second}
     ok(ada.put("/device/transfer", move))
     ada.reports(device, data="3", timestamp="2026-03-03", deviceName="mine", groupId=second)
-    told = [(each["deviceName"], each["groupId"]) for each in ada.records(device)]
-    assert told == [("Buoy", first), ('Böje "7"\\', first), ("mine", second)]
+    found = [(each["deviceName"], each["groupId"]) for each in ada.records(device)]
+    assert found == [("Buoy", first), ('Böje "7"\\', first), ("mine", second)]
     # The name makes no other record, whether it was sent or filled in.
     ada.reports(device, data="3", timestamp="2026-03-03")
     ada.reports(device, data="3", timestamp="2026-03-03", deviceName="another")

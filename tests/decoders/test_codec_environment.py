@@ -247,11 +247,11 @@ def test_a_sandbox_process_reaches_neither_network_nor_files(listening_port):
 
 
 def test_what_the_kernel_refuses_is_logged_once(monkeypatch):
-    said = []
-    monkeypatch.setattr(sandbox_pool.log, "warning", lambda *text, **more: said.append(more))
+    logged = []
+    monkeypatch.setattr(sandbox_pool.log, "warning", lambda *text, **more: logged.append(more))
     monkeypatch.setattr(sandbox_pool, "_is_confinement_logged", sandbox_pool.threading.Event())
     sandbox_pool._log_confinement(~Confinement(0))
-    assert said == []
+    assert logged == []
     for _ in range(2):
         sandbox_pool._log_confinement(Confinement.NETWORK_NAMESPACE)
-    assert said == [{"missing": ["system_call_filter"]}]
+    assert logged == [{"missing": ["system_call_filter"]}]

@@ -109,9 +109,9 @@ def _hear(connection: socket.socket) -> None:
 def send_lines(line: bytes) -> Behaviour:
     def behave(connection: socket.socket) -> None:
         connection.sendall(NATS_INFO)
-        heard = b""
-        while b"PING" not in heard:
-            heard += connection.recv(4_096)
+        received = b""
+        while b"PING" not in received:
+            received += connection.recv(4_096)
         connection.sendall(b"PONG\r\n")
         flood(connection, line * 8_000)
 

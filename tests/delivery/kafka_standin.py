@@ -126,7 +126,7 @@ class _Conversation:
     def __init__(self, broker: KafkaStandin) -> None:
         self._broker = broker
         self._is_let_in = broker.login is None
-        self._said = ""  # of a login in two steps
+        self._first_message = ""  # of a login in two steps
 
     def answer(self, request: io.BytesIO) -> bytes | None:
         header = RequestHeader_v1.SCHEMA.decode(request)
@@ -135,8 +135,8 @@ class _Conversation:
         before_login = (admin.ApiVersionRequest_v0, *SPOKEN[1:3])
         if not self._is_let_in and kind not in before_login:
             return None
-        said = getattr(self, f"_{kind.__name__.partition('Request')[0]}")(asked)
-        return None if said is None else struct.pack(">i", header[2]) + said.encode()
+        response = getattr(self, f"_{kind.__name__.partition('Request')[0]}")(asked)
+        return None if response is None else struct.pack(">i", header[2]) + response.encode()
 
     def _ApiVersion(self, asked: Any) -> Any:
         versions = [(each.API_KEY, each.API_VERSION, each.API_VERSION) for each in SPOKEN]
@@ -185,32 +185,32 @@ class _Conversation:
 
     def _SaslAuthenticate(self, asked: Any) -> Any:
         mechanism, username, password = self._broker.login or ("", "", "")
-        said = bytes(asked.sasl_auth_bytes).decode()
+        sent = bytes(asked.sasl_auth_bytes).decode()
         if mechanism == "PLAIN":
-            self._is_let_in = said.split("\0")[1:] == [username, password]
+            self._is_let_in = sent.split("\0")[1:] == [username, password]
             return self._login_answer(self._is_let_in, "")
-        if not self._said:
-            self._said = said.removeprefix("n,,")
-            nonce = said.rpartition("r=")[2] + "ours"
+        if not self._first_message:
+            self._first_message = sent.removeprefix("n,,")
+            nonce = sent.rpartition("r=")[2] + "ours"
             salt = base64.b64encode(b"salt").decode()
             self._first = f"r={nonce},s={salt},i={self._broker.iterations}"
             return self._login_answer(True, self._first)
-        return self._scram_verdict(said, mechanism, password)
+        return self._scram_verdict(sent, mechanism, password)
 
-    def _scram_verdict(self, said: str, mechanism: str, password: str) -> Any:
+    def _scram_verdict(self, sent: str, mechanism: str, password: str) -> Any:
         name = mechanism.removeprefix("SCRAM-").replace("-", "").lower()
         salted = hashlib.pbkdf2_hmac(name, password.encode(), b"salt", self._broker.iterations)
         client_key = hmac.digest(salted, b"Client Key", name)
-        bare, _, proof = said.rpartition(",p=")
-        spoken = f"{self._said},{self._first},{bare}".encode()
+        bare, _, proof = sent.rpartition(",p=")
+        spoken = f"{self._first_message},{self._first},{bare}".encode()
         signature = hmac.digest(hashlib.new(name, client_key).digest(), spoken, name)
         expected = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
         self._is_let_in = base64.b64decode(proof) == expected
         own = hmac.digest(hmac.digest(salted, b"Server Key", name), spoken, name)
         return self._login_answer(self._is_let_in, f"v={base64.b64encode(own).decode()}")
 
-    def _login_answer(self, is_right: bool, said: str) -> Any:
+    def _login_answer(self, is_right: bool, response: str) -> Any:
         if is_right:
-            return admin.SaslAuthenticateResponse_v0(0, None, said.encode())
+            return admin.SaslAuthenticateResponse_v0(0, None, response.encode())
         wrong = "the password <secret> of alice is wrong"  # must not be repeated to anybody
         return admin.SaslAuthenticateResponse_v0(SaslAuthenticationFailed.errno, wrong, b"")

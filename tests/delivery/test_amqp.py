@@ -138,8 +138,8 @@ class Queue:
 
 
 def a_destination(port: int, allowed: Sequence[str] = HERE, **params: Any) -> Amqp:
-    told = {"url": f"amqp://127.0.0.1:{port}", "routingKey": QUEUE} | params
-    return Amqp(msgspec.convert(told, AmqpParams), Egress(allowed))
+    fields = {"url": f"amqp://127.0.0.1:{port}", "routingKey": QUEUE} | params
+    return Amqp(msgspec.convert(fields, AmqpParams), Egress(allowed))
 
 
 async def sent_once(destination: Amqp, **changes: Any) -> Outcome:
@@ -153,7 +153,7 @@ async def sent_once(destination: Amqp, **changes: Any) -> Outcome:
 
 
 def test_a_message_arrives_in_its_queue_to_stay_there_with_its_id(rabbitmq: RabbitMq) -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with Queue(rabbitmq.port) as queue:
             assert await sent_once(a_destination(rabbitmq.port)) == Delivered()
             (message,) = await queue.messages()
@@ -163,21 +163,21 @@ def test_a_message_arrives_in_its_queue_to_stay_there_with_its_id(rabbitmq: Rabb
         assert properties.content_type == "application/json"
         assert properties.delivery_mode == 2
 
-    story(tell)
+    story(run)
 
 
 @pytest.mark.parametrize("body", [b"", b"\0\xff", b"x" * 90_000])
 def test_any_body_arrives_as_it_is(rabbitmq: RabbitMq, body: bytes) -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with Queue(rabbitmq.port) as queue:
             assert await sent_once(a_destination(rabbitmq.port), body=body) == Delivered()
             assert [message.body for message in await queue.messages()] == [body]
 
-    story(tell)
+    story(run)
 
 
 def test_a_hundred_messages_at_once_share_a_connection_and_all_arrive(rabbitmq: RabbitMq) -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with Queue(rabbitmq.port) as queue, Relay(rabbitmq.port) as relay:
             destination = a_destination(relay.port)
             batches = [make_batch(id=f"msg_{number}") for number in range(100)]
@@ -187,11 +187,11 @@ def test_a_hundred_messages_at_once_share_a_connection_and_all_arrive(rabbitmq: 
             assert sorted(await queue.ids()) == sorted(f"msg_{number}" for number in range(100))
             assert relay.connections == 1
 
-    story(tell)
+    story(run)
 
 
 def test_the_exchange_gets_a_key_made_of_what_the_message_says(rabbitmq: RabbitMq) -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with Queue(rabbitmq.port) as queue:
             await queue.channel.exchange_declare("fleet", exchange_type="topic")
             await queue.channel.queue_bind(QUEUE, "fleet", "*.data")
@@ -202,7 +202,7 @@ def test_the_exchange_gets_a_key_made_of_what_the_message_says(rabbitmq: RabbitM
             (message,) = await queue.messages()
             assert message.routing_key == "a_b.data"
 
-    story(tell)
+    story(run)
 
 
 # --- what does not arrive, and why ---
@@ -211,7 +211,7 @@ def test_the_exchange_gets_a_key_made_of_what_the_message_says(rabbitmq: RabbitM
 def test_a_message_that_no_queue_wants_is_refused_and_the_next_one_is_not(
     rabbitmq: RabbitMq,
 ) -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with Queue(rabbitmq.port) as queue, Relay(rabbitmq.port) as relay:
             destination = a_destination(relay.port, routingKey="{kind}")
             outcome = await destination.send(make_batch())
@@ -220,11 +220,11 @@ def test_a_message_that_no_queue_wants_is_refused_and_the_next_one_is_not(
             assert await queue.ids() == ["msg_1"]
             assert relay.connections == 1
 
-    story(tell)
+    story(run)
 
 
 def test_a_message_that_the_queue_has_no_room_for_is_refused(rabbitmq: RabbitMq) -> None:
-    async def tell() -> None:
+    async def run() -> None:
         full = {"x-max-length": 1, "x-overflow": "reject-publish"}
         async with Queue(rabbitmq.port, **full) as queue:
             destination = a_destination(rabbitmq.port)
@@ -234,7 +234,7 @@ def test_a_message_that_the_queue_has_no_room_for_is_refused(rabbitmq: RabbitMq)
             assert await queue.ids() == ["msg_1"]
             assert await sent_once(destination, id="msg_2") == Delivered()
 
-    story(tell)
+    story(run)
 
 
 @pytest.mark.parametrize(
@@ -262,17 +262,17 @@ def test_a_message_that_the_queue_has_no_room_for_is_refused(rabbitmq: RabbitMq)
 def test_what_the_broker_refuses_is_said_in_our_words(
     rabbitmq: RabbitMq, params: dict[str, Any], outcome: Outcome
 ) -> None:
-    async def tell() -> None:
-        told = {name: value.format(port=rabbitmq.port) for name, value in params.items()}
-        assert await sent_once(a_destination(rabbitmq.port, **told)) == outcome
+    async def run() -> None:
+        fields = {name: value.format(port=rabbitmq.port) for name, value in params.items()}
+        assert await sent_once(a_destination(rabbitmq.port, **fields)) == outcome
 
-    story(tell)
+    story(run)
 
 
 def test_a_message_that_is_too_large_for_the_broker_does_not_spoil_the_next(
     rabbitmq: RabbitMq,
 ) -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with Queue(rabbitmq.port) as queue:
             destination = a_destination(rabbitmq.port)
             outcome = await destination.send(make_batch(id="huge", body=b"x" * 200_000))
@@ -280,11 +280,11 @@ def test_a_message_that_is_too_large_for_the_broker_does_not_spoil_the_next(
             assert await sent_once(destination, id="small") == Delivered()
             assert await queue.ids() == ["small"]
 
-    story(tell)
+    story(run)
 
 
 def test_an_address_that_may_not_be_reached_is_not_even_tried() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with Relay(9) as relay:
             outcome = await sent_once(a_destination(relay.port, allowed=["10.0.0.0/8"]))
             assert relay.connections == 0
@@ -294,14 +294,14 @@ def test_an_address_that_may_not_be_reached_is_not_even_tried() -> None:
             code=FailureCode.EGRESS_DENIED,
         )
 
-    story(tell)
+    story(run)
 
 
 # --- trouble on the way ---
 
 
 def test_a_connection_that_is_cut_while_many_wait_is_said_to_be_lost(rabbitmq: RabbitMq) -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with Queue(rabbitmq.port) as queue, Relay(rabbitmq.port) as relay:
             destination = a_destination(relay.port)
             await destination.send(make_batch(id="first"))
@@ -316,13 +316,13 @@ def test_a_connection_that_is_cut_while_many_wait_is_said_to_be_lost(rabbitmq: R
             # None was confirmed, and all may have arrived.
             assert {"first", "last"} <= set(await queue.ids())
 
-    story(tell)
+    story(run)
 
 
 def test_a_connection_that_was_lost_while_nobody_used_it_costs_no_message(
     rabbitmq: RabbitMq,
 ) -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with Queue(rabbitmq.port) as queue, Relay(rabbitmq.port) as relay:
             destination = a_destination(relay.port)
             await destination.send(make_batch(id="msg_1"))
@@ -331,13 +331,13 @@ def test_a_connection_that_was_lost_while_nobody_used_it_costs_no_message(
             assert await sent_once(destination, id="msg_2") == Delivered()
             assert await queue.ids() == ["msg_1", "msg_2"]
 
-    story(tell)
+    story(run)
 
 
 def test_a_broker_that_falls_silent_costs_nothing_after_it_speaks_again(
     rabbitmq: RabbitMq,
 ) -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with Queue(rabbitmq.port) as queue, Relay(rabbitmq.port) as relay:
             destination = a_destination(relay.port)
             await destination.send(make_batch(id="msg_1"))
@@ -351,7 +351,7 @@ def test_a_broker_that_falls_silent_costs_nothing_after_it_speaks_again(
             assert await sent_once(destination, id="msg_3") == Delivered()
             assert set(await queue.ids()) == {"msg_1", "msg_2", "msg_3"}
 
-    story(tell)
+    story(run)
 
 
 def test_no_answer_for_too_long_is_said_and_does_not_last(
@@ -359,7 +359,7 @@ def test_no_answer_for_too_long_is_said_and_does_not_last(
 ) -> None:
     monkeypatch.setattr(amqp, "SEND_TIMEOUT_S", 2.0)
 
-    async def tell() -> None:
+    async def run() -> None:
         async with Queue(rabbitmq.port), Relay(rabbitmq.port) as relay:
             destination = a_destination(relay.port)
             await destination.send(make_batch())
@@ -370,11 +370,11 @@ def test_no_answer_for_too_long_is_said_and_does_not_last(
             relay.speak()
             assert await sent_once(destination, id="last") == Delivered()
 
-    story(tell)
+    story(run)
 
 
 def test_one_who_gives_up_takes_the_connection_from_nobody_else(rabbitmq: RabbitMq) -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with Queue(rabbitmq.port), Relay(rabbitmq.port) as relay:
             destination = a_destination(relay.port)
             relay.fall_silent()
@@ -385,11 +385,11 @@ def test_one_who_gives_up_takes_the_connection_from_nobody_else(rabbitmq: Rabbit
             assert await patient == Delivered()
             await destination.close()
 
-    story(tell)
+    story(run)
 
 
 def test_closing_in_the_middle_of_a_send_ends_it(rabbitmq: RabbitMq) -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with Queue(rabbitmq.port), Relay(rabbitmq.port) as relay:
             destination = a_destination(relay.port)
             await destination.send(make_batch(id="msg_1"))
@@ -399,7 +399,7 @@ def test_closing_in_the_middle_of_a_send_ends_it(rabbitmq: RabbitMq) -> None:
             await destination.close()
             assert await sending == LOST
 
-    story(tell)
+    story(run)
 
 
 # --- what no broker should do ---
@@ -431,22 +431,22 @@ async def answering(behaves: Behaviour, port: int = 0, **options: Any) -> AsyncI
 async def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Greet a client and let it open a virtual host."""
     await reader.readexactly(8)
-    say(writer, commands.Connection.Start(server_properties={"capabilities": CAPABILITIES}))
-    await heard(reader)
-    say(writer, commands.Connection.Tune(0, 131_072, 0))
-    await heard(reader)
-    await heard(reader)
-    say(writer, commands.Connection.OpenOk())
+    send_frame(writer, commands.Connection.Start(server_properties={"capabilities": CAPABILITIES}))
+    await receive_frame(reader)
+    send_frame(writer, commands.Connection.Tune(0, 131_072, 0))
+    await receive_frame(reader)
+    await receive_frame(reader)
+    send_frame(writer, commands.Connection.OpenOk())
 
 
 CAPABILITIES = {"publisher_confirms": True, "basic.nack": True}
 
 
-def say(writer: asyncio.StreamWriter, frame: Any, channel: int = 0) -> None:
+def send_frame(writer: asyncio.StreamWriter, frame: Any, channel: int = 0) -> None:
     writer.write(pamqp.frame.marshal(frame, channel))
 
 
-async def heard(reader: asyncio.StreamReader) -> Any:
+async def receive_frame(reader: asyncio.StreamReader) -> Any:
     head = await reader.readexactly(7)
     _, _, size = pamqp.frame.frame_parts(head)
     return pamqp.frame.unmarshal(head + await reader.readexactly((size or 0) + 1))[2]
@@ -456,16 +456,16 @@ async def takes_everything(reader: asyncio.StreamReader, writer: asyncio.StreamW
     await begin(reader, writer)
     taken = 0
     while True:
-        match await heard(reader):
+        match await receive_frame(reader):
             case commands.Channel.Open():
-                say(writer, commands.Channel.OpenOk(), 1)
+                send_frame(writer, commands.Channel.OpenOk(), 1)
             case commands.Confirm.Select():
-                say(writer, commands.Confirm.SelectOk(), 1)
+                send_frame(writer, commands.Confirm.SelectOk(), 1)
             case ContentBody():
                 taken += 1
-                say(writer, commands.Basic.Ack(taken), 1)
+                send_frame(writer, commands.Basic.Ack(taken), 1)
             case commands.Connection.Close():
-                say(writer, commands.Connection.CloseOk())
+                send_frame(writer, commands.Connection.CloseOk())
 
 
 async def hangs_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -522,15 +522,15 @@ async def cannot_confirm(reader: asyncio.StreamReader, writer: asyncio.StreamWri
 def test_what_answers_and_is_no_good_broker_is_not_believed(
     behaves: Behaviour, outcome: Outcome
 ) -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with answering(behaves) as port:
             assert await asyncio.wait_for(sent_once(a_destination(port)), 60) == outcome
 
-    story(tell)
+    story(run)
 
 
 def test_a_broker_that_is_away_is_said_to_be_and_gets_the_message_when_it_is_back() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with answering(takes_everything) as port:
             destination = a_destination(port)
             assert await destination.send(make_batch(id="msg_1")) == Delivered()
@@ -542,7 +542,7 @@ def test_a_broker_that_is_away_is_said_to_be_and_gets_the_message_when_it_is_bac
         async with answering(takes_everything, port):
             assert await sent_once(destination, id="msg_2") == Delivered()
 
-    story(tell)
+    story(run)
 
 
 def test_a_login_reaches_the_broker_letter_by_letter() -> None:
@@ -550,22 +550,22 @@ def test_a_login_reaches_the_broker_letter_by_letter() -> None:
 
     async def listens(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readexactly(8)
-        say(writer, commands.Connection.Start(server_properties={}))
-        answers.append((await heard(reader)).response)
+        send_frame(writer, commands.Connection.Start(server_properties={}))
+        answers.append((await receive_frame(reader)).response)
 
-    async def tell() -> None:
+    async def run() -> None:
         async with answering(listens) as port:
             login = {"username": "a@b:c", "password": "p%41/ö?#[ "}
             await sent_once(a_destination(port, **login))
         assert answers == ["\0a@b:c\0p%41/ö?#[ "]
 
-    story(tell)
+    story(run)
 
 
 def test_a_broker_that_never_answers_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "CONNECT_TIMEOUT_S", 0.2)
 
-    async def tell() -> None:
+    async def run() -> None:
         async with answering(says_nothing) as port:
             destination = a_destination(port)
             batches = [make_batch(id=f"msg_{number}") for number in range(3)]
@@ -573,7 +573,7 @@ def test_a_broker_that_never_answers_is_given_up_in_time(monkeypatch: pytest.Mon
             await destination.close()
         assert outcomes == [Unreachable("timed out", code=FailureCode.TIMED_OUT)] * 3
 
-    story(tell)
+    story(run)
 
 
 # --- encryption ---
@@ -609,12 +609,12 @@ def test_a_certificate_must_be_trusted_and_be_the_host_s(
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     default_tls_context.cache_clear()
 
-    async def tell() -> None:
+    async def run() -> None:
         async with answering(hangs_up, ssl=context) as port:
             assert await sent_once(a_destination(0, url=f"amqps://localhost:{port}")) == outcome
 
     try:
-        story(tell)
+        story(run)
     finally:
         default_tls_context.cache_clear()
 
@@ -655,8 +655,8 @@ def test_a_certificate_must_be_trusted_and_be_the_host_s(
     ],
 )
 def test_what_is_wrong_with_parameters(params: dict[str, Any], wrong: list[str]) -> None:
-    told = {"url": "amqp://broker.example.com", "routingKey": QUEUE} | params
-    problems = msgspec.convert(told, AmqpParams).validate(Egress())
+    fields = {"url": "amqp://broker.example.com", "routingKey": QUEUE} | params
+    problems = msgspec.convert(fields, AmqpParams).validate(Egress())
     assert [name for name, _ in problems] == wrong
     assert "secret" not in str(problems)
 
@@ -669,14 +669,14 @@ def test_fit_for_key(value: str, fit: str) -> None:
 
 
 def test_a_key_that_gets_too_long_is_refused_for_good() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         destination = a_destination(9, routingKey="{deviceId}.{deviceId}")
         outcome = await sent_once(destination, device_id="é" * 80)
         assert outcome == Refused(
             "the routing key is too long", is_final=True, code=FailureCode.INVALID_MESSAGE
         )
 
-    story(tell)
+    story(run)
 
 
 @pytest.mark.parametrize(
@@ -690,8 +690,8 @@ def test_a_key_that_gets_too_long_is_refused_for_good() -> None:
 def test_what_would_be_sent_can_be_looked_at_without_the_password(
     params: dict[str, Any], url: str
 ) -> None:
-    told = {"routingKey": "{kind}", "username": "alice", "password": "s3cret"} | params
-    request = a_destination(5672, **told).describe(make_batch())
+    fields = {"routingKey": "{kind}", "username": "alice", "password": "s3cret"} | params
+    request = a_destination(5672, **fields).describe(make_batch())
     assert msgspec.to_builtins(request) == {
         "method": "PUBLISH",
         "url": url,

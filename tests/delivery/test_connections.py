@@ -64,7 +64,7 @@ class Place:
         return [each.times_closed for each in self.opened]
 
 
-def told(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
+def run_story(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
     async def whole() -> None:
         async with asyncio.timeout(60):
             await story()
@@ -96,7 +96,7 @@ def test_many_share_one_and_it_stays_open_until_it_is_closed() -> None:
         await place.shared.close()
         assert place.closed == [1, 1]
 
-    told(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize("keep_on_cancel", [False, True])
@@ -120,7 +120,7 @@ def test_trouble_sends_the_next_to_another_one_and_lets_those_finish_who_are_on_
         assert place.closed == [1, 0]
         await place.shared.close()
 
-    told(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize(("keep_on_cancel", "opened"), [(True, 1), (False, 2)])
@@ -138,7 +138,7 @@ def test_a_sender_that_is_called_off_is_trouble_only_where_it_was_said(
         assert place.closed == ([0] if keep_on_cancel else [1, 0])
         await place.shared.close()
 
-    told(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize("keep_on_cancel", [False, True])
@@ -165,7 +165,7 @@ def test_who_gives_up_waiting_leaves_the_attempt_to_the_others_and_the_last_one_
         assert (place.attempts, len(place.opened)) == (3, 2)
         await place.shared.close()
 
-    told(story)
+    run_story(story)
 
 
 def test_one_that_was_lost_is_replaced_and_closed() -> None:
@@ -177,7 +177,7 @@ def test_one_that_was_lost_is_replaced_and_closed() -> None:
         assert place.closed == [1, 0]
         await place.shared.close()
 
-    told(story)
+    run_story(story)
 
 
 def test_closing_reaches_all_that_are_in_use_and_those_who_wait() -> None:
@@ -201,7 +201,7 @@ def test_closing_reaches_all_that_are_in_use_and_those_who_wait() -> None:
         await staying
         assert place.closed == [1]
 
-    told(story)
+    run_story(story)
 
 
 def test_what_a_library_cancels_by_itself_is_a_lost_connection() -> None:
@@ -215,7 +215,7 @@ def test_what_a_library_cancels_by_itself_is_a_lost_connection() -> None:
         assert await place.visit() is place.opened[1]
         await place.shared.close()
 
-    told(story)
+    run_story(story)
 
 
 def test_opening_takes_no_longer_than_allowed_and_is_tried_again(
@@ -235,7 +235,7 @@ def test_opening_takes_no_longer_than_allowed_and_is_tried_again(
         assert place.attempts == 2
         await place.shared.close()
 
-    told(story)
+    run_story(story)
 
 
 @pytest.mark.parametrize(

@@ -268,18 +268,18 @@ def test_records_of_a_transferred_device_reach_connectors_of_its_new_group_only(
         assert [each.json["data"] for each in found["old"]] == ["of the old"] * 2
         assert [each.json["data"] for each in found["new"]] == ["of the new"] * 2
         # Previews show each group its own records, and no name that another group gave.
-        for person, group, connector, said in (
+        for person, group, connector, data in (
             (ada, old, first, "of the old"),
             (eve, new, second, "of the new"),
         ):
             receiver.clear()
             preview = ok(person.post("/connector/preview", named(group, connector)))["items"]
             assert len(preview) == 2
-            assert {json.loads(each["request"]["body"])["data"] for each in preview} == {said}
+            assert {json.loads(each["request"]["body"])["data"] for each in preview} == {data}
             begun = ok(person.post("/connector/replay", {**named(group, connector), **DAY}))
             assert begun["queued"] == 2
             settled(person, group, connector, 2)
-            assert [each.json["data"] for each in receiver.wait_for(2)] == [said] * 2
+            assert [each.json["data"] for each in receiver.wait_for(2)] == [data] * 2
             sent = repr(receiver.bodies) + repr(preview)
             assert ("canary" in sent) == (person is eve)
         refused(ada.post("/connector/preview", named(new, second)), 400, "groupId")
@@ -590,8 +590,8 @@ def test_a_replay_sends_stored_records_also_from_before_the_connector_existed(wo
         assert begun.keys() == {"message", "queued", "replayId"}
         assert begun["queued"] == 6
         settled(ada, root, connector, 6)
-        said = Counter(each.json["data"] for each in receiver.requests)
-        assert said == {**{f"old {kind}": 1 for kind in KINDS}, "deep": 1, "new": 2}
+        data = Counter(each.json["data"] for each in receiver.requests)
+        assert data == {**{f"old {kind}": 1 for kind in KINDS}, "deep": 1, "new": 2}
         # Records that it has had before keep their message id.
         again = Counter(each.id for each in receiver.requests)
         assert sorted(again.values()) == [1] * 5 + [2]

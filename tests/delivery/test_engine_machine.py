@@ -224,7 +224,7 @@ class Deliveries(RuleBasedStateMachine):
             self.make_channel(delay_s, retries_max, storing_s)
 
     def make_channel(self, delay_s: int | None, retries_max: int | None, storing_s: int) -> None:
-        wish = Channel(
+        channel = Channel(
             number=0,
             id=f"con_{len(self.records)}",
             group_id=self.group,
@@ -238,7 +238,7 @@ class Deliveries(RuleBasedStateMachine):
             retry_delay_s=delay_s,
             retries_max=retries_max,
         )
-        made = self.write(lambda tx: store_channels.insert(tx, wish))
+        made = self.write(lambda tx: store_channels.insert(tx, channel))
         self.model.channels[made.number] = ExpectedChannel(made)
         self.records[made.number] = []
 

@@ -48,8 +48,8 @@ def patience_s(monkeypatch: pytest.MonkeyPatch) -> float:
 
 
 def a_destination(port: int, allowed: Sequence[str] = HERE, **params: Any) -> Kafka:
-    told = {"brokers": f"127.0.0.1:{port}", "topic": "readings"} | params
-    return Kafka(msgspec.convert(told, KafkaParams), Egress(allowed))
+    fields = {"brokers": f"127.0.0.1:{port}", "topic": "readings"} | params
+    return Kafka(msgspec.convert(fields, KafkaParams), Egress(allowed))
 
 
 async def sent_once(destination: Kafka, **changes: Any) -> Outcome:
@@ -63,7 +63,7 @@ async def sent_once(destination: Kafka, **changes: Any) -> Outcome:
 
 
 def test_a_message_arrives_once_with_its_device_as_the_key_and_its_id() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             assert await sent_once(a_destination(broker.port)) == Delivered()
         (record,) = broker.stored
@@ -74,20 +74,20 @@ def test_a_message_arrives_once_with_its_device_as_the_key_and_its_id() -> None:
         )
         assert record.headers == {"id": b"msg_1", "content-type": b"application/json"}
 
-    story(tell)
+    story(run)
 
 
 def test_an_empty_body_arrives_as_an_empty_body() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             assert await sent_once(a_destination(broker.port), body=b"") == Delivered()
         assert [record.value for record in broker.stored] == [b""]
 
-    story(tell)
+    story(run)
 
 
 def test_a_hundred_messages_at_once_share_a_producer_and_all_arrive_once() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             destination = a_destination(broker.port)
             batches = [make_batch(id=f"msg_{n}", device_id=f"device_{n % 7}") for n in range(100)]
@@ -101,21 +101,21 @@ def test_a_hundred_messages_at_once_share_a_producer_and_all_arrive_once() -> No
         # What one device says stays in one partition, where it has an order.
         assert len({(record.key, record.partition) for record in broker.stored}) == 7
 
-    story(tell)
+    story(run)
 
 
 def test_the_topic_is_made_of_what_the_message_says() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             broker.topics = {"data.thermo_meter_2"}
             destination = a_destination(broker.port, topic="{kind}.{deviceType}")
             assert await sent_once(destination, device_type="thermo/meter 2") == Delivered()
 
-    story(tell)
+    story(run)
 
 
 def test_a_login_in_clear_and_one_by_proof_are_both_made() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         for mechanism in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
             async with KafkaStandin() as broker:
                 broker.login = (mechanism, "alice", "s3cret")
@@ -124,7 +124,7 @@ def test_a_login_in_clear_and_one_by_proof_are_both_made() -> None:
                 )
                 assert await sent_once(destination) == Delivered(), mechanism
 
-    story(tell)
+    story(run)
 
 
 @pytest.mark.parametrize(
@@ -144,14 +144,14 @@ def test_a_certificate_must_be_trusted_and_be_the_host_s(
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     default_tls_context.cache_clear()
 
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin(tls=server_side(certificate, key)) as broker:
             broker.advertised = ("localhost", broker.port)
             destination = a_destination(0, brokers=f"localhost:{broker.port}", tls=True)
             assert await sent_once(destination) == outcome
 
     try:
-        story(tell)
+        story(run)
     finally:
         default_tls_context.cache_clear()
 
@@ -166,12 +166,12 @@ def server_side(certificate: Path, key: Path) -> ssl.SSLContext:
 
 
 def test_a_certificate_that_nobody_vouches_for_is_not_accepted(tmp_path: Path) -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin(tls=server_side(*self_signed(tmp_path))) as broker:
             outcome = await sent_once(a_destination(broker.port, tls=True))
         assert outcome == Unreachable("the certificate is not trusted", code=FailureCode.TLS_FAILED)
 
-    story(tell)
+    story(run)
 
 
 @pytest.mark.parametrize(
@@ -193,37 +193,37 @@ def test_a_certificate_that_nobody_vouches_for_is_not_accepted(tmp_path: Path) -
 def test_what_the_broker_refuses_is_said_in_our_words(
     refusal: type[Exception], outcome: Outcome
 ) -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             broker.refuses = refusal
             assert await sent_once(a_destination(broker.port)) == outcome
 
-    story(tell)
+    story(run)
 
 
 def test_a_large_message_that_the_broker_does_not_take_is_not_tried_again() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             broker.refuses = errors.MessageSizeTooLargeError
             destination = a_destination(broker.port)
             outcome = await sent_once(destination, body=b"x" * (BATCH_BYTES_MAX + 1))
         assert outcome == Refused("the message is larger than the broker accepts", is_final=True)
 
-    story(tell)
+    story(run)
 
 
 def test_a_message_beyond_what_any_broker_takes_does_not_even_leave() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             outcome = await sent_once(a_destination(broker.port), body=b"x" * 2_000_000)
         assert outcome == Refused("the message is larger than the broker accepts", is_final=True)
         assert broker.stored == []
 
-    story(tell)
+    story(run)
 
 
 def test_what_passes_by_itself_is_waited_out_for_a_while_and_then_said(patience_s: float) -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             broker.refuses = errors.NotEnoughReplicasError
             destination = a_destination(broker.port)
@@ -236,11 +236,11 @@ def test_what_passes_by_itself_is_waited_out_for_a_while_and_then_said(patience_
             assert await sent_once(destination, id="msg_2") == Delivered()
         assert [record.headers["id"] for record in broker.stored] == [b"msg_2"]
 
-    story(tell)
+    story(run)
 
 
 def test_a_refused_message_does_not_spoil_the_count_for_the_next() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             destination = a_destination(broker.port)
             broker.refuses = errors.PolicyViolationError
@@ -248,11 +248,11 @@ def test_a_refused_message_does_not_spoil_the_count_for_the_next() -> None:
             broker.refuses = None
             assert await sent_once(destination, id="msg_2") == Delivered()
 
-    story(tell)
+    story(run)
 
 
 def test_a_broker_that_has_lost_count_gets_a_new_producer_at_once() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             destination = a_destination(broker.port)
             await destination.send(make_batch())
@@ -261,27 +261,27 @@ def test_a_broker_that_has_lost_count_gets_a_new_producer_at_once() -> None:
         assert [record.headers["id"] for record in broker.stored] == [b"msg_1", b"msg_2"]
         assert broker.producers == 2
 
-    story(tell)
+    story(run)
 
 
 def test_a_topic_that_does_not_exist_is_named_as_the_reason() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             broker.topics = set()
             destination = a_destination(broker.port)
             assert await sent_once(destination) == Refused("unknown topic")
 
-    story(tell)
+    story(run)
 
 
 def test_a_topic_that_is_hidden_from_the_login_is_named_as_the_reason() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             broker.refuses_topics = errors.TopicAuthorizationFailedError
             outcome = await sent_once(a_destination(broker.port))
         assert outcome == Refused("not authorized to write to the topic")
 
-    story(tell)
+    story(run)
 
 
 @pytest.mark.parametrize(
@@ -300,17 +300,17 @@ def test_a_topic_that_is_hidden_from_the_login_is_named_as_the_reason() -> None:
 def test_a_login_that_is_not_accepted_is_said_without_the_brokers_words(
     login: tuple[str, str, str], outcome: Outcome
 ) -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             broker.login = login
             destination = a_destination(broker.port, username="alice", password="s3cret")
             assert await sent_once(destination) == outcome
 
-    story(tell)
+    story(run)
 
 
 def test_a_broker_that_wants_to_keep_us_busy_with_a_login_is_left() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             broker.login = ("SCRAM-SHA-256", "alice", "s3cret")
             broker.iterations = 2_000_000_000
@@ -320,7 +320,7 @@ def test_a_broker_that_wants_to_keep_us_busy_with_a_login_is_left() -> None:
             outcome = await asyncio.wait_for(sent_once(destination), 60)
         assert outcome == Unreachable("invalid response")
 
-    story(tell)
+    story(run)
 
 
 def test_what_answers_and_is_no_kafka_is_not_believed() -> None:
@@ -330,40 +330,40 @@ def test_what_answers_and_is_no_kafka_is_not_believed() -> None:
         await reader.read()
         writer.close()
 
-    async def tell() -> None:
+    async def run() -> None:
         async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
             port = server.sockets[0].getsockname()[1]
             assert await sent_once(a_destination(port)) == FLOODING
 
-    story(tell)
+    story(run)
 
 
 # --- the guard ---
 
 
 def test_a_broker_may_not_lead_to_an_address_that_we_may_not_reach() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as inside, KafkaStandin() as broker:
             broker.advertised = ("127.0.0.2", inside.port)
             outcome = await sent_once(a_destination(broker.port))
         assert outcome == Unreachable(DENIED, is_final=True, code=FailureCode.EGRESS_DENIED)
         assert inside.connections == 0
 
-    story(tell)
+    story(run)
 
 
 def test_a_broker_may_lead_to_an_address_that_is_allowed() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as other, KafkaStandin() as broker:
             broker.advertised = ("127.0.0.1", other.port)
             assert await sent_once(a_destination(broker.port)) == Delivered()
         assert len(other.stored) == 1
 
-    story(tell)
+    story(run)
 
 
 def test_a_broker_that_moves_later_is_still_followed_only_where_allowed() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             destination = a_destination(broker.port)
             assert await destination.send(make_batch()) == Delivered()
@@ -372,11 +372,11 @@ def test_a_broker_that_moves_later_is_still_followed_only_where_allowed() -> Non
             outcome = await sent_once(destination, id="msg_2")
         assert outcome == Unreachable(DENIED, is_final=True, code=FailureCode.EGRESS_DENIED)
 
-    story(tell)
+    story(run)
 
 
 def test_an_address_that_may_not_be_reached_is_not_even_tried() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             outcome = await sent_once(a_destination(broker.port, allowed=["10.0.0.0/8"]))
         assert outcome == Unreachable(
@@ -386,23 +386,23 @@ def test_an_address_that_may_not_be_reached_is_not_even_tried() -> None:
         )
         assert broker.connections == 0
 
-    story(tell)
+    story(run)
 
 
 def test_one_broker_that_may_be_reached_is_enough() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             brokers = ["127.0.0.2:9", f"127.0.0.1:{free_port()}", f"127.0.0.1:{broker.port}"]
             assert await sent_once(a_destination(broker.port, brokers=brokers)) == Delivered()
 
-    story(tell)
+    story(run)
 
 
 # --- trouble on the way ---
 
 
 def test_a_broker_that_is_away_is_said_to_be_and_gets_the_message_when_it_is_back() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         port = free_port()
         destination = a_destination(port)
         assert await destination.send(make_batch()) == Unreachable("connection refused")
@@ -413,33 +413,33 @@ def test_a_broker_that_is_away_is_said_to_be_and_gets_the_message_when_it_is_bac
             assert await sent_once(destination, id="msg_2") == Delivered()
         assert [len(broker.stored), len(again.stored)] == [1, 1]
 
-    story(tell)
+    story(run)
 
 
 def test_a_message_whose_confirmation_got_lost_is_stored_once() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             broker.forgotten_answers = 1
             assert await sent_once(a_destination(broker.port)) == Delivered()
         assert len(broker.stored) == 1
 
-    story(tell)
+    story(run)
 
 
 def test_a_broker_that_leads_to_where_nobody_is_is_said_to_be_away() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             broker.advertised = ("127.0.0.1", free_port())
             outcome = await sent_once(a_destination(broker.port))
         assert outcome == Unreachable("connection refused")
 
-    story(tell)
+    story(run)
 
 
 def test_no_answer_for_too_long_is_said_and_does_not_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kafka, "SEND_TIMEOUT_S", 2.0)
 
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             destination = a_destination(broker.port)
             await destination.send(make_batch())
@@ -450,11 +450,11 @@ def test_no_answer_for_too_long_is_said_and_does_not_last(monkeypatch: pytest.Mo
             broker.is_silent = False
             assert await sent_once(destination, id="last") == Delivered()
 
-    story(tell)
+    story(run)
 
 
 def test_a_broker_that_falls_silent_costs_nothing_after_it_speaks_again() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             destination = a_destination(broker.port)
             await destination.send(make_batch())
@@ -467,11 +467,11 @@ def test_a_broker_that_falls_silent_costs_nothing_after_it_speaks_again() -> Non
         # The second may be there twice: both times under the same id.
         assert {record.headers["id"] for record in broker.stored} == {b"msg_1", b"msg_2", b"msg_3"}
 
-    story(tell)
+    story(run)
 
 
 def test_giving_up_on_a_broker_that_never_answered_leaves_nothing_behind() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             broker.is_silent = True
             destination = a_destination(broker.port)
@@ -480,11 +480,11 @@ def test_giving_up_on_a_broker_that_never_answered_leaves_nothing_behind() -> No
             broker.is_silent = False
             assert await sent_once(destination) == Delivered()
 
-    story(tell)
+    story(run)
 
 
 def test_one_who_gives_up_takes_the_producer_from_nobody_else() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker, Relay(broker.port) as relay:
             broker.advertised = ("127.0.0.1", relay.port)
             destination = a_destination(relay.port)
@@ -496,11 +496,11 @@ def test_one_who_gives_up_takes_the_producer_from_nobody_else() -> None:
             assert await patient == Delivered()
             await destination.close()
 
-    story(tell)
+    story(run)
 
 
 def test_closing_in_the_middle_of_a_send_ends_it() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             destination = a_destination(broker.port)
             await destination.send(make_batch())
@@ -512,11 +512,11 @@ def test_closing_in_the_middle_of_a_send_ends_it() -> None:
             await destination.close()
             assert await asyncio.gather(under_way, waiting_behind) == [LOST, LOST]
 
-    story(tell)
+    story(run)
 
 
 def test_closing_while_the_connection_is_being_made_ends_it() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         async with KafkaStandin() as broker:
             broker.is_silent = True
             destination = a_destination(broker.port)
@@ -525,7 +525,7 @@ def test_closing_while_the_connection_is_being_made_ends_it() -> None:
             await destination.close()
             assert await sending == LOST
 
-    story(tell)
+    story(run)
 
 
 # --- what can be told ---
@@ -560,8 +560,8 @@ def test_closing_while_the_connection_is_being_made_ends_it() -> None:
     ],
 )
 def test_what_is_wrong_with_parameters(params: dict[str, Any], wrong: list[str]) -> None:
-    told = {"brokers": "a.example.com:9092", "topic": "readings"} | params
-    problems = msgspec.convert(told, KafkaParams).validate(Egress())
+    fields = {"brokers": "a.example.com:9092", "topic": "readings"} | params
+    problems = msgspec.convert(fields, KafkaParams).validate(Egress())
     assert [name for name, _ in problems] == wrong
     assert "secret" not in str(problems)
 
@@ -591,14 +591,14 @@ def test_fit_for_topic(value: str, fit: str) -> None:
 
 
 def test_a_topic_that_gets_too_long_is_refused_for_good() -> None:
-    async def tell() -> None:
+    async def run() -> None:
         destination = a_destination(9, topic="{deviceId}.{deviceId}")
         outcome = await sent_once(destination, device_id="x" * 200)
         assert outcome == Refused(
             "the topic name is too long", is_final=True, code=FailureCode.INVALID_MESSAGE
         )
 
-    story(tell)
+    story(run)
 
 
 def test_what_would_be_sent_can_be_looked_at_without_the_password() -> None:

@@ -365,10 +365,10 @@ def test_a_broker_without_encryption_hears_no_password() -> None:
             await there.close()
             return outcome, impostor.heard
 
-    outcome, heard = told(story())
+    outcome, received = told(story())
 
     assert outcome == Unreachable("TLS handshake failed", code=FailureCode.TLS_FAILED)
-    assert b"secret" not in heard and b"MQTT" not in heard
+    assert b"secret" not in received and b"MQTT" not in received
 
 
 # --- trouble on the way ---

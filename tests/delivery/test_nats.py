@@ -335,10 +335,10 @@ def test_a_password_does_not_leave_unencrypted_when_encryption_was_asked_for() -
             await there.close()
             return outcome, impostor.heard
 
-    outcome, heard = told(story())
+    outcome, received = told(story())
 
     assert outcome == Unreachable("TLS handshake failed", code=FailureCode.TLS_FAILED)
-    assert b"secret" not in heard and b"CONNECT" not in heard
+    assert b"secret" not in received and b"CONNECT" not in received
 
 
 # --- trouble on the way ---

@@ -338,9 +338,9 @@ def test_a_device_is_seen_where_it_is_and_nowhere_else(world: World) -> None:
     ada.invite(eve, beside, "administrator")
     device = ada.device(group)
     for person in (ada, bob, world.operator, ada.app_client(group), ada.app_client(root, "above")):
-        told = ok(person.get("/device", deviceId=device, groupId=group))
-        assert told == ok(person.get("/device", deviceId=device))
-        assert told["deviceId"] == device
+        shown = ok(person.get("/device", deviceId=device, groupId=group))
+        assert shown == ok(person.get("/device", deviceId=device))
+        assert shown["deviceId"] == device
     assert ok(ada.get("/device", deviceId=device, groupId=int(group)))["deviceId"] == device
     for other in (root, beside):  # one's own group, but not the device's
         refused(ada.get("/device", deviceId=device, groupId=other), 404, "deviceId")
@@ -736,11 +736,13 @@ def test_changes_at_once_do_not_undo_each_other(world: World) -> None:
     group = ada.group()
     key = {"deviceId": ada.device(group), "groupId": group}
     for round_ in range(10):
-        wish = {"name": f"n{round_}", "configuration": f"c{round_}", "tags": [f"t{round_}"]}
-        calls = [partial(ada.put, "/device", {**key, name: value}) for name, value in wish.items()]
+        changes = {"name": f"n{round_}", "configuration": f"c{round_}", "tags": [f"t{round_}"]}
+        calls = [
+            partial(ada.put, "/device", {**key, name: value}) for name, value in changes.items()
+        ]
         assert [each.status_code for each in at_once(*calls)] == [200, 200, 200]
         left = shown(ada, key["deviceId"])
-        assert {name: left[name] for name in wish} == wish
+        assert {name: left[name] for name in changes} == changes
 
 
 def test_whoever_comes_second_finds_the_device_gone_and_counts_stay_right(world: World) -> None:

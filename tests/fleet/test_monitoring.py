@@ -49,14 +49,14 @@ class Yard:
     def now(self) -> int:
         return self.world.clock.now() // 1_000_000
 
-    def calls(self, path: str, said: Json, **params: Any) -> None:
+    def calls(self, path: str, message: Json, **params: Any) -> None:
         headers = {"Authorization": f"Bearer {self.token}"}
-        ok(self.world.http.post(f"/network/{path}", json=said, headers=headers, params=params))
+        ok(self.world.http.post(f"/network/{path}", json=message, headers=headers, params=params))
 
     def crane_says(self, number: int, second: int | None = None, kind: str = "data") -> None:
         time = self.now if second is None else 1_653_666_733 + second
-        said = {"device": "1F", "time": time, "seqNumber": number, "data": f"{number:04x}"}
-        self.calls(f"vendor/{kind}", said)
+        message = {"device": "1F", "time": time, "seqNumber": number, "data": f"{number:04x}"}
+        self.calls(f"vendor/{kind}", message)
 
     def events(self, device: str | None = None) -> list[tuple[str, Json]]:
         """What the service told by itself, in the order it was told."""
@@ -67,9 +67,9 @@ class Yard:
     def waits_for(self, *types: str) -> list[Json]:
         """The events of these types, once they are there, in this order and no others."""
         eventually(lambda: len(self.events()) >= len(types))
-        told = self.events()
-        assert [each for each, _ in told] == list(types)
-        return [data for _, data in told]
+        events = self.events()
+        assert [each for each, _ in events] == list(types)
+        return [data for _, data in events]
 
     def seen_at(self) -> int:
         return int(ok(self.ada.get("/device", deviceId=self.crane))["seenAt"]) // 1_000
@@ -105,41 +105,43 @@ def test_missed_messages_are_told_once_and_when_they_come_after_all(world: World
         yard.crane_says(5, 30)
         yard.crane_says(7, 40)
         assert yard.events()[2:] == [gap(3, 5), gap(6, 7)]
-        told = [each.json for each in receiver.wait_for(4)]
-    assert [json.loads(each["data"])["got"] for each in told] == [3, 1, 5, 7]
+        events = [each.json for each in receiver.wait_for(4)]
+    assert [json.loads(each["data"])["got"] for each in events] == [3, 1, 5, 7]
     totals = {"beginDate": yard.now - HOUR, "endDate": yard.now + HOUR}
     counted = ok(yard.ada.get("/group/metrics", groupId=yard.home, **totals))
     assert counted["totalDeviceEvent"] == 5, "four of ours, and one status"
 
 
 def test_messages_that_came_together_are_taken_in_the_order_they_were_said() -> None:
-    def heard(number: int, at: int) -> tuple[int, SequencedMessage]:
+    def sequenced(number: int, at: int) -> tuple[int, SequencedMessage]:
         return 5, SequencedMessage("dev", number, at, 1 << 12)
 
     counts = {5: SequenceCounter(6, 0), 6: SequenceCounter(1, 0)}
-    counted, told = monitoring.track_sequences(counts, [heard(9, 3), heard(7, 1), heard(8, 2)], {})
-    assert (counted, told) == ({5: SequenceCounter(9, 3)}, [])
-    counted, told = monitoring.track_sequences(counts, [heard(1, 3)], {5: 2, 7: 2})
-    assert (counted, told) == ({5: SequenceCounter(1, 3)}, []), "it began to count anew before that"
+    counted, events = monitoring.track_sequences(
+        counts, [sequenced(9, 3), sequenced(7, 1), sequenced(8, 2)], {}
+    )
+    assert (counted, events) == ({5: SequenceCounter(9, 3)}, [])
+    counted, events = monitoring.track_sequences(counts, [sequenced(1, 3)], {5: 2, 7: 2})
+    assert (counted, events) == ({5: SequenceCounter(1, 3)}, []), "it began a new count before that"
 
 
 def test_a_device_that_joins_again_counts_from_the_beginning(world: World) -> None:
     yard = Yard(world)
     buoy = yard.ada.device(yard.home, network="chirpstack", originalId=EUI)
 
-    def says(event: str, second: int, **fields: Any) -> None:
+    def send_event(event: str, second: int, **fields: Any) -> None:
         envelope = {"deviceInfo": {"devEui": EUI}, "time": f"2026-03-01T12:00:{second:02d}Z"}
         yard.calls("chirpstack", envelope | fields, event=event)
 
-    says("up", 1, fCnt=1, data="AQ==")
-    says("up", 2, fCnt=2, data="AQ==")
-    says("join", 3)
-    says("up", 4, fCnt=5, data="AQ==")  # what came before it in this session is not known
+    send_event("up", 1, fCnt=1, data="AQ==")
+    send_event("up", 2, fCnt=2, data="AQ==")
+    send_event("join", 3)
+    send_event("up", 4, fCnt=5, data="AQ==")  # what came before it in this session is not known
     assert yard.events(buoy) == []
-    says("up", 6, fCnt=70_000, data="AQ==")  # and nobody loses so many
-    says("up", 7, fCnt=70_002, data="AQ==")
-    says("join", 5)  # late, and of the past
-    says("up", 8, fCnt=70_004, data="AQ==")
+    send_event("up", 6, fCnt=70_000, data="AQ==")  # and nobody loses so many
+    send_event("up", 7, fCnt=70_002, data="AQ==")
+    send_event("join", 5)  # late, and of the past
+    send_event("up", 8, fCnt=70_004, data="AQ==")
     gaps = [("sequenceGap", {"expected": n, "got": n + 1, "missed": 1}) for n in (70_001, 70_003)]
     assert yard.events(buoy) == gaps
 
@@ -156,10 +158,10 @@ def test_numbers_that_arrive_together_are_taken_in_order(world: World) -> None:
 
 
 async def _all_at_once(yard: Yard, numbers: range) -> None:
-    async def say(number: int) -> None:
+    async def send(number: int) -> None:
         await asyncio.to_thread(yard.crane_says, number, number)
 
-    await asyncio.gather(*(say(number) for number in numbers))
+    await asyncio.gather(*(send(number) for number in numbers))
 
 
 # --- silence ---
@@ -302,12 +304,12 @@ def test_many_silent_devices_are_gone_through_in_rounds(
         yard.ada.reports(device, timestamp=yard.now)
     yard.later(days=1)
 
-    def told() -> list[list[str]]:
+    def events() -> list[list[str]]:
         return [[each for each, _ in yard.events(device)] for device in devices]
 
-    eventually(lambda: told() == [["deviceSilent"]] * 7)
+    eventually(lambda: events() == [["deviceSilent"]] * 7)
     for device in devices[::2]:
         yard.ada.reports(device, timestamp=yard.now)
     back = ["deviceSilent", "deviceBack"]
     expected = [["deviceSilent"] if number % 2 else back for number in range(7)]
-    eventually(lambda: told() == expected)
+    eventually(lambda: events() == expected)

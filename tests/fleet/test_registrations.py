@@ -35,8 +35,8 @@ def api(receiver: Receiver) -> dict[str, str]:
     return {"vendor_api_url": receiver.url, **LOGIN}
 
 
-def asked(world: World, group: str, number: str, **told: Any) -> Json:
-    vendor = {"id": number, "deviceTypeId": "5d8cdc", "deviceName": "Buoy", "pac": PAC, **told}
+def asked(world: World, group: str, number: str, **fields: Any) -> Json:
+    vendor = {"id": number, "deviceTypeId": "5d8cdc", "deviceName": "Buoy", "pac": PAC, **fields}
     return {
         "input": device_in(world, group, originalId=number, network="vendor"),
         "vendor": vendor,
@@ -49,8 +49,8 @@ class Fleet:
         self.ada = world.person("ada")
         self.home = self.ada.group("home")
 
-    def creates(self, number: str, **told: Any) -> str:
-        body = asked(self.world, self.home, number, **told)
+    def creates(self, number: str, **fields: Any) -> str:
+        body = asked(self.world, self.home, number, **fields)
         return str(ok(self.ada.post("/device/vendor", body))["deviceId"])
 
     def stands(self, device: str) -> Json:
@@ -101,10 +101,10 @@ def test_a_device_is_registered_with_all_that_was_told_of_it(
 def test_a_refusal_is_final_and_an_operator_can_have_it_tried_again(
     make_world: Callable[..., World], command: Command
 ) -> None:
-    said = {"message": "Validation error:\n  bad PAC", "errors": [{"field": "pac"}]}
+    reply = {"message": "Validation error:\n  bad PAC", "errors": [{"field": "pac"}]}
     tells_pac = {"message": f"pac {PAC.lower()} is unknown"}
     with Receiver(
-        StubResponse(status=400, body=json.dumps(said).encode()),
+        StubResponse(status=400, body=json.dumps(reply).encode()),
         StubResponse(status=400, body=json.dumps(tells_pac).encode()),
         StubResponse(status=403, body=b"<html>"),
     ) as receiver:
@@ -251,7 +251,7 @@ def test_many_devices_are_created_together_and_registered_one_by_one(
         world = make_world(**api(receiver))
         fleet = Fleet(world)
         ada: Person = fleet.ada
-        told = [
+        fields = [
             {
                 "id": f"{number:X}",
                 "deviceTypeId": "5d8cdc",
@@ -260,14 +260,14 @@ def test_many_devices_are_created_together_and_registered_one_by_one(
             }
             for number in range(1, 4)
         ]
-        body = {"groupId": fleet.home, "type": "tracker", "tags": ["sea"], "vendor": told}
+        body = {"groupId": fleet.home, "type": "tracker", "tags": ["sea"], "vendor": fields}
         with nothing_happens(world):
-            twice = {**body, "vendor": [*told, {**told[0], "id": "01"}]}
+            twice = {**body, "vendor": [*fields, {**fields[0], "id": "01"}]}
             refused(ada.post("/devices/vendor", twice), 400, "vendor[3].id")
-            wrong = {**body, "vendor": [told[0], {**told[1], "lat": 91, "pac": ""}]}
+            wrong = {**body, "vendor": [fields[0], {**fields[1], "lat": 91, "pac": ""}]}
             refused(ada.post("/devices/vendor", wrong), 400, "vendor[1].lat", "vendor[1].pac")
             refused(ada.post("/devices/vendor", {**body, "vendor": []}), 400, "vendor")
-            refused(ada.post("/devices/vendor", {**body, "vendor": told * 400}), 400, "vendor")
+            refused(ada.post("/devices/vendor", {**body, "vendor": fields * 400}), 400, "vendor")
             refused(ada.post("/devices/vendor", {**body, "type": "x"}), 400, "type")
         made = ok(ada.post("/devices/vendor", body))
         assert [(each["originalId"], each["name"]) for each in made["items"]] == [
@@ -277,13 +277,13 @@ def test_many_devices_are_created_together_and_registered_one_by_one(
         ]
         for each in made["items"]:
             fleet.becomes(each["deviceId"], "registered")
-        assert {each.json["pac"] for each in receiver.requests} == {each["pac"] for each in told}
+        assert {each.json["pac"] for each in receiver.requests} == {each["pac"] for each in fields}
         with nothing_happens(world):
             refused(ada.post("/devices/vendor", body), 409, *(f"vendor[{n}].id" for n in range(3)))
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("reply", "shown"),
     [
         (None, ""),
         ("  not \n known ", "not known"),
@@ -294,6 +294,6 @@ def test_many_devices_are_created_together_and_registered_one_by_one(
     ],
 )
 def test_words_of_the_network_are_shown_when_they_give_nothing_away(
-    said: str | None, shown: str
+    reply: str | None, shown: str
 ) -> None:
-    assert sanitize_reply(said, (PAC, "")) == shown
+    assert sanitize_reply(reply, (PAC, "")) == shown

@@ -729,13 +729,13 @@ def test_after_many_moves_access_follows_the_parents(world: World) -> None:
     outcomes = {200: 0, 400: 0}
     for _ in range(40):
         group, parent = chance.choice(everywhere), chance.choice([*everywhere, *everywhere, ""])
-        wish = {**parents, group: parent or None}
-        status = 200 if is_a_tree(wish) else 400
+        moved = {**parents, group: parent or None}
+        status = 200 if is_a_tree(moved) else 400
         response = ada.put("/group", {"groupId": group, "parent": parent})
         assert response.status_code == status, (group, parent, response.text)
         outcomes[status] += 1
         if status == 200:
-            parents = wish
+            parents = moved
     assert min(outcomes.values()) >= 8, outcomes
     assert stored_parents(world) == parents
     assert_paths_follow_from_parents(world)

@@ -187,8 +187,8 @@ def test_updating_a_role_requires_role_write_above_all_groups_that_use_it(world:
     keeper = ada.role("role.write", "role.read", name="keeper")
     ada.invite(carol, root, keeper)
 
-    def change(person: Person, group: str, **wish: object) -> Any:
-        return person.put("/role", {"roleId": role, "groupId": group, **wish})
+    def change(person: Person, group: str, **changes: object) -> Any:
+        return person.put("/role", {"roleId": role, "groupId": group, **changes})
 
     before = world.everything()
     for group in (left, right):  # siblings of each other

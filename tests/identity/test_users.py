@@ -56,8 +56,8 @@ def test_users_update_their_own_fields_one_at_a_time(world: World) -> None:
     changed = ok(ada.put("/user", {"lastName": "Byron", "gender": ""}))
     assert (changed["lastName"], changed["firstName"], changed["gender"]) == ("Byron", "Ada", "")
     # The body cannot select another user, and read-only fields are ignored.
-    wish = {"userId": bob.id, "id": bob.id, "email": "x@example.com", "createdAt": "2000-01-01"}
-    same = ok(ada.put("/user", {**wish, "isOperator": True}))
+    body = {"userId": bob.id, "id": bob.id, "email": "x@example.com", "createdAt": "2000-01-01"}
+    same = ok(ada.put("/user", {**body, "isOperator": True}))
     assert {**same, "updatedAt": ""} == {**changed, "updatedAt": ""}
     assert "name" not in ok(bob.get("/user/me"))
     refused(ada.post("/permission", {"permissionId": "a.b", "name": "x", "description": ""}), 403)

@@ -190,10 +190,10 @@ def test_published_messages_become_records_and_the_broker_keeps_them_while_we_ar
     with place.publisher() as devices:
         # A record of each kind, as it would be posted, but for the device; twice.
         for kind in KINDS:
-            said = record_of("", kind, groupId=site.home)
-            del said["deviceId"]
+            message = record_of("", kind, groupId=site.home)
+            del message["deviceId"]
             for _ in range(2):
-                devices.says(site.token, "pump-7", kind, said)
+                devices.says(site.token, "pump-7", kind, message)
         eventually(lambda: sum(outcomes(world).values()) == 8)
         assert outcomes(world) == {"stored": 8}
         for kind in KINDS:
@@ -207,10 +207,14 @@ def test_published_messages_become_records_and_the_broker_keeps_them_while_we_ar
         devices.says(site.token, site.crane, "raw", b"\x0a\xff")
         eventually(lambda: len(site.records("data", site.crane)) == 2)
         eventually(lambda: len(site.records("event", site.crane)) == 1)
-        said, raw = site.records("data", site.crane)
-        assert (said["data"], said["__raw"], said["deviceType"]) == ('{"t":1}', "", "generic")
+        message, raw = site.records("data", site.crane)
+        assert (message["data"], message["__raw"], message["deviceType"]) == (
+            '{"t":1}',
+            "",
+            "generic",
+        )
         assert (raw["data"], raw["__raw"], raw["deviceName"]) == ("{}", "0aff", "crane")
-        assert (said["configuration"], raw["configuration"]) == ("{}", "{}")
+        assert (message["configuration"], raw["configuration"]) == ("{}", "{}")
         seen = ok(site.ada.get("/device", deviceId=site.crane))["seenAt"]
         assert began <= seen <= world.clock.now() // 1_000
         assert [event["type"] for event in site.records("event", site.crane)] == ["opened"]

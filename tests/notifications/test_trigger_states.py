@@ -200,17 +200,17 @@ def test_in_any_order_of_observations_each_alert_is_sent_once(
     begun = 0
     begins: list[int] = []
     is_open = False  # a start was sent, and its end was not
-    for step, age, says in observations:
+    for step, age, is_observed in observations:
         now += step
         at = now - age
         before = state
-        state, status = apply_observation(state, policy, at, now, throttle, is_active=says)
+        state, status = apply_observation(state, policy, at, now, throttle, is_active=is_observed)
         if at < newest:
             assert (state, status) == (before, None), "stale observation"
             continue
         newest = at
-        begun += says and not is_active
-        is_active = says
+        begun += is_observed and not is_active
+        is_active = is_observed
         assert (state.raised_at is not None) == is_active
         if status is None:
             if not is_active:

@@ -312,8 +312,8 @@ def test_a_page_is_cached_until_one_of_its_records_expires(
     world = make_world(retention_data_days=1)
     ada = world.person("ada")
     device, now = ada.device(ada.group()), world.clock.now()
-    for minutes, said in ((10, "ten minutes left"), (30, "half an hour left")):
-        ada.reports(device, timestamp=format_date(now - DAY + minutes * MINUTE), data=said)
+    for minutes, text in ((10, "ten minutes left"), (30, "half an hour left")):
+        ada.reports(device, timestamp=format_date(now - DAY + minutes * MINUTE), data=text)
 
     newest = {"deviceId": device, "ascending": "false", "limit": 1}
 

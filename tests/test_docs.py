@@ -38,6 +38,7 @@ from longwire.delivery.destinations import catalogue as destinations
 from longwire.delivery.destinations.base import DestinationParams
 from longwire.delivery.destinations.parameters import schema_text
 from longwire.delivery.formats import FORMATS
+from longwire.descriptors import divide_descriptors
 from longwire.fleet import device_types
 from longwire.identity import bootstrap
 from longwire.notifications.types import catalogue as notification_types
@@ -137,18 +138,24 @@ def test_operations_lists_every_setting_with_default_and_description():
     ]
 
 
-def test_operations_lists_every_quota_among_its_limits():
+# What a name of a limit ends with: an amount, a rate or a burst.
+LIMIT_NAME = re.compile(r"_max$|_burst$|_per_s$|_per_group$")
+
+
+def test_operations_lists_every_limit():
     defaults = {each.name: str(each.default) for each in settings.describe_settings()}
     listed = {
         name: default
         for row in tables("docs/operations.md", "Setting", "Default", "What it limits")
         for name, default in zip(
-            *(re.findall(r"`(\w+)`", row[column]) for column in ("Setting", "Default")), strict=True
+            *(re.findall(r"`([\w.]+)`", row[column]) for column in ("Setting", "Default")),
+            strict=True,
         )
     }
     assert listed == {name: defaults[name] for name in listed}
-    quotas = {each.name: str(each.default) for each in dataclasses.fields(Quotas)}
-    assert quotas.items() <= listed.items()
+    quotas = {each.name for each in dataclasses.fields(Quotas)}
+    limits = {name for name in defaults if LIMIT_NAME.search(name)}
+    assert quotas | limits <= set(listed)
 
 
 def test_operations_lists_every_setting_that_can_be_reloaded():
@@ -159,6 +166,20 @@ def test_operations_lists_every_setting_that_can_be_reloaded():
     ]
     quotas = {each.name for each in dataclasses.fields(Quotas)}
     assert sorted(listed) == sorted(settings.RELOADABLE - quotas)
+
+
+def test_operations_shows_how_descriptors_are_divided():
+    rows = list(tables("docs/operations.md", "Descriptors", "`connections_max`"))
+    assert rows
+    for row in rows:
+        budget = divide_descriptors(
+            int(row["Descriptors"].split()[0]),
+            connections_max=Settings().connections_max,
+            attempts_in_flight_max=Settings().attempts_in_flight_max,
+            database_connections=Settings().database_connections,
+        )
+        assert row["`connections_max`"] == str(budget.connections_max)
+        assert row["`attempts_in_flight_max`"] == str(budget.attempts_in_flight_max)
 
 
 def test_operations_lists_every_command_with_its_options():
@@ -357,6 +378,17 @@ def test_a_backup_of_a_running_service_can_be_restored(service, tmp_path):
         assert restored.started().group_names() == {"before"}
     finally:
         restored.clean_up()
+
+
+# Setting one of these breaks a shell: zsh gives them a meaning or a type.
+SHELL_NAMES = {"PERIOD", "SECONDS", "RANDOM", "LINENO", "UID", "EUID", "PATH", "IFS", "status"}
+
+
+def test_no_printed_command_sets_a_variable_of_the_shell():
+    texts = [path.read_text() for path in DOCUMENTS]
+    names = {name for text in texts for name in re.findall(r"^(?:export )?(\w+)=", text, re.M)}
+    assert names
+    assert SHELL_NAMES.isdisjoint(names)
 
 
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/operations.md"])

@@ -140,12 +140,15 @@ def test_an_id_beside_the_device_is_a_member_of_the_template():
 
 
 def test_a_data_callback_without_a_payload_becomes_an_event_or_a_status():
-    body = {"id": "1F", "time": TIME, "seqNumber": 3, "rssi": "-113.5", "ack": "true"}
+    body = {"id": "1F", "time": TIME, "seqNumber": 3, "rssi": "-113.5"}
     found = parsed("data", body)
-    expected = {"type": "uplink", "data": {"seqNumber": 3, "rssi": -113.5, "ack": True}}
+    expected = {"type": "uplink", "data": {"seqNumber": 3, "rssi": -113.5}}
     assert found.readings == (Reading("event", TS, expected),)
     assert found.counts == ("vendor_uplink", "vendor_data")
-    assert (found.payload, found.wants_downlink) == (None, True)
+    assert (found.payload, found.wants_downlink) == (None, False)
+    asking = parsed("data", {**body, "ack": "true"})
+    assert [each.kind for each in asking.readings] == ["data"]
+    assert (asking.payload, asking.wants_downlink) == (b"", True)
     status = {"id": "1F", "time": TIME, "batt": "3.1", "temp": 21}
     assert parsed("data", status) == parsed("status", status)
 

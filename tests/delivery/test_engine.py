@@ -521,11 +521,12 @@ def test_gone_disables_the_connector_and_its_deliveries_stay_queued(world: World
 
 def test_gone_from_an_address_that_was_changed_meanwhile_disables_nothing(world: World) -> None:
     ada = world.person("ada")
-    with Receiver(StubResponse(status=410, delay_s=2)) as old, Receiver() as new:
+    with Receiver(StubResponse(status=410, held=True)) as old, Receiver() as new:
         line = Line(ada, old.url)
         line.reports()
         old.wait_for(1)
         line.send_to(new.url)
+        old.release()
         line.settles(failed=1)
         assert line.shown()["enabled"] is True
         line.reports()
@@ -593,7 +594,7 @@ def test_channels_are_locked_in_the_same_order_whichever_is_gone_first(
         locked.append(f"row of {channel.id}")
         return disable(tx, channel)
 
-    with Receiver(StubResponse(status=410, delay_s=3)) as receiver:  # until both are claimed
+    with Receiver(StubResponse(status=410, held=True), release_after=2) as receiver:
         first, second = Line(ada, receiver.url), Line(ada, receiver.url)
         monkeypatch.setattr(engine, "settle", settle_both_last_channel_first)
         monkeypatch.setattr(store_channels, "acquire_lock", record_lock)
@@ -767,11 +768,13 @@ def test_a_dead_destination_costs_few_connections_and_its_messages_their_attempt
 
 def test_messages_that_are_not_in_flight_go_to_the_new_address(world: World) -> None:
     ada = world.person("ada")
-    with Receiver(StubResponse(delay_s=1.5)) as old, Receiver() as new:
+    with Receiver(StubResponse(held=True)) as old, Receiver() as new:
         line = Line(ada, old.url)
         line.reports(100)
         old.wait_for(16)
         line.send_to(new.url)
+        eventually(lambda: len(new.requests) >= 84)  # the engine has seen the change
+        old.release()
         line.settles(succeed=100)
         assert len(old.requests) == 16
         assert len(new.requests) == 84
@@ -783,11 +786,13 @@ def test_a_connector_that_is_disabled_under_way_sends_nothing_more_until_it_is_e
     world: World,
 ) -> None:
     ada = world.person("ada")
-    with Receiver(StubResponse(delay_s=1.5)) as receiver:
+    with Receiver(StubResponse(held=True)) as receiver:
         line = Line(ada, receiver.url)
         line.reports(100)
         receiver.wait_for(16)
         line.change(enabled=False)
+        eventually(lambda: not world.app.engine._workers)  # the engine has seen the change
+        receiver.release()
         line.settles(processing=84, succeed=16)
         eventually(
             lambda: (
@@ -804,11 +809,13 @@ def test_a_connector_that_is_disabled_under_way_sends_nothing_more_until_it_is_e
 
 def test_a_connector_that_is_deleted_under_way_sends_nothing_more(world: World) -> None:
     ada = world.person("ada")
-    with Receiver(StubResponse(delay_s=1.5)) as receiver, Receiver() as other:
+    with Receiver(StubResponse(held=True)) as receiver, Receiver() as other:
         line = Line(ada, receiver.url)
         line.reports(100)
         receiver.wait_for(16)
         ok(ada.delete("/connector", **line.name))
+        eventually(lambda: not world.app.engine._workers)  # the engine has seen the change
+        receiver.release()
         second = Line(ada, other.url)
         second.reports(5)
         second.settles(succeed=5)

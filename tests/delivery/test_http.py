@@ -627,7 +627,7 @@ def test_one_connection_serves_many_parcels() -> None:
 
 
 def test_sixty_four_parcels_can_be_on_their_way() -> None:
-    with Receiver(StubResponse(delay_s=2.0)) as receiver:
+    with Receiver(StubResponse(held=True), release_after=64) as receiver:
         outcomes = send(HttpParams(url=receiver.url), *[make_batch()] * 64, at_once=True)
         assert receiver.connections == 64
     assert outcomes == [Delivered()] * 64

@@ -64,6 +64,7 @@ NORMALIZED = "normalized"
 
 INTEGERS = range(-(2**63), 2**63)
 LOCATION = re.compile(r"<input>:([0-9]{1,9}):([0-9]{1,9})")
+LARGE_INTEGER = re.compile(rb"[0-9]{19}")
 
 T = TypeVar("T")
 
@@ -248,7 +249,8 @@ def _parse_response(response: bytes) -> _SandboxResponse:
             parsed = _RESPONSE_DECODER.decode(response)
         except msgspec.DecodeError:
             parsed = _RESPONSE_DECODER.decode(_replace_surrogates(response))
-        parsed.value = _bound_integers(parsed.value)
+        if _may_exceed(response):
+            parsed.value = _bound_integers(parsed.value)
         return parsed
     except RecursionError:
         raise _CodecError(f"the codec returned more than {VALUES_LEVELS_MAX} levels") from None
@@ -260,6 +262,12 @@ def _replace_surrogates(response: bytes) -> bytes:
     """The same JSON with U+FFFD for half a surrogate pair, which is no Unicode."""
     text = json.dumps(json.loads(response), ensure_ascii=False)
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def _may_exceed(response: bytes) -> bool:
+    """Whether a response may have a large integer or too many levels; most cannot."""
+    opened = response.count(b"{") + response.count(b"[")
+    return opened > VALUES_LEVELS_MAX or LARGE_INTEGER.search(response) is not None
 
 
 def _bound_integers(value: Any, levels: int = VALUES_LEVELS_MAX + 2) -> Any:

@@ -312,7 +312,10 @@ class _DeliveryStack:
         is_busy: Callable[[], bool] = lambda: False,
     ) -> None:
         self.writer = hold_writer_number(database)
-        self.egress = Egress([str(network) for network in settings.egress_allow])
+        self.egress = Egress(
+            [str(network) for network in settings.egress_allow],
+            connections_max=settings.attempts_in_flight_max,
+        )
         self.sequencer = Sequencer(self.writer, prometheus.count_stored)
         self.budgets = ComputeBudgets(
             database.context.clock,

@@ -61,6 +61,7 @@ class KafkaStandin:
         self.stored: list[Stored] = []
         self.topics = {"readings"}
         self.advertised: tuple[str, int] | None = None  # where it says it can be reached
+        self.nodes = 1  # as many as it claims to be; all at the same address
         self.refuses_topics: type[Exception] | None = None  # asked for a topic
         self.refuses: type[Exception] | None = None  # asked to store
         self.is_silent = False  # takes requests, and answers none
@@ -146,7 +147,8 @@ class _Conversation:
         broker = self._broker
         host, port = broker.advertised or ("127.0.0.1", broker.port)
         topics = [self._topic(name) for name in asked.topics or []]
-        return metadata.MetadataResponse_v1([(NODE, host, port, None)], NODE, topics)
+        nodes = [(NODE + number, host, port, None) for number in range(broker.nodes)]
+        return metadata.MetadataResponse_v1(nodes, NODE, topics)
 
     def _topic(self, name: str) -> tuple[Any, ...]:
         broker = self._broker
@@ -154,7 +156,10 @@ class _Conversation:
             return broker.refuses_topics.errno, name, False, []
         if name not in broker.topics:
             return UnknownTopicOrPartitionError.errno, name, False, []
-        partitions = [(0, number, NODE, [NODE], [NODE]) for number in range(PARTITIONS)]
+        partitions = []
+        for number in range(max(PARTITIONS, broker.nodes)):
+            leader = NODE + number % broker.nodes
+            partitions.append((0, number, leader, [leader], [leader]))
         return 0, name, False, partitions
 
     def _InitProducerId(self, asked: Any) -> Any:

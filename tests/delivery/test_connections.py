@@ -35,12 +35,14 @@ class Plain:
 class Place:
     """Where connections are opened, when `is_there` lets them."""
 
-    def __init__(self, *, keep_on_cancel: bool = False) -> None:
+    def __init__(self, egress: Egress | None = None, *, keep_on_cancel: bool = False) -> None:
         self.is_there = asyncio.Event()
         self.is_there.set()
         self.attempts = 0
         self.opened: list[Plain] = []
-        self.shared = SharedConnection(Egress(), self._open, keep_on_cancel=keep_on_cancel)
+        self.shared = SharedConnection(
+            egress or Egress(), self._open, keep_on_cancel=keep_on_cancel
+        )
 
     async def _open(self) -> Plain:
         self.attempts += 1
@@ -71,6 +73,44 @@ def run_story(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
         assert asyncio.all_tasks() == {asyncio.current_task()}, "something runs on"
 
     asyncio.run(whole())
+
+
+def test_connections_are_kept_up_to_a_limit_of_all_destinations() -> None:
+    async def story() -> None:
+        egress = Egress(connections_max=2)
+        places = [Place(egress) for _ in range(4)]
+        for place in [*places, *places]:
+            await place.visit()
+            while place.shared._closing:
+                await asyncio.wait(place.shared._closing)
+        assert [len(place.opened) for place in places] == [1, 1, 2, 2]
+        assert egress.open_connections.count == 2
+        for place in places:
+            await place.shared.close()
+        assert egress.open_connections.count == 0
+
+    run_story(story)
+
+
+def test_a_connection_that_nobody_uses_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        place = Place()
+        end = asyncio.Event()
+        staying = asyncio.create_task(place.stay(end))
+        while not place.opened:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        monkeypatch.setattr(connections, "IDLE_MAX_S", 0.0)
+        place.shared._evict_idle()
+        assert place.closed == [0]
+        end.set()
+        await staying
+        place.shared._evict_idle()
+        while place.closed == [0]:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        assert (await place.visit()).is_open
+        await place.shared.close()
+
+    run_story(story)
 
 
 async def steps() -> None:

@@ -633,6 +633,22 @@ def test_sixty_four_parcels_can_be_on_their_way() -> None:
     assert outcomes == [Delivered()] * 64
 
 
+def test_idle_connections_are_kept_up_to_a_limit_of_all_destinations() -> None:
+    async def story(receiver: Receiver) -> None:
+        egress = Egress(["127.0.0.0/8"], connections_max=2)
+        webhooks = [Http(HttpParams(url=receiver.url), egress) for _ in range(5)]
+        for webhook in webhooks:
+            assert await webhook.send(make_batch()) == Delivered()
+            while egress.open_connections.count > 2:  # noqa: ASYNC110 - until it is closed
+                await asyncio.sleep(0.001)
+        for webhook in webhooks:
+            await webhook.close()
+
+    with Receiver() as receiver:
+        run(story(receiver))
+        assert receiver.connections == 5
+
+
 def test_cookies_are_not_kept() -> None:
     with Receiver(StubResponse(headers={"Set-Cookie": "session=1; Path=/"})) as receiver:
         send(HttpParams(url=receiver.url), make_batch(), make_batch())

@@ -338,6 +338,24 @@ def test_what_answers_and_is_no_kafka_is_not_believed() -> None:
     story(run)
 
 
+def test_a_cluster_of_many_nodes_gets_a_few_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka, "NODE_CONNECTIONS_MAX", 2)
+
+    async def tell() -> None:
+        async with KafkaStandin() as broker:
+            broker.nodes = 50
+            destination = a_destination(broker.port)
+            for number in range(20):
+                batch = make_batch(id=f"msg_{number}", device_id=f"device_{number}")
+                assert await destination.send(batch) == Delivered()
+                producer = await destination._shared._current.opening  # type: ignore[union-attr]
+                assert len(producer.client._conns) <= 2
+            await destination.close()
+        assert broker.connections > 3
+
+    story(tell)
+
+
 # --- the guard ---
 
 

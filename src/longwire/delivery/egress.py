@@ -32,6 +32,7 @@ from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
 from longwire.delivery.http_responses import BoundedResponseHandler
+from longwire.delivery.open_connections import UNLIMITED, OpenConnections
 
 RESOLVE_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 5.0
@@ -97,8 +98,12 @@ class EgressDenied(Exception):
 class Egress:
     """Decides which addresses may be reached, and connects to them."""
 
-    def __init__(self, allowed: Sequence[str] = ()) -> None:
-        """`allowed` are networks such as 10.0.0.0/8 that may be reached although not public."""
+    def __init__(self, allowed: Sequence[str] = (), *, connections_max: int = UNLIMITED) -> None:
+        """`allowed` are networks such as 10.0.0.0/8 that may be reached although not public.
+
+        Beyond `connections_max` no connection is kept open between attempts.
+        """
+        self.open_connections = OpenConnections(connections_max)
         self._allowed = [ip_network(network) for network in allowed]
         self._dns = _DnsResolver()
 
@@ -211,6 +216,7 @@ class Egress:
         aiohttp does not ask the resolver for literal addresses; the socket factory checks those.
         """
         return _GuardedConnector(
+            self.open_connections,
             resolver=_GuardedResolver(self),
             socket_factory=self.open_socket,
             ttl_dns_cache=DNS_CACHE_TTL_S,
@@ -475,11 +481,14 @@ class _GuardedConnector(aiohttp.TCPConnector):
     peer has read everything, which may be never, and keep the connection and its buffers in memory.
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, open_connections: OpenConnections, **options: Any) -> None:
         super().__init__(**options)
+        self._open_connections = open_connections
         # aiohttp has no setting for it.
-        handler: type[ResponseHandler] = BoundedResponseHandler
-        self._factory = functools.partial(handler, loop=self._loop)
+        handler: Callable[..., ResponseHandler] = BoundedResponseHandler
+        self._factory = functools.partial(
+            handler, loop=self._loop, open_connections=open_connections
+        )
         self._busy_transports: set[asyncio.Transport] = set()
 
     async def connect(
@@ -490,13 +499,16 @@ class _GuardedConnector(aiohttp.TCPConnector):
     ) -> Connection:
         connection = await super().connect(req, traces, timeout)
         transport = connection.transport
-        if transport is not None:
+        protocol = connection.protocol
+        if transport is not None and protocol is not None:
             self._busy_transports.add(transport)
-            connection.add_callback(functools.partial(self._abort_if_unsent, transport))
+            connection.add_callback(functools.partial(self._on_release, transport, protocol))
         return connection
 
-    def _abort_if_unsent(self, transport: asyncio.Transport) -> None:
+    def _on_release(self, transport: asyncio.Transport, protocol: ResponseHandler) -> None:
         self._busy_transports.discard(transport)
+        if self._open_connections.is_crowded:
+            protocol.force_close()
         if transport.get_write_buffer_size():
             transport.abort()
 

@@ -13,6 +13,8 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
 
+from longwire.delivery.open_connections import OpenConnections
+
 INTERIM_HEADS_MAX = 8
 HEAD_BYTES_MAX = 64 * 1_024  # before the end of the final head
 # Of everything: the largest body that is read, in chunks of one byte, fits.
@@ -36,12 +38,21 @@ class BoundedResponseHandler(ResponseHandler):
     Interim heads are counted and dropped: nothing here waits for one.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, open_connections: OpenConnections) -> None:
         super().__init__(loop=loop)
+        self._open_connections = open_connections
         self._received_bytes = 0  # in this attempt
         self._interim_heads = 0
         self._has_final_head = False
         self._is_aborted = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._open_connections.count += 1
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._open_connections.count -= 1
+        super().connection_lost(exc)
 
     def set_response_params(self, **params: Any) -> None:
         """Called by aiohttp for every request, after it took the connection from the pool."""

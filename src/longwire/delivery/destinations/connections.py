@@ -21,6 +21,8 @@ from longwire.delivery.egress import NOT_RESOLVED, Egress, EgressDenied
 # Covers DNS lookup, connect, TLS and login.
 CONNECT_TIMEOUT_S = 5.0
 CLOSE_TIMEOUT_S = 5.0
+# A connection that nobody has used for so long is closed.
+IDLE_MAX_S = 120.0
 # If a send times out after this long and nothing was confirmed on the connection, treat it as dead.
 SILENCE_MAX_S = 5.0
 # Of one response, which is parsed at once. The largest are topic metadata, with some 40 bytes for a
@@ -81,6 +83,7 @@ class SharedConnection(Generic[ConnectionT]):
         self._current: _ConnectionEntry[ConnectionT] | None = None
         self._entries: set[_ConnectionEntry[ConnectionT]] = set()
         self._closing: set[asyncio.Task[None]] = set()
+        self._idle_timer: asyncio.TimerHandle | None = None
 
     @contextlib.asynccontextmanager
     async def lease(self) -> AsyncIterator[ConnectionT]:
@@ -107,11 +110,15 @@ class SharedConnection(Generic[ConnectionT]):
                 raise
             finally:
                 entry.users -= 1
+                entry.used_at = asyncio.get_running_loop().time()
                 self._evict_if_unused(entry)
 
     async def close(self) -> None:
         """Close everything, also connections that are in use."""
         with self._egress.guarded():
+            if self._idle_timer is not None:
+                self._idle_timer.cancel()
+                self._idle_timer = None
             for entry in list(self._entries):
                 self._evict(entry)
             while self._closing:
@@ -125,11 +132,29 @@ class SharedConnection(Generic[ConnectionT]):
         if self._current is None:
             self._current = _ConnectionEntry(asyncio.create_task(self._open_in_time()))
             self._entries.add(self._current)
+            if self._idle_timer is None:
+                self._start_idle_timer(IDLE_MAX_S)
         return self._current
+
+    def _start_idle_timer(self, delay_s: float) -> None:
+        self._idle_timer = asyncio.get_running_loop().call_later(delay_s, self._evict_idle)
+
+    def _evict_idle(self) -> None:
+        """Close what is idle for too long, and look again when the rest may be."""
+        self._idle_timer = None
+        now = asyncio.get_running_loop().time()
+        for entry in [each for each in self._entries if not each.users]:
+            if now - entry.used_at >= IDLE_MAX_S:
+                self._evict(entry)
+        if self._entries:
+            next_at = min(each.used_at for each in self._entries) + IDLE_MAX_S
+            self._start_idle_timer(max(next_at - now, 1.0))
 
     async def _open_in_time(self) -> ConnectionT:
         async with asyncio.timeout(self._open_timeout_s or CONNECT_TIMEOUT_S):
-            return await self._open()
+            connection = await self._open()
+        self._egress.open_connections.count += 1
+        return connection
 
     def _retire(self, entry: "_ConnectionEntry[ConnectionT]") -> None:
         """Keep it for its current users only."""
@@ -138,16 +163,20 @@ class SharedConnection(Generic[ConnectionT]):
 
     def _evict_if_unused(self, entry: "_ConnectionEntry[ConnectionT]") -> None:
         is_wanted = self._current is entry and entry.is_open
-        if not entry.users and not is_wanted:
+        if not entry.users and (not is_wanted or self._egress.open_connections.is_crowded):
             self._evict(entry)
 
     def _evict(self, entry: "_ConnectionEntry[ConnectionT]") -> None:
         self._retire(entry)
         if entry in self._entries:
             self._entries.remove(entry)
-            closing = asyncio.create_task(entry.close())
+            closing = asyncio.create_task(self._close(entry))
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
+
+    async def _close(self, entry: "_ConnectionEntry[ConnectionT]") -> None:
+        if await entry.close():
+            self._egress.open_connections.count -= 1
 
 
 class _ConnectionEntry(Generic[ConnectionT]):
@@ -156,6 +185,8 @@ class _ConnectionEntry(Generic[ConnectionT]):
     def __init__(self, opening: asyncio.Task[ConnectionT]) -> None:
         self.opening = opening
         self.users = 0
+        # By the event loop's clock: when its last lease ended.
+        self.used_at = asyncio.get_running_loop().time()
         # Retrieve the exception even if every waiter was cancelled, or asyncio warns.
         opening.add_done_callback(lambda done: done.cancelled() or done.exception())
 
@@ -168,14 +199,17 @@ class _ConnectionEntry(Generic[ConnectionT]):
     def is_finished(self) -> bool:
         return self.opening.done() and not self.is_open
 
-    async def close(self) -> None:
+    async def close(self) -> bool:
+        """Close it; returns whether it had been opened."""
         self.opening.cancel()
         await asyncio.wait([self.opening])
-        if self._connection is not None:
-            # Nothing is in flight on it any more, so errors do not matter.
-            with contextlib.suppress(Exception):
-                async with asyncio.timeout(CLOSE_TIMEOUT_S):
-                    await self._connection.close()
+        if self._connection is None:
+            return False
+        # Nothing is in flight on it any more, so errors do not matter.
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await self._connection.close()
+        return True
 
     @property
     def _connection(self) -> ConnectionT | None:

@@ -61,6 +61,8 @@ BATCH_BYTES_MAX = 16_384
 SCRAM_ITERATIONS_MAX = 100_000
 
 TOPIC_CHARACTERS_MAX = 249
+# Of one connector; idle ones beyond are closed. There are not more messages in flight by default.
+NODE_CONNECTIONS_MAX = 16
 _NOT_IN_TOPIC = re.compile(r"[^A-Za-z0-9._-]")
 
 LOGIN_REJECTED = Refused("the broker rejected the login", code=FailureCode.LOGIN_REJECTED)
@@ -378,7 +380,17 @@ class _Client(AIOKafkaClient):
                     return None
             self._failures.pop(node_id, None)
             self._conns[node_id, group] = known
+            if len(self._conns) > NODE_CONNECTIONS_MAX:
+                self._close_unused(known)
             return known
+
+    def _close_unused(self, kept: _Connection) -> None:
+        """Close one without a request: a cluster can claim to have any number of nodes."""
+        for key, connection in self._conns.items():
+            if connection is not kept and not connection._requests:
+                del self._conns[key]
+                connection.close()
+                return
 
     async def _connect_to_node(self, node_id: Any) -> _Connection:
         broker = self.cluster.broker_metadata(node_id)

@@ -57,7 +57,7 @@ LAYERS = (
     {"fleet"},
     {"networks", "decoders", "notifications"},
     {"delivery"},
-    {"metrics"},
+    {"metrics", "storage_quota"},
     {"identity"},
     {"store"},
     {"records", "model", "ids", "dates", "quotas"},

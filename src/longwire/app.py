@@ -67,6 +67,7 @@ from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
 from longwire.records import KIND_NAMES
 from longwire.settings import Settings
+from longwire.storage_quota import StorageQuota
 from longwire.store.database import Database, Tx
 from longwire.store.instance import hold_writer_number
 from longwire.supervisor import BackgroundTask, Supervisor
@@ -125,6 +126,7 @@ class App:
         self._sequencer = stack.sequencer
         self._delivers = settings.delivery
         self._delivery_keep_days = settings.delivery_keep_days
+        self._audit_retention_days = settings.audit_retention_days
         ingest = Ingest(
             database,
             self._sequencer,
@@ -133,6 +135,9 @@ class App:
             wake=self.engine.wake if settings.delivery else lambda channels: None,
             budgets=stack.budgets,
             on_deferred=self._deferred_matching.notify,
+            storage_quota=StorageQuota(
+                settings.stored_records_per_group_max, settings.stored_bytes_per_group_max
+            ),
         )
         limits = _build_input_limits(settings)
         rate_limiter = _build_request_rate_limiter(settings, database)
@@ -234,6 +239,7 @@ class App:
                     database,
                     self._retention_days,
                     self._delivery_keep_days,
+                    self._audit_retention_days,
                 ),
             ),
             BackgroundTask(

@@ -37,6 +37,7 @@ from longwire.networks.monitoring import SequencedMessage
 from longwire.notifications import triggers
 from longwire.notifications.triggers import BatteryReading
 from longwire.records import EventRecord, Record, complete_record, digest_record
+from longwire.storage_quota import NO_STORAGE_QUOTA, StorageQuota
 from longwire.store import cache_epochs
 from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
@@ -155,9 +156,11 @@ class Ingest:
         wake: Callable[[Collection[int]], None] = lambda channels: None,
         budgets: ComputeBudgets | None = None,
         on_deferred: Callable[[], None] | None = None,
+        storage_quota: StorageQuota = NO_STORAGE_QUOTA,
     ) -> None:
         self._database = database
         self._sequencer = sequencer
+        self._storage_quota = storage_quota
         self._waiting_records_max = waiting_records_max
         self._records_per_commit_max = records_per_commit_max
         self._wake = wake
@@ -217,7 +220,14 @@ class Ingest:
         if not batch:  # else the transaction is retried with the same batch
             batch += self._take_batch()
         requests = [request for request, _ in batch]
-        return store_requests(tx, requests, self._sequencer, self._budgets, self._on_deferred)
+        return store_requests(
+            tx,
+            requests,
+            self._sequencer,
+            self._budgets,
+            self._on_deferred,
+            self._storage_quota,
+        )
 
     def _on_committed(self, batch: _Batch, commit: "asyncio.Future[Any]") -> None:
         self._in_flight -= 1
@@ -274,6 +284,7 @@ def store_requests(
     sequencer: Sequencer,
     budgets: ComputeBudgets | None = None,
     on_deferred: Callable[[], None] | None = None,
+    storage_quota: StorageQuota = NO_STORAGE_QUOTA,
 ) -> tuple[_Results, set[int]]:
     """Store the records of some requests, with everything that follows from them.
 
@@ -283,7 +294,7 @@ def store_requests(
     allowance = InlineAllowance(budgets)
     cache_epochs.refresh_epochs(tx)  # sees a connector that another process just created
     devices, counts = _load_devices(tx, requests)
-    results, rows = _build_rows(tx, requests, devices, sequencer)
+    results, rows = _build_rows(tx, requests, devices, sequencer, storage_quota)
     fresh = _insert_new(tx, rows)
     messages = _messages_with_new_records(requests, rows, fresh)
     changed_counts, gaps = _follow_frame_counters(tx, messages, counts)
@@ -349,6 +360,7 @@ def _build_rows(
     requests: Sequence[IngestRequest],
     devices: dict[str, ReportingDevice],
     sequencer: Sequencer,
+    storage_quota: StorageQuota,
 ) -> tuple[_Results, list[list[RecordRow]]]:
     """The result of each request if all of its records are new, and its rows."""
     seqs = iter(sequencer.take(tx.now, sum(len(request.items) for request in requests)))
@@ -358,6 +370,9 @@ def _build_rows(
     for request in requests:
         rows: list[RecordRow] = []
         error = _validate(request, devices, permissions)
+        if error is None and storage_quota.is_set:
+            homes = {devices[item.record.device_id].group_number for item in request.items}
+            error = storage_quota.find_excess(tx, homes)
         if error is None:
             rows = [
                 _row(item, devices[item.record.device_id], next(seqs)) for item in request.items

@@ -18,6 +18,7 @@ from longwire.identity import group_deletions
 from longwire.ingest import Sequencer, store_service_events
 from longwire.records import KIND_NAMES
 from longwire.store import (
+    audit,
     cache_epochs,
     channels,
     counters,
@@ -47,6 +48,7 @@ REGISTRATIONS_PER_BATCH_MAX = 200
 CLEANUP_INTERVAL_S = 30.0
 PAUSE_BETWEEN_BATCHES_S = 0.02
 TOKENS_PER_BATCH_MAX = 1_000
+AUDIT_PER_BATCH_MAX = 1_000
 DELIVERIES_PER_BATCH_MAX = 1_000
 RETENTION_INTERVAL_S = 3_600.0
 
@@ -168,7 +170,10 @@ async def send_pending_registrations(database: Database, dispatch: DispatchConte
 
 
 async def run_cleanup(
-    database: Database, retention_days: Mapping[str, int], delivery_keep_days: int
+    database: Database,
+    retention_days: Mapping[str, int],
+    delivery_keep_days: int,
+    audit_retention_days: int = 0,
 ) -> None:
     """Delete expired tokens, erased records, deleted groups, and what is past its retention."""
     last_day = -1
@@ -190,6 +195,7 @@ async def run_cleanup(
         if time.monotonic() - last_round > RETENTION_INTERVAL_S:
             last_round = time.monotonic()
             await delete_old_records(database, retention_days)
+            await delete_old_audit_rows(database, audit_retention_days)
 
     await _run_periodically(CLEANUP_INTERVAL_S, clean_up)
 
@@ -246,6 +252,13 @@ async def delete_old_records(database: Database, retention_days: Mapping[str, in
             _, device = await database.write(step)
             await asyncio.sleep(0)
     await _delete_old_counters(database, retention_days)
+
+
+async def delete_old_audit_rows(database: Database, retention_days: int) -> None:
+    """Delete rows of the audit log past their retention, once."""
+    if retention_days:
+        before = database.context.clock.now() - retention_days * DAY
+        await _run_in_batches(database, lambda tx: audit.prune(tx, before, AUDIT_PER_BATCH_MAX))
 
 
 async def _delete_old_counters(database: Database, retention_days: Mapping[str, int]) -> None:

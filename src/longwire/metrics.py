@@ -17,6 +17,7 @@ from longwire.records import KIND_NAMES
 from longwire.store import connectors as store_connectors
 from longwire.store import counters as store
 from longwire.store import deliveries as store_deliveries
+from longwire.store import group_storage
 from longwire.store import groups as store_groups
 from longwire.store import records as store_records
 from longwire.store.database import Tx
@@ -64,9 +65,10 @@ def count_arrivals(
     fresh: Iterable[store_records.RecordRow],
     events: Mapping[tuple[int, str], int],
 ) -> None:
-    """Count new records by their arrival, and other events as `count` does."""
+    """Count new records by their arrival and in what is stored, other events as `count` does."""
     counts: Counter[tuple[int, int, int]] = Counter()
     active: set[tuple[int, int, int]] = set()
+    stored: dict[int, tuple[int, int]] = {}
     next_second_seq = second = hour = -1
     for row in fresh:
         seq, group = row.seq, row.group_number
@@ -76,9 +78,12 @@ def count_arrivals(
             next_second_seq = store_records.first_seq((second + 1) * SECOND)
         counts[(group, second, row.kind)] += 1
         active.add((group, hour, row.device_number))
+        records, characters = stored.get(group, (0, 0))
+        stored[group] = records + 1, characters + len(row.encoded.body)
     counts.update(_in_this_second(tx, events))
     store.increment(tx, writer, counts)
     store.insert_activity(tx, active)
+    group_storage.add(tx, writer, stored)
 
 
 def count(tx: Tx, writer: int, events: Mapping[tuple[int, str], int]) -> None:

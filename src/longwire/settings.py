@@ -216,6 +216,15 @@ class Settings:
     retention_metrics_days: int = _setting(
         0, "minimum days that metrics are kept; 0 for ever", maximum=_DAYS_MAX
     )
+    audit_retention_days: int = _setting(
+        0, "days that the audit log is kept; 0 for ever", maximum=_DAYS_MAX
+    )
+    stored_records_per_group_max: int = _setting(
+        0, "maximum stored records of a group; 0 for no limit", minimum=0
+    )
+    stored_bytes_per_group_max: int = _setting(
+        0, "maximum bytes of a group's stored records; 0 for no limit", minimum=0
+    )
     # --- delivery ---
     delivery: bool = _setting(
         True, "run the delivery engine in serve; off if `longwire deliver` runs it"

@@ -4,11 +4,27 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from longwire.clock import Moment
 from longwire.model import Actor, AuditEntry, Page, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.paging import page
 from longwire.store.scopes import reaches
+
+# By id, which is their order, so that no index by time is needed.
+PRUNE = """
+delete from audit
+where id in (
+    select id
+    from (
+        select id, at
+        from audit
+        order by id
+        limit :most
+    ) oldest
+    where at < :before
+)
+"""
 
 
 def log(
@@ -67,3 +83,8 @@ def list_latest(tx: Tx, limit: int, *, group_id: str | None = None) -> list[dict
     if group_id is not None:
         statement = statement.where(table.c.group_id == group_id)
     return [dict(row._mapping) for row in tx.rows(statement)]
+
+
+def prune(tx: Tx, before: Moment, most: int) -> int:
+    """Delete some of the rows before a moment, the oldest first; how many."""
+    return tx.execute_raw(PRUNE, {"before": before, "most": most})

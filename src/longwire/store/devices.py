@@ -348,6 +348,14 @@ def _delete_notification_states(tx: Tx, numbers: Sequence[int]) -> None:
 
 # --- stays ---
 
+ERASE_STAY = """
+insert into erasure (device_number, stay, group_id)
+select device_number, stay, group_id
+from device_stay
+where device_number = :device
+    and stay = :stay
+"""
+
 
 def list_stays(tx: Tx, device: ReportingDevice | Device) -> list[Stay]:
     """The groups a device is or was in, as far as there may be records of that time."""
@@ -357,9 +365,9 @@ def list_stays(tx: Tx, device: ReportingDevice | Device) -> list[Stay]:
 
 def erase_stays(tx: Tx, gone: Sequence[tuple[int, int]]) -> None:
     """Hide the records of some stays at once; maintenance deletes them."""
-    insert_many(tx, schema.erasure, ("device_number", "stay"), gone)
     tx.touched_devices.update(device_number for device_number, _ in gone)
     for device_number, stay in gone:
+        tx.execute_raw(ERASE_STAY, {"device": device_number, "stay": stay})
         tx.execute(
             sa.delete(_stay).where(_stay.c.device_number == device_number, _stay.c.stay == stay)
         )

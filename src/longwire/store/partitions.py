@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from longwire.clock import SECOND, Moment
 from longwire.records import KIND_NAMES
+from longwire.store import group_storage
 from longwire.store.database import Tx
 from longwire.store.records import first_seq
 
@@ -45,6 +46,7 @@ def drop_before(tx: Tx, kind: str, oldest: Moment) -> list[str]:
         and _end_of(label) <= oldest
     ]
     for name in over:
+        group_storage.subtract_table(tx, name)
         tx.execute(sa.text(f"drop table {name}"))
     return over
 

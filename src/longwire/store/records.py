@@ -8,7 +8,8 @@ key of a record begins with device, stay and timestamp.
 """
 
 import functools
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -22,7 +23,7 @@ from longwire.records import (
     parse_data_record,
     parse_record,
 )
-from longwire.store import schema
+from longwire.store import group_storage, schema
 from longwire.store.bulk import insert_many, insert_new
 from longwire.store.database import Tx
 from longwire.store.devices import ReportingDevice
@@ -178,6 +179,7 @@ delete from {table}
 where device_number = :device
     and stay = :stay
     and ts = :ts
+returning stay, length(body)
 """
 )
 
@@ -203,6 +205,7 @@ where (device_number, stay, ts, digest) in (
         and stay = :stay
     limit :most
 )
+returning stay, length(body)
 """
 )
 
@@ -219,6 +222,7 @@ where (device_number, stay, ts, digest) in (
         and r.ts < :before
     limit :most
 )
+returning stay, length(body)
 """
 )
 
@@ -448,7 +452,11 @@ def update_body(tx: Tx, device_number: int, record: StoredDataRecord, body: str)
         "seq": record.seq,
         "old": record.body,
     }
-    return bool(tx.execute_raw(UPDATE_BODY, values))
+    is_updated = bool(tx.execute_raw(UPDATE_BODY, values))
+    if is_updated:
+        more = len(body) - len(record.body)
+        group_storage.add_for_stay(tx, device_number, record.stay, 0, more)
+    return is_updated
 
 
 # --- list ---
@@ -628,11 +636,20 @@ def count(tx: Tx, kind: str, device_number: int, stays: Sequence[int]) -> int:
 
 def delete_at(tx: Tx, kind: str, device_number: int, stays: Sequence[int], ts: Moment) -> int:
     """Delete all records of one kind at one timestamp; how many."""
-    tx.touched_devices.add(device_number)
-    return sum(
-        tx.execute_raw(DELETE_AT[kind], {"device": device_number, "stay": stay, "ts": ts})
-        for stay in stays
-    )
+    values = {"device": device_number, "ts": ts}
+    return sum(_delete(tx, DELETE_AT[kind], {**values, "stay": stay}) for stay in stays)
+
+
+def _delete(tx: Tx, sql: str, values: Mapping[str, Any]) -> int:
+    """Delete records of a device, and subtract them from what its groups have; how many."""
+    tx.touched_devices.add(values["device"])
+    deleted = tx.fetch_raw(sql, values)
+    sizes: defaultdict[int, list[int]] = defaultdict(list)
+    for stay, size in deleted:
+        sizes[stay].append(size)
+    for stay, gone in sorted(sizes.items()):
+        group_storage.add_for_stay(tx, values["device"], stay, -len(gone), -sum(gone))
+    return len(deleted)
 
 
 # --- retention ---
@@ -644,11 +661,10 @@ def delete_erased(tx: Tx) -> int:
     if not waiting:
         return 0
     values = {"device": waiting[0][0], "stay": waiting[0][1]}
-    tx.touched_devices.add(values["device"])
     deleted = 0
     for kind in KIND_NAMES:
         most = PRUNE_ROWS_MAX - deleted
-        deleted += tx.execute_raw(DELETE_STAY[kind], {**values, "most": most})
+        deleted += _delete(tx, DELETE_STAY[kind], {**values, "most": most})
         if deleted >= PRUNE_ROWS_MAX:
             return deleted
     tx.execute_raw(DELETE_ERASURE, values)
@@ -665,7 +681,6 @@ def delete_older(tx: Tx, kind: str, after_device: int, before: Moment) -> tuple[
     if not following:
         return 0, None
     device = following[0][0]
-    tx.touched_devices.add(device)
     values = {"device": device, "before": before, "most": PRUNE_ROWS_MAX}
-    deleted = tx.execute_raw(DELETE_OLDER[kind], values)
+    deleted = _delete(tx, DELETE_OLDER[kind], values)
     return deleted, after_device if deleted == PRUNE_ROWS_MAX else device

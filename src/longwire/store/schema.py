@@ -371,6 +371,7 @@ erasure = sa.Table(
     # Stays whose records nobody can see any more, to be removed from the disk in small steps.
     sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("stay", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("group_id", GroupNumber, nullable=False),
     sqlite_with_rowid=False,
 )
 
@@ -512,6 +513,17 @@ counter = sa.Table(
     sa.Column("name", sa.SmallInteger, primary_key=True, autoincrement=False),
     sa.Column("writer", sa.SmallInteger, primary_key=True, autoincrement=False),
     sa.Column("value", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+group_storage = sa.Table(
+    "group_storage",
+    metadata,
+    # How much is stored for a group; each process has a row of its own, writer 0 what was deleted.
+    sa.Column("group_id", GroupNumber, primary_key=True, autoincrement=False),
+    sa.Column("writer", sa.SmallInteger, primary_key=True, autoincrement=False),
+    sa.Column("records", sa.BigInteger, nullable=False),
+    sa.Column("characters", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
 

@@ -315,6 +315,7 @@ def _create_fleet_tables() -> None:
         "erasure",
         *_required(BIGINT, "device_number"),
         *_required(INTEGER, "stay"),
+        *_required(BIGINT, "group_id"),
         sa.PrimaryKeyConstraint("device_number", "stay", name="pk_erasure"),
         sqlite_with_rowid=False,
     )
@@ -404,6 +405,14 @@ def _create_record_tables() -> None:
         *_required(sa.SmallInteger(), "name writer"),
         *_required(BIGINT, "value"),
         sa.PrimaryKeyConstraint("group_id", "second", "name", "writer", name="pk_counter"),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "group_storage",
+        *_required(BIGINT, "group_id"),
+        *_required(sa.SmallInteger(), "writer"),
+        *_required(BIGINT, "records characters"),
+        sa.PrimaryKeyConstraint("group_id", "writer", name="pk_group_storage"),
         sqlite_with_rowid=False,
     )
     op.create_table(

@@ -1,0 +1,96 @@
+"""How many records a group has, and how large they are: kept with every record that comes or goes.
+
+Each process counts in rows of its own, as for the counters, so that none waits for another; what is
+deleted is subtracted in the row of writer 0. The size is that of the stored JSON, in characters.
+"""
+
+from collections.abc import Mapping
+
+from longwire.store import schema
+from longwire.store.bulk import insert_many
+from longwire.store.database import Tx
+
+_ADD = """
+on conflict (group_id, writer) do update
+set records = group_storage.records + excluded.records,
+    characters = group_storage.characters + excluded.characters
+"""
+
+# The group in which the device stayed; a stay that was erased is known by its erasure.
+ADD_FOR_STAY = f"""
+insert into group_storage (group_id, writer, records, characters)
+select s.group_id, 0, :records, :characters
+from (
+    select group_id
+    from device_stay
+    where device_number = :device
+        and stay = :stay
+    union all
+    select group_id
+    from erasure
+    where device_number = :device
+        and stay = :stay
+) s
+where true
+{_ADD.strip()}
+"""
+
+SUBTRACT_TABLE = f"""
+insert into group_storage (group_id, writer, records, characters)
+select s.group_id, 0, -count(*), -sum(length(r.body))
+from {{table}} r
+join (
+    select device_number, stay, group_id
+    from device_stay
+    union all
+    select device_number, stay, group_id
+    from erasure
+) s
+    on s.device_number = r.device_number
+    and s.stay = r.stay
+group by s.group_id
+{_ADD.strip()}
+"""
+
+GET = """
+select coalesce(sum(records), 0), coalesce(sum(characters), 0)
+from group_storage
+where group_id = :home
+"""
+
+
+def add(tx: Tx, writer: int, stored: Mapping[int, tuple[int, int]]) -> None:
+    """Add (records, characters) by group."""
+    insert_many(
+        tx,
+        schema.group_storage,
+        ("group_id", "writer", "records", "characters"),
+        [(group, writer, *more) for group, more in sorted(stored.items())],
+        _ADD,
+    )
+
+
+def add_for_stay(tx: Tx, device_number: int, stay: int, records: int, characters: int) -> None:
+    """Add, or subtract, for the group that a device was in during a stay."""
+    if records or characters:
+        tx.execute_raw(
+            ADD_FOR_STAY,
+            {
+                "device": device_number,
+                "stay": stay,
+                "records": records,
+                "characters": characters,
+            },
+        )
+
+
+def subtract_table(tx: Tx, table: str) -> None:
+    """Subtract all records of a partition that is about to be dropped, however long it takes."""
+    tx.execute_raw("set local statement_timeout = 0", {})
+    tx.execute_raw(SUBTRACT_TABLE.format(table=table), {})
+
+
+def get(tx: Tx, group_number: int) -> tuple[int, int]:
+    """(records, characters) of a group."""
+    records, characters = tx.fetch_raw(GET, {"home": group_number})[0]
+    return int(records), int(characters)

@@ -1,0 +1,112 @@
+"""What a group has stored is counted exactly, and limited when the operator wants it."""
+
+import asyncio
+from collections.abc import Callable
+
+from longwire import maintenance
+from longwire.store import audit, group_storage, records
+from longwire.store.database import Tx
+from tests.world import KINDS, NOON, World, ok, record_of, refused
+
+LATER = 11  # seconds after which the quota is looked at again
+
+
+def counted(world: World, group: str) -> tuple[int, int]:
+    return world.read(lambda tx: group_storage.get(tx, int(group)))
+
+
+def recounted(world: World, group: str) -> tuple[int, int]:
+    def work(tx: Tx) -> tuple[int, int]:
+        sizes = [
+            size
+            for kind in KINDS
+            for (size,) in tx.fetch_raw(
+                f"select length(r.body) from record_{kind} r where exists (select 1"
+                " from device_stay s where s.device_number = r.device_number"
+                " and s.stay = r.stay and s.group_id = :home)",
+                {"home": int(group)},
+            )
+        ]
+        return len(sizes), sum(sizes)
+
+    return world.read(work)
+
+
+def purge(world: World) -> None:
+    while world.write(records.delete_erased):
+        pass
+
+
+def test_what_a_group_has_stored_equals_a_recount_whatever_happens(world: World) -> None:
+    ada = world.person("ada")
+    north, south = ada.group("north"), ada.group("south")
+    one, two = ada.device(north), ada.device(north)
+    for kind in KINDS:
+        for device in (one, two):
+            ada.reports(device, kind)
+            ada.reports(device, kind)  # a duplicate
+    ok(ada.post("/device/data/batch", {"items": [record_of(one, timestamp=n) for n in range(9)]}))
+    move = {"deviceId": two, "groupId": north, "toGroupId": south}
+    ok(ada.put("/device/transfer", move))
+    ada.reports(two, timestamp="2026-03-02T12:00:00Z", data='{"ä": "ö"}')
+    for group, number in ((north, 17), (south, 1)):
+        assert counted(world, group) == recounted(world, group)
+        assert counted(world, group)[0] == number
+
+    ok(ada.delete("/device/geoloc", deviceId=one, timestamp=NOON))
+    ok(ada.request("DELETE", "/device/data", json={"deviceId": two}))
+    purge(world)
+    asyncio.run_coroutine_threadsafe(
+        maintenance.delete_old_records(world.database, {"data": 1_000, "event": 1}), world._loop
+    ).result(60)
+    for group in (north, south):
+        assert counted(world, group) == recounted(world, group)
+    ok(ada.delete("/device", deviceId=one, groupId=north))
+    purge(world)
+    assert counted(world, north) == recounted(world, north) == (0, 0)
+
+
+def test_a_full_group_stores_nothing_more_until_something_is_deleted(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(stored_records_per_group_max=3)
+    ada = world.person("ada")
+    full, other = ada.group(), ada.group()
+    sensor, elsewhere = ada.device(full), ada.device(other)
+    for day in (1, 2, 3):
+        ada.reports(sensor, timestamp=f"2026-03-0{day}T12:00:00Z")
+    world.clock.let_pass(seconds=LATER)
+    problem = refused(ada.post("/device/data", record_of(sensor, timestamp="2026-03-04")), 409)
+    assert problem["code"] == "limit_reached"
+    assert "stored_records_per_group_max to 3" in problem["detail"]
+    refused(ada.post("/device/event", record_of(sensor, "event")), 409)
+    ada.reports(elsewhere)
+    ok(ada.put("/device/data", deviceId=sensor, timestamp="2026-03-01T12:00:00Z"))
+    world.clock.let_pass(seconds=LATER)
+    ada.reports(sensor, timestamp="2026-03-04")
+
+
+def test_a_group_may_be_limited_by_size(make_world: Callable[..., World]) -> None:
+    world = make_world(stored_bytes_per_group_max=1_000_000)
+    ada = world.person("ada")
+    sensor = ada.device(ada.group())
+    for day in (1, 2, 3, 4):
+        ada.reports(sensor, timestamp=f"2026-03-0{day}", data=f'"{"x" * 255_000}"')
+    world.clock.let_pass(seconds=LATER)
+    problem = refused(ada.post("/device/data", record_of(sensor)), 409)
+    assert "stored_bytes_per_group_max to 1000000" in problem["detail"]
+
+
+def test_the_audit_log_is_kept_as_long_as_the_operator_says(world: World) -> None:
+    ada = world.person("ada")
+    ada.group("old")
+    world.clock.let_pass(days=10)
+    ada = world.person("bob")
+    new = ada.group("new")
+    before = world.audit()
+    assert before[-1][2] == new
+    for days, left in ((0, before), (30, before), (5, before[-4:])):
+        run = maintenance.delete_old_audit_rows(world.database, days)
+        asyncio.run_coroutine_threadsafe(run, world._loop).result(60)
+        assert world.audit() == left
+    assert world.write(lambda tx: audit.prune(tx, world.clock.now() + 1, 1)) == 1

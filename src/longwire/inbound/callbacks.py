@@ -51,6 +51,8 @@ GROUP_TOKEN = "the token of a group"
 STORED = b'{"message":"stored"}'
 # The vendor lets the owner of a callback choose its method.
 VENDOR_METHODS = ("POST", "PUT", "GET")
+# So many lines of a batch are stored at once; meanwhile other requests wait.
+LINES_AT_ONCE = 50
 # No network repeats a message later than this.
 REPETITION_S_MAX = 600
 REPETITIONS_PER_GROUP_MAX = 1_000
@@ -117,11 +119,21 @@ class NetworkCallbacks:
             downlinks = await self._store_uplink(actor, network, request, uplinks[0])
         else:
             await self._require_all_devices(actor, network, uplinks)
-            responses = await asyncio.gather(
-                *(self._store_uplink(actor, network, request, uplink) for uplink in uplinks)
-            )
-            downlinks = {name: each for response in responses for name, each in response.items()}
+            downlinks = await self._store_lines(actor, network, request, uplinks)
         return Response(200, msgspec.json.encode(downlinks) if downlinks else STORED)
+
+    async def _store_lines(
+        self, actor: Actor, network: str, request: Request, uplinks: Sequence[ParsedUplink]
+    ) -> Mapping[str, Any]:
+        """Store the lines of a batch, some at a time; the downlinks of the response."""
+        downlinks: dict[str, Any] = {}
+        for begin in range(0, len(uplinks), LINES_AT_ONCE):
+            some = uplinks[begin : begin + LINES_AT_ONCE]
+            for response in await asyncio.gather(
+                *(self._store_uplink(actor, network, request, uplink) for uplink in some)
+            ):
+                downlinks |= response
+        return downlinks
 
     async def _store_uplink(
         self, actor: Actor, network: str, request: Request, uplink: ParsedUplink

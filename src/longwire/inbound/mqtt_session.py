@@ -31,7 +31,8 @@ from longwire.delivery.destinations.mqtt_connection import (
 )
 from longwire.delivery.egress import UNRESTRICTED
 
-IN_FLIGHT_BYTES_MAX = 16 * 1024 * 1024
+# They may all be stored in one commit, for which everybody else waits.
+IN_FLIGHT_BYTES_MAX = 4 * 1024 * 1024
 # The broker may not have received an acknowledgement that is younger than this, which is well above
 # the timeout of a dead connection.
 UNCONFIRMED_ACK_S = 60.0

@@ -156,9 +156,12 @@ def check_depth(raw: bytes, depth_max: int) -> None:
     # three. Brackets inside strings need not pair; then the strings are removed first.
     brackets = raw.translate(None, _NO_BRACKETS)
     for _ in range(depth_max):
+        count = len(brackets)
         brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")
         if not brackets:
             return
+        if len(brackets) > count * 15 // 16:
+            break  # hardly any pairs: it is deep, which is found out soon by counting
     depth = 0
     for bracket in _STRING.sub(b"", raw).translate(None, _NO_BRACKETS):
         depth += 1 if bracket in b"[{" else -1

@@ -1,5 +1,6 @@
 """`longwire serve` as a process: first start, stop, workers, and invalid settings."""
 
+import contextlib
 import datetime
 import json
 import re
@@ -289,6 +290,39 @@ def test_sighup_loads_a_renewed_certificate_and_changed_settings(
     assert served_certificate(service) == served
     assert len(reloads(service)) == 1
     assert service.stop() == 0
+
+
+# --- descriptors ---
+
+
+def test_idle_clients_leave_descriptors_for_the_database_and_are_refused_with_a_word(
+    serve: Callable[..., Service], tmp_path: Path
+) -> None:
+    few = ("bash", "-c", 'ulimit -Sn 64; ulimit -Hn 256; exec "$@"', "-")
+    service = serve(tmp_path / "data", under=few)
+    token = service.bearer
+    (line,) = [line for line in service.log if line["event"] == "descriptor limit divided"]
+    assert line["limit"] == 256, "the soft limit was raised"
+    clients = line["connections_max"]
+    assert 0 < clients < 128
+    port = int(service.url.rpartition(":")[2])
+    with contextlib.ExitStack() as stack:
+        idle = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+            for _ in range(400)
+        ]
+        eventually(lambda: "too many connections" in service.err)
+        # The one that was there before is served, and can store.
+        ok(service.http.post("/group", json={"name": "kept"}, headers=token))
+        metrics = service.http.get("/metrics").text
+        found = re.search(r"^longwire_connections_rejected_total (\S+)", metrics, re.M)
+        assert found
+        assert float(found[1]) >= 400 - clients
+        open_now = re.search(r"^process_open_fds (\S+)", metrics, re.M)
+        assert open_now
+        assert float(open_now[1]) < 250
+        assert len(idle) == 400
+    assert "Too many open files" not in service.err
 
 
 # --- ending ---

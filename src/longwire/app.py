@@ -185,6 +185,7 @@ class App:
                 dispatch=self._dispatch,
                 sending_config=stack.sending_config,
                 quotas=_build_quotas(settings),
+                request_bytes_max=settings.request_bytes_max,
                 group_deletion_grace_hours=settings.group_deletion_grace_hours,
             ),
             prometheus,

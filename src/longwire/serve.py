@@ -29,14 +29,22 @@ from longwire.descriptors import divide_descriptors, raise_descriptor_limit
 from longwire.logs import configure_logging
 from longwire.settings import PREFIX, RELOADABLE, Settings, SettingsError, list_changed
 from longwire.settings import load as load_settings
+from longwire.store import sqlite
+from longwire.web import response_cache
 from longwire.web.errors import encode_problem
 from longwire.web.prometheus import SHARED_FOLDER_VARIABLE
-from longwire.web.server import build_server, reload_server, run_until_done
+from longwire.web.server import (
+    CONNECTION_BUFFER_BYTES,
+    build_server,
+    reload_server,
+    run_until_done,
+)
 
 EXIT_DATABASE_FAILED = 70
 BACKLOG = 2_048
 RESTART_AFTER_S = 1.0
 GC_AFTER_OBJECTS = 20_000
+MIB = 1024 * 1024
 INHERITED_FDS_VARIABLE = "WORKER_OF_LONGWIRE_INHERITS"  # not a setting, so without their prefix
 
 log = structlog.get_logger()
@@ -132,6 +140,8 @@ def _fit_to_descriptor_limit(settings: Settings) -> Settings:
         attempts_in_flight_max=settings.attempts_in_flight_max,
         database_connections=settings.database_connections,
     )
+    memory = describe_memory_bounds(budget.connections_max, settings)
+    log.info("memory bounded", **memory, total_mib=sum(memory.values()))
     log.info(
         "descriptor limit divided",
         limit=budget.limit,
@@ -144,6 +154,17 @@ def _fit_to_descriptor_limit(settings: Settings) -> Settings:
         connections_max=budget.connections_max,
         attempts_in_flight_max=budget.attempts_in_flight_max,
     )
+
+
+def describe_memory_bounds(connections_max: int, settings: Settings) -> dict[str, int]:
+    """What clients can make the process keep in memory, in MiB; the program itself comes on top."""
+    connection_bytes = settings.head_bytes_max + CONNECTION_BUFFER_BYTES
+    return {
+        "connections_mib": connections_max * connection_bytes // MIB,
+        "requests_mib": settings.request_bytes_max // MIB,
+        "response_cache_mib": 0 if settings.database else response_cache.BYTES_MAX // MIB,
+        "database_cache_mib": 0 if settings.database else sqlite.CACHES_KIB // 1024,
+    }
 
 
 def _tune_garbage_collector() -> None:

@@ -19,6 +19,7 @@ from typing import Any
 from longwire.delivery import email_addresses
 from longwire.notifications import webpush
 from longwire.quotas import Quotas
+from longwire.web.body_budget import CALLER_SHARE
 
 PREFIX = "LONGWIRE_"
 
@@ -174,6 +175,11 @@ class Settings:
     body_bytes_max: int = _setting(1024 * 1024, "maximum size of a request body", minimum=1)
     bulk_body_bytes_max: int = _setting(
         8 * 1024 * 1024, "the same for bulk and batch requests", minimum=1
+    )
+    request_bytes_max: int = _setting(
+        128 * 1024 * 1024,
+        "maximum size of all bodies that are received or handled at once; a quarter per caller",
+        minimum=1,
     )
     json_depth_max: int = _setting(
         32, "maximum nesting of JSON; the API itself needs 5 levels", minimum=1
@@ -506,6 +512,8 @@ def _validate_process(settings: Settings) -> list[str]:
         )
     if settings.batch_records_max > settings.ingest_waiting_records_max:
         wrong.append("batch_records_max: must not be larger than ingest_waiting_records_max")
+    if settings.request_bytes_max < CALLER_SHARE * settings.bulk_body_bytes_max:
+        wrong.append(f"request_bytes_max: must be at least {CALLER_SHARE} bulk_body_bytes_max")
     if settings.page_items_default > settings.page_items_max:
         wrong.append("page_items_default: must not be larger than page_items_max")
     return wrong

@@ -33,6 +33,8 @@ CHECKPOINT_AFTER_BYTES = 64 * 1024 * 1024
 TRUNCATE_AT_BYTES = 256 * 1024 * 1024
 # A record goes to the page of its device, so what is written lately lies all over the file.
 WRITER_CACHE_KIB = 64 * 1024
+READER_CACHE_KIB = 16 * 1024
+CACHES_KIB = WRITER_CACHE_KIB + READERS * READER_CACHE_KIB
 
 # After one of these the file or the disk cannot be trusted: what the last commits did is unknown.
 FATAL = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
@@ -329,7 +331,7 @@ class SQLite:
             "trusted_schema = off",
             "cell_size_check = on",
             "temp_store = memory",
-            "cache_size = -16384",  # 16 MiB a connection
+            f"cache_size = {READER_CACHE_KIB * -1}",
         ):
             connection.execute(f"pragma {pragma}")
         return connection

@@ -31,6 +31,7 @@ from longwire.quotas import Quotas
 from longwire.store.database import Database, Tx
 from longwire.store.fair_queue import current_caller
 from longwire.web import errors
+from longwire.web.body_budget import BodyBudget
 from longwire.web.fields import InputLimits
 from longwire.web.page_tokens import PageTokens
 from longwire.web.prometheus import PrometheusMetrics
@@ -83,6 +84,7 @@ class RequestHandlerSettings:
     dispatch: DispatchContext = field(kw_only=True)
     sending_config: SendingConfig = field(default_factory=SendingConfig)
     quotas: Quotas = field(default_factory=Quotas)
+    request_bytes_max: int = 128 * 1024 * 1024
     group_deletion_grace_hours: int = 72
 
 
@@ -119,6 +121,7 @@ class RequestHandler:
         }
         self._settings = settings
         self._limits = settings.limits
+        self._body_budget = BodyBudget(settings.request_bytes_max)
         self._metrics = metrics
         self._common_headers = _COMMON_HEADERS
         if settings.has_tls:
@@ -140,6 +143,9 @@ class RequestHandler:
             return
         except Exception as error:
             response = _error_response(error, request, route)
+        finally:
+            if request.charged_bytes:
+                self._body_budget.release(request.charged_to, request.charged_bytes)
         self._observe(request, route, response, started)
         await self._send(send, request, response)
 
@@ -359,9 +365,16 @@ class RequestHandler:
             chunks.append(message.get("body", b""))
             size += len(chunks[-1])
             check_size(size, size_max)
+            self._charge(request, len(chunks[-1]))
             if not message.get("more_body"):
                 return b"".join(chunks)
             message = await receive()
+
+    def _charge(self, request: Request, count: int) -> None:
+        """Count bytes of a body that does not arrive at once; only those take long or are large."""
+        request.charged_to = request.charged_to or current_caller.get()
+        self._body_budget.charge(request.charged_to, count)
+        request.charged_bytes += count
 
     # --- in and out ---
 

@@ -62,6 +62,8 @@ class Request:
     address: str
     is_secure: bool
     request_id: str
+    charged_to: str = ""  # whose budget its body is in, if it is large
+    charged_bytes: int = 0
 
 
 def bearer_token(request: Request) -> bytes:

@@ -51,6 +51,8 @@ FastPath = Callable[[MutableMapping[str, Any], bytes | bytearray, SendResponse],
 SHUTDOWN_S = 2.0
 # Half of what uvicorn buffers of a body before it stops reading.
 _FAST_PATH_BODY_BYTES_MAX = 32 * 1024
+# What is kept of a body before the application asks for it, or of small ones for the fast path.
+CONNECTION_BUFFER_BYTES = HIGH_WATER_LIMIT
 _FRAMING = {b"connection", b"transfer-encoding"}
 _VERSIONS = {"1.0", "1.1"}
 # Header fields that concern the server itself.

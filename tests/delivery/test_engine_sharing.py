@@ -5,11 +5,13 @@ from collections.abc import Callable
 
 import pytest
 
-from longwire.delivery import engine
+from longwire.clock import Clock
+from longwire.delivery import engine, previews
+from longwire.delivery.budgets import ComputeBudgets
 from tests.delivery.receiver import HANG, Receiver
 from tests.delivery.test_engine import Line
 from tests.waiting import eventually
-from tests.world import World
+from tests.world import World, ok
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
@@ -55,3 +57,23 @@ def test_a_template_that_uses_up_its_groups_budget_is_evaluated_later(
         # Nothing fails meanwhile, and nothing is left out.
         costly.settles(succeed=20)
         assert {event["attempts"] for event in costly.events()} == {1}
+
+
+def test_a_preview_takes_no_longer_than_its_groups_budget(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budgets = ComputeBudgets(Clock(), ms_per_s=1, burst_ms=1)
+    monkeypatch.setattr(previews.build_preview, "__defaults__", (budgets,))
+    world = make_world()
+    with Receiver() as receiver:
+        costly = Line(world.person("mallory"), receiver.url, enabled=False)
+        costly.change(format="custom", params=params(receiver, "[message.data, message.data]"))
+        for _ in range(20):
+            costly.says(json.dumps(list(range(5_000))))
+        refused = costly.person.post("/connector/preview", {**costly.name, "limit": 20})
+        assert refused.status_code == 429
+        assert refused.headers["Retry-After"] == "10"
+        honest = Line(world.person(), receiver.url)
+        honest.says("1")
+        previewed = ok(honest.person.post("/connector/preview", honest.name))["items"]
+        assert len(previewed) == 1

@@ -26,10 +26,14 @@ from longwire.api.types import (
 from longwire.dates import LATEST, format_date, format_optional_date
 from longwire.delivery import connectors, previews, replays, retry_policy
 from longwire.delivery.destinations import catalogue
+from longwire.delivery.previews import PreviewedRecord
+from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.ids import format_delivery_id
+from longwire.model import Actor
 from longwire.model import Replay as ReplayValue
 from longwire.records import KIND_NAMES
 from longwire.store import deliveries
+from longwire.store.database import Database
 from longwire.store.deliveries import DeliveryEvent
 from longwire.web.fields import (
     Body,
@@ -576,20 +580,25 @@ def resend_dead_letters(context: RequestContext, body: ConnectorRef) -> Connecto
     )
 
 
-def preview_connector(context: RequestContext, body: PreviewInput) -> Preview:
+async def build_preview(
+    database: Database, actor: Actor, body: PreviewInput
+) -> list[PreviewedRecord]:
+    """Read the records, then evaluate the connector's expressions with no transaction open."""
+    limit = PREVIEW_DEFAULT if body.limit is None else body.limit
+    inputs = await database.read(
+        lambda tx: previews.load_preview(tx, actor, body.group_id, body.connector_id, limit)
+    )
+    return await CODEC_THREADS.run(inputs.group_id, previews.build_preview, inputs)
+
+
+def preview_connector(
+    context: RequestContext, body: PreviewInput, found: list[PreviewedRecord]
+) -> Preview:
     """Preview what a connector would send.
 
     For the latest records: whether they match, why not, and the request that would be sent. Nothing
     is sent.
     """
-    found = previews.preview_connector(
-        context.tx,
-        context.actor,
-        body.group_id,
-        body.connector_id,
-        PREVIEW_DEFAULT if body.limit is None else body.limit,
-        context.egress,
-    )
     return Preview(
         items=[
             PreviewItem(
@@ -690,6 +699,7 @@ ROUTES = [
         object_rule=f"{_IN_GROUP}; record.read there as well",
         only_reads=True,
         is_addition=True,
+        prepare_input=build_preview,
     ),
     _route("POST", "/connector/replay", start_replay, "connector.resend", is_addition=True),
     _route("GET", "/connector/replay", get_replay, "connector.read", is_addition=True),

@@ -68,9 +68,12 @@ class ReportingDevice(msgspec.Struct, frozen=True, gc=False):
 _SELECT_REPORTING = """
 select id, number, group_id, stay, name, type, tags, updated_at
 from device"""
-_LOCK_SHARED = """
+# The first lock of a transaction that stores records, in one order; what it locks later, such as
+# records and the state of their devices, can then be in any order. No stronger than a transfer
+# needs, so that rows which only refer to a device are not held up.
+_LOCK = """
 order by number
-for share"""
+for no key update"""
 
 GET_REPORTING = f"""{_SELECT_REPORTING}
 where id = :id"""
@@ -82,8 +85,8 @@ where id {{listed}}""",
 )
 
 # For a write on PostgreSQL; SQLite has one writer, which needs no lock.
-LOCK_REPORTING_ONE = GET_REPORTING + _LOCK_SHARED
-LOCK_REPORTING = LIST_REPORTING.postgres + _LOCK_SHARED
+LOCK_REPORTING_ONE = GET_REPORTING + _LOCK
+LOCK_REPORTING = LIST_REPORTING.postgres + _LOCK
 
 LIST_IN_GROUP = f"""{_SELECT_REPORTING}
 where group_id = :home

@@ -16,6 +16,7 @@ from longwire.delivery.destinations.base import MASK
 from longwire.delivery.egress import NOT_RESOLVED
 from longwire.fleet import device_types
 from longwire.model import SYSTEM, DeviceType
+from longwire.store import replays as store_replays
 from longwire.store.database import Tx
 from tests.delivery.receiver import Received, Receiver, StubResponse
 from tests.waiting import eventually
@@ -835,3 +836,32 @@ def test_a_host_name_of_a_private_address_fails_like_an_unknown_one(
             seen.append((event["status"], event["attempts"], event["message"]))
         assert receiver.requests == []
     assert seen == [("failed", 1, NOT_RESOLVED)] * 2
+
+
+def test_a_connector_has_one_running_replay_and_groups_take_turns(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replays, "QUEUED_MAX", 10)  # nothing is sent, so none of them ends
+    monkeypatch.setattr(replays, "STEPS_PER_ROUND_MAX", 1)
+    ada = world.person("ada")
+    running: set[str] = set()
+    for connectors in (2, 1):
+        group = ada.group()
+        device = ada.device(group)
+        count = replays.RECORDS_PER_STEP_MAX + 1
+        items = [record_of(device, timestamp=1_772_366_400 + number) for number in range(count)]
+        ok(ada.post("/device/data/batch", {"items": items}))
+        for _ in range(connectors):
+            which = named(group, ada.connector(group, NOWHERE, enabled=False))
+            running.add(ok(ada.post("/connector/replay", {**which, **DAY}))["replayId"])
+            problem = refused(ada.post("/connector/replay", {**which, **DAY}), 409)
+            assert problem["code"] == "conflict"
+    seen: set[str] = set()
+
+    def is_everyone_seen() -> bool:
+        following = world.read(lambda tx: store_replays.list_next(tx, 10))
+        assert len(following) == 2, "one for each group, however many it has"
+        seen.update(following)
+        return seen == running
+
+    eventually(is_everyone_seen)

@@ -12,7 +12,12 @@ import msgspec
 
 from longwire.clock import Moment
 from longwire.delivery.budgets import InlineAllowance
-from longwire.delivery.cel.expressions import EvaluationError, Expression, build_cel_message
+from longwire.delivery.cel.expressions import (
+    EvaluationError,
+    Expression,
+    PreparedExpression,
+    build_cel_message,
+)
 from longwire.delivery.filter_index import FilterIndex
 from longwire.model import ChannelPurpose, Connector
 from longwire.records import Record
@@ -46,6 +51,15 @@ class Matcher(msgspec.Struct, frozen=True):
 
     def matches_record(self, record: Record, device: ReportingDevice) -> bool:
         return self.explain_mismatch(record, device) is None
+
+    def prepare(self, record: Record, device: ReportingDevice) -> PreparedExpression | None:
+        """The filter with the values of a record; None if it decides nothing or costs too much."""
+        if self.expression is None or not self.matches_device(device.id, device.type):
+            return None
+        try:
+            return self.expression.prepare(build_cel_message(record, build_device_context(device)))
+        except EvaluationError:
+            return None
 
     def explain_mismatch(self, record: Record, device: ReportingDevice) -> str | None:
         """Why a record is not forwarded; None when it is."""

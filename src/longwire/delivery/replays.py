@@ -8,20 +8,23 @@ before keeps its message id, so that a receiver can deduplicate. The connector's
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from functools import partial
 
 from longwire import metrics
 from longwire.clock import Moment
 from longwire.delivery import connectors
+from longwire.delivery.cel.expressions import EvaluationError
 from longwire.delivery.matching import (
     Matcher,
     build_delivery,
     build_matcher,
     encode_device_context,
 )
-from longwire.errors import not_found
+from longwire.errors import Conflict, not_found
 from longwire.ids import new_id
 from longwire.model import Actor, Connector, Replay
 from longwire.store import deliveries as store_deliveries
+from longwire.store import locks
 from longwire.store import records as store_records
 from longwire.store import replays as store
 from longwire.store.connectors import CONNECTORS
@@ -29,6 +32,10 @@ from longwire.store.database import Database, Tx
 from longwire.store.records import ArrivedRecord
 
 RECORDS_PER_STEP_MAX = 500
+# In a second, over all connectors; a step is a transaction of its own.
+STEPS_PER_ROUND_MAX = 4
+# Estimated CPU time of the filter in a step, in microseconds.
+US_PER_STEP_MAX = 20_000.0
 QUEUED_MAX = 2_000
 BEFORE_ANY_GROUP = "0"
 BEFORE_ANY_ARRIVAL = -(2**63)
@@ -43,8 +50,11 @@ def start_replay(
     end_at: Moment,
     writer: int,
 ) -> Replay:
-    """Create a replay and run its first step."""
+    """Create a replay and run its first step; a connector has one running replay at most."""
+    locks.acquire_lock(tx, "replay", connector_id)
     connector = connectors.KIND.require(tx, actor, "resend", group_id, connector_id)
+    if store.is_running(tx, connector.number):
+        raise Conflict("A replay of this connector is running; wait for its end or cancel it.")
     replay = Replay(
         id=new_id("rpl"),
         channel_number=connector.number,
@@ -96,22 +106,26 @@ def _require_replay(tx: Tx, connector: Connector, replay_id: str) -> Replay:
 async def advance_replays(
     database: Database, writer: int, wake: Callable[[Collection[int]], None]
 ) -> None:
-    """One step of every running replay."""
-    if await database.read(store.has_running):
-        woken = await database.write(lambda tx: _advance_all(tx, writer))
+    """One step of some running replays, the groups in turns."""
+    for replay_id in await database.read(partial(store.list_next, most=STEPS_PER_ROUND_MAX)):
+        step = partial(_advance_one, replay_id=replay_id, writer=writer)
+        woken = await database.write(step)
         if woken:
             wake(woken)
 
 
-def _advance_all(tx: Tx, writer: int) -> set[int]:
-    replays = store.lock_running(tx)
-    owners = CONNECTORS.get_by_numbers(tx, {each.channel_number for each in replays})
-    for replay in replays:
-        connector = owners.get(replay.channel_number)
-        if connector is None:
-            store.save(tx, replace(replay, state="cancelled"))
-        elif not store_deliveries.is_backlog_over(tx, connector.number, QUEUED_MAX):
-            _advance(tx, connector, replay, writer)
+def _advance_one(tx: Tx, replay_id: str, writer: int) -> set[int]:
+    replay = store.lock_running(tx, replay_id)
+    if replay is None:
+        return set()
+    owners = CONNECTORS.get_by_numbers(tx, [replay.channel_number])
+    connector = owners.get(replay.channel_number)
+    if connector is None:
+        store.save(tx, replace(replay, state="cancelled"))
+    elif store_deliveries.is_backlog_over(tx, connector.number, QUEUED_MAX):
+        store.save(tx, replay)  # it had its turn
+    else:
+        _advance(tx, connector, replay, writer)
     return set(owners)
 
 
@@ -124,10 +138,11 @@ class _Step:
     records_left: int = RECORDS_PER_STEP_MAX
     inserted: int = 0
     requeued: int = 0
+    us_left: float = US_PER_STEP_MAX
 
     @property
     def is_used_up(self) -> bool:
-        return self.records_left <= 0
+        return self.records_left <= 0 or self.us_left <= 0
 
 
 def _advance(tx: Tx, connector: Connector, replay: Replay, writer: int) -> Replay:
@@ -168,17 +183,27 @@ def _scan_group(tx: Tx, matcher: Matcher, replay: Replay, step: _Step) -> None:
         replay.end_at,
         step.records_left,
     )
-    deliveries = [
-        build_delivery(matcher.number, each.row, encode_device_context(each.device))
-        for each in found
-        if isinstance(each, ArrivedRecord)
-        and matcher.matches_record(each.row.encoded.record, each.device)
-    ]
+    deliveries = []
+    for each in found:
+        if step.us_left <= 0:
+            break  # the rest is for the next step
+        step.records_left -= 1
+        step.seq = each.row.seq if isinstance(each, ArrivedRecord) else each
+        if isinstance(each, ArrivedRecord) and _matches(matcher, each, step):
+            context = encode_device_context(each.device)
+            deliveries.append(build_delivery(matcher.number, each.row, context))
     if deliveries:
         inserted, requeued = store_deliveries.requeue(tx, deliveries)
         step.inserted += inserted
         step.requeued += requeued
-    step.records_left -= len(found)
-    if found:
-        last = found[-1]
-        step.seq = last.row.seq if isinstance(last, ArrivedRecord) else last
+
+
+def _matches(matcher: Matcher, record: ArrivedRecord, step: _Step) -> bool:
+    prepared = matcher.prepare(record.row.encoded.record, record.device)
+    if prepared is None:
+        return matcher.matches_record(record.row.encoded.record, record.device)
+    step.us_left -= prepared.cost_us
+    try:
+        return prepared.matches()
+    except EvaluationError:
+        return False

@@ -27,19 +27,38 @@ def get(tx: Tx, channel_number: int, replay_id: str) -> Replay | None:
     return Replay(**row._mapping) if row else None
 
 
-def has_running(tx: Tx) -> bool:
-    return tx.row(sa.select(_table.c.id).where(_table.c.state == "running").limit(1)) is not None
+def is_running(tx: Tx, channel_number: int) -> bool:
+    """Whether a connector has a running replay."""
+    statement = sa.select(_table.c.id).where(
+        _table.c.channel_number == channel_number, _table.c.state == "running"
+    )
+    return tx.row(statement.limit(1)) is not None
 
 
-def lock_running(tx: Tx) -> list[Replay]:
-    """Running replays that no other process has locked."""
+def list_next(tx: Tx, most: int) -> list[str]:
+    """Running replays, one for each group: those whose last step is longest ago."""
+    channel = schema.channel
+    statement = (
+        sa.select(_table.c.id, channel.c.group_id)
+        .join(channel, channel.c.number == _table.c.channel_number)
+        .where(_table.c.state == "running")
+        .order_by(_table.c.updated_at, _table.c.id)
+    )
+    by_group: dict[str, str] = {}
+    for row in tx.rows(statement):
+        by_group.setdefault(row.group_id, row.id)
+    return list(by_group.values())[:most]
+
+
+def lock_running(tx: Tx, replay_id: str) -> Replay | None:
+    """A replay, if it is running and no other process has locked it."""
     statement = (
         sa.select(*_COLUMNS)
-        .where(_table.c.state == "running")
-        .order_by(_table.c.created_at)
+        .where(_table.c.id == replay_id, _table.c.state == "running")
         .with_for_update(skip_locked=True)
     )
-    return [Replay(**row._mapping) for row in tx.rows(statement)]
+    row = tx.row(statement)
+    return Replay(**row._mapping) if row else None
 
 
 def save(tx: Tx, replay: Replay) -> None:

@@ -54,6 +54,7 @@ LAYERS = (
     {"web"},
     {"deferred_matching"},
     {"ingest"},
+    {"ingest_queue"},
     {"fleet"},
     {"networks", "decoders", "notifications"},
     {"delivery"},

@@ -1,5 +1,6 @@
 """Ingest: concurrent requests share a commit, get their responses after it, and are stored once."""
 
+import asyncio
 import itertools
 import json
 import random
@@ -22,8 +23,18 @@ from hypothesis import strategies as st
 
 from longwire.clock import SECOND
 from longwire.errors import Unavailable
-from longwire.ingest import Ingest, Sequencer, store_service_events
-from longwire.model import ServiceEvent
+from longwire.ingest import (
+    Ingest,
+    IngestItem,
+    IngestRequest,
+    MessageMetadata,
+    Sequencer,
+    store_requests,
+    store_service_events,
+)
+from longwire.model import Actor, ServiceEvent
+from longwire.records import EventRecord, digest_record
+from longwire.store import postgres
 from longwire.store import records as store_records
 from longwire.store.database import Tx
 from longwire.store.records import WRITER_BITS, arrival_moment, first_seq
@@ -85,7 +96,7 @@ class Commits:
                 result = work(tx)
                 if not batch:
                     return result
-                self.sizes.append(sum(len(request.items) for request, _ in batch))
+                self.sizes.append(sum(len(request.items) for _, (request, _) in batch))
                 gate, self._gate = self._gate, None
                 return result if gate is None else gate.hold(result)
 
@@ -404,9 +415,10 @@ def test_a_client_that_disconnects_does_not_affect_the_others(world: World, crow
 def test_a_full_queue_refuses_requests_at_once_and_stores_none_of_them(
     make_world: Callable[..., World], crowd: Crowd
 ) -> None:
-    world = make_world(ingest_waiting_records_max=10)
-    ada = world.person("ada")
-    group = ada.group()
+    world = make_world(ingest_waiting_records_max=20)  # half of it for each sender
+    ada, bob = world.person("ada"), world.person("bob")
+    group, beside = ada.group(), bob.group()
+    other = device(bob, beside)
     sensor, now = device(ada, group), world.clock.now()
     commits = Commits(world)
     with commits.held(crowd, lambda: post_record(ada, "data", sensor, now, "first")):
@@ -422,6 +434,9 @@ def test_a_full_queue_refuses_requests_at_once_and_stores_none_of_them(
             problem = refused(answer, 503)
             assert problem["code"] == "unavailable", "it is known that nothing was changed"
             assert int(answer.headers["retry-after"]) >= 1
+        honest = crowd.calls(lambda: post_record(bob, "data", other, now, "honest"))
+        commits.wait_for_waiting(11)
+    assert ok(honest.result(120))["deviceId"] == other
     assert ok(two.result(120))["stored"] == 2
     for answer in crowd.responses():
         ok(answer)
@@ -912,3 +927,48 @@ def test_after_a_restart_with_the_clock_set_back_every_record_is_stored_and_coun
     assert ok(post_records(ada, "data", second))["stored"] == 20
     assert ok(post_records(ada, "data", first))["duplicates"] == 20
     assert counted(ada, group, now) == {**NONE, "data": 40}
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_overlapping_commits_of_two_processes_never_deadlock(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same records, from a network with frame counters and from the devices themselves."""
+    ada = world.person("ada")
+    group = ada.group()
+    ids = [device(ada, group) for _ in range(2)]
+    retried: list[str] = []
+    is_retryable = postgres._is_retryable
+
+    def watched(error: Any) -> bool:
+        retried.append(type(getattr(error, "orig", None) or error).__name__)
+        return is_retryable(error)
+
+    monkeypatch.setattr(postgres, "_is_retryable", watched)
+    now = world.clock.now()
+    actor = Actor("user", ada.id)
+
+    def requests(number: int, order: list[str], *, numbered: bool) -> list[IngestRequest]:
+        found = []
+        for each in order:
+            record = EventRecord(device_id=each, timestamp="", type=f"opened {number}")
+            item = IngestItem(record, now + number, digest_record(record))
+            metadata = MessageMetadata(each, sequence=number, modulus=1 << 16) if numbered else None
+            found.append(IngestRequest(actor, [item], is_batch=False, metadata=metadata))
+        return found
+
+    def store(sequencer: Sequencer, *wanted: IngestRequest) -> Callable[[Tx], Any]:
+        return lambda tx: store_requests(tx, wanted, sequencer)
+
+    async def race() -> None:
+        one, other = Sequencer(1001), Sequencer(1002)
+        for number in range(40):
+            await asyncio.gather(
+                world.database.write(store(one, *requests(number, ids, numbered=True))),
+                world.database.write(store(other, *requests(number, ids[::-1], numbered=False))),
+            )
+
+    world._run(race())
+    assert retried == []
+    stored = [record["type"] for each in ids for record in ada.records(each, "event")]
+    assert sum(each.startswith("opened") for each in stored) == 80

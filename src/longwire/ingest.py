@@ -8,7 +8,7 @@ is bounded. A response is sent only after the commit.
 import asyncio
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -32,6 +32,7 @@ from longwire.errors import (
 )
 from longwire.fleet import monitoring
 from longwire.identity import access
+from longwire.ingest_queue import IngestQueue
 from longwire.model import SYSTEM, Actor, SequenceCounter, ServiceEvent
 from longwire.networks.monitoring import SequencedMessage
 from longwire.notifications import triggers
@@ -116,7 +117,8 @@ class StaleDevice(Unavailable):
 
 # Called once with the result of a request, after the commit.
 OnResult = Callable[[IngestResult | Exception], None]
-_Batch = list[tuple[IngestRequest, OnResult]]
+_Queued = tuple[IngestRequest, OnResult]
+_Batch = list[tuple[str, _Queued]]  # with the sender
 _Results = list[IngestResult | LongwireError]
 # The metadata of a message, and the rows of its records.
 _Messages = Sequence[tuple[MessageMetadata, Sequence[RecordRow]]]
@@ -161,14 +163,13 @@ class Ingest:
         self._database = database
         self._sequencer = sequencer
         self._storage_quota = storage_quota
-        self._waiting_records_max = waiting_records_max
         self._records_per_commit_max = records_per_commit_max
         self._wake = wake
         self._budgets = budgets
         self._on_deferred = on_deferred
-        self._queue: deque[tuple[IngestRequest, OnResult]] = deque()
-        self._lock = threading.Lock()  # database threads take from the queue, not only the loop
-        self._waiting = 0
+        self._queue: IngestQueue[_Queued] = IngestQueue(
+            waiting_records_max, lambda queued: len(queued[0].items)
+        )
         self._in_flight = 0
         self._in_flight_max = COMMITS_IN_FLIGHT_MAX[database.engine_name]
         self._last_busy = 0.0
@@ -181,7 +182,7 @@ class Ingest:
     @property
     def waiting(self) -> int:
         """Records that are not committed yet."""
-        return self._waiting
+        return self._queue.records
 
     async def store(self, request: IngestRequest) -> IngestResult:
         """Store the records of one request; returns after the commit."""
@@ -192,10 +193,8 @@ class Ingest:
 
     def try_enqueue(self, request: IngestRequest, on_result: OnResult) -> bool:
         """The same with a callback, called on the event loop. False if the queue is full."""
-        if self._waiting + len(request.items) > self._waiting_records_max:
+        if not self._queue.put(request.actor.id, (request, on_result)):
             return False
-        self._queue.append((request, on_result))
-        self._waiting += len(request.items)
         if self._in_flight < self._in_flight_max:
             self._submit_commit()
         return True
@@ -211,7 +210,7 @@ class Ingest:
         except Exception as error:
             if self._in_flight == 0:
                 # Everything, not one batch: nobody would take the rest before the next record.
-                self._report(self._take_all(), error)
+                self._report(self._queue.take_all(), error)
             return  # else the commit in flight takes the queue, or submits the next one
         self._in_flight += 1
         commit.add_done_callback(partial(self._on_committed, batch))
@@ -219,7 +218,7 @@ class Ingest:
     def _store_batch(self, batch: _Batch, tx: Tx) -> tuple[_Results, set[int]]:
         if not batch:  # else the transaction is retried with the same batch
             batch += self._take_batch()
-        requests = [request for request, _ in batch]
+        requests = [request for _, (request, _) in batch]
         return store_requests(
             tx,
             requests,
@@ -233,7 +232,7 @@ class Ingest:
         self._in_flight -= 1
         error = asyncio.CancelledError() if commit.cancelled() else commit.exception()
         if error is not None and not batch:
-            batch = self._take_all()  # it failed before it started, and so would the next
+            batch = self._queue.take_all()  # it failed before it started, and so would the next
         if self._queue and self._in_flight < self._in_flight_max:
             self._submit_commit()  # before the responses: the disk is slower than we are
         if error is not None:
@@ -250,31 +249,17 @@ class Ingest:
         if isinstance(results, BaseException):
             failure = results if isinstance(results, Exception) else OutcomeUnknown()
             results = [failure] * len(batch)
-        self._waiting -= sum(len(request.items) for request, _ in batch)
-        for (_, on_result), result in zip(batch, results, strict=True):
+        self._queue.release(batch)
+        for (_, (_, on_result)), result in zip(batch, results, strict=True):
             try:
                 on_result(result)
             except Exception:  # one broken callback must not keep the others from their results
                 log.exception("ingest result callback failed")
 
     def _take_batch(self) -> _Batch:
-        """The next requests for one commit: at least one, up to the limit of records."""
-        batch: _Batch = []
-        size = 0
-        with self._lock:
-            while self._queue:
-                size += len(self._queue[0][0].items)
-                if batch and size > self._records_per_commit_max:
-                    break
-                batch.append(self._queue.popleft())
+        batch = self._queue.take(self._records_per_commit_max)
         if len(batch) > BUSY_REQUESTS:
             self._last_busy = time.monotonic()
-        return batch
-
-    def _take_all(self) -> _Batch:
-        with self._lock:
-            batch = list(self._queue)
-            self._queue.clear()
         return batch
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from longwire.delivery.cel.expressions import EvaluationError, Expression
@@ -49,6 +50,7 @@ def is_true(source: str, message: dict[str, Any]) -> bool:
         return False
 
 
+@hypothesis_settings(deadline=None)  # the first expression loads a library
 @given(st.lists(expressions, min_size=1, max_size=6), messages)
 def test_no_filter_that_is_true_is_left_out(sources: list[str], message: dict[str, Any]) -> None:
     index = FilterIndex([(source, Expression(source)) for source in sources])

@@ -431,6 +431,12 @@ def test_several_workers_share_one_port_are_replaced_and_stop_together(
     service.signal(signal.SIGHUP)
     eventually(lambda: len(reloads(service)) == 3)  # the parent and its workers
     assert workers_of(service) == first
+    metrics = service.http.get("/metrics").text
+    memory = re.search(r"^process_resident_memory_bytes (\S+)", metrics, re.M)
+    assert memory
+    used = sum(psutil.Process(pid).memory_info().rss for pid in first)
+    assert float(memory[1]) == pytest.approx(used, rel=0.3), "of both workers"
+    assert "longwire_build_info{" in metrics
 
     killed = min(first)
     psutil.Process(killed).kill()

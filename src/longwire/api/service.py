@@ -156,9 +156,10 @@ class ServiceEndpoints:
 
 
 def _read_stats(data_folder: Path | None, connectors_max: int, tx: Tx) -> DatabaseStats:
+    counts = deliveries.count_by_channel(tx)
     return DatabaseStats(
-        deliveries.get_total_backlog(tx),
-        list_worst_connectors(tx, connectors_max),
+        deliveries.get_total_backlog(tx, counts),
+        list_worst_connectors(tx, counts, connectors_max),
         instance.get_database_bytes(tx),
         shutil.disk_usage(data_folder).free if data_folder is not None else None,
     )

@@ -1,10 +1,11 @@
 """What waits for connectors: the worst of them by id, the others as one, for metrics."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from longwire.store import channels, deliveries
+from longwire.store import channels
 from longwire.store.database import Tx
+from longwire.store.deliveries import Backlog
 
 OTHER = "other"
 
@@ -20,17 +21,18 @@ class ConnectorBacklog:
     failures: int  # attempts that failed in a row
 
 
-def list_worst_connectors(tx: Tx, most: int) -> list[ConnectorBacklog]:
+def list_worst_connectors(
+    tx: Tx, backlogs: Mapping[int, Backlog], most: int
+) -> list[ConnectorBacklog]:
     """The connectors that fail or have a backlog, at most so many; a last one has the rest."""
-    if not most:
+    if not most or not backlogs:
         return []
-    backlogs = deliveries.count_by_channel(tx)
     return merge_least(
         [
             ConnectorBacklog(
                 each.id,
                 each.type,
-                queued=backlogs[each.number].queued,
+                queued=backlogs[each.number].queued + backlogs[each.number].leased,
                 dead_letters=backlogs[each.number].failed,
                 failures=each.failures,
             )

@@ -7,7 +7,7 @@ lease where there is one, and returns the rows that it changed. A late one chang
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import sqlalchemy as sa
@@ -306,17 +306,17 @@ group by channel_number
 # Without the oldest one, so that every part reads one index alone.
 COUNT_BY_CHANNEL = dialect_sql(
     f"""
-select channel_number, count(*), 0
+select channel_number, count(*), 0, 0
 from delivery {{by_due}}
 where {_QUEUED}
 group by channel_number
 union all
-select channel_number, count(*), 0
+select channel_number, 0, count(*), 0
 from delivery {{by_lease}}
 where {_LEASED}
 group by channel_number
 union all
-select channel_number, 0, count(*)
+select channel_number, 0, 0, count(*)
 from delivery {{by_failed}}
 where {_FAILED}
 group by channel_number
@@ -326,29 +326,20 @@ group by channel_number
     by_failed=using_index("ix_delivery_failed"),
 )
 
-# The oldest one by channel, since the index begins with it; there are few of them.
-GET_TOTAL_BACKLOG = dialect_sql(
+# By channel, since the index begins with it; there are few of them.
+GET_OLDEST_OPEN = dialect_sql(
     f"""
-select
-    (select count(*) from delivery {{by_due}} where {_QUEUED}),
-    (select count(*) from delivery {{by_lease}} where {_LEASED}),
-    (select count(*) from delivery {{by_failed}} where {_FAILED}),
-    (
-        select min(oldest)
-        from (
-            select (
-                select min(d.created_at)
-                from delivery d {{by_open}}
-                where d.channel_number = c.number
-                    and d.{_IS_OPEN}
-            ) as oldest
-            from channel c
-        ) open
-    )
+select min(oldest)
+from (
+    select (
+        select min(d.created_at)
+        from delivery d {{by_open}}
+        where d.channel_number = c.number
+            and d.{_IS_OPEN}
+    ) as oldest
+    from channel c
+) open
 """,
-    by_due=using_index("ix_delivery_due"),
-    by_lease=using_index("ix_delivery_lease"),
-    by_failed=using_index("ix_delivery_failed"),
     by_open=using_index("ix_delivery_open"),
 )
 
@@ -753,25 +744,31 @@ def list_backlogs(tx: Tx) -> dict[int, Backlog]:
     return found
 
 
-class ChannelCount(NamedTuple):
-    """How many deliveries of a channel are open, and how many have failed."""
-
-    queued: int  # or leased
-    failed: int
-
-
-def count_by_channel(tx: Tx) -> dict[int, ChannelCount]:
-    """Of every channel that has anything open or failed."""
-    found: dict[int, ChannelCount] = {}
-    for number, queued, failed in tx.fetch_raw(COUNT_BY_CHANNEL, {}):
-        before = found.get(number, ChannelCount(0, 0))
-        found[number] = ChannelCount(before.queued + int(queued), before.failed + int(failed))
+def count_by_channel(tx: Tx) -> dict[int, Backlog]:
+    """The same without the oldest, which reads less."""
+    found: dict[int, Backlog] = {}
+    for number, queued, leased, failed in tx.fetch_raw(COUNT_BY_CHANNEL, {}):
+        before = found.get(number, Backlog(number, 0, 0, 0, None))
+        found[number] = Backlog(
+            number,
+            before.queued + int(queued),
+            before.leased + int(leased),
+            before.failed + int(failed),
+            None,
+        )
     return found
 
 
-def get_total_backlog(tx: Tx) -> Backlog:
-    """Of all channels together."""
-    return Backlog(0, *tx.fetch_raw(GET_TOTAL_BACKLOG, {})[0])
+def get_total_backlog(tx: Tx, counts: Mapping[int, Backlog] | None = None) -> Backlog:
+    """Of all channels together; `counts` are those of `count_by_channel`, if known."""
+    found = (count_by_channel(tx) if counts is None else counts).values()
+    return Backlog(
+        0,
+        sum(each.queued for each in found),
+        sum(each.leased for each in found),
+        sum(each.failed for each in found),
+        tx.fetch_raw(GET_OLDEST_OPEN, {})[0][0],
+    )
 
 
 def list_latest(

@@ -61,6 +61,16 @@ NOT_QUICK = {
     "test_status_server.py",
 }
 NOT_QUICK_FOLDERS = {"abuse", "bench", "faults"}
+# These take seconds.
+NOT_QUICK_TESTS = {
+    "test_an_invalid_request_is_refused_and_changes_nothing",
+    "test_any_message_is_parsed_or_invalid",
+    "test_any_report_equals_a_recount_of_what_was_acknowledged",
+    "test_foreign_objects_are_refused_without_details_and_stay_unchanged",
+    "test_large_messages_and_a_long_backlog_all_arrive",
+    "test_no_message_causes_a_server_error",
+    "test_paths_follow_from_the_parents_after_any_moves",
+}
 ENGINES = ("sqlite", "postgresql")
 # Databases of tests are written here if there is room: a commit that waits for a disk takes
 # milliseconds, and thousands of them minutes. Tests of crashes and full disks use `tmp_path`.
@@ -146,6 +156,7 @@ def _is_quick(item: pytest.Item) -> bool:
         or "postgresql" in item.name
         or item.path.name in NOT_QUICK
         or item.path.parent.name in NOT_QUICK_FOLDERS
+        or getattr(item, "originalname", None) in NOT_QUICK_TESTS
     )
 
 

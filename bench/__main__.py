@@ -6,7 +6,7 @@ Name suites to run only those (`make bench ARGS="identity --seconds 2"`).
 import argparse
 import sys
 
-from bench import delivery, identity, ingest, large, networks, notifications
+from bench import backlog, delivery, identity, ingest, large, networks, notifications
 from bench.table import Findings
 
 SUITES = {
@@ -16,14 +16,18 @@ SUITES = {
     "delivery": delivery.measure,
     "notifications": notifications.measure,
     "large": large.measure,
+    "backlog": backlog.measure,
 }
-ON_REQUEST = {"large"}
+ON_REQUEST = {"large", "backlog"}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument(
-        "suites", nargs="*", choices=[*SUITES, []], help="all but `large` when none is named"
+        "suites",
+        nargs="*",
+        choices=[*SUITES, []],
+        help="all but the long ones if none is named",
     )
     parser.add_argument("--seconds", type=float, default=5.0, help="length of each measurement")
     chosen = parser.parse_args()

@@ -666,10 +666,11 @@ delivery = sa.Table(
     sa.Column("context", sa.Text),
     # Answers: what is due? whose lease is over? what is not final yet? what can be sent again?
     # what is past its time? what happened lately?
-    _partial("ix_delivery_due", "channel_number", "due_at", "seq", where=_QUEUED),
+    # With the state, although it is always the same: SQLite counts without the rows only then.
+    _partial("ix_delivery_due", "channel_number", "due_at", "seq", "state", where=_QUEUED),
     _partial("ix_delivery_lease", "lease_until", where=_LEASED),
     _partial("ix_delivery_open", "channel_number", "created_at", where=_IS_OPEN),
-    _partial("ix_delivery_failed", "channel_number", "seq", where=_FAILED),
+    _partial("ix_delivery_failed", "channel_number", "seq", "state", where=_FAILED),
     _partial("ix_delivery_stored", "stored_until", where=_FAILED),
     _partial(
         "ix_delivery_resent",

@@ -507,9 +507,11 @@ def _create_delivery_tables() -> None:
     )
     op.create_index("ix_delivery_changed", "delivery", ["channel_number", "changed_at", "state"])
     _create_partial_index(
-        "ix_delivery_due", "delivery", ["channel_number", "due_at", "seq"], "state = 0"
+        "ix_delivery_due", "delivery", ["channel_number", "due_at", "seq", "state"], "state = 0"
     )
-    _create_partial_index("ix_delivery_failed", "delivery", ["channel_number", "seq"], "state = 3")
+    _create_partial_index(
+        "ix_delivery_failed", "delivery", ["channel_number", "seq", "state"], "state = 3"
+    )
     _create_partial_index("ix_delivery_lease", "delivery", ["lease_until"], "state = 1")
     _create_partial_index(
         "ix_delivery_open", "delivery", ["channel_number", "created_at"], "state < 2"

@@ -64,7 +64,7 @@ class CodecGuard:
         self.set_budget(MS_PER_S, BURST_MS)
 
     def set_budget(self, ms_per_s: float, burst_ms: float) -> None:
-        """CPU time of codecs for each group; starts anew."""
+        """CPU time of codecs for each group; resets it."""
         self._budgets = ComputeBudgets(Clock(), ms_per_s=ms_per_s, burst_ms=burst_ms)
 
     def check(self, source: str, caller: CodecCaller) -> None:

@@ -26,14 +26,10 @@ class CacheEpochs(NamedTuple):
     changed_groups: frozenset[str] | None  # None when they are not known
 
 
-class AuthCache:
-    """Tokens, memberships, paths and roles: read by every request, changed rarely.
-
-    Any change empties all of it.
-    """
+class _NamespaceCache:
+    """Values by namespace and key, as long as the epoch that was observed last can be trusted."""
 
     def __init__(self) -> None:
-        self.generation = 0
         self.epoch = -1
         self.is_trusted = True
         self._namespaces: dict[str, dict[Hashable, Any]] = {}
@@ -49,6 +45,17 @@ class AuthCache:
         if not self.is_trusted:
             return MISSING
         return self._namespaces.get(namespace, _EMPTY).get(key, MISSING)
+
+
+class AuthCache(_NamespaceCache):
+    """Tokens, memberships, paths and roles: read by every request, changed rarely.
+
+    Any change empties all of it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.generation = 0
 
     def put(self, namespace: str, key: Hashable, value: object, *, since: int) -> None:
         """Cache a value unless the cache was cleared after generation `since`.
@@ -108,34 +115,20 @@ class ChangeTracker:
         return since < (self.floor if last is None else last)
 
 
-class ConfigCache:
+class ConfigCache(_NamespaceCache):
     """What ingest, delivery and notifications read: matchers, notification rules, codecs.
 
     An entry depends on some groups. A change of a group evicts what depends on it and nothing else.
     """
 
     def __init__(self) -> None:
-        self.epoch = -1
-        self.is_trusted = True
+        super().__init__()
         self._changes = ChangeTracker()
-        self._namespaces: dict[str, dict[Hashable, Any]] = {}
         self._dependents: dict[str, set[tuple[str, Hashable]]] = {}
-        self._lock = threading.Lock()
 
     @property
     def generation(self) -> int:
         return self._changes.count
-
-    def get(self, namespace: str, key: Hashable) -> Any | None:
-        """The cached value; None when there is none."""
-        found = self.lookup(namespace, key)
-        return None if found is MISSING else found
-
-    def lookup(self, namespace: str, key: Hashable) -> Any:
-        """The cached value, which may be None, or MISSING."""
-        if not self.is_trusted:
-            return MISSING
-        return self._namespaces.get(namespace, _EMPTY).get(key, MISSING)
 
     def put(
         self, namespace: str, key: Hashable, value: object, groups: Iterable[str], *, since: int

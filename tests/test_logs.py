@@ -246,4 +246,5 @@ def test_at_the_default_level_a_successful_request_is_not_logged(
         assert service.stop() == 0
     finally:
         service.clean_up()
-    assert [line["event"] for line in service.log] == ["stopped"]
+    events = [line["event"] for line in service.log]
+    assert events == ["memory bounded", "descriptor limit divided", "stopped"]

@@ -62,7 +62,7 @@ def test_no_filter_that_is_true_is_left_out(sources: list[str], message: dict[st
 def test_of_many_filters_only_the_few_that_may_be_true_are_found() -> None:
     sources = [
         *(f"message.data.site == 'site {number}'" for number in range(100)),
-        *(f"message.kind == 'data' && message.data.celsius > {number}" for number in range(100)),
+        *(f"message.kind == 'data' && message.data.celsius > {number}" for number in range(7, 99)),
         *(f"message.data.celsius <= {number}.5 && message.data.site != 'x'" for number in range(9)),
         "message.data.site in ['site 3', 'site 8']",
         "message.data.site.startsWith('site')",

@@ -64,7 +64,7 @@ class FilterIndex(Generic[T]):
 
 def _choose_guard(guards: Sequence[Guard]) -> Guard | None:
     return min(
-        guards, key=lambda guard: (guard.operator != "==", guard.path in COMMON_PATHS), default=None
+        guards, key=lambda guard: (guard.path in COMMON_PATHS, guard.operator != "=="), default=None
     )
 
 

@@ -136,10 +136,16 @@ def get_matchers(tx: Tx, group_id: str) -> GroupMatchers:
         "matchers",
         group_id,
         lambda: GroupMatchers(
-            [build_matcher(each) for each in store_connectors.list_for_group(tx, group_id)]
+            [_get_matcher(tx, each) for each in store_connectors.list_for_group(tx, group_id)]
         ),
         lambda: store_groups.get_path(tx, group_id),
     )
+
+
+def _get_matcher(tx: Tx, connector: Connector) -> Matcher:
+    channel = connector.channel
+    key = "matcher", channel.number, channel.version, channel.updated_at
+    return tx.caches.compiled.get(key, lambda: build_matcher(connector))
 
 
 def build_device_context(device: ReportingDevice) -> dict[str, Any]:

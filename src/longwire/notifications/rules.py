@@ -101,7 +101,7 @@ def _compile_rules(tx: Tx, group_id: str) -> GroupRules | None:
     found = []
     for each in store.list_enabled(tx, group_id):
         try:
-            found.append(compile_rule(tx, each))
+            found.append(_get_rule(tx, each))
         except Exception:
             # It was valid when it was saved, by the rules of that time. Records are stored anyway.
             log.exception("notification not usable", notification=each.id)
@@ -118,6 +118,12 @@ def _compile_rules(tx: Tx, group_id: str) -> GroupRules | None:
         fenced=[rule for rule in found if rule.reason in FENCED],
         by_number={rule.number: rule for rule in found},
     )
+
+
+def _get_rule(tx: Tx, notification: Notification) -> Rule:
+    channel = notification.channel
+    key = "rule", channel.number, channel.version, channel.updated_at
+    return tx.caches.compiled.get(key, lambda: compile_rule(tx, notification))
 
 
 def compile_rule(tx: Tx, notification: Notification) -> Rule:

@@ -6,10 +6,14 @@ they next read the epoch (see `cache_epochs`).
 """
 
 import threading
-from collections.abc import Hashable, Iterable
-from typing import Any, NamedTuple
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 ENTRIES_PER_NAMESPACE_MAX = 50_000
+COMPILED_MAX = 10_000
 TRACKED_MAX = 50_000  # groups or devices of which the last change is known one by one
 
 MISSING: Any = object()
@@ -222,12 +226,38 @@ class WrittenRows:
         self._rows.update(rows)
 
 
+class CompiledCache:
+    """What was compiled of one version of a row; it never becomes invalid, only unused.
+
+    When the configuration of a group changes, only what has changed is compiled again.
+    """
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, compile_row: Callable[[], T]) -> T:
+        with self._lock:
+            found = self._entries.get(key, MISSING)
+            if found is not MISSING:
+                self._entries.move_to_end(key)
+                value: T = found
+                return value
+        value = compile_row()
+        with self._lock:
+            self._entries[key] = value
+            if len(self._entries) > COMPILED_MAX:
+                self._entries.popitem(last=False)
+        return value
+
+
 class Caches:
     """All that a process caches of one database."""
 
     def __init__(self) -> None:
         self.auth = AuthCache()
         self.config = ConfigCache()
+        self.compiled = CompiledCache()
         self.device_changes = DeviceChanges()
         self.activity = WrittenRows()
 

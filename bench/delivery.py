@@ -26,6 +26,8 @@ HEALTHY = 9
 NEIGHBOURS_PER_S = 40
 NEIGHBOUR_ROUNDS = 3
 MEMORY_MB_MAX = 300.0
+OTHERS = 199
+ALTERNATIONS = 3
 
 
 def measure(findings: Findings, seconds: float) -> None:
@@ -39,6 +41,7 @@ def measure(findings: Findings, seconds: float) -> None:
         findings.add(_ratio_row("batches against single messages", batched / plain, 5.0))
         _latency(findings, receiver, seconds)
         _cost_to_ingest(findings, receiver, seconds)
+        _many_connectors(findings, receiver, seconds)
         _neighbours(findings, receiver, seconds)
         _large_backlog(findings, receiver)
 
@@ -87,9 +90,12 @@ def _record(device: str, number: int) -> dict[str, object]:
     }
 
 
-def _connect(service: Service, group: str, url: str, params: dict[str, object]) -> None:
+def _connect(
+    service: Service, group: str, url: str, params: dict[str, object], **fields: object
+) -> None:
     text = json.dumps({"url": url, **params})
-    service.call("POST", "/connector", {"groupId": group, "type": "http", "params": text})
+    body = {"groupId": group, "type": "http", "params": text, **fields}
+    service.call("POST", "/connector", body)
 
 
 def _group_of(service: Service, device: str) -> str:
@@ -177,6 +183,42 @@ def _cost_to_ingest(findings: Findings, receiver: Receiver, seconds: float) -> N
                 )
             )
     findings.add(_ratio_row("ingest with a connector against without", rates[1] / rates[0], 0.6))
+
+
+def _many_connectors(findings: Findings, receiver: Receiver, seconds: float) -> None:
+    """Other connectors of the group that do not match: by device, by type and by filter."""
+    rates: dict[int, list[float]] = {0: [], OTHERS: []}
+    for _ in range(ALTERNATIONS):
+        for others in rates:
+            with running(*LOOPBACK) as service:
+                devices = fleet(service)
+                group = _group_of(service, devices[0])
+                _connect(service, group, receiver.url(), {})
+                for number in range(others):
+                    _connect(service, group, receiver.url(), {}, **_mismatch(number, devices))
+                result = run(
+                    service.host,
+                    service.port,
+                    Records(service, devices[1:]),
+                    connections=CONNECTIONS,
+                    seconds=seconds,
+                )
+                rates[others].append(result.rate)
+    alone, among = (statistics.median(each) for each in rates.values())
+    for name, rate in (("one connector", alone), (f"{OTHERS} more that do not match", among)):
+        findings.add(Row(f"POST /device/data with {name}", rate=rate))
+    findings.add(_ratio_row(f"ingest with {OTHERS + 1} connectors", among / alone, 0.8))
+
+
+def _mismatch(number: int, devices: list[str]) -> dict[str, object]:
+    filters = (
+        {"deviceIds": [devices[0]]},
+        {"deviceTypes": ["generic"]},
+        {"messageFilter": f"message.data.humidity == {1_000 + number}"},
+        {"messageFilter": f"message.kind == 'data' && message.data.temperature > {100 + number}"},
+        {"messageFilter": "message.kind in ['event', 'geoloc'] && message.tags.size() > 0"},
+    )
+    return filters[number % len(filters)]
 
 
 def _neighbours(findings: Findings, receiver: Receiver, seconds: float) -> None:

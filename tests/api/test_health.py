@@ -5,6 +5,7 @@ import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import httpx
 import pytest
@@ -12,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
 import longwire
+from longwire.api import service
 from longwire.errors import Unavailable
 from longwire.store import deliveries
 from longwire.store.database import Tx
@@ -261,3 +263,24 @@ def test_however_many_callers_ask_for_metrics_the_backlog_is_counted_once_in_ten
     assert before["longwire_deliveries", "state=queued"] == 0
     may_count.set()
     eventually(lambda: len(counts) == 2)
+
+
+def test_metrics_are_rendered_ten_times_a_second_at_most(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1_000.0
+    monkeypatch.setattr(service, "monotonic", lambda: now)
+    (route,) = [route for route in world.app.routes if route.path == "/metrics"]
+    metrics = route.handler.__self__._metrics  # type: ignore[attr-defined]
+    render, rendered = metrics.render, []
+
+    def count(*args: Any, **kwargs: Any) -> bytes:
+        rendered.append(render(*args, **kwargs))
+        return bytes(rendered[-1])
+
+    monkeypatch.setattr(metrics, "render", count)
+    texts = [world.nobody.get("/metrics").content for _ in range(15)]
+    assert len(rendered) == 10
+    assert texts == [*rendered, *[rendered[-1]] * 5]
+    now += 1
+    assert world.nobody.get("/metrics").content == rendered[10]

@@ -2,9 +2,11 @@
 
 import asyncio
 import shutil
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
+from time import monotonic
 
 import msgspec
 import structlog
@@ -24,6 +26,9 @@ from longwire.web.prometheus import MEDIA_TYPE, DatabaseStats, PrometheusMetrics
 from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response
 
 READY_TIMEOUT_S = 2.0
+# Rendering the metrics takes some milliseconds, and anybody may ask for them: those who ask more
+# often than this get the last ones.
+RENDERINGS_PER_S_MAX = 10
 # Counting a million deliveries takes a while: a scrape does not wait for it, but gets the last one.
 STATS_MAX_AGE_S = 10
 STATS_TIMEOUT_S = 0.01
@@ -73,6 +78,8 @@ class ServiceEndpoints:
             max_age=STATS_MAX_AGE_S * SECOND,
         )
         self._openapi: bytes | None = None
+        self._rendered = b""
+        self._renderings: deque[float] = deque(maxlen=RENDERINGS_PER_S_MAX)
         self._build_openapi: Callable[[], dict[str, object]] = dict
 
     def set_openapi_builder(self, build: Callable[[], dict[str, object]]) -> None:
@@ -102,14 +109,19 @@ class ServiceEndpoints:
         return Response(503, msgspec.json.encode(unavailable))
 
     async def get_metrics(self, request: Request, body: bytes) -> Response:
+        renderings = self._renderings
+        is_often = len(renderings) == RENDERINGS_PER_S_MAX and monotonic() - renderings[0] < 1
+        if is_often and self._rendered:
+            return Response(200, self._rendered, MEDIA_TYPE)
+        renderings.append(monotonic())
         is_ready = await self._unready_reason() is None
-        text = self._metrics.render(
+        self._rendered = self._metrics.render(
             self._database,
             queued_records=self._ingest.waiting if self._ingest is not None else 0,
             is_ready=is_ready,
             stats=await self._get_stats() if is_ready else None,
         )
-        return Response(200, text, MEDIA_TYPE)
+        return Response(200, self._rendered, MEDIA_TYPE)
 
     async def get_openapi(self, request: Request, body: bytes) -> Response:
         if self._openapi is None:

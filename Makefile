@@ -9,7 +9,7 @@ PYTEST_ARGS ?= -n 4 --dist worksteal
 LOCK_ARGS ?=
 
 # Bytecode is cached, whatever the environment says: the tests start some hundred processes, each of
-# which would compile the service anew.
+# which would compile the service again.
 export PYTHONDONTWRITEBYTECODE =
 
 BIN := .venv/bin
@@ -60,7 +60,7 @@ soak: .venv/.dev-installed ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m soak $(PYTEST_ARGS)
 
 # dev is resolved first and holds run to its versions, so that we test what we ship.
-lock: $(BIN)/pip ## Write requirements/ anew from pyproject.toml
+lock: $(BIN)/pip ## Write requirements/ from pyproject.toml
 	@test -x $(BIN)/uv || { echo 'Installing uv, which resolves the versions'; $(PIP_INSTALL) uv; }
 	@echo 'Resolving versions into requirements/'
 	@$(COMPILE) $(LOCK_ARGS) pyproject.toml --group build --group dev -o requirements/dev.txt

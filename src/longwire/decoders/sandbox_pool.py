@@ -40,7 +40,7 @@ from longwire.decoders.time_sharing import GroupShare, TimeSharingQueue
 
 log = structlog.get_logger()
 
-# Isolated from the environment, so it is told where the packages are. The module is not imported
+# Isolated from the environment, so it gets the folder of the packages. The module is not imported
 # here, because it loads the engine.
 PACKAGES = Path(__file__).parents[2]
 PROGRAM = """

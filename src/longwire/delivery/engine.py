@@ -129,7 +129,7 @@ class ClaimRequest:
     channels: Collection[int]  # those with something due
     open_versions: Mapping[int, int]  # of the channels that have a worker here
     capacities: Mapping[int, int]
-    throttled: Collection[int] = ()  # whose owners have to be told
+    throttled: Collection[int] = ()  # whose owners have to be notified
 
 
 @dataclass(slots=True)
@@ -522,7 +522,7 @@ class Engine:
                 return  # no slot is left; the next worker is first then
 
     def _throttle(self, worker: ChannelWorker) -> None:
-        """Resume when the group's budget has been refilled; its owner is told."""
+        """Resume when the group's budget has been refilled; its owner is notified."""
         self._throttled.add(worker)
         now = time.monotonic()
         if worker.throttled_at is None or now - worker.throttled_at > THROTTLE_REPORT_INTERVAL_S:

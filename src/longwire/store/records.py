@@ -73,7 +73,7 @@ returning seq
 """
 )
 
-# SQLite joins in this order when it is told to; else it reads all records of the device.
+# SQLite joins in this order because of the cross join; else it reads all records of the device.
 EXISTS_IN_EARLIER_STAY = _for_each_kind(
     f"""
 select 1

@@ -22,7 +22,7 @@ RECONNECT_AFTER_S = 0.1
 
 TRY_LOCK = "select pg_try_advisory_lock(%(locks)s, %(number)s)"
 
-# True for each session with this process id that holds the lock: it is told to end.
+# True for each session with this process id that holds the lock: it is asked to end.
 END_SESSION = """
 select pg_terminate_backend(pid)
 from pg_locks

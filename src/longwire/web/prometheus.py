@@ -121,11 +121,11 @@ class PrometheusMetrics:
         self._stored_by_kind = [self._records_stored.labels(kind) for kind in KIND_NAMES]
         self._mqtt = _MqttMetrics(self.registry) if labels.mqtt_outcomes else None
         self._initialize(labels)
-        if not shares_counters:
-            self.registry.register(self._snapshot)
-            self.registry.register(self._process)
 
     def _initialize(self, labels: MetricLabels) -> None:
+        if not self._shares_counters:
+            self.registry.register(self._snapshot)
+            self.registry.register(self._process)
         for status in _SERVER_ERRORS:
             self._server_errors.labels(status)
         for each in labels.attempt_types:

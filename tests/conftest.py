@@ -41,6 +41,7 @@ SQLITE_ONLY = {
 }
 # Left out of `make check`: these start processes or brokers, need PostgreSQL, or take long.
 NOT_QUICK = {
+    "test_access_machine.py",
     "test_amqp.py",
     "test_cli.py",
     "test_cli_deliveries.py",

@@ -453,7 +453,7 @@ class Company(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize(
-    "engine, examples, steps", [("sqlite", 25, 40), ("postgresql", 5, 30)], indirect=["engine"]
+    "engine, examples, steps", [("sqlite", 15, 40), ("postgresql", 4, 30)], indirect=["engine"]
 )
 def test_any_history_gives_everybody_what_the_model_says(
     settings: Settings, examples: int, steps: int

@@ -52,6 +52,9 @@ def paged_lists(world: World, ada: Person) -> list[PagedList]:
         body = {"email": f"{name}@example.com", "groupId": home, "roleId": "viewer"}
         return str(ok(operator.put("/group/invite", body))["userId"])
 
+    def client(name: str) -> str:
+        return str(ok(operator.post("/appClient", {"groupId": home, "name": name}))["appClientId"])
+
     def permission(name: str) -> str:
         body = {"permissionId": f"{name}.paging", "name": name, "description": ""}
         return str(ok(operator.post("/permission", body))["id"])
@@ -70,6 +73,13 @@ def paged_lists(world: World, ada: Person) -> list[PagedList]:
             {"groupId": home},
             member,
             lambda id_: ok(operator.delete("/group/user", groupId=home, userId=id_)),
+        ),
+        PagedList(
+            "/group/appClients",
+            {"groupId": home},
+            client,
+            lambda id_: ok(operator.delete("/appClient", name=home, appClientId=id_)),
+            key="appClientId",
         ),
         PagedList(
             "/permission",
@@ -201,11 +211,13 @@ FIXED = [
 
 
 def test_the_table_contains_every_paged_list(world: World) -> None:
-    # Redecoding also continues after a nextToken, but it is no list.
+    # Redecoding also continues after a nextToken, but it is no list; from two lists nothing is
+    # ever removed, and `test_lists.py` walks through their pages.
+    others = {"/device/redecode", "/users", "/audit"}
     paged = {
         route.path
         for route in OPERATIONS
-        if "nextToken" in route.field_locations and route.path != "/device/redecode"
+        if "nextToken" in route.field_locations and route.path not in others
     }
     lists = [*paged_lists(world, world.person("ada")), *FIXED]
     assert {each.path for each in lists} == paged

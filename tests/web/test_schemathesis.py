@@ -122,6 +122,7 @@ def fill_world(world: World) -> KnownValues:
         }
         for _ in range(NOTIFICATIONS)
     ]
+    ok(operator.delete("/group", groupId=home, recursive=True))  # for a request to cancel it
     notification = {"params": json.dumps({"url": NOWHERE}), "type": "webhook", "groupId": home}
     values = {
         "deviceId": devices,

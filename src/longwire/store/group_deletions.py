@@ -89,10 +89,20 @@ def _list_custom_roles(tx: Tx, group_id: str) -> list[str]:
 
 
 def get_deleted(tx: Tx, before: Moment) -> str | None:
-    """A group that was deleted before a moment, and whose channels are gone."""
-    used = sa.select(_channel.c.number).where(_channel.c.group_id == _group.c.id).exists()
+    """A group that was deleted before a moment, and of which something can be purged now.
+
+    Not while its channels are there, and not its last rows while its records are being erased.
+    """
+
+    def has(column: sa.Column[Any]) -> sa.ColumnElement[bool]:
+        return sa.select(column).where(column == _group.c.id).exists()
+
+    erasing = has(schema.erasure.c.group_id)
     statement = sa.select(_group.c.id).where(
-        _group.c.deleted_at.is_not(None), _group.c.deleted_at < before, ~used
+        _group.c.deleted_at.is_not(None),
+        _group.c.deleted_at < before,
+        ~has(_channel.c.group_id),
+        sa.or_(~erasing, has(schema.device.c.group_id), has(_stay.c.group_id)),
     )
     row = tx.row(statement.limit(1))
     return row[0] if row else None
@@ -107,12 +117,19 @@ def purge(tx: Tx, group_id: str, limit: int) -> int:
         table = schema.metadata.tables[name]
         key = [table.c[column] for column in rest.split(", ")]
         purged = purged or _delete_some(tx, table, key, group_id, limit)
-    if not purged:
+    if not purged and not _is_erasing(tx, group_id):
+        storage = schema.group_storage
+        tx.execute(sa.delete(storage).where(storage.c.group_id == group_id))
         change = schema.config_change
         number = schema.group_number(group_id)
         tx.execute(sa.delete(change).where(change.c.group_id == number))
         purged = tx.execute(sa.delete(_group).where(_group.c.id == group_id))
     return purged
+
+
+def _is_erasing(tx: Tx, group_id: str) -> bool:
+    erasure = schema.erasure
+    return tx.row(sa.select(erasure.c.stay).where(erasure.c.group_id == group_id)) is not None
 
 
 def _erase_stays(tx: Tx, group_id: str, limit: int) -> int:

@@ -371,7 +371,8 @@ erasure = sa.Table(
     # Stays whose records nobody can see any more, to be removed from the disk in small steps.
     sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("stay", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("group_id", GroupNumber, nullable=False),
+    # Answers: is a deleted group empty?
+    sa.Column("group_id", GroupNumber, nullable=False, index=True),
     sqlite_with_rowid=False,
 )
 

@@ -319,6 +319,7 @@ def _create_fleet_tables() -> None:
         sa.PrimaryKeyConstraint("device_number", "stay", name="pk_erasure"),
         sqlite_with_rowid=False,
     )
+    op.create_index("ix_erasure_group_id", "erasure", ["group_id"])
     op.create_table(
         "registration",
         *_required(BIGINT, "device_number"),

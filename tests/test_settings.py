@@ -75,6 +75,7 @@ def test_the_defaults_do_not_contradict_each_other() -> None:
 def test_secrets_are_never_shown() -> None:
     assert [each.name for each in describe_settings() if each.is_secret] == [
         "secret_key",
+        "metrics_token",
         "vendor_api_password",
         "chirpstack_api_key",
         "loriot_api_key",

@@ -157,6 +157,7 @@ class App:
             self.listener.describe_state if self.listener is not None else None,
             failing_tasks=self.supervisor.list_failing_critical,
             data_folder=None if settings.database else settings.data,
+            metrics_token=settings.metrics_token,
             metrics_connectors_max=settings.metrics_connectors_max,
         )
         self.routes: list[Route | PlainRoute] = [
@@ -286,6 +287,7 @@ class DeliveryProcess:
             prometheus,
             failing_tasks=self._supervisor.list_failing_critical,
             data_folder=None if settings.database else settings.data,
+            metrics_token=settings.metrics_token,
             metrics_connectors_max=settings.metrics_connectors_max,
         )
         self._status_server = StatusServer(endpoints.status_routes())

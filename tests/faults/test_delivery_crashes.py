@@ -163,6 +163,7 @@ def deliver(settings: Settings) -> Iterator[StartDelivering]:
 # --- killed at a certain point ---
 
 
+@pytest.mark.ordinary_variant("sqlite")
 def test_a_crash_before_the_send_costs_an_attempt_and_no_message(serve: Start, rows: Rows) -> None:
     service = serve(*LOOPBACK)
     with socket.create_server(("127.0.0.1", 0)) as trap:
@@ -183,6 +184,7 @@ def test_a_crash_before_the_send_costs_an_attempt_and_no_message(serve: Start, r
         assert line.events(service)[0]["attempts"] == 2
 
 
+@pytest.mark.ordinary_variant("postgresql")
 def test_a_crash_after_the_send_resends_it_under_the_same_id(serve: Start, rows: Rows) -> None:
     service = serve(*LOOPBACK)
 
@@ -203,6 +205,7 @@ def test_a_crash_after_the_send_resends_it_under_the_same_id(serve: Start, rows:
         assert (event["id"], event["attempts"]) == (first.id, 2)
 
 
+@pytest.mark.ordinary_variant("sqlite")
 def test_a_crash_after_settling_resends_nothing(serve: Start, rows: Rows) -> None:
     service = serve(*LOOPBACK)
     with Receiver() as receiver:
@@ -317,6 +320,7 @@ def assert_counted(operator: Operator, group: str, connector: str, number: int) 
     }
 
 
+@pytest.mark.ordinary_variant("sqlite")
 def test_every_acknowledged_record_arrives_although_the_service_is_killed_repeatedly(
     serve: Start, rows: Rows
 ) -> None:
@@ -331,6 +335,7 @@ def test_every_acknowledged_record_arrives_after_forty_crashes(serve: Start, row
 # --- stopped ---
 
 
+@pytest.mark.ordinary_variant("postgresql")
 def test_a_service_that_is_stopped_under_load_releases_its_leases_and_sends_nothing_twice(
     serve: Start, rows: Rows
 ) -> None:
@@ -345,6 +350,7 @@ def test_a_service_that_is_stopped_under_load_releases_its_leases_and_sends_noth
     assert set(received.values()) == {1}
 
 
+@pytest.mark.ordinary_variant("sqlite")
 def test_a_service_stops_while_a_receiver_hangs_and_sends_the_messages_after_a_restart(
     serve: Start, rows: Rows
 ) -> None:
@@ -365,6 +371,7 @@ def test_a_service_stops_while_a_receiver_hangs_and_sends_the_messages_after_a_r
 # --- several ---
 
 
+@pytest.mark.ordinary_variant("2-postgresql")
 @pytest.mark.parametrize("engine", ["postgresql"])
 @pytest.mark.parametrize("number", [2, 4])
 def test_several_engines_on_one_database_send_each_message_once(

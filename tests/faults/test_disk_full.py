@@ -130,6 +130,7 @@ def test_a_failing_write_ends_the_service_and_loses_no_acknowledged_record(
     assert_fails_safely(serve(under=small_files_only(2 * MIB)), serve, settings)
 
 
+@pytest.mark.ordinary_variant("30")
 @pytest.mark.parametrize("when", ["30", "30+"])
 def test_a_failing_fsync_ends_the_service_and_loses_no_acknowledged_record(
     serve: Start, settings: Settings, when: str

@@ -2,7 +2,7 @@
 
 import pytest
 
-from longwire.delivery.budgets import ComputeBudgets
+from longwire.delivery.budgets import ComputeBudgets, InlineAllowance
 from tests.world import AdjustableClock
 
 
@@ -66,3 +66,41 @@ def test_what_fails_is_charged_as_well(budgets: ComputeBudgets, processor: Proce
         processor.work(ms=600)
         raise ValueError("costly")
     assert budgets.is_used_up("1")
+
+
+def test_a_clock_that_is_set_back_makes_nobody_wait_for_it(
+    budgets: ComputeBudgets, clock: AdjustableClock
+) -> None:
+    budgets.charge("1", 600_000)
+    assert budgets.is_used_up("1")
+    clock.let_pass(days=-1)
+    assert not budgets.is_used_up("1")
+
+
+def test_a_transaction_charges_evaluations_and_nothing_else(
+    budgets: ComputeBudgets, processor: Processor
+) -> None:
+    allowance = InlineAllowance(budgets)
+    processor.work(ms=600)  # the records of somebody else are stored
+    with allowance.measuring():
+        assert allowance.take("1", 100.0)
+        processor.work(ms=600)  # and those of a third group matched
+    allowance.settle()
+    assert not budgets.is_used_up("1")
+    for _ in range(3):
+        allowance = InlineAllowance(budgets, us_per_group_max=1e6, us_max=1e6)
+        with allowance.measuring():
+            assert allowance.take("1", 200_000.0)
+            processor.work(ms=200)
+        allowance.settle()
+    assert budgets.is_used_up("1")
+
+
+def test_an_evaluation_that_costs_nothing_is_charged_with_nothing(
+    budgets: ComputeBudgets, processor: Processor
+) -> None:
+    allowance = InlineAllowance(budgets)
+    with allowance.measuring():
+        assert allowance.take("1", 0.0)
+        processor.work(ms=1)
+    allowance.settle()

@@ -20,6 +20,7 @@ INLINE_US_PER_GROUP_MAX = 5_000.0
 INLINE_US_MAX = 20_000.0
 INLINE_DELIVERIES_PER_GROUP_MAX = 5_000
 INLINE_DELIVERIES_MAX = 10_000
+CHARGED_PER_ESTIMATE_MAX = 2.0
 
 
 class ComputeBudgets:
@@ -71,7 +72,8 @@ class ComputeBudgets:
 
     def _get_used_us(self, group_id: str) -> float:
         used, at = self._used.get(group_id, (0.0, 0))
-        passed = max(0, self._clock.now() - at)
+        # However far a clock was set back, nobody waits until it has caught up.
+        passed = abs(self._clock.now() - at)
         return max(0.0, used - passed * self._us_per_moment)
 
 
@@ -90,9 +92,8 @@ class InlineAllowance:
         us_max: float = INLINE_US_MAX,
     ) -> None:
         self._us_per_group_max = us_per_group_max
-        self._us_max = us_max
         self._budgets = budgets
-        self._started = budgets.cpu_us() if budgets is not None else 0.0
+        self._used_us = 0.0
         self._spent_us: dict[str, float] = {}
         self._deferred: set[str] = set()
         self._left_us = us_max
@@ -132,11 +133,24 @@ class InlineAllowance:
     def has_deferred(self) -> bool:
         return bool(self._deferred or self._full)
 
+    @contextmanager
+    def measuring(self) -> Iterator[None]:
+        """Evaluate within: the rest of a transaction is nobody's computation."""
+        if self._budgets is None:
+            yield
+            return
+        started = self._budgets.cpu_us()
+        try:
+            yield
+        finally:
+            self._used_us += self._budgets.cpu_us() - started
+
     def settle(self) -> None:
         """Charge what was used, when all is evaluated."""
-        if self._budgets is None or not self._spent_us:
+        total = sum(self._spent_us.values())
+        if self._budgets is None or not total:
             return
-        used = self._budgets.cpu_us() - self._started
-        total = self._us_max - self._left_us
         for group_id, spent in self._spent_us.items():
-            self._budgets.charge(group_id, used * spent / total)
+            # Never much more than the estimate: it was measured together with what others cause.
+            used_us = min(self._used_us * spent / total, CHARGED_PER_ESTIMATE_MAX * spent)
+            self._budgets.charge(group_id, used_us)

@@ -187,16 +187,17 @@ def match_records(
         return result
     by_number = {device.number: device for device in devices}
     found: dict[int, _DeviceMatchers] = {}
-    for row in rows:
-        device = by_number[row.device_number]
-        if not matchers[device.group_id]:
-            continue
-        mine = found.get(row.device_number)
-        if mine is None:
-            indexes = matchers[device.group_id].for_device(device)
-            mine = _DeviceMatchers(indexes, build_device_context(device))
-            found[row.device_number] = mine
-        _match_record(row, mine, allowance, result)
+    with allowance.measuring():
+        for row in rows:
+            device = by_number[row.device_number]
+            if not matchers[device.group_id]:
+                continue
+            mine = found.get(row.device_number)
+            if mine is None:
+                indexes = matchers[device.group_id].for_device(device)
+                mine = _DeviceMatchers(indexes, build_device_context(device))
+                found[row.device_number] = mine
+            _match_record(row, mine, allowance, result)
     return result
 
 
@@ -304,19 +305,19 @@ def match_deferred(
     for record in records:
         row, device = record.row, record.device
         arrived_at = arrival_moment(row.seq)
-        indexes = [
-            index for owner, index in matchers.for_device(device) if owner == deferral.owner_id
-        ]
         context = build_device_context(device)
         text = msgspec.json.encode(context).decode()
         message = build_cel_message(row.encoded.record, context)
-        for index in indexes:
-            found.add(
-                (each for each in index.unfiltered if each.created_at <= arrived_at), row, text
-            )
-            for matcher, expression in index.select(message):
-                if matcher.created_at <= arrived_at:
-                    found.match(matcher, expression, message, row, text)
-                    yield
+        selected: list[tuple[Matcher, Expression]] = []
+        for owner, index in matchers.for_device(device):
+            if owner == deferral.owner_id:
+                found.add(
+                    (each for each in index.unfiltered if each.created_at <= arrived_at), row, text
+                )
+                selected += index.select(message)
+        for matcher, expression in selected:
+            if matcher.created_at <= arrived_at:
+                found.match(matcher, expression, message, row, text)
+            yield
         found.done_seq = row.seq
         yield

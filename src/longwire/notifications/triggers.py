@@ -93,7 +93,8 @@ def evaluate_triggers(
         return set()
     scanner = TriggerScanner(tx.now, rules)
     deferred = DeferralRanges(ChannelPurpose.NOTIFICATION)
-    candidates = list(scanner.scan(rows, devices, allowance, deferred))
+    with allowance.measuring():
+        candidates = list(scanner.scan(rows, devices, allowance, deferred))
     candidates += [each for battery in batteries for each in scanner.scan_battery(battery)]
     errors = scanner.errors
     ready = apply_trigger_state(tx, take_seqs, candidates, errors, allowance)
@@ -117,6 +118,11 @@ class DeferredCandidates(msgspec.Struct):
         """Drop what was stored."""
         self.candidates, self.errors, self.done_seq = [], {}, None
 
+    def add(self, candidate: TriggerCandidate | None, errors: FilterErrors) -> None:
+        self.errors.update(errors)
+        if candidate is not None:
+            self.candidates.append(candidate)
+
 
 def evaluate_deferred(
     now: Moment,
@@ -126,14 +132,10 @@ def evaluate_deferred(
 ) -> Iterator[None]:
     """Evaluate the notifications of one group for deferred records; yields after each of them."""
     for record in records:
-        if rules is not None:
-            scanner = TriggerScanner(now, {record.device.group_id: rules})
-            for observation in scanner.list_observations(record.row, record.device):
-                candidate = scanner.check(observation)
-                found.errors.update(scanner.errors)
-                if candidate is not None:
-                    found.candidates.append(candidate)
-                yield
+        scanner = TriggerScanner(now, {record.device.group_id: rules})
+        for observation in scanner.list_observations(record.row, record.device):
+            found.add(scanner.check(observation), scanner.errors)
+            yield
         found.done_seq = record.row.seq
         yield
 

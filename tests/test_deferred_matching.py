@@ -4,7 +4,15 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
+from longwire import deferred_matching
+from longwire.delivery import matching
+from longwire.ingest import IngestItem, IngestRequest, Sequencer, store_requests
+from longwire.model import SYSTEM
+from longwire.records import EventRecord, digest_record
 from longwire.store import deferrals
+from longwire.store.database import Tx
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import Person, World, ok, record_of
@@ -146,3 +154,71 @@ def test_a_costly_condition_of_a_notification_fires_once_for_each_record(world: 
         eventually(lambda: len(receiver.requests) == 20)
         eventually(lambda: not deferring_owners(world))
         assert len({each["subject"] for each in bodies(receiver)}) == 20
+
+
+def test_records_of_two_processes_that_arrive_at_once_are_all_matched(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deferred_matching, "RECORDS_PER_STEP_MAX", 2)
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    now = world.clock.now()
+
+    def request(first: int) -> IngestRequest:
+        events = [
+            EventRecord(device_id=device, timestamp=at(first + n), type="opened", data=LARGE)
+            for n in range(5)
+        ]
+        items = [
+            IngestItem(each, now + first + n, digest_record(each)) for n, each in enumerate(events)
+        ]
+        return IngestRequest(SYSTEM, items, is_batch=True)
+
+    def store_both(tx: Tx) -> None:
+        for writer in (1002, 1001):
+            store_requests(tx, [request(writer % 2 * 10)], Sequencer(writer))
+
+    with Receiver() as receiver:
+        ada.connector(group, f"{receiver.url}/costly", messageFilter=COSTLY)
+        world.write(store_both)
+        eventually(lambda: not deferring_owners(world))
+        eventually(lambda: len({each.id for each in list(receiver.requests)}) == 10)
+
+
+def test_a_filter_that_is_too_costly_for_a_record_without_data_fails_no_request(
+    world: World,
+) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    pattern = "message.message.matches('[ab]{400}')"
+    connector = ada.connector(group, "https://example.com", messageFilter=pattern)
+    event = record_of(device, "event", type="opened", message="a" * 4_000)
+    ok(ada.post("/device/event", event))
+    assert "too large" in error_of(ada, group, connector)
+
+
+def test_a_group_whose_matching_fails_is_in_nobodys_way(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person("ada")
+    broken, honest = sorted((ada.group(), ada.group()), key=int)
+    match_deferred = matching.match_deferred
+
+    def fail(deferral: deferrals.Deferral, *rest: Any) -> Any:
+        if deferral.owner_id == broken:
+            raise ZeroDivisionError
+        return match_deferred(deferral, *rest)
+
+    with Receiver() as receiver:
+        with monkeypatch.context() as patched:
+            patched.setattr(matching, "match_deferred", fail)
+            for group in (broken, honest):
+                ada.connector(group, f"{receiver.url}/{group}", messageFilter=COSTLY)
+                ada.reports(ada.device(group), data=LARGE)
+            eventually(lambda: paths(receiver) == {f"/hook/{honest}"})
+            assert deferring_owners(world) == [broken]
+        if world.database.engine_name == "postgresql":
+            world.clock.let_pass(seconds=180)  # until the lease ends
+        eventually(lambda: len(paths(receiver)) == 2)

@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import msgspec
+import structlog
 
 from longwire import metrics
 from longwire.clock import MINUTE, Moment
 from longwire.delivery import matching
 from longwire.delivery.budgets import TOO_EXPENSIVE, ComputeBudgets, InlineAllowance
 from longwire.delivery.matching import DeferredMatches
-from longwire.errors import LongwireError
+from longwire.errors import LongwireError, Unavailable
 from longwire.ingest import Sequencer
 from longwire.model import ChannelPurpose
 from longwire.notifications import rules, triggers
@@ -48,6 +49,8 @@ REASON = (
     f"{TOO_EXPENSIVE}: the expressions of this group use more CPU time than a group may; records "
     "are matched later, and none is left out"
 )
+
+log = structlog.get_logger()
 
 Found = DeferredMatches | DeferredCandidates
 
@@ -116,6 +119,7 @@ class DeferredMatching:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._notified = asyncio.Event()
         self._runs: dict[str, _Run] = {}
+        self._failed: set[str] = set()  # groups, until the others are done
         self._reported: dict[str, Moment] = {}
         self._after = deferrals.BEFORE_ANY_OWNER
 
@@ -131,14 +135,21 @@ class DeferredMatching:
         self._runs.clear()
         with ThreadPoolExecutor(1, thread_name_prefix="evaluate") as pool:
             while True:
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(INTERVAL_S):
-                        await self._notified.wait()
-                self._notified.clear()
+                await self._wait_for_notification()
+                self._failed.clear()
                 # The database is unavailable: the next round retries.
                 with contextlib.suppress(LongwireError):
-                    while await self._run_round(pool):
-                        pass
+                    await self._run_rounds(pool)
+
+    async def _wait_for_notification(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(INTERVAL_S):
+                await self._notified.wait()
+        self._notified.clear()
+
+    async def _run_rounds(self, pool: ThreadPoolExecutor) -> None:
+        while await self._run_round(pool):
+            pass
 
     async def _run_round(self, pool: ThreadPoolExecutor) -> bool:
         """A slice for each group; whether anything was evaluated."""
@@ -150,17 +161,29 @@ class DeferredMatching:
             if self._budgets.is_used_up(owner):
                 await self._report(owner)
                 continue
-            run = self._runs.get(owner) or await self._begin(owner)
-            if run is None:
-                continue
-            is_busy = True
-            loop = asyncio.get_running_loop()
-            took_s = await loop.run_in_executor(pool, run.advance, self._budgets)
-            if run.is_due:
-                await self._commit(run)
-            # Never more than half of a processor, which requests need as well.
-            await asyncio.sleep(took_s)
+            try:
+                is_busy |= owner not in self._failed and await self._run_slice(owner, pool)
+            except Unavailable:
+                raise
+            except Exception:
+                # The others' records are matched in any case.
+                log.exception("deferred matching failed", group=owner)
+                self._runs.pop(owner, None)
+                self._failed.add(owner)
         return is_busy
+
+    async def _run_slice(self, owner: str, pool: ThreadPoolExecutor) -> bool:
+        """Evaluate for one group; whether there was anything."""
+        run = self._runs.get(owner) or await self._begin(owner)
+        if run is None:
+            return False
+        loop = asyncio.get_running_loop()
+        took_s = await loop.run_in_executor(pool, run.advance, self._budgets)
+        if run.is_due:
+            await self._commit(run)
+        # Never more than half of a processor, which requests need as well.
+        await asyncio.sleep(took_s)
+        return True
 
     async def _begin(self, owner: str) -> _Run | None:
         """Lease the next deferral of a group and load its records."""

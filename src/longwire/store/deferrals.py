@@ -63,6 +63,7 @@ group by purpose
 """
 
 BEFORE_ANY_OWNER = -1
+_STEP = 1 << WRITER_BITS  # between two arrivals of one process
 
 
 class Deferral(msgspec.Struct, frozen=True):
@@ -76,8 +77,11 @@ class Deferral(msgspec.Struct, frozen=True):
 
     def includes(self, seq: int) -> bool:
         """Whether it is an arrival of the same process; others commit their own."""
-        mask = (1 << WRITER_BITS) - 1
-        return self.first_seq <= seq <= self.last_seq and seq & mask == self.first_seq & mask
+        return self.first_seq <= seq <= self.last_seq and not (seq - self.first_seq) % _STEP
+
+    def next_seq(self, seq: int) -> int:
+        """The next arrival of the same process after this one, which may be of another."""
+        return seq + 1 + (self.first_seq - seq - 1) % _STEP
 
 
 class DeferralRanges:
@@ -133,9 +137,9 @@ def lease_next(tx: Tx, owner_id: str, until: Moment) -> Deferral | None:
 
 def advance(tx: Tx, deferral: Deferral, done_seq: int, until: Moment) -> Deferral | None:
     """Take what was matched out of the deferral, or delete it; None if somebody else did."""
-    if done_seq >= deferral.last_seq:
+    following = deferral.next_seq(done_seq)
+    if following > deferral.last_seq:
         return deferral if tx.execute_raw(DELETE, _key(deferral)) else None
-    following = done_seq + (1 << WRITER_BITS)
     values = _key(deferral) | {"next": following, "until": until if tx.is_postgres else 0}
     is_mine = tx.execute_raw(ADVANCE, values)
     return msgspec.structs.replace(deferral, first_seq=following) if is_mine else None

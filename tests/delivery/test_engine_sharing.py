@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -77,3 +78,47 @@ def test_a_preview_takes_no_longer_than_its_groups_budget(
         honest.says("1")
         previewed = ok(honest.person.post("/connector/preview", honest.name))["items"]
         assert len(previewed) == 1
+
+
+def test_what_was_built_in_time_is_sent_before_the_lease_ends(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "INLINE_CHARACTERS_MAX", 0)
+    monkeypatch.setattr(engine, "BUILD_SLICE_S", 0)
+    monkeypatch.setattr(engine, "BUILD_LEASE_LEFT_MIN_S", engine.LEASE_S)
+    world = make_world()
+    with Receiver() as receiver:
+        line = Line(world.person("ada"), receiver.url, enabled=False)
+        line.change(
+            format="custom",
+            params=json.dumps({"url": receiver.url, "template": "message.data", "batch": 5}),
+        )
+        line.change(enabled=True)
+        line.reports(5)
+        line.settles(succeed=5)
+        assert {event["attempts"] for event in line.events()} == {1}
+
+
+def test_no_more_than_a_slice_is_built_on_the_event_loop(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slices: list[int] = []
+    build_slice = engine._build_slice
+
+    def counted(worker: Any, batch: Any, results: list[Any], *limits: Any) -> None:
+        before = len(results)
+        build_slice(worker, batch, results, *limits)
+        slices.append(len(results) - before)
+
+    monkeypatch.setattr(engine, "INLINE_SLICE_S", 0)
+    monkeypatch.setattr(engine, "_build_slice", counted)
+    world = make_world()
+    with Receiver() as receiver:
+        line = Line(world.person("ada"), receiver.url)
+        line.change(
+            format="custom",
+            params=json.dumps({"url": receiver.url, "template": "message.data", "batch": 5}),
+        )
+        line.reports(20)
+        line.settles(succeed=20)
+    assert slices == [1] * 20

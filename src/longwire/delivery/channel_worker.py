@@ -61,7 +61,7 @@ class ChannelWorker:
     unreachable_count: int = 0  # batches in a row
     has_more: bool = False
     is_stale: bool = False
-    build_s: float = 0.0  # CPU time of the last batch that was built by an expression
+    build_s: float = 0.0  # CPU time of a message, in the last batch built by an expression
     throttled_at: float | None = None  # when it was last reported that its budget is used up
 
     @property

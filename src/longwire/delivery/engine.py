@@ -21,7 +21,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from math import inf
 
 import structlog
 
@@ -85,11 +84,15 @@ BUSY_BATCHES_PER_S = 500
 BUSY_BURST_S = 0.05
 BUSY_SETTLE_DELAY_S = 0.25
 
-# A template whose last batch took no longer is evaluated here, if the messages are small.
-INLINE_BUILD_S = 0.001
+# A template that takes less than sending its message does is evaluated on the event loop, if
+# messages are small, and for so long before it is the turn of others.
+INLINE_MESSAGE_S = 0.000_2
 INLINE_CHARACTERS_MAX = 4 * 1_024
+INLINE_SLICE_S = 0.001
 # Others are built for so long before it is another group's turn.
 BUILD_SLICE_S = 0.01
+# When less is left of a lease, what was built so far is sent.
+BUILD_LEASE_LEFT_MIN_S = LEASE_LEFT_MIN_S + 5.0
 THROTTLE_DELAY_S = 0.25
 THROTTLE_REPORT_INTERVAL_S = 60.0
 
@@ -487,10 +490,10 @@ class Engine:
                 if is_started and self._can_start(worker):
                     self._slots.wait(worker.channel.group_id, worker)
 
-    def _has_lease_left(self, leased: LeasedDelivery) -> bool:
+    def _has_lease_left(self, leased: LeasedDelivery, left_min_s: float = LEASE_LEFT_MIN_S) -> bool:
         by_wall_clock = (leased.expires_at - self._database.context.clock.now()) / SECOND
         left_s = min(by_wall_clock, leased.expires_at_monotonic - time.monotonic())
-        return left_s >= LEASE_LEFT_MIN_S
+        return left_s >= left_min_s
 
     def _take_send_slot(self) -> bool:
         """Whether another batch may start now; rate limited while ingest is saturated."""
@@ -578,7 +581,7 @@ class Engine:
         if worker.is_computed:
             await self._compute_messages(worker, batch, results)
         else:
-            _build_slice(worker, batch, results)
+            results += [_build_message(worker, each.claimed) for each in batch]
         for each, built in zip(batch, results, strict=False):
             if isinstance(built, Refused):
                 self._unsettled.append(AttemptRecord(each, built))
@@ -598,15 +601,20 @@ class Engine:
     ) -> None:
         """Build by expressions, until the budget is used up or the leases would not suffice."""
         group_id = worker.channel.group_id
-        characters = sum(len(each.claimed.body) for each in batch)
-        if worker.build_s <= INLINE_BUILD_S and characters <= INLINE_CHARACTERS_MAX:
-            with self._budgets.charging(group_id):
-                _build_slice(worker, batch, results)
+        is_small = max(len(each.claimed.body) for each in batch) <= INLINE_CHARACTERS_MAX
         with contextlib.suppress(BudgetUsedUp):
-            while len(results) < len(batch):
-                await self._compute_pool.run(
-                    group_id, partial(_build_slice, worker, batch, results, BUILD_SLICE_S)
-                )
+            while True:
+                if is_small and worker.build_s <= INLINE_MESSAGE_S:
+                    _build_slice(worker, batch, results, INLINE_SLICE_S, self._budgets)
+                else:
+                    build = partial(_build_slice, worker, batch, results, BUILD_SLICE_S)
+                    await self._compute_pool.run(group_id, build)
+                if len(results) == len(batch):
+                    break
+                await asyncio.sleep(0)
+                has_time = self._has_lease_left(batch[0], BUILD_LEASE_LEFT_MIN_S)
+                if not has_time or self._budgets.is_used_up(group_id):
+                    break
         if not self._has_lease_left(batch[0]):
             results.clear()
 
@@ -703,15 +711,20 @@ def _build_slice(
     worker: ChannelWorker,
     batch: Sequence[LeasedDelivery],
     results: list[OutboundMessage | Refused],
-    slice_s: float = inf,
+    slice_s: float,
+    charged: ComputeBudgets | None = None,
 ) -> None:
     """Build those messages of a batch that have no result yet, for about so long."""
     started = time.thread_time()
-    for each in batch[len(results) :]:
+    spent_s, done = 0.0, len(results)
+    for each in batch[done:]:
         results.append(_build_message(worker, each.claimed))
-        worker.build_s = time.thread_time() - started
-        if worker.build_s >= slice_s:
-            return
+        spent_s = time.thread_time() - started
+        if spent_s >= slice_s:
+            break
+    worker.build_s = spent_s / max(1, len(results) - done)
+    if charged is not None:
+        charged.charge(worker.channel.group_id, spent_s * 1e6)
 
 
 def _build_message(worker: ChannelWorker, claimed: ClaimedDelivery) -> OutboundMessage | Refused:

@@ -44,3 +44,12 @@ def test_one_sender_fills_half_of_the_queue_and_leaves_the_rest_to_others() -> N
     assert [queue.put("greedy", "x") for _ in range(6)] == [True] * 5 + [False]
     assert queue.put("honest", "abcde")
     assert len(queue.take_all()) == 6
+
+
+def test_however_many_send_large_batches_there_is_room_for_a_single_record() -> None:
+    queue: IngestQueue[str] = IngestQueue(10_000, size_of=len)
+    accepted = [queue.put(f"greedy {number}", "x" * 1_500) for number in range(10)]
+    assert accepted == [True] * 6 + [False] * 4
+    assert queue.put("honest", "a")
+    assert queue.put("honest", "b" * 99)
+    assert not queue.put("honest", "c"), "only a few records of each are let in then"

@@ -193,7 +193,7 @@ class Ingest:
 
     def try_enqueue(self, request: IngestRequest, on_result: OnResult) -> bool:
         """The same with a callback, called on the event loop. False if the queue is full."""
-        if not self._queue.put(request.actor.id, (request, on_result)):
+        if not self._queue.put(request.actor.caller, (request, on_result)):
             return False
         if self._in_flight < self._in_flight_max:
             self._submit_commit()

@@ -9,10 +9,15 @@ Request = TypeVar("Request")
 
 # How much of the queue one sender may fill.
 SENDER_SHARE = 0.5
+# The last part of the queue is for senders with no more than so many records in it.
+LIGHT_SHARE = 0.1
+LIGHT_RECORDS_MAX = 100
 
 
 class IngestQueue(Generic[Request]):
     """Bounded in records, as a whole and for each sender. Any thread may use it.
+
+    However many senders fill it with large requests, something is left for those with few records.
 
     A commit takes one request of each sender in turn. Somebody's many requests, or large ones, are
     in nobody else's way: a request that does not fit waits for the next commit, and is its first.
@@ -35,7 +40,9 @@ class IngestQueue(Generic[Request]):
         with self._lock:
             mine = self._records[sender]
             is_share_full = mine > 0 and mine + size > self._records_max * SENDER_SHARE
-            if is_share_full or self.records + size > self._records_max:
+            is_light = mine + size <= LIGHT_RECORDS_MAX or not self.records
+            queue_max = self._records_max * (1 if is_light else 1 - LIGHT_SHARE)
+            if is_share_full or self.records + size > queue_max:
                 return False
             self._senders.setdefault(sender, deque()).append(request)
             self._records[sender] = mine + size

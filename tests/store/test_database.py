@@ -15,7 +15,7 @@ from longwire.settings import Settings
 from longwire.startup import build_database
 from longwire.store import cache_epochs, counters, instance
 from longwire.store.database import Database, Tx
-from longwire.store.fair_queue import current_caller
+from longwire.store.fair_queue import SERVICE, current_caller
 from longwire.store.workers import Job, RunJobs, WorkerPool
 from tests.waiting import eventually
 
@@ -217,11 +217,18 @@ def test_past_a_bound_new_works_are_refused_at_once_and_the_accepted_ones_are_do
 
     async def story() -> None:
         held = await hold_up(database, gate)
-        waiting = await queued(database, *[nothing] * 5_000)
+        waiting = []
+        for caller in range(5):
+            current_caller.set(f"caller {caller}")
+            waiting += await queued(database, *[nothing] * 1_000)
+        current_caller.set("another")
         with pytest.raises(Unavailable, match="nothing was changed"):
             await asyncio.wait_for(database.write(state("one too many")), 60)
+        # What the service does itself is for all of them, so it is accepted.
+        current_caller.set(SERVICE)
+        own = await queued(database, state("a commit of records"))
         gate.open()
-        await asyncio.gather(*held)
+        await asyncio.gather(*held, *own)
         assert sum(await asyncio.gather(*waiting)) == 5_000
         assert await database.read(fact("one too many")) is None
         assert await database.write(state("room again"))

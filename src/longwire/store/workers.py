@@ -26,6 +26,8 @@ IDLE_S = 1.0
 PUBLISH_AFTER_S = 0.002
 # How much of a queue one caller may fill.
 CALLER_SHARE = 0.2
+# How much longer a queue may get for the service itself, to commit records and deliver messages.
+SERVICE_SHARE = 2
 
 log = structlog.get_logger()
 
@@ -120,7 +122,9 @@ class WorkerPool:
     def submit(self, work: Callable[[Any], T], caller: str = SERVICE) -> asyncio.Future[T]:
         if self._is_closed:
             raise Unavailable("The service is stopping; nothing was changed.")
-        if len(self._queue) >= self._waiting_max:
+        # However many requests there are: what the service does itself, it does for all of them.
+        most = self._waiting_max * (SERVICE_SHARE if caller == SERVICE else 1)
+        if len(self._queue) >= most:
             raise Unavailable(
                 f"{self._waiting_max} requests are waiting for the database already; nothing was "
                 "changed. Try again shortly."

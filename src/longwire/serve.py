@@ -372,15 +372,21 @@ def _run_workers(
             if hanging_up.is_set():
                 hanging_up.clear()
                 reload(settings, apply, stopping.set)
-            for index, worker in enumerate(workers):
-                if worker.poll() is not None:
-                    log.error("worker exited, restarting", code=worker.returncode)
-                    time.sleep(RESTART_AFTER_S)
-                    workers[index] = _start_worker(inherited, environment)
+            workers[:] = [_restart_if_exited(each, inherited, environment) for each in workers]
         for worker in workers:
             worker.terminate()
         codes = [worker.wait() for worker in workers]
     return max((code for code in codes if code > 0), default=0)
+
+
+def _restart_if_exited(
+    worker: subprocess.Popen[bytes], inherited: tuple[int, ...], environment: dict[str, str]
+) -> subprocess.Popen[bytes]:
+    if worker.poll() is None:
+        return worker
+    log.error("worker exited, restarting", code=worker.returncode)
+    time.sleep(RESTART_AFTER_S)
+    return _start_worker(inherited, environment)
 
 
 def _start_worker(

@@ -203,25 +203,36 @@ class SandboxPool:
             sandbox = self._slots.get(timeout=CHECKOUT_TIMEOUT_S)
         except queue.Empty:
             raise SandboxUnavailable("all sandboxes are busy") from None
-        response = None
+        kept = None  # a process that has failed, or did not start, is not used again
         try:
             if sandbox is not None:
-                try:
-                    response = sandbox.run(source, call)
+                response = self._run_in(sandbox, source, call)
+                if response is not None:
+                    kept = sandbox
                     return response
-                except SandboxCrashed as error:
-                    if _is_own_fault(error, self.limits):
-                        raise
-                sandbox.stop()
-                sandbox = None
-            sandbox = Sandbox(self.limits)
-            response = sandbox.run(source, call)
+            started = Sandbox(self.limits)
+            try:
+                response = started.run(source, call)
+            except BaseException:
+                started.stop()
+                raise
+            kept = started
             return response
         finally:
-            if sandbox is not None and response is None:
-                sandbox.stop()
-                sandbox = None
-            self._slots.put(sandbox)
+            self._slots.put(kept)
+
+    def _run_in(self, sandbox: Sandbox, source: bytes, call: bytes) -> SandboxResult | None:
+        """None if the process was dead already, because of another codec."""
+        try:
+            return sandbox.run(source, call)
+        except SandboxCrashed as error:
+            sandbox.stop()
+            if _is_own_fault(error, self.limits):
+                raise
+            return None
+        except BaseException:
+            sandbox.stop()
+            raise
 
     def stop(self) -> None:
         """Stop the processes that are not in use; a later call would start new ones."""
@@ -329,17 +340,13 @@ class LoopSandboxPool:
         spent_s = 0.0
         sandbox = self._idle.popleft()
         try:
+            result = None
             if sandbox is not None:
-                try:
-                    result = await sandbox.run(source, call)
-                    spent_s = result.cpu_s
-                    return result
-                except SandboxCrashed as error:
-                    if _is_own_fault(error, self.limits):
-                        raise
-            sandbox = None
-            sandbox = await _SandboxConnection.start(self.limits)
-            result = await sandbox.run(source, call)
+                result = await self._run_in(sandbox, source, call)
+            if result is None:
+                sandbox = None
+                sandbox = await _SandboxConnection.start(self.limits)
+                result = await sandbox.run(source, call)
             spent_s = result.cpu_s
             return result
         except SandboxCrashed as error:
@@ -349,6 +356,17 @@ class LoopSandboxPool:
             self._idle.append(None if sandbox is None or sandbox.is_stopped else sandbox)
             self._turns.finish(share, spent_s)
             self._start_next()
+
+    async def _run_in(
+        self, sandbox: _SandboxConnection, source: bytes, call: bytes
+    ) -> SandboxResult | None:
+        """None if the process was dead already, because of another codec."""
+        try:
+            return await sandbox.run(source, call)
+        except SandboxCrashed as error:
+            if _is_own_fault(error, self.limits):
+                raise
+            return None
 
     async def _wait(self, share: GroupShare[asyncio.Future[None]]) -> None:
         loop = asyncio.get_running_loop()

@@ -429,20 +429,28 @@ class _DnsResolver:
             try:
                 host, queued_at = self._queue.get(timeout=IDLE_THREAD_S)
             except queue.Empty:
-                with self._lock:
-                    # Under the lock nothing can be queued: either there is work now, or none.
-                    if self._queue.empty():
-                        self._threads -= 1
-                        return
-                continue
-            try:
-                if time.monotonic() - queued_at > RESOLVE_TIMEOUT_S:
-                    raise socket.gaierror(socket.EAI_AGAIN, "DNS lookup timed out")
-                addresses = _getaddrinfo(host)
-            except Exception as error:
-                self._pop(host).set_exception(error)
+                if self._may_end():
+                    return
             else:
-                self._pop(host).set_result(addresses)
+                self._resolve(host, queued_at)
+
+    def _may_end(self) -> bool:
+        with self._lock:
+            # Under the lock nothing can be queued: either there is work now, or none.
+            if not self._queue.empty():
+                return False
+            self._threads -= 1
+            return True
+
+    def _resolve(self, host: str, queued_at: float) -> None:
+        try:
+            if time.monotonic() - queued_at > RESOLVE_TIMEOUT_S:
+                raise socket.gaierror(socket.EAI_AGAIN, "DNS lookup timed out")
+            addresses = _getaddrinfo(host)
+        except Exception as error:
+            self._pop(host).set_exception(error)
+        else:
+            self._pop(host).set_result(addresses)
 
     def _pop(self, host: str) -> Future[list[str]]:
         with self._lock:

@@ -208,18 +208,8 @@ class SQLite:
                     # Nobody else's work is in danger: what fails takes the transaction with it.
                     job.result = job.work(tx)
                     done.append(tx)
-                    break
-                driver.execute("savepoint work")
-                try:
-                    job.result = job.work(tx)
-                except Exception as error:
-                    if not driver.in_transaction:
-                        raise  # a full disk has rolled everything back already
-                    driver.execute("rollback to work")
-                    job.error = self._translate(error)
-                else:
+                elif self._run_in_savepoint(driver, tx, job):
                     done.append(tx)
-                driver.execute("release work")
             self._commit(driver)
         except Exception as error:
             failure = self._translate(error)
@@ -230,6 +220,19 @@ class SQLite:
         self._last_commit = time.monotonic()
         for tx in done:
             tx.committed()
+
+    def _run_in_savepoint(self, driver: sqlite3.Connection, tx: Tx, job: Job[Any]) -> bool:
+        """Run one of several works; whether it succeeded. Raises what fails for all of them."""
+        driver.execute("savepoint work")
+        try:
+            job.result = job.work(tx)
+        except Exception as error:
+            if not driver.in_transaction:
+                raise  # a full disk has rolled everything back already
+            driver.execute("rollback to work")
+            job.error = self._translate(error)
+        driver.execute("release work")
+        return job.error is None
 
     def _commit(self, driver: sqlite3.Connection) -> None:
         try:

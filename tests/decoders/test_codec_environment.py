@@ -198,6 +198,24 @@ def test_a_long_codec_is_loaded_once_and_called_many_times_without_state():
         pool.stop()
 
 
+def test_a_sandbox_is_not_killed_for_the_time_that_its_forks_take():
+    # Loading may take 30 ms of CPU time, in the kernel's count 90 ms; fifty forks take more.
+    pool = SandboxPool(SandboxLimits(load_processor_s_max=0.03), count=1)
+    slow = "for (let n = 0; n < 1e5; n++); "
+    decoder = JavaScriptDecoder(slow + "var n = 0; " + returning("++n"), pool)
+    try:
+        while decoder.decode(b"", 1, NOON).cpu_s > 0.004:
+            pass  # until it is forked
+        sandbox = pool._slots.get()
+        pool._slots.put(sandbox)
+        for _ in range(300):
+            assert decoder.decode(b"", 1, NOON).values == {"it": 1}
+        assert pool._slots.get() is sandbox
+        pool._slots.put(sandbox)
+    finally:
+        pool.stop()
+
+
 # --- confinement ---
 
 TRIES = """

@@ -75,6 +75,8 @@ class LoadedCodec:
         except quickjs.JSException as error:
             self._load_error = _error_response(error, "load")
         engine.set_time_limit(limits.processor_s_max)
+        # It would go on to count the time of this process, which may fork many times from now on.
+        _limit_cpu_time(0)
         self.load_s = time.process_time() - started
 
     def call(self, call: str) -> str:

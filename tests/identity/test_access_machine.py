@@ -116,6 +116,8 @@ class Model:
 
     def cannot_take_out(self, who: int, group: int) -> bool:
         parent = self.groups[group].parent
+        if parent is None and self.groups[group].owner != who:
+            return True
         if parent is not None and "group.update" not in self.permissions(who, parent):
             return True
         return not self.permissions(who, group) >= ADMINISTRATION
@@ -196,9 +198,6 @@ class Model:
     def delete(self, who: int, group: int) -> Refusal:
         if refusal := self.need(who, "group.update", group):
             return refusal
-        expected = self.groups[group]
-        if expected.parent is None and expected.owner != who:
-            return NotAllowed
         if self.cannot_take_out(who, group):
             return NotAllowed
         return Conflict if self.has_below(group) else None

@@ -4,8 +4,11 @@ import asyncio
 from collections.abc import Callable
 
 from longwire import maintenance
+from longwire.delivery.channels import ChannelPolicy, get_or_create_channel
+from longwire.model import ChannelPurpose
 from longwire.store import records as store_records
 from longwire.store import schema
+from longwire.store.database import Tx
 from tests.world import KINDS, World, nothing_happens, ok, refused, walk
 
 HOUR_S = 3_600
@@ -56,6 +59,47 @@ def test_an_empty_group_is_deleted_at_once(world: World) -> None:
     clean_up(world)
     rows = world.everything()
     assert rows["device_group"] == rows["group_path"] == rows["member"] == rows["app_client"] == []
+
+
+def test_what_a_request_adds_while_its_group_is_deleted_goes_with_the_group(world: World) -> None:
+    ada = world.person("ada")
+    doomed = ada.group("doomed")
+    role = {"group_id": doomed, "user_id": ada.id, "role_id": "member", "created_at": 1}
+    client = {
+        **{"id": "app_late", "group_id": doomed, "name": "late", "sealed_secret": ""},
+        **{"secret_digest": b"late", "created_at": 1, "created_by": ada.id},
+    }
+
+    def add_late(tx: Tx) -> None:
+        """What was authorized before the deletion, and committed after it."""
+        tx.execute(schema.app_client.insert(), client)
+        tx.execute(schema.member.insert(), role)
+        get_or_create_channel(
+            tx, ChannelPurpose.MAIL, f"mail:{doomed}", doomed, "email", ChannelPolicy()
+        )
+
+    ok(ada.delete("/group", groupId=doomed))
+    world.write(add_late)
+    clean_up(world)
+    clean_up(world)
+    rows = world.everything()
+    assert rows["device_group"] == rows["app_client"] == rows["member"] == rows["channel"] == []
+
+
+def test_another_administrator_cannot_move_a_root_group_to_where_he_could_delete_it(
+    world: World,
+) -> None:
+    ada, carl = world.person("ada"), world.person("carl")
+    root, home = ada.group("root"), carl.group("home")
+    ada.device(root)
+    ada.invite(carl, root, "administrator")
+    with nothing_happens(world):
+        refused(carl.delete("/group", groupId=root, recursive=True), 403)
+        moved = refused(carl.put("/group", {"groupId": root, "parent": home}), 403)
+        assert "owner" in moved["detail"]
+    # The owner hands it over, or moves it herself.
+    ok(ada.put("/group", {"groupId": root, "ownerId": carl.id}))
+    ok(carl.put("/group", {"groupId": root, "parent": home}))
 
 
 def test_a_group_with_content_is_deleted_after_a_grace_period_that_can_be_cancelled(

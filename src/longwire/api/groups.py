@@ -246,7 +246,8 @@ def update_group(context: RequestContext, body: GroupChange) -> Group:
 
     `parent` moves it with its subtree (an empty string makes it a root group). This requires
     `group.update` in the parent that it leaves, `group.create` in the new one, and all permissions
-    of an Administrator in the group. `ownerId` transfers ownership, `roleId` sets the default role.
+    of an Administrator in the group; only its owner moves a root group. `ownerId` transfers
+    ownership, `roleId` sets the default role.
     """
     update = groups.GroupUpdate(
         name=body.name,

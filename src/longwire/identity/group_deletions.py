@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from longwire.clock import HOUR, MINUTE
-from longwire.errors import Conflict, NotAllowed
+from longwire.errors import Conflict
 from longwire.identity import access, groups
 from longwire.identity.bootstrap import MEMBER
 from longwire.identity.groups import GroupView
@@ -24,8 +24,6 @@ def delete(
 ) -> GroupView:
     """Delete an empty group; or, if recursive, schedule its deletion with everything in it."""
     group = _get_locked(tx, actor, group_id)
-    if group.parent_id is None and actor.id != group.owner_id and not actor.is_operator:
-        raise NotAllowed("Only its owner can delete a root group.")
     groups.require_can_take_out(tx, actor, group)
     content = _describe_content(tx, group)
     if not content:

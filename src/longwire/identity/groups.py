@@ -392,11 +392,14 @@ def _require_valid_parent(tx: Tx, actor: Actor, group: Group, parent_id: str) ->
 def require_can_take_out(tx: Tx, actor: Actor, group: Group) -> None:
     """Administrators of the old parent lose this group, and those of the new one get it.
 
-    So the parent has to consent, which is a permission there, and the actor must be able to assign
-    and revoke the role of an Administrator here. Otherwise the Administrator of a branch could take
-    it away from its company, and a move would be a privilege escalation.
+    So the parent has to consent, which is a permission there, or the owner if there is no parent;
+    and the actor must be able to assign and revoke the role of an Administrator here. Otherwise the
+    Administrator of a branch could take it away from its company, and a move would be a privilege
+    escalation.
     """
     parent_id = group.parent_id
+    if parent_id is None and actor.id != group.owner_id and not actor.is_operator:
+        raise NotAllowed("Only its owner can delete a root group, or move it below another one.")
     if parent_id is not None and "group.update" not in access.get_permissions(tx, actor, parent_id):
         raise NotAllowed(
             "This needs the permission group.update in the parent that the group leaves."

@@ -26,6 +26,8 @@ _KEYED_BY_GROUP = {
     "activity": "hour, device_number",
     "arrival": "seq",
 }
+# What makes a group reachable, or lets it act.
+_DETACHED = (_client, _member, schema.downlink_grant, _path)
 DEVICES_PER_STEP_MAX = 200
 
 
@@ -54,7 +56,7 @@ def detach(tx: Tx, group_id: str, default_role_id: str) -> int:
     client_ids = sa.select(_client.c.id).where(_client.c.group_id == group_id)
     role_ids = _list_custom_roles(tx, group_id)
     changed = tx.execute(sa.delete(_token).where(_token.c.client_id.in_(client_ids)))
-    for table in (_client, _member, schema.downlink_grant, _path):
+    for table in _DETACHED:
         changed += tx.execute(sa.delete(table).where(table.c.group_id == group_id))
     changed += channels.mark_group_deleted(tx, group_id)
     tx.execute(
@@ -91,17 +93,17 @@ def _list_custom_roles(tx: Tx, group_id: str) -> list[str]:
 def get_deleted(tx: Tx, before: Moment) -> str | None:
     """A group that was deleted before a moment, and of which something can be purged now.
 
-    Not while its channels are there, and not its last rows while its records are being erased.
+    Not while its deleted channels are there, nor its last rows while its records are being erased.
     """
 
-    def has(column: sa.Column[Any]) -> sa.ColumnElement[bool]:
-        return sa.select(column).where(column == _group.c.id).exists()
+    def has(column: sa.Column[Any], *conditions: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+        return sa.select(column).where(column == _group.c.id, *conditions).exists()
 
     erasing = has(schema.erasure.c.group_id)
     statement = sa.select(_group.c.id).where(
         _group.c.deleted_at.is_not(None),
         _group.c.deleted_at < before,
-        ~has(_channel.c.group_id),
+        sa.or_(~has(_channel.c.group_id), has(_channel.c.group_id, channels.IS_THERE)),
         sa.or_(~erasing, has(schema.device.c.group_id), has(_stay.c.group_id)),
     )
     row = tx.row(statement.limit(1))
@@ -109,7 +111,12 @@ def get_deleted(tx: Tx, before: Moment) -> str | None:
 
 
 def purge(tx: Tx, group_id: str, limit: int) -> int:
-    """Delete some rows of a deleted group, and at last the group; how many rows."""
+    """Delete some rows of a deleted group, and at last the group; how many rows.
+
+    A request that was authorized before the deletion may have added more of what `detach` deletes.
+    """
+    if channels.mark_group_deleted(tx, group_id):
+        return 1  # the rest once their deliveries are deleted
     purged = devices.delete_some_of_group(tx, group_id, min(limit, DEVICES_PER_STEP_MAX))
     purged = purged or _erase_stays(tx, group_id, limit)
     purged = purged or _delete_some(tx, _downlink, [_downlink.c.id], group_id, limit)
@@ -123,6 +130,8 @@ def purge(tx: Tx, group_id: str, limit: int) -> int:
         change = schema.config_change
         number = schema.group_number(group_id)
         tx.execute(sa.delete(change).where(change.c.group_id == number))
+        for table in _DETACHED:
+            tx.execute(sa.delete(table).where(table.c.group_id == group_id))
         purged = tx.execute(sa.delete(_group).where(_group.c.id == group_id))
     return purged
 

@@ -16,6 +16,7 @@ from longwire.delivery import engine
 from longwire.delivery.channel_worker import PROBE_AFTER
 from longwire.delivery.egress import NOT_RESOLVED
 from longwire.fleet import device_types, downlink_grants, network_downlinks
+from longwire.fleet.codec_guard import BURST_MS, CODEC_GUARD, MS_PER_S, CodecCaller
 from longwire.fleet.downlinks import QUEUED_MAX
 from longwire.model import SYSTEM
 from longwire.store import channels as store_channels
@@ -599,6 +600,13 @@ def test_an_encoder_of_its_own_encodes_and_tells_what_a_queued_downlink_means(
         assert made["data"] == {"level": 44, "port": 8}
         raw = ok(site.ada.post("/device/downlink", {**site_body(site), "payload": "0263"}))
         assert raw["data"] == {"level": 99, "port": 3}
+        try:  # bytes need no codec, only their description does
+            CODEC_GUARD.charge(CodecCaller(site.home, site.device), 3_600)
+            plain = ok(site.ada.post("/device/downlink", {**site_body(site), "payload": "0264"}))
+            assert "data" not in plain
+            refused(site.ada.post("/device/downlink", body), 429)
+        finally:
+            CODEC_GUARD.set_budget(MS_PER_S, BURST_MS)
         short = ok(site.ada.post("/device/downlink", {**site_body(site), "payload": "02"}))
         assert short["data"] == {"port": 3}
         site.event("up", data="Bw==", fPort=1, fCnt=1, deviceInfo={"devEui": EUI})

@@ -134,8 +134,9 @@ async def prepare(database: Database, actor: Actor, body: DownlinkInput) -> Payl
     device, codec = await database.read(
         lambda tx: downlinks.get_device_codec(tx, actor, body.device_id, body.group_id)
     )
-    if given is not None and not codec.downlink_sources:
-        return Payload(given, body.port, "payload")
+    needs_no_codec = not codec.downlink_sources or CODEC_GUARD.is_budget_used_up(device.group_id)
+    if given is not None and needs_no_codec:
+        return Payload(given, body.port, "payload")  # only its description is missing
     if not codec.exists and not codec.encoder_source:
         raise invalid_field("data", f"needs a codec, and the device type {device.type} has none")
     require_budget(CODEC_GUARD, device.group_id)

@@ -3,6 +3,7 @@
 import re
 
 from longwire.identity.bootstrap import MEMBER
+from longwire.store import cache_epochs
 from longwire.store import channels as store_channels
 from longwire.store.deliveries import DeliveryState
 from longwire.store.schema import delivery
@@ -60,6 +61,10 @@ def test_the_link_in_the_mail_accepts_the_invitation(make_world):
         for _ in range(2):
             assert world.http.post("/invitation", data={"token": link[2]}).status_code == 200
             assert name_of_bob() == "Bob"
+        # Whoever repeats that without an account invalidates nothing that is cached for others.
+        epochs = world.read(cache_epochs.read_epochs)
+        assert world.http.post("/invitation", data={"token": link[2]}).status_code == 200
+        assert world.read(cache_epochs.read_epochs) == epochs
         # It is the invitation to this membership, and to no later one.
         ok(ada.delete("/group/user", groupId=cellar, userId=bob.id))
         assert world.http.post("/invitation", data={"token": link[2]}).status_code == 404

@@ -67,3 +67,29 @@ def test_slow_large_bodies_of_one_caller_do_not_use_the_memory_of_others(
         return budget._bytes == 0 and not budget._by_caller
 
     eventually(is_free)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_nothing_is_kept_of_large_bodies_of_strangers(make_world: Callable[..., World]) -> None:
+    world = make_world(bulk_body_bytes_max=MIB, request_bytes_max=4 * MIB)
+    ada = world.person("ada")
+    group = ada.group()
+    token = ok(ada.get("/group", groupId=group))[0]["token"]
+    budget = world.app._request_handler._body_budget
+    with ExitStack() as stack:
+
+        def begin(path: str, token: str) -> socket.socket:
+            sock = socket.create_connection(("127.0.0.1", world.port), timeout=60)
+            head = (
+                f"POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n"
+                "transfer-encoding: chunked\r\n\r\n"
+            )
+            sock.sendall(head.encode() + b"%x\r\n" % MIB + b" " * 100_000)
+            return stack.enter_context(sock)
+
+        assert b" 401 " in begin("/network/ttn", "lwg_guessed").recv(65_536)
+        assert b" 413 " in begin("/oauth2/token", "x").recv(65_536)
+        assert b" 413 " in begin("/invitation", "x").recv(65_536)
+        begin("/network/ttn", token)
+        eventually(lambda: budget._bytes == 100_000)
+        assert list(budget._by_caller) == [group]

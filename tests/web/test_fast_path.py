@@ -64,6 +64,20 @@ def test_the_fast_path_gives_the_same_responses(
     assert decisions.taken.count(True) >= statuses.count(200) > 10
 
 
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_an_invitation_slows_nobody_down(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada, mallory = world.person("ada"), world.person("mallory")
+    group = ada.group()
+    device = ada.device(group)
+    invitation = {"email": "ada@example.com", "groupId": mallory.group(), "roleId": "member"}
+    ok(mallory.put("/group/invite", invitation))
+    ok(ada.get("/group", groupId=group))  # the token is cached
+    decisions = FastPathDecisions(world, monkeypatch)
+    ok(ada.post("/device/data", record_of(device, "data")))
+    ok(ada.post("/device/data", {**record_of(device, "data"), "groupId": group}))
+    assert decisions.taken == [True, False]  # one that names a group might accept it
+
+
 def record_requests(world: World) -> Iterator[httpx.Response]:
     """Valid records, and invalid ones of every kind."""
     ada, eve, viewer = (world.person(name) for name in ("ada", "eve", "viewer"))

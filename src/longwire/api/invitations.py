@@ -11,7 +11,7 @@ from longwire.errors import NotFound
 from longwire.identity import groups
 from longwire.model import Group, Origin
 from longwire.store.database import Database, Tx
-from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response
+from longwire.web.routing import FORM_BYTES_MAX, NO_TOKEN, PlainRoute, Request, Response
 
 _POLICY = "default-src 'none'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 _HEADERS = ((b"content-security-policy", _POLICY.encode()), (b"referrer-policy", b"no-referrer"))
@@ -39,12 +39,19 @@ class InvitationPage:
     async def accept(self, request: Request, body: bytes) -> Response:
         token = _parse_token(body)
 
+        def find(tx: Tx) -> tuple[Group, bool]:
+            user, group = groups.open_invitation(tx, token)
+            return group, groups.is_invited(tx, user, [group.id])
+
         def work(tx: Tx) -> Group:
             tx.origin = Origin(request.address, request.request_id)
             return groups.accept_invitation(tx, token)
 
         try:
-            group = await self._database.write(work)
+            group, is_pending = await self._database.read(find)
+            # Needs no token, so it writes, and invalidates what is cached, only for an acceptance.
+            if is_pending:
+                await self._database.write(work)
         except NotFound:
             return _page(404, groups.INVITATION_INVALID)
         return _page(200, f"You have accepted the invitation to the group {_name(group)}.")
@@ -76,6 +83,7 @@ def routes(database: Database) -> list[PlainRoute]:
             method=method,
             path=ACCEPT_PATH,
             handler=handler,
+            body_bytes_max=FORM_BYTES_MAX,
             permission=NO_TOKEN,
             object_rule="whoever has the link of an invitation",
         )

@@ -14,7 +14,7 @@ from longwire.identity.rate_limiter import RateLimiter
 from longwire.model import Origin
 from longwire.store.database import Database, Tx
 from longwire.web.openapi import Json, json_response, problem_responses, schema_ref
-from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response
+from longwire.web.routing import FORM_BYTES_MAX, NO_TOKEN, PlainRoute, Request, Response
 
 PATH = "/oauth2/token"
 GRANT = "client_credentials"
@@ -193,6 +193,7 @@ def routes(endpoint: TokenEndpoint) -> list[PlainRoute]:
             method="POST",
             path=PATH,
             handler=endpoint.issue,
+            body_bytes_max=FORM_BYTES_MAX,
             permission=NO_TOKEN,
             object_rule="whoever knows a client id and its secret",
             tag="Tokens",

@@ -105,9 +105,14 @@ class NetworkCallbacks:
         self._rate_limiter = rate_limiter
         self._arrivals = ArrivalTimes()
 
-    async def handle(self, network: str, parse: Parse, request: Request, body: bytes) -> Response:
+    async def authenticate(self, request: Request) -> Actor:
+        """The network that sends for a group; what the request costs is the group's."""
         actor = await self._uplinks.authenticate(_group_token(request))
         current_caller.set(actor.caller)
+        return actor
+
+    async def handle(self, network: str, parse: Parse, request: Request, body: bytes) -> Response:
+        actor = await self.authenticate(request)
         if self._rate_limiter is not None:
             self._rate_limiter.acquire(actor.id)
         try:
@@ -238,6 +243,7 @@ class NetworkCallbacks:
             method=method,
             path=path,
             handler=partial(self.handle, network, parse),
+            authenticate=self.authenticate,
             permission=GROUP_TOKEN,
             object_rule=_RULE,
             tag="Networks",

@@ -182,9 +182,12 @@ class RequestHandler:
         assert route.body is not None
         _require_json(request)
         actor = self._cached_actor(_token(request))
-        if actor is None or actor.has_invitations:
+        if actor is None:
             return False
-        ingest_request = route.handler(actor, decode_body(body, route.body, self._limits))
+        decoded = decode_body(body, route.body, self._limits)
+        if actor.has_invitations and _list_named_groups([decoded]):
+            return False  # it may accept one
+        ingest_request = route.handler(actor, decoded)
         return self._ingest.try_enqueue(
             ingest_request, lambda result: respond(self._build_response(request, route, result))
         )
@@ -254,13 +257,7 @@ class RequestHandler:
         self, request: Request, actor: Actor, inputs: Sequence[Any]
     ) -> None:
         """Whoever makes a request that names a group accepts the invitation to it."""
-        named: set[str] = {
-            group_id
-            for given in inputs
-            for struct in (given, getattr(given, "input", None))
-            for name in _GROUP_FIELDS
-            if (group_id := getattr(struct, name, None))
-        }
+        named = _list_named_groups(inputs)
 
         def accept(tx: Tx) -> None:
             tx.origin = Origin(request.address, request.request_id)
@@ -342,8 +339,10 @@ class RequestHandler:
         return found[0] if found is not None and found[1] > context.clock.now() else None
 
     def _size_max(self, route: Route | PlainRoute) -> int:
-        is_bulk = isinstance(route, Route) and route.is_bulk
-        return self._limits.bulk_body_bytes_max if is_bulk else self._limits.body_bytes_max
+        if isinstance(route, PlainRoute):
+            everybodys = self._limits.body_bytes_max
+            return min(route.body_bytes_max or everybodys, everybodys)
+        return self._limits.bulk_body_bytes_max if route.is_bulk else self._limits.body_bytes_max
 
     async def _read_body(
         self, request: Request, route: Route | PlainRoute, receive: Receive
@@ -357,6 +356,8 @@ class RequestHandler:
             body: bytes = message.get("body", b"")
             check_size(len(body), size_max)
             return body
+        if isinstance(route, PlainRoute) and route.authenticate is not None:
+            await route.authenticate(request)
         chunks: list[bytes] = []
         size = 0
         while True:
@@ -452,6 +453,17 @@ def _token(request: Request) -> str:
     if not value or b" " in value or not value.isascii():
         raise NotAuthenticated
     return value.decode()
+
+
+def _list_named_groups(inputs: Sequence[Any]) -> set[str]:
+    """The ids in the fields of a request that name a group."""
+    return {
+        group_id
+        for given in inputs
+        for struct in (given, getattr(given, "input", None))
+        for name in _GROUP_FIELDS
+        if (group_id := getattr(struct, name, None))
+    }
 
 
 def _require_json(request: Request) -> None:

@@ -29,6 +29,8 @@ from longwire.web.type_info import wire_names
 ANY_TOKEN = "any valid token"
 OWN = "oneself"
 NO_TOKEN = "no token"
+# Anybody may send these, so no more is kept of them than a form of ours has.
+FORM_BYTES_MAX = 8 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,9 @@ class PlainRoute:
     permission: str
     object_rule: str
     tag: str = "Service"
+    body_bytes_max: int | None = None  # if less than what every request may have
+    # Runs before a body that does not arrive at once is kept; sets whose budget it is in.
+    authenticate: Callable[[Request], Awaitable[Any]] | None = None
     openapi: Mapping[str, Any] | None = None  # its entry in the OpenAPI document, if it has one
     schemas: tuple[type[msgspec.Struct], ...] = ()  # that this entry refers to
 

@@ -4,6 +4,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from longwire import maintenance
 from longwire.clock import SECOND
 from longwire.dates import format_date
-from longwire.delivery import replays
+from longwire.delivery import previews, replays
 from longwire.delivery.destinations.base import MASK
 from longwire.delivery.egress import NOT_RESOLVED
 from longwire.fleet import device_types
@@ -724,6 +725,44 @@ def test_a_preview_waits_for_no_write(world: World) -> None:
     is_previewed.set()
     writing.join()
     assert [item["deviceId"] for item in items] == [device]
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_previews_of_large_records_do_not_exhaust_the_memory(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    for number in range(8):
+        ada.reports(device, timestamp=at(number), data="x" * 1_000)
+    connector = ada.connector(group, "https://example.com/in", enabled=False)
+    which = {**named(group, connector), "limit": 8}
+    may_build = threading.Event()
+    built = previews.build_preview
+
+    def build_preview(inputs: previews.PreviewInputs) -> list[previews.PreviewedRecord]:
+        assert may_build.wait(60)
+        return built(inputs)
+
+    monkeypatch.setattr(previews, "build_preview", build_preview)
+    handler = world.app._request_handler
+    key = (ada.id, "/connector/preview")
+    with ThreadPoolExecutor(7) as pool:
+        asked = [pool.submit(ada.post, "/connector/preview", which) for _ in range(7)]
+        # Three wait before they have read any records.
+        eventually(lambda: len(handler._preparing[key]._waiters or ()) == 3)
+        may_build.set()
+        assert [len(ok(each.result())["items"]) for each in asked] == [8] * 7
+    assert not handler._preparing
+
+    def count_shown() -> int:
+        return len(ok(ada.post("/connector/preview", which))["items"])
+
+    monkeypatch.setattr(previews, "CHARACTERS_MAX", 3_500)
+    assert count_shown() == 3
+    monkeypatch.setattr(previews, "CHARACTERS_MAX", 1)
+    assert count_shown() == 1
 
 
 def test_a_preview_shows_what_would_be_sent_and_why_not_and_sends_nothing(world: World) -> None:

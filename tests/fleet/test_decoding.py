@@ -9,7 +9,7 @@ import pytest
 
 from longwire.decoders.base import Decoded
 from longwire.errors import BadInput, NotFound
-from longwire.fleet import codec_guard, device_types
+from longwire.fleet import codec_guard, device_types, redecoding
 from longwire.fleet.decoding import merge_decoded
 from longwire.model import SYSTEM, DeviceType
 from longwire.store import records as store
@@ -489,3 +489,20 @@ def test_a_large_group_is_decoded_in_pieces(world: World) -> None:
         asked["nextToken"] = answer["nextToken"]
     assert (sum(looked), changed) == (9, 9)
     assert max(looked) == 4
+
+
+def test_large_payloads_are_decoded_in_small_pieces(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    field = Field(world)
+    for device in (field.crane, field.buoy):
+        items = [record_of(device, timestamp=n, **{"__raw": "2a" * 500}) for n in range(4)]
+        ok(field.ada.post("/device/data/batch", {"items": items}))
+    decode_with(world, "bits", "byte::uint:8")
+    monkeypatch.setattr(redecoding, "CHARACTERS_PER_BATCH_MAX", 3_000)
+    looked, asked = [], {"groupId": field.home}
+    while not looked or "nextToken" in asked:
+        answer = redecode(field.ada, **asked)
+        looked.append((answer["lookedAt"], answer["changed"]))
+        asked = {"groupId": field.home} | {k: v for k, v in answer.items() if k == "nextToken"}
+    assert looked == [(3, 3), (3, 3), (2, 2)]

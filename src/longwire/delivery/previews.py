@@ -49,6 +49,8 @@ class PreviewInputs:
     at: Moment
 
 
+# Of the records of a preview, and of its requests; a template may make a small record large.
+CHARACTERS_MAX = 4 * 1024 * 1024
 # Of a process; people look at previews now and then.
 PREVIEW_BUDGETS = ComputeBudgets(Clock(), ms_per_s=100, burst_ms=2_000)
 
@@ -56,7 +58,7 @@ PREVIEW_BUDGETS = ComputeBudgets(Clock(), ms_per_s=100, burst_ms=2_000)
 def load_preview(
     tx: Tx, actor: Actor, group_id: str, connector_id: str, limit: int
 ) -> PreviewInputs:
-    """The latest records, newest first."""
+    """The latest records, newest first; fewer if they are large."""
     connector = connectors.KIND.require(tx, actor, "read", group_id, connector_id)
     access.authorize(tx, actor, "record.read", group_id)  # the preview shows their content
     params = connectors.KIND.open_params(tx, connector.channel)
@@ -66,7 +68,7 @@ def load_preview(
         messages.MessageBuilder.for_connector(connector, params),
         build_matcher(connector),
         messages.build_destination(connector, params, Egress()),  # which is only described
-        store_records.list_latest(tx, groups, limit),
+        store_records.list_latest(tx, groups, limit, CHARACTERS_MAX),
         tx.now,
     )
 
@@ -75,7 +77,8 @@ def build_preview(
     inputs: PreviewInputs, budgets: ComputeBudgets = PREVIEW_BUDGETS
 ) -> list[PreviewedRecord]:
     """What would happen to each record, and the request that it would cause."""
-    previewed = []
+    previewed: list[PreviewedRecord] = []
+    size = 0
     for past in inputs.records:
         if budgets.is_used_up(inputs.group_id):
             raise TooManyRequests(
@@ -84,7 +87,11 @@ def build_preview(
                 retry_after_s=10,
             )
         with budgets.charging(inputs.group_id):
-            previewed.append(_preview_record(inputs, past))
+            shown = _preview_record(inputs, past)
+        previewed.append(shown)
+        size += 0 if shown.request is None else len(shown.request.body)
+        if size > CHARACTERS_MAX:
+            break
     return previewed
 
 

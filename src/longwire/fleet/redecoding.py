@@ -34,6 +34,7 @@ from longwire.store.records import StoredDataRecord
 
 PERMISSION = "record.create"
 DEVICES_PER_BATCH_MAX = 200
+CHARACTERS_PER_BATCH_MAX = 4 * 1024 * 1024
 DECODING_S_MAX = 0.5  # others who redecode may wait
 _ALL_STAYS = 2**31 - 1
 
@@ -92,6 +93,7 @@ def find_batch(
     after = request.after
     first = int(after[0]) if after else 0
     items: list[RedecodeItem] = []
+    size = 0
     device: ReportingDevice | None = None
     devices = _devices(tx, actor, selection, first)
     for device in devices:
@@ -103,11 +105,13 @@ def find_batch(
             if start is None:
                 continue
             limit = request.limit - len(items)
+            room = CHARACTERS_PER_BATCH_MAX - size
             found = store.list_data(
-                tx, device.number, stay, selection.begin, selection.end, start, limit
+                tx, device.number, stay, selection.begin, selection.end, start, limit, room
             )
             items += [RedecodeItem(device, codec, each) for each in found]
-            if len(items) >= request.limit:
+            size += sum(len(each.body) for each in found)
+            if len(items) >= request.limit or size > CHARACTERS_PER_BATCH_MAX:
                 return RedecodeBatch(items, items[-1].key)
     if device is not None and len(devices) == DEVICES_PER_BATCH_MAX:
         return RedecodeBatch(items, (device.number, _ALL_STAYS, 0, ""))

@@ -8,6 +8,7 @@ key of a record begins with device, stay and timestamp.
 """
 
 import functools
+import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -31,7 +32,7 @@ from longwire.store.devices import ReportingDevice
 WRITER_BITS = 10
 PRUNE_ROWS_MAX = 1_000
 # A record can be nearly as large as a request. The size of a page of more than a hundred is checked
-# first, and the page ends early rather than exhaust the memory.
+# first, that of others afterwards, and the page ends early rather than exhaust the memory.
 ITEMS_UNCHECKED_MAX = 100
 PAGE_CHARACTERS_MAX = 16 * 1024 * 1024
 # A device that was transferred more often than this is looked up in its latest stays only, so that
@@ -141,7 +142,7 @@ where s.device_number = :device
 )
 
 _LIST_DATA = """
-select stay, ts, digest, seq, body
+select {columns}
 from record_data
 where device_number = :device
     and stay = :stay
@@ -150,8 +151,12 @@ where device_number = :device
 order by ts, digest
 limit :most
 """
-LIST_DATA = _LIST_DATA.format(beyond="")
-LIST_DATA_AFTER = _LIST_DATA.format(beyond="\n    and (ts, digest) > (:ts, :digest)")
+_DATA_COLUMNS = "stay, ts, digest, seq, body"
+_DATA_AFTER = "\n    and (ts, digest) > (:ts, :digest)"
+LIST_DATA = _LIST_DATA.format(columns=_DATA_COLUMNS, beyond="")
+LIST_DATA_AFTER = _LIST_DATA.format(columns=_DATA_COLUMNS, beyond=_DATA_AFTER)
+LIST_DATA_SIZES = _LIST_DATA.format(columns="length(body)", beyond="")
+LIST_DATA_SIZES_AFTER = _LIST_DATA.format(columns="length(body)", beyond=_DATA_AFTER)
 
 UPDATE_BODY = """
 update record_data
@@ -366,17 +371,25 @@ def list_arrivals(
     return [_arrived_record(tx, row) or row[1] for row in rows]
 
 
-def list_latest(tx: Tx, group_numbers: Sequence[int], most: int) -> list[ArrivedRecord]:
-    """The last records that arrived in some groups, newest first."""
+def list_latest(
+    tx: Tx, group_numbers: Sequence[int], most: int, characters_max: int
+) -> list[ArrivedRecord]:
+    """The last records that arrived in some groups, newest first; fewer if they are large."""
     found: list[tuple[Any, ...]] = []
     for number in group_numbers:
         found += tx.fetch_raw(LIST_LATEST_ARRIVALS, {"home": number, "most": most})
     found.sort(key=lambda row: row[1], reverse=True)
-    return [
-        found_record
-        for row in found[:most]
-        if (found_record := _arrived_record(tx, row)) is not None
-    ]
+    latest: list[ArrivedRecord] = []
+    size = 0
+    for row in found[:most]:
+        record = _arrived_record(tx, row)
+        if record is None:
+            continue
+        latest.append(record)
+        size += len(record.row.encoded.body)
+        if size > characters_max:
+            break
+    return latest
 
 
 def _arrived_record(tx: Tx, row: tuple[Any, ...]) -> ArrivedRecord | None:
@@ -422,8 +435,12 @@ def list_data(
     end: Moment | None,
     after: tuple[Moment, bytes] | tuple[()],
     most: int,
+    characters_max: int,
 ) -> list[StoredDataRecord]:
-    """Data records of a stay, in the order of their key, after one of them."""
+    """Data records of a stay, in the order of their key, after one of them.
+
+    They end with the one that exceeds the size, if there is one.
+    """
     values: dict[str, Any] = {
         "device": device_number,
         "stay": stay,
@@ -433,6 +450,9 @@ def list_data(
     }
     if after:
         values["ts"], values["digest"] = after
+    sizes = tx.fetch_raw(LIST_DATA_SIZES_AFTER if after else LIST_DATA_SIZES, values)
+    totals = itertools.accumulate(length for (length,) in sizes)
+    values["most"] = min(most, 1 + sum(total <= characters_max for total in totals))
     rows = tx.fetch_raw(LIST_DATA_AFTER if after else LIST_DATA, values)
     return [
         StoredDataRecord(stay, ts, digest, seq, body, parse_data_record(body))
@@ -496,11 +516,18 @@ def list_page(
         )
         for stay in stays
     ]
-    if request.limit > ITEMS_UNCHECKED_MAX:
-        limit = min(each.count_that_fit(tx) for each in wanted)
-        wanted = [msgspec.structs.replace(each, limit=limit) for each in wanted]
-    else:
-        limit = request.limit
+    if request.limit <= ITEMS_UNCHECKED_MAX:
+        unchecked = _read_page(tx, wanted, device_number, request.limit, ascending=ascending)
+        if len(unchecked.text) <= PAGE_CHARACTERS_MAX:
+            return unchecked
+    limit = min(each.count_that_fit(tx) for each in wanted)
+    wanted = [msgspec.structs.replace(each, limit=limit) for each in wanted]
+    return _read_page(tx, wanted, device_number, limit, ascending=ascending)
+
+
+def _read_page(
+    tx: Tx, wanted: Sequence["_PageQuery"], device_number: int, limit: int, *, ascending: bool
+) -> RecordPage:
     if len(wanted) == 1 and not tx.is_postgres:
         joined = _joined_page(tx, wanted[0])
         if joined is not None:

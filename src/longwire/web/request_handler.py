@@ -5,6 +5,7 @@ one operation, and the result or error encoded. Nothing below knows HTTP; nothin
 of the domain.
 """
 
+import asyncio
 import contextlib
 import itertools
 import re
@@ -14,6 +15,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequen
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any
+from weakref import WeakValueDictionary
 
 import msgspec
 import structlog
@@ -55,6 +57,8 @@ ProxyNetwork = IPv4Network | IPv6Network
 Header = tuple[bytes, bytes]
 
 SLOW_S = 1.0
+# For one caller and operation at once: what is prepared may be megabytes, and wait for its turn.
+PREPARED_AT_ONCE_MAX = 4
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,64}")
 _JSON = re.compile(
     rb"application/(?:json|[a-z0-9.+-]+\+json)\s*(?:;\s*charset\s*=\s*\"?utf-?8\"?\s*)?;?",
@@ -121,6 +125,9 @@ class RequestHandler:
         }
         self._settings = settings
         self._limits = settings.limits
+        self._preparing: WeakValueDictionary[tuple[str, str], asyncio.Semaphore] = (
+            WeakValueDictionary()
+        )
         self._body_budget = BodyBudget(settings.request_bytes_max)
         self._metrics = metrics
         self._common_headers = _COMMON_HEADERS
@@ -243,7 +250,8 @@ class RequestHandler:
         if route.per_minute_max:
             self._rate_limiters[route.operation_id].acquire(actor.id)
         if route.prepare_input is not None:
-            inputs.append(await route.prepare_input(self._database, actor, *inputs))
+            async with self._preparing_turn(actor, route):
+                inputs.append(await route.prepare_input(self._database, actor, *inputs))
         if route.build_response is not None:
             ingest_request: IngestRequest = route.handler(actor, *inputs)
             response = Response(200, route.build_response(await self._ingest.store(ingest_request)))
@@ -252,6 +260,13 @@ class RequestHandler:
         if actor.has_invitations:
             await self._accept_invitations(request, actor, inputs)
         return response
+
+    def _preparing_turn(self, actor: Actor, route: Route) -> asyncio.Semaphore:
+        key = (actor.caller, route.path)
+        turn = self._preparing.get(key)
+        if turn is None:
+            turn = self._preparing[key] = asyncio.Semaphore(PREPARED_AT_ONCE_MAX)
+        return turn
 
     async def _accept_invitations(
         self, request: Request, actor: Actor, inputs: Sequence[Any]

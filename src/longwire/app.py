@@ -472,6 +472,7 @@ def _build_token_routes(settings: Settings, database: Database) -> list[PlainRou
     return tokens.routes(
         TokenEndpoint(
             database,
+            issuer=startup.get_base_url(settings),
             lifetime_s=settings.token_lifetime_s,
             per_address=per_address,
             per_client=per_client,

@@ -26,6 +26,7 @@ from longwire.identity import groups, tokens
 from longwire.model import SYSTEM
 from longwire.settings import Settings
 from longwire.startup import build_database
+from longwire.store import cache_epochs
 from longwire.store.database import Tx
 from longwire.store.schema import metadata
 from tests.waiting import eventually
@@ -33,6 +34,7 @@ from tests.world import Person, World, ok, refused
 
 FORM = "application/x-www-form-urlencoded"
 GRANT = "grant_type=client_credentials"
+REVOKE, INTROSPECT = "/oauth2/revoke", "/oauth2/introspect"
 
 MakeWorld = Callable[..., World]
 
@@ -51,6 +53,28 @@ def ask(
     sent |= {name.replace("_", "-"): value for name, value in headers.items()}
     sent = {name: value for name, value in sent.items() if value}
     return world.http.post(f"/oauth2/token?{query}", headers=sent, content=body)
+
+
+def send_token(
+    world: World, path: str, client: Person | str | None, token: str | None = None, **rest: Any
+) -> httpx.Response:
+    """A request to revoke or introspect a token, by default with the form that is right."""
+    headers = {"Content-Type": FORM}
+    if client is not None:
+        right = isinstance(client, Person) and basic(client.client_id, client.client_secret)
+        headers["Authorization"] = right or str(client)
+    content = {} if token is None else {"data": {"token": token}}
+    return world.http.request(
+        **{"method": "POST", "url": path, "headers": headers, **content, **rest}
+    )
+
+
+def is_active(world: World, client: Person, token: str | None) -> bool:
+    assert token is not None
+    response = send_token(world, INTROSPECT, client, token)
+    active: bool = ok(response)["active"]
+    assert active or response.content == b'{"active":false}'
+    return active
 
 
 def denied(response: httpx.Response, status: int, error: str, case: object = "") -> None:
@@ -306,7 +330,7 @@ def test_every_operation_requires_a_token(world: World) -> None:
         assert response.headers["www-authenticate"] == "Bearer"
 
 
-def test_no_tokens_are_issued_with_an_external_token_service(settings: Settings) -> None:
+def test_nothing_about_tokens_is_served_with_an_external_token_service(settings: Settings) -> None:
     def paths(chosen: Settings) -> set[str]:
         database, _ = build_database(chosen, Clock())
         with closing(database):
@@ -314,7 +338,12 @@ def test_no_tokens_are_issued_with_an_external_token_service(settings: Settings)
 
     here = paths(settings)
     elsewhere = paths(replace(settings, auth_url="https://login.example"))
-    assert here - elsewhere == {"/oauth2/token"}
+    assert here - elsewhere == {
+        "/oauth2/token",
+        "/oauth2/revoke",
+        "/oauth2/introspect",
+        "/.well-known/oauth-authorization-server",
+    }
 
 
 # --- storage and expiry ---
@@ -366,6 +395,179 @@ def test_a_credential_expires(world: World) -> None:
     world.clock.let_pass(seconds=601)
     refused(guest.get("/user/me"), 401)
     denied(world.ask_token(*client), 401, "invalid_client")
+
+
+# --- revocation, introspection and metadata ---
+
+
+def test_a_client_revokes_one_of_its_tokens(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    app = ada.app_client(group)
+    for holder, hint in ((ada, "access_token"), (app, "refresh_token")):  # hints are ignored
+        fresh = world.token(holder.client_id, holder.client_secret)
+        kept = Person(world, fresh, holder.id, ("", ""))
+        ok(holder.get("/group", groupId=group))
+        form = {"token": holder.token, "token_type_hint": hint}
+        epoch = auth_epoch(world)
+        for _ in range(2):  # the second time it is unknown, which is no error
+            response = send_token(world, REVOKE, holder, data=form)
+            assert ok(response) == {}
+            assert response.headers["cache-control"] == "no-store"
+            refused(holder.get("/group", groupId=group), 401)
+            assert not is_active(world, holder, holder.token)
+        ok(kept.get("/group", groupId=group))
+        assert is_active(world, holder, kept.token)
+        assert auth_epoch(world) == epoch + 1
+    revocations = [entry for entry in world.audit() if entry[1] == "token.revoke"]
+    assert revocations == [
+        (ada.id, "token.revoke", ada.client_id),
+        (app.id, "token.revoke", app.client_id),
+    ]
+
+
+def auth_epoch(world: World) -> int:
+    return world.read(lambda tx: cache_epochs.read_epochs(tx).auth)
+
+
+def test_another_clients_token_is_neither_revealed_nor_revoked(world: World) -> None:
+    ada, spare, bob = world.person("ada"), world.person("ada"), world.person("bob")
+    operator = world.operator
+    app = ada.app_client(ada.group())
+    holders = {"ada": ada, "bob": bob, "an operator": operator, "an app client": app}
+    epoch = auth_epoch(world)
+    unknown = str(uuid.uuid4())
+    # Not even another credential of the same user, or whoever created the app client.
+    for caller in (spare, bob, app, ada, operator):
+        foreign = {case: each for case, each in holders.items() if each is not caller}
+        for path in (REVOKE, INTROSPECT):
+            expected = outcome(send_token(world, path, caller, unknown))
+            for case, holder in foreign.items():
+                response = send_token(world, path, caller, holder.token)
+                assert outcome(response) == expected, (path, case)
+            for no_token in (caller.client_secret, "ä\0", "x" * 10_000):
+                assert outcome(send_token(world, path, caller, no_token)) == expected
+    for case, holder in holders.items():
+        assert is_active(world, holder, holder.token), case
+    # Nobody's caches were invalidated for it.
+    assert auth_epoch(world) == epoch
+    assert "token.revoke" not in {action for _, action, _ in world.audit()}
+
+
+def test_introspection_tells_a_client_about_its_token(make_world: MakeWorld) -> None:
+    world = make_world(public_url="https://longwire.example/", token_lifetime_s=60)
+    ada = world.person("ada")
+    app = ada.app_client(ada.group())
+    world.clock.freeze()
+    for holder in (ada, app):
+        now_s = world.clock.now() // SECOND
+        token = world.token(holder.client_id, holder.client_secret)
+        response = send_token(world, INTROSPECT, holder, token)
+        assert ok(response) == {
+            "active": True,
+            "client_id": holder.client_id,
+            "sub": holder.id,
+            "iss": "https://longwire.example",
+            "iat": now_s,
+            "exp": now_s + 60,
+            "token_type": "Bearer",
+        }
+        assert response.headers["cache-control"] == "no-store"
+        world.clock.let_pass(seconds=60)
+        assert not is_active(world, holder, token)
+        epoch = auth_epoch(world)
+        ok(send_token(world, REVOKE, holder, token))  # expired, so there is nothing to revoke
+        assert auth_epoch(world) == epoch
+
+
+@pytest.mark.parametrize("path", [REVOKE, INTROSPECT])
+def test_an_invalid_request_about_a_token_gets_the_reason(make_world: MakeWorld, path: str) -> None:
+    world = make_world(token_failures_per_client_max=2)
+    ada = world.person("ada")
+    token = ada.token
+    right = {"Authorization": basic(ada.client_id, ada.client_secret), "Content-Type": FORM}
+    world.clock.freeze()
+    cases: dict[str, dict[str, Any]] = {
+        "no token": {"content": "token_type_hint=access_token"},
+        "an empty token": {"content": "token="},
+        "no body": {},
+        "twice": {"content": f"token={token}&token={token}"},
+        "hint twice": {"content": f"token={token}&token_type_hint=a&token_type_hint=b"},
+        "in the URL": {"url": f"{path}?token={token}"},
+        "in the URL as well": {"url": f"{path}?token={token}", "content": f"token={token}"},
+        "secret in the URL": {"url": f"{path}?client_secret=x", "content": f"token={token}"},
+        "not UTF-8": {"content": "token=%ff"},
+        "JSON": {
+            "headers": right | {"Content-Type": "application/json"},
+            "json": {"token": token},
+        },
+        "no type": {
+            "headers": {"Authorization": right["Authorization"]},
+            "content": f"token={token}",
+        },
+        "two headers": {
+            "headers": [*right.items(), ("Authorization", right["Authorization"])],
+            "content": f"token={token}",
+        },
+    }
+    for case, changes in cases.items():
+        denied(send_token(world, path, ada, **changes), 400, "invalid_request", case)
+    for header in (None, f"Bearer {token}", "Basic !"):
+        denied(send_token(world, path, header, token), 401, "invalid_client", header)
+    for method in ("GET", "PUT", "DELETE"):
+        response = send_token(world, path, ada, token, method=method)
+        refused(response, 405)
+        assert response.headers["allow"] == "POST"
+    # Guesses count together with those at the token endpoint.
+    denied(send_token(world, path, basic(ada.client_id, "guess"), token), 401, "invalid_client")
+    denied(world.ask_token(ada.client_id, "guess"), 401, "invalid_client")
+    limited = send_token(world, path, ada, token)
+    denied(limited, 429, "invalid_request")
+    assert int(limited.headers["retry-after"]) == 30
+    world.clock.let_pass(seconds=60)
+    assert is_active(world, ada, token)
+
+
+def test_secrets_are_not_accepted_without_tls_to_revoke_or_introspect(
+    make_world: MakeWorld,
+) -> None:
+    world = make_world(trusted_proxies=(ip_network("127.0.0.0/8"),))
+    ada = world.person("ada")
+    headers = {
+        "Authorization": basic(ada.client_id, ada.client_secret),
+        "Content-Type": FORM,
+        "X-Forwarded-For": "203.0.113.7",
+        "X-Forwarded-Proto": "http",
+    }
+    for path in (REVOKE, INTROSPECT):
+        response = send_token(world, path, ada, ada.token, headers=headers)
+        denied(response, 400, "invalid_request", path)
+        assert "HTTPS" in response.json()["error_description"]
+    assert is_active(world, ada, ada.token)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_the_metadata_lead_to_the_endpoints(make_world: MakeWorld) -> None:
+    world = make_world(public_url="https://longwire.example/")
+    path = "/.well-known/oauth-authorization-server"
+    response = world.http.get(path)
+    assert response.headers["content-type"] == "application/json"
+    methods = ["client_secret_basic"]
+    assert ok(response) == {
+        "issuer": "https://longwire.example",
+        "token_endpoint": "https://longwire.example/oauth2/token",
+        "revocation_endpoint": "https://longwire.example/oauth2/revoke",
+        "introspection_endpoint": "https://longwire.example/oauth2/introspect",
+        "service_documentation": "https://longwire.example/docs",
+        "grant_types_supported": ["client_credentials"],
+        "response_types_supported": [],
+        "token_endpoint_auth_methods_supported": methods,
+        "revocation_endpoint_auth_methods_supported": methods,
+        "introspection_endpoint_auth_methods_supported": methods,
+    }
+    # Whatever a client claims as the host does not get into it.
+    assert world.http.get(path, headers={"Host": "evil.example"}).content == response.content
+    refused(world.http.post(path), 405)
 
 
 # --- rate limits ---
@@ -662,8 +864,8 @@ def test_permissions_revoked_by_one_process_are_soon_refused_by_all_others(
     make_world: MakeWorld,
 ) -> None:
     here, there = make_world(), make_world()
-    ada, bob, carol, dora, eve = (
-        here.person(name) for name in ("ada", "bob", "carol", "dora", "eve")
+    ada, bob, carol, dora, eve, frank = (
+        here.person(name) for name in ("ada", "bob", "carol", "dora", "eve", "frank")
     )
     group = ada.group()
     custom = ada.role("group.read", "member.read", name="custom")
@@ -687,6 +889,7 @@ def test_permissions_revoked_by_one_process_are_soon_refused_by_all_others(
             "a member whose role became smaller": (members(world, dora), 403),
             "a deleted app client": (members(world, app), 401),
             "a revoked credential": (me(world, eve), 401),
+            "a revoked token": (me(world, frank), 401),
         }
 
     for world in (here, there):
@@ -698,6 +901,7 @@ def test_permissions_revoked_by_one_process_are_soon_refused_by_all_others(
     ok(ada.put("/role", {"roleId": custom, "groupId": group, "permissions": ["group.read"]}))
     ok(ada.delete("/appClient", name=group, appClientId=app.id))
     here.write(lambda tx: tokens.revoke_credential(tx, SYSTEM, eve.client_id))
+    ok(send_token(here, REVOKE, frank, frank.token))
     for case, (send, status) in cases(here).items():
         assert send().status_code == status, f"{case}, where it was done"
     wait_until_all_refused(cases(there))

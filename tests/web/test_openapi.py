@@ -252,7 +252,15 @@ def test_the_document_is_valid_openapi(document: Json) -> None:
 
 def test_exactly_the_served_operations_are_described(document: Json) -> None:
     served = {f"{route.method} {route.path}" for route in OPERATIONS}
-    beside = {"POST /oauth2/token", "GET /health/live", "GET /health/ready", "GET /metrics"}
+    beside = {
+        "POST /oauth2/token",
+        "POST /oauth2/revoke",
+        "POST /oauth2/introspect",
+        "GET /.well-known/oauth-authorization-server",
+        "GET /health/live",
+        "GET /health/ready",
+        "GET /metrics",
+    }
     assert {name for name, _ in operations(document)} == served | beside | NETWORKS
 
 

@@ -14,7 +14,7 @@ last page has none. Every error has the same body and names every invalid field 
 response carries `X-Request-Id`, which identifies the request in the logs."""
 
 _TAGS = {
-    "Tokens": "Getting an access token.",
+    "Tokens": "Getting, revoking and introspecting access tokens.",
     "Groups": "Groups form a tree; a role in a group holds in all groups below it.",
     "Members": "Who belongs to a group, and with which role.",
     "Roles": "Named sets of permissions.",
@@ -47,7 +47,7 @@ _SECURITY_SCHEMES = {
     "client": {
         "type": "http",
         "scheme": "basic",
-        "description": "Client id and secret, for the token endpoint only.",
+        "description": "Client id and secret, for the endpoints of tokens only.",
     },
     "groupToken": {
         "type": "http",

@@ -1,13 +1,21 @@
-"""The token endpoint: OAuth 2.0 client credentials, with the bodies of RFC 6749."""
+"""The token endpoint: OAuth 2.0 client credentials, with the bodies of RFC 6749.
+
+Beside it, for clients and their own tokens: revocation (RFC 7009), introspection (RFC 7662), and
+the metadata by which they find all of it (RFC 8414).
+"""
 
 import base64
 import binascii
 from collections import OrderedDict
+from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
+from typing import TypeVar
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
+from longwire.clock import SECOND
 from longwire.errors import NotAuthenticated
 from longwire.identity import tokens
 from longwire.identity.rate_limiter import RateLimiter
@@ -17,11 +25,19 @@ from longwire.web.openapi import Json, json_response, problem_responses, schema_
 from longwire.web.routing import FORM_BYTES_MAX, NO_TOKEN, PlainRoute, Request, Response
 
 PATH = "/oauth2/token"
+REVOCATION_PATH = "/oauth2/revoke"
+INTROSPECTION_PATH = "/oauth2/introspect"
+METADATA_PATH = "/.well-known/oauth-authorization-server"
 GRANT = "client_credentials"
+AUTH_METHOD = "client_secret_basic"
+TOKEN_TYPE = "Bearer"
 SUCCEEDED_MAX = 50_000
 _FORM = b"application/x-www-form-urlencoded"
 _CREDENTIALS = {"client_id", "client_secret"}
 _NO_CACHE: tuple[tuple[bytes, bytes], ...] = ((b"pragma", b"no-cache"),)
+
+T = TypeVar("T")
+Handler = Callable[[Request, bytes], Awaitable[Response]]
 
 
 class TokenResponse(msgspec.Struct):
@@ -30,6 +46,41 @@ class TokenResponse(msgspec.Struct):
     access_token: str
     token_type: str
     expires_in: int
+
+
+class TokenRevocationResponse(msgspec.Struct):
+    """Empty: the token is not valid, or not one of this client."""
+
+
+class TokenIntrospectionResponse(msgspec.Struct):
+    """A valid token of the client that asks; for any other token `active` is false, and alone.
+
+    `sub` is the user or app client that acts with the token. Times are in seconds since 1970.
+    """
+
+    active: bool
+    client_id: str | UnsetType = UNSET
+    sub: str | UnsetType = UNSET
+    iss: str | UnsetType = UNSET
+    iat: int | UnsetType = UNSET
+    exp: int | UnsetType = UNSET
+    token_type: str | UnsetType = UNSET
+
+
+class AuthorizationServerMetadata(msgspec.Struct):
+    """The endpoints for tokens, and what they support."""
+
+    issuer: str
+    token_endpoint: str
+    revocation_endpoint: str
+    introspection_endpoint: str
+    service_documentation: str
+    grant_types_supported: tuple[str, ...] = (GRANT,)
+    # Required, and empty: there is no authorization endpoint.
+    response_types_supported: tuple[str, ...] = ()
+    token_endpoint_auth_methods_supported: tuple[str, ...] = (AUTH_METHOD,)
+    revocation_endpoint_auth_methods_supported: tuple[str, ...] = (AUTH_METHOD,)
+    introspection_endpoint_auth_methods_supported: tuple[str, ...] = (AUTH_METHOD,)
 
 
 class TokenError(msgspec.Struct):
@@ -54,17 +105,19 @@ class TokenRequestError(Exception):
 
 
 class TokenEndpoint:
-    """Issues access tokens, with a rate limit on failed attempts."""
+    """Issues, revokes and introspects access tokens, with a rate limit on failed attempts."""
 
     def __init__(
         self,
         database: Database,
         *,
+        issuer: str,
         lifetime_s: int,
         per_address: RateLimiter,
         per_client: RateLimiter,
     ) -> None:
         self._database = database
+        self._issuer = issuer
         self._lifetime_s = lifetime_s
         self._per_address = per_address
         self._per_client = per_client
@@ -72,29 +125,75 @@ class TokenEndpoint:
         self._succeeded: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     async def issue(self, request: Request, body: bytes) -> Response:
-        try:
-            _require_https(request)
-            _require_grant(request, body)
-            client_id, secret = _basic(request)
-            self._check_rate_limit(request.address, client_id)
-            return await self._issue(request, client_id, secret)
-        except TokenRequestError as error:
-            return error.response
+        _require_https(request)
+        _require_grant(request, body)
+        issued = await self._run_as_client(
+            request,
+            lambda tx, client_id, secret: tokens.issue_token(
+                tx, client_id, secret, self._lifetime_s
+            ),
+        )
+        return _encode(TokenResponse(issued.token, TOKEN_TYPE, issued.lifetime_s))
 
-    async def _issue(self, request: Request, client_id: str, secret: str) -> Response:
-        def work(tx: Tx) -> tokens.IssuedToken:
+    async def revoke(self, request: Request, body: bytes) -> Response:
+        _require_https(request)
+        token = _get_token(request, body)
+        await self._run_as_client(
+            request,
+            lambda tx, client_id, secret: tokens.revoke_token(tx, client_id, secret, token),
+        )
+        return _encode(TokenRevocationResponse())
+
+    async def introspect(self, request: Request, body: bytes) -> Response:
+        _require_https(request)
+        token = _get_token(request, body)
+        found = await self._run_as_client(
+            request,
+            lambda tx, client_id, secret: tokens.introspect_token(tx, client_id, secret, token),
+            only_reads=True,
+        )
+        if found is None:
+            return _encode(TokenIntrospectionResponse(active=False))
+        response = TokenIntrospectionResponse(
+            active=True,
+            client_id=found.client_id,
+            sub=found.subject,
+            iss=self._issuer,
+            iat=found.issued_at // SECOND,
+            exp=found.expires_at // SECOND,
+            token_type=TOKEN_TYPE,
+        )
+        return _encode(response)
+
+    async def get_metadata(self, request: Request, body: bytes) -> Response:
+        metadata = AuthorizationServerMetadata(
+            issuer=self._issuer,
+            token_endpoint=self._issuer + PATH,
+            revocation_endpoint=self._issuer + REVOCATION_PATH,
+            introspection_endpoint=self._issuer + INTROSPECTION_PATH,
+            service_documentation=self._issuer + "/docs",
+        )
+        return Response(200, msgspec.json.encode(metadata))
+
+    async def _run_as_client(
+        self, request: Request, work: Callable[[Tx, str, str], T], *, only_reads: bool = False
+    ) -> T:
+        """Run a work with the client id and secret of the request, which it has to check."""
+        client_id, secret = _basic(request)
+        self._check_rate_limit(request.address, client_id)
+
+        def run(tx: Tx) -> T:
             tx.origin = Origin(request.address, request.request_id)
-            return tokens.issue_token(tx, client_id, secret, self._lifetime_s)
+            return work(tx, client_id, secret)
 
         try:
-            issued = await self._database.write(work)
+            result = await (self._database.read(run) if only_reads else self._database.write(run))
         except NotAuthenticated:
             self._per_address.consume(request.address)
             self._per_client.consume((request.address, client_id))
             raise _invalid_client("The client is unknown or its secret is wrong.") from None
         self._note_success((request.address, client_id))
-        response = TokenResponse(issued.token, "Bearer", issued.lifetime_s)
-        return Response(200, msgspec.json.encode(response), headers=_NO_CACHE)
+        return result
 
     def _check_rate_limit(self, address: str, client_id: str) -> None:
         wait_s = self._per_client.get_retry_after_s((address, client_id))
@@ -129,14 +228,7 @@ def _is_loopback(address: str) -> bool:
 
 
 def _require_grant(request: Request, body: bytes) -> None:
-    media_type = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-    if media_type != _FORM:
-        raise TokenRequestError(400, "invalid_request", f"Content-Type must be {_FORM.decode()}.")
-    in_query, in_form = _parameters(request.query_string), _parameters(body)
-    if _CREDENTIALS & in_query.keys():
-        raise TokenRequestError(
-            400, "invalid_request", "Credentials belong into the header Authorization, not the URL."
-        )
+    in_query, in_form = _read_parameters(request, body)
     grants = {each["grant_type"] for each in (in_query, in_form) if "grant_type" in each}
     if not grants:
         raise TokenRequestError(400, "invalid_request", "grant_type is missing.")
@@ -146,6 +238,29 @@ def _require_grant(request: Request, body: bytes) -> None:
         )
     if grants != {GRANT}:
         raise TokenRequestError(400, "unsupported_grant_type", f"grant_type must be {GRANT}.")
+
+
+def _get_token(request: Request, body: bytes) -> str:
+    """The token that the request is about; its type hint is not needed, as there is one type."""
+    in_query, in_form = _read_parameters(request, body)
+    if "token" in in_query:
+        raise TokenRequestError(400, "invalid_request", "The token belongs into the body.")
+    if "token" not in in_form:
+        raise TokenRequestError(400, "invalid_request", "token is missing.")
+    return in_form["token"]
+
+
+def _read_parameters(request: Request, body: bytes) -> tuple[dict[str, str], dict[str, str]]:
+    """The parameters in the query and in the form."""
+    media_type = request.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if media_type != _FORM:
+        raise TokenRequestError(400, "invalid_request", f"Content-Type must be {_FORM.decode()}.")
+    in_query, in_form = _parameters(request.query_string), _parameters(body)
+    if _CREDENTIALS & in_query.keys():
+        raise TokenRequestError(
+            400, "invalid_request", "Credentials belong into the header Authorization, not the URL."
+        )
+    return in_query, in_form
 
 
 def _parameters(raw: bytes) -> dict[str, str]:
@@ -187,20 +302,69 @@ def _invalid_client(description: str) -> TokenRequestError:
     )
 
 
+def _encode(response: msgspec.Struct) -> Response:
+    return Response(200, msgspec.json.encode(response), headers=_NO_CACHE)
+
+
+def _with_token_errors(handler: Handler) -> Handler:
+    async def handle(request: Request, body: bytes) -> Response:
+        try:
+            return await handler(request, body)
+        except TokenRequestError as error:
+            return error.response
+
+    return handle
+
+
 def routes(endpoint: TokenEndpoint) -> list[PlainRoute]:
     return [
+        _route(PATH, endpoint.issue, _OPENAPI, TokenResponse),
+        _route(REVOCATION_PATH, endpoint.revoke, _REVOCATION_OPENAPI, TokenRevocationResponse),
+        _route(
+            INTROSPECTION_PATH,
+            endpoint.introspect,
+            _INTROSPECTION_OPENAPI,
+            TokenIntrospectionResponse,
+        ),
         PlainRoute(
-            method="POST",
-            path=PATH,
-            handler=endpoint.issue,
-            body_bytes_max=FORM_BYTES_MAX,
+            method="GET",
+            path=METADATA_PATH,
+            handler=endpoint.get_metadata,
             permission=NO_TOKEN,
-            object_rule="whoever knows a client id and its secret",
+            object_rule="reveals nothing about any group",
             tag="Tokens",
-            openapi=_OPENAPI,
-            schemas=(TokenResponse, TokenError),
-        )
+            openapi=_METADATA_OPENAPI,
+            schemas=(AuthorizationServerMetadata,),
+        ),
     ]
+
+
+def _route(
+    path: str, handler: Handler, openapi: Json, response: type[msgspec.Struct]
+) -> PlainRoute:
+    return PlainRoute(
+        method="POST",
+        path=path,
+        handler=_with_token_errors(handler),
+        body_bytes_max=FORM_BYTES_MAX,
+        permission=NO_TOKEN,
+        object_rule="whoever knows a client id and its secret",
+        tag="Tokens",
+        openapi=openapi,
+        schemas=(response, TokenError),
+    )
+
+
+def _responses(description: str, response: type[msgspec.Struct]) -> dict[str, Json]:
+    return {
+        "200": json_response(description, schema_ref(response)),
+        "400": json_response("The request is invalid.", schema_ref(TokenError)),
+        "401": json_response(
+            "The client is unknown or its secret is wrong.", schema_ref(TokenError)
+        ),
+        "429": json_response("Too many failed attempts.", schema_ref(TokenError)),
+        **problem_responses(408, 413, 431, 503),
+    }
 
 
 _GRANT_TYPE = {"type": "string", "enum": [GRANT]}
@@ -226,13 +390,51 @@ _OPENAPI: Json = {
             }
         },
     },
+    "responses": _responses("An access token.", TokenResponse),
+}
+
+
+def _token_openapi(
+    summary: str, description: str, result: str, response: type[msgspec.Struct]
+) -> Json:
+    """The entry of an endpoint that takes a token in a form."""
+    form = {
+        "type": "object",
+        "properties": {
+            "token": {"type": "string"},
+            "token_type_hint": {"type": "string", "description": "Ignored."},
+        },
+        "required": ["token"],
+    }
+    return {
+        "summary": summary,
+        "description": description,
+        "security": [{"client": []}],
+        "requestBody": {"required": True, "content": {_FORM.decode(): {"schema": form}}},
+        "responses": _responses(result, response),
+    }
+
+
+_REVOCATION_OPENAPI = _token_openapi(
+    "Revoke an access token",
+    "OAuth 2.0 token revocation (RFC 7009), for the client's own tokens. A token that is unknown,"
+    " expired or another client's gets the same response, and stays as it is.",
+    "If the token was issued to this client, it is not valid any more.",
+    TokenRevocationResponse,
+)
+_INTROSPECTION_OPENAPI = _token_openapi(
+    "Introspect an access token",
+    "OAuth 2.0 token introspection (RFC 7662), for the client's own tokens. A token that is"
+    " unknown, expired, revoked or another client's is not active.",
+    "Whether the token is a valid one of this client, and until when.",
+    TokenIntrospectionResponse,
+)
+_METADATA_OPENAPI: Json = {
+    "summary": "Get the authorization server metadata",
+    "description": "OAuth 2.0 authorization server metadata (RFC 8414).",
+    "security": [],
     "responses": {
-        "200": json_response("An access token.", schema_ref(TokenResponse)),
-        "400": json_response("The request is invalid.", schema_ref(TokenError)),
-        "401": json_response(
-            "The client is unknown or its secret is wrong.", schema_ref(TokenError)
-        ),
-        "429": json_response("Too many failed attempts.", schema_ref(TokenError)),
-        **problem_responses(408, 413, 431, 503),
+        "200": json_response("The metadata.", schema_ref(AuthorizationServerMetadata)),
+        **problem_responses(408, 431),
     },
 }

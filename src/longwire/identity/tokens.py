@@ -12,6 +12,7 @@ from longwire.model import Actor, Credential
 from longwire.store import audit, cache_epochs
 from longwire.store import credentials as store
 from longwire.store import users as store_users
+from longwire.store.credentials import TokenClient, TokenPeriod
 from longwire.store.database import Tx
 
 _UNKNOWN_CLIENT_DIGEST = bytes(32)
@@ -24,13 +25,21 @@ class IssuedToken:
 
 
 @dataclass(frozen=True, slots=True)
+class ActiveToken:
+    client_id: str
+    subject: str  # who acts with it: the user, or the app client
+    issued_at: Moment
+    expires_at: Moment
+
+
+@dataclass(frozen=True, slots=True)
 class CredentialWithSecret:
     credential: Credential
     secret: str
 
 
-def issue_token(tx: Tx, client_id: str, secret: str, lifetime_s: int) -> IssuedToken:
-    """An access token for valid client credentials; the same error for every invalid one."""
+def authenticate_client(tx: Tx, client_id: str, secret: str) -> TokenClient:
+    """The client with these credentials; the same error for every invalid one."""
     client = store.get_client(tx, client_id)
     # Unknown clients take the same time: the digest is computed and compared for them too.
     is_secret_valid = tx.keyring.matches(
@@ -41,17 +50,53 @@ def issue_token(tx: Tx, client_id: str, secret: str, lifetime_s: int) -> IssuedT
     )
     if client is None or not is_secret_valid or is_expired:
         raise NotAuthenticated
+    return client
+
+
+def issue_token(tx: Tx, client_id: str, secret: str, lifetime_s: int) -> IssuedToken:
+    """An access token for valid client credentials."""
+    client = authenticate_client(tx, client_id, secret)
     expires_at = tx.now + lifetime_s * SECOND
     if client.expires_at is not None:
         expires_at = min(expires_at, client.expires_at)
     token = str(uuid.UUID(bytes=secrets.token_bytes(16)))  # all 128 bits random
     store.insert_token(tx, tx.keyring.digest(token), client, expires_at)
-    actor = Actor("client", client_id)
     if client.user_id is not None:
         store_users.update_seen_at(tx, client.user_id)
-        actor = Actor("user", client.user_id)
-    audit.log(tx, actor, "token.issue", client_id)
+    audit.log(tx, _actor(client), "token.issue", client_id)
     return IssuedToken(token, max(1, (expires_at - tx.now) // SECOND))
+
+
+def revoke_token(tx: Tx, client_id: str, secret: str, token: str) -> None:
+    """Revoke a token of the client itself; any other token is left as it is."""
+    client = authenticate_client(tx, client_id, secret)
+    digest = tx.keyring.digest(token)
+    # Checked first: a request that revokes nothing must not invalidate everybody's caches.
+    if _get_active_period(tx, client, digest) is None:
+        return
+    cache_epochs.bump_auth_epoch(tx)
+    if store.delete_token(tx, digest, client.id):
+        audit.log(tx, _actor(client), "token.revoke", client_id)
+
+
+def introspect_token(tx: Tx, client_id: str, secret: str, token: str) -> ActiveToken | None:
+    """A token of the client itself while it is valid; None for any other."""
+    client = authenticate_client(tx, client_id, secret)
+    period = _get_active_period(tx, client, tx.keyring.digest(token))
+    if period is None:
+        return None
+    return ActiveToken(client.id, _actor(client).id, period.created_at, period.expires_at)
+
+
+def _get_active_period(tx: Tx, client: TokenClient, digest: bytes) -> TokenPeriod | None:
+    period = store.get_token_period(tx, digest, client.id)
+    return period if period is not None and period.expires_at > tx.now else None
+
+
+def _actor(client: TokenClient) -> Actor:
+    if client.user_id is not None:
+        return Actor("user", client.user_id)
+    return Actor("client", client.id)
 
 
 def authenticate_token(tx: Tx, digest: bytes) -> tuple[Actor, Moment]:

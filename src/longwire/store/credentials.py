@@ -27,6 +27,14 @@ class TokenClient:
     user_id: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class TokenPeriod:
+    """When an access token was issued, and when it expires."""
+
+    created_at: Moment
+    expires_at: Moment
+
+
 def get_client(tx: Tx, client_id: str) -> TokenClient | None:
     row = tx.row(sa.select(_credential).where(_credential.c.client_id == client_id))
     if row:
@@ -78,6 +86,7 @@ def insert_token(tx: Tx, digest: bytes, owner: TokenClient, expires_at: Moment) 
             "digest": digest,
             "client_id": owner.id,
             "is_app_client": owner.is_app_client,
+            "created_at": tx.now,
             "expires_at": expires_at,
         },
     )
@@ -112,6 +121,20 @@ def _has_invitations() -> sa.ColumnElement[bool]:
         .where(member.c.user_id == _credential.c.user_id, member.c.accepted_at.is_(None))
         .exists()
     )
+
+
+def get_token_period(tx: Tx, digest: bytes, client_id: str) -> TokenPeriod | None:
+    """The period of a token that was issued to this client; None for any other token."""
+    statement = sa.select(_token.c.created_at, _token.c.expires_at).where(
+        _token.c.digest == digest, _token.c.client_id == client_id
+    )
+    row = tx.row(statement)
+    return TokenPeriod(row.created_at, row.expires_at) if row else None
+
+
+def delete_token(tx: Tx, digest: bytes, client_id: str) -> bool:
+    statement = sa.delete(_token).where(_token.c.digest == digest, _token.c.client_id == client_id)
+    return tx.execute(statement) > 0
 
 
 def delete_tokens(tx: Tx, client_id: str) -> None:

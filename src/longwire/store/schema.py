@@ -110,6 +110,7 @@ access_token = sa.Table(
     # Answers: which tokens die with this client?
     sa.Column("client_id", sa.Text, nullable=False, index=True),
     sa.Column("is_app_client", sa.Boolean, nullable=False),
+    _moment("created_at"),
     # Answers: which tokens are over and can be pruned?
     sa.Column("expires_at", sa.BigInteger, nullable=False, index=True),
 )

@@ -114,7 +114,7 @@ def _create_identity_tables() -> None:
         *_required(sa.LargeBinary(), "digest"),
         *_required(TEXT, "client_id"),
         *_required(sa.Boolean(), "is_app_client"),
-        *_required(BIGINT, "expires_at"),
+        *_required(BIGINT, "created_at expires_at"),
         sa.PrimaryKeyConstraint("digest", name="pk_access_token"),
     )
     op.create_index("ix_access_token_client_id", "access_token", ["client_id"])

@@ -10,6 +10,7 @@ from longwire import deferred_matching
 from longwire.delivery import matching
 from longwire.ingest import IngestItem, IngestRequest, Sequencer, store_requests
 from longwire.model import SYSTEM
+from longwire.notifications import firing
 from longwire.records import EventRecord, digest_record
 from longwire.store import deferrals
 from longwire.store.database import Tx
@@ -222,3 +223,40 @@ def test_a_group_whose_matching_fails_is_in_nobodys_way(
         if world.database.engine_name == "postgresql":
             world.clock.let_pass(seconds=180)  # until the lease ends
         eventually(lambda: len(paths(receiver)) == 2)
+
+
+def test_costly_texts_of_a_notification_are_rendered_after_the_commit(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(**TIGHT)
+    world.clock.freeze()
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    with Receiver() as receiver:
+        params = {"subject": "{{ size(message.data) }} fields"}
+        ada.notification(group, f"{receiver.url}/alarm", params=params, reason="opened")
+        for second in range(3):
+            ada.reports(device, "event", type="opened", data=LARGE, timestamp=at(second))
+        assert deferring_owners(world) == [group], "the first one uses up the budget"
+        eventually(lambda: is_caught_up(world))
+        eventually(lambda: len(receiver.requests) == 3)
+        assert {each["subject"] for each in bodies(receiver)} == {"2000 fields"}
+
+
+def test_alerts_whose_texts_take_too_long_are_sent_with_the_default_ones(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(firing, "RENDERING_US_PER_GROUP_MAX", 1.0)
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    with Receiver() as receiver:
+        # Whether it fires depends on what came before, so it is rendered in the transaction.
+        params = {"subject": "{{ message.deviceId }}", "throttle": 60}
+        alarm = ada.notification(group, f"{receiver.url}/alarm", params=params, reason="opened")
+        ada.reports(device, "event", type="opened")
+        eventually(lambda: len(receiver.requests) == 1)
+        assert bodies(receiver)[0]["subject"].endswith(": opened")
+        shown = ok(ada.get("/notification", groupId=group, notificationId=alarm))
+        assert shown["error"]["message"].startswith("template_too_expensive: ")

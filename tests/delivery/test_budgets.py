@@ -104,3 +104,10 @@ def test_an_evaluation_that_costs_nothing_is_charged_with_nothing(
         assert allowance.take("1", 0.0)
         processor.work(ms=1)
     allowance.settle()
+
+
+def test_what_filters_have_used_up_is_not_missing_for_what_cannot_be_deferred() -> None:
+    allowance = InlineAllowance(us_max=100.0)
+    assert allowance.take("greedy", 100.0)
+    assert not allowance.take("honest", 1.0)
+    assert allowance.renew().take("honest", 1.0)

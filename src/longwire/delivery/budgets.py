@@ -129,6 +129,10 @@ class InlineAllowance:
         self._deliveries[group_id] = taken
         return True
 
+    def renew(self) -> "InlineAllowance":
+        """A full one, within the same budgets."""
+        return InlineAllowance(self._budgets)
+
     @property
     def has_deferred(self) -> bool:
         return bool(self._deferred or self._full)

@@ -12,9 +12,11 @@ import msgspec
 import structlog
 
 from longwire.clock import Moment
+from longwire.delivery.budgets import InlineAllowance
 from longwire.identity import access
 from longwire.model import Actor
 from longwire.notifications.rules import Rule
+from longwire.notifications.templates import DEFAULT_TEXTS
 from longwire.notifications.trigger_states import AlertStatus
 from longwire.notifications.types.base import NotificationContext, NotificationMessage
 from longwire.records import RecordKind
@@ -27,17 +29,28 @@ from longwire.store.deliveries import NewDelivery
 
 RESOLVED_PREFIX = "Over: "
 NO_RECIPIENTS = "there are no recipients"
+TEMPLATE_TOO_EXPENSIVE = (
+    "template_too_expensive: there were so many alerts at once that some were sent with the default"
+    " texts"
+)
 
 # One commit stores a thousand records, or a batch of up to five times as many. One webhook per
 # record always fits; fifty addresses per record do not.
 DELIVERIES_PER_NOTIFICATION_MAX = 2_000
 DELIVERIES_PER_COMMIT_MAX = 10_000
+# Estimated CPU time of the templates of one commit. Costly ones of events are rendered after it;
+# this is for alerts, whose texts depend on what came before, and which are few.
+RENDERING_US_PER_GROUP_MAX = 50_000.0
+RENDERING_US_MAX = 100_000.0
 
 log = structlog.get_logger()
 
 
 # Sequence numbers for so many deliveries; the process has one source for these and for arrivals.
 TakeSequenceNumbers = Callable[[Moment, int], Sequence[int]]
+
+
+RenderedTexts = tuple[str, str]  # subject and body
 
 
 class Firing(msgspec.Struct, frozen=True):
@@ -50,6 +63,7 @@ class Firing(msgspec.Struct, frozen=True):
     device_id: str = ""
     kind: int = RecordKind.EVENT
     reason: str = ""
+    texts: RenderedTexts | None = None  # if they were rendered already
 
 
 class RecipientCache:
@@ -140,12 +154,15 @@ def enqueue_firings(
     recipients: RecipientCache,
 ) -> Counter[int]:
     """Enqueue the messages; returns how many, by the number of their notification."""
+    renderer = _Renderer()
     messages = [
         (firing, body, to)
         for firing in firings
-        if (body := _encode_message(firing)) is not None
+        if (body := _encode_message(firing, renderer)) is not None
         for to in recipients.get_recipients(firing.rule)
     ]
+    for number in sorted(renderer.too_expensive):
+        store_channels.record_failure(tx, number, TEMPLATE_TOO_EXPENSIVE, 0)
     seqs = take_seqs(tx.now, len(messages)) if messages else ()
     store_deliveries.insert(
         tx,
@@ -165,10 +182,38 @@ def enqueue_firings(
     return Counter(firing.rule.number for firing, _, _ in messages)
 
 
-def _encode_message(firing: Firing) -> str | None:
+def render_texts(rule: Rule, reason: str, message: Mapping[str, Any]) -> RenderedTexts | None:
+    """Subject and body; None if they cannot be rendered."""
+    try:
+        return rule.texts.render(reason, message)
+    except Exception:
+        log.exception("notification not rendered", notification=rule.number)
+        return None
+
+
+class _Renderer:
+    """Renders the texts of one commit; without templates when they would take too long."""
+
+    def __init__(self) -> None:
+        self._allowance = InlineAllowance(
+            us_per_group_max=RENDERING_US_PER_GROUP_MAX, us_max=RENDERING_US_MAX
+        )
+        self.too_expensive: set[int] = set()  # notifications
+
+    def render(self, firing: Firing) -> RenderedTexts:
+        if firing.texts is not None:
+            return firing.texts
+        texts, rule = firing.rule.texts, firing.rule
+        if not self._allowance.take(rule.group_id, texts.estimate_us(firing.message)):
+            self.too_expensive.add(rule.number)
+            texts = DEFAULT_TEXTS
+        return texts.render(firing.reason, firing.message)
+
+
+def _encode_message(firing: Firing, renderer: _Renderer) -> str | None:
     """The body of the deliveries; None if it cannot be rendered."""
     try:
-        subject, body = firing.rule.texts.render(firing.reason, firing.message)
+        subject, body = renderer.render(firing)
         message = NotificationMessage(
             subject=f"{RESOLVED_PREFIX}{subject}" if firing.status.is_resolved else subject,
             body=body,

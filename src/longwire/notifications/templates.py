@@ -6,6 +6,7 @@ of the value, and never prevents a notification from being sent.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -54,6 +55,15 @@ class Template:
             for part in self._parts
         )
 
+    def estimate_us(self, message: Mapping[str, Any]) -> float:
+        """The CPU time that it takes to render, in microseconds."""
+        total = 0.0
+        for part in self._parts:
+            if isinstance(part, Expression):
+                with suppress(EvaluationError):  # then it is not evaluated
+                    total += part.prepare(message, share=self._share).cost_us
+        return total
+
     def _render_value(self, expression: Expression, message: Mapping[str, Any]) -> str:
         try:
             return truncate(to_text(expression.evaluate(message, share=self._share)))
@@ -69,6 +79,11 @@ class Texts:
     def __init__(self, subject: str | None, body: str | None) -> None:
         self._subject = None if subject is None else Template(subject)
         self._body = None if body is None else Template(body)
+        self._templates = [each for each in (self._subject, self._body) if each is not None]
+
+    def estimate_us(self, message: Mapping[str, Any]) -> float:
+        """The CPU time that the templates take, in microseconds."""
+        return sum(each.estimate_us(message) for each in self._templates)
 
     def render(self, reason: str, message: Mapping[str, Any]) -> tuple[str, str]:
         subject = (
@@ -76,6 +91,9 @@ class Texts:
         )
         body = self._body.render(message) if self._body else default_body(reason, message)
         return to_one_line(subject), clean_text(body)
+
+
+DEFAULT_TEXTS = Texts(None, None)
 
 
 def check(source: str) -> str | None:

@@ -24,8 +24,10 @@ from longwire.notifications.firing import (
     CommitQuota,
     Firing,
     RecipientCache,
+    RenderedTexts,
     TakeSequenceNumbers,
     fire,
+    render_texts,
     within_quota,
 )
 from longwire.notifications.rules import GroupRules, Rule, get_rules
@@ -73,10 +75,20 @@ class TriggerCandidate(msgspec.Struct, frozen=True):
     is_active: bool | None = None
     at: Moment = 0
     is_condition_met: bool = False  # `when` was evaluated for it already
+    texts: RenderedTexts | None = None  # if they were rendered already
 
     @property
     def key(self) -> Key:
         return self.rule.number, self.subject
+
+    @property
+    def is_unconditional(self) -> bool:
+        """Whether it fires, and with the same texts, whatever came before it."""
+        return self.is_active is None and not self.rule.throttle
+
+    def render(self) -> "TriggerCandidate":
+        texts = render_texts(self.rule, self.reason, self.message)
+        return msgspec.structs.replace(self, texts=texts)
 
 
 def evaluate_triggers(
@@ -97,7 +109,11 @@ def evaluate_triggers(
         candidates = list(scanner.scan(rows, devices, allowance, deferred))
     candidates += [each for battery in batteries for each in scanner.scan_battery(battery)]
     errors = scanner.errors
-    ready = apply_trigger_state(tx, take_seqs, candidates, errors, allowance)
+    # Levels of batteries are not deferred. What filters have used up must not hide one of them.
+    condition_allowance = allowance.renew()
+    with condition_allowance.measuring():
+        ready = apply_trigger_state(tx, take_seqs, candidates, errors, condition_allowance)
+    condition_allowance.settle()
     deferred.insert(tx)
     store_channels.record_filter_errors(tx, errors)
     return ready
@@ -120,8 +136,10 @@ class DeferredCandidates(msgspec.Struct):
 
     def add(self, candidate: TriggerCandidate | None, errors: FilterErrors) -> None:
         self.errors.update(errors)
-        if candidate is not None:
-            self.candidates.append(candidate)
+        if candidate is None:
+            return
+        # Rendering is as costly as a condition, and needs no transaction either.
+        self.candidates.append(candidate.render() if candidate.is_unconditional else candidate)
 
 
 def evaluate_deferred(
@@ -203,8 +221,14 @@ class TriggerScanner:
             if not allowance.take(device.group_id, cost_us):
                 return None
             candidate = self.check(observation)
-            if candidate is not None:
-                found.append(candidate)
+            if candidate is None:
+                continue
+            if candidate.is_unconditional:
+                texts_us = candidate.rule.texts.estimate_us(candidate.message)
+                if not allowance.take(device.group_id, texts_us):
+                    return None
+                candidate = candidate.render()
+            found.append(candidate)
         return found
 
     def list_observations(self, row: RecordRow, device: ReportingDevice) -> Iterator[Observation]:
@@ -434,4 +458,5 @@ def _build_firing(candidate: TriggerCandidate, status: AlertStatus) -> Firing:
         candidate.device_id,
         candidate.kind,
         candidate.reason,
+        candidate.texts,
     )

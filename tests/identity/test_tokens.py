@@ -445,7 +445,7 @@ def test_another_clients_token_is_neither_revealed_nor_revoked(world: World) -> 
             for case, holder in foreign.items():
                 response = send_token(world, path, caller, holder.token)
                 assert outcome(response) == expected, (path, case)
-            for no_token in (caller.client_secret, "ä\0", "x" * 10_000):
+            for no_token in (caller.client_secret, "ä\0", "x" * 5_000):
                 assert outcome(send_token(world, path, caller, no_token)) == expected
     for case, holder in holders.items():
         assert is_active(world, holder, holder.token), case

@@ -181,6 +181,11 @@ async def run_cleanup(
 
     async def clean_up() -> None:
         nonlocal last_day, last_round
+        # First, so that whatever fails below cannot keep the next month from being created.
+        today = database.context.clock.now() // DAY
+        if today != last_day:
+            await database.write(partitions.create_ahead)
+            last_day = today
         await _run_in_batches(
             database, lambda tx: credentials.prune_tokens(tx, TOKENS_PER_BATCH_MAX)
         )
@@ -188,10 +193,6 @@ async def run_cleanup(
         await _run_in_batches(database, records.delete_erased)
         await delete_old_deliveries(database, delivery_keep_days)
         await delete_groups(database)
-        today = database.context.clock.now() // DAY
-        if today != last_day:
-            await database.write(partitions.create_ahead)
-            last_day = today
         if time.monotonic() - last_round > RETENTION_INTERVAL_S:
             last_round = time.monotonic()
             await delete_old_records(database, retention_days)

@@ -11,7 +11,7 @@ from longwire.delivery import engine, previews
 from longwire.delivery.budgets import ComputeBudgets
 from tests.delivery.receiver import HANG, Receiver
 from tests.delivery.test_engine import Line
-from tests.waiting import eventually
+from tests.waiting import PATIENCE_S, eventually
 from tests.world import World, ok
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -111,6 +111,7 @@ def test_no_more_than_a_slice_is_built_on_the_event_loop(
         slices.append(len(results) - before)
 
     monkeypatch.setattr(engine, "INLINE_SLICE_S", 0)
+    monkeypatch.setattr(engine, "INLINE_MESSAGE_S", PATIENCE_S)  # however slow the machine is
     monkeypatch.setattr(engine, "_build_slice", counted)
     world = make_world()
     with Receiver() as receiver:

@@ -458,8 +458,12 @@ PATTERN_PARTS = st.sampled_from(
 def test_a_pattern_finds_what_others_find(parts: list[str], text: str) -> None:
     pattern = "".join(parts)
     expected = re.search(pattern.replace("[[:alpha:]]", "[A-Za-z]"), text, re.ASCII) is not None
-    found = Expression(f"message.text.matches(r'''{pattern}''')").evaluate({"text": text})
-    assert found is expected
+    try:
+        expression = Expression(f"message.text.matches(r'''{pattern}''')")
+    except InvalidExpression as error:
+        assume("too large" not in str(error))
+        raise
+    assert expression.evaluate({"text": text}) is expected
 
 
 # Cost.

@@ -455,7 +455,7 @@ def test_a_record_that_changed_meanwhile_is_left_alone(world: World) -> None:
     async def after_others(work: Callable[[Tx], Any]) -> Any:
         def meanwhile(tx: Tx) -> None:
             number = tx.fetch_raw("select device_number from record_data limit 1", {})[0][0]
-            one, two, _ = store.list_data(tx, number, 0, None, None, (), 9)
+            one, two, _ = store.list_data(tx, number, 0, None, None, (), 9, 1_000_000)
             store.update_body(tx, number, one, one.body.replace("{", "{ ", 1))
             store.delete_at(tx, "data", number, [0], two.ts)
             changed.append(number)

@@ -24,3 +24,10 @@ def test_harm_is_found(write: list[float], length: AttackLength) -> None:
 @pytest.mark.parametrize("length", [BRIEF, MINUTE])
 def test_what_is_hardly_noticed_is_no_harm(length: AttackLength) -> None:
     assert_unharmed(QUIET, Latencies([0.03] * 100, [0.02] * 100, [0.06] * 100), length)
+
+
+def test_a_busy_machine_is_no_harm() -> None:
+    attacked = Latencies([1.3] * 100, QUIET.read, QUIET.delivery)
+    assert_unharmed(QUIET, attacked, BRIEF, slowdown=5.0)
+    with pytest.raises(AssertionError, match="under attack"):
+        assert_unharmed(QUIET, attacked, BRIEF, slowdown=1.0)

@@ -108,15 +108,7 @@ def _up(values: Mapping[str, Any]) -> ParsedUplink:
     data = {SEQUENCE: sequence, PORT: port, DECODED: values.get("object")}
     data |= readings.remaining_fields(values, used=(*_ENVELOPE, *_UPLINK, *data))
     radio = _radio(parse_mapping(values.get("txInfo")) or {})
-    gateways = [
-        lorawan.parse_gateway(
-            parse_text(each.get("gatewayId"), readings.WORD_CHARACTERS_MAX),
-            each.get("rssi"),
-            each.get("snr"),
-            radio,
-        )
-        for each in receptions
-    ]
+    gateways = lorawan.parse_gateways(receptions, ("gatewayId", "rssi", "snr"), radio)
     about = {SEQUENCE: sequence, "deduplicationId": values.get("deduplicationId")}
     reception_data = [readings.remaining_fields(each, used=_OPAQUE) for each in receptions]
     return ParsedUplink(

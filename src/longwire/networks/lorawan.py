@@ -17,6 +17,7 @@ from longwire.networks.values import (
     parse_boolean,
     parse_integer,
     parse_number,
+    parse_text,
 )
 
 PORT_MAX = 255
@@ -57,6 +58,27 @@ def parse_gateway(id: str | None, rssi: Any, snr: Any, radio: RadioSettings) -> 
     # Only LoRa modulation has an SNR; there, a missing one is zero.
     is_zero = snr is None and rssi_dbm is not None and radio.spreading_factor is not None
     return Gateway(id, rssi_dbm, 0 if is_zero else parse_number(snr))
+
+
+def dedup_key(ts: Moment | None, sequence: int | None, payload: bytes) -> str | None:
+    """What identifies a repeated uplink that has no time, if it has a frame counter."""
+    return f"{sequence} {payload.hex()}" if ts is None and sequence is not None else None
+
+
+def parse_gateways(
+    receptions: Sequence[Mapping[str, Any]], names: tuple[str, str, str], radio: RadioSettings
+) -> list[Gateway]:
+    """The gateways of some receptions, by the network's names for id, RSSI and SNR."""
+    id, rssi, snr = names
+    return [
+        parse_gateway(
+            parse_text(each.get(id), readings.WORD_CHARACTERS_MAX),
+            each.get(rssi),
+            each.get(snr),
+            radio,
+        )
+        for each in receptions
+    ]
 
 
 def _reception_quality(gateway: Gateway) -> tuple[float, float]:

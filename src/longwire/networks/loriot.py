@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msgspec.structs import replace
-
 from longwire.clock import Moment
 from longwire.errors import FieldError
 from longwire.networks import lorawan, readings
@@ -78,7 +76,7 @@ def _uplink(command: str, values: Message) -> ParsedUplink:
     data |= readings.remaining_fields(
         values, used=(*_ENVELOPE, *_UPLINK, *_RECEPTION, *_SECRET, *hidden, *data)
     )
-    uplink = ParsedUplink(
+    return ParsedUplink(
         original_id=device,
         readings=(
             readings.data(ts, payload, readings.drop_none(data)),
@@ -89,10 +87,8 @@ def _uplink(command: str, values: Message) -> ParsedUplink:
         port=port,
         battery=lorawan.parse_battery_level(values.get("bat")),
         downlink=lorawan.acknowledgement(values.get("ack")),
+        dedup_key=lorawan.dedup_key(ts, sequence, payload),
     )
-    if ts is None and sequence is not None:
-        return replace(uplink, dedup_key=f"{sequence} {payload.hex()}")
-    return uplink
 
 
 _DATA_RATE = re.compile(
@@ -115,15 +111,7 @@ def _radio(values: Message) -> lorawan.RadioSettings:
 def _telemetry(ts: Moment | None, values: Message, sequence: int | None) -> tuple[Reading, ...]:
     receptions = lorawan.list_receptions(values.get("gws"))
     radio = _radio(values)
-    gateways = [
-        lorawan.parse_gateway(
-            parse_text(each.get("gweui"), readings.WORD_CHARACTERS_MAX),
-            each.get("rssi"),
-            each.get("snr"),
-            radio,
-        )
-        for each in receptions
-    ]
+    gateways = lorawan.parse_gateways(receptions, ("gweui", "rssi", "snr"), radio)
     about = readings.drop_none(
         {SEQUENCE: sequence, **{name: values.get(name) for name in ("seqno", "toa", "offline")}}
     )

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from msgspec.structs import replace
-
 from longwire.clock import Moment
 from longwire.dates import format_date
 from longwire.errors import FieldError
@@ -95,7 +93,7 @@ def _uplink(key: str, report: Message) -> ParsedUplink:
     data |= readings.remaining_fields(
         report, used=(*_ENVELOPE, *_UPLINK, *_RECEPTION, *_SECRET, *hidden, *data)
     )
-    uplink = ParsedUplink(
+    return ParsedUplink(
         original_id=device,
         readings=(
             readings.data(ts, payload, readings.drop_none(data)),
@@ -106,10 +104,8 @@ def _uplink(key: str, report: Message) -> ParsedUplink:
         port=port,
         battery=lorawan.parse_battery_level(report.get("BatteryLevel")),
         downlink=lorawan.acknowledgement(report.get("ACKbit")),
+        dedup_key=lorawan.dedup_key(ts, sequence, payload),
     )
-    if ts is None and sequence is not None:
-        return replace(uplink, dedup_key=f"{sequence} {payload.hex()}")
-    return uplink
 
 
 def _radio(report: Message) -> lorawan.RadioSettings:
@@ -129,15 +125,7 @@ def _telemetry(ts: Moment | None, report: Message, sequence: int | None) -> tupl
         names = ("Lrrid", "LrrRSSI", "LrrSNR", "LrrESP")
         receptions = [readings.drop_none({name: report.get(name) for name in names})]
     radio = _radio(report)
-    gateways = [
-        lorawan.parse_gateway(
-            parse_text(each.get("Lrrid"), readings.WORD_CHARACTERS_MAX),
-            each.get("LrrRSSI"),
-            each.get("LrrSNR"),
-            radio,
-        )
-        for each in receptions
-    ]
+    gateways = lorawan.parse_gateways(receptions, ("Lrrid", "LrrRSSI", "LrrSNR"), radio)
     used = {"LrrRSSI", "LrrSNR", "SpFact", "Frequency", "Lrrid"}
     kept = {name: report.get(name) for name in _RECEPTION if name not in used}
     about = readings.drop_none({SEQUENCE: sequence, **kept})

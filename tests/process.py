@@ -20,7 +20,7 @@ import httpx
 import psutil
 
 from tests.waiting import eventually
-from tests.world import ok
+from tests.world import KEEP_IDLE, ok
 
 START_S = 120
 STOP_S = 120
@@ -79,7 +79,7 @@ class Service:
         found = re.search(r" serves (https?://\S+) ", self.out)
         assert found, f"it did not start: {self.out}\n{self.err}"
         self.url = found[1]
-        self.http = httpx.Client(base_url=self.url, timeout=120, verify=False)
+        self.http = httpx.Client(base_url=self.url, timeout=120, verify=False, limits=KEEP_IDLE)
         eventually(lambda: self.has_exited or self.is_live(), START_S)
         assert not self.has_exited, self.err
         return self

@@ -37,6 +37,10 @@ T = TypeVar("T")
 KINDS = ("data", "event", "geoloc", "telemetry")
 NOON = "2026-03-01T12:00:00.000Z"
 
+# With surplus or expired idle connections the client closes one that it has just given to another
+# thread, whose request then fails with "Bad file descriptor".
+KEEP_IDLE = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=20)
+
 # What each kind of record requires in addition to device and timestamp.
 _REQUIRED: dict[str, dict[str, str]] = {
     "data": {"data": "{}", "configuration": "{}", "__raw": "00", "deviceType": "generic"},
@@ -194,7 +198,7 @@ class World:
         self._loop = ready.result(timeout=60)
         scheme = "https" if self.settings.tls_cert else "http"
         self.url = f"{scheme}://127.0.0.1:{self.port}"
-        self.http = httpx.Client(base_url=self.url, timeout=120, verify=False)
+        self.http = httpx.Client(base_url=self.url, timeout=120, verify=False, limits=KEEP_IDLE)
 
     def _serve(self, ready: "Future[asyncio.AbstractEventLoop]") -> None:
         async def run() -> None:

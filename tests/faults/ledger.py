@@ -23,7 +23,7 @@ from longwire.clock import SECOND, Clock
 from tests.process import Service
 from tests.reports import KINDS, Body, counted, devices, list_records, metrics, report
 from tests.waiting import eventually
-from tests.world import ok
+from tests.world import KEEP_IDLE, ok
 
 SENDERS = 4
 FLEET = 5
@@ -35,7 +35,10 @@ class Operator:
 
     def __init__(self, url: str, token: str) -> None:
         self._http = httpx.Client(
-            base_url=url, timeout=120, headers={"Authorization": f"Bearer {token}"}
+            base_url=url,
+            timeout=120,
+            headers={"Authorization": f"Bearer {token}"},
+            limits=KEEP_IDLE,
         )
 
     def get(self, path: str, **params: Any) -> httpx.Response:

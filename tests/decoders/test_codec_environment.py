@@ -13,6 +13,7 @@ from longwire.decoders import confinement, sandbox_pool
 from longwire.decoders.base import DecodeError, EncodeError, InvalidDecoder
 from longwire.decoders.confinement import Confinement
 from longwire.decoders.javascript import JavaScriptDecoder, JavaScriptEncoder
+from longwire.decoders.sandbox import is_cheaper_than_fork
 from longwire.decoders.sandbox_pool import Sandbox, SandboxLimits, SandboxPool
 
 NOON = 1_767_268_800_000_000
@@ -214,6 +215,19 @@ def test_a_sandbox_is_not_killed_for_the_time_that_its_forks_take():
         pool._slots.put(sandbox)
     finally:
         pool.stop()
+
+
+@pytest.mark.parametrize(
+    ("load_times", "expected"),
+    [
+        ([], True),
+        ([0.02, 0.02], True),  # not yet known
+        ([0.02, 0.0005, 0.03], True),  # two waited for the CPU
+        ([0.02, 0.005, 0.03], False),
+    ],
+)
+def test_a_codec_is_forked_if_even_its_quickest_load_takes_long(load_times, expected):
+    assert is_cheaper_than_fork(load_times) is expected
 
 
 # --- confinement ---

@@ -22,6 +22,7 @@ import socket
 import sys
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 import quickjs
@@ -44,8 +45,10 @@ STACK_BYTES_MAX: Final = 512 * 1024
 CPU_TIME_FACTOR: Final = 3
 ORDINARY_CALL: Final = '{"verb":"decode",'
 IDLE_S: Final = 0.002
-# A fork takes one to two milliseconds of CPU time.
+# A fork takes one to two milliseconds.
 FORK_ABOVE_S: Final = 0.004
+# The quickest of so many loads tells what a load takes; others may have waited for the CPU.
+LOADS_MEASURED: Final = 3
 
 
 class JavaScriptEngine(Protocol):
@@ -61,7 +64,7 @@ class LoadedCodec:
     """A fresh engine with a codec loaded, for one call."""
 
     def __init__(self, scripts: list[str], limits: SandboxLimits) -> None:
-        started = time.process_time()
+        started, cpu_started = time.perf_counter(), time.process_time()
         _limit_cpu_time(limits.load_processor_s_max * CPU_TIME_FACTOR)
         engine: JavaScriptEngine = quickjs.Context()
         engine.set_memory_limit(limits.memory_bytes_max)
@@ -77,7 +80,9 @@ class LoadedCodec:
         engine.set_time_limit(limits.processor_s_max)
         # It would go on to count the time of this process, which may fork many times from now on.
         _limit_cpu_time(0)
-        self.load_s = time.process_time() - started
+        self.load_s = time.process_time() - cpu_started
+        # The clock of CPU time may tick every ten milliseconds only, which is many loads.
+        self.load_wall_s = time.perf_counter() - started
 
     def call(self, call: str) -> str:
         if self._load_error is not None:
@@ -100,6 +105,11 @@ def _error_response(error: Exception, phase: str) -> str:
     return json.dumps({"thrown": text, "stack": stack})
 
 
+def is_cheaper_than_fork(load_times: Sequence[float]) -> bool:
+    """Whether a codec is rather loaded for each call, as far as it is known."""
+    return len(load_times) < LOADS_MEASURED or min(load_times) < FORK_ABOVE_S
+
+
 class CodecRunner:
     """Responds to calls, with the engines and sources of the calls before."""
 
@@ -110,7 +120,7 @@ class CodecRunner:
         # By the number of the source, least recently used first.
         self._ready: OrderedDict[int, LoadedCodec] = OrderedDict()
         self._ready_size = 0
-        self._slow_loads: dict[int, int] = {}
+        self._load_times: dict[int, list[float]] = {}  # by the number of the source
 
     def serve(self) -> None:
         while (request := _receive_request(self._line)) is not None:
@@ -119,27 +129,28 @@ class CodecRunner:
                 if number == 0:
                     self._ready.clear()
                     self._ready_size = 0
-                    self._slow_loads.clear()
+                    self._load_times.clear()
                     self._scripts.clear()
                 self._scripts[number] = build_scripts(source.decode())
             codec = self._take(number)
             load_s = 0.0
             if codec is None:
-                codec = LoadedCodec(self._scripts[number], self._limits)
+                codec = self._load(number)
                 load_s = codec.load_s
-            if self._is_light(number, codec) or not self._respond_in_fork(codec, call, load_s):
+            is_light = is_cheaper_than_fork(self._load_times[number])
+            if is_light or not self._respond_in_fork(codec, call, load_s):
                 self._respond(codec, call, codec.load_s)
                 if select.select([self._line], [], [], IDLE_S)[0]:
                     continue
-                codec = LoadedCodec(self._scripts[number], self._limits)
+                codec = self._load(number)
             self._put(number, codec)
 
-    def _is_light(self, number: int, codec: LoadedCodec) -> bool:
-        """Whether loading is cheaper than a fork; one slow load may have been an accident."""
-        if codec.load_s < FORK_ABOVE_S:
-            return True
-        self._slow_loads[number] = self._slow_loads.get(number, 0) + 1
-        return self._slow_loads[number] == 1
+    def _load(self, number: int) -> LoadedCodec:
+        codec = LoadedCodec(self._scripts[number], self._limits)
+        times = self._load_times.setdefault(number, [])
+        if len(times) < LOADS_MEASURED:
+            times.append(codec.load_wall_s)
+        return codec
 
     def _size(self, number: int) -> int:
         return sum(map(len, self._scripts[number]))

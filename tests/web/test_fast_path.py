@@ -64,6 +64,48 @@ def test_the_fast_path_gives_the_same_responses(
     assert decisions.taken.count(True) >= statuses.count(200) > 10
 
 
+def test_messages_of_networks_get_the_same_responses_and_become_the_same_records(
+    both: list[World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decisions = FastPathDecisions(both[0], monkeypatch)
+    responses, records = [], []
+    for world in both:
+        ada = world.person("ada")
+        group = ada.group()
+        device = ada.device(group, network="vendor", originalId="1FD48BE")
+        responses.append([visible(each) for each in network_messages(ada, group, device)])
+        stored = [masked(each) for each in ada.records(device, "data")]
+        records.append([each | {"deviceId": "", "groupId": ""} for each in stored])
+    assert responses[0] == responses[1]
+    assert {status for status, _, _ in responses[0]} == {200, 400, 401, 404, 413}
+    assert records[0] == records[1]
+    assert {each["deviceType"] for each in records[0]} == {"generic", "tracker"}
+    assert decisions.taken.count(True) == 5  # the third finds that the device has changed
+
+
+def network_messages(ada: Person, group: str, device: str) -> Iterator[httpx.Response]:
+    token = ok(ada.get("/group", groupId=group))[0]["token"]
+
+    def send(body: Any, *, token: str = token, path: str = "vendor/data") -> httpx.Response:
+        headers = {"Authorization": f"Bearer {token}"}
+        return ada.world.http.post(f"/network/{path}", json=body, headers=headers)
+
+    message = {"device": "1FD48BE", "time": 1_653_666_733, "data": "0aff"}
+    yield send(message)  # the sender and the device are cached from here on
+    yield send({**message, "seqNumber": 1})
+    yield send({**message, "seqNumber": 1})  # repeated
+    ok(ada.put("/device/type", {"deviceId": device, "groupId": group, "type": "tracker"}))
+    yield send({**message, "seqNumber": 2})
+    yield send({**message, "seqNumber": 3})
+    yield send({**message, "seqNumber": 4, "station": "14E9"})
+    yield send({**message, "ack": True})  # asks for a downlink
+    yield send({**message, "device": "2FD48BE"})
+    yield send({**message, "time": "yesterday"})
+    yield send({**message, "station": "x" * 5_000})
+    yield send(message, token="nobody")
+    yield send({"batch": "1;2"})
+
+
 @pytest.mark.parametrize("engine", ["sqlite"])
 def test_an_invitation_slows_nobody_down(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     ada, mallory = world.person("ada"), world.person("mallory")

@@ -26,9 +26,10 @@ from longwire.inbound.callback_docs import (
     VENDOR_EXAMPLES,
     callback_openapi,
 )
-from longwire.inbound.downlinks import DownlinkService
+from longwire.inbound.downlinks import PUSH_URL_HEADER, DownlinkService
 from longwire.inbound.ingest_requests import ReceivedUplink
 from longwire.inbound.uplinks import UplinkStore
+from longwire.ingest import IngestRequest
 from longwire.model import Actor
 from longwire.networks import chirpstack, loriot, thingpark, ttn, vendor
 from longwire.networks.base import (
@@ -126,6 +127,21 @@ class NetworkCallbacks:
             await self._require_all_devices(actor, network, uplinks)
             downlinks = await self._store_lines(actor, network, request, uplinks)
         return Response(200, msgspec.json.encode(downlinks) if downlinks else STORED)
+
+    def build_ingest_request(
+        self, network: str, parse: Parse, request: Request, body: bytes
+    ) -> IngestRequest | None:
+        """The records of one message that neither reports on a downlink nor asks for one."""
+        actor = self._uplinks.cached_actor(_group_token(request))
+        if actor is None or PUSH_URL_HEADER in request.headers:
+            return None
+        uplinks = parse(request, body)
+        if len(uplinks) != 1:
+            return None
+        uplink = uplinks[0]
+        if uplink.wants_downlink or uplink.downlink is not None or uplink.dedup_key is not None:
+            return None
+        return self._uplinks.build_cached(actor, network, uplink, self._clock.now())
 
     async def _store_lines(
         self, actor: Actor, network: str, request: Request, uplinks: Sequence[ParsedUplink]
@@ -244,6 +260,8 @@ class NetworkCallbacks:
             path=path,
             handler=partial(self.handle, network, parse),
             authenticate=self.authenticate,
+            build_ingest_request=partial(self.build_ingest_request, network, parse),
+            stored_response=STORED,
             permission=GROUP_TOKEN,
             object_rule=_RULE,
             tag="Networks",

@@ -5,6 +5,7 @@ The sender presents the token of a group, and may send for the devices of that g
 
 from collections.abc import Awaitable, Callable
 
+from longwire.clock import Moment
 from longwire.decoders.sandbox_pool import LoopSandboxPool
 from longwire.errors import NotFound
 from longwire.fleet import decoding, devices
@@ -17,6 +18,7 @@ from longwire.inbound.ingest_requests import (
 )
 from longwire.ingest import Ingest, IngestRequest, StaleDevice
 from longwire.model import Actor
+from longwire.networks.base import ParsedUplink
 from longwire.store.database import Database
 from longwire.store.devices import NetworkDevice
 from longwire.web.prometheus import PrometheusMetrics
@@ -44,9 +46,13 @@ class UplinkStore:
 
     # --- senders and devices ---
 
+    def cached_actor(self, token: str) -> Actor | None:
+        actor: Actor | None = self._cache.get(_ACTOR_CACHE, token)
+        return actor
+
     async def authenticate(self, token: str) -> Actor:
         """The network that sends for a group, by the group's token."""
-        actor: Actor | None = self._cache.get(_ACTOR_CACHE, token)
+        actor = self.cached_actor(token)
         if actor is None:
             generation = self._cache.generation
             digest = self._database.context.keyring.digest(token)
@@ -88,6 +94,26 @@ class UplinkStore:
 
     # --- storing ---
 
+    def build_cached(
+        self, actor: Actor, network: str, uplink: ParsedUplink, received_at: Moment
+    ) -> IngestRequest | None:
+        """The records of an uplink, if its device and its decoder are cached and do not block."""
+        key = (actor.group_id, network, uplink.original_id)
+        device: NetworkDevice | None = self._cache.get(_DEVICE_CACHE, key)
+        if device is None or not uplink.readings:
+            return None
+        received = ReceivedUplink(actor, device, uplink, received_at)
+        if not uplink.payload:
+            return build_request(received)
+        codec: Codec | None = self._codecs.get(decoding.CODEC_CACHE, device.type)
+        if codec is None or codec.is_blocking:
+            return None
+        payload = _payload(codec, received)
+        if payload is None:
+            return build_request(received)
+        decoded = self._count_failure(device.type, decoding.decode_payload(codec, payload))
+        return build_request(received, decoded)
+
     async def store(self, received: ReceivedUplink) -> None:
         """Store all records of an uplink; returns after the commit."""
         decoded = await self._decode(received)
@@ -116,6 +142,9 @@ class UplinkStore:
             )
         else:
             decoded = decoding.decode_payload(codec, payload)
+        return self._count_failure(type_name, decoded)
+
+    def _count_failure(self, type_name: str, decoded: DecodedData) -> DecodedData:
         if decoded.failure is not None:
             self._metrics.count_decode_failure(type_name)
         return decoded

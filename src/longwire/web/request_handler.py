@@ -26,7 +26,7 @@ from longwire.delivery.egress import Egress
 from longwire.errors import LongwireError, NotAuthenticated, NotFound, WrongMediaType
 from longwire.identity import groups, tokens
 from longwire.identity.rate_limiter import RateLimiter
-from longwire.ingest import Ingest, IngestRequest, IngestResult
+from longwire.ingest import Ingest, IngestRequest, IngestResult, StaleDevice
 from longwire.model import Actor, Origin
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
@@ -59,6 +59,8 @@ Header = tuple[bytes, bytes]
 SLOW_S = 1.0
 # For one caller and operation at once: what is prepared may be megabytes, and wait for its turn.
 PREPARED_AT_ONCE_MAX = 4
+# A larger message of a network is likely to be a batch, which would be parsed in vain.
+FAST_MESSAGE_BYTES_MAX = 16 * 1024
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,64}")
 _JSON = re.compile(
     rb"application/(?:json|[a-z0-9.+-]+\+json)\s*(?:;\s*charset\s*=\s*\"?utf-?8\"?\s*)?;?",
@@ -112,10 +114,9 @@ class RequestHandler:
         self._ingest = ingest
         self._routes = routes_by_path(routes)
         self._fast_path_routes = {
-            route.path: route
-            for route in routes
-            if isinstance(route, Route) and route.build_response is not None
+            route.path: route for route in routes if route.method == "POST" and _may_be_fast(route)
         }
+        self._retries: set[asyncio.Task[None]] = set()
         self._rate_limiters = {
             route.operation_id: RateLimiter(
                 database.context.clock, burst=route.per_minute_max, per_minute=route.per_minute_max
@@ -163,7 +164,7 @@ class RequestHandler:
     # --- the fast path (see web/server.py) ---
 
     def fast_path(self, scope: Scope, body: bytes | bytearray, send: SendResponse) -> bool:
-        """Take a record POST that is valid and whose caller is cached, without awaiting anything.
+        """Take records that are valid and whose sender is cached, without awaiting anything.
 
         Declines everything else, so that errors are handled in one place, `__call__`.
         """
@@ -179,6 +180,8 @@ class RequestHandler:
         try:
             request = self._request(scope)
             check_size(len(body), self._size_max(route))
+            if isinstance(route, PlainRoute):
+                return self._enqueue_message(request, route, bytes(body), respond)
             return self._enqueue_record(request, route, bytes(body), respond)
         except LongwireError:
             return False
@@ -198,6 +201,37 @@ class RequestHandler:
         return self._ingest.try_enqueue(
             ingest_request, lambda result: respond(self._build_response(request, route, result))
         )
+
+    def _enqueue_message(
+        self, request: Request, route: PlainRoute, body: bytes, respond: Callable[[Response], None]
+    ) -> bool:
+        assert route.build_ingest_request is not None
+        if len(body) > FAST_MESSAGE_BYTES_MAX:
+            return False
+        ingest_request = route.build_ingest_request(request, body)
+        if ingest_request is None:
+            return False
+
+        def on_result(result: IngestResult | Exception) -> None:
+            if isinstance(result, IngestResult):
+                respond(Response(200, route.stored_response))
+            elif isinstance(result, NotFound | StaleDevice):  # what was cached was out of date
+                retry = asyncio.create_task(self._handle_message(request, route, body, respond))
+                self._retries.add(retry)
+                retry.add_done_callback(self._retries.discard)
+            else:
+                respond(_error_response(result, request, route))
+
+        return self._ingest.try_enqueue(ingest_request, on_result)
+
+    async def _handle_message(
+        self, request: Request, route: PlainRoute, body: bytes, respond: Callable[[Response], None]
+    ) -> None:
+        try:
+            response = await route.handler(request, body)
+        except Exception as error:
+            response = _error_response(error, request, route)
+        respond(response)
 
     def _build_response(
         self, request: Request, route: Route, result: IngestResult | Exception
@@ -454,6 +488,12 @@ class RequestHandler:
         start = {"type": "http.response.start", "status": response.status, "headers": headers}
         await send(start)
         await send({"type": "http.response.body", "body": response.body})
+
+
+def _may_be_fast(route: Route | PlainRoute) -> bool:
+    if isinstance(route, PlainRoute):
+        return route.build_ingest_request is not None
+    return route.build_response is not None
 
 
 def _without_port(hop: str) -> str:

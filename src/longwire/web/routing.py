@@ -15,7 +15,7 @@ import msgspec
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.egress import Egress
 from longwire.errors import BadInput
-from longwire.ingest import IngestResult
+from longwire.ingest import IngestRequest, IngestResult
 from longwire.model import Actor
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
@@ -161,6 +161,10 @@ class PlainRoute:
     body_bytes_max: int | None = None  # if less than what every request may have
     # Runs before a body that does not arrive at once is kept; sets whose budget it is in.
     authenticate: Callable[[Request], Awaitable[Any]] | None = None
+    # For the fast path: the records of a request, if nothing has to be awaited for them, and the
+    # response after they were stored. What it declines with None is the handler's.
+    build_ingest_request: Callable[[Request, bytes], IngestRequest | None] | None = None
+    stored_response: bytes = b""
     openapi: Mapping[str, Any] | None = None  # its entry in the OpenAPI document, if it has one
     schemas: tuple[type[msgspec.Struct], ...] = ()  # that this entry refers to
 

@@ -1,7 +1,7 @@
 """The queue of ingest: requests wait for their commit, and senders take turns."""
 
 import threading
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
@@ -27,7 +27,7 @@ class IngestQueue(Generic[Request]):
         self._records_max = records_max
         self._size_of = size_of
         self._senders: OrderedDict[str, deque[Request]] = OrderedDict()
-        self._records: Counter[str] = Counter()
+        self._records: dict[str, int] = {}
         self._lock = threading.Lock()
         self.records = 0  # waiting, or taken and not released
 
@@ -38,13 +38,16 @@ class IngestQueue(Generic[Request]):
         """False if the queue is full, or the sender's share of it is."""
         size = self._size_of(request)
         with self._lock:
-            mine = self._records[sender]
+            mine = self._records.get(sender, 0)
             is_share_full = mine > 0 and mine + size > self._records_max * SENDER_SHARE
             is_light = mine + size <= LIGHT_RECORDS_MAX or not self.records
             queue_max = self._records_max * (1 if is_light else 1 - LIGHT_SHARE)
             if is_share_full or self.records + size > queue_max:
                 return False
-            self._senders.setdefault(sender, deque()).append(request)
+            waiting = self._senders.get(sender)
+            if waiting is None:
+                waiting = self._senders[sender] = deque()
+            waiting.append(request)
             self._records[sender] = mine + size
             self.records += size
         return True

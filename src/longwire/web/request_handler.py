@@ -11,6 +11,7 @@ import itertools
 import re
 import secrets
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network, IPv6Network, ip_address
@@ -429,12 +430,12 @@ class RequestHandler:
     # --- in and out ---
 
     def _request(self, scope: Scope) -> Request:
-        headers: dict[bytes, bytes] = {}
-        repeated: set[bytes] = set()
-        for name, value in scope["headers"]:
-            if name in headers:
-                repeated.add(name)
-            headers[name] = value
+        pairs = scope["headers"]
+        headers = dict(pairs)
+        repeated: frozenset[bytes] = frozenset()
+        if len(headers) < len(pairs):
+            counts = Counter(name for name, _ in pairs)
+            repeated = frozenset(name for name, count in counts.items() if count > 1)
         client = scope.get("client")
         # A socket for both families writes IPv4 callers as ::ffff:127.0.0.1.
         address = client[0].removeprefix("::ffff:") if client else "-"

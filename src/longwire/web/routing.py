@@ -6,7 +6,7 @@ signature of its handler, so that validation, the OpenAPI document and the code 
 
 import inspect
 import typing
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
@@ -60,7 +60,7 @@ class Request:
     path: str
     query_string: bytes
     headers: Mapping[bytes, bytes]
-    repeated_headers: set[bytes]
+    repeated_headers: Set[bytes]
     address: str
     is_secure: bool
     request_id: str

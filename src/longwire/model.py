@@ -153,6 +153,7 @@ class Membership:
 class AuditEntry:
     """Who did what to which object, when, from where, in which request."""
 
+    id: int
     at: Moment
     actor_kind: str
     actor_id: str
@@ -162,6 +163,28 @@ class AuditEntry:
     address: str
     request_id: str
     detail: str
+    object_name: str | None = None  # at that time
+    changes: str | None = None  # JSON: the changed fields before and after, and those left out
+    actor_name: str | None = None
+    depth: int | None = None  # of its group below the one that was asked for
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which entries of the audit log."""
+
+    group_id: str
+    subgroups: bool = False
+    object_id: str | None = None
+    actor_id: str | None = None
+    action: str | None = None
+    begin: Moment | None = None
+    end: Moment | None = None
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether rows may be read that are not wanted."""
+        return any(each is not None for each in (self.object_id, self.actor_id, self.action))
 
 
 @dataclass(frozen=True, slots=True)

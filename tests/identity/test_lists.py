@@ -1,4 +1,4 @@
-"""Lists of app clients and users, and the audit log: pages, permissions, and nothing foreign."""
+"""Lists of app clients and users: pages, permissions, and nothing foreign."""
 
 from functools import partial
 
@@ -50,34 +50,3 @@ def test_users_are_those_of_ones_groups_and_for_operators_all(world: World) -> N
     assert list_ids(world.operator) > {ada.id, bob.id, carl.id, eve.id, world.operator.id}
     (invited,) = [each for each in ok(bob.get("/users"))["items"] if each["id"] == eve.id]
     assert (invited["email"], "name" in invited) == ("EVE@example.com", False)
-
-
-def test_the_audit_log_of_a_group_is_read_newest_first(world: World) -> None:
-    ada, bob, eve = (world.person(name) for name in ("ada", "bob", "eve"))
-    group = ada.group("group")
-    ada.group("below", parent=group)
-    ada.invite(bob, group, "manager")
-    renamed = ada.put("/group", {"groupId": group, "name": "new"})
-    eve.group("foreign")
-    entries = walk(partial(ada.get, "/audit"), groupId=group, limit=2)
-    assert [each["action"] for each in entries] == [
-        *("group.update", "member.accept", "member.invite", "group.create")
-    ]
-    newest = entries[0]
-    assert newest.pop("timestamp") == ok(renamed)["updatedAt"]
-    assert newest == {
-        "actorKind": "user",
-        "actorId": ada.id,
-        "action": "group.update",
-        "objectId": group,
-        "groupId": group,
-        "requestId": renamed.headers["x-request-id"],
-        "detail": "name",
-    }
-    (seen,) = ok(world.operator.get("/audit", groupId=group, limit=1))["items"]
-    assert seen["address"] == "127.0.0.1"
-    refused(bob.get("/audit", groupId=group), 403)
-    refused(eve.get("/audit", groupId=group), 404, "groupId")
-    refused(ada.get("/audit"), 400, "groupId")
-    token = ok(ada.get("/audit", groupId=group, limit=1))["nextToken"]
-    refused(world.operator.get("/audit", groupId=group, nextToken=token), 400, "nextToken")

@@ -1,25 +1,55 @@
 """The operation that reads the audit log."""
 
-from longwire.api.types import GroupId, GroupPage
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from longwire.api.types import GroupId, GroupPage, parse_period
 from longwire.dates import format_date
 from longwire.identity import audit
 from longwire.model import AuditEntry as AuditEntryValue
-from longwire.web.fields import DateText, Reply
+from longwire.model import AuditFilter
+from longwire.web.fields import DateQuery, DateText, Id, Reply
 from longwire.web.routing import RequestContext, Route
 
+ChangedFields = Annotated[
+    dict[str, Any],
+    Meta(
+        description="The fields that changed, as they were before or after; secrets are masked.",
+        examples=[{"name": "Harbour"}],
+    ),
+]
 
-class AuditEntry(Reply):
+
+class AuditEntry(Reply, kw_only=True):
     """Who did what to which object, and in which request."""
 
+    id: Annotated[str, Meta(description="Identifies the entry.", examples=["4711"])]
     timestamp: DateText
-    actor_kind: str
+    actor_kind: Annotated[
+        str, Meta(description="`user`, `client`, `network` or `system`.", examples=["user"])
+    ]
     actor_id: str
-    action: str
+    actor_name: (
+        Annotated[str, Meta(description="If you may see the user or app client.")] | None
+    ) = None
+    action: Annotated[str, Meta(examples=["device.update"])]
     object_id: str
+    object_name: Annotated[str, Meta(description="Its name at that time.")] | None = None
     group_id: GroupId
     request_id: str
     detail: str | None = None
-    address: str | None = None
+    before: ChangedFields | None = None
+    after: ChangedFields | None = None
+    omitted_fields: (
+        Annotated[
+            list[str],
+            Meta(description="Fields that changed, too, and are too large for the audit log."),
+        ]
+        | None
+    ) = None
+    address: Annotated[str, Meta(description="Of the caller; for operators.")] | None = None
 
 
 class AuditEntryConnection(Reply):
@@ -29,28 +59,79 @@ class AuditEntryConnection(Reply):
     next_token: str | None = None
 
 
+class AuditQuery(GroupPage, kw_only=True):
+    """Which entries of the audit log."""
+
+    subgroups: Annotated[bool, Meta(description="Include the groups below.")] | None = None
+    object_id: Annotated[Id, Meta(description="Only changes of this object.")] | None = None
+    actor_id: Annotated[Id, Meta(description="Only changes by this user or app client.")] | None = (
+        None
+    )
+    action: Annotated[Id, Meta(description="Only this action, like `device.update`.")] | None = None
+    begin_date: DateQuery | None = None
+    end_date: DateQuery | None = None
+
+
+class _Changes(msgspec.Struct):
+    """The stored form of a change."""
+
+    before: dict[str, Any] | None = None
+    after: dict[str, Any] | None = None
+    omitted: list[str] | None = None
+
+
+_changes = msgspec.json.Decoder(_Changes)
+
+
 def entry_wire(entry: AuditEntryValue) -> AuditEntry:
+    changes = _changes.decode(entry.changes) if entry.changes else _Changes()
     return AuditEntry(
+        id=str(entry.id),
         timestamp=format_date(entry.at),
         actor_kind=entry.actor_kind,
         actor_id=entry.actor_id,
+        actor_name=entry.actor_name,
         action=entry.action,
         object_id=entry.object_id,
+        object_name=entry.object_name,
         group_id=entry.group_id or "",
         request_id=entry.request_id,
         detail=entry.detail or None,
+        before=_wire_fields(changes.before),
+        after=_wire_fields(changes.after),
+        omitted_fields=[_wire_name(each) for each in changes.omitted] if changes.omitted else None,
         address=entry.address or None,
     )
 
 
-def list_audit_entries(context: RequestContext, query: GroupPage) -> AuditEntryConnection:
+def _wire_fields(fields: dict[str, Any] | None) -> dict[str, Any] | None:
+    return {_wire_name(name): value for name, value in fields.items()} if fields else None
+
+
+def _wire_name(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+def list_audit_entries(context: RequestContext, query: AuditQuery) -> AuditEntryConnection:
     """List the audit log of a group.
 
-    Every change in the group itself, newest first: who made it, and in which request. Operators
-    also see the address of the caller.
+    Every change in the group, newest first: who made it, in which request, and what the changed
+    fields were before and after. Operators also see the address of the caller. A page with filters
+    reads 2,000 entries at most, so it can be short, or empty, and still have a `nextToken`.
     """
+    begin, end = parse_period(query.begin_date, query.end_date)
+    wanted = AuditFilter(
+        query.group_id,
+        query.subgroups is True,
+        query.object_id,
+        query.actor_id,
+        query.action,
+        begin,
+        end,
+    )
     page = audit.list_page(
-        context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
+        context.tx, context.actor, wanted, context.page_tokens.page_request(query)
     )
     return AuditEntryConnection(
         items=[entry_wire(each) for each in page.items],
@@ -61,7 +142,7 @@ def list_audit_entries(context: RequestContext, query: GroupPage) -> AuditEntryC
 ROUTES = [
     Route(
         "GET",
-        "/audit",
+        "/group/audit",
         list_audit_entries,
         "audit.read",
         tag="Audit log",

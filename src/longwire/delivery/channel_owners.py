@@ -5,7 +5,7 @@ merged. Validation collects every fault, so that a response can name all of them
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Generic, TypeVar
 
 from longwire.delivery import channels, retry_policy
@@ -21,10 +21,13 @@ from longwire.store import audit, locks
 from longwire.store import channels as store_channels
 from longwire.store import device_types as store_device_types
 from longwire.store import devices as store_devices
+from longwire.store.audit import MaskedText
 from longwire.store.channel_owners import OwnerTable
 from longwire.store.database import Tx
 
 _POLICY = ChannelPolicy(storing_s=retry_policy.STORING_DEFAULT_S)
+# The channel itself, and what changes with every message.
+_NOT_AUDITED = ("channel", "fired_at", "sent_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,8 @@ class OwnerKind(Generic[Owner, P]):
     def insert(self, tx: Tx, actor: Actor, owner: Owner) -> Owner:
         """Store a new one; returns it with its number."""
         created = self.store.insert(tx, owner)
-        self.log(tx, actor, "create", created, detail=created.channel.type)
+        detail = created.channel.type
+        self.log(tx, actor, "create", created, detail, after=self._audited(tx, created))
         return created
 
     def update(
@@ -166,17 +170,35 @@ class OwnerKind(Generic[Owner, P]):
         changed = self._apply_draft(tx, before, draft, stored, rules, [])
         channel = replace(changed.channel, updated_at=tx.now, updated_by=actor.id)
         self.store.save(tx, replace(changed, channel=channel))
-        self.log(tx, actor, "update", before)
-        return before, self.store.get_by_numbers(tx, [before.number])[before.number]
+        after = self.store.get_by_numbers(tx, [before.number])[before.number]
+        self.log(
+            tx,
+            actor,
+            "update",
+            after,
+            before=self._audited(tx, before),
+            after=self._audited(tx, after),
+        )
+        return before, after
 
     def delete(self, tx: Tx, actor: Actor, group_id: str, owner_id: str) -> Owner:
         """Delete it with its undelivered messages; returns it as it was."""
         owner = self._lock(tx, actor, group_id, owner_id)
         self.store.mark_deleted(tx, owner)
-        self.log(tx, actor, "delete", owner)
+        self.log(tx, actor, "delete", owner, before=self._audited(tx, owner))
         return owner
 
-    def log(self, tx: Tx, actor: Actor, action: str, owner: Owner, detail: str = "") -> None:
+    def log(
+        self,
+        tx: Tx,
+        actor: Actor,
+        action: str,
+        owner: Owner,
+        detail: str = "",
+        *,
+        before: audit.Fields | None = None,
+        after: audit.Fields | None = None,
+    ) -> None:
         audit.log(
             tx,
             actor,
@@ -184,7 +206,26 @@ class OwnerKind(Generic[Owner, P]):
             owner.id,
             group_id=owner.group_id,
             detail=detail,
+            name=owner.name,
+            before=before,
+            after=after,
         )
+
+    def _audited(self, tx: Tx, owner: Owner) -> audit.Fields:
+        """What users configure, without its secrets."""
+        channel = owner.channel
+        text = channels.unseal_params(tx, channel)
+        shown = parameters.mask_secrets(self.get_params_type(channel.type), text)
+        own = [each.name for each in fields(owner) if each.name not in _NOT_AUDITED]
+        return {
+            **{name: getattr(owner, name) for name in own},
+            "type": channel.type,
+            "params": MaskedText(text, shown),
+            "enabled": channel.is_enabled,
+            "storing_duration": channel.storing_s,
+            "retry_delay": channel.retry_delay_s,
+            "max_retry": channel.retries_max,
+        }
 
     def _lock(self, tx: Tx, actor: Actor, group_id: str, owner_id: str) -> Owner:
         """The one with this id, after concurrent updates of it have been committed."""

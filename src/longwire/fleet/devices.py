@@ -12,6 +12,7 @@ from longwire.model import Actor, Device, DeviceType, Page, PageRequest, Scope
 from longwire.networks.base import VENDOR
 from longwire.store import audit
 from longwire.store import devices as store
+from longwire.store.audit import AuditedObject
 from longwire.store.database import Tx
 from longwire.store.devices import NetworkDevice
 
@@ -209,8 +210,8 @@ def _create(
     ]
     created = store.insert(tx, devices, keys)
     monitoring.schedule_silence_checks(tx, created)
-    for device in created:
-        audit.log(tx, actor, "device.create", device.id, group_id=group_id)
+    audited = [AuditedObject(each.id, each.name, after=_audited(each)) for each in created]
+    audit.log_many(tx, actor, "device.create", audited, group_id=group_id)
     return created
 
 
@@ -239,7 +240,7 @@ def update_device(
     store.save(tx, changed)
     if changed.configuration != device.configuration:
         monitoring.schedule_silence_checks(tx, [changed])
-    audit.log(tx, actor, "device.update", device_id, group_id=group_id)
+    _log_updates(tx, actor, [(device, changed)])
     return changed
 
 
@@ -256,7 +257,7 @@ def set_device_type(tx: Tx, actor: Actor, device_id: str, group_id: str, type_na
     )
     store.save(tx, changed)
     monitoring.schedule_silence_checks(tx, [changed])
-    audit.log(tx, actor, "device.update", device_id, group_id=group_id, detail=type_name)
+    _log_updates(tx, actor, [(device, changed)], detail=type_name)
     return changed
 
 
@@ -270,9 +271,10 @@ def transfer_devices(
         raise invalid_field("to_group_id", "is the group the devices are in already")
     devices = _get_all_locked(tx, scope, device_ids, field)
     store.transfer(tx, devices, to_group_id, actor.id)
-    for device in devices:
-        for group in (group_id, to_group_id):
-            audit.log(tx, actor, "device.transfer", device.id, group_id=group, detail=to_group_id)
+    before, after = {"group_id": group_id}, {"group_id": to_group_id}
+    audited = [AuditedObject(each.id, each.name, before, after) for each in devices]
+    for group in (group_id, to_group_id):
+        audit.log_many(tx, actor, "device.transfer", audited, group_id=group, detail=to_group_id)
     return [
         replace(
             device,
@@ -292,9 +294,31 @@ def delete_devices(
     scope = access.authorize(tx, actor, "device.delete", group_id)
     devices = _get_all_locked(tx, scope, device_ids, field)
     store.delete(tx, devices)
-    for device in devices:
-        audit.log(tx, actor, "device.delete", device.id, group_id=group_id)
+    audited = [AuditedObject(each.id, each.name, before=_audited(each)) for each in devices]
+    audit.log_many(tx, actor, "device.delete", audited, group_id=group_id)
     return devices
+
+
+def _log_updates(
+    tx: Tx, actor: Actor, changes: Sequence[tuple[Device, Device]], *, detail: str = ""
+) -> None:
+    """Log changes of devices in one group: each as it was, and as it is."""
+    audited = [
+        AuditedObject(now.id, now.name, _audited(was), _audited(now)) for was, now in changes
+    ]
+    group_id = changes[0][0].group_id
+    audit.log_many(tx, actor, "device.update", audited, group_id=group_id, detail=detail)
+
+
+def _audited(device: Device) -> audit.Fields:
+    return {
+        "name": device.name,
+        "type": device.type,
+        "network": device.network,
+        "original_id": device.original_id,
+        "configuration": device.configuration,
+        "tags": device.tags,
+    }
 
 
 # --- checks ---

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from longwire.clock import Moment
+from longwire.clock import SECOND, Moment
 from longwire.errors import conflicting_field, invalid_field, not_found
 from longwire.identity import access
 from longwire.ids import new_id, new_secret
@@ -61,7 +61,7 @@ def create(
         created_by=actor.id,
     )
     store.insert(tx, client, tx.keyring.digest(secret))
-    audit.log(tx, actor, "appClient.create", client_id, group_id=group_id, detail=name)
+    _log(tx, actor, "create", client, detail=name, after=_audited(client))
     return AppClientWithSecret(client, secret)
 
 
@@ -76,20 +76,61 @@ def rename(tx: Tx, actor: Actor, group_id: str, name: str, new_name: str) -> App
     if other is not None and other.id != client.id:
         raise conflicting_field("new_name", NAME_TAKEN)
     store.rename(tx, client.id, new_name)
-    audit.log(tx, actor, "appClient.update", client.id, group_id=group_id, detail=new_name)
+    renamed = replace(client, name=new_name)
+    _log(
+        tx,
+        actor,
+        "update",
+        renamed,
+        detail=new_name,
+        before=_audited(client),
+        after=_audited(renamed),
+    )
     secret = tx.keyring.unseal(client.sealed_secret, _seal_purpose(client.id))
-    return AppClientWithSecret(replace(client, name=new_name), secret)
+    return AppClientWithSecret(renamed, secret)
 
 
 def delete(tx: Tx, actor: Actor, group_id: str, client_id: str) -> None:
     """Delete an app client; its tokens stop working at once."""
     scope = access.authorize(tx, actor, "appClient.write", group_id)
-    if store.get(tx, scope, client_id) is None:
+    client = store.get(tx, scope, client_id)
+    if client is None:
         raise not_found("app_client_id", "app client in this group")
     cache_epochs.bump_auth_epoch(tx)
     store_credentials.delete_tokens(tx, client_id)
     store.delete(tx, client_id)
-    audit.log(tx, actor, "appClient.delete", client_id, group_id=group_id)
+    _log(tx, actor, "delete", client, before=_audited(client))
+
+
+def _log(
+    tx: Tx,
+    actor: Actor,
+    action: str,
+    client: AppClient,
+    *,
+    detail: str = "",
+    before: audit.Fields | None = None,
+    after: audit.Fields | None = None,
+) -> None:
+    audit.log(
+        tx,
+        actor,
+        f"appClient.{action}",
+        client.id,
+        group_id=client.group_id,
+        detail=detail,
+        name=client.name,
+        before=before,
+        after=after,
+    )
+
+
+def _audited(client: AppClient) -> audit.Fields:
+    return {
+        "name": client.name,
+        "description": client.description,
+        "expiration": None if client.expires_at is None else client.expires_at // SECOND,
+    }
 
 
 def _require_can_grant_default_role(tx: Tx, actor: Actor, group_id: str) -> None:

@@ -38,7 +38,8 @@ def delete(
     if group.deletion_at is None:
         group = replace(group, deletion_at=tx.now + grace_hours * HOUR)
         store_groups.save(tx, group)
-        audit.log(tx, actor, "group.scheduleDeletion", group_id, group_id=group_id)
+        name = group.name
+        audit.log(tx, actor, "group.scheduleDeletion", group_id, group_id=group_id, name=name)
     return groups.build_view(tx, actor, group)
 
 
@@ -49,7 +50,8 @@ def cancel(tx: Tx, actor: Actor, group_id: str) -> GroupView:
         raise Conflict("No deletion of this group is scheduled, or it has begun.")
     group = replace(group, deletion_at=None)
     store_groups.save(tx, group)
-    audit.log(tx, actor, "group.cancelDeletion", group_id, group_id=group_id)
+    name = group.name
+    audit.log(tx, actor, "group.cancelDeletion", group_id, group_id=group_id, name=name)
     return groups.build_view(tx, actor, group)
 
 

@@ -135,7 +135,16 @@ def create(
     store.insert_member(
         tx, Membership(group_id, owner_id, ADMINISTRATOR, tx.now, accepted_at=tx.now)
     )
-    audit.log(tx, actor, "group.create", group_id, group_id=group_id, detail=parent_id or "")
+    audit.log(
+        tx,
+        actor,
+        "group.create",
+        group_id,
+        group_id=group_id,
+        detail=parent_id or "",
+        name=name,
+        after=_audited(group),
+    )
     return build_view(tx, actor, group)
 
 
@@ -171,6 +180,9 @@ def update(tx: Tx, actor: Actor, group_id: str, changes: GroupUpdate) -> GroupVi
         group_id,
         group_id=group_id,
         detail=_list_changed_fields(group, changed),
+        name=changed.name,
+        before=_audited(group),
+        after=_audited(changed),
     )
     return build_view(tx, actor, changed)
 
@@ -209,7 +221,10 @@ def invite(
     if present is None:
         quotas.require_room("members_per_group_max", store.count_members(tx, group_id))
         store.insert_member(tx, Membership(group_id, user.id, role_id, tx.now, invited_as=email))
-        audit.log(tx, actor, "member.invite", user.id, group_id=group_id, detail=role_id)
+        after = {"email": email, "role_id": role_id}
+        audit.log(
+            tx, actor, "member.invite", user.id, group_id=group_id, detail=role_id, after=after
+        )
     elif present.role_id != role_id:
         raise conflicting_field("email", "is already a member with another role; update that role")
     return MembershipView(
@@ -272,7 +287,16 @@ def set_role(tx: Tx, actor: Actor, user_id: str, group_id: str, role_id: str) ->
     if role_id != member.role_id:
         _require_another_administrator(tx, group, member)
         store.update_member_role(tx, replace(member, role_id=role_id))
-        audit.log(tx, actor, "member.update", user_id, group_id=group_id, detail=role_id)
+        audit.log(
+            tx,
+            actor,
+            "member.update",
+            user_id,
+            group_id=group_id,
+            detail=role_id,
+            before={"role_id": member.role_id},
+            after={"role_id": role_id},
+        )
     return MembershipView(group, user_id, role, _get_visible_token(tx, actor, group))
 
 
@@ -296,7 +320,8 @@ def remove_member(tx: Tx, actor: Actor, group_id: str, user_id: str | None) -> M
     role = access.get_role(tx, member.role_id)
     assert role is not None  # an assigned role cannot be deleted
     store.delete_member(tx, group_id, person)
-    audit.log(tx, actor, "member.remove", person, group_id=group_id)
+    before = {"role_id": member.role_id}
+    audit.log(tx, actor, "member.remove", person, group_id=group_id, before=before)
     return MembershipView(group, person, role, None)
 
 
@@ -321,11 +346,12 @@ def rotate_token(tx: Tx, actor: Actor, group_id: str) -> str:
     """Replace the group token; the old one is invalid at once."""
     cache_epochs.bump_auth_epoch(tx)
     scope = access.authorize(tx, actor, "group.update", group_id)
-    _get_group(tx, scope, group_id)
+    group = _get_group(tx, scope, group_id)
     token = new_secret("lwg")
     sealed = tx.keyring.seal(token, _seal_purpose(group_id))
     store.update_token(tx, group_id, tx.keyring.digest(token), sealed)
-    audit.log(tx, actor, "group.rotateToken", group_id, group_id=group_id)
+    name = group.name
+    audit.log(tx, actor, "group.rotateToken", group_id, group_id=group_id, name=name)
     return token
 
 
@@ -422,6 +448,17 @@ def _require_another_administrator(tx: Tx, group: Group, member: Membership) -> 
         return
     if store.count_members_with_role(tx, group.administrator_role_id, group_id=group.id) <= 1:
         raise Conflict("This is the last Administrator of a root group; add another one first.")
+
+
+def _audited(group: Group) -> audit.Fields:
+    return {
+        "name": group.name,
+        "description": group.description,
+        "tags": group.tags,
+        "owner_id": group.owner_id,
+        "role_id": group.default_role_id,
+        "parent": group.parent_id,
+    }
 
 
 def _list_changed_fields(before: Group, after: Group) -> str:

@@ -52,7 +52,8 @@ def create(
     quotas.require_room("roles_per_creator_max", store.count_created(tx, actor.id))
     role = Role(new_id("rol"), name, description, wanted, created_by=actor.id)
     store.insert(tx, role)
-    audit.log(tx, actor, "role.create", role.id, detail=" ".join(wanted))
+    detail = " ".join(wanted)
+    audit.log(tx, actor, "role.create", role.id, detail=detail, name=name, after=_audited(role))
     return role
 
 
@@ -82,7 +83,15 @@ def update(
         raise NotAllowed("You can add only permissions that you have in this group.")
     store.save(tx, changed)
     audit.log(
-        tx, actor, "role.update", role_id, group_id=group_id, detail=" ".join(changed.permissions)
+        tx,
+        actor,
+        "role.update",
+        role_id,
+        group_id=group_id,
+        detail=" ".join(changed.permissions),
+        name=changed.name,
+        before=_audited(role),
+        after=_audited(changed),
     )
     return changed
 
@@ -106,8 +115,17 @@ def delete(tx: Tx, actor: Actor, role_id: str, group_id: str, user_id: str) -> R
     if holder is not None and falls_back:
         _assign_default_role(tx, actor, holder)
     store.delete(tx, role_id)
-    audit.log(tx, actor, "role.delete", role_id, group_id=group_id)
+    before = _audited(role)
+    audit.log(tx, actor, "role.delete", role_id, group_id=group_id, name=role.name, before=before)
     return role
+
+
+def _audited(role: Role) -> audit.Fields:
+    return {
+        "name": role.name,
+        "description": role.description,
+        "permissions": role.permissions,
+    }
 
 
 def _get_editable_role(tx: Tx, actor: Actor, role_id: str, group_id: str) -> Role:
@@ -132,7 +150,14 @@ def _assign_default_role(tx: Tx, actor: Actor, holder: Membership) -> None:
     access.require_can_grant(tx, actor, holder.group_id, default)
     store_groups.update_member_role(tx, replace(holder, role_id=default.id))
     audit.log(
-        tx, actor, "member.update", holder.user_id, group_id=holder.group_id, detail=default.id
+        tx,
+        actor,
+        "member.update",
+        holder.user_id,
+        group_id=holder.group_id,
+        detail=default.id,
+        before={"role_id": holder.role_id},
+        after={"role_id": default.id},
     )
 
 

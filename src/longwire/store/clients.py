@@ -1,5 +1,6 @@
 """App clients: credentials that belong to a group."""
 
+from collections.abc import Collection
 from typing import Any
 
 import sqlalchemy as sa
@@ -30,6 +31,14 @@ def list_page(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page
         _table.c.group_id == group_id, within(_table.c.group_id, scope)
     )
     return page(tx, statement, [_table.c.name], request, _app_client)
+
+
+def list_names(tx: Tx, scope: Scope, ids: Collection[str]) -> dict[str, str]:
+    """The names of those of the app clients that are within the scope."""
+    statement = sa.select(_table.c.id, _table.c.name).where(
+        _table.c.id.in_(ids), within(_table.c.group_id, scope)
+    )
+    return {row.id: row.name for row in tx.rows(statement)}
 
 
 def count(tx: Tx, group_id: str) -> int:

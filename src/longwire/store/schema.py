@@ -302,8 +302,12 @@ audit = sa.Table(
     sa.Column("address", sa.Text, nullable=False),
     sa.Column("request_id", sa.Text, nullable=False),
     sa.Column("detail", sa.Text, nullable=False),
-    # Answers: what happened in this group, newest first?
-    sa.Index("ix_audit_group_id_id", "group_id", "id"),
+    # The name of the object at that time, and JSON of its fields before and after the change.
+    sa.Column("object_name", sa.Text),
+    sa.Column("changes", sa.Text),
+    # Answers: what happened in this group, or to this object, newest first?
+    sa.Index("ix_audit_group_id_at_id", "group_id", "at", "id"),
+    sa.Index("ix_audit_object_id_at_id", "object_id", "at", "id"),
 )
 
 # --- the fleet ---

@@ -1,6 +1,6 @@
 """People, and the push tokens of their devices."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -51,6 +51,29 @@ def list_page(tx: Tx, scope: Scope, request: PageRequest) -> Page[tuple[User, bo
     return page(
         tx, statement, [_table.c.id], request, lambda row: (to_user(row), bool(row.is_accepted))
     )
+
+
+def list_names(tx: Tx, scope: Scope, ids: Collection[str]) -> dict[str, str]:
+    """The names, or else the addresses, of those who are members of groups within the scope.
+
+    Of those who have accepted their invitation: of others one knows what was typed in it.
+    """
+    member = schema.member
+    statement = sa.select(_table).where(_table.c.id.in_(ids))
+    if scope.holder is None or not scope.holder.is_operator:
+        shared = sa.select(member.c.user_id).where(
+            member.c.user_id.in_(ids),
+            member.c.accepted_at.is_not(None),
+            within(member.c.group_id, scope),
+        )
+        statement = statement.where(_table.c.id.in_(shared))
+    people = map(to_user, tx.rows(statement))
+    return {
+        each.id: each.name
+        or " ".join(filter(None, (each.first_name, each.last_name)))
+        or each.email
+        for each in people
+    }
 
 
 def email_key(email: str) -> str:

@@ -81,9 +81,11 @@ def _create_service_tables() -> None:
         *_required(TEXT, "actor_kind actor_id action object_id"),
         *_optional(BIGINT, "group_id"),
         *_required(TEXT, "address request_id detail"),
+        *_optional(TEXT, "object_name changes"),
         sa.PrimaryKeyConstraint("id", name="pk_audit"),
     )
-    op.create_index("ix_audit_group_id_id", "audit", ["group_id", "id"])
+    op.create_index("ix_audit_group_id_at_id", "audit", ["group_id", "at", "id"])
+    op.create_index("ix_audit_object_id_at_id", "audit", ["object_id", "at", "id"])
 
 
 def _create_identity_tables() -> None:

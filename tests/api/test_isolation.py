@@ -68,7 +68,7 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("GET", "/group/roles"): Right(),
     ("GET", "/group/appClients"): Right({"groupId": "@home"}),
     ("GET", "/users"): Right(),
-    ("GET", "/group/audit"): Right({"groupId": "@home", "objectId": "@home", "actorId": "@member"}),
+    ("GET", "/group/audit"): Right({"groupId": "@home", "subgroups": "true"}),
     ("GET", "/permission"): Right(),
     ("GET", "/user/me"): Right(),
     ("GET", "/user"): Right({"userId": "@member"}),

@@ -30,6 +30,7 @@ from longwire.api import (
     notifications,
     records,
     roles,
+    series,
     tokens,
     users,
 )
@@ -97,6 +98,7 @@ OPERATIONS: tuple[Route, ...] = (
     *devices.ROUTES,
     *downlinks.ROUTES,
     *records.ROUTES,
+    *series.ROUTES,
     *connectors.ROUTES,
     *notifications.ROUTES,
     *metrics.ROUTES,

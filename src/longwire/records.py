@@ -5,6 +5,7 @@ it. A record as it was sent lacks its group, and data may lack the name of their
 `complete_record` fills them in. They are no part of the content that makes two records the same.
 """
 
+import typing
 from enum import IntEnum
 from hashlib import blake2b
 from typing import Any, ClassVar
@@ -164,6 +165,18 @@ def to_members(record: Record) -> dict[str, Any]:
     """The members of the JSON object, by their names there."""
     members: dict[str, Any] = msgspec.to_builtins(record)
     return members
+
+
+def list_number_fields(kind: str) -> list[str]:
+    """The fields of a kind with a number, by their names in JSON."""
+    fields = msgspec.structs.fields(RECORD_TYPES[kind])
+    return [each.encode_name for each in fields if int in typing.get_args(each.type)]
+
+
+def list_json_fields(kind: str) -> list[str]:
+    """The fields of a kind whose text is JSON, mostly."""
+    fields = msgspec.structs.fields(RECORD_TYPES[kind])
+    return [each.encode_name for each in fields if each.name in ("data", "configuration")]
 
 
 def get_device_name(record: Record) -> str | None:

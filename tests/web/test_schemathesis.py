@@ -141,6 +141,8 @@ def fill_world(world: World) -> KnownValues:
         "beginDate": ["2026-03-01"],
         "endDate": ["2026-03-02"],
         "timeSpan": [3_600],
+        "path": ["/data/temperature"],
+        "kind": ["data"],
         "groupId": [home, below],
         "parentId": [home],
         "parent": [below, ""],

@@ -286,7 +286,9 @@ class RequestHandler:
             self._rate_limiters[route.operation_id].acquire(actor.id)
         if route.prepare_input is not None:
             async with self._preparing_turn(actor, route):
-                inputs.append(await route.prepare_input(self._database, actor, *inputs))
+                known = {"retention_days": self._settings.retention_days}
+                more = known if route.takes_retention else {}
+                inputs.append(await route.prepare_input(self._database, actor, *inputs, **more))
         if route.build_response is not None:
             ingest_request: IngestRequest = route.handler(actor, *inputs)
             response = Response(200, route.build_response(await self._ingest.store(ingest_request)))

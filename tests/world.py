@@ -189,6 +189,7 @@ class World:
             encode_error=encode_problem,
             fast_path=self.app.fast_path if self.has_fast_path else None,
             on_too_many=self.app.count_rejected_connection,
+            on_stopping=self.app.stop_streams,
             tls_cert=self.settings.tls_cert or None,
             tls_key=self.settings.tls_key or None,
         )

@@ -210,6 +210,10 @@ class App:
             log.warning("too many connections", rejected=self._rejected_connections)
             self._rejected_connections = 0
 
+    def stop_streams(self) -> None:
+        """Before the server waits for its responses."""
+        self._request_handler.stop_streams()
+
     def fast_path(self, scope: Scope, body: bytes | bytearray, send: SendResponse) -> bool:
         """See `web.server`."""
         return self._request_handler.fast_path(scope, body, send)
@@ -524,4 +528,5 @@ def build_wire_limits(settings: Settings) -> WireLimits:
         keep_alive_s=settings.keep_alive_s,
         connections_max=settings.connections_max,
         connections_per_address_max=settings.connections_per_address_max,
+        unsent_bytes_max=settings.response_bytes_max,
     )

@@ -102,6 +102,7 @@ def _run_server(
             encode_error=encode_problem,
             fast_path=application.fast_path,
             on_too_many=application.count_rejected_connection,
+            on_stopping=application.stop_streams,
             tls_cert=settings.tls_cert or None,
             tls_key=settings.tls_key or None,
             graceful_s=math.ceil(settings.stop_timeout_s),
@@ -162,6 +163,7 @@ def describe_memory_bounds(connections_max: int, settings: Settings) -> dict[str
     return {
         "connections_mib": connections_max * connection_bytes // MIB,
         "requests_mib": settings.request_bytes_max // MIB,
+        "responses_mib": settings.response_bytes_max // MIB,
         "response_cache_mib": 0 if settings.database else response_cache.BYTES_MAX // MIB,
         "database_cache_mib": 0 if settings.database else sqlite.CACHES_KIB // 1024,
     }

@@ -181,6 +181,12 @@ class Settings:
         "maximum size of all bodies that are received or handled at once; a quarter per caller",
         minimum=1,
     )
+    response_bytes_max: int = _setting(
+        128 * 1024 * 1024,
+        "maximum size of all responses that wait for clients to read them; beyond it the slowest "
+        "connections of the heaviest address are closed",
+        minimum=1,
+    )
     json_depth_max: int = _setting(
         32, "maximum nesting of JSON; the API itself needs 5 levels", minimum=1
     )

@@ -182,6 +182,15 @@ def read_until(sock: socket.socket, mark: bytes) -> bytes:
     return received
 
 
+def count_received(sock: socket.socket, enough: int) -> int:
+    """Read until the server closes or resets the connection, or there was enough."""
+    received = 0
+    with contextlib.suppress(ConnectionResetError):
+        while received < enough and (part := sock.recv(1 << 20)):
+            received += len(part)
+    return received
+
+
 def dribble(sock: socket.socket, data: bytes) -> bytes:
     """Send a byte at a time, faster than any timeout that restarts with each byte; then read."""
     sock.settimeout(0.02)
@@ -327,11 +336,7 @@ def test_a_response_that_is_not_read_is_aborted(short_limits):
     with short_limits.client(b"GET /big HTTP/1.1\r\nhost: x\r\n\r\n") as sock:
         short_limits.app.wait_until_seen("/big done")
         eventually(lambda: short_limits.open_connections == 0)
-        received = 0
-        with contextlib.suppress(ConnectionResetError):
-            while part := sock.recv(1 << 20):
-                received += len(part)
-        assert 0 < received < BIG_BYTES
+        assert 0 < count_received(sock, BIG_BYTES) < BIG_BYTES
 
 
 def test_a_slow_reader_gets_the_whole_response():
@@ -348,6 +353,18 @@ def test_a_slow_reader_gets_the_whole_response():
             received += len(part)
             # In total longer than the timeout.
             time.sleep(max(0, began + 1.2 * write_s * received / BIG_BYTES - time.monotonic()))
+
+
+def test_responses_that_wait_for_slow_clients_are_bounded():
+    limits = replace(LONG_LIMITS, unsent_bytes_max=BIG_BYTES * 3 // 2)
+    request = b"GET /big HTTP/1.1\r\nhost: x\r\n\r\n"
+    with serving(limits) as service, service.client(request) as slowest:
+        service.app.wait_until_seen("/big done")
+        with service.client(request) as slow:
+            eventually(lambda: service.app.seen.count("/big done") == 2)
+            eventually(lambda: service.open_connections == 1)
+            assert count_received(slow, BIG_BYTES) >= BIG_BYTES
+        assert count_received(slowest, BIG_BYTES) < BIG_BYTES
 
 
 def test_a_response_before_the_end_of_the_body_is_the_only_one(short_limits):

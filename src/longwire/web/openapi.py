@@ -14,7 +14,7 @@ import msgspec
 
 from longwire.web import errors
 from longwire.web.fields import InputLimits
-from longwire.web.routing import ANY_TOKEN, OWN, PlainRoute, Route
+from longwire.web.routing import ANY_TOKEN, OWN, PlainRoute, Route, StreamRoute
 from longwire.web.type_info import field_bounds, nested_structs
 
 Json = dict[str, Any]
@@ -148,11 +148,6 @@ def _access(permission: str, object_rule: str) -> Json:
 
 
 def _responses(route: Route) -> Json:
-    options = [
-        msgspec.json.schema_components([each], ref_template=_REF)[0][0]
-        for each in _reply_options(route)
-    ]
-    reply = options[0] if len(options) == 1 else {"anyOf": options}
     statuses = [400, 401, 408, 429, 431, 503]
     if route.permission != ANY_TOKEN:
         statuses.append(403)
@@ -165,11 +160,23 @@ def _responses(route: Route) -> Json:
     problems = problem_responses(*statuses)
     if route.conflicts:
         problems["409"] = _problem(route.conflicts)
-    return {"200": json_response("Done.", reply), **dict(sorted(problems.items()))}
+    return {"200": _success(route), **dict(sorted(problems.items()))}
+
+
+def _success(route: Route) -> Json:
+    if isinstance(route, StreamRoute):
+        return {"description": "A stream.", "content": route.content}
+    options = [
+        msgspec.json.schema_components([each], ref_template=_REF)[0][0]
+        for each in _reply_options(route)
+    ]
+    return json_response("Done.", options[0] if len(options) == 1 else {"anyOf": options})
 
 
 def _reply_options(route: Route) -> Sequence[Any]:
     """The types a route may respond with; mostly one."""
+    if isinstance(route, StreamRoute):
+        return route.schemas
     is_union = isinstance(route.reply, types.UnionType)
     return typing.get_args(route.reply) if is_union else [route.reply]
 

@@ -45,10 +45,13 @@ from longwire.web.routing import (
     RequestContext,
     Response,
     Route,
+    StreamContext,
+    StreamRoute,
     bearer_token,
     routes_by_path,
 )
 from longwire.web.server import SendResponse
+from longwire.web.streaming import OpenStreams, send_stream
 from longwire.web.validation import check_size, decode_body, decode_query
 
 Scope = MutableMapping[str, Any]
@@ -71,6 +74,8 @@ _COMMON_HEADERS: tuple[Header, ...] = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
 )
+
+_LENGTH = b"content-length"
 
 # Fields of inputs that name a group.
 _GROUP_FIELDS = ("group_id", "to_group_id", "parent_id")
@@ -132,6 +137,8 @@ class RequestHandler:
         )
         self._body_budget = BodyBudget(settings.request_bytes_max)
         self._metrics = metrics
+        self._open_streams = OpenStreams()
+        self._stopping = asyncio.Event()
         self._common_headers = _COMMON_HEADERS
         if settings.has_tls:
             self._common_headers += ((b"strict-transport-security", b"max-age=31536000"),)
@@ -147,6 +154,9 @@ class RequestHandler:
         methods = self._routes.get(request.path)
         route = methods.get(request.method) if methods is not None else None
         try:
+            if isinstance(route, StreamRoute):
+                await self._serve_stream(request, route, receive, send)
+                return
             response = await self._dispatch(request, methods, route, receive)
         except ClientDisconnected:
             return
@@ -157,6 +167,10 @@ class RequestHandler:
                 self._body_budget.release(request.charged_to, request.charged_bytes)
         self._observe(request, route, response, started)
         await self._send(send, request, response)
+
+    def stop_streams(self) -> None:
+        """Have the streams end, so that a stop need not wait for their clients."""
+        self._stopping.set()
 
     def reload(self, *, quotas: Quotas, logs_requests: bool) -> None:
         """Change what can change while requests are handled."""
@@ -298,6 +312,32 @@ class RequestHandler:
             await self._accept_invitations(request, actor, inputs)
         return response
 
+    async def _serve_stream(
+        self, request: Request, route: StreamRoute, receive: Receive, send: Send
+    ) -> None:
+        started = time.perf_counter()
+        actor = await self._authenticate(request)
+        inputs = await self._read_inputs(request, route, receive)
+        keyring, items_default = self._database.context.keyring, self._limits.page_items_default
+        context = StreamContext(
+            self._database,
+            request,
+            actor,
+            PageTokens(keyring, actor, route.operation_id, items_default),
+            self._limits,
+            self._settings.retention_days,
+            lambda: self._identify(request),
+            self._stopping,
+        )
+        with self._open_streams.slot(route, actor.caller):
+            stream = await route.handler(context, *inputs)
+            response = Response(200, b"", stream.media_type, stream.headers)
+            self._observe(request, route, response, started)
+            headers = [each for each in self._headers(request, response) if each[0] != _LENGTH]
+            await send_stream(
+                stream, headers, receive, send, self._stopping, has_body=request.method == "GET"
+            )
+
     def _preparing_turn(self, actor: Actor, route: Route) -> asyncio.Semaphore:
         key = (actor.caller, route.path)
         turn = self._preparing.get(key)
@@ -370,7 +410,15 @@ class RequestHandler:
         return Response(200, await run(work))
 
     async def _authenticate(self, request: Request) -> Actor:
-        """Authenticate the caller by its access token."""
+        """Identify the caller, on whose account the request goes from now on."""
+        actor = await self._identify(request)
+        current_caller.set(actor.caller)
+        if self._settings.caller_rate_limiter is not None:
+            self._settings.caller_rate_limiter.acquire(actor.id)
+        return actor
+
+    async def _identify(self, request: Request) -> Actor:
+        """Find the caller by its access token."""
         token = _token(request)
         actor = self._cached_actor(token)
         if actor is None:
@@ -380,9 +428,6 @@ class RequestHandler:
             found = await self._database.read(lambda tx: tokens.authenticate_token(tx, digest))
             auth_cache.put("bearers", token, found, since=generation)
             actor = found[0]
-        current_caller.set(actor.caller)
-        if self._settings.caller_rate_limiter is not None:
-            self._settings.caller_rate_limiter.acquire(actor.id)
         return actor
 
     def _cached_actor(self, token: str) -> Actor | None:
@@ -480,7 +525,7 @@ class RequestHandler:
     def _headers(self, request: Request, response: Response) -> list[tuple[bytes, bytes]]:
         return [
             (b"content-type", response.media_type.encode()),
-            (b"content-length", b"%d" % len(response.body)),
+            (_LENGTH, b"%d" % len(response.body)),
             (b"x-request-id", request.request_id.encode()),
             *self._common_headers,
             *response.headers,

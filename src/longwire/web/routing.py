@@ -4,9 +4,10 @@ A route is one line in the table of its noun. Its input and output types are tak
 signature of its handler, so that validation, the OpenAPI document and the code cannot disagree.
 """
 
+import asyncio
 import inspect
 import typing
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
@@ -19,7 +20,7 @@ from longwire.ingest import IngestRequest, IngestResult
 from longwire.model import Actor
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
-from longwire.store.database import Tx
+from longwire.store.database import Database, Tx
 from longwire.web.errors import FieldLocations
 from longwire.web.fields import Body, InputLimits, Query
 from longwire.web.page_tokens import PageTokens
@@ -147,6 +148,47 @@ class Route:
     @property
     def operation_id(self) -> str:
         return _operation_id(self.method, self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamContext:
+    """What the handler of a stream gets besides its query; no transaction is open."""
+
+    database: Database
+    request: Request
+    actor: Actor
+    page_tokens: PageTokens
+    limits: InputLimits
+    retention_days: Mapping[str, int]
+    # The caller as they are now; raises NotAuthenticated when a token or session has ended.
+    reauthenticate: Callable[[], Awaitable[Actor]]
+    stopping: asyncio.Event  # set before the process stops: end within a second
+
+
+@dataclass(frozen=True, slots=True)
+class StreamResponse:
+    """A response in chunks; the next is taken when the client has read most of those before.
+
+    If it raises, or the service stops, the connection is closed in the middle of the response.
+    """
+
+    chunks: AsyncGenerator[bytes, None]  # of some 64 KiB at most
+    media_type: str
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamRoute(Route):
+    """A GET whose response has no end, or is too large to be built at once.
+
+    Its handler is a coroutine function of a `StreamContext` and a query. What it raises becomes an
+    ordinary error response; from its `StreamResponse` on, there is only the end of the stream.
+    """
+
+    open_per_caller_max: int
+    open_max: int  # in a process
+    content: Mapping[str, Any]  # of the response in the OpenAPI document, by media type
+    schemas: tuple[type[msgspec.Struct], ...] = ()  # that it refers to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,6 +37,8 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
+from longwire.web.unsent_bytes import UnsentBytes
+
 log = structlog.get_logger()
 
 # (status, code, detail, request id) to the body of an error response.
@@ -49,6 +51,8 @@ FastPath = Callable[[MutableMapping[str, Any], bytes | bytearray, SendResponse],
 
 
 SHUTDOWN_S = 2.0
+# The type of a message of ours: close the connection although the response is not complete.
+ABORT = "http.response.abort"
 # Half of what uvicorn buffers of a body before it stops reading.
 _FAST_PATH_BODY_BYTES_MAX = 32 * 1024
 # What is kept of a body before the application asks for it, or of small ones for the fast path.
@@ -80,6 +84,8 @@ class WireLimits:
     # every client has the same address.
     connections_max: int = 10_000
     connections_per_address_max: int = 0
+    # Of all responses that wait for their clients.
+    unsent_bytes_max: int = 128 * 1024 * 1024
 
 
 def run_until_done(work: Coroutine[Any, Any, None]) -> None:
@@ -96,13 +102,15 @@ def build_server(
     encode_error: ErrorEncoder,
     fast_path: FastPath | None = None,
     on_too_many: Callable[[], None] = lambda: None,
+    on_stopping: Callable[[], None] = lambda: None,
     tls_cert: str | os.PathLike[str] | None = None,
     tls_key: str | os.PathLike[str] | None = None,
     graceful_s: int = 30,
 ) -> uvicorn.Server:
     """Make the server; `run()` or `serve()` starts it, on sockets of the caller's if given any.
 
-    `on_too_many` is called for each connection that exceeds a limit of connections.
+    `on_too_many` is called for each connection that exceeds a limit of connections or of unsent
+    bytes, `on_stopping` before a stop waits for the responses that are being sent.
     """
     config = uvicorn.Config(
         app,
@@ -125,7 +133,7 @@ def build_server(
         ssl_keyfile=tls_key,
         ssl_context_factory=None if tls_cert is None else _tls_context,
     )
-    return _Server(config, limits)
+    return _Server(config, limits, on_stopping)
 
 
 def reload_server(
@@ -169,6 +177,7 @@ def guarded_protocol(
             fast_path=fast_path,
             on_too_many=on_too_many,
             lingering=set(),
+            unsent=UnsentBytes(limits.unsent_bytes_max, on_too_many),
         )
 
     return Guarded
@@ -184,6 +193,7 @@ class _Shared:
     fast_path: FastPath | None
     on_too_many: Callable[[], None]
     lingering: "set[_GuardedProtocol]"  # rejected for too many connections, not closed yet
+    unsent: UnsentBytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +280,7 @@ class _Cycle(RequestResponseCycle):
         self, connection: "_GuardedProtocol", scope: dict[str, Any], *, keep_alive: bool
     ) -> None:
         self.scope = scope
+        self.connection = connection
         self.transport = connection.transport
         self.flow = connection.flow
         self.default_headers = connection.server_state.default_headers
@@ -285,6 +296,11 @@ class _Cycle(RequestResponseCycle):
             self.message_event.set()
 
     async def send(self, message: ASGISendEvent) -> None:
+        if message["type"] == ABORT:
+            self._head = None
+            self.disconnected = True
+            self.transport.close()
+            return
         if message["type"] == "http.response.start" and not self.response_started:
             self._head = message  # until the body is there
             return
@@ -292,13 +308,14 @@ class _Cycle(RequestResponseCycle):
             await super().send(message)
             return
         head, self._head = self._head, None
+        body: Any = message.get("body", b"")
         if self.flow.write_paused and not self.disconnected:
+            self.connection.hold_back(len(body))
             await self.flow.drain()
         if self.disconnected:
             return
         is_last = message["type"] == "http.response.body" and not message.get("more_body")
         fields = list(head.get("headers", ()))
-        body: Any = message.get("body", b"")
         length = (b"content-length", b"%d" % len(body))
         if not is_last or length not in fields or _FRAMING & {name for name, _ in fields}:
             await super().send(head)
@@ -366,6 +383,7 @@ class _GuardedProtocol(HttpToolsProtocol):
     _unparsed_bytes: int = 0
     _unsent_bytes: int = 0
     _output_due: float = math.inf
+    _held_back_bytes: int = 0  # of a response that waits until an earlier one is read
     cycle: _Cycle
     # Requests that wait for the responses of earlier ones.
     _pipelined: deque[_Cycle]
@@ -429,6 +447,7 @@ class _GuardedProtocol(HttpToolsProtocol):
             counts[address] -= 1
             if not counts[address]:
                 del counts[address]
+        self._shared.unsent.discard(self)
         # uvicorn notifies the request last parsed; with pipelining an earlier one may be running.
         _disconnect(self._active)
         super().connection_lost(exc)
@@ -624,9 +643,27 @@ class _GuardedProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self._expect_drain(self.loop.time())
+        self._shared.unsent.add(self)
+
+    def hold_back(self, count: int) -> None:
+        """Count a response that can be sent when the client has read."""
+        self._held_back_bytes = count
+        self._shared.unsent.add(self)
+
+    @property
+    def address(self) -> str:
+        return self.client[0] if self.client else "-"
+
+    def count_unsent_bytes(self) -> int:
+        return self.transport.get_write_buffer_size() + self._held_back_bytes
+
+    def give_up_sending(self) -> None:
+        self.transport.abort()
 
     def resume_writing(self) -> None:
         super().resume_writing()
+        self._held_back_bytes = 0
+        self._shared.unsent.discard(self)
         self._idle_since = self.loop.time()
         if not self._ignores_input:
             self._output_due = math.inf
@@ -662,9 +699,8 @@ class _GuardedProtocol(HttpToolsProtocol):
         self._ignores_input = True
         # Always a new id: little of these requests has been parsed, and none of it validated.
         request_id = secrets.token_hex(8)
-        address = self.client[0] if self.client else "-"
         log.debug(
-            "connection rejected", code=rejection.code, address=address, request_id=request_id
+            "connection rejected", code=rejection.code, address=self.address, request_id=request_id
         )
         now = self.loop.time()
         is_drained = not self.transport.get_write_buffer_size()
@@ -774,11 +810,18 @@ def _tls_context(
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, with our limits on the TLS handshake, which precedes any protocol."""
+    """uvicorn's server, with limits on the TLS handshake, and a stop that streams know of."""
 
-    def __init__(self, config: uvicorn.Config, limits: WireLimits) -> None:
+    def __init__(
+        self, config: uvicorn.Config, limits: WireLimits, on_stopping: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._limits = limits
+        self._on_stopping = on_stopping
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._on_stopping()
+        await super().shutdown(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if not self.config.is_ssl:

@@ -36,8 +36,8 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 
 def decode_query(raw: bytes, expected: type[S], limits: InputLimits) -> S:
-    """Decode a query string; unknown parameters are ignored."""
-    values, field_errors = _query_values(raw, _fields_by_wire_name(expected))
+    """Decode a query string; unknown parameters are ignored. Only lists may be repeated."""
+    values, field_errors = _query_values(raw, _fields_by_wire_name(expected), _lists_of(expected))
     if not field_errors:
         try:
             query = msgspec.convert(values, expected, strict=False)
@@ -53,9 +53,12 @@ def decode_query(raw: bytes, expected: type[S], limits: InputLimits) -> S:
     raise BadInput(field_errors=(found | field_errors).values())
 
 
-def _has_null(query: msgspec.Struct, values: Mapping[str, str]) -> bool:
+def _has_null(query: msgspec.Struct, values: Mapping[str, str | list[str]]) -> bool:
     """Whether msgspec converted the string `null` to None."""
-    if not any(len(value) == 4 and value.lower() == "null" for value in values.values()):
+    if not any(
+        len(value) == 4 and isinstance(value, str) and value.lower() == "null"
+        for value in values.values()
+    ):
         return False
     names = _fields_by_wire_name(type(query))
     return any(getattr(query, names[wire]) is None for wire in values)
@@ -66,10 +69,18 @@ def _fields_by_wire_name(struct: type[msgspec.Struct]) -> Mapping[str, str]:
     return {wire: own for own, wire in wire_names(struct).items()}
 
 
+@functools.cache
+def _lists_of(struct: type[msgspec.Struct]) -> frozenset[str]:
+    """The parameters that may be given several times, by their wire names."""
+    fields = msgspec.structs.fields(struct)
+    return frozenset(each.encode_name for each in fields if item_type(each.type) is not None)
+
+
 def _query_values(
-    raw: bytes, known: Container[str]
-) -> tuple[dict[str, str], dict[str, FieldError]]:
-    values: dict[str, str] = {}
+    raw: bytes, known: Container[str], lists: Container[str]
+) -> tuple[dict[str, str | list[str]], dict[str, FieldError]]:
+    values: dict[str, str | list[str]] = {}
+    repeated: dict[str, list[str]] = {}
     field_errors: dict[str, FieldError] = {}
     for pair in raw.split(b"&") if raw else ():
         name_raw, _, value_raw = pair.partition(b"=")
@@ -83,13 +94,17 @@ def _query_values(
             field_errors[name] = FieldError(name, "is given more than once")
             continue
         try:
-            values[name] = _unquote(value_raw)
+            value = _unquote(value_raw)
         except UnicodeDecodeError:
             field_errors[name] = FieldError(name, "is not valid UTF-8")
             continue
-        if "\x00" in values[name]:
+        if name in lists:
+            repeated.setdefault(name, []).append(value)
+        else:
+            values[name] = value
+        if "\x00" in value:
             field_errors[name] = FieldError(name, "must not contain NUL")
-    return values, field_errors
+    return values | repeated, field_errors
 
 
 def _unquote(raw: bytes) -> str:

@@ -1,0 +1,103 @@
+"""Responses in chunks: sent as fast as the client reads, until it leaves or the service stops."""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from typing import Any
+
+import structlog
+
+from longwire.errors import TooManyRequests
+from longwire.web.routing import StreamResponse, StreamRoute
+from longwire.web.server import ABORT
+
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+# A stream may end in its own way when the service stops.
+STOP_GRACE_S = 1.0
+RETRY_AFTER_S = 10
+
+log = structlog.get_logger()
+
+
+class OpenStreams:
+    """How many streams are open, by route and by caller."""
+
+    def __init__(self) -> None:
+        self._by_route: Counter[str] = Counter()
+        self._by_caller: Counter[tuple[str, str]] = Counter()
+
+    @contextlib.contextmanager
+    def slot(self, route: StreamRoute, caller: str) -> Iterator[None]:
+        """Hold one of the streams that a route may have open, or raise TooManyRequests."""
+        path, key = route.path, (route.path, caller)
+        if self._by_caller[key] >= route.open_per_caller_max:
+            raise TooManyRequests(
+                f"You have {route.open_per_caller_max} of these streams open, which is the maximum."
+                " Close one first.",
+                retry_after_s=RETRY_AFTER_S,
+            )
+        if self._by_route[path] >= route.open_max:
+            raise TooManyRequests(
+                "Too many of these streams are open at the moment.", retry_after_s=RETRY_AFTER_S
+            )
+        self._by_route[path] += 1
+        self._by_caller[key] += 1
+        try:
+            yield
+        finally:
+            self._by_route[path] -= 1
+            self._by_caller[key] -= 1
+            if not self._by_caller[key]:
+                del self._by_caller[key]
+
+
+async def send_stream(
+    stream: StreamResponse,
+    headers: list[tuple[bytes, bytes]],
+    receive: Receive,
+    send: Send,
+    stopping: asyncio.Event,
+    *,
+    has_body: bool,
+) -> None:
+    """Send head and chunks. A stream that fails is cut off, so that it does not look complete."""
+    async with contextlib.aclosing(stream.chunks):
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        if not has_body:
+            await send({"type": "http.response.body", "body": b""})
+            return
+        sending = asyncio.create_task(_send_chunks(stream, send))
+        ends = [asyncio.create_task(_disconnect(receive)), asyncio.create_task(_stop(stopping))]
+        try:
+            await asyncio.wait([sending, *ends], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (sending, *ends):
+                task.cancel()
+            results = await asyncio.gather(sending, *ends, return_exceptions=True)
+    failure = results[0]
+    if failure is None:
+        return
+    if not isinstance(failure, asyncio.CancelledError):
+        log.error("stream failed", exc_info=failure)
+    await send({"type": ABORT})
+
+
+async def _send_chunks(stream: StreamResponse, send: Send) -> None:
+    async for chunk in stream.chunks:
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await asyncio.sleep(0)  # neither of the two need have waited for anything
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _disconnect(receive: Receive) -> None:
+    """The first message is the body of the request, although it has none."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _stop(stopping: asyncio.Event) -> None:
+    await stopping.wait()
+    await asyncio.sleep(STOP_GRACE_S)

@@ -13,7 +13,13 @@ import uvloop
 from longwire.delivery import egress as guard
 from longwire.delivery.destinations.base import Unreachable
 from longwire.delivery.destinations.connections import outcome_of_error
-from longwire.delivery.egress import RESOLUTIONS_MAX, Egress, EgressDenied
+from longwire.delivery.egress import (
+    RESOLUTIONS_MAX,
+    RESOLUTIONS_PER_CALLER_MAX,
+    Egress,
+    EgressDenied,
+)
+from longwire.store.fair_queue import current_caller
 from tests.delivery.receiver import Receiver
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
@@ -337,6 +343,28 @@ def test_a_hundred_names_that_hang_hold_no_more_than_a_few_threads(
     # The others were given up meanwhile: nobody asks for them now, and there is room again.
     assert run(egress.resolve("fine.example")) == ["8.8.8.8"]
     assert len(asked) == RESOLUTIONS_MAX + 1
+
+
+def test_whose_names_hang_leaves_threads_to_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    let_go = threading.Event()
+    names: dict[str, Any] = {f"slow{n}.example": lambda: let_go.wait(60) and [] for n in range(100)}
+    asked = answers(monkeypatch, {**names, "fine.example": ["8.8.8.8"]})
+    egress = Egress()
+
+    async def story() -> list[str]:
+        current_caller.set("mallory")
+        hanging = [asyncio.create_task(egress.resolve(name)) for name in names]
+        await asyncio.sleep(0)  # they are queued
+        current_caller.set("ada")
+        try:
+            return await egress.resolve("fine.example")
+        finally:
+            for each in hanging:
+                each.cancel()
+
+    assert run(story()) == ["8.8.8.8"]
+    assert len(asked) <= RESOLUTIONS_PER_CALLER_MAX + 1
+    let_go.set()
 
 
 def test_many_who_ask_for_one_name_share_the_answer_even_when_some_give_up(

@@ -22,6 +22,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextvars import Context, ContextVar, copy_context
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 
@@ -33,10 +34,13 @@ from aiohttp.tracing import Trace
 
 from longwire.delivery.http_responses import BoundedResponseHandler
 from longwire.delivery.open_connections import UNLIMITED, OpenConnections
+from longwire.store.fair_queue import FairQueue, current_caller
 
 RESOLVE_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 5.0
 RESOLUTIONS_MAX = 16
+# Of one group or caller: whose names hang leaves most of the threads to the others.
+RESOLUTIONS_PER_CALLER_MAX = 4
 IDLE_THREAD_S = 10.0
 HOST_CHARACTERS_MAX = 253
 # Used by new connections only; cached addresses have been checked.
@@ -397,64 +401,79 @@ def _getaddrinfo(host: str, flags: int = 0) -> list[str]:
     return list(dict.fromkeys(addresses))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lookup:
+    key: tuple[str, str]  # who asks, and the name
+    queued_at: float
+    result: Future[list[str]]
+
+
 class _DnsResolver:
-    """Resolves names in a few threads of its own.
+    """Resolves names in a few threads of its own, which groups and callers share.
 
     The system's resolver blocks and cannot be cancelled. So the threads are bounded and daemonic,
-    concurrent lookups of one name share a result, and expired lookups are skipped.
+    concurrent lookups of one name by one caller share a result, and expired lookups are skipped.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._pending: dict[str, Future[list[str]]] = {}
-        self._queue: queue.SimpleQueue[tuple[str, float]] = queue.SimpleQueue()
+        self._pending: dict[tuple[str, str], _Lookup] = {}
+        self._queue: FairQueue[_Lookup] = FairQueue(RESOLUTIONS_PER_CALLER_MAX)
         self._threads = 0
 
     def lookup(self, host: str) -> Future[list[str]]:
+        caller = current_caller.get()
+        key = (caller, host)
         with self._lock:
-            result = self._pending.get(host)
-            if result is None:
-                result = self._pending[host] = Future()
+            lookup = self._pending.get(key)
+            if lookup is None:
+                lookup = self._pending[key] = _Lookup(key, time.monotonic(), Future())
                 # Not cancellable from here on: others may wait for it, too.
-                result.set_running_or_notify_cancel()
-                self._queue.put((host, time.monotonic()))
+                lookup.result.set_running_or_notify_cancel()
+                self._queue.put(caller, lookup)
             if self._threads < min(len(self._pending), RESOLUTIONS_MAX):
                 thread = threading.Thread(target=self._work, name="resolve", daemon=True)
                 Context().run(thread.start)  # guarded code may not start threads
                 self._threads += 1
-            return result
+            return lookup.result
 
     def _work(self) -> None:
         while True:
             try:
-                host, queued_at = self._queue.get(timeout=IDLE_THREAD_S)
+                taken = self._queue.get(IDLE_THREAD_S)
             except queue.Empty:
                 if self._may_end():
                     return
-            else:
-                self._resolve(host, queued_at)
+                continue
+            assert taken is not None  # the queue is never stopped
+            caller, lookup = taken
+            try:
+                self._resolve(lookup)
+            finally:
+                self._queue.release(caller)
 
     def _may_end(self) -> bool:
         with self._lock:
             # Under the lock nothing can be queued: either there is work now, or none.
-            if not self._queue.empty():
+            if len(self._queue):
                 return False
             self._threads -= 1
             return True
 
-    def _resolve(self, host: str, queued_at: float) -> None:
+    def _resolve(self, lookup: _Lookup) -> None:
         try:
-            if time.monotonic() - queued_at > RESOLVE_TIMEOUT_S:
+            if time.monotonic() - lookup.queued_at > RESOLVE_TIMEOUT_S:
                 raise socket.gaierror(socket.EAI_AGAIN, "DNS lookup timed out")
-            addresses = _getaddrinfo(host)
+            addresses = _getaddrinfo(lookup.key[1])
         except Exception as error:
-            self._pop(host).set_exception(error)
+            self._pop(lookup).set_exception(error)
         else:
-            self._pop(host).set_result(addresses)
+            self._pop(lookup).set_result(addresses)
 
-    def _pop(self, host: str) -> Future[list[str]]:
+    def _pop(self, lookup: _Lookup) -> Future[list[str]]:
         with self._lock:
-            return self._pending.pop(host)
+            del self._pending[lookup.key]
+        return lookup.result
 
 
 class _GuardedResolver(AbstractResolver):

@@ -63,6 +63,7 @@ from longwire.store import channels as store_channels
 from longwire.store import deliveries as store
 from longwire.store.database import Database, Tx
 from longwire.store.deliveries import ClaimedDelivery
+from longwire.store.fair_queue import current_caller
 
 SEND_TIMEOUT_S = 15.0
 LEASE_S = 30
@@ -545,6 +546,7 @@ class Engine:
                 self._start_batches(worker)
 
     async def _send(self, worker: ChannelWorker, batch: list[LeasedDelivery]) -> None:
+        current_caller.set(f"group {worker.channel.group_id}")
         was_probe = worker.is_probing
         leased, messages = batch, list[OutboundMessage]()
         outcome: Outcome | Released = RELEASED

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import structlog
 
@@ -31,11 +32,13 @@ from longwire.api import (
     records,
     roles,
     series,
+    sessions,
     tokens,
     users,
 )
 from longwire.api.description import api_info
 from longwire.api.service import ServiceEndpoints
+from longwire.api.sessions import SessionEndpoints
 from longwire.api.tokens import TokenEndpoint
 from longwire.deferred_matching import DeferredMatching
 from longwire.delivery import email_addresses
@@ -51,7 +54,8 @@ from longwire.delivery.smtp import MailConfig
 from longwire.fleet import network_channels
 from longwire.fleet.codec_guard import CODEC_GUARD
 from longwire.fleet.network_apis import NetworkApi, NetworkApis, configured_networks
-from longwire.identity.rate_limiter import RateLimiter
+from longwire.identity.rate_limiter import FailureThrottle, RateLimiter
+from longwire.identity.sessions import SessionRules
 from longwire.inbound.callbacks import NetworkCallbacks
 from longwire.inbound.downlinks import DownlinkService
 from longwire.inbound.mqtt_listener import ALL_OUTCOMES, MqttListener, default_client_id
@@ -72,6 +76,7 @@ from longwire.storage_quota import StorageQuota
 from longwire.store.database import Database, Tx
 from longwire.store.instance import hold_writer_number
 from longwire.supervisor import BackgroundTask, Supervisor
+from longwire.web.authentication import Authenticator
 from longwire.web.fields import InputLimits
 from longwire.web.openapi import build_document
 from longwire.web.prometheus import SHARED_FOLDER_VARIABLE, MetricLabels, PrometheusMetrics
@@ -94,6 +99,7 @@ OPERATIONS: tuple[Route, ...] = (
     *groups.ROUTES,
     *roles.ROUTES,
     *users.ROUTES,
+    *sessions.ROUTES,
     *clients.ROUTES,
     *devices.ROUTES,
     *downlinks.ROUTES,
@@ -162,8 +168,21 @@ class App:
             metrics_token=settings.metrics_token,
             metrics_connectors_max=settings.metrics_connectors_max,
         )
+        session_rules = _build_session_rules(settings)
+        authenticator = Authenticator(
+            database, session_rules, _get_public_origin(settings), rate_limiter
+        )
+        client_throttle = FailureThrottle(
+            database.context.clock,
+            per_account=settings.token_failures_per_client_max,
+            per_address=settings.token_failures_per_address_max,
+        )
+        session_endpoints = SessionEndpoints(
+            database, authenticator, session_rules, limits, client_throttle=client_throttle
+        )
         self.routes: list[Route | PlainRoute] = [
-            *_build_token_routes(settings, database),
+            *_build_token_routes(settings, database, client_throttle),
+            *session_endpoints.routes(),
             *OPERATIONS,
             *invitations.routes(database),
             *networks.routes(),
@@ -192,6 +211,7 @@ class App:
                 group_deletion_grace_hours=settings.group_deletion_grace_hours,
             ),
             prometheus,
+            authenticator,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -464,26 +484,33 @@ def _build_listener(
     )
 
 
-def _build_token_routes(settings: Settings, database: Database) -> list[PlainRoute]:
+def _build_token_routes(
+    settings: Settings, database: Database, throttle: FailureThrottle
+) -> list[PlainRoute]:
     if settings.auth_url:
         return []
-    clock = database.context.clock
-    per_address, per_client = (
-        RateLimiter(clock, burst=most, per_minute=most)
-        for most in (
-            settings.token_failures_per_address_max,
-            settings.token_failures_per_client_max,
-        )
-    )
     return tokens.routes(
         TokenEndpoint(
             database,
             issuer=startup.get_base_url(settings),
             lifetime_s=settings.token_lifetime_s,
-            per_address=per_address,
-            per_client=per_client,
+            throttle=throttle,
         )
     )
+
+
+def _build_session_rules(settings: Settings) -> SessionRules:
+    return SessionRules(
+        idle_s=settings.session_idle_s,
+        lifetime_s=settings.session_lifetime_s,
+        per_user_max=settings.sessions_per_user_max,
+    )
+
+
+def _get_public_origin(settings: Settings) -> str:
+    """Scheme, host and port of the public URL, as browsers write them."""
+    url = urlsplit(startup.get_base_url(settings))
+    return f"{url.scheme}://{url.netloc}".lower()
 
 
 def _build_request_rate_limiter(settings: Settings, database: Database) -> RateLimiter | None:

@@ -44,6 +44,11 @@ class NotAllowed(LongwireError):
     """You do not have the permission for this operation."""
 
 
+class CrossSite(NotAllowed):
+    """With a cookie, a request must come from this service's own pages: send X-Longwire-Console: 1,
+    and neither Origin nor Sec-Fetch-Site of another site."""
+
+
 class NotFound(LongwireError):
     """It does not exist, or you do not have access to it."""
 

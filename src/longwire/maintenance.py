@@ -30,6 +30,7 @@ from longwire.store import (
     notifications,
     partitions,
     records,
+    sessions,
 )
 from longwire.store import downlinks as store_downlinks
 from longwire.store.database import Database, Tx
@@ -189,6 +190,7 @@ async def run_cleanup(
         await _run_in_batches(
             database, lambda tx: credentials.prune_tokens(tx, TOKENS_PER_BATCH_MAX)
         )
+        await _run_in_batches(database, lambda tx: sessions.prune(tx, TOKENS_PER_BATCH_MAX))
         await _run_in_batches(database, lambda tx: mail_quotas.prune(tx, TOKENS_PER_BATCH_MAX))
         await _run_in_batches(database, records.delete_erased)
         await delete_old_deliveries(database, delivery_keep_days)

@@ -117,6 +117,35 @@ class User:
     is_operator: bool = False
 
 
+class SignInMethod(enum.StrEnum):
+    """How a person signed in."""
+
+    LINK = "link"
+    PASSWORD = "password"
+    OIDC = "oidc"
+    PASSKEY = "passkey"
+    CLIENT = "client"  # the client id and secret of a user's credentials
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A person who is signed in with a browser."""
+
+    id: str
+    user_id: str
+    method: SignInMethod
+    address: str
+    user_agent: str
+    created_at: Moment
+    seen_at: Moment
+    expires_at: Moment  # unless it is used before
+    ends_at: Moment  # however much it is used
+    # The credentials that it was created with: it ends when they are revoked.
+    client_id: str | None = None
+    # Somebody else who was shown the link. It ends as soon as its user gets another role.
+    issued_by: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     id: str

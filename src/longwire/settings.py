@@ -152,6 +152,14 @@ class Settings:
         "the same for all client ids of an address; clients that got a token there are exempt",
         minimum=1,
     )
+    # --- signing in ---
+    session_idle_s: int = _setting(
+        12 * 3_600, "how long a session lasts without being used", minimum=600
+    )
+    session_lifetime_s: int = _setting(14 * 86_400, "how long a session lasts at most", minimum=600)
+    sessions_per_user_max: int = _setting(
+        50, "maximum sessions of a user; one more ends the least recently used", minimum=1
+    )
     requests_per_caller_per_s: float = _setting(
         0.0, "rate limit: average requests per second of one caller; 0 for no limit"
     )

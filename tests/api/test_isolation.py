@@ -69,6 +69,7 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("GET", "/group/appClients"): Right({"groupId": "@home"}),
     ("GET", "/users"): Right(),
     ("GET", "/group/audit"): Right({"groupId": "@home", "subgroups": "true"}),
+    ("GET", "/sessions"): Right(),
     ("GET", "/permission"): Right(),
     ("GET", "/user/me"): Right(),
     ("GET", "/user"): Right({"userId": "@member"}),

@@ -257,6 +257,7 @@ def test_exactly_the_served_operations_are_described(document: Json) -> None:
         "POST /oauth2/revoke",
         "POST /oauth2/introspect",
         "GET /.well-known/oauth-authorization-server",
+        *(f"{method} /session" for method in ("GET", "POST", "DELETE")),
         "GET /health/live",
         "GET /health/ready",
         "GET /metrics",
@@ -286,7 +287,7 @@ def test_every_permission_named_by_a_route_exists(document: Json) -> None:
             assert operation["x-permission"] in catalogue | {ANY_TOKEN, OWN, NO_TOKEN}, name
             needs_token = operation["x-permission"] != NO_TOKEN
             assert ("security" not in operation) == needs_token, name
-    assert document["security"] == [{"bearer": []}, {"bare": []}]
+    assert document["security"] == [{"bearer": []}, {"bare": []}, {"session": []}]
 
 
 def test_network_callbacks_require_the_token_of_a_group(document: Json) -> None:

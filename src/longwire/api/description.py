@@ -15,6 +15,7 @@ response carries `X-Request-Id`, which identifies the request in the logs."""
 
 _TAGS = {
     "Tokens": "Getting, revoking and introspecting access tokens.",
+    "Sessions": "Signing in with a browser, and where one is signed in.",
     "Groups": "Groups form a tree; a role in a group holds in all groups below it.",
     "Members": "Who belongs to a group, and with which role.",
     "Roles": "Named sets of permissions.",
@@ -43,6 +44,14 @@ _SECURITY_SCHEMES = {
         "in": "header",
         "name": "Authorization",
         "description": "`Authorization: <access token>`",
+    },
+    "session": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "__Host-longwire",
+        "description": "The cookie that `POST /session` sets; `longwire` over plain HTTP. All"
+        " requests but GET need the header `X-Longwire-Console: 1` as well. Ignored by requests"
+        " with `Authorization`, and by those that store records.",
     },
     "client": {
         "type": "http",
@@ -91,7 +100,7 @@ def api_info(version: str) -> ApiInfo:
         description=_DESCRIPTION,
         license={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         tags=_TAGS,
-        security=[{"bearer": []}, {"bare": []}],
+        security=[{"bearer": []}, {"bare": []}, {"session": []}],
         security_schemes=_SECURITY_SCHEMES,
         examples=_EXAMPLES,
     )

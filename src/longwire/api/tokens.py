@@ -6,9 +6,7 @@ the metadata by which they find all of it (RFC 8414).
 
 import base64
 import binascii
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from ipaddress import ip_address
 from typing import TypeVar
 from urllib.parse import parse_qsl, unquote
 
@@ -18,7 +16,7 @@ from msgspec import UNSET, UnsetType
 from longwire.clock import SECOND
 from longwire.errors import NotAuthenticated
 from longwire.identity import tokens
-from longwire.identity.rate_limiter import RateLimiter
+from longwire.identity.rate_limiter import FailureThrottle
 from longwire.model import Origin
 from longwire.store.database import Database, Tx
 from longwire.web.openapi import Json, json_response, problem_responses, schema_ref
@@ -31,7 +29,6 @@ METADATA_PATH = "/.well-known/oauth-authorization-server"
 GRANT = "client_credentials"
 AUTH_METHOD = "client_secret_basic"
 TOKEN_TYPE = "Bearer"
-SUCCEEDED_MAX = 50_000
 _FORM = b"application/x-www-form-urlencoded"
 _CREDENTIALS = {"client_id", "client_secret"}
 _NO_CACHE: tuple[tuple[bytes, bytes], ...] = ((b"pragma", b"no-cache"),)
@@ -113,16 +110,12 @@ class TokenEndpoint:
         *,
         issuer: str,
         lifetime_s: int,
-        per_address: RateLimiter,
-        per_client: RateLimiter,
+        throttle: FailureThrottle,
     ) -> None:
         self._database = database
         self._issuer = issuer
         self._lifetime_s = lifetime_s
-        self._per_address = per_address
-        self._per_client = per_client
-        # (address, client id) that got a token lately. Not locked out by failures of others there.
-        self._succeeded: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._throttle = throttle
 
     async def issue(self, request: Request, body: bytes) -> Response:
         _require_https(request)
@@ -189,16 +182,13 @@ class TokenEndpoint:
         try:
             result = await (self._database.read(run) if only_reads else self._database.write(run))
         except NotAuthenticated:
-            self._per_address.consume(request.address)
-            self._per_client.consume((request.address, client_id))
+            self._throttle.note_failure(request.address, client_id)
             raise _invalid_client("The client is unknown or its secret is wrong.") from None
-        self._note_success((request.address, client_id))
+        self._throttle.note_success(request.address, client_id)
         return result
 
     def _check_rate_limit(self, address: str, client_id: str) -> None:
-        wait_s = self._per_client.get_retry_after_s((address, client_id))
-        if (address, client_id) not in self._succeeded:
-            wait_s = max(wait_s, self._per_address.get_retry_after_s(address))
+        wait_s = self._throttle.get_retry_after_s(address, client_id)
         if wait_s:
             raise TokenRequestError(
                 429,
@@ -207,24 +197,11 @@ class TokenEndpoint:
                 (b"retry-after", str(wait_s).encode()),
             )
 
-    def _note_success(self, caller: tuple[str, str]) -> None:
-        self._succeeded[caller] = None
-        self._succeeded.move_to_end(caller)
-        if len(self._succeeded) > SUCCEEDED_MAX:
-            self._succeeded.popitem(last=False)
-
 
 def _require_https(request: Request) -> None:
     """Secrets are not sent in the clear, except on the loopback interface."""
-    if not request.is_secure and not _is_loopback(request.address):
+    if not request.is_confidential:
         raise TokenRequestError(400, "invalid_request", "Tokens are handed out over HTTPS only.")
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 def _require_grant(request: Request, body: bytes) -> None:

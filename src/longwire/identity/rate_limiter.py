@@ -1,4 +1,4 @@
-"""Rate limiting with token buckets: failed token requests, and requests per caller."""
+"""Rate limiting with token buckets: failed attempts to authenticate, and requests per caller."""
 
 import math
 from collections import OrderedDict
@@ -8,6 +8,7 @@ from longwire.clock import SECOND, Clock, Moment
 from longwire.errors import TooManyRequests
 
 DEBT_MAX = 60.0
+SUCCEEDED_MAX = 50_000
 
 
 class RateLimiter:
@@ -47,3 +48,41 @@ class RateLimiter:
         level, since = self._buckets.get(key, (float(self._burst), 0))
         passed = max(0, self._clock.now() - since)
         return min(float(self._burst), level + passed * self._per_moment)
+
+
+class FailureThrottle:
+    """Bounds how often an address fails to authenticate: for one account, and for all of them.
+
+    Who succeeded lately from an address is not locked out by failures of others there.
+    """
+
+    def __init__(self, clock: Clock, *, per_account: int, per_address: int) -> None:
+        self._per_account = RateLimiter(clock, burst=per_account, per_minute=per_account)
+        self._per_address = RateLimiter(clock, burst=per_address, per_minute=per_address)
+        self._succeeded: OrderedDict[tuple[str, str], None] = OrderedDict()
+
+    def acquire(self, address: str, account: str) -> None:
+        """Raise TooManyRequests after too many failures."""
+        retry_after_s = self.get_retry_after_s(address, account)
+        if retry_after_s:
+            raise TooManyRequests(
+                f"Too many failed attempts; retry after {retry_after_s} seconds.",
+                retry_after_s=retry_after_s,
+            )
+
+    def get_retry_after_s(self, address: str, account: str) -> int:
+        """Seconds until another attempt is allowed; 0 if one is."""
+        wait_s = self._per_account.get_retry_after_s((address, account))
+        if (address, account) not in self._succeeded:
+            wait_s = max(wait_s, self._per_address.get_retry_after_s(address))
+        return wait_s
+
+    def note_failure(self, address: str, account: str) -> None:
+        self._per_address.consume(address)
+        self._per_account.consume((address, account))
+
+    def note_success(self, address: str, account: str) -> None:
+        self._succeeded[address, account] = None
+        self._succeeded.move_to_end((address, account))
+        if len(self._succeeded) > SUCCEEDED_MAX:
+            self._succeeded.popitem(last=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from longwire.clock import SECOND, Moment
 from longwire.errors import Conflict, NotAuthenticated, not_found
-from longwire.identity import access, users
+from longwire.identity import access, sessions, users
 from longwire.ids import new_id, new_secret
 from longwire.model import Actor, Credential
 from longwire.store import audit, cache_epochs
@@ -145,6 +145,9 @@ def create_credential(
 
 def revoke_credential(tx: Tx, actor: Actor, client_id: str) -> None:
     cache_epochs.bump_auth_epoch(tx)
+    client = store.get_client(tx, client_id)
+    if client is not None and client.user_id is not None:
+        sessions.end_where(tx, client.user_id, lambda each: each.client_id == client_id)
     if not store.delete(tx, client_id):
         raise not_found("client_id", "credential")
     audit.log(tx, actor, "credential.revoke", client_id)

@@ -115,6 +115,26 @@ access_token = sa.Table(
     sa.Column("expires_at", sa.BigInteger, nullable=False, index=True),
 )
 
+session = sa.Table(
+    "session",
+    metadata,
+    # The secret in the cookie is never stored, only its keyed digest.
+    sa.Column("digest", sa.LargeBinary, primary_key=True),
+    sa.Column("id", sa.Text, nullable=False),
+    # Answers: which sessions does this person have?
+    sa.Column("user_id", sa.Text, sa.ForeignKey(user.c.id), nullable=False, index=True),
+    sa.Column("method", sa.Text, nullable=False),
+    sa.Column("address", sa.Text, nullable=False),
+    sa.Column("user_agent", sa.Text, nullable=False),
+    sa.Column("client_id", sa.Text),
+    sa.Column("issued_by", sa.Text),
+    _moment("created_at"),
+    _moment("seen_at"),
+    # Answers: which sessions have expired and can be pruned?
+    sa.Column("expires_at", sa.BigInteger, nullable=False, index=True),
+    _moment("ends_at"),
+)
+
 push_token = sa.Table(
     "push_token",
     metadata,

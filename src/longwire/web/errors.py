@@ -9,6 +9,7 @@ import msgspec
 from longwire.errors import (
     BadInput,
     Conflict,
+    CrossSite,
     LimitReached,
     LongwireError,
     NotAllowed,
@@ -48,6 +49,7 @@ STATUS: Mapping[type[LongwireError], tuple[int, str]] = {
     BadInput: (400, "bad_input"),
     NotAuthenticated: (401, "not_authenticated"),
     NotAllowed: (403, "not_allowed"),
+    CrossSite: (403, "cross_site"),
     NotFound: (404, "not_found"),
     WrongMethod: (405, "wrong_method"),
     TimedOut: (408, "request_timeout"),

@@ -21,11 +21,10 @@ from weakref import WeakValueDictionary
 import msgspec
 import structlog
 
-from longwire.clock import Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.egress import Egress
-from longwire.errors import LongwireError, NotAuthenticated, NotFound, WrongMediaType
-from longwire.identity import groups, tokens
+from longwire.errors import LongwireError, NotFound
+from longwire.identity import groups
 from longwire.identity.rate_limiter import RateLimiter
 from longwire.ingest import Ingest, IngestRequest, IngestResult, StaleDevice
 from longwire.model import Actor, Origin
@@ -34,6 +33,7 @@ from longwire.quotas import Quotas
 from longwire.store.database import Database, Tx
 from longwire.store.fair_queue import current_caller
 from longwire.web import errors
+from longwire.web.authentication import Authenticator, Caller, get_token
 from longwire.web.body_budget import BodyBudget
 from longwire.web.fields import InputLimits
 from longwire.web.page_tokens import PageTokens
@@ -47,7 +47,7 @@ from longwire.web.routing import (
     Route,
     StreamContext,
     StreamRoute,
-    bearer_token,
+    require_json,
     routes_by_path,
 )
 from longwire.web.server import SendResponse
@@ -66,10 +66,6 @@ PREPARED_AT_ONCE_MAX = 4
 # A larger message of a network is likely to be a batch, which would be parsed in vain.
 FAST_MESSAGE_BYTES_MAX = 16 * 1024
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,64}")
-_JSON = re.compile(
-    rb"application/(?:json|[a-z0-9.+-]+\+json)\s*(?:;\s*charset\s*=\s*\"?utf-?8\"?\s*)?;?",
-    re.IGNORECASE,
-)
 _COMMON_HEADERS: tuple[Header, ...] = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
@@ -114,8 +110,10 @@ class RequestHandler:
         routes: Sequence[Route | PlainRoute],
         settings: RequestHandlerSettings,
         metrics: PrometheusMetrics,
+        authenticator: Authenticator,
     ) -> None:
         self._database = database
+        self._authenticator = authenticator
         self._response_cache = ResponseCache(database.context.caches)
         self._ingest = ingest
         self._routes = routes_by_path(routes)
@@ -205,8 +203,8 @@ class RequestHandler:
         self, request: Request, route: Route, body: bytes, respond: Callable[[Response], None]
     ) -> bool:
         assert route.body is not None
-        _require_json(request)
-        actor = self._cached_actor(_token(request))
+        require_json(request)
+        actor = self._authenticator.get_cached_actor(get_token(request))
         if actor is None:
             return False
         decoded = decode_body(body, route.body, self._limits)
@@ -288,7 +286,11 @@ class RequestHandler:
         return await self._run_operation(request, route, receive)
 
     async def _run_operation(self, request: Request, route: Route, receive: Receive) -> Response:
-        actor = await self._authenticate(request)
+        # Records are sent by devices and programs: no cookie is looked at.
+        caller = await self._authenticator.authenticate(
+            request, takes_cookie=route.build_response is None
+        )
+        actor = caller.actor
         cache_key = (actor, route.path, request.query_string)
         if route.is_cached:
             now = self._database.context.clock.now()
@@ -307,7 +309,7 @@ class RequestHandler:
             ingest_request: IngestRequest = route.handler(actor, *inputs)
             response = Response(200, route.build_response(await self._ingest.store(ingest_request)))
         else:
-            response = await self._run_in_transaction(request, route, actor, cache_key, inputs)
+            response = await self._run_in_transaction(request, route, caller, cache_key, inputs)
         if actor.has_invitations:
             await self._accept_invitations(request, actor, inputs)
         return response
@@ -316,7 +318,7 @@ class RequestHandler:
         self, request: Request, route: StreamRoute, receive: Receive, send: Send
     ) -> None:
         started = time.perf_counter()
-        actor = await self._authenticate(request)
+        actor = (await self._authenticator.authenticate(request)).actor
         inputs = await self._read_inputs(request, route, receive)
         keyring, items_default = self._database.context.keyring, self._limits.page_items_default
         context = StreamContext(
@@ -326,7 +328,7 @@ class RequestHandler:
             PageTokens(keyring, actor, route.operation_id, items_default),
             self._limits,
             self._settings.retention_days,
-            lambda: self._identify(request),
+            lambda: self._authenticator.reauthenticate(request),
             self._stopping,
         )
         with self._open_streams.slot(route, actor.caller):
@@ -370,7 +372,7 @@ class RequestHandler:
         if route.query is not None:
             inputs.append(decode_query(request.query_string, route.query, self._limits))
         if route.body is not None:
-            _require_json(request)
+            require_json(request)
             raw = await self._read_body(request, route, receive)
             inputs.append(decode_body(raw, route.body, self._limits))
         return inputs
@@ -379,11 +381,11 @@ class RequestHandler:
         self,
         request: Request,
         route: Route,
-        actor: Actor,
+        caller: Caller,
         cache_key: CacheKey,
         inputs: Sequence[Any],
     ) -> Response:
-        settings = self._settings
+        settings, actor = self._settings, caller.actor
         keyring, items_default = self._database.context.keyring, self._limits.page_items_default
         page_tokens = PageTokens(keyring, actor, route.operation_id, items_default)
 
@@ -403,37 +405,12 @@ class RequestHandler:
                 settings.group_deletion_grace_hours,
                 cache_key,
                 self._response_cache,
+                session=caller.session,
             )
             return msgspec.json.encode(route.handler(context, *inputs))
 
         run = self._database.write if route.writes else self._database.read
         return Response(200, await run(work))
-
-    async def _authenticate(self, request: Request) -> Actor:
-        """Identify the caller, on whose account the request goes from now on."""
-        actor = await self._identify(request)
-        current_caller.set(actor.caller)
-        if self._settings.caller_rate_limiter is not None:
-            self._settings.caller_rate_limiter.acquire(actor.id)
-        return actor
-
-    async def _identify(self, request: Request) -> Actor:
-        """Find the caller by its access token."""
-        token = _token(request)
-        actor = self._cached_actor(token)
-        if actor is None:
-            auth_cache = self._database.context.caches.auth
-            generation = auth_cache.generation
-            digest = self._database.context.keyring.digest(token)
-            found = await self._database.read(lambda tx: tokens.authenticate_token(tx, digest))
-            auth_cache.put("bearers", token, found, since=generation)
-            actor = found[0]
-        return actor
-
-    def _cached_actor(self, token: str) -> Actor | None:
-        context = self._database.context
-        found: tuple[Actor, Moment] | None = context.caches.auth.get("bearers", token)
-        return found[0] if found is not None and found[1] > context.clock.now() else None
 
     def _size_max(self, route: Route | PlainRoute) -> int:
         if isinstance(route, PlainRoute):
@@ -551,13 +528,6 @@ def _without_port(hop: str) -> str:
     return hop.partition(":")[0] if hop.count(":") == 1 else hop
 
 
-def _token(request: Request) -> str:
-    value = bearer_token(request)
-    if not value or b" " in value or not value.isascii():
-        raise NotAuthenticated
-    return value.decode()
-
-
 def _list_named_groups(inputs: Sequence[Any]) -> set[str]:
     """The ids in the fields of a request that name a group."""
     return {
@@ -567,17 +537,6 @@ def _list_named_groups(inputs: Sequence[Any]) -> set[str]:
         for name in _GROUP_FIELDS
         if (group_id := getattr(struct, name, None))
     }
-
-
-def _require_json(request: Request) -> None:
-    """Reject a body of another media type; a missing Content-Type counts as JSON."""
-    media_type = request.headers.get(b"content-type")
-    if media_type in (None, b"application/json"):
-        return
-    if not _JSON.fullmatch(media_type.strip()):
-        raise WrongMediaType(
-            f"The body was sent as {media_type.decode('latin-1')}; send it as application/json."
-        )
 
 
 def _error_response(

@@ -6,18 +6,20 @@ signature of its handler, so that validation, the OpenAPI document and the code 
 
 import asyncio
 import inspect
+import re
 import typing
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence, Set
 from dataclasses import KW_ONLY, dataclass, field
+from ipaddress import ip_address
 from typing import Any
 
 import msgspec
 
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.egress import Egress
-from longwire.errors import BadInput
+from longwire.errors import BadInput, WrongMediaType
 from longwire.ingest import IngestRequest, IngestResult
-from longwire.model import Actor
+from longwire.model import Actor, Session
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
 from longwire.store.database import Database, Tx
@@ -32,6 +34,10 @@ OWN = "oneself"
 NO_TOKEN = "no token"
 # Anybody may send these, so no more is kept of them than a form of ours has.
 FORM_BYTES_MAX = 8 * 1024
+_JSON = re.compile(
+    rb"application/(?:json|[a-z0-9.+-]+\+json)\s*(?:;\s*charset\s*=\s*\"?utf-?8\"?\s*)?;?",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,8 @@ class RequestContext:
     group_deletion_grace_hours: int
     cache_key: CacheKey
     response_cache: ResponseCache
+    _: KW_ONLY
+    session: Session | None = None  # of a caller who has signed in
 
 
 @dataclass(slots=True)
@@ -67,6 +75,29 @@ class Request:
     request_id: str
     charged_to: str = ""  # whose budget its body is in, if it is large
     charged_bytes: int = 0
+
+    @property
+    def is_confidential(self) -> bool:
+        """Whether nobody else can read it: by HTTPS, or on the loopback interface."""
+        return self.is_secure or _is_loopback(self.address)
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def require_json(request: Request) -> None:
+    """Reject a body of another media type; a missing Content-Type counts as JSON."""
+    media_type = request.headers.get(b"content-type")
+    if media_type in (None, b"application/json"):
+        return
+    if not _JSON.fullmatch(media_type.strip()):
+        raise WrongMediaType(
+            f"The body was sent as {media_type.decode('latin-1')}; send it as application/json."
+        )
 
 
 def bearer_token(request: Request) -> bytes:

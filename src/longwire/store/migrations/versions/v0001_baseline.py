@@ -123,6 +123,18 @@ def _create_identity_tables() -> None:
     op.create_index("ix_access_token_expires_at", "access_token", ["expires_at"])
 
     op.create_table(
+        "session",
+        *_required(sa.LargeBinary(), "digest"),
+        *_required(TEXT, "id user_id method address user_agent"),
+        *_optional(TEXT, "client_id issued_by"),
+        *_required(BIGINT, "created_at seen_at expires_at ends_at"),
+        sa.ForeignKeyConstraint(["user_id"], ["user_account.id"], name="fk_session_user_id"),
+        sa.PrimaryKeyConstraint("digest", name="pk_session"),
+    )
+    op.create_index("ix_session_user_id", "session", ["user_id"])
+    op.create_index("ix_session_expires_at", "session", ["expires_at"])
+
+    op.create_table(
         "push_token",
         *_required(sa.LargeBinary(), "digest"),
         *_required(TEXT, "user_id sealed_token type"),

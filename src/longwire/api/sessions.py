@@ -1,0 +1,354 @@
+"""Sessions: people sign in, see where they are signed in, and sign out."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from longwire.api.types import GenericReturnBoolean
+from longwire.api.users import User, user_wire
+from longwire.clock import Moment
+from longwire.dates import format_date
+from longwire.errors import BadInput, FieldError, NotAuthenticated
+from longwire.identity import sessions, tokens, users
+from longwire.identity.rate_limiter import FailureThrottle
+from longwire.identity.sessions import NewSession, SessionRules
+from longwire.model import Actor, Origin, Session, SignInMethod
+from longwire.store.database import Database, Tx
+from longwire.web.authentication import Authenticator
+from longwire.web.fields import Body, DateText, Id, InputLimits, Query, Reply
+from longwire.web.openapi import Json, json_response, problem_responses, schema_ref
+from longwire.web.routing import (
+    FORM_BYTES_MAX,
+    NO_TOKEN,
+    OWN,
+    PlainRoute,
+    Request,
+    RequestContext,
+    Response,
+    Route,
+    require_json,
+)
+from longwire.web.session_cookies import (
+    get_user_agent,
+    require_own_site,
+    with_session,
+    without_session,
+)
+from longwire.web.validation import decode_body, decode_query
+
+PATH = "/session"
+# The same whatever is wrong: an unknown account, a wrong secret, one that has expired.
+SIGN_IN_FAILED = "Signing in failed: it is unknown, wrong or expired."
+
+Secret = Annotated[str, Meta(min_length=1, max_length=256)]
+Method = Annotated[
+    str,
+    Meta(
+        description="How the user signed in.",
+        examples=["link"],
+        extra_json_schema={"enum": [each.value for each in SignInMethod]},
+    ),
+]
+
+
+class SignInInput(Body):
+    """One way to sign in."""
+
+    client_id: Annotated[Secret, Meta(description="Of a user's credentials.")] | None = None
+    client_secret: Secret | None = None
+
+
+class SessionInfo(Reply):
+    """The session of the caller."""
+
+    user: User
+    is_operator: bool
+    method: Method
+    created_at: DateText
+    expires_at: Annotated[DateText, Meta(description="Unless it is used before.")]
+
+
+class SessionItem(Reply):
+    """One of the sessions of a user."""
+
+    session_id: Annotated[str, Meta(examples=["ses_vzpeqxr5mxjrq2uy6ct3mlgw"])]
+    method: Method
+    address: Annotated[str, Meta(description="Where it was created.", examples=["192.0.2.7"])]
+    user_agent: Annotated[str, Meta(description="The browser that it was created with.")]
+    created_at: DateText
+    seen_at: Annotated[DateText, Meta(description="Its last use, to five minutes.")]
+    expires_at: DateText
+    is_this: Annotated[bool, Meta(description="Whether it is the session of this request.")]
+
+
+class SessionConnection(Reply):
+    """All sessions of a user, the last used first."""
+
+    items: list[SessionItem]
+
+
+class SessionQuery(Query):
+    """Which session; by default that of the request."""
+
+    session_id: Id | None = None
+
+
+def list_sessions(context: RequestContext) -> SessionConnection:
+    """List the caller's sessions.
+
+    403 for an app client, which has none.
+    """
+    user = users.get_current(context.tx, context.actor)
+    own = context.session.id if context.session is not None else None
+    found = sessions.list_of(context.tx, user.id)
+    return SessionConnection(items=[_item(each, is_this=each.id == own) for each in found])
+
+
+def _item(session: Session, *, is_this: bool) -> SessionItem:
+    return SessionItem(
+        session_id=session.id,
+        method=session.method.value,
+        address=session.address,
+        user_agent=session.user_agent,
+        created_at=format_date(session.created_at),
+        seen_at=format_date(session.seen_at),
+        expires_at=format_date(session.expires_at),
+        is_this=is_this,
+    )
+
+
+ROUTES = [
+    Route(
+        "GET",
+        "/sessions",
+        list_sessions,
+        OWN,
+        object_rule="the user behind the token or cookie",
+        tag="Sessions",
+        is_addition=True,
+    )
+]
+
+
+class SessionEndpoints:
+    """Signs people in and out; these responses set and remove the cookie."""
+
+    def __init__(
+        self,
+        database: Database,
+        authenticator: Authenticator,
+        rules: SessionRules,
+        limits: InputLimits,
+        *,
+        client_throttle: FailureThrottle,
+    ) -> None:
+        self._database = database
+        self._authenticator = authenticator
+        self._rules = rules
+        self._limits = limits
+        self._client_throttle = client_throttle
+
+    async def get(self, request: Request, body: bytes) -> Response:
+        caller = await self._authenticator.authenticate(request)
+        session = caller.session
+        if session is None:
+            raise NotAuthenticated("An access token is not a session; sign in first.")
+        info = await self._database.read(lambda tx: _describe(tx, session))
+        return Response(200, msgspec.json.encode(info))
+
+    async def create(self, request: Request, body: bytes) -> Response:
+        require_own_site(request, self._authenticator.public_origin)
+        if not request.is_confidential:
+            raise BadInput("Sign in over HTTPS, or on this machine.")
+        require_json(request)
+        given = decode_body(body, SignInInput, self._limits)
+        new, info = await self._sign_in(request, given)
+        return with_session(Response(200, msgspec.json.encode(info)), request, new)
+
+    async def end(self, request: Request, body: bytes) -> Response:
+        caller = await self._authenticator.authenticate(request)
+        query = decode_query(request.query_string, SessionQuery, self._limits)
+        own = caller.session.id if caller.session is not None else None
+        session_id = query.session_id or own
+        if session_id is None:
+            raise BadInput(field_errors=[FieldError("sessionId", "is required without a cookie")])
+
+        def work(tx: Tx) -> None:
+            tx.origin = Origin(request.address, request.request_id)
+            sessions.end(tx, caller.actor, session_id)
+
+        await self._database.write(work)
+        done = GenericReturnBoolean(message="The session has ended.", value=True)
+        response = Response(200, msgspec.json.encode(done))
+        return without_session(response, request) if session_id == own else response
+
+    async def _sign_in(
+        self, request: Request, given: SignInInput
+    ) -> tuple[NewSession, SessionInfo]:
+        if given.client_id is None or given.client_secret is None:
+            names = {"clientId": given.client_id, "clientSecret": given.client_secret}
+            missing = [name for name, value in names.items() if value is None]
+            raise BadInput(field_errors=[FieldError(name, "is missing") for name in missing])
+        return await self._sign_in_as_client(request, given.client_id, given.client_secret)
+
+    async def _sign_in_as_client(
+        self, request: Request, client_id: str, secret: str
+    ) -> tuple[NewSession, SessionInfo]:
+        """With the credentials of a user, by the rate limit that the token endpoint has."""
+        self._client_throttle.acquire(request.address, client_id)
+
+        def work(tx: Tx) -> tuple[NewSession, SessionInfo]:
+            client = tokens.authenticate_client(tx, client_id, secret)
+            if client.user_id is None:  # an app client is nobody
+                raise NotAuthenticated
+            return self._create(
+                tx,
+                request,
+                client.user_id,
+                SignInMethod.CLIENT,
+                client_id=client.id,
+                ends_at=client.expires_at,
+            )
+
+        try:
+            result = await self._database.write(work)
+        except NotAuthenticated:
+            self._client_throttle.note_failure(request.address, client_id)
+            raise NotAuthenticated(SIGN_IN_FAILED) from None
+        self._client_throttle.note_success(request.address, client_id)
+        return result
+
+    def _create(
+        self,
+        tx: Tx,
+        request: Request,
+        user_id: str,
+        method: SignInMethod,
+        *,
+        client_id: str | None = None,
+        ends_at: Moment | None = None,
+    ) -> tuple[NewSession, SessionInfo]:
+        tx.origin = Origin(request.address, request.request_id)
+        new = sessions.create(
+            tx,
+            user_id,
+            method,
+            address=request.address,
+            user_agent=get_user_agent(request),
+            rules=self._rules,
+            client_id=client_id,
+            ends_at=ends_at,
+        )
+        return new, _describe(tx, new.session)
+
+    def routes(self) -> list[PlainRoute]:
+        return [
+            PlainRoute(
+                method="GET",
+                path=PATH,
+                handler=self.get,
+                permission=OWN,
+                object_rule="the session of the cookie",
+                tag="Sessions",
+                openapi=_GET_OPENAPI,
+                schemas=(SessionInfo,),
+            ),
+            PlainRoute(
+                method="POST",
+                path=PATH,
+                handler=self.create,
+                body_bytes_max=FORM_BYTES_MAX,
+                permission=NO_TOKEN,
+                object_rule="whoever can prove who they are",
+                tag="Sessions",
+                openapi=_CREATE_OPENAPI,
+                schemas=(SignInInput, SessionInfo),
+            ),
+            PlainRoute(
+                method="DELETE",
+                path=PATH,
+                handler=self.end,
+                body_bytes_max=FORM_BYTES_MAX,
+                permission=OWN,
+                object_rule="a session of the user behind the token or cookie",
+                tag="Sessions",
+                openapi=_END_OPENAPI,
+                schemas=(GenericReturnBoolean,),
+            ),
+        ]
+
+
+def _describe(tx: Tx, session: Session) -> SessionInfo:
+    user = users.get_current(tx, Actor("user", session.user_id))
+    return SessionInfo(
+        user=user_wire(user, users.get_latest_push_token(tx, user)),
+        is_operator=user.is_operator,
+        method=session.method.value,
+        created_at=format_date(session.created_at),
+        expires_at=format_date(session.expires_at),
+    )
+
+
+_OWN_SITE = (
+    "With a cookie, every request but GET needs the header `X-Longwire-Console: 1`, and must not"
+    " come from another site (403, `cross_site`)."
+)
+_GET_OPENAPI: Json = {
+    "summary": "Get the session of the caller",
+    "description": "401 without the cookie of a session, also with an access token.",
+    "responses": {
+        "200": json_response("The session.", schema_ref(SessionInfo)),
+        **problem_responses(400, 401, 403, 408, 429, 431, 503),
+    },
+}
+_CREATE_OPENAPI: Json = {
+    "summary": "Sign in",
+    "description": "Sets the cookie of a session: `__Host-longwire` over HTTPS, and `longwire` over"
+    " plain HTTP, which is possible on the loopback interface only. Needs the header"
+    " `X-Longwire-Console: 1`. The same 401 for everything that does not match.",
+    "security": [],
+    "parameters": [
+        {
+            "name": "X-Longwire-Console",
+            "in": "header",
+            "required": True,
+            "description": "Shows that no other site has caused the request.",
+            "schema": {"type": "string", "enum": ["1"]},
+            "example": "1",
+        }
+    ],
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": schema_ref(SignInInput),
+                "example": {
+                    "clientId": "cli_vzpeqxr5mxjrq2uy6ct3mlgw",
+                    "clientSecret": "lws_HPtmTBiOSgSXmXb0OIvRhFJBmq7Cj1b3BPFLiDBhS4g",
+                },
+            }
+        },
+    },
+    "responses": {
+        "200": json_response("Signed in.", schema_ref(SessionInfo)),
+        **problem_responses(400, 401, 403, 408, 413, 415, 429, 431, 503),
+    },
+}
+_session_parameter: dict[str, Any] = {
+    "name": "sessionId",
+    "in": "query",
+    "required": False,
+    "description": "By default the session of the request.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 128},
+    "example": "ses_vzpeqxr5mxjrq2uy6ct3mlgw",
+}
+_END_OPENAPI: Json = {
+    "summary": "Sign out, or end another session of the caller",
+    "description": f"It ends in every process within two seconds. {_OWN_SITE}",
+    "parameters": [_session_parameter],
+    "responses": {
+        "200": json_response("Ended.", schema_ref(GenericReturnBoolean)),
+        **problem_responses(400, 401, 403, 404, 408, 413, 429, 431, 503),
+    },
+}

@@ -1,0 +1,105 @@
+"""Sessions of people who are signed in."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from longwire.model import Actor, Session, SignInMethod
+from longwire.store import schema
+from longwire.store.database import Tx
+
+_table = schema.session
+_user = schema.user
+_member = schema.member
+
+
+def insert(tx: Tx, digest: bytes, session: Session) -> None:
+    tx.execute(
+        sa.insert(_table),
+        {
+            "digest": digest,
+            "id": session.id,
+            "user_id": session.user_id,
+            "method": session.method,
+            "address": session.address,
+            "user_agent": session.user_agent,
+            "client_id": session.client_id,
+            "issued_by": session.issued_by,
+            "created_at": session.created_at,
+            "seen_at": session.seen_at,
+            "expires_at": session.expires_at,
+            "ends_at": session.ends_at,
+        },
+    )
+
+
+def get_with_actor(tx: Tx, digest: bytes) -> tuple[Session, Actor] | None:
+    """The session of this digest, and who acts with it."""
+    has_invitations = (
+        sa.select(_member.c.user_id)
+        .where(_member.c.user_id == _table.c.user_id, _member.c.accepted_at.is_(None))
+        .exists()
+    )
+    statement = (
+        sa.select(_table, _user.c.is_operator, has_invitations.label("has_invitations"))
+        .join(_user, _user.c.id == _table.c.user_id)
+        .where(_table.c.digest == digest)
+    )
+    row = tx.row(statement)
+    if row is None:
+        return None
+    actor = Actor(
+        "user",
+        row.user_id,
+        is_operator=row.is_operator,
+        has_invitations=bool(row.has_invitations),
+    )
+    return _session(row), actor
+
+
+def update_seen_at(tx: Tx, digest: bytes, session: Session) -> bool:
+    """Store the later `seen_at` and `expires_at` of a session; False if it has ended."""
+    statement = (
+        sa.update(_table)
+        .where(_table.c.digest == digest)
+        .values(seen_at=session.seen_at, expires_at=session.expires_at)
+    )
+    return tx.execute(statement) > 0
+
+
+def list_of(tx: Tx, user_id: str) -> list[Session]:
+    """The sessions of a user, the last used first; expired ones as well."""
+    statement = (
+        sa.select(_table)
+        .where(_table.c.user_id == user_id)
+        .order_by(_table.c.seen_at.desc(), _table.c.id)
+    )
+    return [_session(row) for row in tx.rows(statement)]
+
+
+def delete(tx: Tx, user_id: str, session_ids: list[str]) -> int:
+    """Delete some sessions of a user; how many there were."""
+    statement = sa.delete(_table).where(_table.c.user_id == user_id, _table.c.id.in_(session_ids))
+    return tx.execute(statement)
+
+
+def prune(tx: Tx, limit: int) -> int:
+    """Delete up to `limit` expired sessions; how many."""
+    expired = sa.select(_table.c.digest).where(_table.c.expires_at <= tx.now).limit(limit)
+    return tx.execute(sa.delete(_table).where(_table.c.digest.in_(expired)))
+
+
+def _session(row: sa.Row[Any]) -> Session:
+    return Session(
+        id=row.id,
+        user_id=row.user_id,
+        method=SignInMethod(row.method),
+        address=row.address,
+        user_agent=row.user_agent,
+        created_at=row.created_at,
+        seen_at=row.seen_at,
+        expires_at=row.expires_at,
+        ends_at=row.ends_at,
+        client_id=row.client_id,
+        issued_by=row.issued_by,
+    )

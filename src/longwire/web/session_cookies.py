@@ -1,0 +1,92 @@
+"""The cookie of a session, and the proof that a request with it comes from our own pages.
+
+Over HTTPS the cookie has the prefix `__Host-`, so that no other host and no plain HTTP can set it.
+Plain HTTP, which signing in allows on the loopback interface only, has a cookie of its own.
+
+Against cross-site request forgery there are three checks, each of which suffices: a header that
+other sites cannot send, `Origin`, and `Sec-Fetch-Site`.
+"""
+
+import re
+
+from longwire.clock import SECOND
+from longwire.errors import BadInput, CrossSite
+from longwire.identity.sessions import SECRET_PREFIX, NewSession
+from longwire.web.routing import Request, Response
+
+SECURE_NAME = b"__Host-longwire"
+PLAIN_NAME = b"longwire"
+OWN_HEADER = b"x-longwire-console"
+
+_SECRET = re.compile(rb"%s_[A-Za-z0-9_-]{43}" % SECRET_PREFIX.encode())
+_ATTRIBUTES = b"; Path=/; HttpOnly; SameSite=Strict"
+_SAFE_METHODS = ("GET", "HEAD")
+
+
+def get_session_secret(request: Request) -> str | None:
+    """The secret in the cookie of a session; None if there is none that could be one."""
+    if b"cookie" in request.repeated_headers:
+        raise BadInput("The header Cookie is given more than once.")
+    header = request.headers.get(b"cookie")
+    if header is None:
+        return None
+    pairs = (part.strip().partition(b"=") for part in header.split(b";"))
+    found = [value for name, _, value in pairs if name == _name(request)]
+    # Two of them: one was set by somebody else, and nobody can tell which.
+    is_secret = len(found) == 1 and _SECRET.fullmatch(found[0]) is not None
+    return found[0].decode() if is_secret else None
+
+
+def with_session(response: Response, request: Request, new: NewSession) -> Response:
+    """The response with the cookie of a new session."""
+    age_s = (new.session.ends_at - new.session.created_at) // SECOND
+    return _with_cookie(response, request, new.secret.encode(), max(1, age_s))
+
+
+def without_session(response: Response, request: Request) -> Response:
+    """The response that removes the cookie of the session."""
+    return _with_cookie(response, request, b"", 0)
+
+
+def _with_cookie(response: Response, request: Request, value: bytes, age_s: int) -> Response:
+    secure = b"; Secure" if request.is_secure else b""
+    cookie = b"%s=%s; Max-Age=%d%s%s" % (_name(request), value, age_s, _ATTRIBUTES, secure)
+    headers = (*response.headers, (b"set-cookie", cookie))
+    return Response(response.status, response.body, response.media_type, headers)
+
+
+def _name(request: Request) -> bytes:
+    return SECURE_NAME if request.is_secure else PLAIN_NAME
+
+
+def get_user_agent(request: Request) -> str:
+    """What the browser calls itself, as printable text."""
+    agent = request.headers.get(b"user-agent", b"").decode("latin-1")
+    return "".join(each for each in agent if each.isprintable())
+
+
+def require_own_site(request: Request, public_origin: str) -> None:
+    """Refuse a request that another site may have caused."""
+    is_safe = request.method in _SAFE_METHODS
+    if not (
+        (is_safe or request.headers.get(OWN_HEADER) == b"1")
+        and _has_own_origin(request, public_origin)
+        and _has_own_fetch_site(request, is_safe=is_safe)
+    ):
+        raise CrossSite
+
+
+def _has_own_origin(request: Request, public_origin: str) -> bool:
+    """Whether `Origin` is absent, the public one, or that which the browser has in its URL."""
+    origin = request.headers.get(b"origin")
+    if origin is None:
+        return True
+    scheme = b"https" if request.is_secure else b"http"
+    own = {public_origin.encode(), scheme + b"://" + request.headers.get(b"host", b"")}
+    return b"origin" not in request.repeated_headers and origin in own
+
+
+def _has_own_fetch_site(request: Request, *, is_safe: bool) -> bool:
+    """Whether `Sec-Fetch-Site` is absent, or says that no other site caused the request."""
+    site = request.headers.get(b"sec-fetch-site", b"same-origin")
+    return site == b"same-origin" or (is_safe and site == b"none")

@@ -668,7 +668,7 @@ def test_no_message_causes_a_server_error(site: Site) -> None:
     statuses: dict[str, set[int]] = {path: set() for path in PATHS}
 
     @hypothesis_settings(
-        max_examples=300,
+        max_examples=100,
         derandomize=True,
         database=None,
         deadline=None,

@@ -350,7 +350,7 @@ def test_no_confirmed_group_is_lost_when_the_service_is_killed_again_and_again(
     print(f"seed {seed}")
     chance = random.Random(seed)
     ledger = Ledger()
-    for _ in range(6):
+    for _ in range(3):
         service = serve()
         assert service.token
         before = len(ledger.confirmed)

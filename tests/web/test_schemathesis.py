@@ -36,8 +36,9 @@ CHECKS: list[CheckFunction] = [
     negative_data_rejection,
 ]
 PARTS = 6  # so that they run at the same time
-EXAMPLES = {"sqlite": 12, "postgresql": 3}
-ROUNDS_MAX = 8  # until a generated request has succeeded
+EXAMPLES = {"sqlite": 6, "postgresql": 2}
+EXAMPLES_AT_LENGTH = {"sqlite": 100, "postgresql": 25}
+ROUNDS_MAX = 16  # until a generated request has succeeded
 REFUSED_BEFORE_PARSING = {413, 431}  # generated strings can be too long for a body or a head
 DEVICES = 60  # enough for all that are moved and deleted meanwhile
 CONNECTORS = 30
@@ -180,7 +181,12 @@ def replay_of(person: Person, connector: dict[str, Any]) -> str:
 
 
 def send_generated(
-    world: World, operation: APIOperation, mode: GenerationMode, known: KnownValues, number: int = 0
+    world: World,
+    operation: APIOperation,
+    mode: GenerationMode,
+    known: KnownValues,
+    examples: dict[str, int],
+    number: int = 0,
 ) -> set[int]:
     """Send generated requests to an operation; the statuses of the responses."""
     statuses = set()
@@ -188,7 +194,7 @@ def send_generated(
 
     @seed(number)
     @settings(
-        max_examples=EXAMPLES[world.database.engine_name],
+        max_examples=examples[world.database.engine_name],
         database=None,
         deadline=None,
         phases=[Phase.generate],
@@ -220,7 +226,16 @@ def send_generated(
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_operation_conforms_to_the_document(world: World, part: int) -> None:
+@pytest.mark.parametrize(
+    "examples",
+    [
+        pytest.param(EXAMPLES, id="few"),
+        pytest.param(EXAMPLES_AT_LENGTH, marks=pytest.mark.soak, id="many"),
+    ],
+)
+def test_every_operation_conforms_to_the_document(
+    world: World, part: int, examples: dict[str, int]
+) -> None:
     schema = schemathesis.openapi.from_url(f"{world.url}/openapi.json")
     operations = {result.ok().label: result.ok() for result in schema.get_all_operations()}
     described = {f"{route.method} {route.path}" for route in OPERATIONS}
@@ -237,7 +252,7 @@ def test_every_operation_conforms_to_the_document(world: World, part: int) -> No
         statuses = {
             status
             for mode in GenerationMode
-            for status in send_generated(world, operations[label], mode, known)
+            for status in send_generated(world, operations[label], mode, known, examples)
         }
         # A generated nextToken is always invalid, and hardly any generated body has none.
         if label not in described - {"POST /device/redecode"}:
@@ -247,5 +262,5 @@ def test_every_operation_conforms_to_the_document(world: World, part: int) -> No
             rounds = itertools.count(1)
             while 200 not in statuses and (number := next(rounds)) < ROUNDS_MAX:
                 mode = GenerationMode.POSITIVE
-                statuses |= send_generated(world, operations[label], mode, known, number)
+                statuses |= send_generated(world, operations[label], mode, known, examples, number)
             assert 200 in statuses, f"{label}: no generated request succeeded"

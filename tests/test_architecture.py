@@ -65,7 +65,7 @@ LAYERS = (
     {"metrics", "storage_quota"},
     {"identity"},
     {"store"},
-    {"records", "model", "ids", "dates", "quotas"},
+    {"records", "model", "ids", "dates", "quotas", "versions"},
     {"errors", "clock", "seal", "descriptors"},
 )
 LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}

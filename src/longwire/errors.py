@@ -66,6 +66,14 @@ class LimitReached(Conflict):
         self.maximum = maximum
 
 
+class ChangedMeanwhile(Conflict):
+    """The object was changed meanwhile."""
+
+    def __init__(self) -> None:
+        message = "is not the time of the last update: the object was changed meanwhile"
+        super().__init__(field_errors=[FieldError("if_updated_at", message)])
+
+
 class TooLarge(LongwireError):
     """The request is too large."""
 

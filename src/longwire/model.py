@@ -90,6 +90,7 @@ class Role:
     permissions: tuple[str, ...]
     is_removable: bool = True
     created_by: str | None = None
+    updated_at: Moment = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +224,7 @@ class AppClient:
     name: str
     sealed_secret: str
     created_at: Moment
+    updated_at: Moment
     created_by: str
     description: str | None = None
     expires_at: Moment | None = None

@@ -17,6 +17,7 @@ def test_app_clients_of_a_group_are_listed_by_name_without_secrets(world: World)
     ok(ada.post("/appClient", {"groupId": other, "name": "elsewhere"}))
     items = walk(partial(ada.get, "/group/appClients"), groupId=group, limit=1)
     assert [each["name"] for each in items] == ["a", "b", "c"]
+    assert items[1].pop("updatedAt") == items[1]["createdAt"]
     assert items[1] | {"appClientId": "", "createdAt": ""} == {
         **body,
         "appClientId": "",

@@ -96,6 +96,7 @@ def test_the_permissions_of_a_new_role_are_one_string_or_a_list(world: World) ->
             "description": "",
             "permissions": meant,
             "removable": True,
+            "updatedAt": role["updatedAt"],
         }
     # Two roles may have one name: the id distinguishes them.
     mine = [role for role in walk(ada.get, path="/group/roles") if role["name"] == "Reader"]

@@ -180,7 +180,15 @@ DataFailurePolicyInput storingDuration
 # Additions to the contract: further members of responses and bodies.
 ADDED = {
     "Group": {"tags", "deletionAt"},
-    "GroupAppClient": {"name"},
+    "GroupAppClient": {"name", "updatedAt"},
+    "UpdateGroupAppClient": {"updatedAt"},
+    "Role": {"updatedAt"},
+    **{
+        f"PUT /{path}": {"ifUpdatedAt"}
+        for path in (
+            *("group", "role", "appClient", "device", "device/type", "connector", "notification"),
+        )
+    },
     "POST /appClient": {"description", "expiration"},
     "POST /device/telemetry": {"groupId", "nbBS"},
     "GET /group/metrics": {"subgroups"},

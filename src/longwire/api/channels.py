@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from longwire.api.types import parse_version
 from longwire.dates import format_date
 from longwire.delivery.channel_owners import OwnerKind
 from longwire.delivery.destinations import parameters
@@ -33,7 +34,11 @@ _DRAFT_MEMBERS = ("params", "type", "name", "description", "device_types", "tags
 def draft_fields(body: Body) -> dict[str, Any]:
     """The fields that drafts of connectors and notifications share, of a request for either."""
     shared = msgspec.structs.asdict(body)
-    return {name: shared[name] for name in _DRAFT_MEMBERS} | {"is_enabled": shared["enabled"]}
+    return {
+        **{name: shared[name] for name in _DRAFT_MEMBERS},
+        "is_enabled": shared["enabled"],
+        "if_updated_at": parse_version(shared.get("if_updated_at")),
+    }
 
 
 def channel_fields(owner: ChannelOwner, params: str) -> dict[str, Any]:

@@ -5,7 +5,14 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from longwire.api.types import GenericReturnBoolean, GroupId, GroupPage
+from longwire.api.types import (
+    CHANGED_MEANWHILE,
+    GenericReturnBoolean,
+    GroupId,
+    GroupPage,
+    IfUpdatedAt,
+    parse_version,
+)
 from longwire.clock import SECOND
 from longwire.dates import format_date, to_epoch_seconds
 from longwire.identity import clients
@@ -24,6 +31,7 @@ class GroupAppClient(Reply):
     description: str | None = None
     expiration: EpochSeconds | None = None
     name: str | None = None
+    updated_at: DateText | None = None
 
 
 class UpdateGroupAppClient(Reply):
@@ -33,6 +41,7 @@ class UpdateGroupAppClient(Reply):
     secret: str
     name: str
     expiration: EpochSeconds | None = None
+    updated_at: DateText | None = None
 
 
 class ListedAppClient(Reply):
@@ -44,6 +53,7 @@ class ListedAppClient(Reply):
     description: str | None = None
     expiration: EpochSeconds | None = None
     created_at: DateText | None = None
+    updated_at: DateText | None = None
     created_by: str | None = None
 
 
@@ -69,6 +79,7 @@ class AppClientChange(Body):
     name: Name
     new_name: Name
     group_id: GroupId
+    if_updated_at: IfUpdatedAt | None = None
 
 
 class AppClientQuery(Query):
@@ -96,6 +107,7 @@ def list_clients(context: RequestContext, query: GroupPage) -> AppClientConnecti
                 description=client.description,
                 expiration=to_epoch_seconds(client.expires_at),
                 created_at=format_date(client.created_at),
+                updated_at=format_date(client.updated_at),
                 created_by=client.created_by,
             )
             for client in page.items
@@ -128,6 +140,7 @@ def create_client(context: RequestContext, body: AppClientInput) -> GroupAppClie
         description=client.description,
         expiration=to_epoch_seconds(client.expires_at),
         name=client.name,
+        updated_at=format_date(client.updated_at),
     )
 
 
@@ -136,12 +149,20 @@ def rename_client(context: RequestContext, body: AppClientChange) -> UpdateGroup
 
     Its secret is unchanged and included in the response.
     """
-    opened = clients.rename(context.tx, context.actor, body.group_id, body.name, body.new_name)
+    opened = clients.rename(
+        context.tx,
+        context.actor,
+        body.group_id,
+        body.name,
+        body.new_name,
+        if_updated_at=parse_version(body.if_updated_at),
+    )
     return UpdateGroupAppClient(
         app_client_id=opened.client.id,
         secret=opened.secret,
         name=opened.client.name,
         expiration=to_epoch_seconds(opened.client.expires_at),
+        updated_at=format_date(opened.client.updated_at),
     )
 
 
@@ -181,7 +202,7 @@ ROUTES = [
         "/appClient",
         rename_client,
         "appClient.write",
-        conflicts="The group has an app client of the new name.",
+        conflicts=f"The group has an app client of the new name. {CHANGED_MEANWHILE}",
     ),
     _route(
         "DELETE",

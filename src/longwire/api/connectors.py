@@ -14,12 +14,14 @@ from longwire.api.channels import (
     params_parser,
 )
 from longwire.api.types import (
+    CHANGED_MEANWHILE,
     ChannelParams,
     ChannelTypeName,
     DeviceIds,
     DeviceTypeNames,
     GroupId,
     GroupPage,
+    IfUpdatedAt,
     Tags,
     parse_period,
 )
@@ -296,6 +298,7 @@ class UpdateConnectorInput(Body, kw_only=True):
     format: FormatName | None = None
     enabled: bool | None = None
     tags: Tags | None = None
+    if_updated_at: IfUpdatedAt | None = None
 
 
 class ConnectorQuery(Query):
@@ -670,7 +673,7 @@ _route = partial(Route, tag="Connectors", object_rule=_IN_GROUP, not_found_is_ba
 ROUTES = [
     _route("GET", "/connector", get_connector, "connector.read"),
     _route("POST", "/connector", create_connector, "connector.write", object_rule="in groupId"),
-    _route("PUT", "/connector", update_connector, "connector.write"),
+    _route("PUT", "/connector", update_connector, "connector.write", conflicts=CHANGED_MEANWHILE),
     _route("DELETE", "/connector", delete_connector, "connector.write"),
     _route(
         "GET",

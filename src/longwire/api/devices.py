@@ -7,7 +7,16 @@ from typing import Annotated
 from msgspec import Meta
 from msgspec.structs import asdict
 
-from longwire.api.types import DeviceId, DeviceIds, GroupId, GroupPage, Tags
+from longwire.api.types import (
+    CHANGED_MEANWHILE,
+    DeviceId,
+    DeviceIds,
+    GroupId,
+    GroupPage,
+    IfUpdatedAt,
+    Tags,
+    parse_version,
+)
 from longwire.clock import MILLISECOND
 from longwire.dates import format_date
 from longwire.fleet import device_types, devices
@@ -172,6 +181,7 @@ class DeviceChange(Body):
     name: Name | None = None
     configuration: Configuration | None = None
     tags: Tags | None = None
+    if_updated_at: IfUpdatedAt | None = None
 
 
 class DeviceTypeChange(Body):
@@ -180,6 +190,21 @@ class DeviceTypeChange(Body):
     device_id: DeviceId
     group_id: GroupId
     type: DeviceTypeName
+    if_updated_at: IfUpdatedAt | None = None
+
+
+class BulkChange(Body):
+    """Changes to many devices."""
+
+    group_id: GroupId
+    device_ids: SomeDeviceIds
+    add_tags: Tags | None = None
+    remove_tags: Tags | None = None
+    type: DeviceTypeName | None = None
+    configuration: (
+        Annotated[str, Meta(max_length=16_384, description="Any text; of each of the devices.")]
+        | None
+    ) = None
 
 
 class Transfer(Body):
@@ -336,8 +361,24 @@ def update_device(context: RequestContext, body: DeviceChange) -> Device:
             name=body.name,
             configuration=body.configuration,
             tags=body.tags,
+            if_updated_at=parse_version(body.if_updated_at),
         )
     )
+
+
+def update_devices(context: RequestContext, body: BulkChange) -> Devices:
+    """Update many devices of a group.
+
+    All or none; the error names every device that is not in the group. `type` resets the
+    configuration to the default of that type, unless there is a `configuration`, too.
+    """
+    change = devices.BulkChange(
+        body.add_tags or (), body.remove_tags or (), body.type, body.configuration
+    )
+    updated = devices.update_devices(
+        context.tx, context.actor, body.device_ids, body.group_id, change, context.limits.tags_max
+    )
+    return _bulk_result("updated", updated)
 
 
 def update_device_type(context: RequestContext, body: DeviceTypeChange) -> Device:
@@ -346,7 +387,14 @@ def update_device_type(context: RequestContext, body: DeviceTypeChange) -> Devic
     Its configuration is reset to the default of that type.
     """
     return device_wire(
-        devices.set_device_type(context.tx, context.actor, body.device_id, body.group_id, body.type)
+        devices.set_device_type(
+            context.tx,
+            context.actor,
+            body.device_id,
+            body.group_id,
+            body.type,
+            if_updated_at=parse_version(body.if_updated_at),
+        )
     )
 
 
@@ -442,7 +490,15 @@ _type_route = partial(
 ROUTES = [
     _route("GET", "/device", get_device, "device.read"),
     _create_route("POST", "/device", create_device, "device.create"),
-    _route("PUT", "/device", update_device, "device.update"),
+    _route("PUT", "/device", update_device, "device.update", conflicts=CHANGED_MEANWHILE),
+    _route(
+        "PUT",
+        "/devices",
+        update_devices,
+        "device.update",
+        object_rule="in groupId",
+        is_addition=True,
+    ),
     _route("DELETE", "/device", delete_device, "device.delete"),
     _create_route(
         "POST",

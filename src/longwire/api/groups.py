@@ -6,7 +6,15 @@ from typing import Annotated
 from msgspec import Meta, field
 
 from longwire.api.roles import Role, role_wire
-from longwire.api.types import Email, GroupId, GroupPage, Tags
+from longwire.api.types import (
+    CHANGED_MEANWHILE,
+    Email,
+    GroupId,
+    GroupPage,
+    IfUpdatedAt,
+    Tags,
+    parse_version,
+)
 from longwire.api.users import UserConnection, public_user_wire
 from longwire.dates import format_date, format_optional_date
 from longwire.delivery import invitations
@@ -132,6 +140,7 @@ class GroupChange(Body):
         | None
     ) = field(default=None, name="parent")
     tags: Tags | None = None
+    if_updated_at: IfUpdatedAt | None = None
 
 
 class Invitation(Body):
@@ -256,6 +265,7 @@ def update_group(context: RequestContext, body: GroupChange) -> Group:
         owner_id=body.owner_id,
         role_id=body.role_id,
         parent_id=body.parent_id,
+        if_updated_at=parse_version(body.if_updated_at),
     )
     return group_wire(groups.update(context.tx, context.actor, body.group_id, update))
 
@@ -384,7 +394,7 @@ ROUTES = [
             "in the group and in a parent it leaves; group.create in a new parent; the owner hands"
             " over"
         ),
-        conflicts="A root group would have no Administrator.",
+        conflicts=f"A root group would have no Administrator. {CHANGED_MEANWHILE}",
     ),
     _group_route(
         "DELETE",

@@ -13,7 +13,15 @@ from longwire.api.channels import (
     last_error,
     params_parser,
 )
-from longwire.api.types import ChannelParams, ChannelTypeName, DeviceTypeNames, GroupId, Tags
+from longwire.api.types import (
+    CHANGED_MEANWHILE,
+    ChannelParams,
+    ChannelTypeName,
+    DeviceTypeNames,
+    GroupId,
+    IfUpdatedAt,
+    Tags,
+)
 from longwire.dates import format_optional_date
 from longwire.notifications import notifications, rules, schedules
 from longwire.notifications.schedules import Schedule
@@ -150,6 +158,7 @@ class UpdateNotificationInput(Body, kw_only=True):
     enabled: bool | None = None
     device_types: DeviceTypeNames | None = None
     tags: Tags | None = None
+    if_updated_at: IfUpdatedAt | None = None
 
 
 class NotificationQuery(Query, kw_only=True):
@@ -366,7 +375,13 @@ ROUTES = [
         object_rule="in groupId",
         conflicts="The group has the maximum number of notifications.",
     ),
-    _route("PUT", "/notification", update_notification, "notification.write"),
+    _route(
+        "PUT",
+        "/notification",
+        update_notification,
+        "notification.write",
+        conflicts=CHANGED_MEANWHILE,
+    ),
     _route(
         "DELETE",
         "/notification",

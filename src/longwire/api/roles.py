@@ -5,11 +5,12 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from longwire.api.types import GroupId
+from longwire.api.types import CHANGED_MEANWHILE, GroupId, IfUpdatedAt, parse_version
+from longwire.dates import format_date
 from longwire.identity import permissions, roles
 from longwire.model import Permission as PermissionValue
 from longwire.model import Role as RoleValue
-from longwire.web.fields import Body, Id, Name, Paged, Query, Reply, Text
+from longwire.web.fields import Body, DateText, Id, Name, Paged, Query, Reply, Text
 from longwire.web.routing import ANY_TOKEN, RequestContext, Route
 
 PermissionId = Annotated[str, Meta(min_length=1, max_length=64, examples=["report.read"])]
@@ -23,6 +24,7 @@ class Role(Reply):
     description: str
     permissions: list[str]
     removable: bool | None = None
+    updated_at: DateText | None = None
 
 
 class RoleConnection(Reply):
@@ -87,6 +89,7 @@ class RoleChange(Body):
     name: Name | None = None
     description: Text | None = None
     permissions: Annotated[list[PermissionId], Meta(max_length=1_000)] | None = None
+    if_updated_at: IfUpdatedAt | None = None
 
 
 class RoleQuery(Query):
@@ -104,6 +107,7 @@ def role_wire(role: RoleValue) -> Role:
         description=role.description,
         permissions=list(role.permissions),
         removable=role.is_removable,
+        updated_at=format_date(role.updated_at),
     )
 
 
@@ -157,6 +161,7 @@ def update_role(context: RequestContext, body: RoleChange) -> Role:
             name=body.name,
             description=body.description,
             permissions=body.permissions,
+            if_updated_at=parse_version(body.if_updated_at),
         )
     )
 
@@ -241,6 +246,7 @@ ROUTES = [
         update_role,
         "role.write",
         object_rule="in groupId, at or above every group that uses the role",
+        conflicts=CHANGED_MEANWHILE,
         not_found_is_bad_request=True,
     ),
     _role_route(

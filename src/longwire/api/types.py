@@ -7,7 +7,7 @@ from msgspec import Meta
 from longwire.clock import Moment
 from longwire.dates import parse_date, parse_range_end
 from longwire.errors import BadInput, FieldError, invalid_field
-from longwire.web.fields import Paged, Reply, limited_by
+from longwire.web.fields import DATE_MARK, Paged, Reply, limited_by, parse_date_field
 
 GroupId = Annotated[str, Meta(min_length=1, max_length=128, examples=["880148294221312"])]
 DeviceId = Annotated[
@@ -32,6 +32,17 @@ ChannelParams = Annotated[
 ]
 
 
+CHANGED_MEANWHILE = "It was changed since `ifUpdatedAt`."
+IfUpdatedAt = Annotated[
+    str | int | float,
+    Meta(
+        extra=DATE_MARK,
+        description="The `updatedAt` that the update is based on; 409 if there is another by now.",
+        examples=["2026-11-15T08:30:00.000Z"],
+    ),
+]
+
+
 class GroupPage(Paged, kw_only=True):
     """Which group, and which page."""
 
@@ -49,6 +60,10 @@ class GenericReturnBoolean(Reply):
 
     message: str | None = None
     value: bool | None = None
+
+
+def parse_version(if_updated_at: str | float | None) -> Moment | None:
+    return None if if_updated_at is None else parse_date_field("if_updated_at", if_updated_at)
 
 
 def parse_period(

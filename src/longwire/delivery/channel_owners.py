@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Generic, TypeVar
 
+from longwire.clock import Moment
 from longwire.delivery import channels, retry_policy
 from longwire.delivery.channels import ChannelPolicy
 from longwire.delivery.destinations import parameters
@@ -24,6 +25,7 @@ from longwire.store import devices as store_devices
 from longwire.store.audit import MaskedText
 from longwire.store.channel_owners import OwnerTable
 from longwire.store.database import Tx
+from longwire.versions import next_version, require_version
 
 _POLICY = ChannelPolicy(storing_s=retry_policy.STORING_DEFAULT_S)
 # The channel itself, and what changes with every message.
@@ -41,6 +43,7 @@ class ChannelDraft:
     device_types: Sequence[str] | None = None
     is_enabled: bool | None = None
     tags: Sequence[str] | None = None
+    if_updated_at: Moment | None = None  # the version that the update is based on
 
 
 Owner = TypeVar("Owner", bound=ChannelOwner)
@@ -166,9 +169,11 @@ class OwnerKind(Generic[Owner, P]):
     ) -> tuple[Owner, Owner]:
         """Apply a draft; returns it as it was before, and as it is now."""
         before = self._lock(tx, actor, group_id, owner_id)
+        require_version(before.channel.updated_at, draft.if_updated_at)
         stored = channels.unseal_params(tx, before.channel)
         changed = self._apply_draft(tx, before, draft, stored, rules, [])
-        channel = replace(changed.channel, updated_at=tx.now, updated_by=actor.id)
+        updated_at = next_version(tx.now, before.channel.updated_at)
+        channel = replace(changed.channel, updated_at=updated_at, updated_by=actor.id)
         self.store.save(tx, replace(changed, channel=channel))
         after = self.store.get_by_numbers(tx, [before.number])[before.number]
         self.log(

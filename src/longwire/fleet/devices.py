@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from longwire.clock import Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import BadInput, Conflict, FieldError, NotFound, invalid_field, not_found
 from longwire.fleet import device_types, monitoring, registrations
@@ -15,6 +16,7 @@ from longwire.store import devices as store
 from longwire.store.audit import AuditedObject
 from longwire.store.database import Tx
 from longwire.store.devices import NetworkDevice
+from longwire.versions import next_version, require_version
 
 MQTT = "mqtt"  # devices that publish to the MQTT broker
 
@@ -42,6 +44,16 @@ class VendorRegistration:
     automatic_renewal: bool | None = None
     lat: float | None = None
     lng: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BulkChange:
+    """What to change of many devices; empty or None leaves a field as it is."""
+
+    add_tags: Sequence[str] = ()
+    remove_tags: Sequence[str] = ()
+    type: str | None = None
+    configuration: str | None = None
 
 
 def original_key(network: str, original_id: str) -> str:
@@ -227,14 +239,16 @@ def update_device(
     name: str | None,
     configuration: str | None,
     tags: Sequence[str] | None,
+    if_updated_at: Moment | None = None,
 ) -> Device:
     device = _get_locked(tx, actor, "device.update", device_id, group_id)
+    require_version(device.updated_at, if_updated_at)
     changed = replace(
         device,
         name=device.name if name is None else name,
         configuration=device.configuration if configuration is None else configuration,
         tags=device.tags if tags is None else tuple(tags),
-        updated_at=tx.now,
+        updated_at=next_version(tx.now, device.updated_at),
         updated_by=actor.id,
     )
     store.save(tx, changed)
@@ -244,15 +258,88 @@ def update_device(
     return changed
 
 
-def set_device_type(tx: Tx, actor: Actor, device_id: str, group_id: str, type_name: str) -> Device:
+def update_devices(
+    tx: Tx,
+    actor: Actor,
+    device_ids: Sequence[str],
+    group_id: str,
+    change: BulkChange,
+    tags_max: int,
+) -> list[Device]:
+    """Update many devices of a group, all or none; those that are so already stay as they are."""
+    scope = access.authorize(tx, actor, "device.update", group_id)
+    _require_some_change(change)
+    devices = _get_all_locked(tx, scope, device_ids, "device_ids[{}]")
+    device_type = None if change.type is None else _require_type(tx, change.type, "type")
+    updated = [_apply_change(tx, actor, each, change, device_type) for each in devices]
+    excess = [index for index, each in enumerate(updated) if len(each.tags) > tags_max]
+    if excess:
+        message = f"would have more than {tags_max} tags"
+        raise BadInput(
+            field_errors=[FieldError(f"device_ids[{index}]", message) for index in excess]
+        )
+    pairs = list(zip(devices, updated, strict=True))
+    changes = [(was, now) for was, now in pairs if now != was]
+    store.save_many(tx, [now for _, now in changes])
+    reconfigured = [now for was, now in changes if now.configuration != was.configuration]
+    if reconfigured:
+        monitoring.schedule_silence_checks(tx, reconfigured)
+    if changes:
+        _log_updates(tx, actor, changes)
+    return updated
+
+
+def _require_some_change(change: BulkChange) -> None:
+    both = [index for index, tag in enumerate(change.remove_tags) if tag in change.add_tags]
+    if both:
+        raise BadInput(
+            field_errors=[
+                FieldError(f"remove_tags[{index}]", "is in addTags, too") for index in both
+            ]
+        )
+    if not any(
+        (change.add_tags, change.remove_tags, change.type, change.configuration is not None)
+    ):
+        raise BadInput(
+            "There is nothing to change: send addTags, removeTags, type or configuration."
+        )
+
+
+def _apply_change(
+    tx: Tx, actor: Actor, device: Device, change: BulkChange, device_type: DeviceType | None
+) -> Device:
+    """The device with the change, or as it is where that changes nothing."""
+    kept = [tag for tag in device.tags if tag not in change.remove_tags]
+    changed = replace(device, tags=tuple(dict.fromkeys([*kept, *change.add_tags])))
+    if device_type is not None and device_type.name != device.type:
+        configuration = device_type.default_configuration
+        changed = replace(changed, type=device_type.name, configuration=configuration)
+    if change.configuration is not None:
+        changed = replace(changed, configuration=change.configuration)
+    if changed == device:
+        return device
+    updated_at = next_version(tx.now, device.updated_at)
+    return replace(changed, updated_at=updated_at, updated_by=actor.id)
+
+
+def set_device_type(
+    tx: Tx,
+    actor: Actor,
+    device_id: str,
+    group_id: str,
+    type_name: str,
+    *,
+    if_updated_at: Moment | None = None,
+) -> Device:
     """Change the type of a device, and reset its configuration to the type's default."""
     device = _get_locked(tx, actor, "device.update", device_id, group_id)
+    require_version(device.updated_at, if_updated_at)
     device_type = _require_type(tx, type_name, "type")
     changed = replace(
         device,
         type=type_name,
         configuration=device_type.default_configuration,
-        updated_at=tx.now,
+        updated_at=next_version(tx.now, device.updated_at),
         updated_by=actor.id,
     )
     store.save(tx, changed)

@@ -13,6 +13,7 @@ from longwire.store import clients as store
 from longwire.store import credentials as store_credentials
 from longwire.store import groups as store_groups
 from longwire.store.database import Tx
+from longwire.versions import next_version, require_version
 
 NAME_TAKEN = "is taken by another app client of this group"
 
@@ -58,6 +59,7 @@ def create(
         description=description,
         expires_at=expires_at,
         created_at=tx.now,
+        updated_at=tx.now,
         created_by=actor.id,
     )
     store.insert(tx, client, tx.keyring.digest(secret))
@@ -65,18 +67,29 @@ def create(
     return AppClientWithSecret(client, secret)
 
 
-def rename(tx: Tx, actor: Actor, group_id: str, name: str, new_name: str) -> AppClientWithSecret:
+def rename(
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    name: str,
+    new_name: str,
+    *,
+    if_updated_at: Moment | None = None,
+) -> AppClientWithSecret:
     """Rename an app client; the secret does not change."""
     scope = access.authorize(tx, actor, "appClient.write", group_id)
     _require_can_grant_default_role(tx, actor, group_id)
+    locks.acquire_lock(tx, "app clients of group", group_id)
     client = store.get_by_name(tx, scope, name)
     if client is None:
         raise not_found("name", "app client in this group")
+    require_version(client.updated_at, if_updated_at)
     other = store.get_by_name(tx, scope, new_name)
     if other is not None and other.id != client.id:
         raise conflicting_field("new_name", NAME_TAKEN)
-    store.rename(tx, client.id, new_name)
-    renamed = replace(client, name=new_name)
+    updated_at = next_version(tx.now, client.updated_at)
+    renamed = replace(client, name=new_name, updated_at=updated_at)
+    store.save(tx, renamed)
     _log(
         tx,
         actor,

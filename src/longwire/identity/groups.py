@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from longwire.clock import Moment
 from longwire.errors import (
     Conflict,
     NotAllowed,
@@ -21,6 +22,7 @@ from longwire.seal import UnsealError
 from longwire.store import audit, cache_epochs
 from longwire.store import groups as store
 from longwire.store.database import Tx
+from longwire.versions import next_version, require_version
 
 LEVELS_MAX = 16
 INVITATION = "invitation"  # the purpose of the seal of a link in a mail
@@ -59,6 +61,7 @@ class GroupUpdate:
     owner_id: str | None = None
     role_id: str | None = None
     parent_id: str | None = None  # "" for a root group
+    if_updated_at: Moment | None = None  # the version that the update is based on
 
 
 def get(tx: Tx, actor: Actor, group_id: str) -> GroupView:
@@ -160,6 +163,7 @@ def update(tx: Tx, actor: Actor, group_id: str, changes: GroupUpdate) -> GroupVi
     # All fields are written back: without the lock a rename could undo a concurrent move.
     store.lock(tx, group_id)
     group = _get_group(tx, scope, group_id)
+    require_version(group.updated_at, changes.if_updated_at)
     changed = replace(
         group,
         name=group.name if changes.name is None else changes.name,
@@ -167,7 +171,7 @@ def update(tx: Tx, actor: Actor, group_id: str, changes: GroupUpdate) -> GroupVi
         tags=group.tags if changes.tags is None else tuple(changes.tags),
         owner_id=_validate_new_owner(tx, actor, scope, group, changes.owner_id),
         default_role_id=_validate_new_default_role(tx, actor, group, changes.role_id),
-        updated_at=tx.now,
+        updated_at=next_version(tx.now, group.updated_at),
         updated_by=actor.id,
     )
     if changes.parent_id is not None:

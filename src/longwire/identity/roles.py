@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from longwire.clock import Moment
 from longwire.errors import BadInput, FieldError, NotAllowed, invalid_field, not_found
 from longwire.identity import access
 from longwire.ids import new_id
@@ -13,6 +14,7 @@ from longwire.store import groups as store_groups
 from longwire.store import permissions as store_permissions
 from longwire.store import roles as store
 from longwire.store.database import Tx
+from longwire.versions import next_version, require_version
 
 
 def list_page(tx: Tx, actor: Actor, request: PageRequest) -> Page[Role]:
@@ -50,7 +52,7 @@ def create(
             )
     cache_epochs.bump_auth_epoch(tx)
     quotas.require_room("roles_per_creator_max", store.count_created(tx, actor.id))
-    role = Role(new_id("rol"), name, description, wanted, created_by=actor.id)
+    role = Role(new_id("rol"), name, description, wanted, created_by=actor.id, updated_at=tx.now)
     store.insert(tx, role)
     detail = " ".join(wanted)
     audit.log(tx, actor, "role.create", role.id, detail=detail, name=name, after=_audited(role))
@@ -66,10 +68,12 @@ def update(
     name: str | None,
     description: str | None,
     permissions: Sequence[str] | None,
+    if_updated_at: Moment | None = None,
 ) -> Role:
     """Update a role, which must be used only in this group and below."""
     cache_epochs.bump_auth_epoch(tx)
     role = _get_editable_role(tx, actor, role_id, group_id)
+    require_version(role.updated_at, if_updated_at)
     changed = replace(
         role,
         name=role.name if name is None else name,
@@ -77,6 +81,7 @@ def update(
         permissions=role.permissions
         if permissions is None
         else _validate_permissions(tx, permissions),
+        updated_at=next_version(tx.now, role.updated_at),
     )
     added = set(changed.permissions) - set(role.permissions)
     if not access.can_grant(tx, actor, group_id, added):

@@ -57,13 +57,18 @@ def insert(tx: Tx, client: AppClient, secret_digest: bytes) -> None:
             "sealed_secret": client.sealed_secret,
             "expires_at": client.expires_at,
             "created_at": client.created_at,
+            "updated_at": client.updated_at,
             "created_by": client.created_by,
         },
     )
 
 
-def rename(tx: Tx, client_id: str, name: str) -> None:
-    tx.execute(sa.update(_table).where(_table.c.id == client_id).values(name=name))
+def save(tx: Tx, client: AppClient) -> None:
+    tx.execute(
+        sa.update(_table)
+        .where(_table.c.id == client.id)
+        .values(name=client.name, updated_at=client.updated_at)
+    )
 
 
 def delete(tx: Tx, client_id: str) -> None:
@@ -79,5 +84,6 @@ def _app_client(row: sa.Row[Any]) -> AppClient:
         sealed_secret=row.sealed_secret,
         expires_at=row.expires_at,
         created_at=row.created_at,
+        updated_at=row.updated_at,
         created_by=row.created_by,
     )

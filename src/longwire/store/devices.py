@@ -273,19 +273,28 @@ def insert(tx: Tx, devices: Sequence[Device], original_keys: Sequence[str]) -> l
 
 
 def save(tx: Tx, device: Device) -> None:
-    tx.execute(
-        sa.update(_table)
-        .where(_table.c.number == device.number)
-        .values(
-            name=device.name,
-            type=device.type,
-            information=device.information,
-            configuration=device.configuration,
-            tags=json.dumps(device.tags, ensure_ascii=False),
-            updated_at=device.updated_at,
-            updated_by=device.updated_by,
-        )
-    )
+    save_many(tx, [device])
+
+
+def save_many(tx: Tx, devices: Sequence[Device]) -> None:
+    if devices:
+        tx.execute(_SAVE, [_changeable(device) for device in devices])
+
+
+_CHANGEABLE = (
+    *("name", "type", "information", "configuration", "tags", "updated_at", "updated_by"),
+)
+_SAVE = (
+    sa.update(_table)
+    .where(_table.c.number == sa.bindparam("of_number"))
+    .values({name: sa.bindparam(name) for name in _CHANGEABLE})
+)
+
+
+def _changeable(device: Device) -> dict[str, Any]:
+    values = {name: getattr(device, name) for name in _CHANGEABLE}
+    tags = json.dumps(device.tags, ensure_ascii=False)
+    return {**values, "tags": tags, "of_number": device.number}
 
 
 def transfer(tx: Tx, devices: Sequence[Device], group_id: str, by: str) -> None:

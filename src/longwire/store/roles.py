@@ -73,6 +73,7 @@ def insert(tx: Tx, role: Role) -> None:
             "is_removable": role.is_removable,
             "created_by": role.created_by,
             "created_at": tx.now,
+            "updated_at": tx.now,
         },
     )
     insert_permissions(tx, role.id, role.permissions)
@@ -82,7 +83,7 @@ def save(tx: Tx, role: Role) -> None:
     tx.execute(
         sa.update(_table)
         .where(_table.c.id == role.id)
-        .values(name=role.name, description=role.description)
+        .values(name=role.name, description=role.description, updated_at=role.updated_at)
     )
     tx.execute(sa.delete(_held).where(_held.c.role_id == role.id))
     insert_permissions(tx, role.id, role.permissions)
@@ -131,4 +132,5 @@ def _role(row: sa.Row[Any], permissions: tuple[str, ...]) -> Role:
         permissions=permissions,
         is_removable=row.is_removable,
         created_by=row.created_by,
+        updated_at=row.updated_at,
     )

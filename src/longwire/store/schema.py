@@ -169,6 +169,7 @@ role = sa.Table(
     # Answers: which roles did this person make?
     sa.Column("created_by", sa.Text, index=True),
     _moment("created_at"),
+    _moment("updated_at"),
 )
 
 role_permission = sa.Table(
@@ -270,6 +271,7 @@ app_client = sa.Table(
     sa.Column("sealed_secret", sa.Text, nullable=False),
     _moment("expires_at", required=False),
     _moment("created_at"),
+    _moment("updated_at"),
     sa.Column("created_by", sa.Text, nullable=False),
     sa.UniqueConstraint("group_id", "name"),
 )

@@ -8,6 +8,7 @@ import msgspec
 
 from longwire.errors import (
     BadInput,
+    ChangedMeanwhile,
     Conflict,
     CrossSite,
     LimitReached,
@@ -55,6 +56,7 @@ STATUS: Mapping[type[LongwireError], tuple[int, str]] = {
     TimedOut: (408, "request_timeout"),
     Conflict: (409, "conflict"),
     LimitReached: (409, "limit_reached"),
+    ChangedMeanwhile: (409, "changed_meanwhile"),
     TooLarge: (413, "too_large"),
     WrongMediaType: (415, "wrong_media_type"),
     TooManyRequests: (429, "too_many_requests"),

@@ -157,7 +157,7 @@ def _create_identity_tables() -> None:
         *_required(TEXT, "id name description"),
         *_required(sa.Boolean(), "is_removable"),
         *_optional(TEXT, "created_by"),
-        *_required(BIGINT, "created_at"),
+        *_required(BIGINT, "created_at updated_at"),
         sa.PrimaryKeyConstraint("id", name="pk_role"),
     )
     op.create_index("ix_role_created_by", "role", ["created_by"])
@@ -248,7 +248,7 @@ def _create_identity_tables() -> None:
         *_required(sa.LargeBinary(), "secret_digest"),
         *_required(TEXT, "sealed_secret"),
         *_optional(BIGINT, "expires_at"),
-        *_required(BIGINT, "created_at"),
+        *_required(BIGINT, "created_at updated_at"),
         *_required(TEXT, "created_by"),
         sa.ForeignKeyConstraint(["group_id"], ["device_group.id"], name="fk_app_client_group_id"),
         sa.PrimaryKeyConstraint("id", name="pk_app_client"),

@@ -1,0 +1,18 @@
+"""The version of an object is the millisecond of its last update; clients may not have more digits.
+
+An update that names the version it is based on is refused if there is another by now.
+"""
+
+from longwire.clock import MILLISECOND, Moment
+from longwire.errors import ChangedMeanwhile
+
+
+def require_version(updated_at: Moment, expected: Moment | None) -> None:
+    """Refuse an update that is based on another version; without one it is based on any."""
+    if expected is not None and expected // MILLISECOND != updated_at // MILLISECOND:
+        raise ChangedMeanwhile()
+
+
+def next_version(now: Moment, updated_at: Moment) -> Moment:
+    """The time of an update: in another millisecond than the last one."""
+    return max(now, (updated_at // MILLISECOND + 1) * MILLISECOND)

@@ -67,7 +67,7 @@ def test_what_a_request_adds_while_its_group_is_deleted_goes_with_the_group(worl
     role = {"group_id": doomed, "user_id": ada.id, "role_id": "member", "created_at": 1}
     client = {
         **{"id": "app_late", "group_id": doomed, "name": "late", "sealed_secret": ""},
-        **{"secret_digest": b"late", "created_at": 1, "created_by": ada.id},
+        **{"secret_digest": b"late", "created_at": 1, "updated_at": 1, "created_by": ada.id},
     }
 
     def add_late(tx: Tx) -> None:
@@ -100,6 +100,18 @@ def test_another_administrator_cannot_move_a_root_group_to_where_he_could_delete
     # The owner hands it over, or moves it herself.
     ok(ada.put("/group", {"groupId": root, "ownerId": carl.id}))
     ok(carl.put("/group", {"groupId": root, "parent": home}))
+
+
+def test_a_branch_cannot_cancel_its_deletion_by_the_company(world: World) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    company = ada.group("company")
+    branch = ada.group("branch", parent=company)
+    ada.device(branch)
+    ada.invite(bob, branch, "administrator")
+    deletion_at = ok(ada.delete("/group", groupId=branch, recursive=True))["deletionAt"]
+    refused(bob.post("/group/restore", {"groupId": branch}), 403)
+    assert ok(bob.get("/group", groupId=branch))[0]["deletionAt"] == deletion_at
+    ok(ada.post("/group/restore", {"groupId": branch}))
 
 
 def test_a_group_with_content_is_deleted_after_a_grace_period_that_can_be_cancelled(

@@ -102,6 +102,15 @@ def vendor_message(**fields: Any) -> Json:
     return {"device": DEVICE, "time": TIME, **fields}
 
 
+@on_sqlite
+def test_looking_whether_a_callback_is_there_stores_nothing(site: Site) -> None:
+    params = vendor_message(data="0aff")
+    assert site.network.calls("vendor/data", method="HEAD", params=params).status_code == 405
+    assert site.records("data") == []
+    assert ok(site.network.calls("vendor/data", method="GET", params=params)) == STORED
+    assert len(site.records("data")) == 1
+
+
 # --- the vendor's messages, in all spellings ---
 
 LOCATION = {"lat": 52.0032925, "lng": 5.5690019, "radius": 7_800, "source": 2, "status": 1}

@@ -294,7 +294,7 @@ def delete_group(context: RequestContext, query: GroupDeletionQuery) -> Group:
 def restore_group(context: RequestContext, body: GroupRestoration) -> Group:
     """Cancel the deletion of a group.
 
-    Until `deletionAt`; after that, nothing can be restored.
+    Until `deletionAt`; after that, nothing can be restored. Requires what deleting the group does.
     """
     return group_wire(group_deletions.cancel(context.tx, context.actor, body.group_id))
 
@@ -410,7 +410,7 @@ ROUTES = [
         "/group/restore",
         restore_group,
         "group.update",
-        object_rule="in the group",
+        object_rule="in the group and its parent",
         conflicts="No deletion of the group is scheduled.",
         is_addition=True,
     ),

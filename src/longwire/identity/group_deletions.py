@@ -44,8 +44,9 @@ def delete(
 
 
 def cancel(tx: Tx, actor: Actor, group_id: str) -> GroupView:
-    """Cancel a scheduled deletion."""
+    """Cancel a scheduled deletion, as whoever could schedule it."""
     group = _get_locked(tx, actor, group_id)
+    groups.require_can_take_out(tx, actor, group)
     if group.deletion_at is None or group.deletion_at <= tx.now:
         raise Conflict("No deletion of this group is scheduled, or it has begun.")
     group = replace(group, deletion_at=None)

@@ -274,7 +274,8 @@ def routes_by_path(
             raise ValueError(f"{route.method} {route.path} is routed twice")
         methods[route.method] = route
     for methods in table.values():
-        if "GET" in methods:
+        get = methods.get("GET")
+        if get is not None and not (isinstance(get, PlainRoute) and get.build_ingest_request):
             # HEAD is GET without the body; the server drops it (RFC 9110 requires both).
-            methods["HEAD"] = methods["GET"]
+            methods["HEAD"] = get
     return table

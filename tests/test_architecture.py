@@ -56,6 +56,7 @@ LAYERS = (
     {"api"},
     {"inbound"},
     {"web"},
+    {"jobs"},
     {"deferred_matching"},
     {"ingest"},
     {"ingest_queue"},

@@ -27,6 +27,7 @@ from longwire.api import (
     downlinks,
     groups,
     invitations,
+    jobs,
     metrics,
     notifications,
     records,
@@ -63,6 +64,7 @@ from longwire.inbound.mqtt_messages import MqttMessageHandler
 from longwire.inbound.mqtt_session import parse_broker_url
 from longwire.inbound.uplinks import UplinkStore
 from longwire.ingest import Ingest, Sequencer, store_service_events
+from longwire.jobs.runner import JobRunner
 from longwire.model import ChannelPurpose
 from longwire.networks.base import CHIRPSTACK, LORIOT, NETWORKS, THINGPARK, VENDOR
 from longwire.notifications import monitoring
@@ -109,6 +111,7 @@ OPERATIONS: tuple[Route, ...] = (
     *notifications.ROUTES,
     *metrics.ROUTES,
     *audit.ROUTES,
+    *jobs.ROUTES,
 )
 
 
@@ -135,6 +138,8 @@ class App:
         self._delivers = settings.delivery
         self._delivery_keep_days = settings.delivery_keep_days
         self._audit_retention_days = settings.audit_retention_days
+        self._job_keep_days = settings.job_keep_days
+        self._job_runner = JobRunner(database, settings.jobs_running_per_group_max)
         ingest = Ingest(
             database,
             self._sequencer,
@@ -268,12 +273,14 @@ class App:
                     self._retention_days,
                     self._delivery_keep_days,
                     self._audit_retention_days,
+                    self._job_keep_days,
                 ),
             ),
             BackgroundTask(
                 "silent devices",
                 partial(maintenance.watch_silent_devices, database, self._sequencer, engine.wake),
             ),
+            BackgroundTask("jobs", self._job_runner.run),
             BackgroundTask("deferred matching", self._deferred_matching.run, is_critical=True),
             BackgroundTask(
                 "notification monitor",

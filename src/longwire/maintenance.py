@@ -26,6 +26,7 @@ from longwire.store import (
     deliveries,
     device_monitors,
     instance,
+    jobs,
     mail_quotas,
     notifications,
     partitions,
@@ -51,6 +52,7 @@ PAUSE_BETWEEN_BATCHES_S = 0.02
 TOKENS_PER_BATCH_MAX = 1_000
 AUDIT_PER_BATCH_MAX = 1_000
 DELIVERIES_PER_BATCH_MAX = 1_000
+JOB_ITEMS_PER_BATCH_MAX = 1_000
 RETENTION_INTERVAL_S = 3_600.0
 
 log = structlog.get_logger()
@@ -175,6 +177,7 @@ async def run_cleanup(
     retention_days: Mapping[str, int],
     delivery_keep_days: int,
     audit_retention_days: int = 0,
+    job_keep_days: int = 30,
 ) -> None:
     """Delete expired tokens, erased records, deleted groups, and what is past its retention."""
     last_day = -1
@@ -195,6 +198,7 @@ async def run_cleanup(
         await _run_in_batches(database, records.delete_erased)
         await delete_old_deliveries(database, delivery_keep_days)
         await delete_groups(database)
+        await delete_old_jobs(database, job_keep_days)
         if time.monotonic() - last_round > RETENTION_INTERVAL_S:
             last_round = time.monotonic()
             await delete_old_records(database, retention_days)
@@ -216,6 +220,12 @@ async def delete_groups(database: Database) -> None:
     """Delete groups whose grace period has ended, and purge those that were deleted."""
     await _run_in_batches(database, group_deletions.delete_due)
     await _run_in_batches(database, group_deletions.purge)
+
+
+async def delete_old_jobs(database: Database, keep_days: int) -> None:
+    """Erase deleted devices that cannot be restored any more, and delete old jobs."""
+    before = database.context.clock.now() - keep_days * DAY
+    await _run_in_batches(database, lambda tx: jobs.prune(tx, before, JOB_ITEMS_PER_BATCH_MAX))
 
 
 async def delete_old_deliveries(database: Database, keep_days: int) -> None:

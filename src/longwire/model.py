@@ -426,3 +426,74 @@ class Replay:
     created_at: Moment
     updated_at: Moment
     created_by: str
+
+
+class JobState(enum.StrEnum):
+    WAITING = "waiting"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_open(self) -> bool:
+        return self in (JobState.WAITING, JobState.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class JobCounts:
+    """What became of the devices or records that a job has processed."""
+
+    done: int = 0
+    changed: int = 0
+    skipped: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work that is too large for one request, done in steps."""
+
+    id: str
+    kind: str
+    group_id: str
+    owner_id: str  # whose turn it takes
+    actor_kind: Literal["user", "client"]
+    actor_id: str
+    origin: Origin
+    reason: str
+    task: str  # JSON: what to do
+    selection: str  # JSON: with which devices
+    created_at: Moment
+    updated_at: Moment
+    total: int | None = None
+    state: JobState = JobState.WAITING
+    error: str | None = None  # a code
+    counts: JobCounts = JobCounts()
+    kept_characters: int = 0  # for an undo
+    cursor: str = "null"  # JSON: everything up to it is done
+    undo_of: str | None = None
+    undone_by: str | None = None
+    undo_until: Moment | None = None
+    fence: int = 0
+    started_at: Moment | None = None
+    ended_at: Moment | None = None
+
+
+class ItemOutcome(enum.StrEnum):
+    CHANGED = "changed"
+    UNDONE = "undone"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class JobItem:
+    """What a job did with one device."""
+
+    object_id: str
+    outcome: ItemOutcome
+    code: str | None = None  # why it was skipped or failed
+    old_values: str | None = None  # JSON: what an undo sets
+    new_digest: str | None = None  # of what the job set
+    number: int = 0  # its position among the items that are kept

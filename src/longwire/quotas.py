@@ -16,6 +16,7 @@ class Quotas:
     push_tokens_per_user_max: int = 100
     connectors_per_group_max: int = 1_000
     notifications_per_group_max: int = 200
+    jobs_per_group_max: int = 20
 
     def require_room(self, name: str, existing: int, *, wanted: int = 1) -> None:
         """Raise LimitReached if so many more would exceed the quota of this name.

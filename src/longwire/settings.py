@@ -343,6 +343,14 @@ class Settings:
     codec_burst_ms_per_group: int = _setting(
         10_000, "how much of that CPU time a group may use at once", minimum=1
     )
+    # --- jobs ---
+    jobs_per_group_max: int = _setting(20, "maximum jobs of a group that wait or run", minimum=1)
+    jobs_running_per_group_max: int = _setting(
+        2, "maximum jobs of a group that run at once; the others wait", minimum=1
+    )
+    job_keep_days: int = _setting(
+        30, "days that jobs are listed after their end", minimum=2, maximum=_DAYS_MAX
+    )
     # --- notifications ---
     notifications_per_group_max: int = _setting(
         200, "maximum notifications of a group; each may be evaluated for every record"

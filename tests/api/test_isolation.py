@@ -25,6 +25,7 @@ from longwire.identity import tokens
 from longwire.inbound.callbacks import GROUP_TOKEN
 from longwire.model import SYSTEM
 from longwire.web.routing import Route
+from tests.waiting import eventually
 from tests.world import KINDS, Person, World, ok, record_of
 
 Values = dict[str, Any]
@@ -47,6 +48,7 @@ NEW_DEVICE = {"groupId": "@home", "type": "generic", "network": "mqtt"}
 NOWHERE = "http://127.0.0.1:9/"  # nobody listens there
 CONNECTOR = {"connectorId": "@connector", "groupId": "@home"}
 REPLAY = {**CONNECTOR, "replayId": "@replay"}
+JOB = {"jobId": "@job", "groupId": "@home"}
 NOTIFICATION = {"notificationId": "@notification", "groupId": "@home"}
 LONG_AGO = {"beginDate": "2020-01-01", "endDate": "2020-01-02"}
 
@@ -187,6 +189,20 @@ REQUESTS: dict[tuple[str, str], Right] = {
         for kind in KINDS
     },
     ("DELETE", "/device/data"): Right(body={"deviceId": "@device"}),
+    ("POST", "/job"): Right(
+        body={
+            "kind": "transfer",
+            "groupId": "@home",
+            "deviceIds": ["@moving"],
+            "parameters": {"toGroupId": "@under"},
+            "dryRun": True,
+        }
+    ),
+    ("GET", "/job"): Right(JOB),
+    ("GET", "/jobs"): Right({"groupId": "@home"}),
+    ("GET", "/job/items"): Right(JOB),
+    ("POST", "/job/cancel"): Right(body=JOB),
+    ("POST", "/job/undo"): Right(body=JOB),
     ("PUT", "/device/transfer"): Right(
         body={"deviceId": "@device", "groupId": "@home", "toGroupId": "@under"}
     ),
@@ -262,6 +278,7 @@ class Tenant:
             **self._connector(home, devices["@device"]),
             "@notification": self._notification(home, devices["@device"]),
             "@downlink": self._downlink(devices["@sent_to"]),
+            "@job": self._job(home, devices["@device"]),
             "@admin": admin.id,
             "@member": self.people["member"].id,
             "@viewer": self.people["viewer"].id,
@@ -310,6 +327,22 @@ class Tenant:
         """A queued downlink."""
         body = {"deviceId": device, "payload": "77" * 8}
         return str(ok(self.people["admin"].post("/device/downlink", body))["id"])
+
+    def _job(self, home: str, device: str) -> str:
+        """A job that has ended; what it has set was changed since, so an undo changes nothing."""
+        admin = self.people["admin"]
+        body = {
+            "kind": "tag",
+            "groupId": home,
+            "deviceIds": [device],
+            "parameters": {"addTags": [f"{self.canary} new"]},
+            "reason": f"{self.canary} reason",
+        }
+        job = str(ok(admin.post("/job", body))["job"]["jobId"])
+        eventually(lambda: "endedAt" in ok(admin.get("/job", groupId=home, jobId=job)))
+        tags = [f"{self.canary} tag"]
+        ok(admin.put("/device", {"deviceId": device, "groupId": home, "tags": tags}))
+        return job
 
     def _connector(self, home: str, device: str) -> dict[str, str]:
         """A connector with the canary in every field, and an empty replay of it."""

@@ -28,6 +28,7 @@ _TAGS = {
     "Connectors": "Where records are forwarded to, and the status of each delivery.",
     "Notifications": "Who is notified of what, when, and how.",
     "Metrics": "Counters of a group.",
+    "Jobs": "Work with many devices at once: progress, cancel, result of each device, undo.",
     "Audit log": "Who changed what in a group.",
     "Networks": "Callbacks for networks that received an uplink, with the token of a group.",
     "Service": "Health and metrics of the service.",

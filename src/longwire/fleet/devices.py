@@ -1,7 +1,8 @@
 """Devices: create, update, transfer and delete them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from longwire.clock import Moment
 from longwire.delivery.channels import DispatchContext
@@ -11,10 +12,11 @@ from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import Actor, Device, DeviceType, Page, PageRequest, Scope
 from longwire.networks.base import VENDOR
-from longwire.store import audit
+from longwire.store import audit, device_bin
 from longwire.store import devices as store
 from longwire.store.audit import AuditedObject
 from longwire.store.database import Tx
+from longwire.store.device_bin import BinnedDevice
 from longwire.store.devices import NetworkDevice
 from longwire.versions import next_version, require_version
 
@@ -271,7 +273,7 @@ def update_devices(
     _require_some_change(change)
     devices = _get_all_locked(tx, scope, device_ids, "device_ids[{}]")
     device_type = None if change.type is None else _require_type(tx, change.type, "type")
-    updated = [_apply_change(tx, actor, each, change, device_type) for each in devices]
+    updated = [apply_change(tx, actor, each, change, device_type) for each in devices]
     excess = [index for index, each in enumerate(updated) if len(each.tags) > tags_max]
     if excess:
         message = f"would have more than {tags_max} tags"
@@ -280,12 +282,7 @@ def update_devices(
         )
     pairs = list(zip(devices, updated, strict=True))
     changes = [(was, now) for was, now in pairs if now != was]
-    store.save_many(tx, [now for _, now in changes])
-    reconfigured = [now for was, now in changes if now.configuration != was.configuration]
-    if reconfigured:
-        monitoring.schedule_silence_checks(tx, reconfigured)
-    if changes:
-        _log_updates(tx, actor, changes)
+    store_updates(tx, actor, changes)
     return updated
 
 
@@ -305,7 +302,7 @@ def _require_some_change(change: BulkChange) -> None:
         )
 
 
-def _apply_change(
+def apply_change(
     tx: Tx, actor: Actor, device: Device, change: BulkChange, device_type: DeviceType | None
 ) -> Device:
     """The device with the change, or as it is where that changes nothing."""
@@ -356,8 +353,31 @@ def transfer_devices(
     access.authorize(tx, actor, "device.create", to_group_id, field="to_group_id")
     if to_group_id == group_id:
         raise invalid_field("to_group_id", "is the group the devices are in already")
+    return apply_transfer(tx, actor, _get_all_locked(tx, scope, device_ids, field), to_group_id)
+
+
+def delete_devices(
+    tx: Tx, actor: Actor, device_ids: Sequence[str], group_id: str, field: str
+) -> list[Device]:
+    """Delete devices with all of their records, whatever group these belong to."""
+    scope = access.authorize(tx, actor, "device.delete", group_id)
     devices = _get_all_locked(tx, scope, device_ids, field)
+    store.delete(tx, devices)
+    audited = [AuditedObject(each.id, each.name, before=_audited(each)) for each in devices]
+    audit.log_many(tx, actor, "device.delete", audited, group_id=group_id)
+    return devices
+
+
+# --- what is done with devices of one group, which are locked ---
+
+
+def apply_transfer(
+    tx: Tx, actor: Actor, devices: Sequence[Device], to_group_id: str
+) -> list[Device]:
+    """Transfer devices, if the actor may create devices in the other group."""
+    access.authorize(tx, actor, "device.create", to_group_id, field="to_group_id")
     store.transfer(tx, devices, to_group_id, actor.id)
+    group_id = devices[0].group_id
     before, after = {"group_id": group_id}, {"group_id": to_group_id}
     audited = [AuditedObject(each.id, each.name, before, after) for each in devices]
     for group in (group_id, to_group_id):
@@ -374,16 +394,38 @@ def transfer_devices(
     ]
 
 
-def delete_devices(
-    tx: Tx, actor: Actor, device_ids: Sequence[str], group_id: str, field: str
-) -> list[Device]:
-    """Delete devices with all of their records, whatever group these belong to."""
-    scope = access.authorize(tx, actor, "device.delete", group_id)
-    devices = _get_all_locked(tx, scope, device_ids, field)
-    store.delete(tx, devices)
+def store_updates(tx: Tx, actor: Actor, changes: Sequence[tuple[Device, Device]]) -> None:
+    """Store changed devices, given with what they were before."""
+    store.save_many(tx, [now for _, now in changes])
+    reconfigured = [now for was, now in changes if now.configuration != was.configuration]
+    if reconfigured:
+        monitoring.schedule_silence_checks(tx, reconfigured)
+    if changes:
+        _log_updates(tx, actor, changes)
+
+
+def set_values(tx: Tx, actor: Actor, device: Device, values: Mapping[str, Any]) -> Device:
+    """The device with other values of some fields."""
+    updated_at = next_version(tx.now, device.updated_at)
+    return replace(device, **values, updated_at=updated_at, updated_by=actor.id)
+
+
+def move_to_bin(tx: Tx, actor: Actor, devices: Sequence[Device], job_id: str) -> None:
+    """Delete devices so that they can be restored."""
+    device_bin.insert(tx, devices, job_id)
     audited = [AuditedObject(each.id, each.name, before=_audited(each)) for each in devices]
-    audit.log_many(tx, actor, "device.delete", audited, group_id=group_id)
-    return devices
+    group_id = devices[0].group_id
+    audit.log_many(tx, actor, "device.delete", audited, group_id=group_id, detail=job_id)
+
+
+def restore_from_bin(tx: Tx, actor: Actor, group_id: str, binned: Sequence[BinnedDevice]) -> None:
+    """Restore deleted devices of a group whose original ids are free."""
+    scope = access.authorize(tx, actor, "device.delete", group_id)
+    ids = device_bin.restore(tx, binned)
+    restored = list(store.lock_many(tx, scope, ids).values())
+    monitoring.schedule_silence_checks(tx, restored)
+    audited = [AuditedObject(each.id, each.name, after=_audited(each)) for each in restored]
+    audit.log_many(tx, actor, "device.restore", audited, group_id=group_id)
 
 
 def _log_updates(

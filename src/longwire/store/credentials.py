@@ -114,6 +114,17 @@ def get_token_actor(tx: Tx, digest: bytes) -> tuple[Actor, Moment] | None:
     return (actor, row.expires_at) if row and actor else None
 
 
+def get_actor(tx: Tx, kind: str, actor_id: str) -> Actor | None:
+    """Who a user or an app client is now; None if it is deleted or has expired."""
+    if kind == "client":
+        row = tx.row(sa.select(_client).where(_client.c.id == actor_id))
+        if row is None or (row.expires_at is not None and row.expires_at <= tx.now):
+            return None
+        return Actor("client", actor_id, group_id=row.group_id)
+    row = tx.row(sa.select(_user.c.is_operator).where(_user.c.id == actor_id))
+    return Actor("user", actor_id, is_operator=row.is_operator) if row else None
+
+
 def _has_invitations() -> sa.ColumnElement[bool]:
     member = schema.member
     return (

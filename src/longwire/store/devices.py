@@ -152,6 +152,14 @@ def get(tx: Tx, scope: Scope, device_id: str) -> Device | None:
     return _device(row) if row else None
 
 
+def list_present(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> frozenset[str]:
+    """Those of the devices that are within the scope."""
+    statement = sa.select(_table.c.id).where(
+        _table.c.id.in_(device_ids), within(_table.c.group_id, scope)
+    )
+    return frozenset(row[0] for row in tx.rows(statement))
+
+
 def lock_many(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> dict[str, Device]:
     """Lock those of the devices that are within the scope; by id."""
     statement = (
@@ -325,17 +333,20 @@ def begin_new_stay(tx: Tx, device: ReportingDevice) -> None:
 def delete(tx: Tx, devices: Sequence[Device]) -> None:
     """Delete devices; their records are erased in small steps."""
     numbers = [device.number for device in devices]
-    stays = tx.rows(
-        sa.select(_stay.c.device_number, _stay.c.stay).where(_stay.c.device_number.in_(numbers))
-    )
-    erase_stays(tx, [(row.device_number, row.stay) for row in stays])
-    tx.execute(sa.delete(_state).where(_state.c.device_number.in_(numbers)))
-    device_monitors.delete(tx, numbers)
-    for table in (schema.registration, schema.downlink, schema.network_link):
+    erase_all_stays(tx, numbers)
+    for table in (_state, schema.registration, schema.network_link):
         tx.execute(sa.delete(table).where(table.c.device_number.in_(numbers)))
-    _delete_notification_states(tx, numbers)
+    delete_dependents(tx, numbers)
     tx.execute(sa.delete(_table).where(_table.c.number.in_(numbers)))
     adjust_count(tx, devices[0].group_id, -len(devices))
+
+
+def delete_dependents(tx: Tx, numbers: Sequence[int]) -> None:
+    """Delete what waits for devices that are deleted: checks, downlinks, notification states."""
+    device_monitors.delete(tx, numbers)
+    downlink = schema.downlink
+    tx.execute(sa.delete(downlink).where(downlink.c.device_number.in_(numbers)))
+    _delete_notification_states(tx, numbers)
 
 
 def delete_some_of_group(tx: Tx, group_id: str, limit: int) -> int:
@@ -383,6 +394,13 @@ def erase_stays(tx: Tx, gone: Sequence[tuple[int, int]]) -> None:
         tx.execute(
             sa.delete(_stay).where(_stay.c.device_number == device_number, _stay.c.stay == stay)
         )
+
+
+def erase_all_stays(tx: Tx, numbers: Sequence[int]) -> None:
+    """The same for all stays of some devices."""
+    statement = sa.select(_stay.c.device_number, _stay.c.stay)
+    stays = tx.rows(statement.where(_stay.c.device_number.in_(numbers)))
+    erase_stays(tx, [(row.device_number, row.stay) for row in stays])
 
 
 def _begin_stays(tx: Tx, devices: Sequence[Device | ReportingDevice], group_id: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from longwire.clock import Moment
-from longwire.store import channels, devices, roles, schema
+from longwire.store import channels, device_bin, devices, jobs, roles, schema
 from longwire.store.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
 
@@ -117,7 +117,10 @@ def purge(tx: Tx, group_id: str, limit: int) -> int:
     """
     if channels.mark_group_deleted(tx, group_id):
         return 1  # the rest once their deliveries are deleted
-    purged = devices.delete_some_of_group(tx, group_id, min(limit, DEVICES_PER_STEP_MAX))
+    devices_max = min(limit, DEVICES_PER_STEP_MAX)
+    purged = devices.delete_some_of_group(tx, group_id, devices_max)
+    purged = purged or device_bin.erase_some_of_group(tx, group_id, devices_max)
+    purged = purged or jobs.delete_some_of_group(tx, group_id, limit)
     purged = purged or _erase_stays(tx, group_id, limit)
     purged = purged or _delete_some(tx, _downlink, [_downlink.c.id], group_id, limit)
     for name, rest in _KEYED_BY_GROUP.items():

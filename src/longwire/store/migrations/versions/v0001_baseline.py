@@ -20,6 +20,7 @@ def upgrade() -> None:
     _create_fleet_tables()
     _create_record_tables()
     _create_delivery_tables()
+    _create_job_tables()
     op.execute(
         "insert into cache_epoch (name, epoch) values ('auth', 0), ('config', 0), ('records', 0)"
     )
@@ -562,3 +563,56 @@ def _create_delivery_tables() -> None:
         sa.PrimaryKeyConstraint("owner_id", "purpose", "group_id", "first_seq", name="pk_deferral"),
         sqlite_with_rowid=False,
     )
+
+
+def _create_job_tables() -> None:
+    """Work in steps, its results, and deleted devices that can be restored."""
+    op.create_table(
+        "job",
+        *_required(TEXT, "id kind"),
+        *_required(BIGINT, "group_id"),
+        *_required(TEXT, "owner_id actor_kind actor_id address request_id reason"),
+        *_required(TEXT, "task selection state"),
+        *_optional(TEXT, "error"),
+        *_optional(BIGINT, "total"),
+        *_required(BIGINT, "done changed skipped failed kept_characters"),
+        *_required(TEXT, "cursor"),
+        *_optional(TEXT, "undo_of undone_by"),
+        *_optional(BIGINT, "undo_until"),
+        *_required(BIGINT, "fence lease_until created_at"),
+        *_optional(BIGINT, "started_at"),
+        *_required(BIGINT, "updated_at"),
+        *_optional(BIGINT, "ended_at"),
+        sa.PrimaryKeyConstraint("id", name="pk_job"),
+    )
+    op.create_index("ix_job_group_id_created_at", "job", ["group_id", "created_at", "id"])
+    op.create_index("ix_job_group_id_state", "job", ["group_id", "state", "created_at", "id"])
+    _create_partial_index(
+        "ix_job_open", "job", ["owner_id", "created_at"], "state in ('waiting', 'running')"
+    )
+    for name in ("ended_at", "undo_until"):
+        _create_partial_index(f"ix_job_{name}", "job", [name], f"{name} is not null")
+
+    op.create_table(
+        "job_item",
+        *_required(TEXT, "job_id"),
+        *_required(BIGINT, "number"),
+        *_required(TEXT, "object_id outcome"),
+        *_optional(TEXT, "code old_values new_digest"),
+        sa.PrimaryKeyConstraint("job_id", "number", name="pk_job_item"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index(
+        "ix_job_item_job_id_outcome_number", "job_item", ["job_id", "outcome", "number"]
+    )
+    op.create_table(
+        "binned_device",
+        *_required(BIGINT, "number"),
+        *_required(TEXT, "id"),
+        *_required(BIGINT, "group_id"),
+        *_required(TEXT, "job_id snapshot"),
+        sa.PrimaryKeyConstraint("number", name="pk_binned_device"),
+        sa.UniqueConstraint("id", name="uq_binned_device_id"),
+    )
+    for name in ("group_id", "job_id"):
+        op.create_index(f"ix_binned_device_{name}", "binned_device", [name])

@@ -1,0 +1,295 @@
+"""Jobs: start, get, list, cancel and undo them; and advance one by a step."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from longwire.clock import HOUR, Moment
+from longwire.errors import Conflict, FieldError, NotFound, invalid_field, not_found
+from longwire.fleet import device_types
+from longwire.identity import access
+from longwire.ids import new_id
+from longwire.jobs import selection as selections
+from longwire.jobs.selection import DeviceSelection, Estimate, encode_selection
+from longwire.jobs.steps import UNCHANGED, StepResult, run_step
+from longwire.jobs.tasks import (
+    PERMISSIONS,
+    UNDO,
+    DeviceTask,
+    Task,
+    TransferTask,
+    TypeTask,
+    UndoTask,
+    decode_task,
+    encode_task,
+    kind_of,
+)
+from longwire.model import (
+    Actor,
+    ItemOutcome,
+    Job,
+    JobCounts,
+    JobItem,
+    JobState,
+    Page,
+    PageRequest,
+    Scope,
+)
+from longwire.quotas import Quotas
+from longwire.store import audit, credentials, locks
+from longwire.store import devices as store_devices
+from longwire.store import groups as store_groups
+from longwire.store import jobs as store
+from longwire.store.database import Tx
+
+READ = "device.read"
+UNDO_HOURS = 24
+# Of what was skipped or failed, so many are listed; all are counted.
+PROBLEMS_KEPT_MAX = 10_000
+# Old values that are kept for an undo.
+KEPT_CHARACTERS_MAX = 64 * 1024 * 1024
+
+NOT_ALLOWED = "not_allowed"
+ACTOR_GONE = "actor_gone"
+
+
+@dataclass(frozen=True, slots=True)
+class JobDraft:
+    """A job as requested."""
+
+    task: DeviceTask
+    selection: DeviceSelection
+    reason: str
+
+
+# --- start ---
+
+
+def estimate(tx: Tx, actor: Actor, draft: JobDraft) -> Estimate:
+    """What a job would do, if the actor may start it: how many devices, and some of them."""
+    _check(tx, actor, draft)
+    return selections.estimate(tx, draft.selection)
+
+
+def start_job(tx: Tx, actor: Actor, draft: JobDraft, estimated: Estimate, quotas: Quotas) -> Job:
+    """Create a job; its steps follow."""
+    _check(tx, actor, draft)
+    job = _build(tx, actor, draft.selection, draft.task, draft.reason)
+    job = replace(job, total=None if estimated.is_more else estimated.total)
+    return _insert(tx, actor, job, quotas)
+
+
+def _check(tx: Tx, actor: Actor, draft: JobDraft) -> None:
+    """Whether the actor may do that, and whether what is named exists."""
+    group_id, task = draft.selection.group_id, draft.task
+    access.authorize(tx, actor, READ, group_id)
+    scope = access.authorize(tx, actor, PERMISSIONS[type(task)], group_id)
+    if isinstance(task, TransferTask):
+        field = "parameters.to_group_id"
+        access.authorize(tx, actor, "device.create", task.to_group_id, field=field)
+        if task.to_group_id == group_id and not draft.selection.subgroups:
+            raise invalid_field(field, "is the group the devices are in already")
+    if isinstance(task, TypeTask) and device_types.find_device_type(tx, task.type) is None:
+        known = ", ".join(each.name for each in device_types.list_all(tx))
+        raise invalid_field("parameters.type", f"is no device type; there are {known}")
+    if draft.selection.device_ids is not None:
+        _require_devices(tx, scope, draft.selection.device_ids)
+
+
+def _require_devices(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> None:
+    found = store_devices.list_present(tx, scope, device_ids)
+    missing = [index for index, each in enumerate(device_ids) if each not in found]
+    if missing:
+        raise NotFound(
+            field_errors=[
+                FieldError(f"device_ids[{index}]", "names no device in this group")
+                for index in missing
+            ]
+        )
+
+
+def _build(tx: Tx, actor: Actor, selection: DeviceSelection, task: Task, reason: str) -> Job:
+    assert actor.kind in ("user", "client")
+    return Job(
+        id=new_id("job"),
+        kind=kind_of(task),
+        group_id=selection.group_id,
+        owner_id=store_groups.get_quota_user_id(tx, selection.group_id),
+        actor_kind=actor.kind,
+        actor_id=actor.id,
+        origin=tx.origin,
+        reason=reason,
+        task=encode_task(task),
+        selection=encode_selection(selection),
+        created_at=tx.now,
+        updated_at=tx.now,
+    )
+
+
+def _insert(tx: Tx, actor: Actor, job: Job, quotas: Quotas) -> Job:
+    locks.acquire_lock(tx, "jobs of group", job.group_id)  # for the limit
+    quotas.require_room("jobs_per_group_max", store.count_open(tx, job.group_id))
+    store.insert(tx, job)
+    audit.log(
+        tx, actor, "job.create", job.id, group_id=job.group_id, detail=f"{job.kind} {job.reason}"
+    )
+    return job
+
+
+# --- get, list, cancel, undo ---
+
+
+def get_job(tx: Tx, actor: Actor, group_id: str, job_id: str) -> Job:
+    scope = access.authorize(tx, actor, READ, group_id)
+    job = store.get(tx, scope, job_id)
+    if job is None:
+        raise not_found("job_id", "job of this group")
+    return job
+
+
+def list_jobs(
+    tx: Tx, actor: Actor, group_id: str, state: JobState | None, request: PageRequest
+) -> Page[Job]:
+    """The jobs of a group, newest first."""
+    scope = access.authorize(tx, actor, READ, group_id)
+    return store.list_page(tx, scope, group_id, state, request)
+
+
+def list_items(
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    job_id: str,
+    outcome: ItemOutcome | None,
+    request: PageRequest,
+) -> Page[JobItem]:
+    """What became of single devices, in the order in which they were processed."""
+    job = get_job(tx, actor, group_id, job_id)
+    return store.list_items(tx, job.id, outcome, request)
+
+
+def cancel_job(tx: Tx, actor: Actor, group_id: str, job_id: str) -> Job:
+    """Do no further step; what is done stays done. A job that has ended is unchanged."""
+    job = _lock(tx, actor, group_id, job_id)
+    if not job.state.is_open:
+        return job
+    job = _end(tx, job, JobState.CANCELLED)
+    store.save(tx, job)
+    audit.log(tx, actor, "job.cancel", job.id, group_id=group_id)
+    return job
+
+
+def undo_job(tx: Tx, actor: Actor, group_id: str, job_id: str, reason: str, quotas: Quotas) -> Job:
+    """Start a job that undoes another one."""
+    job = _lock(tx, actor, group_id, job_id)
+    task = decode_task(job)
+    if isinstance(task, TransferTask):
+        access.authorize(tx, actor, PERMISSIONS[TransferTask], task.to_group_id)
+    if job.state.is_open:
+        raise Conflict("The job has not ended; cancel it first.")
+    if job.undo_until is None or job.undo_until <= tx.now:
+        raise Conflict("The job cannot be undone: it changed nothing, or it ended too long ago.")
+    if job.undone_by is not None and get_job(tx, actor, group_id, job.undone_by).state.is_open:
+        raise Conflict("The job is being undone.")
+    selection = DeviceSelection(job.group_id)
+    undo = _build(tx, actor, selection, UndoTask(job.id), reason)
+    undo = replace(undo, total=job.counts.changed, undo_of=job.id)
+    store.save(tx, replace(job, undone_by=undo.id))
+    return _insert(tx, actor, undo, quotas)
+
+
+def _lock(tx: Tx, actor: Actor, group_id: str, job_id: str) -> Job:
+    """A job that the actor could have started."""
+    get_job(tx, actor, group_id, job_id)
+    scope = access.authorize(tx, actor, READ, group_id)
+    job = store.lock(tx, scope, job_id)
+    if job is None:
+        raise not_found("job_id", "job of this group")
+    task = decode_task(job)
+    if isinstance(task, UndoTask):
+        undone = store.get(tx, scope, task.job_id)
+        task = decode_task(undone) if undone is not None else task
+    access.authorize(tx, actor, PERMISSIONS.get(type(task), READ), group_id)
+    return job
+
+
+# --- steps ---
+
+
+def advance(tx: Tx, job_id: str, fence: int, lease_until: Moment) -> Job | None:
+    """Do the next step of a job and prolong its lease; None if it is not ours any more.
+
+    What the step did and how far the job is are committed together.
+    """
+    job = store.lock_leased(tx, job_id, fence)
+    if job is None:
+        return None
+    actor = credentials.get_actor(tx, job.actor_kind, job.actor_id)
+    if actor is None:
+        return fail(tx, job_id, fence, ACTOR_GONE)
+    tx.origin = job.origin
+    job = _record(tx, job, run_step(tx, actor, job))
+    store.save(tx, job, lease_until=lease_until)
+    return job
+
+
+def fail(tx: Tx, job_id: str, fence: int, code: str) -> Job | None:
+    """End a job that cannot go on."""
+    job = store.lock_leased(tx, job_id, fence)
+    if job is None:
+        return None
+    job = replace(_end(tx, job, JobState.FAILED), error=code)
+    store.save(tx, job)
+    return job
+
+
+def _record(tx: Tx, job: Job, result: StepResult) -> Job:
+    """The job after a step, whose results are stored."""
+    outcomes = [each.outcome for each in result.items]
+    before = job.counts
+    counts = JobCounts(
+        before.done + len(outcomes),
+        before.changed + outcomes.count(ItemOutcome.CHANGED),
+        before.skipped + outcomes.count(ItemOutcome.SKIPPED),
+        before.failed + outcomes.count(ItemOutcome.FAILED),
+    )
+    kept, characters = _select_kept(job, result.items)
+    store.insert_items(tx, job.id, kept)
+    if job.undo_of is not None:
+        store.mark_undone(tx, job.undo_of, result.undone)
+    job = replace(
+        job,
+        state=JobState.RUNNING,
+        started_at=job.started_at or tx.now,
+        counts=counts,
+        kept_characters=characters,
+        cursor=result.cursor or job.cursor,
+    )
+    return job if result.cursor is not None else _end(tx, job, JobState.SUCCEEDED)
+
+
+def _select_kept(job: Job, items: Sequence[JobItem]) -> tuple[list[JobItem], int]:
+    """The items to store, and the characters of old values that are kept then."""
+    problems = job.counts.skipped + job.counts.failed
+    characters = job.kept_characters
+    kept = []
+    for each in items:
+        if each.outcome == ItemOutcome.CHANGED:
+            if job.kind == UNDO:
+                continue
+            characters += len(each.old_values or "")
+            is_kept = characters <= KEPT_CHARACTERS_MAX
+            kept.append(each if is_kept else replace(each, old_values=None))
+        elif each.code != UNCHANGED and problems < PROBLEMS_KEPT_MAX:
+            problems += 1
+            kept.append(each)
+    return kept, characters
+
+
+def _end(tx: Tx, job: Job, state: JobState) -> Job:
+    is_undoable = job.kind != UNDO and job.counts.changed > 0
+    return replace(
+        job,
+        state=state,
+        ended_at=tx.now,
+        undo_until=tx.now + UNDO_HOURS * HOUR if is_undoable else None,
+    )

@@ -1,0 +1,309 @@
+"""The steps of a job: each takes some devices, changes them, and says what became of each."""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longwire.fleet import device_types, devices
+from longwire.fleet.devices import BulkChange
+from longwire.identity import access
+from longwire.jobs import selection as selections
+from longwire.jobs.selection import decode_position, decode_selection, encode_position
+from longwire.jobs.tasks import (
+    PERMISSIONS,
+    ConfigurationTask,
+    DeleteTask,
+    TagTask,
+    TransferTask,
+    TypeTask,
+    UndoTask,
+    decode_task,
+)
+from longwire.model import Actor, Device, DeviceType, ItemOutcome, Job, JobItem, PageRequest
+from longwire.store import device_bin
+from longwire.store import devices as store_devices
+from longwire.store import jobs as store
+from longwire.store.database import Tx
+
+DEVICES_PER_STEP_MAX = 50
+
+# Why something was skipped or failed.
+GONE = "gone"  # deleted, or not in the group any more
+UNCHANGED = "unchanged"
+TOO_MANY_TAGS = "too_many_tags"
+CHANGED_MEANWHILE = "changed_meanwhile"
+ORIGINAL_ID_TAKEN = "original_id_taken"
+TYPE_GONE = "type_gone"
+NOT_KEPT = "not_kept"  # there was no room for the old values
+
+
+class JobFailed(Exception):
+    """A job cannot go on."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class StepPostponed(Exception):
+    """Nothing can be done at the moment; the job waits for its next turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What a step did, and the cursor after it; None at the end of the job."""
+
+    items: Sequence[JobItem]
+    cursor: str | None
+    undone: Sequence[int] = ()  # numbers of items of the job that is undone
+
+
+def run_step(tx: Tx, actor: Actor, job: Job) -> StepResult:
+    """Process the next devices of a job, as far as the actor may do that now."""
+    task = decode_task(job)
+    if isinstance(task, UndoTask):
+        return _run_undo_step(tx, actor, job, task)
+    selection = decode_selection(job)
+    taken = selections.take(tx, selection, decode_position(job), DEVICES_PER_STEP_MAX)
+    access.authorize(tx, actor, PERMISSIONS[type(task)], job.group_id)
+    items: list[JobItem] = []
+    for group_id, device_ids in taken.by_group.items():
+        scope = access.authorize(tx, actor, PERMISSIONS[type(task)], group_id)
+        found = store_devices.lock_many(tx, scope, device_ids)
+        items += [_skipped(each, GONE) for each in device_ids if each not in found]
+        if found:
+            items += _APPLY[type(task)](tx, actor, job, list(found.values()), task)
+    cursor = None if taken.position is None else encode_position(taken.position)
+    return StepResult(items, cursor)
+
+
+# --- what is done with devices of one group, which are locked ---
+
+
+def _transfer(
+    tx: Tx, actor: Actor, job: Job, found: Sequence[Device], task: TransferTask
+) -> list[JobItem]:
+    if task.to_group_id == found[0].group_id:
+        return [_skipped(each.id, UNCHANGED) for each in found]
+    moved = devices.apply_transfer(tx, actor, found, task.to_group_id)
+    return [_changed(before, _stay(after)) for before, after in zip(found, moved, strict=True)]
+
+
+def _delete(
+    tx: Tx, actor: Actor, job: Job, found: Sequence[Device], task: DeleteTask
+) -> list[JobItem]:
+    devices.move_to_bin(tx, actor, found, job.id)
+    return [_changed(each, {}) for each in found]
+
+
+def _change(
+    tx: Tx,
+    actor: Actor,
+    job: Job,
+    found: Sequence[Device],
+    task: TagTask | TypeTask | ConfigurationTask,
+) -> list[JobItem]:
+    change, device_type, tags_max = _to_change(tx, task)
+    items: list[JobItem] = []
+    changes = []
+    for device in found:
+        changed = devices.apply_change(tx, actor, device, change, device_type)
+        if changed == device:
+            items.append(_skipped(device.id, UNCHANGED))
+        elif len(changed.tags) > tags_max:
+            items.append(JobItem(device.id, ItemOutcome.FAILED, TOO_MANY_TAGS))
+        else:
+            changes.append((device, changed))
+    devices.store_updates(tx, actor, changes)
+    names = _CHANGED_FIELDS[type(task)]
+    return items + [_changed(before, _values(after, names)) for before, after in changes]
+
+
+_CHANGED_FIELDS: dict[type, tuple[str, ...]] = {
+    TagTask: ("tags",),
+    TypeTask: ("type", "configuration"),
+    ConfigurationTask: ("configuration",),
+}
+
+
+def _to_change(
+    tx: Tx, task: TagTask | TypeTask | ConfigurationTask
+) -> tuple[BulkChange, DeviceType | None, float]:
+    """The change of each device, and how many tags it may have then."""
+    match task:
+        case TagTask():
+            return BulkChange(add_tags=task.add, remove_tags=task.remove), None, task.tags_max
+        case ConfigurationTask():
+            return BulkChange(configuration=task.configuration), None, math.inf
+        case TypeTask():
+            device_type = device_types.find_device_type(tx, task.type)
+            if device_type is None:
+                raise JobFailed(TYPE_GONE)
+            return BulkChange(type=task.type), device_type, math.inf
+
+
+_APPLY: dict[type, Callable[[Tx, Actor, Job, Sequence[Device], Any], list[JobItem]]] = {
+    TransferTask: _transfer,
+    DeleteTask: _delete,
+    TagTask: _change,
+    TypeTask: _change,
+    ConfigurationTask: _change,
+}
+
+
+def _skipped(device_id: str, code: str) -> JobItem:
+    return JobItem(device_id, ItemOutcome.SKIPPED, code)
+
+
+def _changed(before: Device, new_values: Mapping[str, Any]) -> JobItem:
+    """The result for a device of which these values were changed."""
+    old_values = {name: getattr(before, name) for name in new_values}
+    kept = json.dumps({**old_values, "group_id": before.group_id}, ensure_ascii=False)
+    return JobItem(
+        before.id,
+        ItemOutcome.CHANGED,
+        old_values=kept,
+        new_digest=_digest(new_values) if new_values else None,
+    )
+
+
+def _values(device: Device, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(device, name) for name in names}
+
+
+def _stay(device: Device) -> dict[str, Any]:
+    return _values(device, ("group_id", "stay"))
+
+
+def _digest(values: Mapping[str, Any]) -> str:
+    text = json.dumps(values, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+# --- undo ---
+
+
+@dataclass(frozen=True, slots=True)
+class _UndoItem:
+    """A device that a job has changed, and the values that it had."""
+
+    item: JobItem
+    group_id: str
+    old_values: dict[str, Any]
+
+    @property
+    def changed_values(self) -> dict[str, Any]:
+        """Without the group, unless it was changed as well."""
+        return {
+            name: value
+            for name, value in self.old_values.items()
+            if name != "group_id" or "stay" in self.old_values
+        }
+
+    def is_unchanged(self, device: Device) -> bool:
+        """Whether the device has the values that the job has set."""
+        return _digest(_values(device, list(self.changed_values))) == self.item.new_digest
+
+
+def _run_undo_step(tx: Tx, actor: Actor, job: Job, task: UndoTask) -> StepResult:
+    scope = access.authorize(tx, actor, "device.read", job.group_id)
+    undone = store.get(tx, scope, task.job_id)
+    if undone is None:
+        raise JobFailed(GONE)
+    request = PageRequest(DEVICES_PER_STEP_MAX, _after(job))
+    page = store.list_items(tx, undone.id, ItemOutcome.CHANGED, request)
+    items = [_to_undo_item(each) for each in page.items if each.old_values is not None]
+    results = [_skipped(each.object_id, NOT_KEPT) for each in page.items if not each.old_values]
+    by_group: dict[str, list[_UndoItem]] = {}
+    for each in items:
+        by_group.setdefault(each.group_id, []).append(each)
+    undone_task = decode_task(undone)
+    assert not isinstance(undone_task, UndoTask)
+    for group_id, group in by_group.items():
+        if isinstance(undone_task, DeleteTask):
+            results += _restore(tx, actor, group_id, group)
+        elif isinstance(undone_task, TransferTask):
+            results += _transfer_back(tx, actor, group_id, undone_task.to_group_id, group)
+        else:
+            results += _set_back(tx, actor, group_id, PERMISSIONS[type(undone_task)], group)
+    changed = {each.object_id for each in results if each.outcome == ItemOutcome.CHANGED}
+    return StepResult(
+        results,
+        None if page.last_key is None else json.dumps(page.last_key),
+        [each.item.number for each in items if each.item.object_id in changed],
+    )
+
+
+def _after(job: Job) -> tuple[int | str, ...] | None:
+    found = json.loads(job.cursor)
+    return None if found is None else tuple(found)
+
+
+def _to_undo_item(item: JobItem) -> _UndoItem:
+    values = json.loads(item.old_values or "{}")
+    if "tags" in values:
+        values["tags"] = tuple(values["tags"])
+    return _UndoItem(item, values["group_id"], values)
+
+
+def _restore(tx: Tx, actor: Actor, group_id: str, items: Sequence[_UndoItem]) -> list[JobItem]:
+    access.authorize(tx, actor, PERMISSIONS[DeleteTask], group_id)
+    binned = device_bin.lock_many(tx, [each.item.object_id for each in items])
+    results = [
+        _skipped(each.item.object_id, GONE) for each in items if each.item.object_id not in binned
+    ]
+    restorable = []
+    for device in binned.values():
+        if device_types.find_device_type(tx, device.type) is None:
+            results.append(_skipped(device.id, TYPE_GONE))
+        elif store_devices.list_taken_keys(tx, device.network, [device.original_key]):
+            results.append(_skipped(device.id, ORIGINAL_ID_TAKEN))
+        else:
+            restorable.append(device)
+    if restorable:
+        devices.restore_from_bin(tx, actor, group_id, restorable)
+    return results + [JobItem(each.id, ItemOutcome.CHANGED) for each in restorable]
+
+
+def _transfer_back(
+    tx: Tx, actor: Actor, group_id: str, from_group_id: str, items: Sequence[_UndoItem]
+) -> list[JobItem]:
+    scope = access.authorize(tx, actor, PERMISSIONS[TransferTask], from_group_id)
+    found = store_devices.lock_many(tx, scope, [each.item.object_id for each in items])
+    unchanged, results = _compare(items, found)
+    if unchanged:
+        devices.apply_transfer(tx, actor, [device for _, device in unchanged], group_id)
+    return results + [JobItem(each.id, ItemOutcome.CHANGED) for _, each in unchanged]
+
+
+def _set_back(
+    tx: Tx, actor: Actor, group_id: str, permission: str, items: Sequence[_UndoItem]
+) -> list[JobItem]:
+    scope = access.authorize(tx, actor, permission, group_id)
+    found = store_devices.lock_many(tx, scope, [each.item.object_id for each in items])
+    unchanged, results = _compare(items, found)
+    changes = [
+        (device, devices.set_values(tx, actor, device, item.changed_values))
+        for item, device in unchanged
+    ]
+    devices.store_updates(tx, actor, changes)
+    return results + [JobItem(each.id, ItemOutcome.CHANGED) for _, each in unchanged]
+
+
+def _compare(
+    items: Sequence[_UndoItem], found: Mapping[str, Device]
+) -> tuple[list[tuple[_UndoItem, Device]], list[JobItem]]:
+    """The devices that are as the job has left them; and results for the others."""
+    unchanged = []
+    results = []
+    for item in items:
+        device = found.get(item.item.object_id)
+        if device is not None and item.is_unchanged(device):
+            unchanged.append((item, device))
+        else:
+            code = GONE if device is None else CHANGED_MEANWHILE
+            results.append(_skipped(item.item.object_id, code))
+    return unchanged, results

@@ -1,0 +1,71 @@
+"""What a job can do, as values that are stored with it."""
+
+import msgspec
+
+from longwire.model import Job
+
+
+class TransferTask(msgspec.Struct, frozen=True, tag_field="kind", tag="transfer"):
+    """Transfer the devices to another group."""
+
+    to_group_id: str
+
+
+class DeleteTask(msgspec.Struct, frozen=True, tag_field="kind", tag="delete"):
+    """Delete the devices; until the job cannot be undone any more, they are in the bin."""
+
+
+class TagTask(msgspec.Struct, frozen=True, tag_field="kind", tag="tag"):
+    """Add tags to the devices, and remove others."""
+
+    add: tuple[str, ...]
+    remove: tuple[str, ...]
+    tags_max: int
+
+
+class TypeTask(msgspec.Struct, frozen=True, tag_field="kind", tag="type"):
+    """Change the type of the devices, which resets their configuration."""
+
+    type: str
+
+
+class ConfigurationTask(msgspec.Struct, frozen=True, tag_field="kind", tag="configuration"):
+    """Set the configuration of the devices."""
+
+    configuration: str
+
+
+class UndoTask(msgspec.Struct, frozen=True, tag_field="kind", tag="undo"):
+    """Undo what another job has changed."""
+
+    job_id: str
+
+
+DeviceTask = TransferTask | DeleteTask | TagTask | TypeTask | ConfigurationTask
+Task = DeviceTask | UndoTask
+
+# The permission that the single operation needs, in the group of each device.
+PERMISSIONS: dict[type, str] = {
+    TransferTask: "device.transfer",
+    DeleteTask: "device.delete",
+    TagTask: "device.update",
+    TypeTask: "device.update",
+    ConfigurationTask: "device.update",
+}
+UNDO = "undo"
+UNDOABLE = (TransferTask, DeleteTask, TagTask, TypeTask, ConfigurationTask)
+
+_decoder = msgspec.json.Decoder(Task)
+
+
+def encode_task(task: Task) -> str:
+    return msgspec.json.encode(task).decode()
+
+
+def decode_task(job: Job) -> Task:
+    task: Task = _decoder.decode(job.task)
+    return task
+
+
+def kind_of(task: Task) -> str:
+    return str(task.__struct_config__.tag)

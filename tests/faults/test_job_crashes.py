@@ -1,0 +1,70 @@
+"""SIGKILL in the middle of a job: the next process goes on, and nothing is done twice."""
+
+from collections import Counter
+from typing import Any
+
+from tests.faults.ledger import Start
+from tests.process import Service
+from tests.waiting import eventually
+from tests.world import ok
+
+DEVICES = 1_000
+
+
+def request(service: Service, method: str, path: str, **kwargs: Any) -> Any:
+    return ok(service.http.request(method, path, headers=service.bearer, **kwargs))
+
+
+def transfers_of(service: Service, group: str) -> Counter[str]:
+    """How often each device was transferred, by the audit log of a group."""
+    params = {"groupId": group, "limit": "1000"}
+    found: Counter[str] = Counter()
+    while True:
+        page = request(service, "GET", "/group/audit", params=params)
+        found.update(
+            each["objectId"] for each in page["items"] if each["action"] == "device.transfer"
+        )
+        if "nextToken" not in page:
+            return found
+        params["nextToken"] = page["nextToken"]
+
+
+def test_a_killed_job_goes_on_after_its_last_step(serve: Start) -> None:
+    service = serve()
+    home, target = (
+        request(service, "POST", "/group", json={"name": name})["id"] for name in ("home", "target")
+    )
+    body = {
+        "groupId": home,
+        "type": "generic",
+        "network": "mqtt",
+        "originalDevicesIds": [f"device {number}" for number in range(DEVICES)],
+    }
+    request(service, "POST", "/devices", json=body)
+    started = request(
+        service,
+        "POST",
+        "/job",
+        json={
+            "kind": "transfer",
+            "groupId": home,
+            "filter": {},
+            "parameters": {"toGroupId": target},
+        },
+    )
+    params = {"groupId": home, "jobId": started["job"]["jobId"]}
+
+    def job() -> dict[str, Any]:
+        return dict(request(service, "GET", "/job", params=params))
+
+    eventually(lambda: job()["done"] > DEVICES // 4)
+    service.kill()
+    service = serve()
+    print(f"killed after {job()['done']} of {DEVICES}")
+    eventually(lambda: "endedAt" in job())
+    done = job()
+    assert (done["state"], done["done"], done["changed"]) == ("succeeded", DEVICES, DEVICES)
+    groups = request(service, "GET", "/group", params={"groupId": target})
+    assert groups[0]["numberOfDevices"] == DEVICES
+    assert set(transfers_of(service, target).values()) == {1}
+    assert service.stop() == 0

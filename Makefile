@@ -19,7 +19,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run check test brokers lint format bench soak lock clean
+.PHONY: help install run check test brokers signin lint format bench soak lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s  %s\n", $$1, $$2 }' Makefile
@@ -43,6 +43,10 @@ test: lint ## Check everything: lint, format, types, then the tests, most of the
 # need root; Kafka's jars need Java 17 and Maven, and are kept in .brokers.
 brokers: ## Install Mosquitto, RabbitMQ and Kafka for the tests, as far as this machine allows
 	@tests/delivery/install_brokers
+
+# The same for what people sign in with. Chromium needs root, the provider Node.js with npm.
+signin: ## Install Chromium and an OpenID provider for the tests, as far as this machine allows
+	@tests/sign_in/install
 
 lint: .venv/.dev-installed ## Check lint, format and types without changing a file
 	$(BIN)/ruff check .

@@ -61,7 +61,7 @@ LAYERS = (
     {"ingest"},
     {"ingest_queue"},
     {"fleet"},
-    {"networks", "decoders", "notifications"},
+    {"networks", "decoders", "notifications", "oidc_provider"},
     {"delivery"},
     {"metrics", "storage_quota"},
     {"identity"},
@@ -185,7 +185,7 @@ STORED_JSON = {"records"}
 # Uses a running service by its API only, as a customer's program would.
 API_CLIENTS = {"simulate"}
 # Speak other systems' protocols, with their names and status codes.
-EXTERNAL_PROTOCOLS = {"delivery", "networks", "decoders", "notifications"}
+EXTERNAL_PROTOCOLS = {"delivery", "networks", "decoders", "notifications", "oidc_provider"}
 
 
 def the_wire_stays_in_the_web_packages(name: str, tree: ast.Module) -> Iterator[str]:

@@ -36,6 +36,9 @@ COUNTED = {
     "days",
     "flight",
     "notifications",
+    "sessions",
+    "jobs",
+    "passkeys",
 }
 
 
@@ -75,6 +78,7 @@ def test_the_defaults_do_not_contradict_each_other() -> None:
 def test_secrets_are_never_shown() -> None:
     assert [each.name for each in describe_settings() if each.is_secret] == [
         "secret_key",
+        "oidc_client_secret",
         "metrics_token",
         "vendor_api_password",
         "chirpstack_api_key",
@@ -310,3 +314,17 @@ def test_settings_are_immutable() -> None:
     for each in fields(Settings):
         with pytest.raises(AttributeError):
             setattr(chosen, each.name, None)
+
+
+def test_an_identity_provider_needs_https_a_client_and_rules_that_can_be_read() -> None:
+    flags = {"oidc_issuer": "http://id.example.com", "oidc_scopes": "email", "oidc_domains": "@x"}
+    found = problems({**flags, "oidc_memberships": "north viewer everybody"})
+    assert [each.partition(":")[0] for each in found] == [
+        "oidc_issuer, oidc_client_id",
+        "oidc_issuer",
+        "oidc_scopes",
+        "oidc_domains",
+        "oidc_memberships",
+    ]
+    here = {"oidc_issuer": "http://127.0.0.1:8081", "oidc_client_id": "longwire"}
+    assert load(here, {}).oidc_issuer == "http://127.0.0.1:8081"

@@ -38,6 +38,7 @@ from longwire.api import (
     users,
 )
 from longwire.api.description import api_info
+from longwire.api.oidc import OidcEndpoints
 from longwire.api.service import ServiceEndpoints
 from longwire.api.sessions import SessionEndpoints
 from longwire.api.tokens import TokenEndpoint
@@ -55,6 +56,7 @@ from longwire.delivery.smtp import MailConfig
 from longwire.fleet import network_channels
 from longwire.fleet.codec_guard import CODEC_GUARD
 from longwire.fleet.network_apis import NetworkApi, NetworkApis, configured_networks
+from longwire.identity.external_identities import SignInPolicy, parse_claim_rules
 from longwire.identity.rate_limiter import FailureThrottle, RateLimiter
 from longwire.identity.sessions import SessionRules
 from longwire.inbound.callbacks import NetworkCallbacks
@@ -71,6 +73,7 @@ from longwire.notifications import monitoring
 from longwire.notifications.sending import NotificationHandler
 from longwire.notifications.types import catalogue as notification_types
 from longwire.notifications.types.base import SendingConfig
+from longwire.oidc_provider import OidcClient, OidcProvider
 from longwire.quotas import Quotas
 from longwire.records import KIND_NAMES
 from longwire.settings import Settings
@@ -94,6 +97,8 @@ from longwire.web.server import SendResponse, WireLimits
 from longwire.web.status_server import StatusServer
 
 REJECTIONS_LOG_INTERVAL_S = 60.0
+# Sign-ins with the identity provider that fail, each of which makes us ask it something.
+OIDC_FAILURES_PER_ADDRESS_PER_MINUTE = 60
 
 log = structlog.get_logger()
 
@@ -185,9 +190,11 @@ class App:
         session_endpoints = SessionEndpoints(
             database, authenticator, session_rules, limits, client_throttle=client_throttle
         )
+        self._oidc_provider = _build_oidc_provider(settings, database)
         self.routes: list[Route | PlainRoute] = [
             *_build_token_routes(settings, database, client_throttle),
             *session_endpoints.routes(),
+            *_build_oidc_routes(settings, database, self._oidc_provider, session_rules),
             *OPERATIONS,
             *invitations.routes(database),
             *networks.routes(),
@@ -259,6 +266,8 @@ class App:
                 await receive()
         finally:
             self._uplinks.close()
+            if self._oidc_provider is not None:
+                await self._oidc_provider.close()
         await send({"type": "lifespan.shutdown.complete"})
 
     def _list_background_tasks(self) -> list[BackgroundTask]:
@@ -512,6 +521,40 @@ def _build_session_rules(settings: Settings) -> SessionRules:
         lifetime_s=settings.session_lifetime_s,
         per_user_max=settings.sessions_per_user_max,
     )
+
+
+def _build_oidc_provider(settings: Settings, database: Database) -> OidcProvider | None:
+    if not settings.oidc_issuer:
+        return None
+    client = OidcClient(
+        issuer=settings.oidc_issuer,
+        client_id=settings.oidc_client_id,
+        client_secret=settings.oidc_client_secret,
+        scopes=settings.oidc_scopes,
+        verified_claim=settings.oidc_verified_claim,
+        group_claim=settings.oidc_group_claim if settings.oidc_memberships.strip() else "",
+    )
+    return OidcProvider(client, database.context.clock)
+
+
+def _build_oidc_routes(
+    settings: Settings, database: Database, provider: OidcProvider | None, rules: SessionRules
+) -> list[PlainRoute]:
+    failures = RateLimiter(
+        database.context.clock,
+        burst=OIDC_FAILURES_PER_ADDRESS_PER_MINUTE,
+        per_minute=OIDC_FAILURES_PER_ADDRESS_PER_MINUTE,
+    )
+    policy = SignInPolicy(
+        domains=email_addresses.parse_domains(settings.oidc_domains),
+        creates_users=settings.oidc_creates_users,
+        claim_rules=parse_claim_rules(settings.oidc_memberships),
+    )
+    base_url = startup.get_base_url(settings)
+    endpoints = OidcEndpoints(
+        database, provider, policy, rules, base_url=base_url, failures=failures
+    )
+    return endpoints.routes()
 
 
 def _get_public_origin(settings: Settings) -> str:

@@ -20,6 +20,7 @@ from longwire.records import KIND_NAMES
 from longwire.store import (
     audit,
     cache_epochs,
+    challenges,
     channels,
     counters,
     credentials,
@@ -195,6 +196,7 @@ async def run_cleanup(
         )
         await _run_in_batches(database, lambda tx: sessions.prune(tx, TOKENS_PER_BATCH_MAX))
         await _run_in_batches(database, lambda tx: mail_quotas.prune(tx, TOKENS_PER_BATCH_MAX))
+        await _run_in_batches(database, lambda tx: challenges.prune(tx, TOKENS_PER_BATCH_MAX))
         await _run_in_batches(database, records.delete_erased)
         await delete_old_deliveries(database, delivery_keep_days)
         await delete_groups(database)

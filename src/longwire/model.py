@@ -148,6 +148,22 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
+class Passkey:
+    """The public key of an authenticator with which a person signs in."""
+
+    id: str
+    credential_id: bytes  # what the authenticator calls it
+    user_id: str
+    name: str
+    public_key: bytes
+    relying_party_id: str  # the domain that it is valid for
+    sign_count: int
+    is_synced: bool  # the authenticator has a copy elsewhere
+    created_at: Moment
+    seen_at: Moment | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     id: str
     owner_id: str

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from longwire.delivery import email_addresses
+from longwire.identity import external_identities
 from longwire.notifications import webpush
 from longwire.quotas import Quotas
 from longwire.web.body_budget import CALLER_SHARE
@@ -39,6 +40,7 @@ _PAIRS = (
     ("smtp_host", "smtp_from"),
     ("smtp_user", "smtp_password"),
     ("vapid_key", "vapid_contact"),
+    ("oidc_issuer", "oidc_client_id"),
 )
 
 Network = IPv4Network | IPv6Network
@@ -164,6 +166,33 @@ class Settings:
         0.0, "rate limit: average requests per second of one caller; 0 for no limit"
     )
     requests_per_caller_burst: int = _setting(100, "burst size of that rate limit", minimum=1)
+    # --- an identity provider (OpenID Connect) ---
+    oidc_issuer: str = _setting(
+        "", "the issuer URL of an OpenID Connect provider to sign in with; empty for none"
+    )
+    oidc_client_id: str = _setting("", "the client id of this service at that provider")
+    oidc_client_secret: str = _setting(
+        "", "the secret of that client; empty for a public client", is_secret=True
+    )
+    oidc_name: str = _setting("", "the provider's name on the sign-in page; empty for its host")
+    oidc_scopes: str = _setting("openid email profile", "the scopes to ask for, with openid")
+    oidc_domains: str = _setting(
+        "", "e-mail domains whose people may sign in, separated by commas; empty for all"
+    )
+    oidc_verified_claim: str = _setting(
+        "email_verified", "the claim that must be true for an address to count"
+    )
+    oidc_creates_users: bool = _setting(
+        False, "create a user at the first sign-in; else only those who exist, like invited ones"
+    )
+    oidc_group_claim: str = _setting(
+        "groups", "the claim that oidc_memberships looks at; dots lead into objects"
+    )
+    oidc_memberships: str = _setting(
+        "",
+        "lines (or parts between semicolons) of group id, role id and a value of that claim:"
+        " whoever has the value is a member of the group with the role",
+    )
     # --- quotas ---
     groups_per_owner_max: int = _setting(
         100_000, "maximum groups that one user creates, their app clients included"
@@ -526,6 +555,7 @@ def _validate(settings: Settings) -> list[str]:
         *_validate_process(settings),
         *_validate_mqtt(settings),
         *_validate_network_apis(settings),
+        *_validate_oidc(settings),
         *_validate_notifications(settings),
     ]
 
@@ -589,6 +619,23 @@ _API_CREDENTIALS = {
     "loriot_api_url": ("loriot_api_key", "loriot_app_id"),
     "thingpark_api_url": ("thingpark_as_id", "thingpark_as_key"),
 }
+
+
+def _validate_oidc(settings: Settings) -> list[str]:
+    wrong = []
+    issuer = settings.oidc_issuer
+    if issuer and not (_API.fullmatch(issuer) and external_identities.is_trustworthy(issuer)):
+        wrong.append("oidc_issuer: must be https:// with a host; http:// only on this machine")
+    if "openid" not in settings.oidc_scopes.split():
+        wrong.append("oidc_scopes: must have openid")
+    domains = email_addresses.parse_domains(settings.oidc_domains)
+    if not all(map(email_addresses.is_domain, domains)):
+        wrong.append("oidc_domains: must be domains like example.com, separated by commas")
+    try:
+        external_identities.parse_claim_rules(settings.oidc_memberships)
+    except ValueError as error:
+        wrong.append(f"oidc_memberships: {error}")
+    return wrong
 
 
 def _validate_notifications(settings: Settings) -> list[str]:

@@ -14,6 +14,8 @@ from typing import Any, ClassVar, TypeVar
 
 import pytest
 import sqlalchemy as sa
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -21,6 +23,7 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
+    run_state_machine_as_test,
 )
 
 from longwire import metrics
@@ -39,7 +42,6 @@ from longwire.store import deliveries as store
 from longwire.store import schema
 from longwire.store.database import Database, Tx
 from longwire.store.deliveries import DeliveryState
-from tests.state_machines import run_on_database
 
 T = TypeVar("T")
 
@@ -741,8 +743,19 @@ def run(settings: Settings, examples: int, steps: int) -> None:
     database.start()
     with asyncio.Runner() as runner:
         home = runner.run(database.write(found_a_group))
-        run_on_database(
-            Deliveries, database, runner, examples=examples, steps=steps, clock=clock, group=home
+        machine = type(
+            "OnThisDatabase",
+            (Deliveries,),
+            {"database": database, "clock": clock, "runner": runner, "group": home},
+        )
+        run_state_machine_as_test(
+            machine,
+            settings=hypothesis_settings(
+                max_examples=examples,
+                stateful_step_count=steps,
+                deadline=None,
+                suppress_health_check=list(HealthCheck),
+            ),
         )
     database.close()
 

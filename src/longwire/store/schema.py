@@ -149,6 +149,47 @@ push_token = sa.Table(
     sa.Index("ix_push_token_user_id_created_at", "user_id", "created_at"),
 )
 
+external_identity = sa.Table(
+    "external_identity",
+    metadata,
+    # Who a subject of an identity provider is. Bound at the first sign-in, never by mail again.
+    sa.Column("issuer", sa.Text, primary_key=True),
+    sa.Column("subject", sa.Text, primary_key=True),
+    sa.Column("user_id", sa.Text, sa.ForeignKey(user.c.id), nullable=False),
+    _moment("created_at"),
+    # Answers: is this person another subject of the same provider already?
+    sa.UniqueConstraint("user_id", "issuer"),
+)
+
+passkey = sa.Table(
+    "passkey",
+    metadata,
+    # What the authenticator calls it.
+    sa.Column("credential_id", sa.LargeBinary, primary_key=True),
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column("user_id", sa.Text, sa.ForeignKey(user.c.id), nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    # A public key in COSE, and the domain that it is valid for.
+    sa.Column("public_key", sa.LargeBinary, nullable=False),
+    sa.Column("relying_party_id", sa.Text, nullable=False),
+    sa.Column("sign_count", sa.BigInteger, nullable=False),
+    sa.Column("is_synced", sa.Boolean, nullable=False),
+    _moment("created_at"),
+    _moment("seen_at", required=False),
+    # Answers: which passkeys does this person have?
+    sa.Index("ix_passkey_user_id_created_at", "user_id", "created_at"),
+)
+
+used_challenge = sa.Table(
+    "used_challenge",
+    metadata,
+    # Challenges are sealed and given to whoever asks; only those that were redeemed have a row,
+    # until they expire, so that nobody redeems one twice.
+    sa.Column("id", sa.Text, primary_key=True),
+    # Answers: which ones have expired and can be pruned?
+    sa.Column("expires_at", sa.BigInteger, nullable=False, index=True),
+)
+
 permission = sa.Table(
     "permission",
     metadata,
@@ -248,6 +289,8 @@ member = sa.Table(
     # Null until the member accepts the invitation, and the address that was typed in it.
     _moment("accepted_at", required=False),
     sa.Column("invited_as", sa.Text),
+    # The value of the identity provider's claim that gave this membership; null for all others.
+    sa.Column("claim_value", sa.Text),
     # Answers: where does this person belong? which invitations have they not accepted?
     sa.Index("ix_member_user_id", "user_id"),
     sa.Index(

@@ -14,49 +14,69 @@ from longwire.errors import BadInput, CrossSite
 from longwire.identity.sessions import SECRET_PREFIX, NewSession
 from longwire.web.routing import Request, Response
 
-SECURE_NAME = b"__Host-longwire"
-PLAIN_NAME = b"longwire"
+NAME = b"longwire"
+SECURE_PREFIX = b"__Host-"
 OWN_HEADER = b"x-longwire-console"
 
 _SECRET = re.compile(rb"%s_[A-Za-z0-9_-]{43}" % SECRET_PREFIX.encode())
-_ATTRIBUTES = b"; Path=/; HttpOnly; SameSite=Strict"
 _SAFE_METHODS = ("GET", "HEAD")
 
 
 def get_session_secret(request: Request) -> str | None:
     """The secret in the cookie of a session; None if there is none that could be one."""
+    found = get_cookie(request, NAME)
+    is_secret = found is not None and _SECRET.fullmatch(found) is not None
+    return found.decode() if found is not None and is_secret else None
+
+
+def with_session(response: Response, request: Request, new: NewSession) -> Response:
+    """The response with the cookie of a new session."""
+    age_s = (new.session.ends_at - new.session.created_at) // SECOND
+    return with_cookie(response, request, NAME, new.secret.encode(), max(1, age_s))
+
+
+def without_session(response: Response, request: Request) -> Response:
+    """The response that removes the cookie of the session."""
+    return with_cookie(response, request, NAME, b"", 0)
+
+
+def get_cookie(request: Request, name: bytes) -> bytes | None:
+    """The value of a cookie of ours; None if there is none, or more than one."""
     if b"cookie" in request.repeated_headers:
         raise BadInput("The header Cookie is given more than once.")
     header = request.headers.get(b"cookie")
     if header is None:
         return None
     pairs = (part.strip().partition(b"=") for part in header.split(b";"))
-    found = [value for name, _, value in pairs if name == _name(request)]
+    found = [value for each, _, value in pairs if each == _full_name(request, name)]
     # Two of them: one was set by somebody else, and nobody can tell which.
-    is_secret = len(found) == 1 and _SECRET.fullmatch(found[0]) is not None
-    return found[0].decode() if is_secret else None
+    return found[0] if len(found) == 1 else None
 
 
-def with_session(response: Response, request: Request, new: NewSession) -> Response:
-    """The response with the cookie of a new session."""
-    age_s = (new.session.ends_at - new.session.created_at) // SECOND
-    return _with_cookie(response, request, new.secret.encode(), max(1, age_s))
-
-
-def without_session(response: Response, request: Request) -> Response:
-    """The response that removes the cookie of the session."""
-    return _with_cookie(response, request, b"", 0)
-
-
-def _with_cookie(response: Response, request: Request, value: bytes, age_s: int) -> Response:
+def with_cookie(
+    response: Response,
+    request: Request,
+    name: bytes,
+    value: bytes,
+    age_s: int,
+    *,
+    same_site: bytes = b"Strict",
+) -> Response:
+    """The response with a cookie that no script can read; an age of 0 removes it."""
     secure = b"; Secure" if request.is_secure else b""
-    cookie = b"%s=%s; Max-Age=%d%s%s" % (_name(request), value, age_s, _ATTRIBUTES, secure)
+    cookie = b"%s=%s; Max-Age=%d; Path=/; HttpOnly; SameSite=%s%s" % (
+        _full_name(request, name),
+        value,
+        age_s,
+        same_site,
+        secure,
+    )
     headers = (*response.headers, (b"set-cookie", cookie))
     return Response(response.status, response.body, response.media_type, headers)
 
 
-def _name(request: Request) -> bytes:
-    return SECURE_NAME if request.is_secure else PLAIN_NAME
+def _full_name(request: Request, name: bytes) -> bytes:
+    return SECURE_PREFIX + name if request.is_secure else name
 
 
 def get_user_agent(request: Request) -> str:

@@ -17,6 +17,7 @@ RECORD_KINDS = ("data", "event", "geoloc", "telemetry")
 def upgrade() -> None:
     _create_service_tables()
     _create_identity_tables()
+    _create_external_sign_in_tables()
     _create_fleet_tables()
     _create_record_tables()
     _create_delivery_tables()
@@ -227,7 +228,7 @@ def _create_identity_tables() -> None:
         *_required(TEXT, "user_id role_id"),
         *_required(BIGINT, "created_at"),
         *_optional(BIGINT, "accepted_at"),
-        *_optional(TEXT, "invited_as"),
+        *_optional(TEXT, "invited_as claim_value"),
         sa.ForeignKeyConstraint(["group_id"], ["device_group.id"], name="fk_member_group_id"),
         sa.ForeignKeyConstraint(["role_id"], ["role.id"], name="fk_member_role_id"),
         sa.ForeignKeyConstraint(["user_id"], ["user_account.id"], name="fk_member_user_id"),
@@ -262,6 +263,43 @@ def _create_identity_tables() -> None:
         sa.PrimaryKeyConstraint("holder", "hour", name="pk_mail_quota"),
     )
     op.create_index("ix_mail_quota_hour", "mail_quota", ["hour"])
+
+
+def _create_external_sign_in_tables() -> None:
+    """Identity providers and passkeys."""
+    op.create_table(
+        "external_identity",
+        *_required(TEXT, "issuer subject user_id"),
+        *_required(BIGINT, "created_at"),
+        sa.ForeignKeyConstraint(
+            ["user_id"], ["user_account.id"], name="fk_external_identity_user_id"
+        ),
+        sa.PrimaryKeyConstraint("issuer", "subject", name="pk_external_identity"),
+        sa.UniqueConstraint("user_id", "issuer", name="uq_external_identity_user_id_issuer"),
+    )
+    op.create_table(
+        "passkey",
+        *_required(sa.LargeBinary(), "credential_id"),
+        *_required(TEXT, "id user_id name"),
+        *_required(sa.LargeBinary(), "public_key"),
+        *_required(TEXT, "relying_party_id"),
+        *_required(BIGINT, "sign_count"),
+        *_required(sa.Boolean(), "is_synced"),
+        *_required(BIGINT, "created_at"),
+        *_optional(BIGINT, "seen_at"),
+        sa.ForeignKeyConstraint(["user_id"], ["user_account.id"], name="fk_passkey_user_id"),
+        sa.PrimaryKeyConstraint("credential_id", name="pk_passkey"),
+        sa.UniqueConstraint("id", name="uq_passkey_id"),
+    )
+    op.create_index("ix_passkey_user_id_created_at", "passkey", ["user_id", "created_at"])
+
+    op.create_table(
+        "used_challenge",
+        *_required(TEXT, "id"),
+        *_required(BIGINT, "expires_at"),
+        sa.PrimaryKeyConstraint("id", name="pk_used_challenge"),
+    )
+    op.create_index("ix_used_challenge_expires_at", "used_challenge", ["expires_at"])
 
 
 def _create_fleet_tables() -> None:

@@ -22,6 +22,7 @@ from longwire import __version__, maintenance, startup
 from longwire.api import (
     audit,
     clients,
+    configurations,
     connectors,
     devices,
     downlinks,
@@ -109,6 +110,7 @@ OPERATIONS: tuple[Route, ...] = (
     *sessions.ROUTES,
     *clients.ROUTES,
     *devices.ROUTES,
+    *configurations.ROUTES,
     *downlinks.ROUTES,
     *records.ROUTES,
     *series.ROUTES,

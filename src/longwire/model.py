@@ -294,6 +294,15 @@ class Device:
     seen_at: Moment | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ConfigurationPolicy:
+    """What a device type or a group wants of the configuration of its devices."""
+
+    policy: str  # JSON: a merge patch
+    updated_at: Moment
+    updated_by: str
+
+
 class SequenceCounter(NamedTuple):
     """A device's last frame counter and the gaps so far: first missing number and length."""
 

@@ -139,6 +139,13 @@ REQUESTS: dict[tuple[str, str], Right] = {
         {"downlinkId": "@downlink", "deviceId": "@sent_to", "groupId": "@home"}
     ),
     ("PUT", "/device"): Right(body={"deviceId": "@device", "groupId": "@home", "name": "changed"}),
+    ("GET", "/group/configuration"): Right({"groupId": "@home"}),
+    ("PUT", "/group/configuration"): Right(body={"groupId": "@home", "policy": {"new": 1}}),
+    ("GET", "/device/type/configuration"): Right({"type": "tracker"}),
+    ("PUT", "/device/type/configuration"): Right(
+        body={"type": "tracker", "policy": {"new": 1}}, by="operator"
+    ),
+    ("GET", "/device/configuration"): Right({"deviceId": "@device", "groupId": "@home"}),
     ("PUT", "/devices"): Right(
         body={"deviceIds": ["@device", "@spare"], "groupId": "@home", "addTags": ["changed"]}
     ),

@@ -45,7 +45,7 @@ ON_PEOPLE = {
     "appClient.write",
     "audit.read",
 }
-OPERATORS_ONLY = {"user.create", "permission.write"}
+OPERATORS_ONLY = {"user.create", "deviceType.write", "permission.write"}
 
 BUILT_IN = {
     "administrator": ("Administrator", ON_PEOPLE | ON_DEVICES),

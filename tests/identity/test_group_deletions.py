@@ -70,10 +70,13 @@ def test_what_a_request_adds_while_its_group_is_deleted_goes_with_the_group(worl
         **{"secret_digest": b"late", "created_at": 1, "updated_at": 1, "created_by": ada.id},
     }
 
+    policy = {"group_id": doomed, "policy": "{}", "updated_at": 1, "updated_by": ada.id}
+
     def add_late(tx: Tx) -> None:
         """What was authorized before the deletion, and committed after it."""
         tx.execute(schema.app_client.insert(), client)
         tx.execute(schema.member.insert(), role)
+        tx.execute(schema.configuration_policy.insert(), policy)
         get_or_create_channel(
             tx, ChannelPurpose.MAIL, f"mail:{doomed}", doomed, "email", ChannelPolicy()
         )
@@ -84,6 +87,7 @@ def test_what_a_request_adds_while_its_group_is_deleted_goes_with_the_group(worl
     clean_up(world)
     rows = world.everything()
     assert rows["device_group"] == rows["app_client"] == rows["member"] == rows["channel"] == []
+    assert rows["configuration_policy"] == []
 
 
 def test_another_administrator_cannot_move_a_root_group_to_where_he_could_delete_it(

@@ -28,6 +28,7 @@ BUILT_IN = {
     "metrics.read",
     "audit.read",
     "user.create",
+    "deviceType.write",
     "permission.write",
 }
 REPORT = {"permissionId": "report.read", "name": "Read reports", "description": "All of them"}

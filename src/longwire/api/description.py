@@ -23,6 +23,7 @@ _TAGS = {
     "Users": "People, and where to reach them.",
     "App clients": "Credentials that act for a group.",
     "Devices": "Devices and downlinks to them.",
+    "Configuration": "What the configuration of devices should be: policies of types and groups.",
     "Device types": "The catalogue that the operator maintains.",
     "Records": "What devices report: data, events, geolocations and telemetry.",
     "Connectors": "Where records are forwarded to, and the status of each delivery.",

@@ -106,6 +106,8 @@ def put_device_type(tx: Tx, actor: Actor, device_type: DeviceType) -> DeviceType
         cache_epochs.bump_config_epoch(tx, cache_epochs.PLATFORM)
     elif present is not None:
         kept = replace(kept, encoder_source=present.encoder_source)
+    if present is not None and present.default_configuration != kept.default_configuration:
+        cache_epochs.bump_config_epoch(tx, cache_epochs.PLATFORM)
     store.upsert(tx, kept)
     audit.log(tx, actor, "deviceType.put", name)
     return kept
@@ -186,8 +188,7 @@ def delete_device_type(tx: Tx, actor: Actor, name: str) -> DeviceType:
         raise Conflict(f"The device type {name} is built in and cannot be removed.")
     if store_devices.is_type_used(tx, name):
         raise Conflict(f"There are devices of the type {name}; give them another type first.")
-    if present.decoder is not None or present.encoder_source is not None:
-        cache_epochs.bump_config_epoch(tx, cache_epochs.PLATFORM)
+    cache_epochs.bump_config_epoch(tx, cache_epochs.PLATFORM)
     store.delete(tx, name)
     audit.log(tx, actor, "deviceType.remove", name)
     return present

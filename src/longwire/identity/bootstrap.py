@@ -46,6 +46,7 @@ _IN_GROUPS = {
 }
 _PLATFORM_WIDE = {
     "user.create": ("Create users", "Create people who belong to no group yet"),
+    "deviceType.write": ("Change device types", "Change what device types want of their devices"),
     "permission.write": ("Change permissions", "Add, change and delete permissions"),
 }
 

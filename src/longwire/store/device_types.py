@@ -45,6 +45,8 @@ def upsert(tx: Tx, device_type: DeviceType) -> None:
 
 
 def delete(tx: Tx, name: str) -> bool:
+    policy = schema.configuration_policy
+    tx.execute(sa.delete(policy).where(policy.c.type == name))
     return tx.execute(sa.delete(_table).where(_table.c.name == name)) > 0
 
 

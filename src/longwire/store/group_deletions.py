@@ -27,7 +27,7 @@ _KEYED_BY_GROUP = {
     "arrival": "seq",
 }
 # What makes a group reachable, or lets it act.
-_DETACHED = (_client, _member, schema.downlink_grant, _path)
+_DETACHED = (_client, _member, schema.downlink_grant, schema.configuration_policy, _path)
 DEVICES_PER_STEP_MAX = 200
 
 

@@ -410,6 +410,23 @@ device = sa.Table(
     sqlite_autoincrement=True,
 )
 
+configuration_policy = sa.Table(
+    "configuration_policy",
+    metadata,
+    # What a device type, or a group, wants of the configuration of its devices: a merge patch.
+    sa.Column(
+        "id",
+        sa.BigInteger().with_variant(sa.Integer, "sqlite"),
+        primary_key=True,
+        autoincrement=True,
+    ),
+    sa.Column("group_id", GroupNumber, sa.ForeignKey(group.c.id), unique=True),
+    sa.Column("type", sa.Text, sa.ForeignKey(device_type.c.name), unique=True),
+    sa.Column("policy", sa.Text, nullable=False),
+    _moment("updated_at"),
+    sa.Column("updated_by", sa.Text, nullable=False),
+)
+
 device_state = sa.Table(
     "device_state",
     metadata,

@@ -333,6 +333,24 @@ def _create_fleet_tables() -> None:
     )
     op.create_index("ix_device_group_id_number", "device", ["group_id", "number"])
     op.create_index("ix_device_type", "device", ["type"])
+    op.create_table(
+        "configuration_policy",
+        _serial("id"),
+        *_optional(BIGINT, "group_id"),
+        *_optional(TEXT, "type"),
+        *_required(TEXT, "policy"),
+        *_required(BIGINT, "updated_at"),
+        *_required(TEXT, "updated_by"),
+        sa.ForeignKeyConstraint(
+            ["group_id"], ["device_group.id"], name="fk_configuration_policy_group_id"
+        ),
+        sa.ForeignKeyConstraint(
+            ["type"], ["device_type.name"], name="fk_configuration_policy_type"
+        ),
+        sa.PrimaryKeyConstraint("id", name="pk_configuration_policy"),
+        sa.UniqueConstraint("group_id", name="uq_configuration_policy_group_id"),
+        sa.UniqueConstraint("type", name="uq_configuration_policy_type"),
+    )
 
     op.create_table(
         "device_state",

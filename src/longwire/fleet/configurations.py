@@ -1,0 +1,204 @@
+"""What the configuration of a device should be: policies of its type and groups, and its own.
+
+Policies are merged in this order: the default of the type as far as the device has it, the policy
+of the type, those of the groups from the root down, and what the device has of its own.
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from longwire.clock import Moment
+from longwire.errors import invalid_field, not_found
+from longwire.fleet import device_types, devices
+from longwire.fleet.configuration_layers import (
+    LEVELS_MAX,
+    JsonObject,
+    Layer,
+    Merged,
+    Source,
+    is_deep,
+    merge_layers,
+    parse_object,
+    split_inherited,
+)
+from longwire.identity import access
+from longwire.model import Actor, ConfigurationPolicy, Device
+from longwire.store import audit, cache_epochs
+from longwire.store import configurations as store
+from longwire.store.database import Tx
+from longwire.versions import next_version, require_version
+
+POLICY_CHARACTERS_MAX = 8_192
+NO_POLICY = ConfigurationPolicy("{}", 0, "")
+
+
+@dataclass(frozen=True, slots=True)
+class TypeLayers:
+    """What a device type contributes."""
+
+    default: JsonObject
+    policy: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveConfiguration:
+    """The configuration that a device should have."""
+
+    device: Device
+    merged: Merged
+    is_own_used: bool  # whether its own configuration is a JSON object that can be merged
+
+
+# --- policies ---
+
+
+def get_group_policy(tx: Tx, actor: Actor, group_id: str) -> ConfigurationPolicy:
+    scope = access.authorize(tx, actor, "device.read", group_id)
+    return store.get_of_group(tx, scope, group_id) or NO_POLICY
+
+
+def set_group_policy(
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    policy: JsonObject,
+    *,
+    if_updated_at: Moment | None = None,
+) -> ConfigurationPolicy:
+    """Set what a group wants of the devices in it and below; an empty policy wants nothing."""
+    scope = access.authorize(tx, actor, "group.update", group_id)
+    text = _encode_policy(policy)
+    cache_epochs.bump_config_epoch(tx, group_id)
+    present = store.get_of_group(tx, scope, group_id)
+    new = _replace_policy(tx, actor, present, text, if_updated_at)
+    if policy:
+        store.save_of_group(tx, group_id, new)
+    else:
+        store.delete_of_group(tx, group_id)
+    before, after = _audited(present), _audited(new)
+    action = "group.updateConfiguration"
+    audit.log(tx, actor, action, group_id, group_id=group_id, before=before, after=after)
+    return new if policy else NO_POLICY
+
+
+def get_type_policy(tx: Tx, type_name: str) -> ConfigurationPolicy:
+    device_types.get_device_type(tx, type_name)
+    return store.get_of_type(tx, type_name) or NO_POLICY
+
+
+def set_type_policy(
+    tx: Tx,
+    actor: Actor,
+    type_name: str,
+    policy: JsonObject,
+    *,
+    if_updated_at: Moment | None = None,
+) -> ConfigurationPolicy:
+    """Set what a device type wants of all devices of that type."""
+    access.require_operator(actor, "deviceType.write")
+    device_types.get_device_type(tx, type_name)
+    text = _encode_policy(policy)
+    cache_epochs.bump_config_epoch(tx, cache_epochs.PLATFORM)
+    present = store.get_of_type(tx, type_name)
+    new = _replace_policy(tx, actor, present, text, if_updated_at)
+    if policy:
+        store.save_of_type(tx, type_name, new)
+    else:
+        store.delete_of_type(tx, type_name)
+    before, after = _audited(present), _audited(new)
+    audit.log(tx, actor, "deviceType.updateConfiguration", type_name, before=before, after=after)
+    return new if policy else NO_POLICY
+
+
+def _replace_policy(
+    tx: Tx,
+    actor: Actor,
+    present: ConfigurationPolicy | None,
+    text: str,
+    if_updated_at: Moment | None,
+) -> ConfigurationPolicy:
+    before = present or NO_POLICY
+    require_version(before.updated_at, if_updated_at)
+    return ConfigurationPolicy(text, next_version(tx.now, before.updated_at), actor.id)
+
+
+def _encode_policy(policy: JsonObject) -> str:
+    if is_deep(policy):
+        raise invalid_field("policy", f"has more than {LEVELS_MAX} levels")
+    text = msgspec.json.encode(policy).decode()
+    if len(text) > POLICY_CHARACTERS_MAX:
+        raise invalid_field("policy", f"has more than {POLICY_CHARACTERS_MAX} characters of JSON")
+    return text
+
+
+def _audited(policy: ConfigurationPolicy | None) -> audit.Fields:
+    return {"policy": msgspec.json.decode((policy or NO_POLICY).policy)}
+
+
+# --- the configuration of a device ---
+
+
+def get_effective(
+    tx: Tx, actor: Actor, device_id: str, group_id: str | None
+) -> EffectiveConfiguration:
+    device = devices.get_device(tx, actor, device_id, group_id)
+    merged = merge_configuration(tx, device.type, device.group_id, device.configuration, device_id)
+    return EffectiveConfiguration(device, merged, parse_object(device.configuration) is not None)
+
+
+def merge_configuration(
+    tx: Tx, type_name: str, group_id: str, configuration: str, device_id: str
+) -> Merged:
+    """What a device of this type, group and own configuration should have."""
+    layers = _get_type_layers(tx, type_name)
+    own = parse_object(configuration) or {}
+    inherited, rest = split_inherited(own, layers.default)
+    return merge_layers(
+        [
+            Layer(Source("default", type_name), inherited),
+            Layer(Source("type", type_name), layers.policy),
+            *_get_group_layers(tx, group_id),
+            Layer(Source("device", device_id), rest),
+        ]
+    )
+
+
+def _get_type_layers(tx: Tx, type_name: str) -> TypeLayers:
+    return tx.cached_config(
+        "type configurations",
+        type_name,
+        lambda: _load_type_layers(tx, type_name),
+        lambda: (cache_epochs.PLATFORM,),
+    )
+
+
+def _load_type_layers(tx: Tx, type_name: str) -> TypeLayers:
+    device_type = device_types.find_device_type(tx, type_name)
+    if device_type is None:
+        raise not_found("type", "device type")
+    policy = store.get_of_type(tx, type_name) or NO_POLICY
+    default = parse_object(device_type.default_configuration) or {}
+    return TypeLayers(default, parse_object(policy.policy) or {})
+
+
+def _get_group_layers(tx: Tx, group_id: str) -> tuple[Layer, ...]:
+    """The policies of a group and those above it, from the root down."""
+    path = access.get_group_path(tx, group_id)
+    return tx.cached_config(
+        "group configurations", group_id, lambda: _load_group_layers(tx, path), lambda: path
+    )
+
+
+def _load_group_layers(tx: Tx, path: tuple[str, ...]) -> tuple[Layer, ...]:
+    policies = store.list_of_groups(tx, path)
+    return tuple(
+        Layer(Source("group", group_id), parse_object(policies[group_id]) or {})
+        for group_id in reversed(path)
+        if group_id in policies
+    )
+
+
+def can_see_source(tx: Tx, actor: Actor, source: Source) -> bool:
+    """Whether the actor may know which group a value is from."""
+    return source.kind != "group" or bool(access.get_permissions(tx, actor, source.id))

@@ -122,10 +122,11 @@ def outcome_of_response(
 ) -> Outcome:
     """What a response means for the message; `detail` is text of the other side to be shown."""
     if response.is_success:
-        return Delivered(detail)
+        return Delivered(detail, status=response.status)
     reason = f"answered with status {response.status}" + (f": {detail}" if detail else "")
     return Refused(
         reason,
         is_final=400 <= response.status < 500 and response.status not in retryable,
         retry_after_s=parse_retry_after(response.retry_after, at),
+        status=response.status,
     )

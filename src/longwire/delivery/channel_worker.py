@@ -45,6 +45,8 @@ class AttemptRecord:
 
     leased: LeasedDelivery
     outcome: Outcome | Released
+    at: Moment = 0  # when it began; 0 if that is not known
+    duration_ms: int = 0
 
 
 @dataclass(slots=True, eq=False)

@@ -438,9 +438,13 @@ class Engine:
                 self._due.add(worker.channel.number)
 
     def _add_unsettled(
-        self, leased: Collection[LeasedDelivery], outcome: Outcome | Released
+        self,
+        leased: Collection[LeasedDelivery],
+        outcome: Outcome | Released,
+        at: Moment = 0,
+        duration_ms: int = 0,
     ) -> None:
-        self._unsettled += [AttemptRecord(each, outcome) for each in leased]
+        self._unsettled += [AttemptRecord(each, outcome, at, duration_ms) for each in leased]
         self._wake_event.set()
 
     def _close(self, worker: ChannelWorker) -> None:
@@ -550,19 +554,23 @@ class Engine:
         was_probe = worker.is_probing
         leased, messages = batch, list[OutboundMessage]()
         outcome: Outcome | Released = RELEASED
+        at, began = 0, time.monotonic()
+        duration_ms = 0
         try:
             leased, messages = await self._build_messages(worker, batch)
             outcome = STOPPED
+            at, began = self._database.context.clock.now(), time.monotonic()
             if messages:
-                outcome = await self._send_messages(worker, messages)
+                outcome = await self._send_messages(worker, messages, at)
         finally:
             worker.in_flight -= 1
             self._slots.release(worker.channel.group_id)
-            self._add_unsettled(leased, outcome)
+            duration_ms = int((time.monotonic() - began) * 1_000)
+            self._add_unsettled(leased, outcome, at, duration_ms)
         is_down = isinstance(outcome, Unreachable) and not outcome.is_final
         if messages and was_probe and worker.is_probing and is_down:
             # The probe failed: so would the others.
-            self._add_unsettled(worker.pending, outcome)
+            self._add_unsettled(worker.pending, outcome, at, duration_ms)
             worker.pending.clear()
         if worker.is_stale:
             if not worker.in_flight:
@@ -621,11 +629,11 @@ class Engine:
             results.clear()
 
     async def _send_messages(
-        self, worker: ChannelWorker, messages: Sequence[OutboundMessage]
+        self, worker: ChannelWorker, messages: Sequence[OutboundMessage], at: Moment
     ) -> Outcome:
         began = time.monotonic()
         batch_id = new_id("bat") if worker.sender.batch_max > 1 else messages[0].id
-        batch = OutboundBatch(batch_id, messages, self._database.context.clock.now())
+        batch = OutboundBatch(batch_id, messages, at)
         outcome: Outcome
         try:
             async with asyncio.timeout(SEND_TIMEOUT_S):

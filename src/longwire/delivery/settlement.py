@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from longwire.clock import SECOND
 from longwire.delivery import retry_policy
+from longwire.delivery.attempts import DELIVERED, append_attempt, build_attempt
 from longwire.delivery.channel_handlers import (
     AttemptOutcome,
     AttemptResult,
@@ -102,7 +103,12 @@ def _settle_delivered(
         if isinstance(each.outcome, Delivered)
     }
     if delivered:
-        for seq in store.succeed(tx, settled.channel.number, token, list(delivered)):
+        logs = {
+            each.leased.claimed.seq: _log_attempt(tx, each)
+            for each in group
+            if isinstance(each.outcome, Delivered)
+        }
+        for seq in store.succeed(tx, settled.channel.number, token, logs):
             claimed, outcome = delivered[seq]
             settled.results.append(
                 AttemptResult(
@@ -112,6 +118,19 @@ def _settle_delivered(
                     is_duplicate=outcome.is_duplicate,
                 )
             )
+
+
+def _log_attempt(tx: Tx, attempt: AttemptRecord) -> str:
+    """The attempts of a delivery, with this one."""
+    outcome, claimed = attempt.outcome, attempt.leased.claimed
+    code, status = DELIVERED, None
+    if isinstance(outcome, Refused | Unreachable):
+        code = outcome.code.value
+    if isinstance(outcome, Refused | Delivered):
+        status = outcome.status
+    at = attempt.at or tx.now
+    entry = build_attempt(at, attempt.duration_ms, code, status, claimed.attempts)
+    return append_attempt(claimed.attempt_log, entry)
 
 
 def _release(tx: Tx, number: int, token: int, group: Sequence[AttemptRecord]) -> None:
@@ -127,7 +146,7 @@ def _settle_failed(
         outcome = each.outcome
         if not isinstance(outcome, Refused | Unreachable):
             continue
-        result = _retry_or_fail(tx, each.leased, token, outcome)
+        result = _retry_or_fail(tx, each, token, outcome)
         if result is None:
             continue
         settled.results.append(result)
@@ -153,18 +172,18 @@ def _publish_results(
 
 
 def _retry_or_fail(
-    tx: Tx, leased: LeasedDelivery, token: int, outcome: Refused | Unreachable
+    tx: Tx, attempt: AttemptRecord, token: int, outcome: Refused | Unreachable
 ) -> AttemptResult | None:
     """Settle a failure; None when the lease is no longer ours."""
-    channel, claimed, reason = leased.channel, leased.claimed, outcome.reason
-    number, seqs = channel.number, [claimed.seq]
+    channel, claimed, reason = attempt.leased.channel, attempt.leased.claimed, outcome.reason
+    number, seq, log = channel.number, claimed.seq, _log_attempt(tx, attempt)
     if _is_last_attempt(channel, claimed, outcome):
         stored_until = tx.now + channel.storing_s * SECOND if channel.storing_s else None
-        changed = store.fail(tx, number, token, seqs, stored_until, reason)
+        changed = store.fail(tx, number, token, seq, stored_until, reason, log)
         result = AttemptOutcome.FAILED
     else:
         due_at = tx.now + _delay(channel, claimed, outcome)
-        changed = store.retry(tx, number, token, seqs, due_at, reason)
+        changed = store.retry(tx, number, token, seq, due_at, reason, log)
         result = AttemptOutcome.RETRY_SCHEDULED
     return AttemptResult(claimed, result, reason, outcome.code) if changed else None
 
@@ -232,6 +251,7 @@ def _lease_of_orphan(channel: Channel, orphan: OrphanedLease) -> LeasedDelivery:
         created_at=0,
         body="",
         context="",
+        attempt_log=orphan.attempt_log,
     )
     return LeasedDelivery(channel, claimed, orphan.token, 0, 0.0)
 

@@ -64,6 +64,7 @@ class Firing(msgspec.Struct, frozen=True):
     kind: int = RecordKind.EVENT
     reason: str = ""
     texts: RenderedTexts | None = None  # if they were rendered already
+    cause: int | None = None  # the arrival of the record that it is about
 
 
 class RecipientCache:
@@ -175,6 +176,7 @@ def enqueue_firings(
                 firing.ts,
                 body,
                 msgspec.json.encode(NotificationContext(to)).decode(),
+                firing.cause,
             )
             for seq, (firing, body, to) in zip(seqs, messages, strict=True)
         ],

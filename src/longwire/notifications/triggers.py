@@ -76,6 +76,7 @@ class TriggerCandidate(msgspec.Struct, frozen=True):
     at: Moment = 0
     is_condition_met: bool = False  # `when` was evaluated for it already
     texts: RenderedTexts | None = None  # if they were rendered already
+    cause: int | None = None  # the arrival of the record
 
     @property
     def key(self) -> Key:
@@ -279,6 +280,7 @@ class TriggerScanner:
             is_active,
             at,
             is_condition_met=True,
+            cause=row.seq,
         )
 
     def scan_battery(self, battery: BatteryReading) -> Iterator[TriggerCandidate]:
@@ -299,6 +301,7 @@ class TriggerScanner:
                 rule.reason or "",
                 percent < rule.params.battery_below,
                 battery.at,
+                cause=row.seq,
             )
 
     def _select_rules(self, rules: Sequence[Rule], device: ReportingDevice) -> Iterator[Rule]:
@@ -459,4 +462,5 @@ def _build_firing(candidate: TriggerCandidate, status: AlertStatus) -> Firing:
         candidate.kind,
         candidate.reason,
         candidate.texts,
+        candidate.cause,
     )

@@ -95,7 +95,8 @@ where channel_number = :channel
     and seq {{due}}
     and {_QUEUED}
 returning
-    channel_number, seq, device_id, kind, generation, attempts, created_at, body, context
+    channel_number, seq, device_id, kind, generation, attempts, created_at, body, context,
+    attempt_log
 """,
     due=in_unlocked(
         dialect_sql(
@@ -113,7 +114,22 @@ returning
 )
 
 
-def _settle(assignments: str) -> DialectSql:
+_NOTHING = DialectSql("", "")
+_SEQ_IS_GIVEN = DialectSql("= :seq", "= :seq")
+# Each delivery has a log of its own. SQLite would join a list of them the wrong way round.
+_ITS_LOG = DialectSql("""json_extract(:logs, '$."' || seq || '"')""", "logged.log")
+_IS_LOGGED = DialectSql("in (select value from json_each(:seqs))", "= logged.logged_seq")
+_LOGS = on_postgres("""
+from unnest(cast(:seqs as bigint[]), cast(:logs as text[])) logged(logged_seq, log)""")
+
+
+def _settle(
+    assignments: str,
+    settled: DialectSql = _SEQ_IS_GIVEN,
+    *,
+    log: DialectSql = _NOTHING,
+    logs: DialectSql = _NOTHING,
+) -> DialectSql:
     """Change leased rows, as far as the lease is the one we hold."""
     return dialect_sql(
         f"""
@@ -121,14 +137,16 @@ update delivery
 set {assignments},
     changed_at = :now,
     lease_token = null,
-    lease_until = null
+    lease_until = null{{logs}}
 where channel_number = :channel
     and seq {{settled}}
     and {_LEASED}
     and lease_token = :token
 returning seq
 """,
-        settled=in_array("seqs"),
+        settled=settled,
+        log=log,
+        logs=logs,
     )
 
 
@@ -137,35 +155,43 @@ SUCCEED = _settle(
     {_first_end(DeliveryState.SUCCEEDED)},
     error = null,
     body = null,
-    context = null"""
+    context = null,
+    attempt_log = {{log}}""",
+    _IS_LOGGED,
+    log=_ITS_LOG,
+    logs=_LOGS,
 )
 RETRY = _settle(
     f"""{_QUEUED},
     due_at = :due,
-    error = :error"""
+    error = :error,
+    attempt_log = :log"""
 )
 FAIL_AND_KEEP = _settle(
     f"""{_FAILED},
     {_first_end(DeliveryState.FAILED)},
     stored_until = :stored,
-    error = :error"""
+    error = :error,
+    attempt_log = :log"""
 )
 FAIL = _settle(
     f"""{_FAILED},
     {_first_end(DeliveryState.FAILED)},
     stored_until = :stored,
     error = :error,
+    attempt_log = :log,
     body = null,
     context = null"""
 )
 RELEASE = _settle(
     f"""{_QUEUED},
-    attempts = attempts - 1"""
+    attempts = attempts - 1""",
+    in_array("seqs"),
 )
 
 LOCK_ORPHANED_LEASES = dialect_sql(
     f"""
-select d.channel_number, d.seq, d.lease_token, d.generation, d.attempts
+select d.channel_number, d.seq, d.lease_token, d.generation, d.attempts, d.attempt_log
 from delivery d
 where d.{_LEASED}
     and d.lease_until < :until
@@ -450,6 +476,7 @@ class NewDelivery(msgspec.Struct, frozen=True, gc=False):
     ts: Moment
     body: str
     context: str
+    cause: int | None = None  # the arrival that a notification is about
 
 
 class ClaimedDelivery(msgspec.Struct, frozen=True, gc=False):
@@ -464,6 +491,7 @@ class ClaimedDelivery(msgspec.Struct, frozen=True, gc=False):
     created_at: Moment
     body: str
     context: str
+    attempt_log: str | None = None  # without this one
 
 
 # --- enqueue ---
@@ -487,7 +515,12 @@ _INSERTED = (
 
 def insert(tx: Tx, new: Sequence[NewDelivery]) -> None:
     """Queue deliveries under new sequence numbers."""
-    insert_new(tx, _table, _INSERTED, [_new_row(each, tx.now) for each in new])
+    rows = [_new_row(each, tx.now) for each in new]
+    if any(each.cause is not None for each in new):  # most have none, and need not write it
+        rows = [(*row, each.cause) for row, each in zip(rows, new, strict=True)]
+        insert_new(tx, _table, (*_INSERTED, "cause"), rows)
+    else:
+        insert_new(tx, _table, _INSERTED, rows)
 
 
 def _new_row(new: NewDelivery, now: Moment) -> tuple[Any, ...]:
@@ -554,43 +587,47 @@ def claim(tx: Tx, number: int, most: int, token: int, until: Moment) -> list[Cla
 # --- settle: each returns those for which the lease was still ours ---
 
 
-def succeed(tx: Tx, number: int, token: int, seqs: Sequence[int]) -> set[int]:
-    return _settle_rows(tx, SUCCEED, number, token, seqs)
+def succeed(tx: Tx, number: int, token: int, logs: Mapping[int, str]) -> set[int]:
+    """`logs` are the attempts of each delivery, with the one that succeeded."""
+    texts: Any = list(logs.values())
+    if not tx.is_postgres:
+        texts = "{" + ",".join([f'"{seq}":{log}' for seq, log in logs.items()]) + "}"
+    values = {"seqs": array_param(tx, logs), "logs": texts}
+    return _settle_rows(tx, SUCCEED, number, token, values)
 
 
-def retry(
-    tx: Tx, number: int, token: int, seqs: Sequence[int], due: Moment, error: str
-) -> set[int]:
+def retry(tx: Tx, number: int, token: int, seq: int, due: Moment, error: str, log: str) -> set[int]:
     """Schedule another attempt."""
-    return _settle_rows(tx, RETRY, number, token, seqs, {"due": due, "error": error})
+    values = {"seq": seq, "due": due, "error": error, "log": log}
+    return _settle_rows(tx, RETRY, number, token, values)
 
 
 def fail(
-    tx: Tx, number: int, token: int, seqs: Sequence[int], stored_until: Moment | None, error: str
+    tx: Tx,
+    number: int,
+    token: int,
+    seq: int,
+    stored_until: Moment | None,
+    error: str,
+    log: str,
 ) -> set[int]:
     """Give up; the message is kept for a resend if the channel keeps dead letters."""
-    if stored_until is None:
-        values = {"stored": tx.now, "error": error}
-        return _settle_rows(tx, FAIL, number, token, seqs, values)
-    values = {"stored": stored_until, "error": error}
-    return _settle_rows(tx, FAIL_AND_KEEP, number, token, seqs, values)
+    stored = tx.now if stored_until is None else stored_until
+    values = {"seq": seq, "stored": stored, "error": error, "log": log}
+    statement = FAIL if stored_until is None else FAIL_AND_KEEP
+    return _settle_rows(tx, statement, number, token, values)
 
 
 def release(tx: Tx, number: int, token: int, seqs: Sequence[int]) -> set[int]:
     """Return what was claimed and not attempted."""
-    return _settle_rows(tx, RELEASE, number, token, seqs)
+    return _settle_rows(tx, RELEASE, number, token, {"seqs": array_param(tx, seqs)})
 
 
 def _settle_rows(
-    tx: Tx,
-    statement: DialectSql,
-    number: int,
-    token: int,
-    seqs: Sequence[int],
-    values: Mapping[str, Any] | None = None,
+    tx: Tx, statement: DialectSql, number: int, token: int, values: Mapping[str, Any]
 ) -> set[int]:
-    lease = {"channel": number, "token": token, "seqs": array_param(tx, seqs), "now": tx.now}
-    return {row[0] for row in tx.fetch_raw(statement, {**lease, **(values or {})})}
+    lease = {"channel": number, "token": token, "now": tx.now}
+    return {row[0] for row in tx.fetch_raw(statement, {**lease, **values})}
 
 
 class OrphanedLease(msgspec.Struct, frozen=True):
@@ -601,6 +638,7 @@ class OrphanedLease(msgspec.Struct, frozen=True):
     token: int
     generation: int
     attempts: int
+    attempt_log: str | None
 
 
 def lock_orphaned_leases(tx: Tx, until: Moment, most: int) -> list[OrphanedLease]:

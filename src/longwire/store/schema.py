@@ -752,8 +752,12 @@ delivery = sa.Table(
     # The record and what was known of its device, until it is not needed any more.
     sa.Column("body", sa.Text),
     sa.Column("context", sa.Text),
+    # The last attempts, as JSON.
+    sa.Column("attempt_log", sa.Text),
+    # The arrival that a notification is about.
+    sa.Column("cause", sa.BigInteger),
     # Answers: what is due? whose lease is over? what is not final yet? what can be sent again?
-    # what is past its time? what happened lately?
+    # what is past its time? what happened lately? who was notified of this arrival?
     # With the state, although it is always the same: SQLite counts without the rows only then.
     _partial("ix_delivery_due", "channel_number", "due_at", "seq", "state", where=_QUEUED),
     _partial("ix_delivery_lease", "lease_until", where=_LEASED),
@@ -765,6 +769,7 @@ delivery = sa.Table(
         "channel_number",
         where=f"resent_before is not null and {_IS_OPEN}",
     ),
+    _partial("ix_delivery_cause", "cause", where="cause is not null"),
     sa.Index("ix_delivery_changed", "channel_number", "changed_at", "state"),
     sqlite_with_rowid=False,
     # Every row is changed twice within a second of its life.

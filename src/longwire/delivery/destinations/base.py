@@ -79,6 +79,7 @@ class Delivered(msgspec.Struct, frozen=True):
 
     answer: str = ""  # part of the response, for the handlers that need it
     is_duplicate: bool = False  # an earlier attempt had already arrived
+    status: int | None = None  # of an HTTP response
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -89,6 +90,7 @@ class Refused(msgspec.Struct, frozen=True):
     retry_after_s: int | None = None  # as requested by the receiver
     disables: bool = False  # the receiver wants nothing more from this connector
     code: FailureCode = FailureCode.REJECTED
+    status: int | None = None  # of an HTTP response
 
 
 class Unreachable(msgspec.Struct, frozen=True):

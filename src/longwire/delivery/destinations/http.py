@@ -88,7 +88,11 @@ PARAMS_INVALID = Refused(
     "the parameters of the connector are invalid", is_final=True, code=FailureCode.NOT_CONFIGURED
 )
 GONE = Refused(
-    "answered with status 410, gone", is_final=True, disables=True, code=FailureCode.GONE
+    "answered with status 410, gone",
+    is_final=True,
+    disables=True,
+    code=FailureCode.GONE,
+    status=410,
 )
 CONNECT_ERRORS = {
     errno.ECONNREFUSED: "connection refused",
@@ -316,7 +320,7 @@ class Http:
         try:
             if 200 <= response.status < 300:
                 await _drain_response(response.content)
-                return Delivered()
+                return Delivered(status=response.status)
             return refusal(response.status, response.headers.get(RETRY_AFTER), at)
         finally:
             # After a complete response the connection is back in the pool by now; otherwise this
@@ -428,7 +432,7 @@ def refusal(status: int, retry_after: str | None, at: Moment) -> Refused:
         reason = f"answered with a redirect ({status}), which is not followed"
     else:
         reason = f"answered with status {status}"
-    return Refused(reason, retry_after_s=parse_retry_after(retry_after, at))
+    return Refused(reason, retry_after_s=parse_retry_after(retry_after, at), status=status)
 
 
 def parse_retry_after(retry_after: str | None, at: Moment) -> int | None:

@@ -572,12 +572,14 @@ def _create_delivery_tables() -> None:
         *_optional(BIGINT, "lease_token lease_until"),
         *_required(BIGINT, "created_at changed_at"),
         *_optional(BIGINT, "stored_until resent_before"),
-        *_optional(TEXT, "error body context"),
+        *_optional(TEXT, "error body context attempt_log"),
+        *_optional(BIGINT, "cause"),
         sa.PrimaryKeyConstraint("channel_number", "seq", name="pk_delivery"),
         postgresql_with={"fillfactor": 70, "autovacuum_vacuum_scale_factor": 0.02},
         sqlite_with_rowid=False,
     )
     op.create_index("ix_delivery_changed", "delivery", ["channel_number", "changed_at", "state"])
+    _create_partial_index("ix_delivery_cause", "delivery", ["cause"], "cause is not null")
     _create_partial_index(
         "ix_delivery_due", "delivery", ["channel_number", "due_at", "seq", "state"], "state = 0"
     )

@@ -17,6 +17,8 @@ _GROUP_RANDOM_BITS = 12
 
 _DELIVERY_ID = re.compile(r"msg_([0-9a-f]{1,16})_([0-9a-f]{1,16})")
 
+_RECORD_ID = re.compile(r"rec_([0-9a-f]{1,16})")
+
 _group_lock = threading.Lock()
 _last_group = 0
 
@@ -55,3 +57,15 @@ def parse_delivery_id(text: str) -> tuple[int, int] | None:
     key = (int(match[1], 16), int(match[2], 16)) if match else None
     # Larger numbers do not fit a database integer, so no delivery has them.
     return key if key and max(key) < 2**63 else None
+
+
+def format_record_id(seq: int) -> str:
+    """The id of a record: its arrival, in hex."""
+    return f"rec_{seq:x}"
+
+
+def parse_record_id(text: str) -> int | None:
+    """The arrival of a record; None if this is not an id of one."""
+    match = _RECORD_ID.fullmatch(text)
+    seq = int(match[1], 16) if match else None
+    return seq if seq is not None and seq < 2**63 else None

@@ -157,6 +157,8 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("GET", "/connector/connectorTypes"): Right(),
     ("GET", "/connector/connectorType"): Right({"type": "http"}),
     ("GET", "/connector/connectorEvent"): Right({**CONNECTOR, **LONG_AGO}),
+    ("GET", "/connector/messages"): Right({**CONNECTOR, "deviceId": "@device"}),
+    ("GET", "/connector/message"): Right({"id": "@message"}),
     ("GET", "/connector/replay"): Right(REPLAY),
     ("POST", "/connector"): Right(
         body={"groupId": "@home", **to_nowhere(), "deviceIds": ["@device"]}
@@ -164,6 +166,8 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("PUT", "/connector"): Right(body={**CONNECTOR, "name": "changed", "deviceIds": ["@device"]}),
     ("POST", "/connector/preview"): Right(body=CONNECTOR),
     ("POST", "/connector/replay"): Right(body={**CONNECTOR, **LONG_AGO}),
+    ("POST", "/connector/messages/retry"): Right(body={**CONNECTOR, "deviceId": "@device"}),
+    ("POST", "/connector/messages/cancel"): Right(body={**CONNECTOR, "deviceId": "@device"}),
     ("POST", "/connector/resendData"): Right(body=CONNECTOR),
     ("DELETE", "/connector/replay"): Right(REPLAY),
     ("GET", "/notification"): Right(NOTIFICATION),
@@ -363,11 +367,15 @@ class Tenant:
             "tags": [f"{self.canary} tag"],
             "messageFilter": f"message.data != '{self.canary}'",
             "deviceIds": [device],
+            "retryPolicy": {"retryDelay": 1, "maxRetry": 0},
         }
         connector = ok(admin.post("/connector", body))["id"]
         begun = {"connectorId": connector, "groupId": home, **LONG_AGO}
         replay = ok(admin.post("/connector/replay", begun))["replayId"]
-        return {"@connector": connector, "@replay": replay}
+        admin.reports(device, timestamp="2026-03-01T12:00:01Z", data=f"{self.canary} sent")
+        eventually(lambda: bool(admin.events(home, connector)["stats"]["totalFailed"]))
+        (event,) = admin.events(home, connector)["items"]
+        return {"@connector": connector, "@replay": replay, "@message": event["id"]}
 
     def _notification(self, home: str, device: str) -> str:
         """A notification with the canary in every field."""

@@ -34,9 +34,8 @@ from longwire.ids import format_delivery_id
 from longwire.model import Actor
 from longwire.model import Replay as ReplayValue
 from longwire.records import KIND_NAMES
-from longwire.store import deliveries
 from longwire.store.database import Database
-from longwire.store.deliveries import DeliveryEvent
+from longwire.store.deliveries import DeliveryEvent, DeliveryState
 from longwire.web.fields import (
     Body,
     Count,
@@ -358,14 +357,13 @@ class ReplayQuery(Query):
 
 # --- conversion ---
 
-_STATUS = {
-    deliveries.DeliveryState.QUEUED: "processing",
-    deliveries.DeliveryState.LEASED: "processing",
-    deliveries.DeliveryState.SUCCEEDED: "succeed",
-    deliveries.DeliveryState.FAILED: "failed",
-    deliveries.DeliveryState.EXPIRED: "failed",
-    deliveries.DeliveryState.CANCELLED: "failed",
+# The states of deliveries behind each status of the interface.
+STATUSES = {
+    "processing": frozenset([DeliveryState.QUEUED, DeliveryState.LEASED]),
+    "succeed": frozenset([DeliveryState.SUCCEEDED]),
+    "failed": frozenset([DeliveryState.FAILED, DeliveryState.EXPIRED, DeliveryState.CANCELLED]),
 }
+_STATUS = {state: status for status, states in STATUSES.items() for state in states}
 
 
 def connector_wire(view: connectors.ConnectorView) -> Connector:

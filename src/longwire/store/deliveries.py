@@ -6,7 +6,7 @@ lease where there is one, and returns the rows that it changed. A late one chang
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -115,7 +115,8 @@ returning
 
 
 _NOTHING = DialectSql("", "")
-_SEQ_IS_GIVEN = DialectSql("= :seq", "= :seq")
+_ONE = DialectSql("= :seq", "= :seq")
+_MANY = in_array("seqs")
 # Each delivery has a log of its own. SQLite would join a list of them the wrong way round.
 _ITS_LOG = DialectSql("""json_extract(:logs, '$."' || seq || '"')""", "logged.log")
 _IS_LOGGED = DialectSql("in (select value from json_each(:seqs))", "= logged.logged_seq")
@@ -125,7 +126,7 @@ from unnest(cast(:seqs as bigint[]), cast(:logs as text[])) logged(logged_seq, l
 
 def _settle(
     assignments: str,
-    settled: DialectSql = _SEQ_IS_GIVEN,
+    settled: DialectSql = _ONE,
     *,
     log: DialectSql = _NOTHING,
     logs: DialectSql = _NOTHING,
@@ -186,7 +187,7 @@ FAIL = _settle(
 RELEASE = _settle(
     f"""{_QUEUED},
     attempts = attempts - 1""",
-    in_array("seqs"),
+    _MANY,
 )
 
 LOCK_ORPHANED_LEASES = dialect_sql(
@@ -369,17 +370,25 @@ from (
     by_open=using_index("ix_delivery_open"),
 )
 
-MAKE_DUE = f"""
+
+def _make_due(which: DialectSql) -> DialectSql:
+    return dialect_sql(
+        f"""
 update delivery
 set due_at = :now,
     changed_at = :now
 where channel_number = :channel
-    and seq = :seq
+    and seq {{which}}
     and {_QUEUED}
 returning seq
-"""
+""",
+        which=which,
+    )
 
-RESEND_ONE = f"""
+
+def _resend(which: DialectSql) -> DialectSql:
+    return dialect_sql(
+        f"""
 update delivery
 set {_QUEUED},
     generation = generation + 1,
@@ -388,12 +397,17 @@ set {_QUEUED},
     changed_at = :now,
     stored_until = null
 where channel_number = :channel
-    and seq = :seq
+    and seq {{which}}
     and {_IS_DEAD_LETTER}
 returning seq
-"""
+""",
+        which=which,
+    )
 
-CANCEL = f"""
+
+def _cancel(which: DialectSql) -> DialectSql:
+    return dialect_sql(
+        f"""
 update delivery
 set {_CANCELLED},
     {_first_end(DeliveryState.CANCELLED)},
@@ -402,10 +416,27 @@ set {_CANCELLED},
     body = null,
     context = null
 where channel_number = :channel
-    and seq = :seq
+    and seq {{which}}
     and {_QUEUED}
-returning seq
-"""
+returning seq, generation
+""",
+        which=which,
+    )
+
+
+MAKE_DUE, MAKE_MANY_DUE = _make_due(_ONE), _make_due(_MANY)
+RESEND_ONE, RESEND_MANY = _resend(_ONE), _resend(_MANY)
+CANCEL, CANCEL_MANY = _cancel(_ONE), _cancel(_MANY)
+
+LIST_PRESENT = dialect_sql(
+    """
+select seq
+from delivery
+where channel_number = :channel
+    and seq {which}
+""",
+    which=_MANY,
+)
 
 EXPIRE = f"""
 update delivery
@@ -692,7 +723,7 @@ class DeliveryEvent:
     error: str | None
 
 
-_EVENT = [
+EVENT_COLUMNS = [
     _table.c[name]
     for name in (
         "channel_number",
@@ -710,20 +741,20 @@ _EVENT = [
 ]
 
 
-def _event(row: sa.Row[Any]) -> DeliveryEvent:
+def to_event(row: sa.Row[Any]) -> DeliveryEvent:
     return DeliveryEvent(**{**row._mapping, "state": DeliveryState(row.state)})
 
 
 def list_events(
     tx: Tx, number: int, begin: Moment, end: Moment, request: PageRequest, *, ascending: bool
 ) -> Page[DeliveryEvent]:
-    statement = sa.select(*_EVENT).where(
+    statement = sa.select(*EVENT_COLUMNS).where(
         _table.c.channel_number == number,
         _table.c.changed_at >= begin,
         _table.c.changed_at < end,
     )
     key = [_table.c.changed_at, _table.c.seq]
-    return page(tx, statement, key, request, _event, ascending=ascending)
+    return page(tx, statement, key, request, to_event, ascending=ascending)
 
 
 def count_by_state(tx: Tx, number: int, begin: Moment, end: Moment) -> dict[DeliveryState, int]:
@@ -819,17 +850,59 @@ def list_latest(
     newest_first = (_table.c.changed_at.desc(), _table.c.seq.desc())
     events: list[DeliveryEvent] = []
     for each in numbers:  # one by one, since only the changes of a channel have an index
-        statement = sa.select(*_EVENT).where(
+        statement = sa.select(*EVENT_COLUMNS).where(
             _table.c.channel_number == each, _table.c.state.in_(states)
         )
         rows = tx.rows(statement.order_by(*newest_first).limit(limit))
-        events += [_event(row) for row in rows]
+        events += [to_event(row) for row in rows]
     return sorted(events, key=lambda event: (-event.changed_at, -event.seq))[:limit]
 
 
+@dataclass(frozen=True, slots=True)
+class DeliveryDetail:
+    """A delivery with its attempts, and with its record while that is kept."""
+
+    event: DeliveryEvent
+    ts: Moment
+    body: str | None
+    attempt_log: str | None
+    cause: int | None
+
+
+_DETAIL = [*EVENT_COLUMNS, *(_table.c[each] for each in ("ts", "body", "attempt_log", "cause"))]
+
+
+def _detail(row: sa.Row[Any]) -> DeliveryDetail:
+    event = DeliveryEvent(*row[: len(EVENT_COLUMNS)])
+    return DeliveryDetail(
+        replace(event, state=DeliveryState(event.state)), *row[len(EVENT_COLUMNS) :]
+    )
+
+
+def get_detail(tx: Tx, number: int, seq: int) -> DeliveryDetail | None:
+    statement = sa.select(*_DETAIL).where(_table.c.channel_number == number, _table.c.seq == seq)
+    row = tx.row(statement)
+    return _detail(row) if row else None
+
+
+def list_present(tx: Tx, number: int, seqs: Collection[int]) -> set[int]:
+    """Those of the deliveries that exist."""
+    values = {"channel": number, "seqs": array_param(tx, seqs)}
+    return {row[0] for row in tx.fetch_raw(LIST_PRESENT, values)}
+
+
+def list_caused(tx: Tx, seq: int, limit: int) -> list[DeliveryDetail]:
+    """The deliveries of notifications that an arrival caused."""
+    statement = sa.select(*_DETAIL).where(_table.c.cause == seq, _table.c.cause.is_not(None))
+    order = (_table.c.channel_number, _table.c.seq)
+    return [_detail(row) for row in tx.rows(statement.order_by(*order).limit(limit))]
+
+
 def get(tx: Tx, number: int, seq: int) -> DeliveryEvent | None:
-    row = tx.row(sa.select(*_EVENT).where(_table.c.channel_number == number, _table.c.seq == seq))
-    return _event(row) if row else None
+    row = tx.row(
+        sa.select(*EVENT_COLUMNS).where(_table.c.channel_number == number, _table.c.seq == seq)
+    )
+    return to_event(row) if row else None
 
 
 def retry_now(tx: Tx, number: int, seq: int) -> bool:

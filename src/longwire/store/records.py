@@ -27,7 +27,7 @@ from longwire.records import (
 from longwire.store import group_storage, schema
 from longwire.store.bulk import insert_many, insert_new
 from longwire.store.database import Tx
-from longwire.store.devices import ReportingDevice
+from longwire.store.devices import ReportingDevice, get_reporting
 
 WRITER_BITS = 10
 PRUNE_ROWS_MAX = 1_000
@@ -124,6 +124,20 @@ LIST_LATEST_ARRIVALS = f"""{_SELECT_ARRIVED.rstrip()}
 where a.group_id = :home
 order by a.seq desc
 limit :most
+"""
+
+GET_ARRIVAL = f"""{_SELECT_ARRIVED.rstrip()}
+where a.group_id = :home
+    and a.seq = :seq
+"""
+
+LIST_GROUPS_OF_DEVICE = f"""
+select group_id, max(stay)
+from device_stay
+where device_number = :device
+group by group_id
+order by 2 desc
+limit {EARLIER_STAYS_MAX}
 """
 
 # The stay is gone when the records of it were erased, and they are hidden until they are deleted.
@@ -390,6 +404,25 @@ def list_latest(
         if size > characters_max:
             break
     return latest
+
+
+def find_of_device(tx: Tx, device_id: str, seq: int) -> ArrivedRecord | None:
+    """The record of an arrival in any of the groups that its device is or was in."""
+    device = get_reporting(tx, [device_id]).get(device_id)
+    if device is None:
+        return None
+    groups = tx.fetch_raw(LIST_GROUPS_OF_DEVICE, {"device": device.number})
+    found = (find_in_group(tx, group, seq) for group, _ in groups)
+    return next(filter(None, found), None)
+
+
+def find_in_group(tx: Tx, group_number: int, seq: int) -> ArrivedRecord | None:
+    """The record of an arrival, if its device and the record still exist.
+
+    The group of its device is the one in which it arrived.
+    """
+    found = tx.fetch_raw(GET_ARRIVAL, {"home": group_number, "seq": seq})
+    return _arrived_record(tx, found[0]) if found else None
 
 
 def _arrived_record(tx: Tx, row: tuple[Any, ...]) -> ArrivedRecord | None:

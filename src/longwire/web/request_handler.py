@@ -302,8 +302,11 @@ class RequestHandler:
             self._rate_limiters[route.operation_id].acquire(actor.id)
         if route.prepare_input is not None:
             async with self._preparing_turn(actor, route):
-                known = {"retention_days": self._settings.retention_days}
-                more = known if route.takes_retention else {}
+                more: dict[str, Any] = {}
+                if route.takes_retention:
+                    more["retention_days"] = self._settings.retention_days
+                if route.takes_origin:
+                    more["origin"] = Origin(request.address, request.request_id)
                 inputs.append(await route.prepare_input(self._database, actor, *inputs, **more))
         if route.build_response is not None:
             ingest_request: IngestRequest = route.handler(actor, *inputs)

@@ -145,6 +145,7 @@ class Route:
     # Runs before the transaction is opened; its result is passed to the handler.
     prepare_input: Callable[..., Awaitable[Any]] | None = None
     takes_retention: bool = False  # it is called with `retention_days`
+    takes_origin: bool = False  # it is called with `origin`, for the audit log
     # Encodes the response; only for routes whose handler returns an `IngestRequest`.
     build_response: Callable[[IngestResult], bytes] | None = None
     field_locations: FieldLocations = field(init=False)

@@ -1,0 +1,194 @@
+"""Single messages: their attempts, the search among them, retry and cancel."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from longwire.delivery.attempts import ATTEMPTS_KEPT_MAX
+from longwire.store import deliveries as store
+from longwire.store import delivery_search
+from tests.delivery.receiver import Receiver
+from tests.waiting import eventually
+from tests.world import NOON, Person, World, nothing_happens, ok, record_of, refused, walk
+
+EVERY_MINUTE = {"retryDelay": 60, "maxRetry": 100}
+ONCE = {"retryDelay": 1, "maxRetry": 0}
+NOWHERE = "http://127.0.0.1:9/hook"  # nobody listens there
+
+
+@pytest.fixture
+def world(make_world: Callable[..., World]) -> World:
+    return make_world(token_lifetime_s=10**8)
+
+
+def messages(person: Person, group: str, **params: Any) -> list[dict[str, Any]]:
+    return walk(lambda **more: person.get("/connector/messages", groupId=group, **more), **params)
+
+
+def message(person: Person, message_id: str) -> dict[str, Any]:
+    return dict(ok(person.get("/connector/message", id=message_id)))
+
+
+def send(person: Person, device: str, number: int) -> None:
+    items = [
+        record_of(device, timestamp=f"2026-03-01T12:{each // 60:02d}:{each % 60:02d}Z")
+        for each in range(number)
+    ]
+    ok(person.post("/device/data/batch", {"items": items}))
+
+
+def test_a_message_shows_its_attempts_over_a_resend(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    with Receiver() as receiver:
+        receiver.respond_with(503, 500)
+        ada.connector(group, receiver.url, retryPolicy={"retryDelay": 60, "maxRetry": 1})
+        ada.reports(device, data='{"celsius":21}')
+        receiver.wait_for(1)
+        (listed,) = messages(ada, group)
+        eventually(lambda: bool(message(ada, listed["id"])["attempts"]))
+        waiting = message(ada, listed["id"])
+        assert waiting["state"] == "queued"
+        assert waiting["dueAt"] > waiting["createdAt"]
+        world.clock.let_pass(seconds=100)
+        eventually(lambda: bool(messages(ada, group, status="failed")))
+        receiver.respond_with(200)
+        (failed,) = messages(ada, group, status="failed")
+        done = ok(ada.post("/connector/messages/retry", {"groupId": group, "ids": [failed["id"]]}))
+        assert (done["changed"], done["skipped"], done["isMore"]) == (1, 0, False)
+        eventually(lambda: bool(messages(ada, group, status="succeed")))
+    found = message(ada, failed["id"])
+    assert (found["state"], found["resent"]) == ("succeeded", 1)
+    assert [(each["number"], each["outcome"], each["status"]) for each in found["attempts"]] == [
+        (1, "rejected", 503),
+        (2, "rejected", 500),
+        (1, "delivered", 200),
+    ]
+    assert all(each["durationMs"] >= 0 for each in found["attempts"])
+    times = [each["timestamp"] for each in found["attempts"]]
+    assert times == sorted(times)
+    assert found["record"]["data"] == '{"celsius":21}'
+    assert [each[1] for each in world.audit()][-1] == "connector.retryMessages"
+
+
+def test_the_last_attempts_are_kept_also_those_without_a_response(world: World) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    ada.connector(group, NOWHERE, retryPolicy=EVERY_MINUTE)
+    ada.reports(device)
+    (waiting,) = messages(ada, group)
+    body = {"groupId": group, "ids": [waiting["id"]]}
+    for number in range(1, ATTEMPTS_KEPT_MAX + 3):
+        eventually(lambda number=number: message(ada, waiting["id"])["event"]["attempts"] == number)  # type: ignore[misc]
+        eventually(lambda: message(ada, waiting["id"])["state"] == "queued")
+        ok(ada.post("/connector/messages/retry", body))
+    attempts = message(ada, waiting["id"])["attempts"]
+    assert len(attempts) == ATTEMPTS_KEPT_MAX
+    assert attempts[0]["number"] >= 3
+    assert {each["outcome"] for each in attempts} == {"unreachable"}
+    assert not any("status" in each for each in attempts)
+
+
+def test_messages_of_all_connectors_are_searched_in_pages(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person("ada")
+    group, other = ada.group(), ada.group()
+    device, second = ada.device(group), ada.device(group)
+    held = {"enabled": True, "retryPolicy": EVERY_MINUTE}
+    connectors = [ada.connector(group, NOWHERE, **held) for _ in range(3)]
+    ada.connector(other, NOWHERE, **held)
+    send(ada, device, 7)
+    ada.reports(second, "event", timestamp=NOON)
+    # From now on nothing changes for a minute.
+    eventually(lambda: _queued(world) == 24 and _attempted(world) == 24)
+    everything = messages(ada, group, limit=5, ascending="true")
+    assert len({each["id"] for each in everything}) == len(everything) == 24
+    world.clock.let_pass(seconds=1)
+
+    # A page that may look at two entries of each connector only finds the same, in more pages.
+    monkeypatch.setattr(delivery_search, "SCANNED_MAX", 6)
+    monkeypatch.setattr(delivery_search, "SCANNED_PER_CHANNEL_MIN", 2)
+    found = messages(ada, group, deviceId=second, kind="event", status="processing", limit=2)
+    assert {each["connectorId"] for each in found} == set(connectors)
+    assert {each["kind"] for each in found} == {"event"}
+    newest = messages(ada, group, limit=4, status="processing")
+    oldest = messages(ada, group, limit=4, status="processing", ascending="true")
+    assert [each["id"] for each in newest] == [each["id"] for each in reversed(oldest)]
+    assert len(newest) == 24
+    first = ok(ada.get("/connector/messages", groupId=group, kind="event", limit=1))
+    assert first["stats"] == {
+        "totalStillProcessing": 24,
+        "totalSucceed": 0,
+        "totalFailed": 0,
+        "isMore": False,
+    }
+    assert messages(ada, group, endDate="2020-01-01") == []
+    assert len(messages(ada, group, connectorId=connectors[0])) == 8
+    wrong = ada.get(
+        "/connector/messages", groupId=group, status="x", kind="y", beginDate="z", endDate="1"
+    )
+    refused(wrong, 400, "status", "kind", "beginDate")
+
+
+def test_many_are_cancelled_or_retried_by_a_filter_in_steps(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("longwire.delivery.deliveries.MESSAGES_PER_STEP_MAX", 4)
+    monkeypatch.setattr("longwire.delivery.deliveries.CHANGED_MAX", 10)
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    connector = ada.connector(group, NOWHERE, retryPolicy=EVERY_MINUTE)
+    which = {"groupId": group, "connectorId": connector}
+    send(ada, device, 12)
+    eventually(lambda: _queued(world) == 12 and _attempted(world) == 12)
+    world.clock.let_pass(seconds=1)
+    first = ok(ada.post("/connector/messages/cancel", {**which, "kind": "data"}))
+    assert (first["changed"], first["skipped"], first["isMore"]) == (10, 0, True)
+    again = ok(ada.post("/connector/messages/cancel", which))
+    assert (again["changed"], again["isMore"]) == (2, False)
+    assert len(messages(ada, group, status="failed")) == 12
+    # Cancelled ones are gone for good.
+    retried = ok(ada.post("/connector/messages/retry", which))
+    assert (retried["changed"], retried["skipped"], retried["isMore"]) == (0, 10, True)
+    logged = [each for each in world.audit() if each[1] == "connector.cancelMessages"]
+    assert [each[2] for each in logged] == [connector] * 4
+
+
+def _queued(world: World) -> int:
+    return world.read(store.get_total_backlog).queued
+
+
+def _attempted(world: World) -> int:
+    """Messages with at least one settled attempt."""
+    return sum(row[-2] is not None for row in world.everything()["delivery"])
+
+
+def test_what_cannot_be_changed_is_named_and_nothing_is(world: World) -> None:
+    ada, eve = world.person("ada"), world.person("eve")
+    group, elsewhere = ada.group(), eve.group()
+    for person, home in ((ada, group), (eve, elsewhere)):
+        person.connector(home, NOWHERE, retryPolicy=EVERY_MINUTE)
+        person.reports(person.device(home))
+    (mine,), (foreign,) = messages(ada, group), messages(eve, elsewhere)
+    eventually(lambda: _queued(world) == 2 and _attempted(world) == 2)
+    with nothing_happens(world):
+        for verb in ("retry", "cancel"):
+            path = f"/connector/messages/{verb}"
+            ids = [mine["id"], foreign["id"], "msg_1_1", "nonsense", "msg_ffffffffffffffff_1"]
+            answer = ada.post(path, {"groupId": group, "ids": ids})
+            refused(answer, 400, "ids[1]", "ids[2]", "ids[3]", "ids[4]")
+            refused(ada.post(path, {"groupId": group}), 400, "connectorId")
+            both = {"groupId": group, "ids": [mine["id"]], "connectorId": "x", "kind": "data"}
+            refused(ada.post(path, both), 400, "connectorId", "kind")
+        unknown = refused(ada.get("/connector/message", id="msg_1_1"), 400)
+        hidden = refused(ada.get("/connector/message", id=foreign["id"]), 400)
+        assert unknown["errors"] == hidden["errors"]
+    viewer = world.person("vic")
+    ada.invite(viewer, group, ada.role("connector.read"))
+    assert "record" not in message(viewer, mine["id"])
+    refused(viewer.post("/connector/messages/retry", {"groupId": group, "ids": [mine["id"]]}), 403)

@@ -6,7 +6,7 @@ Name suites to run only those (`make bench ARGS="identity --seconds 2"`).
 import argparse
 import sys
 
-from bench import backlog, delivery, identity, ingest, large, networks, notifications
+from bench import backlog, console, delivery, identity, ingest, large, networks, notifications
 from bench.table import Findings
 
 SUITES = {
@@ -15,10 +15,12 @@ SUITES = {
     "networks": networks.measure,
     "delivery": delivery.measure,
     "notifications": notifications.measure,
+    "console": console.measure,
+    "console-large": console.measure_large,
     "large": large.measure,
     "backlog": backlog.measure,
 }
-ON_REQUEST = {"large", "backlog"}
+ON_REQUEST = {"large", "backlog", "console-large"}
 
 
 def main() -> int:

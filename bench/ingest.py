@@ -268,7 +268,7 @@ def plain_rows_per_s(seconds: float) -> float:
                 [(1, n, 0, n % DEVICES, n) for n in rows],
             )
             connection.executemany(
-                "insert into device_state (device_number, seen_at) values (?, ?)"
+                "insert into device_state (group_id, device_number, seen_at) values (1, ?, ?)"
                 " on conflict do update set seen_at = excluded.seen_at",
                 [(n % DEVICES, n) for n in rows],
             )
@@ -300,8 +300,9 @@ def plain_postgres_rows_per_s(url: str, seconds: float) -> float:
                     [(first_seq(now + n), n % DEVICES, n) for n in rows],
                 )
                 cursor.executemany(
-                    "insert into device_state (device_number, seen_at) values (%s, %s)"
-                    " on conflict (device_number) do update set seen_at = excluded.seen_at",
+                    "insert into device_state (group_id, device_number, seen_at)"
+                    " values (1, %s, %s) on conflict (group_id, device_number)"
+                    " do update set seen_at = excluded.seen_at",
                     [(-1 - n % DEVICES, n) for n in rows],
                 )
                 cursor.executemany(

@@ -36,7 +36,7 @@ from longwire.ingest_queue import IngestQueue
 from longwire.model import SYSTEM, Actor, SequenceCounter, ServiceEvent
 from longwire.networks.monitoring import SequencedMessage
 from longwire.notifications import triggers
-from longwire.notifications.triggers import BatteryReading
+from longwire.notifications.triggers import BatteryReading, parse_battery_percent
 from longwire.records import EventRecord, Record, complete_record, digest_record
 from longwire.storage_quota import NO_STORAGE_QUOTA, StorageQuota
 from longwire.store import cache_epochs
@@ -515,15 +515,13 @@ def _reported_by_devices(
 
 def _touch_devices(tx: Tx, fresh: Sequence[RecordRow], counts: dict[int, SequenceCounter]) -> None:
     """Last seen is the newest timestamp of a device's records, but never in the future."""
-    newest: dict[int, Moment] = {}
+    newest: dict[store_devices.StateKey, Moment] = {}
     for row in fresh:
-        number, ts = row.device_number, row.ts
-        if ts > newest.get(number, _NEVER):
-            newest[number] = ts
+        key, ts = (row.group_number, row.device_number), row.ts
+        if ts > newest.get(key, _NEVER):
+            newest[key] = ts
     now = tx.now
-    store_devices.update_last_seen(
-        tx, {number: min(ts, now) for number, ts in newest.items()}, counts
-    )
+    store_devices.update_last_seen(tx, {key: min(ts, now) for key, ts in newest.items()}, counts)
 
 
 def _group_counts(messages: _Messages, matched: matching.MatchResult) -> Counter[tuple[int, str]]:
@@ -546,7 +544,8 @@ def _store_batteries(
         if metadata.battery is not None:
             device = devices[metadata.device_id]
             at = metadata.received_at(tx.now)
-            store_devices.set_battery(tx, device.number, metadata.battery, at)
+            percent = parse_battery_percent(metadata.battery)
+            store_devices.set_battery(tx, device, metadata.battery, percent, at)
             batteries.append(BatteryReading(device, metadata.battery, at, rows[0]))
     return batteries
 

@@ -74,6 +74,26 @@ class PageRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceFilter:
+    """Which devices of some groups; what is None does not matter."""
+
+    q: str | None = None  # in the name, the original id or a tag; or the begin of the id
+    type: str | None = None
+    network: str | None = None
+    tag: str | None = None
+    seen: Literal["hour", "day", "week", "longer", "never", "silent"] | None = None
+    battery_below: float | None = None  # percent
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceOrder:
+    """The order of a list of devices; with `q`, the best matches come first."""
+
+    sort: Literal["created", "name", "seen_at", "battery"] = "created"
+    ascending: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Permission:
     id: str
     name: str

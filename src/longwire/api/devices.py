@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 from msgspec.structs import asdict
@@ -14,6 +14,7 @@ from longwire.api.types import (
     GroupId,
     GroupPage,
     IfUpdatedAt,
+    Tag,
     Tags,
     parse_version,
 )
@@ -21,8 +22,9 @@ from longwire.clock import MILLISECOND
 from longwire.dates import format_date
 from longwire.fleet import device_types, devices
 from longwire.model import Device as DeviceValue
+from longwire.model import DeviceFilter, DeviceOrder
 from longwire.model import DeviceType as DeviceTypeValue
-from longwire.web.fields import Body, DateText, Name, Paged, Query, Reply, limited_by
+from longwire.web.fields import Body, Count, DateText, Name, Paged, Query, Reply, limited_by
 from longwire.web.routing import ANY_TOKEN, RequestContext, Route
 
 Network = Annotated[
@@ -78,6 +80,19 @@ class DeviceConnection(Reply):
     """A page of devices."""
 
     items: list[Device]
+    next_token: str | None = None
+
+
+class FoundDevices(Reply):
+    """A page of the devices that were found."""
+
+    items: list[Device]
+    total: Annotated[
+        Count, Meta(description="How many fit, counted up to 100,000.", examples=[204])
+    ]
+    total_is_more: Annotated[
+        bool, Meta(description="Whether there may be more than `total`.", examples=[True])
+    ] = False
     next_token: str | None = None
 
 
@@ -171,6 +186,53 @@ class OwnedDeviceQuery(Query):
 
     device_id: DeviceId
     group_id: GroupId
+
+
+class DeviceSearch(GroupPage, kw_only=True):
+    """Which devices of a group, and in which order."""
+
+    subgroups: Annotated[bool, Meta(description="Those of all groups below it, too.")] = False
+    q: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=128,
+                description="A part of the name, of the original id or of a tag, or the begin of "
+                "the id; case-insensitive. First come devices with this id or original id, then "
+                "those whose name or original id begins with it.",
+                examples=["cold room"],
+            ),
+        ]
+        | None
+    ) = None
+    type: DeviceTypeName | None = None
+    network: Network | None = None
+    tag: Annotated[Tag, Meta(description="A tag they have.", examples=["roof"])] | None = None
+    seen: (
+        Annotated[
+            Literal["hour", "day", "week", "longer", "never", "silent"],
+            Meta(
+                description="Last seen within the last hour, day or week, longer ago, never; or "
+                "silent by what its configuration expects.",
+                examples=["day"],
+            ),
+        ]
+        | None
+    ) = None
+    battery_below: (
+        Annotated[float, Meta(ge=0, le=100, description="Less charge, in percent.", examples=[20])]
+        | None
+    ) = None
+    sort: Annotated[
+        Literal["created", "name", "seenAt", "battery"],
+        Meta(
+            description="What to sort by. Devices never seen count as seen first, an unknown "
+            "charge is above all others.",
+            examples=["seenAt"],
+        ),
+    ] = "created"
+    ascending: bool = True
 
 
 class DeviceChange(Body):
@@ -465,6 +527,37 @@ def list_devices(context: RequestContext, query: GroupPage) -> DeviceConnection:
     )
 
 
+def search_devices(context: RequestContext, query: DeviceSearch) -> FoundDevices:
+    """Find devices of a group.
+
+    By a text and filters, all of which must fit; sorted by creation, name, last seen or battery.
+    A page can have fewer items than `limit` although there are more. `total` is counted for the
+    first page.
+    """
+    found = devices.search_devices(
+        context.tx,
+        context.actor,
+        query.group_id,
+        DeviceFilter(
+            q=query.q,
+            type=query.type,
+            network=query.network,
+            tag=query.tag,
+            seen=query.seen,
+            battery_below=query.battery_below,
+        ),
+        DeviceOrder("seen_at" if query.sort == "seenAt" else query.sort, query.ascending),
+        context.page_tokens.page_request(query),
+        subgroups=query.subgroups,
+    )
+    return FoundDevices(
+        items=[device_wire(each) for each in found.items],
+        total=found.total,
+        total_is_more=found.total_is_more,
+        next_token=context.page_tokens.next_token(query, found),
+    )
+
+
 def list_types(context: RequestContext, query: Paged) -> DeviceTypeConnection:
     """List the device types."""
     page = device_types.list_device_types(context.tx, context.page_tokens.page_request(query))
@@ -517,6 +610,14 @@ ROUTES = [
     _route("PUT", "/device/type", update_device_type, "device.update"),
     _type_route("GET", "/device/type", get_type, ANY_TOKEN),
     _type_route("GET", "/device/types", list_types, ANY_TOKEN),
+    _route(
+        "GET",
+        "/devices",
+        search_devices,
+        "device.read",
+        object_rule="in groupId",
+        is_addition=True,
+    ),
     _create_route("POST", "/devices", create_devices, "device.create", is_bulk=True),
     _create_route(
         "POST",

@@ -10,13 +10,23 @@ from longwire.errors import BadInput, Conflict, FieldError, NotFound, invalid_fi
 from longwire.fleet import device_types, monitoring, registrations
 from longwire.identity import access
 from longwire.ids import new_id
-from longwire.model import Actor, Device, DeviceType, Page, PageRequest, Scope
+from longwire.model import (
+    Actor,
+    Device,
+    DeviceFilter,
+    DeviceOrder,
+    DeviceType,
+    Page,
+    PageRequest,
+    Scope,
+)
 from longwire.networks.base import VENDOR
-from longwire.store import audit, device_bin
+from longwire.store import audit, device_bin, device_search
 from longwire.store import devices as store
 from longwire.store.audit import AuditedObject
 from longwire.store.database import Tx
 from longwire.store.device_bin import BinnedDevice
+from longwire.store.device_search import FoundDevices
 from longwire.store.devices import NetworkDevice
 from longwire.versions import next_version, require_version
 
@@ -78,6 +88,27 @@ def get_device(tx: Tx, actor: Actor, device_id: str, group_id: str | None) -> De
 def list_devices(tx: Tx, actor: Actor, group_id: str, request: PageRequest) -> Page[Device]:
     scope = access.authorize(tx, actor, "device.read", group_id)
     return store.list_page(tx, scope, group_id, request)
+
+
+def search_devices(
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    wanted: DeviceFilter,
+    order: DeviceOrder,
+    request: PageRequest,
+    *,
+    subgroups: bool,
+) -> FoundDevices:
+    """A page of the devices of a group, or of its subtree, that fit a filter."""
+    scope = access.authorize_tree(tx, actor, "device.read", group_id, subgroups=subgroups)
+    try:
+        return device_search.search(tx, scope, wanted, order, request)
+    except device_search.TooManyDevices:
+        raise invalid_field(
+            "group_id",
+            f"has more than {device_search.EXAMINED_MAX:,} devices: filter those of a subgroup",
+        ) from None
 
 
 def find_reporting_device(tx: Tx, actor: Actor, network: str, original_id: str) -> NetworkDevice:

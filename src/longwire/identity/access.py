@@ -46,6 +46,16 @@ def authorize(
     return Scope(permission, frozenset([group_id]))
 
 
+def authorize_tree(
+    tx: Tx, actor: Actor, permission: str, group_id: str, *, subgroups: bool = True
+) -> Scope:
+    """The scope of a group and all groups below, in which the permission holds as well."""
+    scope = authorize(tx, actor, permission, group_id)
+    if not subgroups:
+        return scope
+    return Scope(permission, frozenset(store_groups.list_subtree(tx, group_id)))
+
+
 def authorize_own_membership(tx: Tx, actor: Actor, group_id: str) -> Scope:
     """The scope of a group the actor is a member of, whatever their role; used to leave it."""
     if group_id not in get_role_assignments(tx, actor) and not get_permissions(tx, actor, group_id):

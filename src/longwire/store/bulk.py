@@ -89,5 +89,6 @@ def _listed(table: sa.Table, columns: tuple[str, ...], size: int, then: str) -> 
 @functools.cache
 def _unnested(table: sa.Table, columns: tuple[str, ...], then: str) -> str:
     dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
-    arrays = ", ".join(f"%s::{table.c[name].type.compile(dialect)}[]" for name in columns)
+    types = (table.c[name].type.compile(dialect).partition(" COLLATE")[0] for name in columns)
+    arrays = ", ".join(f"%s::{each}[]" for each in types)
     return f"insert into {table.name} ({', '.join(columns)}) select * from unnest({arrays}) {then}"

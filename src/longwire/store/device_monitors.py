@@ -107,7 +107,7 @@ def lock_many(tx: Tx, device_ids: Sequence[str]) -> list[DeviceMonitor]:
             _table.c.device_number,
             schema.device.c.id,
             schema.device.c.configuration,
-            schema.device_state.c.seen_at,
+            sa.func.nullif(schema.device_state.c.seen_at, schema.NEVER_SEEN).label("seen_at"),
             _table.c.silent_at,
         )
         .join(schema.device, schema.device.c.number == _table.c.device_number)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -16,11 +15,13 @@ from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array
 from longwire.store.paging import page
-from longwire.store.scopes import within
+from longwire.store.scopes import reaches, within
 
 _table = schema.device
 _state = schema.device_state
 _stay = schema.device_stay
+
+StateKey = tuple[int, int]  # of a device's state: the numbers of its group and of itself
 
 # In the order of the fields of `Device`.
 _COLUMNS: list[Any] = [
@@ -45,10 +46,13 @@ _COLUMNS: list[Any] = [
         )
     ),
     _state.c.battery,
-    _state.c.seen_at,
+    sa.func.nullif(_state.c.seen_at, schema.NEVER_SEEN).label("seen_at"),
 ]
 _TAGS = [column.name for column in _COLUMNS].index("tags")
-_SELECT = sa.select(*_COLUMNS).outerjoin(_state, _state.c.device_number == _table.c.number)
+_SELECT = sa.select(*_COLUMNS).join(
+    _state,
+    sa.and_(_state.c.group_id == _table.c.group_id, _state.c.device_number == _table.c.number),
+)
 
 
 class ReportingDevice(msgspec.Struct, frozen=True, gc=False):
@@ -116,16 +120,19 @@ select
     d.id, d.number, d.group_id, d.stay, d.name, d.type, d.tags, d.updated_at,
     s.sequence, s.sequence_at, s.missing
 from device d
-left join device_state s on s.device_number = d.number
+join device_state s
+    on s.group_id = d.group_id
+    and s.device_number = d.number
 where d.id in (select value from json_each(:ids))
 """
 
 SET_BATTERY = """
-insert into device_state (device_number, battery, battery_at)
-values (:number, :battery, :at)
-on conflict (device_number) do update
+insert into device_state (group_id, device_number, battery, battery_at, battery_level)
+values (:home, :number, :battery, :at, :level)
+on conflict (group_id, device_number) do update
 set battery = excluded.battery,
-    battery_at = excluded.battery_at
+    battery_at = excluded.battery_at,
+    battery_level = excluded.battery_level
 where device_state.battery_at is null
     or device_state.battery_at <= excluded.battery_at
 """
@@ -235,6 +242,17 @@ def list_page(tx: Tx, scope: Scope, group_id: str, request: PageRequest) -> Page
     return page(tx, statement, [_table.c.number], request, _device)
 
 
+def list_by_numbers(tx: Tx, scope: Scope, numbers: Sequence[int]) -> list[Device]:
+    """Devices in the order of their numbers as given; those that are gone are left out."""
+    rows = tx.rows(_SELECT.where(_table.c.number.in_(numbers)))
+    found = {device.number: device for device in map(_device, rows)}
+    return [
+        found[number]
+        for number in numbers
+        if number in found and reaches(scope, found[number].group_id)
+    ]
+
+
 def list_in_group(
     tx: Tx, group_id: str, type_name: str | None, first: int, most: int
 ) -> list[ReportingDevice]:
@@ -276,6 +294,12 @@ def insert(tx: Tx, devices: Sequence[Device], original_keys: Sequence[str]) -> l
         ("device_number", "stay", "group_id"),
         [(device.number, device.stay, schema.group_number(device.group_id)) for device in inserted],
     )
+    insert_many(
+        tx,
+        _state,
+        ("group_id", "device_number"),
+        [(schema.group_number(device.group_id), device.number) for device in inserted],
+    )
     adjust_count(tx, devices[0].group_id, len(devices))
     return inserted
 
@@ -295,14 +319,18 @@ _CHANGEABLE = (
 _SAVE = (
     sa.update(_table)
     .where(_table.c.number == sa.bindparam("of_number"))
-    .values({name: sa.bindparam(name) for name in _CHANGEABLE})
+    .values({name: sa.bindparam(name) for name in (*_CHANGEABLE, "name_key", "search_key")})
 )
 
 
 def _changeable(device: Device) -> dict[str, Any]:
     values = {name: getattr(device, name) for name in _CHANGEABLE}
-    tags = json.dumps(device.tags, ensure_ascii=False)
-    return {**values, "tags": tags, "of_number": device.number}
+    return {
+        **values,
+        "tags": encode_tags(device.tags),
+        **_search_keys(device),
+        "of_number": device.number,
+    }
 
 
 def transfer(tx: Tx, devices: Sequence[Device], group_id: str, by: str) -> None:
@@ -312,6 +340,9 @@ def transfer(tx: Tx, devices: Sequence[Device], group_id: str, by: str) -> None:
         sa.update(_table)
         .where(_table.c.number.in_(numbers))
         .values(group_id=group_id, stay=_table.c.stay + 1, updated_at=tx.now, updated_by=by)
+    )
+    tx.execute(
+        sa.update(_state).where(_state.c.device_number.in_(numbers)).values(group_id=group_id)
     )
     _delete_notification_states(tx, numbers)
     # The new group must not send downlinks to the networks of the old one.
@@ -417,31 +448,32 @@ def _begin_stays(tx: Tx, devices: Sequence[Device | ReportingDevice], group_id: 
 
 
 def update_last_seen(
-    tx: Tx, seen: Mapping[int, Moment], counts: Mapping[int, SequenceCounter]
+    tx: Tx, seen: Mapping[StateKey, Moment], counts: Mapping[int, SequenceCounter]
 ) -> None:
     """Advance `seen_at` of devices, and store the sequence counters of some.
 
     Sorted, so that processes do not deadlock.
     """
-    if len(counts) < len(seen):
-        insert_many(
-            tx,
-            _state,
-            ("device_number", "seen_at"),
-            sorted(each for each in seen.items() if each[0] not in counts),
-            "on conflict (device_number) do update set seen_at = excluded.seen_at"
-            " where device_state.seen_at is null or device_state.seen_at < excluded.seen_at",
-            is_repeatable=True,
-        )
+    states = [(*key, at) for key, at in sorted(seen.items())]
     insert_many(
         tx,
         _state,
-        ("device_number", "seen_at", "sequence", "sequence_at", "missing"),
+        ("group_id", "device_number", "seen_at"),
+        [each for each in states if each[1] not in counts] if counts else states,
+        "on conflict (group_id, device_number) do update set seen_at = excluded.seen_at"
+        " where device_state.seen_at < excluded.seen_at",
+        is_repeatable=True,
+    )
+    insert_many(
+        tx,
+        _state,
+        ("group_id", "device_number", "seen_at", "sequence", "sequence_at", "missing"),
         [
-            (number, seen[number], counted.number, counted.at, _missing(counted))
-            for number, counted in sorted(counts.items(), key=_first)
+            (*state, counted.number, counted.at, _missing(counted))
+            for state in states
+            if (counted := counts.get(state[1])) is not None
         ],
-        "on conflict (device_number) do update set seen_at ="
+        "on conflict (group_id, device_number) do update set seen_at ="
         " case when device_state.seen_at > excluded.seen_at"
         " then device_state.seen_at else excluded.seen_at end, sequence = excluded.sequence,"
         " sequence_at = excluded.sequence_at, missing = excluded.missing",
@@ -449,16 +481,22 @@ def update_last_seen(
     )
 
 
-_first = itemgetter(0)
-
-
 def _missing(counted: SequenceCounter) -> str | None:
     return msgspec.json.encode(counted.missing).decode() if counted.missing else None
 
 
-def set_battery(tx: Tx, number: int, battery: str, at: Moment) -> None:
+def set_battery(
+    tx: Tx, device: ReportingDevice, battery: str, percent: float | None, at: Moment
+) -> None:
     """Set the battery of a status message, unless a newer one was stored."""
-    tx.execute_raw(SET_BATTERY, {"number": number, "battery": battery, "at": at})
+    values = {
+        "home": device.group_number,
+        "number": device.number,
+        "battery": battery,
+        "at": at,
+        "level": battery_level(percent),
+    }
+    tx.execute_raw(SET_BATTERY, values)
 
 
 class NetworkDevice(msgspec.Struct, frozen=True):
@@ -510,14 +548,37 @@ def _row(device: Device, original_key: str) -> dict[str, Any]:
         "network": device.network,
         "original_id": device.original_id,
         "original_key": original_key,
+        **_search_keys(device),
         "information": device.information,
         "configuration": device.configuration,
-        "tags": json.dumps(device.tags, ensure_ascii=False),
+        "tags": encode_tags(device.tags),
         "created_at": device.created_at,
         "updated_at": device.updated_at,
         "created_by": device.created_by,
         "updated_by": device.updated_by,
     }
+
+
+def encode_tags(tags: Sequence[str]) -> str:
+    return json.dumps(tags, ensure_ascii=False)
+
+
+def search_text(text: str) -> str:
+    """A text as it is compared by searches and sorted."""
+    return text.casefold()
+
+
+def _search_keys(device: Device) -> dict[str, str]:
+    """The name as it is sorted, and what a search looks into: name, original id and tags."""
+    searched = "\n".join([device.name, device.original_id, *device.tags])
+    return {"name_key": search_text(device.name), "search_key": search_text(searched)}
+
+
+def battery_level(percent: float | None) -> int:
+    """A charge as it is sorted; unknown ones come after all others."""
+    if percent is None or not 0 <= percent <= 100:
+        return schema.BATTERY_UNKNOWN
+    return round(percent * 100)
 
 
 def _device(row: sa.Row[Any]) -> Device:

@@ -94,7 +94,9 @@ _SEEN_AT = "case when t.seen_at > d.created_at then t.seen_at else d.created_at 
 _SELECT_LAST_SEEN = f"""
 select d.number, d.id, d.name, d.type, d.tags, {_SEEN_AT}, {_STATE_COLUMNS}
 from device d
-left join device_state t on t.device_number = d.number
+join device_state t
+    on t.group_id = d.group_id
+    and t.device_number = d.number
 left join notification_state s
     on s.subject = d.number
     and s.notification_number = :notification

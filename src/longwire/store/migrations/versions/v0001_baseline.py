@@ -11,6 +11,7 @@ branch_labels = None
 depends_on = None
 
 INTEGER, BIGINT, TEXT = sa.Integer(), sa.BigInteger(), sa.Text()
+KEY_TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 RECORD_KINDS = ("data", "event", "geoloc", "telemetry")
 
 
@@ -319,9 +320,9 @@ def _create_fleet_tables() -> None:
         *_required(TEXT, "id"),
         *_required(BIGINT, "group_id"),
         *_required(INTEGER, "stay"),
-        *_required(
-            TEXT, "name type network original_id original_key information configuration tags"
-        ),
+        *_required(TEXT, "name type network original_id"),
+        *_required(KEY_TEXT, "original_key name_key search_key"),
+        *_required(TEXT, "tags information configuration"),
         *_required(BIGINT, "created_at updated_at"),
         *_required(TEXT, "created_by updated_by"),
         sa.ForeignKeyConstraint(["group_id"], ["device_group.id"], name="fk_device_group_id"),
@@ -332,6 +333,10 @@ def _create_fleet_tables() -> None:
         sqlite_autoincrement=True,
     )
     op.create_index("ix_device_group_id_number", "device", ["group_id", "number"])
+    op.create_index(
+        "ix_device_group_id_name_key_number", "device", ["group_id", "name_key", "number"]
+    )
+    op.create_index("ix_device_group_id_original_key", "device", ["group_id", "original_key"])
     op.create_index("ix_device_type", "device", ["type"])
     op.create_table(
         "configuration_policy",
@@ -354,12 +359,25 @@ def _create_fleet_tables() -> None:
 
     op.create_table(
         "device_state",
-        *_required(BIGINT, "device_number"),
-        *_optional(BIGINT, "seen_at"),
+        *_required(BIGINT, "group_id device_number"),
+        sa.Column("seen_at", BIGINT, nullable=False, server_default=str(-(2**62))),
         *_optional(TEXT, "battery"),
-        *_optional(BIGINT, "battery_at sequence sequence_at"),
+        *_optional(BIGINT, "battery_at"),
+        sa.Column("battery_level", BIGINT, nullable=False, server_default="100000"),
+        *_optional(BIGINT, "sequence sequence_at"),
         *_optional(TEXT, "missing"),
-        sa.PrimaryKeyConstraint("device_number", name="pk_device_state"),
+        sa.PrimaryKeyConstraint("group_id", "device_number", name="pk_device_state"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ix_device_state_device_number", "device_state", ["device_number"])
+    op.create_index(
+        "ix_device_state_seen",
+        "device_state",
+        ["group_id", "seen_at", "device_number"],
+        sqlite_where=sa.text("seen_at is null"),
+    )
+    op.create_index(
+        "ix_device_state_battery", "device_state", ["group_id", "battery_level", "device_number"]
     )
     op.create_table(
         "device_stay",

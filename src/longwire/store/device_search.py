@@ -1,0 +1,494 @@
+"""Devices found by a filter, in a chosen order, a page at a time.
+
+Without a filter a page is read from an index. What begins with a text is found by an index, too.
+For any other filter every device of the groups may have to be looked at, which takes less than a
+tenth of a second for a hundred thousand; there may be `EXAMINED_MAX` of them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import nlargest, nsmallest
+from typing import Any
+
+from longwire.clock import DAY, HOUR, Moment
+from longwire.model import Device, DeviceFilter, DeviceOrder, PageRequest, Scope
+from longwire.store import schema
+from longwire.store.database import DialectSql, Tx
+from longwire.store.devices import battery_level, encode_tags, list_by_numbers, search_text
+from longwire.store.dialects import array_param, dialect_sql, in_array, using_index
+
+COUNTED_MAX = 100_000
+EXAMINED_MAX = 1_000_000
+# If no more devices fit, they are sorted by themselves.
+FEW = 2_000
+
+# Which of some groups have devices, and how many.
+LIST_HOMES = dialect_sql(
+    """
+select id, device_count
+from device_group
+where id {listed}
+    and device_count > 0
+""",
+    listed=in_array("homes"),
+)
+
+_LIST_NUMBERS = """
+select {number}
+from {tables}
+where {home}
+    {conditions}
+limit :most
+"""
+
+_COUNT = """
+select count(*)
+from (
+    select 1
+    from {tables}
+    where {home}
+        {conditions}
+    limit :most
+) c
+"""
+
+# Where most devices fit, a page is read from the index of its order.
+_LIST = """
+select {number}, {key}, {rank}
+from {tables}
+where {home}
+    {conditions}
+    {after}
+order by {order}
+limit :most
+"""
+
+# The first rows of each of several groups.
+_LIST_BY_GROUP = """
+select x.number, x.sort_key, 0
+from unnest(:homes) as g (home)
+cross join lateral (
+    select {number} as number, {key} as sort_key
+    from {tables}
+    where {home}
+        {after}
+    order by {order}
+    limit :most
+) x
+"""
+
+# The next devices of a group by number, and which of them fit.
+_LIST_NEXT = """
+select x.number, exists (
+    select 1
+    from {tables}
+    where d.number = x.number
+        {conditions}
+)
+from (
+    select number
+    from device
+    where group_id = :home
+        and number > :after_number
+    order by number
+    limit :most
+) x
+order by x.number
+"""
+
+_DEVICES_AND_STATES = """device d
+    join device_state s
+        on s.group_id = d.group_id
+        and s.device_number = d.number"""
+# In the order of the rows: SQLite would take any index that begins with the group.
+_IN_ORDER = using_index("ix_device_group_id_number")
+
+_CONTAINS = "{find}(d.search_key, :q) > 0"
+_HAS_ID = "d.id = :q"
+_HAS_ORIGINAL_ID = "d.original_key = :q"
+# The vendor's ids are the same with and without leading zeros.
+_HAS_VENDOR_ID = "d.original_key = :q_bare and d.network = 'vendor'"
+_BEGINS_WITH = """d.name_key >= :q and d.name_key < :q_end
+        or d.original_key >= :q and d.original_key < :q_end"""
+# What is exact or begins with the text.
+_LIST_BY_INDEX = """
+            select number
+            from device
+            where {home}
+                and name_key >= :q
+                and name_key < :q_end
+            union
+            select number
+            from device
+            where {home}
+                and original_key >= :q
+                and original_key < :q_end
+            union
+            select number
+            from device
+            where {home}
+                and original_key = :q_bare
+            union
+            select number
+            from device
+            where id = :q"""
+_COUNT_BY_INDEX = """
+select count(*)
+from (
+    select number
+    from ({by_index}) b
+    limit :most
+) c
+"""
+
+# The elements of a list in JSON; a quote within one of them has a backslash before it.
+_HAS_TAG = "and ({find}(d.tags, :tag_first) = 1 or {find}(d.tags, :tag_next) > 0)"
+_IS_SILENT = """and s.device_number in (
+            select device_number
+            from device_watch
+            where silent_at is not null
+        )"""
+_SEEN_WITHIN: Mapping[str, Moment] = {"hour": HOUR, "day": DAY, "week": 7 * DAY}
+
+_FIND = DialectSql("instr", "strpos")
+
+# By the sort: the table that has its key. The number of a device is in both.
+_SORT_KEYS = {
+    "created": ("", ""),
+    "name": ("d", "d.name_key"),
+    "seen_at": ("s", "s.seen_at"),
+    "battery": ("s", "s.battery_level"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDevices:
+    """A page; `total` counts all that fit, or at least so many if `total_is_more`."""
+
+    items: Sequence[Device]
+    total: int
+    total_is_more: bool = False
+    last_key: tuple[int | str, ...] | None = None
+
+
+class TooManyDevices(Exception):
+    """The groups have more devices than a filter may look at."""
+
+
+def search(
+    tx: Tx, scope: Scope, wanted: DeviceFilter, order: DeviceOrder, request: PageRequest
+) -> FoundDevices:
+    """A page of the devices in the scope's groups that fit a filter."""
+    homes = _list_homes(tx, scope)
+    if not homes:
+        return FoundDevices([], 0)
+    limit = min(request.limit, max(1, EXAMINED_MAX // len(homes)))
+    listing = _Listing(tx, homes, _build_conditions(wanted, tx.now), order, limit)
+    if request.after is None:
+        start, rows = listing.fetch_first()
+    else:
+        start = _Position(*request.after)  # type: ignore[arg-type]
+        rows = listing.fetch(start)
+    found = list_by_numbers(tx, scope, [number for number, _, _ in rows[:limit]])
+    last_key = start.behind(rows[limit - 1]) if len(rows) > limit else start.following
+    return FoundDevices(found, start.total, bool(start.total_is_more), last_key)
+
+
+def list_matching(
+    tx: Tx, scope: Scope, wanted: DeviceFilter, after: tuple[str, int] | None, most: int
+) -> tuple[list[Device], tuple[str, int] | None]:
+    """Those of the next `most` devices that fit a filter, by group and number.
+
+    And where to continue, None at the end: for work in steps on all devices of a filter. A device
+    that is transferred meanwhile to a group that was read is left out.
+    """
+    conditions = _build_conditions(wanted, tx.now)
+    sql = _LIST_NEXT.format(tables=_DEVICES_AND_STATES, conditions=conditions.text)
+    sql = sql.replace("{find}", _choose(tx, _FIND))
+    first, after_number = (0, 0) if after is None else (schema.group_number(after[0]), after[1])
+    for home in sorted(each for each in _list_homes(tx, scope) if each >= first):
+        values = {"home": home, "after_number": after_number if home == first else 0, "most": most}
+        rows = tx.fetch_raw(sql, conditions.values | values)
+        if rows:
+            numbers = [number for number, is_match in rows if is_match]
+            return list_by_numbers(tx, scope, numbers), (str(home), rows[-1][0])
+    return [], None
+
+
+def _list_homes(tx: Tx, scope: Scope) -> dict[int, int]:
+    homes = [schema.group_number(group_id) for group_id in scope.group_ids]
+    rows = tx.fetch_raw(LIST_HOMES, {"homes": array_param(tx, homes)})
+    return dict(rows)
+
+
+def _choose(tx: Tx, sql: DialectSql) -> str:
+    return sql.postgres if tx.is_postgres else sql.sqlite
+
+
+# --- the filter ---
+
+
+@dataclass(frozen=True, slots=True)
+class _Conditions:
+    """A filter in SQL: on devices, on their states, or on both."""
+
+    texts: list[str] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+    tables: set[str] = field(default_factory=set)
+    exact: list[str] = field(default_factory=list)  # what makes the match of a text exact
+
+    def add(self, table: str, text: str, **values: Any) -> None:
+        self.texts.append(text)
+        self.values.update(values)
+        self.tables.add(table)
+
+    @property
+    def text(self) -> str:
+        return "\n        ".join(self.texts)
+
+    @property
+    def rank(self) -> str:
+        """How good the match of a text is: 0 exact, 1 beginning with it, 2 containing it."""
+        exact = " or ".join(self.exact)
+        return f"case when {exact} then 0\n        when {_BEGINS_WITH} then 1\n        else 2 end"
+
+    @property
+    def is_not_by_index(self) -> str:
+        return f"and not ({' or '.join(self.exact)}\n        or {_BEGINS_WITH})"
+
+
+def _build_conditions(wanted: DeviceFilter, now: Moment) -> _Conditions:
+    found = _Conditions()
+    if wanted.q is not None:
+        _add_text(found, search_text(wanted.q))
+    if wanted.type is not None:
+        found.add("d", "and d.type = :type", type=wanted.type)
+    if wanted.network is not None:
+        found.add("d", "and d.network = :network", network=wanted.network)
+    if wanted.tag is not None:
+        tag = encode_tags([wanted.tag])[1:-1]
+        found.add("d", _HAS_TAG, tag_first=f"[{tag}", tag_next=f", {tag}")
+    if wanted.battery_below is not None:
+        level = battery_level(wanted.battery_below)
+        found.add("s", "and s.battery_level < :battery_below", battery_below=level)
+    if wanted.seen is not None:
+        _add_seen(found, wanted.seen, now)
+    return found
+
+
+def _add_text(found: _Conditions, q: str) -> None:
+    bare = q.lstrip("0") or "0"
+    by_id = [_HAS_ID] if q.startswith("dev_") else []
+    by_id += [_HAS_VENDOR_ID] if bare != q else []
+    matches = " or ".join([_CONTAINS, *by_id])
+    found.add("d", f"and ({matches})", q=q, q_end=q + "\U0010ffff", q_bare=bare)
+    found.exact.extend([_HAS_ORIGINAL_ID, *by_id])
+
+
+def _add_seen(found: _Conditions, seen: str, now: Moment) -> None:
+    if seen == "silent":
+        found.add("s", _IS_SILENT)
+    elif seen == "never":
+        found.add("s", "and s.seen_at = :never", never=schema.NEVER_SEEN)
+    elif seen == "longer":
+        found.add("s", "and s.seen_at > :never", never=schema.NEVER_SEEN)
+        found.add("s", "and s.seen_at < :seen_to", seen_to=now - _SEEN_WITHIN["week"])
+    else:
+        found.add("s", "and s.seen_at >= :seen_from", seen_from=now - _SEEN_WITHIN[seen])
+
+
+# --- pages ---
+
+# The parts of a list: all of it, or first what an index finds by the text, then the others.
+_ALL, _BY_INDEX, _OTHERS = range(3)
+_Row = tuple[int, int | str, int]  # number, sort key, rank
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """Where a page starts: in which part of the list, and behind which row."""
+
+    total: int
+    total_is_more: int
+    part: int = _ALL
+    rank: int | None = None
+    key: int | str = 0
+    number: int = 0
+
+    def behind(self, row: _Row) -> tuple[int | str, ...]:
+        number, key, rank = row
+        part = _BY_INDEX if self.part == _OTHERS and rank < 2 else self.part
+        return (self.total, self.total_is_more, part, rank, key, number)
+
+    @property
+    def following(self) -> tuple[int | str, ...] | None:
+        """The start of the next part, if there is one."""
+        return (self.total, self.total_is_more, _OTHERS) if self.part == _BY_INDEX else None
+
+
+def _count_of(total: int) -> _Position:
+    return _Position(min(total, COUNTED_MAX), int(total > COUNTED_MAX))
+
+
+class _Listing:
+    """The statements of one filter and order."""
+
+    def __init__(
+        self,
+        tx: Tx,
+        homes: Mapping[int, int],
+        conditions: _Conditions,
+        order: DeviceOrder,
+        limit: int,
+    ) -> None:
+        self._tx = tx
+        self._homes = homes
+        self._count = sum(homes.values())
+        self._filter = conditions
+        self._sort_table, self._sort_key = _SORT_KEYS[order.sort]
+        self._is_ascending = order.ascending
+        self._limit = limit
+        # An index has the order of one group; the rows of several are sorted.
+        among = _choose(tx, in_array("homes"))
+        self._home = "group_id = :home" if len(homes) == 1 else f"group_id {among}"
+        self._values = {
+            **conditions.values,
+            "home": next(iter(homes)),
+            "homes": array_param(tx, list(homes)),
+        }
+
+    def fetch_first(self) -> tuple[_Position, list[_Row]]:
+        """The first rows, and how many there are of all."""
+        if not self._filter.texts:
+            start = _count_of(self._count)
+            return start, self.fetch(start)
+        if self._filter.exact and self._count > COUNTED_MAX and self._is_index_selective():
+            # Looking at all devices takes long: what an index finds makes pages of its own.
+            start = _Position(self._count_matches(self._by_index), 1, _BY_INDEX)
+            if rows := self.fetch(start):
+                return start, rows
+        few = self._list_numbers()
+        if len(few) <= FEW:
+            start = _count_of(len(few))
+            return start, self._fetch_few(start, few)
+        start = _count_of(self._count_matches())
+        if not self._filter.exact:
+            return start, self.fetch(start)
+        start = replace(start, part=_BY_INDEX)
+        rows = self.fetch(start)
+        if len(rows) <= self._limit:
+            start = replace(start, part=_OTHERS)
+            rows += self.fetch(start)[: self._limit + 1 - len(rows)]
+        return start, rows
+
+    def fetch(self, start: _Position) -> list[_Row]:
+        """The next rows of a part, one more than the limit."""
+        if not self._filter.texts:
+            return self._fetch_unfiltered(start)
+        if start.part == _BY_INDEX:
+            return self._fetch_page(start, self._by_index, is_ranked=True)
+        self._require_examinable()
+        if start.part == _OTHERS:
+            return self._fetch_page(start, self._filter.is_not_by_index)
+        return self._fetch_page(start, is_ranked=bool(self._filter.exact))
+
+    def _fetch_few(self, start: _Position, numbers: Sequence[int]) -> list[_Row]:
+        self._values["numbers"] = array_param(self._tx, numbers)
+        only = f"and {{number}} {_choose(self._tx, in_array('numbers'))}"
+        return self._fetch_page(start, only, is_ranked=bool(self._filter.exact))
+
+    def _fetch_unfiltered(self, start: _Position) -> list[_Row]:
+        has_large_groups = len(self._homes) * self._limit < self._count
+        if len(self._homes) == 1 or not has_large_groups:
+            return self._fetch_page(start)
+        # The next rows of a group are side by side in an index.
+        if self._tx.is_postgres:
+            rows = self._fetch_page(start, template=_LIST_BY_GROUP, home="group_id = g.home")
+        else:
+            rows = []
+            for home in self._homes:
+                self._values["home"] = home
+                rows += self._fetch_page(start, home="group_id = :home")
+        select = nsmallest if self._is_ascending else nlargest
+        return select(self._limit + 1, rows, key=lambda row: (row[1], row[0]))
+
+    # --- statements ---
+
+    @property
+    def _by_index(self) -> str:
+        return f"and {{number}} in ({_LIST_BY_INDEX.replace('{home}', self._home)})"
+
+    def _is_index_selective(self) -> bool:
+        """Whether the index finds few enough to sort them."""
+        sql = _COUNT_BY_INDEX.format(by_index=_LIST_BY_INDEX.replace("{home}", self._home))
+        return bool(self._run(sql, COUNTED_MAX + 1)[0][0] <= COUNTED_MAX)
+
+    def _list_numbers(self) -> list[int]:
+        self._require_examinable()
+        return [row[0] for row in self._run(self._format(_LIST_NUMBERS), FEW + 1)]
+
+    def _count_matches(self, only: str = "") -> int:
+        return int(self._run(self._format(_COUNT, only), COUNTED_MAX + 1)[0][0])
+
+    def _require_examinable(self) -> None:
+        if self._count > EXAMINED_MAX:
+            raise TooManyDevices
+
+    def _fetch_page(
+        self,
+        start: _Position,
+        only: str = "",
+        *,
+        is_ranked: bool = False,
+        template: str = _LIST,
+        home: str | None = None,
+    ) -> list[_Row]:
+        direction, sign = ("asc", ">") if self._is_ascending else ("desc", "<")
+        rank = self._filter.rank if is_ranked else "2"
+        order = f"{{key}} {direction}, {{number}} {direction}"
+        after = f"({{key}}, {{number}}) {sign} (:after_key, :after_number)"
+        if is_ranked:
+            order = f"3, {order}"
+            after = f"({rank} > :after_rank or {rank} = :after_rank and {after})"
+        if start.rank is not None:
+            key = {"after_key": start.key, "after_number": start.number, "after_rank": start.rank}
+            self._values |= key
+        sql = (
+            template.replace("{rank}", rank)
+            .replace("{order}", order)
+            .replace("{after}", f"and {after}" if start.rank is not None else "")
+        )
+        sort_tables = {self._sort_table, "d"} if is_ranked else {self._sort_table}
+        return self._run(self._format(sql, only, sort_tables, home), self._limit + 1)
+
+    def _format(
+        self,
+        sql: str,
+        only: str = "",
+        sort_tables: Iterable[str] = (),
+        home: str | None = None,
+    ) -> str:
+        tables = self._filter.tables.union(sort_tables) - {""} or {"d"}
+        # The order is that of an index only with the number of the same table.
+        main = "s" if "d" not in tables or "s" in sort_tables else "d"
+        number = "d.number" if main == "d" else "s.device_number"
+        for name, text in {
+            "tables": self._choose_tables(tables, is_scan=not only and bool(self._filter.texts)),
+            "home": f"{main}.{home or self._home}",
+            "conditions": f"{self._filter.text}\n    {only}",
+            "key": self._sort_key or number,
+            "number": number,
+            "find": _choose(self._tx, _FIND),
+        }.items():
+            sql = sql.replace(f"{{{name}}}", text)
+        return sql
+
+    def _choose_tables(self, tables: set[str], *, is_scan: bool) -> str:
+        if len(tables) == 2:
+            return _DEVICES_AND_STATES
+        if tables == {"s"}:
+            return "device_state s"
+        return f"device d {_choose(self._tx, _IN_ORDER)}" if is_scan else "device d"
+
+    def _run(self, sql: str, most: int) -> list[tuple[Any, ...]]:
+        return self._tx.fetch_raw(sql, self._values | {"most": most})

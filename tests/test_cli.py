@@ -18,6 +18,7 @@ from longwire.clock import Clock
 from longwire.notifications.webpush import Vapid
 from longwire.settings import Settings, describe_settings
 from longwire.store import schema
+from tests.browser import Browser
 from tests.conftest import PostgresServer
 from tests.process import longwire
 from tests.waiting import eventually
@@ -634,3 +635,19 @@ def test_a_short_command_does_not_wait_for_the_service_to_load(tmp_path: Path) -
     loaded = {line.rpartition("|")[2].strip() for line in shown.stderr.splitlines()}
     assert "longwire.startup" in loaded
     assert loaded.isdisjoint({"longwire.app", "aiohttp", "aiokafka", "cel", "uvicorn"})
+
+
+# --- console ---
+
+
+def test_a_printed_link_signs_in(command: Command, world: World) -> None:
+    ada = world.person("ada")
+    flags = [*where(world.settings), "--public-url", world.url]
+    url = command("console", "link", "--email", "ada@example.com", *flags).out.strip()
+    assert url.startswith(f"{world.url}/sign-in#link=lwl_")
+    with Browser(world) as browser:
+        assert ok(browser.sign_in(link=url.partition("=")[2]))["user"]["id"] == ada.id
+    printed = command("console", "link", "--json", *flags).json
+    assert printed["email"] == "operator@localhost"
+    error = command("console", "link", "--email", "nobody@example.com", *flags).error
+    assert "email" in error

@@ -81,12 +81,17 @@ def test_the_first_start_prints_credentials_to_a_terminal_only(
     assert service.data.stat().st_mode & 0o777 == 0o700
     assert f"credentials are in {service.data / 'operator.json'}" in service.out
     assert operator["clientSecret"] not in service.out + service.err
+    assert "/sign-in" not in service.out + service.err
 
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    issued = OperatorCredentials(operator["clientId"], operator["clientSecret"], operator["userId"])
+    link = f"{service.url}/sign-in#link=lwl_0"
+    issued = OperatorCredentials(
+        operator["clientId"], operator["clientSecret"], operator["userId"], link
+    )
     port = int(service.url.rpartition(":")[2])
     announce(Settings(data=service.data, port=port), PreparationResult([], issued))
     printed = capsys.readouterr().out
+    assert f"\n  {link}\n" in printed
     assert f"client id      {operator['clientId']}\n" in printed
     assert f"client secret  {operator['clientSecret']}\n" in printed
     granted = json.loads(run_as_printed(printed))

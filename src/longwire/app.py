@@ -42,7 +42,7 @@ from longwire.api import (
 from longwire.api.description import api_info
 from longwire.api.oidc import OidcEndpoints
 from longwire.api.service import ServiceEndpoints
-from longwire.api.sessions import SessionEndpoints
+from longwire.api.sessions import ConsoleSettings, SessionEndpoints
 from longwire.api.tokens import TokenEndpoint
 from longwire.deferred_matching import DeferredMatching
 from longwire.delivery import email_addresses
@@ -54,6 +54,7 @@ from longwire.delivery.egress import Egress
 from longwire.delivery.engine import Engine
 from longwire.delivery.invitations import MailHandler
 from longwire.delivery.settlement import DEFAULT_HANDLERS
+from longwire.delivery.sign_in_mail import SignInMailer
 from longwire.delivery.smtp import MailConfig
 from longwire.fleet import network_channels
 from longwire.fleet.codec_guard import CODEC_GUARD
@@ -69,7 +70,7 @@ from longwire.inbound.mqtt_session import parse_broker_url
 from longwire.inbound.uplinks import UplinkStore
 from longwire.ingest import Ingest, Sequencer, store_service_events
 from longwire.jobs.runner import JobRunner
-from longwire.model import ChannelPurpose
+from longwire.model import ChannelPurpose, SignInMethod
 from longwire.networks.base import CHIRPSTACK, LORIOT, NETWORKS, THINGPARK, VENDOR
 from longwire.notifications import monitoring
 from longwire.notifications.sending import NotificationHandler
@@ -191,8 +192,27 @@ class App:
             per_account=settings.token_failures_per_client_max,
             per_address=settings.token_failures_per_address_max,
         )
+        self._sign_in_mailer = SignInMailer(database, stack.sending_config.mail)
         session_endpoints = SessionEndpoints(
-            database, authenticator, session_rules, limits, client_throttle=client_throttle
+            database,
+            authenticator,
+            session_rules,
+            limits,
+            base_url=startup.get_base_url(settings),
+            settings=ConsoleSettings(
+                version=__version__,
+                sign_in=_list_sign_in_methods(settings),
+                mail=self._sign_in_mailer.is_configured,
+                oidc_name=settings.oidc_name or urlsplit(settings.oidc_issuer).hostname,
+            ),
+            mailer=self._sign_in_mailer,
+            mail_limiter=_build_limiter(database, settings.sign_in_mails_per_address_max),
+            throttle=FailureThrottle(
+                database.context.clock,
+                per_account=settings.sign_in_failures_per_account_max,
+                per_address=settings.sign_in_failures_per_address_max,
+            ),
+            client_throttle=client_throttle,
         )
         self._oidc_provider = _build_oidc_provider(settings, database)
         self.routes: list[Route | PlainRoute] = [
@@ -301,6 +321,7 @@ class App:
                     monitoring.run_monitor, database, dispatch.take_sequence_numbers, engine.wake
                 ),
             ),
+            BackgroundTask("sign-in mail", self._sign_in_mailer.run),
             BackgroundTask(
                 "downlink expiry", partial(maintenance.expire_downlinks, database, dispatch)
             ),
@@ -559,6 +580,18 @@ def _build_oidc_routes(
         database, provider, policy, rules, base_url=base_url, failures=failures
     )
     return endpoints.routes()
+
+
+def _list_sign_in_methods(settings: Settings) -> list[str]:
+    """The ways to sign in that a page can offer."""
+    offered = [SignInMethod.LINK, SignInMethod.CLIENT]
+    if settings.oidc_issuer:
+        offered.append(SignInMethod.OIDC)
+    return list(offered)
+
+
+def _build_limiter(database: Database, per_minute: int) -> RateLimiter:
+    return RateLimiter(database.context.clock, burst=per_minute, per_minute=per_minute)
 
 
 def _get_public_origin(settings: Settings) -> str:

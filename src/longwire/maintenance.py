@@ -33,6 +33,7 @@ from longwire.store import (
     partitions,
     records,
     sessions,
+    sign_in_codes,
 )
 from longwire.store import downlinks as store_downlinks
 from longwire.store.database import Database, Tx
@@ -195,6 +196,7 @@ async def run_cleanup(
             database, lambda tx: credentials.prune_tokens(tx, TOKENS_PER_BATCH_MAX)
         )
         await _run_in_batches(database, lambda tx: sessions.prune(tx, TOKENS_PER_BATCH_MAX))
+        await _run_in_batches(database, lambda tx: sign_in_codes.prune(tx, TOKENS_PER_BATCH_MAX))
         await _run_in_batches(database, lambda tx: mail_quotas.prune(tx, TOKENS_PER_BATCH_MAX))
         await _run_in_batches(database, lambda tx: challenges.prune(tx, TOKENS_PER_BATCH_MAX))
         await _run_in_batches(database, records.delete_erased)

@@ -148,6 +148,26 @@ class SignInMethod(enum.StrEnum):
     CLIENT = "client"  # the client id and secret of a user's credentials
 
 
+class LinkSource(enum.StrEnum):
+    """How a person gets a link by which they sign in."""
+
+    TERMINAL = "terminal"  # printed by a command
+    MAIL = "mail"
+    SHOWN = "shown"  # to somebody else, who hands it over
+
+
+@dataclass(frozen=True, slots=True)
+class SignInCode:
+    """What the link of a sign-in stands for."""
+
+    digest: bytes
+    user_id: str
+    source: LinkSource
+    created_at: Moment
+    expires_at: Moment
+    issued_by: str | None = None  # to whom it was shown
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """A person who is signed in with a browser."""

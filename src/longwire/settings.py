@@ -162,6 +162,19 @@ class Settings:
     sessions_per_user_max: int = _setting(
         50, "maximum sessions of a user; one more ends the least recently used", minimum=1
     )
+    sign_in_failures_per_account_max: int = _setting(
+        5, "rate limit: failed attempts to sign in per address, account and minute", minimum=1
+    )
+    sign_in_failures_per_address_max: int = _setting(
+        60,
+        "the same for all accounts of an address; those that signed in there are exempt",
+        minimum=1,
+    )
+    sign_in_mails_per_address_max: int = _setting(
+        10,
+        "rate limit: links to sign in that are requested by mail, per address and minute",
+        minimum=1,
+    )
     requests_per_caller_per_s: float = _setting(
         0.0, "rate limit: average requests per second of one caller; 0 for no limit"
     )

@@ -16,8 +16,9 @@ from typing import Any
 
 from longwire.clock import Clock
 from longwire.fleet import device_types
-from longwire.identity import bootstrap, tokens
-from longwire.model import SYSTEM
+from longwire.identity import bootstrap, sign_in_links, tokens
+from longwire.identity.sign_in_links import LinkPurpose
+from longwire.model import SYSTEM, LinkSource
 from longwire.seal import KEY_BYTES, Keyring, new_key
 from longwire.settings import Settings
 from longwire.store import instance, partitions, upgrade
@@ -38,6 +39,7 @@ class OperatorCredentials:
     client_id: str
     client_secret: str
     user_id: str
+    link: str  # signs the operator in, once
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,13 @@ def prepare(
         operator = bootstrap.bootstrap(tx)
         device_types.add_built_in_types(tx)
         issued = tokens.create_credential(tx, SYSTEM, operator.id)
-        created = OperatorCredentials(issued.credential.client_id, issued.secret, operator.id)
+        link = sign_in_links.create(tx, SYSTEM, operator.id, LinkSource.TERMINAL)
+        created = OperatorCredentials(
+            issued.credential.client_id,
+            issued.secret,
+            operator.id,
+            sign_in_links.build_url(get_base_url(settings), link, LinkPurpose.SIGN_IN),
+        )
         # Before the commit: a crash after it would leave a database without usable credentials.
         save_key()
         _save_operator_credentials(settings, created)

@@ -21,7 +21,8 @@ from longwire.ingest import Ingest
 from longwire.store import cache_epochs, deliveries, instance
 from longwire.store.database import Database, Tx
 from longwire.store.shared_read import SharedRead
-from longwire.web.docs_page import ASSETS, CONTENT_SECURITY_POLICY, Asset
+from longwire.web import docs_page, sign_in_page
+from longwire.web.docs_page import CONTENT_SECURITY_POLICY, Asset
 from longwire.web.openapi import Json, problem_responses
 from longwire.web.prometheus import MEDIA_TYPE, DatabaseStats, PrometheusMetrics
 from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response, bearer_token
@@ -40,12 +41,21 @@ _ROOT = msgspec.json.encode(
         "service": "longwire",
         "version": __version__,
         "documentation": "/docs",
+        "signIn": "/sign-in",
         "openapi": "/openapi.json",
         "health": "/health/ready",
         "metrics": "/metrics",
     }
 )
 
+_ASSETS = {**docs_page.ASSETS, **sign_in_page.ASSETS}
+_ASSET_HEADERS = (
+    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
+    (b"referrer-policy", b"no-referrer"),
+    (b"permissions-policy", b"geolocation=(), camera=(), microphone=()"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
 _ANYONE = "reveals nothing about any group"
 
 Handler = Callable[[Request, bytes], Awaitable[Response]]
@@ -173,7 +183,7 @@ class ServiceEndpoints:
             _route("/health/ready", self.get_ready, _READY_OPENAPI),
             _route("/metrics", self.get_metrics, _METRICS_OPENAPI),
             _route("/openapi.json", self.get_openapi),
-            *(_route(path, _serve_asset(asset)) for path, asset in ASSETS.items()),
+            *(_route(path, _serve_asset(asset)) for path, asset in _ASSETS.items()),
         ]
 
 
@@ -199,12 +209,7 @@ def _route(path: str, handler: Handler, openapi: Json | None = None) -> PlainRou
 
 
 def _serve_asset(asset: Asset) -> Handler:
-    response = Response(
-        200,
-        asset.content,
-        asset.media_type,
-        ((b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),),
-    )
+    response = Response(200, asset.content, asset.media_type, _ASSET_HEADERS)
 
     async def get_asset(request: Request, body: bytes) -> Response:
         return response

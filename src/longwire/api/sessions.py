@@ -1,18 +1,20 @@
 """Sessions: people sign in, see where they are signed in, and sign out."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from longwire.api.types import GenericReturnBoolean
+from longwire.api.types import Email, GenericReturnBoolean, GroupId
 from longwire.api.users import User, user_wire
 from longwire.clock import Moment
 from longwire.dates import format_date
+from longwire.delivery.sign_in_mail import LinkRequest, SignInMailer
 from longwire.errors import BadInput, FieldError, NotAuthenticated
-from longwire.identity import sessions, tokens, users
-from longwire.identity.rate_limiter import FailureThrottle
+from longwire.identity import sessions, sign_in_links, tokens, users
+from longwire.identity.rate_limiter import FailureThrottle, RateLimiter
 from longwire.identity.sessions import NewSession, SessionRules
+from longwire.identity.sign_in_links import LinkPurpose
 from longwire.model import Actor, Origin, Session, SignInMethod
 from longwire.store.database import Database, Tx
 from longwire.web.authentication import Authenticator
@@ -27,6 +29,7 @@ from longwire.web.routing import (
     RequestContext,
     Response,
     Route,
+    build_field_locations,
     require_json,
 )
 from longwire.web.session_cookies import (
@@ -40,6 +43,9 @@ from longwire.web.validation import decode_body, decode_query
 PATH = "/session"
 # The same whatever is wrong: an unknown account, a wrong secret, one that has expired.
 SIGN_IN_FAILED = "Signing in failed: it is unknown, wrong or expired."
+LINK_REQUESTED = "If there is a user with this address, a mail with a link is on its way."
+WAYS = ("link", "clientId and clientSecret")
+LINKS = "links"  # the account that failed attempts with links count for
 
 Secret = Annotated[str, Meta(min_length=1, max_length=256)]
 Method = Annotated[
@@ -55,8 +61,40 @@ Method = Annotated[
 class SignInInput(Body):
     """One way to sign in."""
 
+    link: Annotated[Secret, Meta(description="What follows `=` in a sign-in link.")] | None = None
     client_id: Annotated[Secret, Meta(description="Of a user's credentials.")] | None = None
     client_secret: Secret | None = None
+
+
+class LinkInput(Body):
+    """Whose link, and whether to mail it, or to show it to the caller."""
+
+    email: Email
+    group_id: (
+        Annotated[GroupId, Meta(description="With `show`: a group in which both are members.")]
+        | None
+    ) = None
+    show: Annotated[bool, Meta(description="Respond with the link, instead of mailing it.")] = False
+
+
+class LinkReturn(Reply):
+    """What was done, and the link that was asked for."""
+
+    message: str
+    url: Annotated[str, Meta(description="With `show`; it works once, within 15 minutes.")] | (
+        None
+    ) = None
+
+
+class ConsoleSettings(Reply):
+    """What a page needs to know before anybody has signed in."""
+
+    version: str
+    sign_in: Annotated[
+        list[str], Meta(description="The ways to sign in.", examples=[["link", "client"]])
+    ]
+    mail: Annotated[bool, Meta(description="Whether links can be mailed.")]
+    oidc_name: Annotated[str, Meta(description="What the OpenID provider is called.")] | None = None
 
 
 class SessionInfo(Reply):
@@ -80,6 +118,10 @@ class SessionItem(Reply):
     seen_at: Annotated[DateText, Meta(description="Its last use, to five minutes.")]
     expires_at: DateText
     is_this: Annotated[bool, Meta(description="Whether it is the session of this request.")]
+    issued_by: (
+        Annotated[str, Meta(description="The user who was shown its link, if it was another.")]
+        | None
+    ) = None
 
 
 class SessionConnection(Reply):
@@ -115,6 +157,7 @@ def _item(session: Session, *, is_this: bool) -> SessionItem:
         seen_at=format_date(session.seen_at),
         expires_at=format_date(session.expires_at),
         is_this=is_this,
+        issued_by=session.issued_by,
     )
 
 
@@ -141,9 +184,19 @@ class SessionEndpoints:
         rules: SessionRules,
         limits: InputLimits,
         *,
+        base_url: str,
+        settings: ConsoleSettings,
+        mailer: SignInMailer,
+        mail_limiter: RateLimiter,
+        throttle: FailureThrottle,
         client_throttle: FailureThrottle,
     ) -> None:
         self._database = database
+        self._base_url = base_url
+        self._settings = settings
+        self._mailer = mailer
+        self._mail_limiter = mail_limiter
+        self._throttle = throttle
         self._authenticator = authenticator
         self._rules = rules
         self._limits = limits
@@ -172,7 +225,7 @@ class SessionEndpoints:
         own = caller.session.id if caller.session is not None else None
         session_id = query.session_id or own
         if session_id is None:
-            raise BadInput(field_errors=[FieldError("sessionId", "is required without a cookie")])
+            raise BadInput(field_errors=[FieldError("session_id", "is required without a cookie")])
 
         def work(tx: Tx) -> None:
             tx.origin = Origin(request.address, request.request_id)
@@ -183,14 +236,67 @@ class SessionEndpoints:
         response = Response(200, msgspec.json.encode(done))
         return without_session(response, request) if session_id == own else response
 
+    async def create_link(self, request: Request, body: bytes) -> Response:
+        """Mail a link, or show one; nobody learns whether there is a user with an address."""
+        require_own_site(request, self._authenticator.public_origin)
+        require_json(request)
+        given = decode_body(body, LinkInput, self._limits)
+        if given.show:
+            return await self._show_link(request, given.email, given.group_id)
+        self._mail_limiter.acquire(request.address)
+        origin = Origin(request.address, request.request_id)
+        self._mailer.enqueue(LinkRequest(given.email, origin))
+        return Response(200, msgspec.json.encode(LinkReturn(message=LINK_REQUESTED)))
+
+    async def _show_link(self, request: Request, email: str, group_id: str | None) -> Response:
+        caller = await self._authenticator.authenticate(request)
+        if group_id is None:
+            raise BadInput(field_errors=[FieldError("group_id", "is required with show")])
+
+        def work(tx: Tx) -> str:
+            tx.origin = Origin(request.address, request.request_id)
+            return sign_in_links.create_to_show(tx, caller.actor, email, group_id)
+
+        secret = await self._database.write(work)
+        url = sign_in_links.build_url(self._base_url, secret, LinkPurpose.CONFIRM)
+        shown = LinkReturn(message="Whoever opens this link is signed in.", url=url)
+        return Response(200, msgspec.json.encode(shown))
+
+    async def get_settings(self, request: Request, body: bytes) -> Response:
+        return Response(200, msgspec.json.encode(self._settings))
+
     async def _sign_in(
         self, request: Request, given: SignInInput
     ) -> tuple[NewSession, SessionInfo]:
-        if given.client_id is None or given.client_secret is None:
-            names = {"clientId": given.client_id, "clientSecret": given.client_secret}
-            missing = [name for name, value in names.items() if value is None]
-            raise BadInput(field_errors=[FieldError(name, "is missing") for name in missing])
-        return await self._sign_in_as_client(request, given.client_id, given.client_secret)
+        names = [each for each in given.__struct_fields__ if getattr(given, each) is not None]
+        match given:
+            case SignInInput(link=str(link)) if names == ["link"]:
+                return await self._sign_in_by_link(request, link)
+            case SignInInput(client_id=str(client_id), client_secret=str(secret)) if (
+                len(names) == 2
+            ):
+                return await self._sign_in_as_client(request, client_id, secret)
+        raise BadInput(f"Send one of {', or '.join(WAYS)}.")
+
+    async def _sign_in_by_link(
+        self, request: Request, secret: str
+    ) -> tuple[NewSession, SessionInfo]:
+        self._throttle.acquire(request.address, LINKS)
+
+        def work(tx: Tx) -> tuple[NewSession, SessionInfo]:
+            code = sign_in_links.get_valid(tx, secret)
+            sign_in_links.redeem(tx, code)
+            return self._create(
+                tx, request, code.user_id, SignInMethod.LINK, issued_by=code.issued_by
+            )
+
+        try:
+            # Anybody may send anything: what is invalid writes nothing.
+            await self._database.read(lambda tx: sign_in_links.get_valid(tx, secret))
+            return await self._database.write(work)
+        except NotAuthenticated:
+            self._throttle.note_failure(request.address, LINKS)
+            raise NotAuthenticated(SIGN_IN_FAILED) from None
 
     async def _sign_in_as_client(
         self, request: Request, client_id: str, secret: str
@@ -227,6 +333,7 @@ class SessionEndpoints:
         method: SignInMethod,
         *,
         client_id: str | None = None,
+        issued_by: str | None = None,
         ends_at: Moment | None = None,
     ) -> tuple[NewSession, SessionInfo]:
         tx.origin = Origin(request.address, request.request_id)
@@ -238,6 +345,7 @@ class SessionEndpoints:
             user_agent=get_user_agent(request),
             rules=self._rules,
             client_id=client_id,
+            issued_by=issued_by,
             ends_at=ends_at,
         )
         return new, _describe(tx, new.session)
@@ -264,6 +372,7 @@ class SessionEndpoints:
                 tag="Sessions",
                 openapi=_CREATE_OPENAPI,
                 schemas=(SignInInput, SessionInfo),
+                field_locations=build_field_locations(None, SignInInput),
             ),
             PlainRoute(
                 method="DELETE",
@@ -275,6 +384,29 @@ class SessionEndpoints:
                 tag="Sessions",
                 openapi=_END_OPENAPI,
                 schemas=(GenericReturnBoolean,),
+                field_locations=build_field_locations(SessionQuery, None),
+            ),
+            PlainRoute(
+                method="POST",
+                path="/session/link",
+                handler=self.create_link,
+                body_bytes_max=FORM_BYTES_MAX,
+                permission=NO_TOKEN,
+                object_rule="with `show`: member.write in the group, and all that the user holds",
+                tag="Sessions",
+                openapi=_LINK_OPENAPI,
+                schemas=(LinkInput, LinkReturn),
+                field_locations=build_field_locations(None, LinkInput),
+            ),
+            PlainRoute(
+                method="GET",
+                path="/console/settings",
+                handler=self.get_settings,
+                permission=NO_TOKEN,
+                object_rule="reveals nothing about any group",
+                tag="Sessions",
+                openapi=_SETTINGS_OPENAPI,
+                schemas=(ConsoleSettings,),
             ),
         ]
 
@@ -294,6 +426,14 @@ _OWN_SITE = (
     "With a cookie, every request but GET needs the header `X-Longwire-Console: 1`, and must not"
     " come from another site (403, `cross_site`)."
 )
+_OWN_HEADER: Json = {
+    "name": "X-Longwire-Console",
+    "in": "header",
+    "required": True,
+    "description": "Shows that no other site has caused the request.",
+    "schema": {"type": "string", "enum": ["1"]},
+    "example": "1",
+}
 _GET_OPENAPI: Json = {
     "summary": "Get the session of the caller",
     "description": "401 without the cookie of a session, also with an access token.",
@@ -308,25 +448,13 @@ _CREATE_OPENAPI: Json = {
     " plain HTTP, which is possible on the loopback interface only. Needs the header"
     " `X-Longwire-Console: 1`. The same 401 for everything that does not match.",
     "security": [],
-    "parameters": [
-        {
-            "name": "X-Longwire-Console",
-            "in": "header",
-            "required": True,
-            "description": "Shows that no other site has caused the request.",
-            "schema": {"type": "string", "enum": ["1"]},
-            "example": "1",
-        }
-    ],
+    "parameters": [_OWN_HEADER],
     "requestBody": {
         "required": True,
         "content": {
             "application/json": {
                 "schema": schema_ref(SignInInput),
-                "example": {
-                    "clientId": "cli_vzpeqxr5mxjrq2uy6ct3mlgw",
-                    "clientSecret": "lws_HPtmTBiOSgSXmXb0OIvRhFJBmq7Cj1b3BPFLiDBhS4g",
-                },
+                "example": {"link": "lwl_HPtmTBiOSgSXmXb0OIvRhFJBmq7Cj1b3BPFLiDBhS4g"},
             }
         },
     },
@@ -335,7 +463,7 @@ _CREATE_OPENAPI: Json = {
         **problem_responses(400, 401, 403, 408, 413, 415, 429, 431, 503),
     },
 }
-_session_parameter: dict[str, Any] = {
+_SESSION_PARAMETER: Json = {
     "name": "sessionId",
     "in": "query",
     "required": False,
@@ -346,9 +474,45 @@ _session_parameter: dict[str, Any] = {
 _END_OPENAPI: Json = {
     "summary": "Sign out, or end another session of the caller",
     "description": f"It ends in every process within two seconds. {_OWN_SITE}",
-    "parameters": [_session_parameter],
+    "parameters": [_SESSION_PARAMETER],
     "responses": {
         "200": json_response("Ended.", schema_ref(GenericReturnBoolean)),
         **problem_responses(400, 401, 403, 404, 408, 413, 429, 431, 503),
+    },
+}
+_LINK_OPENAPI: Json = {
+    "summary": "Mail a link to sign in, or show one",
+    "description": "Mails a link that signs the user with this address in, once, within 15 minutes;"
+    " the response is the same whether there is such a user or not. With `show` the link is in the"
+    " response, for the caller to hand over: the caller, who must be signed in or have a token,"
+    " needs `member.write` in the group, where the user has accepted an invitation, and must hold"
+    " everything that the user holds anywhere.",
+    "security": [],
+    "parameters": [_OWN_HEADER],
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": schema_ref(LinkInput),
+                "example": {
+                    "email": "ada@example.com",
+                    "groupId": "880148294221312",
+                    "show": True,
+                },
+            }
+        },
+    },
+    "responses": {
+        "200": json_response("Requested, or shown.", schema_ref(LinkReturn)),
+        **problem_responses(400, 401, 403, 404, 408, 413, 415, 429, 431, 503),
+    },
+}
+_SETTINGS_OPENAPI: Json = {
+    "summary": "Get what a page needs before signing in",
+    "description": "The version, and which ways to sign in there are.",
+    "security": [],
+    "responses": {
+        "200": json_response("The settings.", schema_ref(ConsoleSettings)),
+        **problem_responses(408, 431),
     },
 }

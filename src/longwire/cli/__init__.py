@@ -14,6 +14,7 @@ from longwire import __version__, startup
 from longwire.cli import (
     audit,
     connectors,
+    console,
     credentials,
     deliveries,
     device_types,
@@ -61,6 +62,7 @@ for command in (
     settings.config_command,
     settings.vapid_key_command,
     credentials.credentials_group,
+    console.console_group,
     groups.group_group,
     device_types.device_type_group,
     redecode.redecode_command,

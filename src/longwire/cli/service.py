@@ -50,7 +50,11 @@ def _announce_operator(chosen: Settings, operator: startup.OperatorCredentials) 
         return
     url = chosen.auth_url or startup.get_base_url(chosen)
     click.echo(
-        f"\nThis is the first start. The operator's credentials, also saved in {path}:\n\n"
+        "\nThis is the first start. Sign in with a browser, within 15 minutes; `longwire console"
+        f" link` prints another link:\n\n  {operator.link}"
+    )
+    click.echo(
+        f"\nThe operator's credentials for programs, also saved in {path}:\n\n"
         f"  client id      {operator.client_id}\n"
         f"  client secret  {operator.client_secret}\n\n"
         f"Get a token:\n\n"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from longwire.errors import NotAllowed, not_found
 from longwire.identity.bootstrap import ADMINISTRATOR
-from longwire.model import Actor, Role, Scope
+from longwire.model import Actor, Role, Scope, User
 from longwire.store import credentials as store_credentials
 from longwire.store import groups as store_groups
 from longwire.store import permissions as store_permissions
@@ -112,6 +112,25 @@ def list_groups_with_permission(tx: Tx, actor: Actor, permission: str) -> list[s
 
 def get_token_actor(tx: Tx, digest: bytes) -> tuple[Actor, int] | None:
     return tx.cached("tokens", digest, lambda: store_credentials.get_token_actor(tx, digest))
+
+
+MEMBERSHIPS_COMPARED_MAX = 1_000
+
+
+def holds_all_of(tx: Tx, actor: Actor, user: User) -> bool:
+    """Whether the actor could do everything that a user can do; False if that takes too long.
+
+    Owners can do more with their groups than their permissions say.
+    """
+    if actor.is_operator or (actor.kind, actor.id) == ("user", user.id):
+        return True
+    if user.is_operator or store_groups.owns_any(tx, user.id):
+        return False
+    other = Actor("user", user.id)
+    group_ids = list(get_role_assignments(tx, other))
+    return len(group_ids) <= MEMBERSHIPS_COMPARED_MAX and all(
+        get_permissions(tx, other, each) <= get_permissions(tx, actor, each) for each in group_ids
+    )
 
 
 # --- cached lookups ---

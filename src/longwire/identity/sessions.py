@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from longwire.clock import SECOND, Moment
-from longwire.errors import NotAuthenticated, not_found
+from longwire.errors import NotAllowed, NotAuthenticated, not_found
+from longwire.identity import access
 from longwire.ids import new_id, new_secret
 from longwire.model import Actor, Session, SignInMethod
 from longwire.store import audit, cache_epochs
@@ -20,6 +21,7 @@ from longwire.store.database import Tx
 SECRET_PREFIX = "lwb"
 # How far `seen_at` may lag behind: a read must not become a write each time.
 TOUCH_INTERVAL_S = 300
+FRESH_S = 600
 ADDRESS_CHARACTERS_MAX = 64
 USER_AGENT_CHARACTERS_MAX = 256
 
@@ -90,7 +92,33 @@ def authenticate(tx: Tx, digest: bytes) -> tuple[Session, Actor]:
     found = store.get_with_actor(tx, digest)
     if found is None or found[0].expires_at <= tx.now:
         raise NotAuthenticated("The session has ended; sign in again.")
-    return found
+    session, actor = found
+    if session.issued_by is not None:
+        require_issuer(tx, session.issued_by, session.user_id)
+    return session, actor
+
+
+def require_issuer(tx: Tx, issuer_id: str, user_id: str) -> None:
+    """Whoever was shown a link must still hold all that its user holds.
+
+    What both hold is read again after each change of roles, members and groups, as nothing else is
+    cached then. So nobody gets at more than they have by a link that they keep for themselves.
+    """
+    issuer, user = store_users.get(tx, issuer_id), store_users.get(tx, user_id)
+    if issuer is not None and user is not None:
+        actor = Actor("user", issuer.id, is_operator=issuer.is_operator)
+        if access.holds_all_of(tx, actor, user):
+            return
+    raise NotAuthenticated("The session has ended; sign in again.")
+
+
+def require_fresh(session: Session | None, now: Moment) -> None:
+    """Ways to sign in are changed by somebody who has just signed in, and by nobody else."""
+    is_own = session is not None and session.issued_by is None
+    if session is None or not is_own or now - session.created_at > FRESH_S * SECOND:
+        raise NotAllowed(
+            f"Sign in again: this needs a session that is younger than {FRESH_S // 60} minutes."
+        )
 
 
 def needs_touch(session: Session, now: Moment) -> bool:

@@ -185,6 +185,12 @@ def list_memberships(tx: Tx, user_id: str) -> tuple[tuple[str, str], ...]:
     return tuple((row.group_id, row.role_id) for row in tx.rows(statement))
 
 
+def owns_any(tx: Tx, user_id: str) -> bool:
+    """Whether a user owns some group."""
+    statement = sa.select(_table.c.id).where(_table.c.owner_id == user_id).limit(1)
+    return tx.row(statement) is not None
+
+
 def get_default_role_id(tx: Tx, group_id: str) -> str | None:
     row = tx.row(sa.select(_table.c.default_role_id).where(_table.c.id == group_id))
     return row[0] if row else None

@@ -144,6 +144,20 @@ session = sa.Table(
     _moment("ends_at"),
 )
 
+sign_in_code = sa.Table(
+    "sign_in_code",
+    metadata,
+    # Of a link by which somebody signs in once; only the keyed digest is stored.
+    sa.Column("digest", sa.LargeBinary, primary_key=True),
+    # Answers: which links does this person have?
+    sa.Column("user_id", sa.Text, sa.ForeignKey(user.c.id), nullable=False, index=True),
+    sa.Column("source", sa.Text, nullable=False),
+    sa.Column("issued_by", sa.Text),
+    _moment("created_at"),
+    # Answers: which links have expired and can be pruned?
+    sa.Column("expires_at", sa.BigInteger, nullable=False, index=True),
+)
+
 push_token = sa.Table(
     "push_token",
     metadata,
@@ -236,7 +250,8 @@ group = sa.Table(
     metadata,
     sa.Column("id", GroupNumber, primary_key=True, autoincrement=False),
     sa.Column("parent_id", GroupNumber, sa.ForeignKey("device_group.id"), index=True),
-    sa.Column("owner_id", sa.Text, sa.ForeignKey(user.c.id), nullable=False),
+    # Answers: does this person own a group?
+    sa.Column("owner_id", sa.Text, sa.ForeignKey(user.c.id), nullable=False, index=True),
     # Whose quota it counts for: its first owner. Handing it over does not change that, so nobody
     # can use up the quota of another.
     sa.Column("quota_user_id", sa.Text, nullable=False, index=True),

@@ -4,7 +4,7 @@ The page loads nothing from another host. Whoever serves an asset sends its byte
 type and the policy.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from types import MappingProxyType
@@ -40,7 +40,15 @@ _FILES = (
 )
 _FOLDER = resources.files("longwire.web") / "assets"
 
-# Read on import: a missing file stops the start, and no request waits for the disk.
-ASSETS: Mapping[str, Asset] = MappingProxyType(
-    {path: Asset((_FOLDER / name).read_bytes(), media_type) for path, name, media_type in _FILES}
-)
+
+def load_assets(files: Iterable[tuple[str, str, str]]) -> Mapping[str, Asset]:
+    """Files by path; each is given with its name and media type.
+
+    Called on import: a missing file stops the start, and no request waits for the disk.
+    """
+    return MappingProxyType(
+        {path: Asset((_FOLDER / name).read_bytes(), media_type) for path, name, media_type in files}
+    )
+
+
+ASSETS = load_assets(_FILES)

@@ -554,7 +554,7 @@ def _error_response(
     built = errors.build_error_response(
         error,
         request.request_id,
-        operation.field_locations if operation else None,
+        route.field_locations if route is not None else None,
         not_found_is_bad_request=operation is not None and operation.not_found_is_bad_request,
     )
     return Response(built.status, built.body, errors.MEDIA_TYPE, built.headers)

@@ -159,7 +159,7 @@ class Route:
             object.__setattr__(self, "query", query)
             object.__setattr__(self, "body", body)
             object.__setattr__(self, "reply", hints["return"])
-        object.__setattr__(self, "field_locations", _field_locations(self.query, self.body))
+        object.__setattr__(self, "field_locations", build_field_locations(self.query, self.body))
 
     @property
     def writes(self) -> bool:
@@ -242,6 +242,8 @@ class PlainRoute:
     stored_response: bytes = b""
     openapi: Mapping[str, Any] | None = None  # its entry in the OpenAPI document, if it has one
     schemas: tuple[type[msgspec.Struct], ...] = ()  # that this entry refers to
+    # Where its parameters are, if it has any of our own; else errors name them as they are.
+    field_locations: FieldLocations | None = None
 
     @property
     def operation_id(self) -> str:
@@ -253,7 +255,7 @@ def _operation_id(method: str, path: str) -> str:
     return method.lower() + "".join(word[0].upper() + word[1:] for word in words)
 
 
-def _field_locations(query: type[Query] | None, body: type[Body] | None) -> FieldLocations:
+def build_field_locations(query: type[Query] | None, body: type[Body] | None) -> FieldLocations:
     """Where each parameter is, by its attribute name and by its wire name."""
     field_locations: dict[str, tuple[str, str]] = {}
     for where, struct in (("body", body), ("query", query)):

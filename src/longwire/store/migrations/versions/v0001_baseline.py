@@ -138,6 +138,18 @@ def _create_identity_tables() -> None:
     op.create_index("ix_session_expires_at", "session", ["expires_at"])
 
     op.create_table(
+        "sign_in_code",
+        *_required(sa.LargeBinary(), "digest"),
+        *_required(TEXT, "user_id source"),
+        *_optional(TEXT, "issued_by"),
+        *_required(BIGINT, "created_at expires_at"),
+        sa.ForeignKeyConstraint(["user_id"], ["user_account.id"], name="fk_sign_in_code_user_id"),
+        sa.PrimaryKeyConstraint("digest", name="pk_sign_in_code"),
+    )
+    op.create_index("ix_sign_in_code_user_id", "sign_in_code", ["user_id"])
+    op.create_index("ix_sign_in_code_expires_at", "sign_in_code", ["expires_at"])
+
+    op.create_table(
         "push_token",
         *_required(sa.LargeBinary(), "digest"),
         *_required(TEXT, "user_id sealed_token type"),
@@ -208,6 +220,7 @@ def _create_identity_tables() -> None:
     for name in ("deletion_at", "deleted_at"):
         index = f"ix_device_group_{name}"
         _create_partial_index(index, "device_group", [name], f"{name} is not null")
+    op.create_index("ix_device_group_owner_id", "device_group", ["owner_id"])
     op.create_index("ix_device_group_parent_id", "device_group", ["parent_id"])
     op.create_index("ix_device_group_quota_user_id", "device_group", ["quota_user_id"])
 

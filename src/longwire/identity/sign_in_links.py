@@ -1,0 +1,113 @@
+"""Links by which people sign in: 256 random bits that can be used once, for 15 minutes.
+
+They are in the fragment of the URL, which browsers do not send, so that they are in no log.
+"""
+
+import enum
+
+from longwire.clock import SECOND
+from longwire.errors import NotAllowed, NotAuthenticated, invalid_field, not_found
+from longwire.identity import access, sessions
+from longwire.ids import new_secret
+from longwire.model import SYSTEM, Actor, LinkSource, SignInCode, User
+from longwire.store import audit
+from longwire.store import groups as store_groups
+from longwire.store import sign_in_codes as store
+from longwire.store import users as store_users
+from longwire.store.database import Tx
+
+PAGE_PATH = "/sign-in"
+LIFETIME_S = 900
+# Valid ones; another one replaces the oldest.
+PER_USER_MAX = 10
+# Whoever has so many valid ones in their mailbox gets no further mail.
+MAILED_MAX = 3
+_SECRET_PREFIX = "lwl"
+
+
+class LinkPurpose(enum.StrEnum):
+    """What the page does with a link; the name of its secret in the fragment."""
+
+    SIGN_IN = "link"  # at once
+    CONFIRM = "mail"  # when a button is pressed, because mail programs open links by themselves
+    RESET_PASSWORD = "reset"  # the same, and ask for a new password
+
+
+def build_url(base_url: str, secret: str, purpose: LinkPurpose) -> str:
+    return f"{base_url}{PAGE_PATH}#{purpose}={secret}"
+
+
+def create(
+    tx: Tx, actor: Actor, user_id: str, source: LinkSource, *, issued_by: str | None = None
+) -> str:
+    """A link's secret for a user; who may have it is the caller's to decide."""
+    for surplus in store.list_of(tx, user_id)[PER_USER_MAX - 1 :]:
+        store.delete(tx, surplus.digest)
+    secret = new_secret(_SECRET_PREFIX)
+    code = SignInCode(
+        digest=tx.keyring.digest(secret),
+        user_id=user_id,
+        source=source,
+        created_at=tx.now,
+        expires_at=tx.now + LIFETIME_S * SECOND,
+        issued_by=issued_by,
+    )
+    store.insert(tx, code)
+    audit.log(tx, actor, "signInLink.create", user_id, detail=source)
+    return secret
+
+
+def create_for_terminal(tx: Tx, email: str) -> str:
+    user = store_users.get_by_email(tx, email)
+    if user is None:
+        raise not_found("email", "user")
+    return create(tx, SYSTEM, user.id, LinkSource.TERMINAL)
+
+
+def can_mail(tx: Tx, email: str) -> bool:
+    """Whether there is a user with this address, who was not mailed enough links already."""
+    user = store_users.get_by_email(tx, email)
+    if user is None:
+        return False
+    mailed = [each for each in store.list_of(tx, user.id) if each.source is LinkSource.MAIL]
+    return sum(each.expires_at > tx.now for each in mailed) < MAILED_MAX
+
+
+def create_for_mail(tx: Tx, email: str) -> tuple[User, str] | None:
+    """A link for the user with this address; None if there is none, or enough were mailed."""
+    user = store_users.get_by_email(tx, email)
+    if user is None or not can_mail(tx, email):
+        return None
+    return user, create(tx, Actor("user", user.id), user.id, LinkSource.MAIL)
+
+
+def create_to_show(tx: Tx, actor: Actor, email: str, group_id: str) -> str:
+    """A link that the actor hands over to a member, who holds no more than the actor does."""
+    scope = access.authorize(tx, actor, "member.write", group_id)
+    if actor.kind != "user":
+        raise NotAllowed("This needs a user; an app client is not one.")
+    user = store_users.get_by_email(tx, email)
+    member = store_groups.get_member(tx, scope, group_id, user.id) if user else None
+    # Before they have accepted, nobody may learn whether the address has an account.
+    if user is None or member is None or member.accepted_at is None:
+        raise invalid_field("email", "must be that of a member who has accepted their invitation")
+    if not access.holds_all_of(tx, actor, user):
+        raise NotAllowed("This user can do something that you cannot, here or in another group.")
+    issued_by = None if user.id == actor.id else actor.id
+    return create(tx, actor, user.id, LinkSource.SHOWN, issued_by=issued_by)
+
+
+def get_valid(tx: Tx, secret: str) -> SignInCode:
+    """What a link stands for; the same error for every invalid one."""
+    code = store.get(tx, tx.keyring.digest(secret))
+    if code is None or code.expires_at <= tx.now:
+        raise NotAuthenticated
+    if code.issued_by is not None:
+        sessions.require_issuer(tx, code.issued_by, code.user_id)
+    return code
+
+
+def redeem(tx: Tx, code: SignInCode) -> None:
+    """Use a link up; of two who do so at once, one gets an error."""
+    if not store.delete(tx, code.digest):
+        raise NotAuthenticated

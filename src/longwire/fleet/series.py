@@ -97,28 +97,34 @@ def compile_path(kind: str, path: str) -> Callable[[str], float | None]:
     name, *rest = tokens[1:]
     if name in numbers and rest:
         raise invalid_field("path", f"leads into {name}, which is a number")
-    decode = _field_decoder(name, str if name in texts else int | float).decode
+    if name in numbers:
+        decode = _field_decoder(name, int | float)
+        return lambda body: _to_number(decode(body))
+    decode = _field_decoder(name, str)
+    if not rest or rest[0].isdecimal():
+        decode_text = msgspec.json.Decoder().decode
+    else:
+        decode_text, rest = _field_decoder(rest[0], Any), rest[1:]
 
     def read_value(body: str) -> float | None:
-        found = decode(body).value
-        return _to_number(_resolve(found, rest) if name in texts else found)
+        try:
+            value = decode_text(decode(body) or "null")
+        except (msgspec.MsgspecError, RecursionError):
+            return None  # not JSON, or no object
+        return _to_number(_resolve(value, rest) if rest else value)
 
     return read_value
 
 
-def _field_decoder(name: str, kind: Any) -> msgspec.json.Decoder[Any]:
-    """A decoder that reads one field of a record and skips the others."""
-    return msgspec.json.Decoder(
-        msgspec.defstruct("_Field", [("value", kind | None, None)], rename={"value": name})
-    )
+def _field_decoder(name: str, kind: Any) -> Callable[[str], Any]:
+    """A function that reads one member of a JSON object, and skips the others."""
+    struct = msgspec.defstruct("_Member", [("value", kind | None, None)], rename={"value": name})
+    decode = msgspec.json.Decoder(struct).decode
+    return lambda text: decode(text).value
 
 
-def _resolve(text: str | None, tokens: Sequence[str]) -> Any:
-    """The value at a place of a JSON text; None if there is none."""
-    try:
-        value = msgspec.json.decode(text or "null")
-    except (msgspec.MsgspecError, RecursionError):
-        return None
+def _resolve(value: Any, tokens: Sequence[str]) -> Any:
+    """The value at a place of a JSON value; None if there is none."""
     for token in tokens:
         if isinstance(value, dict):
             value = value.get(token)

@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
+from urllib.parse import urlencode as encode_pairs
 
 import httpx
 import msgspec
@@ -31,6 +32,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE")
 JSON = {"Content-Type": "application/json"}
 DATES = ("beginDate", "endDate", "timestamp")
 NO_DATES = ("", "soon", "2026-02-30", "2026-03-01T25:00:00Z", "1e9", "9" * 40)
+CATALOGUED = {"kind": "data", "path": "/data/temperature"}  # valid values, where few are
 DEPTH_MAX = InputLimits().json_depth_max
 BODY_BYTES_MAX = 20_000  # for these tests, so that a body need not be large to be too large
 
@@ -65,7 +67,13 @@ def some_value(annotated: Any) -> Any:
 
 def some_values(struct: type[msgspec.Struct] | None) -> dict[str, Any]:
     fields = msgspec.structs.fields(struct) if struct else ()
-    return {each.encode_name: some_value(each.type) for each in fields}
+    return {
+        each.encode_name: CATALOGUED.get(each.encode_name, some_value(each.type)) for each in fields
+    }
+
+
+def urlencode(values: dict[str, Any]) -> str:
+    return encode_pairs(values, doseq=True)
 
 
 def required(struct: type[msgspec.Struct] | None) -> list[str]:
@@ -139,7 +147,8 @@ def wrong_queries(route: Route) -> Iterator[Wrong]:
         rest = urlencode({other: right[other] for other in right if other != name})
         pair = urlencode({name: right[name]})
         named = {"fields": (name,), "place": "query"}
-        yield Wrong(f"{name} twice", 400, query=f"{rest}&{pair}&{pair}", **named)
+        if not isinstance(right[name], list):
+            yield Wrong(f"{name} twice", 400, query=f"{rest}&{pair}&{pair}", **named)
         yield Wrong(f"NUL in {name}", 400, query=f"{rest}&{name}=%00", **named)
         yield Wrong(f"half a character in {name}", 400, query=f"{rest}&{name}=%C3", **named)
         for value in NO_DATES if name in DATES else ():

@@ -1,13 +1,13 @@
 """The operation that reads numbers over time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
 from msgspec import Meta
 
-from longwire.api.types import parse_period
+from longwire.api.types import DeviceId, parse_period
 from longwire.clock import DAY, SECOND, Moment
 from longwire.dates import LATEST, format_date, format_optional_date
 from longwire.errors import BadInput, FieldError, invalid_field
@@ -25,12 +25,12 @@ class SeriesQuery(Query):
     """Which numbers of which devices, and in buckets of which length."""
 
     device_id: Annotated[
-        str,
+        list[DeviceId],
         Meta(
             min_length=1,
-            max_length=129 * series.DEVICES_MAX,
-            description=f"A device, or up to {series.DEVICES_MAX} with commas between them.",
-            examples=["dev_vzpeqxr5mxjrq2uy6ct3mlgw"],
+            max_length=series.DEVICES_MAX,
+            description=f"One device, or several: given up to {series.DEVICES_MAX} times.",
+            examples=[["dev_vzpeqxr5mxjrq2uy6ct3mlgw"]],
         ),
     ]
     path: Annotated[
@@ -188,18 +188,8 @@ def _series_wire(scan: DeviceScan) -> DeviceSeries:
 
 def _build_selection(query: SeriesQuery, now: Moment) -> SeriesSelection:
     kind = query.kind or KIND_NAMES[0]
-    field_errors: list[FieldError] = []
-    if kind not in KIND_NAMES:
-        field_errors.append(FieldError("kind", f"must be one of {', '.join(KIND_NAMES)}"))
-    device_ids = query.device_id.split(",")
-    if len(device_ids) > series.DEVICES_MAX:
-        message = f"must name at most {series.DEVICES_MAX} devices"
-        field_errors.append(FieldError("device_id", message))
-    elif len(set(device_ids)) < len(device_ids):
-        field_errors.append(FieldError("device_id", "names a device twice"))
-    if field_errors:
-        raise BadInput(field_errors=field_errors)
-    series.compile_path(kind, query.path)
+    device_ids = query.device_id
+    _validate(query, kind, now)
     begin, end = _parse_range(query, now)
     span = series.choose_span(begin, end, len(device_ids))
     if query.time_span is not None:
@@ -208,6 +198,28 @@ def _build_selection(query: SeriesQuery, now: Moment) -> SeriesSelection:
     if selection.points * len(device_ids) > series.POINTS_MAX:
         raise invalid_field("time_span", f"gives more than {series.POINTS_MAX} points")
     return selection
+
+
+def _validate(query: SeriesQuery, kind: str, now: Moment) -> None:
+    """Name every field that is invalid by itself."""
+    field_errors: list[FieldError] = []
+    if len(set(query.device_id)) < len(query.device_id):
+        field_errors.append(FieldError("device_id", "names a device twice"))
+    if kind not in KIND_NAMES:
+        field_errors.append(FieldError("kind", f"must be one of {', '.join(KIND_NAMES)}"))
+    else:
+        field_errors += _errors_of(partial(series.compile_path, kind, query.path))
+    field_errors += _errors_of(partial(_parse_range, query, now))
+    if field_errors:
+        raise BadInput(field_errors=field_errors)
+
+
+def _errors_of(check: Callable[[], object]) -> Sequence[FieldError]:
+    try:
+        check()
+    except BadInput as error:
+        return error.field_errors
+    return ()
 
 
 def _parse_range(query: SeriesQuery, now: Moment) -> tuple[Moment, Moment]:

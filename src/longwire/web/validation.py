@@ -98,12 +98,12 @@ def _query_values(
         except UnicodeDecodeError:
             field_errors[name] = FieldError(name, "is not valid UTF-8")
             continue
-        if name in lists:
+        if "\x00" in value:
+            field_errors[name] = FieldError(name, "must not contain NUL")
+        elif name in lists:
             repeated.setdefault(name, []).append(value)
         else:
             values[name] = value
-        if "\x00" in value:
-            field_errors[name] = FieldError(name, "must not contain NUL")
     return values | repeated, field_errors
 
 

@@ -546,6 +546,8 @@ def format_parameters(route: Route) -> str:
                 for each in msgspec.structs.fields(struct)
             )
             parts.append(f"{place} {' '.join(names)}")
+    if route.text_body is not None:
+        parts.append(f"body `{route.text_body.media_type}`")
     return " ".join(parts)
 
 

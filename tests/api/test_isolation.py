@@ -38,6 +38,7 @@ class Right:
     query: Values = field(default_factory=dict)
     body: Values | None = None
     by: str = "admin"
+    csv: str = ""  # the body, if it is no JSON
 
 
 AT = "2026-03-02T12:00:00Z"
@@ -119,6 +120,9 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("GET", "/device/series"): Right({"deviceId": ["@device"], "path": "/data/temperature"}),
     ("POST", "/device"): Right(body={**NEW_DEVICE, "name": "new", "originalId": "new 1"}),
     ("POST", "/devices"): Right(body={**NEW_DEVICE, "originalDevicesIds": ["new 2", "new 3"]}),
+    ("POST", "/devices/import"): Right(
+        {"groupId": "@home"}, csv="name,originalId,type,network\nnew,new 9,generic,mqtt\n"
+    ),
     ("POST", "/device/vendor"): Right(
         body={
             "input": {**NEW_DEVICE, "name": "new", "originalId": "4", "network": "vendor"},
@@ -403,6 +407,7 @@ class Sent:
 
     query: Values
     body: Values | None
+    csv: str = ""
 
     def words(self) -> str:
         return repr((self.query, self.body))
@@ -420,7 +425,8 @@ def filled(right: Right, own: Tenant, foreign: Tenant, places: frozenset[str]) -
             return (foreign if place in places else own).things[value]
         return value
 
-    return Sent(fill(right.query, ""), None if right.body is None else fill(right.body, ""))
+    body = None if right.body is None else fill(right.body, "")
+    return Sent(fill(right.query, ""), body, right.csv)
 
 
 def below(place: str, name: str) -> str:
@@ -456,6 +462,11 @@ def attacks(right: Right) -> Iterator[frozenset[str]]:
 
 
 def send(person: Person, route: Route, sent: Sent) -> httpx.Response:
+    if sent.csv:
+        headers = {"Content-Type": "text/csv"}
+        return person.request(
+            route.method, route.path, params=sent.query, content=sent.csv, headers=headers
+        )
     return person.request(route.method, route.path, params=sent.query, json=sent.body)
 
 

@@ -239,7 +239,7 @@ ROUTES = [
         object_rule="in the groups the devices were in when the records were stored",
         tag="Records",
         prepare_input=read_series,
-        takes_retention=True,
+        prepare_settings=("retention_days",),
         is_addition=True,
     )
 ]

@@ -42,6 +42,7 @@ class DeviceDraft:
     original_id: str
     network: str
     tags: Sequence[str] = ()
+    configuration: str | None = None  # None for that of its type
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +234,18 @@ def _create(
                 if key in taken
             ]
         )
+    return insert_drafts(tx, actor, group_id, drafts, {device_type.name: device_type}, information)
+
+
+def insert_drafts(
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    drafts: Sequence[DeviceDraft],
+    types: Mapping[str, DeviceType],
+    information: str = "{}",
+) -> list[Device]:
+    """Insert devices whose original ids are free, and of which these are the types."""
     devices = [
         Device(
             number=0,
@@ -241,10 +254,12 @@ def _create(
             stay=0,
             name=draft.name,
             type=draft.type,
-            network=network,
+            network=draft.network,
             original_id=draft.original_id,
             information=information,
-            configuration=device_type.default_configuration,
+            configuration=types[draft.type].default_configuration
+            if draft.configuration is None
+            else draft.configuration,
             tags=tuple(draft.tags),
             created_at=tx.now,
             updated_at=tx.now,
@@ -253,6 +268,7 @@ def _create(
         )
         for draft in drafts
     ]
+    keys = [original_key(draft.network, draft.original_id) for draft in drafts]
     created = store.insert(tx, devices, keys)
     monitoring.schedule_silence_checks(tx, created)
     audited = [AuditedObject(each.id, each.name, after=_audited(each)) for each in created]

@@ -102,7 +102,7 @@ def compile_path(kind: str, path: str) -> Callable[[str], float | None]:
         return lambda body: _to_number(decode(body))
     decode = _field_decoder(name, str)
     if not rest or rest[0].isdecimal():
-        decode_text = msgspec.json.Decoder().decode
+        decode_text: Callable[[str], Any] = msgspec.json.Decoder().decode
     else:
         decode_text, rest = _field_decoder(rest[0], Any), rest[1:]
 
@@ -118,7 +118,9 @@ def compile_path(kind: str, path: str) -> Callable[[str], float | None]:
 
 def _field_decoder(name: str, kind: Any) -> Callable[[str], Any]:
     """A function that reads one member of a JSON object, and skips the others."""
-    struct = msgspec.defstruct("_Member", [("value", kind | None, None)], rename={"value": name})
+    struct: Any = msgspec.defstruct(
+        "_Member", [("value", kind | None, None)], rename={"value": name}
+    )
     decode = msgspec.json.Decoder(struct).decode
     return lambda text: decode(text).value
 

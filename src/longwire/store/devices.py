@@ -273,6 +273,16 @@ def list_taken_keys(tx: Tx, network: str, original_keys: Sequence[str]) -> froze
     return frozenset(row[0] for row in tx.rows(statement))
 
 
+def list_by_original_keys(
+    tx: Tx, network: str, original_keys: Sequence[str]
+) -> dict[str, tuple[str, str]]:
+    """(id, group id) of the devices of a network with these original ids, in any group."""
+    statement = sa.select(_table.c.original_key, _table.c.id, _table.c.group_id).where(
+        _table.c.network == network, _table.c.original_key.in_(original_keys)
+    )
+    return {row.original_key: (row.id, row.group_id) for row in tx.rows(statement)}
+
+
 def is_type_used(tx: Tx, name: str) -> bool:
     return tx.row(sa.select(_table.c.number).where(_table.c.type == name).limit(1)) is not None
 

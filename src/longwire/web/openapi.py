@@ -14,7 +14,7 @@ import msgspec
 
 from longwire.web import errors
 from longwire.web.fields import InputLimits
-from longwire.web.routing import ANY_TOKEN, OWN, PlainRoute, Route, StreamRoute
+from longwire.web.routing import ANY_TOKEN, OWN, PlainRoute, Route, StreamRoute, TextBody
 from longwire.web.type_info import field_bounds, nested_structs
 
 Json = dict[str, Any]
@@ -29,7 +29,7 @@ _MEANINGS = {
     404: "A parameter names nothing that the caller can see.",
     408: "The request took too long to arrive.",
     413: "The body is too large.",
-    415: "The body is not sent as JSON.",
+    415: "The body is sent as another media type.",
     429: "Rate limit exceeded; retry after `Retry-After` seconds.",
     431: "The request head is too large.",
     503: "Temporarily unavailable, or the outcome is unknown; retry after `Retry-After` seconds.",
@@ -140,7 +140,14 @@ def _operation(route: Route, schemas: Mapping[str, Json], examples: Mapping[str,
                 }
             },
         }
+    if route.text_body is not None:
+        entry["requestBody"] = {"required": True, "content": _text_content(route.text_body)}
     return entry
+
+
+def _text_content(body: TextBody) -> Json:
+    schema = {"type": "string", "description": body.description}
+    return {body.media_type: {"schema": schema, "example": body.example}}
 
 
 def _access(permission: str, object_rule: str) -> Json:
@@ -155,7 +162,7 @@ def _responses(route: Route) -> Json:
         route.permission not in (ANY_TOKEN, OWN) or route.query
     ):
         statuses.append(404)
-    if route.body is not None:
+    if route.body is not None or route.text_body is not None:
         statuses += [413, 415]
     problems = problem_responses(*statuses)
     if route.conflicts:

@@ -48,6 +48,7 @@ from longwire.web.routing import (
     StreamContext,
     StreamRoute,
     require_json,
+    require_media_type,
     routes_by_path,
 )
 from longwire.web.server import SendResponse
@@ -302,9 +303,7 @@ class RequestHandler:
             self._rate_limiters[route.operation_id].acquire(actor.id)
         if route.prepare_input is not None:
             async with self._preparing_turn(actor, route):
-                more: dict[str, Any] = {}
-                if route.takes_retention:
-                    more["retention_days"] = self._settings.retention_days
+                more = {name: getattr(self._settings, name) for name in route.prepare_settings}
                 if route.takes_origin:
                     more["origin"] = Origin(request.address, request.request_id)
                 inputs.append(await route.prepare_input(self._database, actor, *inputs, **more))
@@ -378,6 +377,9 @@ class RequestHandler:
             require_json(request)
             raw = await self._read_body(request, route, receive)
             inputs.append(decode_body(raw, route.body, self._limits))
+        elif route.text_body is not None:
+            require_media_type(request, route.text_body.media_type)
+            inputs.append(await self._read_body(request, route, receive))
         return inputs
 
     async def _run_in_transaction(

@@ -34,6 +34,7 @@ OWN = "oneself"
 NO_TOKEN = "no token"
 # Anybody may send these, so no more is kept of them than a form of ours has.
 FORM_BYTES_MAX = 8 * 1024
+_UTF_8 = ("", "charset=utf-8", "charset=utf8", "header=present", "charset=utf-8; header=present")
 _JSON = re.compile(
     rb"application/(?:json|[a-z0-9.+-]+\+json)\s*(?:;\s*charset\s*=\s*\"?utf-?8\"?\s*)?;?",
     re.IGNORECASE,
@@ -100,6 +101,14 @@ def require_json(request: Request) -> None:
         )
 
 
+def require_media_type(request: Request, wanted: str) -> None:
+    """Reject a body of another media type, or in another encoding than UTF-8."""
+    given = request.headers.get(b"content-type", b"").decode("latin-1").strip()
+    media_type, _, charset = (part.strip().lower() for part in given.partition(";"))
+    if media_type != wanted or charset.replace('"', "") not in _UTF_8:
+        raise WrongMediaType(f"The body was sent as {given or 'nothing'}; send it as {wanted}.")
+
+
 def bearer_token(request: Request) -> bytes:
     """The token in the header Authorization, with or without the scheme; empty if absent."""
     if b"authorization" in request.repeated_headers:
@@ -117,6 +126,15 @@ class Response:
     body: bytes
     media_type: str = "application/json"
     headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TextBody:
+    """A request body that is no JSON; the handler gets its bytes."""
+
+    media_type: str
+    description: str
+    example: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +160,10 @@ class Route:
     query: type[Query] | None = None
     body: type[Body] | None = None
     reply: Any = None
+    text_body: TextBody | None = None  # instead of `body`
     # Runs before the transaction is opened; its result is passed to the handler.
     prepare_input: Callable[..., Awaitable[Any]] | None = None
-    takes_retention: bool = False  # it is called with `retention_days`
+    prepare_settings: tuple[str, ...] = ()  # of the request handler that it takes by name
     takes_origin: bool = False  # it is called with `origin`, for the audit log
     # Encodes the response; only for routes whose handler returns an `IngestRequest`.
     build_response: Callable[[IngestResult], bytes] | None = None

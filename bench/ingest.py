@@ -264,8 +264,8 @@ def plain_rows_per_s(seconds: float) -> float:
                 [(n % DEVICES, 0, n, n.to_bytes(16, "big"), n, text) for n in rows],
             )
             connection.executemany(
-                "insert into arrival values (?, ?, ?, ?, ?)",
-                [(1, n, 0, n % DEVICES, n) for n in rows],
+                "insert into arrival values (?, ?, ?, ?, ?, ?, ?)",
+                [(1, n, 0, 0, 0, n % DEVICES, n) for n in rows],
             )
             connection.executemany(
                 "insert into device_state (group_id, device_number, seen_at) values (1, ?, ?)"
@@ -296,7 +296,7 @@ def plain_postgres_rows_per_s(url: str, seconds: float) -> float:
                     [(-1 - n % DEVICES, now + n, n.to_bytes(16, "big"), n, text) for n in rows],
                 )
                 cursor.executemany(
-                    "insert into arrival values (1, %s, 0, %s, %s)",
+                    "insert into arrival values (1, %s, 0, 0, 0, %s, %s)",
                     [(first_seq(now + n), n % DEVICES, n) for n in rows],
                 )
                 cursor.executemany(

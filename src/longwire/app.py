@@ -20,6 +20,7 @@ import structlog
 
 from longwire import __version__, maintenance, startup
 from longwire.api import (
+    arrivals,
     audit,
     clients,
     configurations,
@@ -117,6 +118,7 @@ OPERATIONS: tuple[Route, ...] = (
     *device_import.ROUTES,
     *downlinks.ROUTES,
     *records.ROUTES,
+    *arrivals.ROUTES,
     *series.ROUTES,
     *connectors.ROUTES,
     *deliveries.ROUTES,

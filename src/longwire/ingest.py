@@ -37,7 +37,7 @@ from longwire.model import SYSTEM, Actor, SequenceCounter, ServiceEvent
 from longwire.networks.monitoring import SequencedMessage
 from longwire.notifications import triggers
 from longwire.notifications.triggers import BatteryReading, parse_battery_percent
-from longwire.records import EventRecord, Record, complete_record, digest_record
+from longwire.records import ArrivalSource, EventRecord, Record, complete_record, digest_record
 from longwire.storage_quota import NO_STORAGE_QUOTA, StorageQuota
 from longwire.store import cache_epochs
 from longwire.store import channels as store_channels
@@ -102,6 +102,7 @@ class IngestRequest(msgspec.Struct, frozen=True, gc=False):
     items: Sequence[IngestItem]
     is_batch: bool
     metadata: MessageMetadata | None = None
+    source: int = ArrivalSource.API.value
 
 
 class IngestResult(msgspec.Struct, frozen=True, gc=False):
@@ -311,7 +312,12 @@ def store_service_events(tx: Tx, sequencer: Sequencer, events: Sequence[ServiceE
 
     An event with the same content and timestamp is stored once.
     """
-    requests = [IngestRequest(SYSTEM, [_event_item(each)], is_batch=False) for each in events]
+    requests = [
+        IngestRequest(
+            SYSTEM, [_event_item(each)], is_batch=False, source=ArrivalSource.SYSTEM.value
+        )
+        for each in events
+    ]
     return store_requests(tx, requests, sequencer)[1] if requests else set()
 
 
@@ -359,8 +365,10 @@ def _build_rows(
             homes = {devices[item.record.device_id].group_number for item in request.items}
             error = storage_quota.find_excess(tx, homes)
         if error is None:
+            source = request.source
             rows = [
-                _row(item, devices[item.record.device_id], next(seqs)) for item in request.items
+                _row(item, devices[item.record.device_id], next(seqs), source)
+                for item in request.items
             ]
         results.append(error or IngestResult([row.encoded.body for row in rows], 0))
         rows_by_request.append(rows)
@@ -427,7 +435,7 @@ def _field_path(request: IngestRequest, index: int, field: str) -> str:
     return f"items[{index}].{field}" if request.is_batch else field
 
 
-def _row(item: IngestItem, device: ReportingDevice, seq: int) -> RecordRow:
+def _row(item: IngestItem, device: ReportingDevice, seq: int, source: int) -> RecordRow:
     return RecordRow(
         item.record.number,
         device.group_number,
@@ -437,6 +445,7 @@ def _row(item: IngestItem, device: ReportingDevice, seq: int) -> RecordRow:
         item.digest,
         seq,
         complete_record(item.record, device.group_id, device.name),
+        source,
     )
 
 

@@ -34,6 +34,24 @@ class RecordKind(IntEnum):
 KIND_NAMES = tuple(kind.name.lower() for kind in RecordKind)
 
 
+class ArrivalSource(IntEnum):
+    """How a record came in, by its number in the database; the names of networks are theirs."""
+
+    API = 0
+    BATCH = 1
+    SYSTEM = 2  # an event of the service itself
+    MQTT = 3
+    VENDOR = 4
+    CHIRPSTACK = 5
+    TTN = 6
+    LORIOT = 7
+    THINGPARK = 8
+
+
+SOURCE_NAMES = tuple(source.name.lower() for source in ArrivalSource)
+SOURCE_NUMBERS = {name: number for number, name in enumerate(SOURCE_NAMES)}
+
+
 class _Record(Struct, frozen=True, kw_only=True, gc=False, omit_defaults=True, rename="camel"):
     """What all kinds have; the order of the fields is that of the JSON.
 

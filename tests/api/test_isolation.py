@@ -117,6 +117,7 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("GET", "/device/types"): Right(),
     ("GET", "/device/type"): Right({"type": "tracker"}),
     **{("GET", f"/device/{kind}"): Right({"deviceId": "@device"}) for kind in KINDS},
+    ("GET", "/group/records"): Right({"groupId": "@home", "deviceId": "@device"}),
     ("GET", "/device/series"): Right({"deviceId": ["@device"], "path": "/data/temperature"}),
     ("POST", "/device"): Right(body={**NEW_DEVICE, "name": "new", "originalId": "new 1"}),
     ("POST", "/devices"): Right(body={**NEW_DEVICE, "originalDevicesIds": ["new 2", "new 3"]}),

@@ -22,6 +22,7 @@ from longwire.fleet.redecoding import RedecodedBatch, RedecodeSelection
 from longwire.ingest import IngestItem, IngestRequest, IngestResult
 from longwire.model import Actor
 from longwire.records import (
+    ArrivalSource,
     DataRecord,
     EventRecord,
     GeolocRecord,
@@ -343,7 +344,7 @@ def store_batch(actor: Actor, body: Any) -> IngestRequest:
             field_errors += [replace(each, field=place + each.field) for each in error.field_errors]
     if field_errors:
         raise BadInput(field_errors=field_errors)
-    return IngestRequest(actor, items, is_batch=True)
+    return IngestRequest(actor, items, is_batch=True, source=ArrivalSource.BATCH.value)
 
 
 def encode_record_result(stored: IngestResult) -> bytes:

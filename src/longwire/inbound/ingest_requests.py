@@ -13,7 +13,14 @@ from longwire.ingest import IngestItem, IngestRequest, MessageMetadata
 from longwire.model import Actor
 from longwire.networks import monitoring
 from longwire.networks.base import ParsedUplink, Reading
-from longwire.records import RECORD_TYPES, DataRecord, GeolocRecord, Record, digest_content
+from longwire.records import (
+    RECORD_TYPES,
+    SOURCE_NUMBERS,
+    DataRecord,
+    GeolocRecord,
+    Record,
+    digest_content,
+)
 from longwire.store.devices import NetworkDevice
 
 # Parses and validates the JSON of a record of this kind.
@@ -63,7 +70,13 @@ def build_request(received: ReceivedUplink, decoded: DecodedData | None = None) 
         monitoring.MODULI.get(device.network, 0),
         uplink.resets_sequence,
     )
-    return IngestRequest(received.actor, items, is_batch=False, metadata=metadata)
+    return IngestRequest(
+        received.actor,
+        items,
+        is_batch=False,
+        metadata=metadata,
+        source=SOURCE_NUMBERS[device.network],
+    )
 
 
 @functools.cache
@@ -134,7 +147,9 @@ def build_published_request(
     content = [(name, members[name]) for name in sorted(members.keys() - _NOT_CONTENT)]
     item = msgspec.structs.replace(item, digest=digest_content(_encode([kind_name, content])))
     metadata = MessageMetadata(device.id, as_of=device.updated_at)
-    return IngestRequest(actor, [item], is_batch=False, metadata=metadata)
+    return IngestRequest(
+        actor, [item], is_batch=False, metadata=metadata, source=SOURCE_NUMBERS[device.network]
+    )
 
 
 def _default_members(kind_name: str, device: NetworkDevice, received_at: Moment) -> dict[str, str]:

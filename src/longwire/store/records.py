@@ -96,18 +96,20 @@ limit 1
 )
 
 # A device that has left the group belongs to another tenant: its new name must not be shown.
-_SELECT_ARRIVED = """
-select
-    a.group_id, a.seq, a.kind, a.stay, a.device_number, a.ts, d.id, d.stay,
+ARRIVED_COLUMNS = """
+    a.group_id, a.seq, a.kind, a.source, a.stay, a.device_number, a.ts, d.id, d.stay,
     case when p.depth is null then '' else d.name end,
     d.type,
-    case when p.depth is null then '[]' else d.tags end
-from arrival a
+    case when p.depth is null then '[]' else d.tags end"""
+JOIN_ARRIVED_DEVICE = """
 left join device d
     on d.number = a.device_number
 left join group_path p
     on p.ancestor_id = a.group_id
-    and p.group_id = d.group_id
+    and p.group_id = d.group_id"""
+_SELECT_ARRIVED = f"""
+select {ARRIVED_COLUMNS}
+from arrival a {JOIN_ARRIVED_DEVICE}
 """
 
 LIST_ARRIVALS = f"""{_SELECT_ARRIVED.rstrip()}
@@ -265,6 +267,7 @@ class RecordRow(msgspec.Struct, frozen=True, gc=False):
     digest: bytes
     seq: int
     encoded: EncodedRecord
+    source: int = 0  # an `ArrivalSource`
 
 
 def arrival_moment(seq: int) -> Moment:
@@ -295,9 +298,9 @@ def insert_arrivals(tx: Tx, fresh: Sequence[RecordRow]) -> None:
     insert_new(
         tx,
         schema.arrival,
-        ("group_id", "seq", "kind", "stay", "device_number", "ts"),
+        ("group_id", "seq", "kind", "source", "stay", "device_number", "ts"),
         [
-            (row.group_number, row.seq, row.kind, row.stay, row.device_number, row.ts)
+            (row.group_number, row.seq, row.kind, row.source, row.stay, row.device_number, row.ts)
             for row in fresh
         ],
     )
@@ -426,17 +429,20 @@ def find_in_group(tx: Tx, group_number: int, seq: int) -> ArrivedRecord | None:
 
 
 def _arrived_record(tx: Tx, row: tuple[Any, ...]) -> ArrivedRecord | None:
-    group, seq, kind, then, number, ts, device_id, stay, name, type_name, tags = row
+    _, seq, kind, _, then, number, ts, device_id, *_ = row
     if device_id is None:
         return None
     found = tx.fetch_raw(
         GET_ARRIVED[KIND_NAMES[kind]], {"device": number, "stay": then, "ts": ts, "seq": seq}
     )
-    if not found:
-        return None
-    digest, body = found[0]
+    return build_arrived(row, *found[0]) if found else None
+
+
+def build_arrived(row: tuple[Any, ...], digest: bytes, body: str) -> ArrivedRecord:
+    """From the columns of an arrival and of its record."""
+    group, seq, kind, source, then, number, ts, device_id, stay, name, type_name, tags = row
     return ArrivedRecord(
-        RecordRow(kind, group, number, then, ts, digest, seq, parse_record(kind, body)),
+        RecordRow(kind, group, number, then, ts, digest, seq, parse_record(kind, body), source),
         ReportingDevice(device_id, number, group, stay, name, type_name, str(group), tags),
     )
 

@@ -630,7 +630,9 @@ arrival = sa.Table(
     sa.Column("group_id", GroupNumber, primary_key=True, autoincrement=False),
     sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("kind", sa.SmallInteger, nullable=False),
-    # Of its device at that time; between the two so that PostgreSQL needs no room for it.
+    # The next two are where they are so that PostgreSQL needs no room for them.
+    sa.Column("source", sa.SmallInteger, nullable=False),
+    # Of its device at that time.
     sa.Column("stay", sa.Integer, nullable=False),
     sa.Column("device_number", sa.BigInteger, nullable=False),
     sa.Column("ts", sa.BigInteger, nullable=False),

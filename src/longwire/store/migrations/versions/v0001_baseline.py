@@ -495,7 +495,7 @@ def _create_record_tables() -> None:
     op.create_table(
         "arrival",
         *_required(BIGINT, "group_id seq"),
-        *_required(sa.SmallInteger(), "kind"),
+        *_required(sa.SmallInteger(), "kind source"),
         *_required(INTEGER, "stay"),
         *_required(BIGINT, "device_number ts"),
         sa.PrimaryKeyConstraint("group_id", "seq", name="pk_arrival"),

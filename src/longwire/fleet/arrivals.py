@@ -1,0 +1,222 @@
+"""Arrivals: the records of a group in the order in which they came in, of all its devices.
+
+A page is bounded by the entries that it looks at, not by those that it finds. It is read in short
+steps; a filter is evaluated between them, with no transaction open, and within a budget.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from longwire.clock import Clock, Moment
+from longwire.delivery.budgets import ComputeBudgets
+from longwire.delivery.cel.expressions import EvaluationError, Expression, build_cel_message
+from longwire.delivery.cel.lexer import InvalidExpression
+from longwire.delivery.matching import build_device_context
+from longwire.errors import TooManyRequests, invalid_field
+from longwire.fleet import records
+from longwire.identity import access
+from longwire.model import Actor
+from longwire.records import KIND_NAMES, RecordKind
+from longwire.store import arrivals as store
+from longwire.store import groups as store_groups
+from longwire.store.arrivals import FIRST_SEQ, LAST_SEQ
+from longwire.store.database import Tx
+from longwire.store.records import ArrivedRecord
+
+GROUPS_MAX = 1_000
+LOOKED_AT_MAX = 5_000
+STEP_ENTRIES_MAX = 500
+# Of a page, and of what is kept of a step.
+CHARACTERS_MAX = 4 * 1024 * 1024
+# Of a process; a group's connectors have their own, so that nobody who looks holds them up.
+LOOKING_BUDGETS = ComputeBudgets(Clock(), ms_per_s=100, burst_ms=2_000)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivalSelection:
+    """Which arrivals somebody wants to see."""
+
+    group_ids: tuple[str, ...]
+    subgroups: bool = False
+    device_id: str | None = None
+    kinds: frozenset[str] = frozenset(KIND_NAMES)
+    expression: Expression | None = None
+    after: int = FIRST_SEQ
+    before: int = LAST_SEQ
+    ascending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivalScope:
+    """The same, as far as they may see it."""
+
+    selection: ArrivalSelection
+    groups: tuple[int, ...]
+    device_number: int | None
+    kinds: frozenset[int]
+    oldest: Mapping[int, Moment]  # by kind: what is older has expired
+    group_id: str  # who pays for the filter
+
+    def takes(self, kind: int, device_number: int, ts: Moment) -> bool:
+        if kind not in self.kinds or ts < self.oldest.get(kind, ts):
+            return False
+        return self.device_number is None or device_number == self.device_number
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedStep:
+    """Some entries of the ledger, and those of their records that are selected."""
+
+    seqs: list[int]  # of the entries, in order
+    records: list[ArrivedRecord]  # to which the filter has not been applied
+    covered_to: int | None  # None when there are no more
+
+
+@dataclass(slots=True)
+class ArrivalScan:
+    """A page that is being collected, and where in the ledger it has come to."""
+
+    position: int | None  # the last entry that was looked at
+    limit: int
+    looked_at: int = 0
+    characters: int = 0
+    is_exhausted: bool = False
+    found: list[ArrivedRecord] = field(default_factory=list)
+
+    @property
+    def is_done(self) -> bool:
+        return (
+            self.is_exhausted
+            or len(self.found) >= self.limit
+            or self.looked_at >= LOOKED_AT_MAX
+            or self.characters > CHARACTERS_MAX
+        )
+
+    @property
+    def last_key(self) -> tuple[int] | None:
+        return None if self.is_exhausted or self.position is None else (self.position,)
+
+    def add(self, step: SelectedStep, matched: Sequence[ArrivedRecord], evaluated: int) -> None:
+        """Add what a filter has found among the first records of a step that it has seen."""
+        taken = matched[: self.limit - len(self.found)]
+        self.found += taken
+        self.characters += sum(len(each.row.encoded.body) for each in taken)
+        end: int | None = None  # of what was looked at, if that is not the whole step
+        if evaluated < len(step.records):
+            if not evaluated:
+                return
+            end = step.records[evaluated - 1].row.seq
+        if len(self.found) >= self.limit and taken and taken[-1] is not step.records[-1]:
+            end = taken[-1].row.seq
+        if end is not None:
+            self.looked_at += step.seqs.index(end) + 1
+            self.position = end
+            return
+        self.looked_at += len(step.seqs)
+        self.is_exhausted = step.covered_to is None
+        self.position = self.position if step.covered_to is None else step.covered_to
+
+
+def parse_filter(source: str | None) -> Expression | None:
+    """A filter in the language of connectors."""
+    text = (source or "").strip()
+    try:
+        return Expression(text) if text else None
+    except InvalidExpression as error:
+        raise invalid_field("filter", str(error)) from None
+
+
+def open_scope(
+    tx: Tx, actor: Actor, selection: ArrivalSelection, retention_days: Mapping[str, int]
+) -> ArrivalScope:
+    """Check what somebody may see; the permission holds in the groups below, too."""
+    for group_id in selection.group_ids:
+        access.authorize(tx, actor, "record.read", group_id)
+    device_number = None
+    if selection.device_id is not None:
+        device = records.get_reporting_device(tx, selection.device_id)
+        records.permitted_stays(tx, actor, "record.read", device)
+        device_number = device.number
+    return ArrivalScope(
+        selection,
+        _list_groups(tx, selection),
+        device_number,
+        frozenset(RecordKind[name.upper()].value for name in selection.kinds),
+        _list_oldest(retention_days, tx.now),
+        selection.group_ids[0],
+    )
+
+
+def _list_groups(tx: Tx, selection: ArrivalSelection) -> tuple[int, ...]:
+    named = set(selection.group_ids)
+    if selection.subgroups:
+        named |= {
+            each for top in selection.group_ids for each in store_groups.list_subtree(tx, top)
+        }
+    if len(named) > GROUPS_MAX:
+        raise invalid_field("subgroups", f"is possible for at most {GROUPS_MAX:,} groups")
+    return tuple(sorted(int(each) for each in named))
+
+
+def _list_oldest(retention_days: Mapping[str, int], now: Moment) -> dict[int, Moment]:
+    oldest = {
+        kind: records.oldest_kept(retention_days.get(kind.label, 0), now) for kind in RecordKind
+    }
+    return {kind.value: moment for kind, moment in oldest.items() if moment is not None}
+
+
+def read_step(tx: Tx, scope: ArrivalScope, scan: ArrivalScan) -> SelectedStep:
+    """The next entries behind the scan, and the records among them that are selected."""
+    selection, position = scope.selection, scan.position
+    after, before = selection.after, selection.before
+    if position is not None:
+        after, before = (position, before) if selection.ascending else (after, position)
+    most = min(STEP_ENTRIES_MAX, LOOKED_AT_MAX - scan.looked_at)
+    step = store.list_step(tx, scope.groups, after, before, most, ascending=selection.ascending)
+    seqs = [each.seq for each in step.arrivals]
+    wanted = [each for each in step.arrivals if scope.takes(each.kind, each.device_number, each.ts)]
+    room = len(wanted) if selection.expression is not None else scan.limit - len(scan.found)
+    found: list[ArrivedRecord] = []
+    characters = 0
+    for arrival, body in store.iterate_records(tx, wanted):
+        if body is not None:
+            found.append(store.build_record(arrival, body))
+            characters += len(body)
+        is_full = len(found) >= room or characters > CHARACTERS_MAX
+        if is_full and arrival is not wanted[-1]:
+            return SelectedStep(seqs[: seqs.index(arrival.seq) + 1], found, arrival.seq)
+    return SelectedStep(seqs, found, step.covered_to)
+
+
+def filter_step(
+    scope: ArrivalScope, candidates: Sequence[ArrivedRecord], budgets: ComputeBudgets
+) -> tuple[list[ArrivedRecord], int]:
+    """Those for which the filter is true, and how many were evaluated within the budget."""
+    expression = scope.selection.expression
+    if expression is None:
+        return list(candidates), len(candidates)
+    found: list[ArrivedRecord] = []
+    for index, each in enumerate(candidates):
+        if budgets.is_used_up(scope.group_id):
+            return found, index
+        with budgets.charging(scope.group_id):
+            if is_true(expression, each):
+                found.append(each)
+    return found, len(candidates)
+
+
+def is_true(expression: Expression, record: ArrivedRecord) -> bool:
+    """A filter that has no value for a record does not match it, as with a connector."""
+    context = build_device_context(record.device)
+    try:
+        return expression.matches(build_cel_message(record.row.encoded.record, context))
+    except EvaluationError:
+        return False
+
+
+def require_progress(evaluated: int, scan: ArrivalScan) -> None:
+    """When a budget is used up: what was found so far is a page, unless nothing was looked at."""
+    if not evaluated and not scan.looked_at:
+        raise TooManyRequests(
+            "The filters of this group take too long; wait, or use a cheaper one.", retry_after_s=10
+        )

@@ -1,0 +1,227 @@
+"""The ledger of arrivals, read in order: the records of some groups, whatever device sent them.
+
+The key of the ledger begins with the group, so the arrivals of several groups are merged. A step
+reads a bounded number of entries, however many groups and arrivals there are.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from longwire.records import KIND_NAMES
+from longwire.store.database import DialectSql, Tx
+from longwire.store.dialects import array_param, dialect_sql, in_array
+from longwire.store.records import (
+    ARRIVED_COLUMNS,
+    GET_ARRIVED,
+    JOIN_ARRIVED_DEVICE,
+    ArrivedRecord,
+    build_arrived,
+)
+
+FIRST_SEQ = -(2**63)
+LAST_SEQ = 2**63 - 1
+# Bodies that are read before their size is known; a record can be as large as a request.
+BODIES_AT_ONCE_MAX = 100
+
+_OF_GROUP = """
+    from arrival b
+    where b.group_id = g.id
+        and b.seq > :after
+        and b.seq < :before
+    order by b.seq {order}
+    limit {most}"""
+
+
+def _in_both_orders(template: DialectSql) -> dict[bool, DialectSql]:
+    """The statement by whether it is ascending; `ORDER` stands for the order."""
+    return {
+        is_ascending: DialectSql(*(each.replace("ORDER", order) for each in template))
+        for is_ascending, order in ((True, "asc"), (False, "desc"))
+    }
+
+
+# The groups whose next arrivals come first: the next `most` arrivals are in these.
+LIST_NEXT_GROUPS = _in_both_orders(
+    dialect_sql(
+        f"""
+select n.id, n.next_seq
+from (
+    select g.id, (
+        select b.seq
+        {_OF_GROUP.format(order="ORDER", most="1")}
+    ) as next_seq
+    from device_group g
+    where g.id {{listed}}
+) n
+where n.next_seq is not null
+order by n.next_seq ORDER
+limit :most
+""",
+        listed=in_array("groups"),
+    )
+)
+
+LIST_OF_GROUPS = _in_both_orders(
+    dialect_sql(
+        f"""
+select {ARRIVED_COLUMNS}
+from device_group g
+{{rows}}
+{JOIN_ARRIVED_DEVICE}
+where g.id {{listed}}
+order by a.seq ORDER
+""",
+        listed=in_array("groups"),
+        rows=DialectSql(
+            f"""join arrival a
+    on a.group_id = g.id
+    and a.seq in (
+        select b.seq
+        {_OF_GROUP.format(order="ORDER", most=":per_group")}
+    )""",
+            f"""cross join lateral (
+    select *
+    {_OF_GROUP.format(order="ORDER", most=":per_group")}
+) a""",
+        ),
+    )
+)
+
+# The limit keeps PostgreSQL from turning this into a join that reads all records.
+LIST_ARRIVED = {
+    kind: f"""
+select w.seq, r.body
+from unnest(
+    cast(:devices as bigint[]), cast(:stays as integer[]),
+    cast(:moments as bigint[]), cast(:seqs as bigint[])
+) w (device_number, stay, ts, seq)
+cross join lateral (
+    select r.body
+    from device_stay s
+    join record_{kind} r
+        on r.device_number = s.device_number
+        and r.stay = s.stay
+    where s.device_number = w.device_number
+        and s.stay = w.stay
+        and r.ts = w.ts
+        and r.seq = w.seq
+    limit 1
+) r
+"""
+    for kind in KIND_NAMES
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An entry of the ledger; the record itself is not read yet, and may be deleted."""
+
+    row: tuple[Any, ...]  # with the columns `ARRIVED_COLUMNS`
+
+    @property
+    def seq(self) -> int:
+        return int(self.row[1])
+
+    @property
+    def kind(self) -> int:
+        return int(self.row[2])
+
+    @property
+    def stay(self) -> int:
+        return int(self.row[4])
+
+    @property
+    def device_number(self) -> int:
+        return int(self.row[5])
+
+    @property
+    def ts(self) -> int:
+        return int(self.row[6])
+
+    @property
+    def has_device(self) -> bool:
+        return self.row[7] is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivalStep:
+    """Entries in order. Between the begin of the step and `covered_to` there are no others."""
+
+    arrivals: list[Arrival]
+    covered_to: int | None  # None when there are no more
+
+
+def list_step(
+    tx: Tx, groups: Sequence[int], after: int, before: int, most: int, *, ascending: bool
+) -> ArrivalStep:
+    """The next entries of some groups between two others, about `most` of them at the most."""
+    ends: list[int] = []
+    values = {"after": after, "before": before, "most": most}
+    if len(groups) > 1:
+        listed = {**values, "groups": array_param(tx, groups)}
+        found = tx.fetch_raw(LIST_NEXT_GROUPS[ascending], listed)
+        groups = [number for number, _ in found]
+        if len(found) == most:
+            ends.append(found[-1][1])  # the other groups have nothing before it
+    if not groups:
+        return ArrivalStep([], None)
+    per_group = max(1, most // len(groups))
+    listed = {**values, "groups": array_param(tx, groups), "per_group": per_group}
+    arrivals = [Arrival(row) for row in tx.fetch_raw(LIST_OF_GROUPS[ascending], listed)]
+    by_group: dict[int, list[int]] = defaultdict(list)
+    for each in arrivals:
+        by_group[each.row[0]].append(each.seq)
+    # A group with as many as were asked for may have more behind its last.
+    ends += [seqs[-1] for seqs in by_group.values() if len(seqs) == per_group]
+    if not ends:
+        return ArrivalStep(arrivals, None)
+    covered_to = min(ends) if ascending else max(ends)
+    covered = [
+        each
+        for each in arrivals
+        if (each.seq <= covered_to if ascending else each.seq >= covered_to)
+    ]
+    return ArrivalStep(covered, covered_to)
+
+
+def iterate_records(tx: Tx, arrivals: Sequence[Arrival]) -> Iterator[tuple[Arrival, str | None]]:
+    """The entries with the records' JSON, None for a deleted one; read a hundred at a time."""
+    waiting = iter(arrivals)
+    while some := list(islice(waiting, BODIES_AT_ONCE_MAX)):
+        found = _read_bodies(tx, some)
+        for each in some:
+            yield each, found.get(each.seq)
+
+
+def build_record(arrival: Arrival, body: str) -> ArrivedRecord:
+    return build_arrived(arrival.row, b"", body)
+
+
+def _read_bodies(tx: Tx, arrivals: Sequence[Arrival]) -> dict[int, str]:
+    existing = [each for each in arrivals if each.has_device]
+    if not tx.is_postgres:
+        return {each.seq: body for each in existing for (_, body) in _read_body(tx, each)}
+    bodies: dict[int, str] = {}
+    for kind in {each.kind for each in existing}:
+        mine = [each for each in existing if each.kind == kind]
+        values = {
+            "devices": [each.device_number for each in mine],
+            "stays": [each.stay for each in mine],
+            "moments": [each.ts for each in mine],
+            "seqs": [each.seq for each in mine],
+        }
+        bodies |= dict(tx.fetch_raw(LIST_ARRIVED[KIND_NAMES[kind]], values))
+    return bodies
+
+
+def _read_body(tx: Tx, arrival: Arrival) -> list[tuple[Any, ...]]:
+    values = {
+        "device": arrival.device_number,
+        "stay": arrival.stay,
+        "ts": arrival.ts,
+        "seq": arrival.seq,
+    }
+    return tx.fetch_raw(GET_ARRIVED[KIND_NAMES[arrival.kind]], values)

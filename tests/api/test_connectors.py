@@ -462,9 +462,16 @@ def requests_about(connector: str, group: str, replay: str) -> dict[str, tuple[s
         "connector.read, events": ("GET", "/connector/connectorEvent", {**which, **LONG_AGO}, None),
         "connector.read, preview": ("POST", "/connector/preview", {}, which),
         "connector.read, replay": ("GET", "/connector/replay", {**which, "replayId": replay}, None),
+        "connector.read, replays": ("GET", "/connector/replays", which, None),
         "connector.write": ("PUT", "/connector", {}, {**which, "name": "changed"}),
         "connector.resend": ("POST", "/connector/resendData", {}, which),
         "connector.resend, replay": ("POST", "/connector/replay", {}, {**which, **LONG_AGO}),
+        "connector.resend, estimate": (
+            "POST",
+            "/connector/replay/preview",
+            {},
+            {**which, **LONG_AGO},
+        ),
         "connector.resend, cancel": (
             "DELETE",
             "/connector/replay",

@@ -166,6 +166,8 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("GET", "/connector/messages"): Right({**CONNECTOR, "deviceId": "@device"}),
     ("GET", "/connector/message"): Right({"id": "@message"}),
     ("GET", "/connector/replay"): Right(REPLAY),
+    ("GET", "/connector/replays"): Right(CONNECTOR),
+    ("POST", "/connector/replay/preview"): Right(body={**CONNECTOR, **LONG_AGO}),
     ("POST", "/connector"): Right(
         body={"groupId": "@home", **to_nowhere(), "deviceIds": ["@device"]}
     ),

@@ -1,4 +1,4 @@
-"""Operations on connectors, their deliveries and replays."""
+"""Operations on connectors and their deliveries."""
 
 from functools import partial
 from typing import Annotated
@@ -25,21 +25,15 @@ from longwire.api.types import (
     Tags,
     parse_period,
 )
-from longwire.dates import LATEST, format_date, format_optional_date
-from longwire.delivery import connectors, previews, replays, retry_policy
+from longwire.dates import format_date, format_optional_date
+from longwire.delivery import connectors, retry_policy
 from longwire.delivery.destinations import catalogue
-from longwire.delivery.previews import PreviewedRecord
-from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.ids import format_delivery_id
-from longwire.model import Actor
-from longwire.model import Replay as ReplayValue
 from longwire.records import KIND_NAMES
-from longwire.store.database import Database
 from longwire.store.deliveries import DeliveryEvent, DeliveryState
 from longwire.web.fields import (
     Body,
     Count,
-    DateIn,
     DateQuery,
     DateText,
     Id,
@@ -53,8 +47,6 @@ from longwire.web.page_tokens import paginate_names
 from longwire.web.routing import ANY_TOKEN, RequestContext, Route
 
 EVENTS_DEFAULT = 1_000
-PREVIEW_DEFAULT = 10
-PREVIEW_MAX = 100
 
 ConnectorId = Annotated[
     str,
@@ -84,7 +76,6 @@ Filter = Annotated[
         examples=["message.kind == 'data' && message.data.temperature > 30"],
     ),
 ]
-ReplayId = Annotated[Id, Meta(examples=["rpl_vzpeqxr5mxjrq2uy6ct3mlgw"])]
 
 
 # --- responses ---
@@ -186,56 +177,6 @@ class ConnectorEventConnection(Reply):
     next_token: str | None = None
 
 
-class PreviewRequest(Reply):
-    """The request that would be sent; secrets are masked."""
-
-    method: str
-    url: str
-    headers: dict[str, str]
-    body: str
-
-
-class PreviewItem(Reply):
-    """What a connector would do with one stored record."""
-
-    device_id: str
-    kind: str
-    timestamp: DateText
-    matches: bool
-    reason: str
-    request: PreviewRequest | None = None
-
-
-class Preview(Reply):
-    """What a connector would do with the latest records, newest first."""
-
-    items: list[PreviewItem]
-
-
-class ReplayStarted(Reply):
-    """A replay that was started."""
-
-    message: str
-    queued: Count
-    replay_id: str
-
-
-class Replay(Reply):
-    """The progress of a replay."""
-
-    replay_id: str
-    connector_id: str
-    group_id: str
-    status: str
-    looked_at: Count
-    queued: Count
-    begin_date: DateText
-    end_date: DateText
-    created_at: DateText
-    updated_at: DateText
-    created_by: str
-
-
 # --- requests ---
 
 
@@ -330,31 +271,6 @@ class ConnectorRef(Body):
     group_id: GroupId
 
 
-class PreviewInput(Body):
-    """Which connector, and for how many of the latest records."""
-
-    connector_id: Id
-    group_id: GroupId
-    limit: Annotated[int, Meta(ge=1, le=PREVIEW_MAX)] | None = None
-
-
-class ReplayInput(Body):
-    """Which connector, and the timestamps of which records."""
-
-    connector_id: Id
-    group_id: GroupId
-    begin_date: DateIn
-    end_date: DateIn
-
-
-class ReplayQuery(Query):
-    """Which replay of which connector."""
-
-    connector_id: Id
-    group_id: GroupId
-    replay_id: ReplayId
-
-
 # --- conversion ---
 
 # The states of deliveries behind each status of the interface.
@@ -411,23 +327,7 @@ def type_wire(name: str) -> ConnectorType:
     )
 
 
-def _replay_wire(query: ReplayQuery, replay: ReplayValue) -> Replay:
-    return Replay(
-        replay_id=replay.id,
-        connector_id=query.connector_id,
-        group_id=query.group_id,
-        status=replay.state,
-        looked_at=replay.records_scanned,
-        queued=replay.queued,
-        begin_date=format_date(replay.begin_at),
-        end_date=format_date(min(replay.end_at, LATEST)),
-        created_at=format_date(replay.created_at),
-        updated_at=format_date(replay.updated_at),
-        created_by=replay.created_by,
-    )
-
-
-def _draft(body: ConnectorInput | UpdateConnectorInput) -> connectors.ConnectorDraft:
+def connector_draft(body: ConnectorInput | UpdateConnectorInput) -> connectors.ConnectorDraft:
     storing = body.data_failure_policy
     return connectors.ConnectorDraft(
         **draft_fields(body),
@@ -469,7 +369,7 @@ def create_connector(context: RequestContext, body: ConnectorInput) -> Connector
             context.tx,
             context.actor,
             body.group_id,
-            _draft(body),
+            connector_draft(body),
             params_parser(context),
             context.egress,
             quotas=context.quotas,
@@ -491,7 +391,7 @@ def update_connector(context: RequestContext, body: UpdateConnectorInput) -> Con
             context.actor,
             body.group_id,
             body.connector_id,
-            _draft(body),
+            connector_draft(body),
             params_parser(context),
             context.egress,
         )
@@ -581,88 +481,6 @@ def resend_dead_letters(context: RequestContext, body: ConnectorRef) -> Connecto
     )
 
 
-async def build_preview(
-    database: Database, actor: Actor, body: PreviewInput
-) -> list[PreviewedRecord]:
-    """Read the records, then evaluate the connector's expressions with no transaction open."""
-    limit = PREVIEW_DEFAULT if body.limit is None else body.limit
-    inputs = await database.read(
-        lambda tx: previews.load_preview(tx, actor, body.group_id, body.connector_id, limit)
-    )
-    return await CODEC_THREADS.run(inputs.group_id, previews.build_preview, inputs)
-
-
-def preview_connector(
-    context: RequestContext, body: PreviewInput, found: list[PreviewedRecord]
-) -> Preview:
-    """Preview what a connector would send.
-
-    For the latest records: whether they match, why not, and the request that would be sent. Nothing
-    is sent.
-    """
-    return Preview(
-        items=[
-            PreviewItem(
-                device_id=each.device_id,
-                kind=each.kind,
-                timestamp=format_date(each.ts),
-                matches=each.reason is None,
-                reason=each.reason or "",
-                request=None
-                if each.request is None
-                else PreviewRequest(
-                    method=each.request.method,
-                    url=each.request.url,
-                    headers=dict(each.request.headers),
-                    body=each.request.body,
-                ),
-            )
-            for each in found
-        ]
-    )
-
-
-def start_replay(context: RequestContext, body: ReplayInput) -> ReplayStarted:
-    """Replay stored records through a connector.
-
-    Those with timestamps in the range that match, also from before the connector was created.
-    Records it has had before are sent again under their old id. `queued` is the number queued so
-    far; a long range is processed in the background, see `GET /connector/replay`.
-    """
-    begin, end = parse_period(body.begin_date, body.end_date)
-    assert begin is not None and end is not None  # both are required
-    replay = replays.start_replay(
-        context.tx, context.actor, body.group_id, body.connector_id, begin, end, context.writer
-    )
-    rest = "More follow." if replay.state == "running" else "Complete."
-    return ReplayStarted(
-        message=f"{replay.queued} queued. {rest}", queued=replay.queued, replay_id=replay.id
-    )
-
-
-def get_replay(context: RequestContext, query: ReplayQuery) -> Replay:
-    """Get the progress of a replay."""
-    return _replay_wire(
-        query,
-        replays.get_replay(
-            context.tx, context.actor, query.group_id, query.connector_id, query.replay_id
-        ),
-    )
-
-
-def cancel_replay(context: RequestContext, query: ReplayQuery) -> Replay:
-    """Cancel a replay.
-
-    Messages that it has queued are still sent.
-    """
-    return _replay_wire(
-        query,
-        replays.cancel_replay(
-            context.tx, context.actor, query.group_id, query.connector_id, query.replay_id
-        ),
-    )
-
-
 _IN_GROUP = "in the group of the connector"
 _FOR_EVERYONE = "the catalogue is the same for everyone"
 
@@ -692,17 +510,4 @@ ROUTES = [
     ),
     _route("GET", "/connector/connectorEvent", list_connector_events, "connector.read"),
     _route("POST", "/connector/resendData", resend_dead_letters, "connector.resend"),
-    _route(
-        "POST",
-        "/connector/preview",
-        preview_connector,
-        "connector.read",
-        object_rule=f"{_IN_GROUP}; record.read there as well",
-        only_reads=True,
-        is_addition=True,
-        prepare_input=build_preview,
-    ),
-    _route("POST", "/connector/replay", start_replay, "connector.resend", is_addition=True),
-    _route("GET", "/connector/replay", get_replay, "connector.read", is_addition=True),
-    _route("DELETE", "/connector/replay", cancel_replay, "connector.resend", is_addition=True),
 ]

@@ -186,6 +186,20 @@ class OwnerKind(Generic[Owner, P]):
         )
         return before, after
 
+    def try_update(
+        self,
+        tx: Tx,
+        actor: Actor,
+        group_id: str,
+        owner_id: str,
+        draft: Draft,
+        rules: DraftRules[Owner, Draft, P],
+    ) -> tuple[Owner, Owner]:
+        """The same without changing anything."""
+        before = self.require(tx, actor, "write", group_id, owner_id)
+        stored = channels.unseal_params(tx, before.channel)
+        return before, self._apply_draft(tx, before, draft, stored, rules, [])
+
     def delete(self, tx: Tx, actor: Actor, group_id: str, owner_id: str) -> Owner:
         """Delete it with its undelivered messages; returns it as it was."""
         owner = self._lock(tx, actor, group_id, owner_id)

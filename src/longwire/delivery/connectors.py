@@ -156,6 +156,26 @@ def update_connector(
     return _view(tx, actor, connector)
 
 
+def try_draft(
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    connector_id: str | None,
+    draft: ConnectorDraft,
+    parse: ParseParams,
+    egress: Egress,
+) -> tuple[Connector | None, Connector]:
+    """What a draft would change or create: the saved connector, if there is one, and the new one.
+
+    Nothing is stored.
+    """
+    rules = _draft_rules(parse, egress)
+    if connector_id is not None:
+        return KIND.try_update(tx, actor, group_id, connector_id, draft, rules)
+    access.authorize(tx, actor, "connector.write", group_id)
+    return None, KIND.build(tx, actor, group_id, draft, rules)
+
+
 def delete_connector(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> ConnectorView:
     """Delete a connector, with its undelivered messages."""
     return _view(tx, actor, KIND.delete(tx, actor, group_id, connector_id))

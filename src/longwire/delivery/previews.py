@@ -1,4 +1,6 @@
-"""Previews: what a connector would do with the latest records. Nothing is sent.
+"""Previews: what a connector, or a draft of one, would do with the latest records.
+
+Nothing is sent and nothing is saved.
 
 The records are read first; its filter and its template are evaluated with no transaction open, and
 within a budget of their own.
@@ -10,6 +12,7 @@ from dataclasses import dataclass
 from longwire.clock import Clock, Moment
 from longwire.delivery import connectors, messages
 from longwire.delivery.budgets import ComputeBudgets
+from longwire.delivery.connectors import ConnectorDraft, ParseParams
 from longwire.delivery.destinations.base import (
     Destination,
     OutboundBatch,
@@ -20,7 +23,7 @@ from longwire.delivery.egress import Egress
 from longwire.delivery.matching import Matcher, build_matcher, encode_device_context
 from longwire.errors import TooManyRequests
 from longwire.identity import access
-from longwire.model import Actor
+from longwire.model import Actor, Connector
 from longwire.store import records as store_records
 from longwire.store.database import Tx
 from longwire.store.records import ArrivedRecord
@@ -35,6 +38,7 @@ class PreviewedRecord:
     ts: Moment
     reason: str | None  # why it would not be forwarded; None when it would
     request: RequestPreview | None
+    is_sent_now: bool | None = None  # by the saved connector, in the preview of a draft of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,28 @@ class PreviewInputs:
     destination: Destination
     records: Sequence[ArrivedRecord]
     at: Moment
+    saved: Matcher | None = None  # of the connector that a draft would change
+
+
+@dataclass(frozen=True, slots=True)
+class WantedRecords:
+    """Which of the latest records to preview."""
+
+    limit: int
+    device_id: str | None = None
+    begin_at: Moment | None = None
+    end_at: Moment | None = None
+
+    @property
+    def are_all(self) -> bool:
+        return self.device_id is None and self.begin_at is None and self.end_at is None
+
+    def include(self, device_id: str, ts: Moment) -> bool:
+        return (
+            (self.device_id is None or device_id == self.device_id)
+            and (self.begin_at is None or ts >= self.begin_at)
+            and (self.end_at is None or ts < self.end_at)
+        )
 
 
 # Of the records of a preview, and of its requests; a template may make a small record large.
@@ -56,20 +82,51 @@ PREVIEW_BUDGETS = ComputeBudgets(Clock(), ms_per_s=100, burst_ms=2_000)
 
 
 def load_preview(
-    tx: Tx, actor: Actor, group_id: str, connector_id: str, limit: int
+    tx: Tx, actor: Actor, group_id: str, connector_id: str, wanted: WantedRecords
+) -> PreviewInputs:
+    """A saved connector, and the records for it."""
+    connector = connectors.KIND.require(tx, actor, "read", group_id, connector_id)
+    return _load(tx, actor, connector, None, wanted)
+
+
+def load_draft_preview(
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    connector_id: str | None,
+    draft: ConnectorDraft,
+    wanted: WantedRecords,
+    parse: ParseParams,
+    egress: Egress,
+) -> PreviewInputs:
+    """A connector that is not saved, or the changes of one that is, and the records for it."""
+    saved, connector = connectors.try_draft(tx, actor, group_id, connector_id, draft, parse, egress)
+    return _load(tx, actor, connector, saved, wanted)
+
+
+def _load(
+    tx: Tx, actor: Actor, connector: Connector, saved: Connector | None, wanted: WantedRecords
 ) -> PreviewInputs:
     """The latest records, newest first; fewer if they are large."""
-    connector = connectors.KIND.require(tx, actor, "read", group_id, connector_id)
-    access.authorize(tx, actor, "record.read", group_id)  # the preview shows their content
+    access.authorize(tx, actor, "record.read", connector.group_id)  # it shows their content
     params = connectors.KIND.open_params(tx, connector.channel)
-    groups = [int(each) for each in connectors.list_source_groups(tx, connector)]
+    sources = connectors.list_source_groups(tx, connector)
+    if saved is not None:
+        sources |= connectors.list_source_groups(tx, saved)
     return PreviewInputs(
         connector.group_id,
         messages.MessageBuilder.for_connector(connector, params),
         build_matcher(connector),
         messages.build_destination(connector, params, Egress()),  # which is only described
-        store_records.list_latest(tx, groups, limit, CHARACTERS_MAX),
+        store_records.list_latest(
+            tx,
+            [int(each) for each in sources],
+            wanted.limit,
+            CHARACTERS_MAX,
+            is_wanted=None if wanted.are_all else wanted.include,
+        ),
         tx.now,
+        build_matcher(saved) if saved is not None else None,
     )
 
 
@@ -105,4 +162,5 @@ def _preview_record(inputs: PreviewInputs, past: ArrivedRecord) -> PreviewedReco
         reason = reason or message.reason
     else:
         request = inputs.destination.describe(OutboundBatch(message.id, [message], inputs.at))
-    return PreviewedRecord(device.id, record.kind.label, row.ts, reason, request)
+    is_sent_now = None if inputs.saved is None else inputs.saved.matches_record(record, device)
+    return PreviewedRecord(device.id, record.kind.label, row.ts, reason, request, is_sent_now)

@@ -37,6 +37,7 @@ STEPS_PER_ROUND_MAX = 4
 # Estimated CPU time of the filter in a step, in microseconds.
 US_PER_STEP_MAX = 20_000.0
 QUEUED_MAX = 2_000
+LISTED_MAX = 20
 BEFORE_ANY_GROUP = "0"
 BEFORE_ANY_ARRIVAL = -(2**63)
 
@@ -79,6 +80,12 @@ def start_replay(
 def get_replay(tx: Tx, actor: Actor, group_id: str, connector_id: str, replay_id: str) -> Replay:
     connector = connectors.KIND.require(tx, actor, "read", group_id, connector_id)
     return _require_replay(tx, connector, replay_id)
+
+
+def list_replays(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> list[Replay]:
+    """The last replays of a connector; the one that runs is the first."""
+    connector = connectors.KIND.require(tx, actor, "read", group_id, connector_id)
+    return store.list_latest(tx, connector.number, LISTED_MAX)
 
 
 def cancel_replay(tx: Tx, actor: Actor, group_id: str, connector_id: str, replay_id: str) -> Replay:

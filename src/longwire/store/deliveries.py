@@ -578,6 +578,14 @@ def insert_missing(tx: Tx, new: Sequence[NewDelivery]) -> int:
     return insert_many(tx, _table, _INSERTED, rows, "on conflict do nothing", is_repeatable=True)
 
 
+def count_existing(tx: Tx, channel_number: int, seqs: Sequence[int]) -> int:
+    """How many of these records the channel has had before."""
+    statement = sa.select(_table.c.seq).where(
+        _table.c.channel_number == channel_number, _table.c.seq.in_(seqs)
+    )
+    return len(tx.rows(statement))
+
+
 def requeue(tx: Tx, new: Sequence[NewDelivery]) -> tuple[int, int]:
     """Queue records that the channel may have had before: (new ones, sent once more).
 

@@ -10,7 +10,7 @@ key of a record begins with device, stay and timestamp.
 import functools
 import itertools
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -29,6 +29,8 @@ from longwire.store.bulk import insert_many, insert_new
 from longwire.store.database import Tx
 from longwire.store.devices import ReportingDevice, get_reporting
 
+# Arrivals among which records of a device or a period are looked for, newest first.
+WANTED_AMONG_MAX = 5_000
 WRITER_BITS = 10
 PRUNE_ROWS_MAX = 1_000
 # A record can be nearly as large as a request. The size of a page of more than a hundred is checked
@@ -120,6 +122,26 @@ where a.group_id = :home
     and a.ts < :end_ts
 order by a.seq
 limit :most
+"""
+
+SCAN_ARRIVALS = f"""{_SELECT_ARRIVED.rstrip()}
+where a.group_id = :home
+    and a.seq > :after
+    and a.seq < :until
+order by a.seq
+limit :most
+"""
+
+COUNT_ARRIVALS = """
+select count(*)
+from (
+    select a.seq
+    from arrival a
+    where a.group_id = :home
+        and a.seq > :after
+        and a.seq < :until
+    limit :most
+) counted
 """
 
 LIST_LATEST_ARRIVALS = f"""{_SELECT_ARRIVED.rstrip()}
@@ -388,14 +410,45 @@ def list_arrivals(
     return [_arrived_record(tx, row) or row[1] for row in rows]
 
 
+def scan_arrivals(
+    tx: Tx, group_number: int, after_seq: int, until_seq: int, begin: Moment, end: Moment, most: int
+) -> tuple[list[ArrivedRecord], int, int]:
+    """The same by a bounded number of arrivals, whether or not their timestamps are in the period.
+
+    The records, how many arrivals were looked at, and the `seq` of the last of them.
+    """
+    values = {"home": group_number, "after": after_seq, "until": until_seq, "most": most}
+    rows = tx.fetch_raw(SCAN_ARRIVALS, values)
+    found = [_arrived_record(tx, row) for row in rows if begin <= row[5] < end]
+    last_seq = rows[-1][1] if rows else after_seq
+    return [each for each in found if each is not None], len(rows), last_seq
+
+
+def count_arrivals(tx: Tx, group_number: int, after_seq: int, until_seq: int, most: int) -> int:
+    """How many arrivals there are between two, at most so many."""
+    values = {"home": group_number, "after": after_seq, "until": until_seq, "most": most}
+    return int(tx.fetch_raw(COUNT_ARRIVALS, values)[0][0])
+
+
 def list_latest(
-    tx: Tx, group_numbers: Sequence[int], most: int, characters_max: int
+    tx: Tx,
+    group_numbers: Sequence[int],
+    most: int,
+    characters_max: int,
+    *,
+    is_wanted: Callable[[str, Moment], bool] | None = None,
 ) -> list[ArrivedRecord]:
-    """The last records that arrived in some groups, newest first; fewer if they are large."""
+    """The last records that arrived in some groups, newest first; fewer if they are large.
+
+    If only some devices and timestamps are wanted, they are looked for among the last arrivals.
+    """
     found: list[tuple[Any, ...]] = []
+    looked_at_max = most if is_wanted is None else WANTED_AMONG_MAX
     for number in group_numbers:
-        found += tx.fetch_raw(LIST_LATEST_ARRIVALS, {"home": number, "most": most})
+        found += tx.fetch_raw(LIST_LATEST_ARRIVALS, {"home": number, "most": looked_at_max})
     found.sort(key=lambda row: row[1], reverse=True)
+    if is_wanted is not None:
+        found = [row for row in found[:looked_at_max] if is_wanted(row[6], row[5])]
     latest: list[ArrivedRecord] = []
     size = 0
     for row in found[:most]:

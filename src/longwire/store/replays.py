@@ -27,6 +27,17 @@ def get(tx: Tx, channel_number: int, replay_id: str) -> Replay | None:
     return Replay(**row._mapping) if row else None
 
 
+def list_latest(tx: Tx, channel_number: int, most: int) -> list[Replay]:
+    """The replays of a connector, the last first."""
+    statement = (
+        sa.select(*_COLUMNS)
+        .where(_table.c.channel_number == channel_number)
+        .order_by(_table.c.created_at.desc(), _table.c.id.desc())
+        .limit(most)
+    )
+    return [Replay(**row._mapping) for row in tx.rows(statement)]
+
+
 def is_running(tx: Tx, channel_number: int) -> bool:
     """Whether a connector has a running replay."""
     statement = sa.select(_table.c.id).where(

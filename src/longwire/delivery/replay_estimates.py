@@ -1,0 +1,181 @@
+"""Estimates of replays: how many records a replay would send. Nothing is sent.
+
+Arrivals are read in bounded steps and the filter is evaluated with no transaction open, within the
+budget of previews. What arrived in the period comes first; if that is too much, the rest is
+estimated from it.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from longwire.clock import HOUR, Moment
+from longwire.delivery import connectors
+from longwire.delivery.budgets import ComputeBudgets
+from longwire.delivery.matching import Matcher, build_matcher
+from longwire.delivery.previews import PREVIEW_BUDGETS
+from longwire.errors import TooManyRequests
+from longwire.model import Actor
+from longwire.store import deliveries as store_deliveries
+from longwire.store import records as store_records
+from longwire.store.database import Database, Tx
+from longwire.store.records import ArrivedRecord
+
+ARRIVALS_MAX = 10_000
+ARRIVALS_PER_STEP_MAX = 500
+# Another step begins only within this time.
+SECONDS_MAX = 1.0
+COUNTED_MAX = 1_000_000
+# A record may be older than its arrival, but hardly newer.
+CLOCK_SKEW = HOUR
+BEFORE_ANY_ARRIVAL = -(2**63)
+
+# Runs a function that takes CPU time on behalf of a group.
+RunForGroup = Callable[..., Awaitable[list[int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayEstimate:
+    """What a replay would find."""
+
+    looked_at: int
+    matches: int  # of those
+    sent_before: int  # of the matches: the connector has had them
+    is_all: bool
+    estimated_matches: int  # of the whole range
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """A range of arrivals in a group."""
+
+    group: int
+    after_seq: int
+    until_seq: int
+    is_in_period: bool  # arrived in it, so that what is in it is likely to match
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    group_id: str
+    matcher: Matcher
+    begin_at: Moment
+    end_at: Moment
+    segments: Sequence[_Segment]
+
+
+class ReplayEstimator:
+    """One estimate."""
+
+    def __init__(self, database: Database, run_for_group: RunForGroup) -> None:
+        self._database = database
+        self._run_for_group = run_for_group
+        self._looked_at = 0
+        self._matches = 0
+        self._sent_before = 0
+
+    async def estimate(
+        self, actor: Actor, group_id: str, connector_id: str, begin_at: Moment, end_at: Moment
+    ) -> ReplayEstimate:
+        plan = await self._database.read(
+            partial(_make_plan, actor, group_id, connector_id, begin_at, end_at)
+        )
+        started = time.monotonic()
+        for index, segment in enumerate(plan.segments):
+            position: int | None = segment.after_seq
+            while position is not None:
+                position = await self._scan(plan, segment, position)
+                is_over = time.monotonic() - started > SECONDS_MAX
+                if position is not None and (is_over or self._looked_at >= ARRIVALS_MAX):
+                    rest = replace(segment, after_seq=position)
+                    return await self._extrapolate([rest, *plan.segments[index + 1 :]])
+        return self._result(rest=0, is_all=True)
+
+    async def _scan(self, plan: _Plan, segment: _Segment, after_seq: int) -> int | None:
+        """Look at some more arrivals; where to go on, None at the end."""
+        found, looked_at, last_seq = await self._database.read(
+            lambda tx: store_records.scan_arrivals(
+                tx,
+                segment.group,
+                after_seq,
+                segment.until_seq,
+                plan.begin_at,
+                plan.end_at,
+                ARRIVALS_PER_STEP_MAX,
+            )
+        )
+        self._looked_at += looked_at
+        matching = await self._run_for_group(plan.group_id, find_matching, plan.matcher, found)
+        if matching:
+            self._matches += len(matching)
+            self._sent_before += await self._database.read(
+                lambda tx: store_deliveries.count_existing(tx, plan.matcher.number, matching)
+            )
+        return last_seq if looked_at == ARRIVALS_PER_STEP_MAX else None
+
+    async def _extrapolate(self, segments: Sequence[_Segment]) -> ReplayEstimate:
+        def count(tx: Tx) -> int:
+            total = 0
+            for each in segments:
+                if each.is_in_period and total < COUNTED_MAX:
+                    total += store_records.count_arrivals(
+                        tx, each.group, each.after_seq, each.until_seq, COUNTED_MAX - total
+                    )
+            return total
+
+        return self._result(rest=await self._database.read(count), is_all=False)
+
+    def _result(self, *, rest: int, is_all: bool) -> ReplayEstimate:
+        share = self._matches / self._looked_at if self._looked_at else 0.0
+        return ReplayEstimate(
+            self._looked_at,
+            self._matches,
+            self._sent_before,
+            is_all,
+            self._matches + round(share * rest),
+        )
+
+
+def _make_plan(
+    actor: Actor, group_id: str, connector_id: str, begin_at: Moment, end_at: Moment, tx: Tx
+) -> _Plan:
+    connector = connectors.KIND.require(tx, actor, "resend", group_id, connector_id)
+    groups = sorted(int(each) for each in connectors.list_source_groups(tx, connector))
+    return _Plan(
+        connector.group_id,
+        build_matcher(connector),
+        begin_at,
+        end_at,
+        list(_list_segments(groups, begin_at, end_at, tx.now)),
+    )
+
+
+def _list_segments(
+    groups: Sequence[int], begin_at: Moment, end_at: Moment, now: Moment
+) -> Iterator[_Segment]:
+    """All arrivals, those around the period first."""
+    now_seq = store_records.first_seq(now + 1)
+    first = min(now_seq, store_records.first_seq(begin_at - CLOCK_SKEW))
+    last = min(now_seq, store_records.first_seq(end_at + CLOCK_SKEW))
+    ranges = ((first - 1, last), (last - 1, now_seq), (BEFORE_ANY_ARRIVAL, first))
+    for number, (after_seq, until_seq) in enumerate(ranges):
+        for group in groups:
+            yield _Segment(group, after_seq, until_seq, is_in_period=number == 0)
+
+
+def find_matching(
+    matcher: Matcher, records: Sequence[ArrivedRecord], budgets: ComputeBudgets = PREVIEW_BUDGETS
+) -> list[int]:
+    """The `seq` of those that the connector would send."""
+    matching = []
+    for each in records:
+        if budgets.is_used_up(matcher.group_id):
+            raise TooManyRequests(
+                "The filter of this connector takes too long for an estimate; wait a little.",
+                retry_after_s=10,
+            )
+        with budgets.charging(matcher.group_id):
+            if matcher.matches_record(each.row.encoded.record, each.device):
+                matching.append(each.row.seq)
+    return matching

@@ -1,7 +1,6 @@
 """`longwire serve` as a process: first start, stop, workers, and invalid settings."""
 
 import contextlib
-import datetime
 import json
 import re
 import shutil
@@ -20,14 +19,11 @@ from typing import Any
 import httpx
 import psutil
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from longwire.cli.service import announce
 from longwire.settings import Settings
 from longwire.startup import OperatorCredentials, PreparationResult, describe_plain_http
+from tests.certificates import write_certificate
 from tests.conftest import PostgresServer
 from tests.process import Service, longwire
 from tests.waiting import eventually
@@ -187,33 +183,6 @@ def test_a_service_that_can_issue_no_token_to_other_machines_is_described(
 def certificate(tmp_path: Path) -> tuple[Path, Path]:
     """A self-signed certificate for this machine, and its key."""
     return write_certificate(tmp_path)
-
-
-def write_certificate(folder: Path) -> tuple[Path, Path]:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.UTC)
-    signed = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    cert_path, key_path = folder / "cert.pem", folder / "key.pem"
-    cert_path.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
-    key_path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return cert_path, key_path
 
 
 def test_with_a_certificate_everything_is_https(

@@ -5,7 +5,6 @@ and its broker: it counts connections, falls silent, and cuts them.
 """
 
 import asyncio
-import datetime
 import os
 import shutil
 import socket
@@ -19,10 +18,6 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from longwire.delivery.destinations.base import OutboundBatch, OutboundMessage
 from longwire.delivery.destinations.connections import default_tls_context
@@ -310,33 +305,3 @@ def is_listening(port: int) -> bool:
 
 def is_root() -> bool:
     return os.geteuid() == 0
-
-
-def self_signed(folder: Path, host: str = "localhost") -> tuple[Path, Path]:
-    """A certificate for a host, and its key, as files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "longwire test")])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    certificate_file, key_file = folder / "certificate.pem", folder / "key.pem"
-    certificate_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    key_file.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return certificate_file, key_file

@@ -13,25 +13,19 @@ a response.
 
 import asyncio
 import contextlib
-import datetime
-import ipaddress
 import json
 import socket
 import ssl
 import struct
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import httptools
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+
+from tests.certificates import create_tls_context
 
 BLOCK = b"x" * 65_536
 
@@ -112,7 +106,7 @@ class Receiver:
         self.certificate = b""  # PEM
         self.tls: ssl.SSLContext | None = None
         if tls:
-            self.tls, self.certificate = self_signed(name)
+            self.tls, self.certificate = create_tls_context(name)
         self._changed = threading.Condition()
         self._open: set[_Connection] = set()
         self._server: asyncio.Server | None = None
@@ -331,39 +325,3 @@ class _Connection(asyncio.Protocol):
                 socket.SOL_SOCKET, socket.SO_LINGER, linger_for_nothing
             )
         self.transport.abort()
-
-
-def self_signed(name: str, *, days: int = 1) -> tuple[ssl.SSLContext, bytes]:
-    """A server's TLS context with a self-signed certificate, and the certificate as PEM."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    alternative: x509.GeneralName
-    try:
-        alternative = x509.IPAddress(ipaddress.ip_address(name))
-    except ValueError:
-        alternative = x509.DNSName(name)
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=2))
-        .not_valid_after(now + datetime.timedelta(days=days))
-        .add_extension(x509.SubjectAlternativeName([alternative]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = certificate.public_bytes(serialization.Encoding.PEM)
-    private = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    with tempfile.TemporaryDirectory() as folder:
-        both = Path(folder, "both.pem")
-        both.write_bytes(private + pem)
-        context.load_cert_chain(both)
-    return context, pem

@@ -35,13 +35,13 @@ from longwire.delivery.destinations.base import (
 from longwire.delivery.destinations.broker import FLOODING
 from longwire.delivery.destinations.connections import RESPONSE_BYTES_MAX, default_tls_context
 from longwire.delivery.egress import Egress
+from tests.certificates import write_certificate
 from tests.delivery.brokers import (
     Relay,
     a_message,
     free_port,
     is_listening,
     make_batch,
-    self_signed,
 )
 from tests.delivery.stories import story
 
@@ -602,7 +602,7 @@ def test_a_certificate_must_be_trusted_and_be_the_host_s(
     is_trusted: bool,
     outcome: Outcome,
 ) -> None:
-    certificate, key = self_signed(tmp_path, named)
+    certificate, key = write_certificate(tmp_path, named)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     if is_trusted:

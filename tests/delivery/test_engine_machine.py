@@ -14,8 +14,6 @@ from typing import Any, ClassVar, TypeVar
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import HealthCheck
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -23,7 +21,6 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from longwire import metrics
@@ -42,6 +39,7 @@ from longwire.store import deliveries as store
 from longwire.store import schema
 from longwire.store.database import Database, Tx
 from longwire.store.deliveries import DeliveryState
+from tests.state_machines import run_on_database
 
 T = TypeVar("T")
 
@@ -743,19 +741,8 @@ def run(settings: Settings, examples: int, steps: int) -> None:
     database.start()
     with asyncio.Runner() as runner:
         home = runner.run(database.write(found_a_group))
-        machine = type(
-            "OnThisDatabase",
-            (Deliveries,),
-            {"database": database, "clock": clock, "runner": runner, "group": home},
-        )
-        run_state_machine_as_test(
-            machine,
-            settings=hypothesis_settings(
-                max_examples=examples,
-                stateful_step_count=steps,
-                deadline=None,
-                suppress_health_check=list(HealthCheck),
-            ),
+        run_on_database(
+            Deliveries, database, runner, examples=examples, steps=steps, clock=clock, group=home
         )
     database.close()
 

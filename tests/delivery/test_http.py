@@ -33,6 +33,7 @@ from longwire.delivery.destinations.base import (
 )
 from longwire.delivery.destinations.http import Basic, Http, HttpParams, parse_retry_after
 from longwire.delivery.egress import NOT_RESOLVED, Egress
+from tests.certificates import create_tls_context
 from tests.delivery.receiver import (
     HANG,
     HANG_UP,
@@ -40,7 +41,6 @@ from tests.delivery.receiver import (
     Receiver,
     StubResponse,
     redirect,
-    self_signed,
 )
 
 LOOPBACK = Egress(["127.0.0.0/8"])
@@ -722,7 +722,7 @@ def test_a_certificate_for_somebody_else_is_not_accepted(monkeypatch: pytest.Mon
 
 def test_a_certificate_of_yesterday_is_not_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     receiver = Receiver(tls=True)
-    receiver.tls, receiver.certificate = self_signed("127.0.0.1", days=-1)
+    receiver.tls, receiver.certificate = create_tls_context("127.0.0.1", days=-1)
     with receiver:
         trust(monkeypatch, receiver.certificate)
         assert sent_to(receiver) == Unreachable(

@@ -31,7 +31,8 @@ from longwire.delivery.destinations.kafka import (
     sanitize_topic,
 )
 from longwire.delivery.egress import Egress
-from tests.delivery.brokers import Relay, a_message, free_port, make_batch, self_signed
+from tests.certificates import write_certificate
+from tests.delivery.brokers import Relay, a_message, free_port, make_batch
 from tests.delivery.kafka_standin import KafkaStandin
 from tests.delivery.stories import story
 
@@ -140,7 +141,7 @@ def test_a_login_in_clear_and_one_by_proof_are_both_made() -> None:
 def test_a_certificate_must_be_trusted_and_be_the_host_s(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, outcome: Outcome
 ) -> None:
-    certificate, key = self_signed(tmp_path, named)
+    certificate, key = write_certificate(tmp_path, named)
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     default_tls_context.cache_clear()
 
@@ -167,7 +168,7 @@ def server_side(certificate: Path, key: Path) -> ssl.SSLContext:
 
 def test_a_certificate_that_nobody_vouches_for_is_not_accepted(tmp_path: Path) -> None:
     async def run() -> None:
-        async with KafkaStandin(tls=server_side(*self_signed(tmp_path))) as broker:
+        async with KafkaStandin(tls=server_side(*write_certificate(tmp_path))) as broker:
             outcome = await sent_once(a_destination(broker.port, tls=True))
         assert outcome == Unreachable("the certificate is not trusted", code=FailureCode.TLS_FAILED)
 

@@ -27,6 +27,7 @@ from longwire.delivery.destinations.base import (
 )
 from longwire.delivery.destinations.mqtt import Mqtt, MqttParams, sanitize_topic_level
 from longwire.delivery.egress import Egress
+from tests.certificates import write_certificate
 from tests.delivery import brokers
 from tests.delivery.brokers import (
     Impostor,
@@ -34,7 +35,6 @@ from tests.delivery.brokers import (
     Relay,
     make_batch,
     running,
-    self_signed,
     told,
     trusted,
 )
@@ -312,7 +312,7 @@ def encrypted_server(folder: Path, certificate: Path, key: Path) -> brokers.Nats
 
 
 def test_a_certificate_that_nobody_vouches_for_is_not_accepted(tmp_path: Path) -> None:
-    with running(encrypted_server(tmp_path, *self_signed(tmp_path))) as server:
+    with running(encrypted_server(tmp_path, *write_certificate(tmp_path))) as server:
         outcomes = sent(0, url=f"mqtts://localhost:{server.mqtt_port}", version="3.1.1")
     assert outcomes == [Unreachable("the certificate is not trusted", code=FailureCode.TLS_FAILED)]
 
@@ -330,7 +330,7 @@ def test_a_certificate_that_nobody_vouches_for_is_not_accepted(tmp_path: Path) -
 def test_a_certificate_must_be_trusted_and_be_the_host_s(
     tmp_path: Path, named: str, outcome: Outcome
 ) -> None:
-    certificate, key = self_signed(tmp_path, named)
+    certificate, key = write_certificate(tmp_path, named)
     messages = [{"id": str(number), "body": b"x" * 10_000} for number in range(100)]
     with trusted(certificate), running(encrypted_server(tmp_path, certificate, key)) as server:
         url = f"mqtts://localhost:{server.mqtt_port}"
@@ -340,7 +340,7 @@ def test_a_certificate_must_be_trusted_and_be_the_host_s(
 def test_a_confirmation_that_was_decrypted_together_with_something_else_is_seen(
     tmp_path: Path,
 ) -> None:
-    certificate, key = self_signed(tmp_path)
+    certificate, key = write_certificate(tmp_path)
     encryption = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     encryption.load_cert_chain(certificate, key)
     welcome, still_here, taken = b"\x20\x02\x00\x00", b"\xd0\x00", b"\x40\x02\x00\x01"

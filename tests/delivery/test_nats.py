@@ -20,8 +20,9 @@ from longwire.delivery.destinations.base import (
 )
 from longwire.delivery.destinations.nats import Nats, NatsParams, sanitize_subject_token
 from longwire.delivery.egress import NOT_RESOLVED, Egress
+from tests.certificates import write_certificate
 from tests.delivery import brokers
-from tests.delivery.brokers import Impostor, Relay, make_batch, running, self_signed, told, trusted
+from tests.delivery.brokers import Impostor, Relay, make_batch, running, told, trusted
 
 LOCAL = Egress(["127.0.0.0/8", "::1/128"])
 LOST = Unreachable("the connection was lost before the message was confirmed")
@@ -301,7 +302,7 @@ def tls(certificate: Path, key: Path) -> str:
 
 @pytest.mark.parametrize("scheme", ["nats", "tls"])
 def test_a_certificate_that_nobody_vouches_for_is_not_accepted(tmp_path: Path, scheme: str) -> None:
-    with running(brokers.Nats(tmp_path, tls(*self_signed(tmp_path)))) as server:
+    with running(brokers.Nats(tmp_path, tls(*write_certificate(tmp_path)))) as server:
         outcome = sent(server.port, "x", url=f"{scheme}://localhost:{server.port}")
     assert outcome == Unreachable("the certificate is not trusted", code=FailureCode.TLS_FAILED)
 
@@ -319,7 +320,7 @@ def test_a_certificate_that_nobody_vouches_for_is_not_accepted(tmp_path: Path, s
 def test_a_certificate_must_be_trusted_and_be_the_host_s(
     tmp_path: Path, named: str, outcome: Outcome
 ) -> None:
-    certificate, key = self_signed(tmp_path, named)
+    certificate, key = write_certificate(tmp_path, named)
     with trusted(certificate), running(brokers.Nats(tmp_path, tls(certificate, key))) as server:
         assert sent(server.port, "x", url=f"tls://localhost:{server.port}") == outcome
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar
 
 import pytest
-from hypothesis import HealthCheck
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -22,7 +20,6 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
 
 from longwire.clock import Clock
@@ -34,6 +31,7 @@ from longwire.model import SYSTEM, Actor, PageRequest
 from longwire.settings import Settings
 from longwire.startup import build_database, prepare
 from longwire.store.database import Database, Tx
+from tests.state_machines import run_on_database
 
 T = TypeVar("T")
 
@@ -477,18 +475,6 @@ def run(settings: Settings, examples: int, steps: int) -> None:
     prepare(database, settings, save_key)
     database.start()
     with asyncio.Runner() as runner:
-        machine = type(
-            "OnThisDatabase",
-            (Company,),
-            {"database": database, "runner": runner, "numbers": itertools.count()},
-        )
-        run_state_machine_as_test(
-            machine,
-            settings=hypothesis_settings(
-                max_examples=examples,
-                stateful_step_count=steps,
-                deadline=None,
-                suppress_health_check=list(HealthCheck),
-            ),
-        )
+        numbers = itertools.count()
+        run_on_database(Company, database, runner, examples=examples, steps=steps, numbers=numbers)
     database.close()

@@ -2,23 +2,18 @@
 
 import asyncio
 import base64
-import datetime
 import re
 import ssl
 import uuid
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from longwire.app import OPERATIONS, App
 from longwire.clock import SECOND, Clock
@@ -29,6 +24,7 @@ from longwire.startup import build_database
 from longwire.store import cache_epochs
 from longwire.store.database import Tx
 from longwire.store.schema import metadata
+from tests.certificates import write_certificate
 from tests.waiting import eventually
 from tests.world import Person, World, ok, refused
 
@@ -790,41 +786,10 @@ def request_token_from(
     return asyncio.run(request())
 
 
-def self_signed(folder: Path) -> tuple[str, str]:
-    """A certificate for this machine and its key, as files."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "longwire test")])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
-        )
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    cert_file, key_file = folder / "cert.pem", folder / "key.pem"
-    cert_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    key_file.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
-    return str(cert_file), str(key_file)
-
-
 def test_the_service_speaks_tls_with_a_certificate_of_its_own(
     make_world: MakeWorld, tmp_path: Path
 ) -> None:
-    cert, key = self_signed(tmp_path)
+    cert, key = map(str, write_certificate(tmp_path, "127.0.0.1"))
     world = make_world(tls_cert=cert, tls_key=key)
     ada = world.person("ada")
     trust = ssl.create_default_context(cafile=cert)

@@ -35,6 +35,7 @@ from longwire.settings import Settings
 from longwire.store import leases
 from longwire.store.database import Tx
 from tests.api.test_health import counters
+from tests.certificates import write_certificate
 from tests.delivery import brokers
 from tests.delivery.brokers import (
     Impostor,
@@ -42,7 +43,6 @@ from tests.delivery.brokers import (
     Nats,
     free_port,
     running,
-    self_signed,
     told,
     trusted,
 )
@@ -464,7 +464,7 @@ def test_a_denied_subscription_is_reported(answers: tuple[bytes, ...], reason: s
 def test_a_graceful_stop_over_tls_duplicates_no_message(
     make_world: MakeWorld, tmp_path: Path
 ) -> None:
-    certificate, key = self_signed(tmp_path / "tls")
+    certificate, key = write_certificate(tmp_path / "tls")
     for file in (certificate, key):
         file.chmod(0o644)
     port = free_port()

@@ -10,7 +10,7 @@ from longwire.delivery.email_addresses import parse_domains
 from longwire.delivery.smtp import LOGIN_FAILED, MAIL_NOT_CONFIGURED, MailConfig
 from longwire.notifications.types.base import NotificationMessage, SendingConfig
 from longwire.notifications.types.email import EmailParams, EmailSender
-from tests.delivery.receiver import self_signed
+from tests.certificates import create_tls_context
 from tests.notifications.messages import LOOPBACK, MESSAGE, batch, send_all, sender_context
 from tests.notifications.standins import MailServer
 
@@ -83,7 +83,7 @@ def test_what_is_to_be_encrypted_is_never_sent_in_the_clear(tmp_path, monkeypatc
         (outcome,) = send_mails(config, message)
         assert isinstance(outcome, Refused) and not outcome.is_final
         assert "does not support TLS" in outcome.reason and plain.mails == []
-    context, certificate = self_signed("127.0.0.1")
+    context, certificate = create_tls_context("127.0.0.1")
     with MailServer(tls=context) as server:
         config = MailConfig(**server.settings(smtp_security="starttls"))
         assert send_mails(config, message) == [

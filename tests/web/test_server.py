@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import datetime
-import ipaddress
 import json
 import re
 import socket
@@ -16,12 +14,9 @@ from dataclasses import dataclass, field, replace
 import httpx
 import pytest
 import uvicorn
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from longwire.web.server import WireLimits, build_server
+from tests.certificates import create_certificate
 from tests.waiting import PATIENCE_S, eventually
 
 HEAD_S, REQUEST_S, WRITE_S, KEEP_ALIVE_S = 0.5, 0.7, 1.0, 0.5
@@ -605,33 +600,9 @@ def test_an_unsupported_upgrade_is_an_ordinary_request(service, protocol):
 @pytest.fixture(scope="module")
 def tls_service(tmp_path_factory) -> Iterator[Service]:
     cert = tmp_path_factory.mktemp("tls") / "cert.pem"
-    cert.write_bytes(self_signed())
+    cert.write_bytes(b"".join(create_certificate("127.0.0.1")))
     with serving(cert=cert) as service:
         yield service
-
-
-def self_signed() -> bytes:
-    """A certificate for this machine and its key, in one file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "longwire")])
-    here = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    now = datetime.datetime.now(datetime.UTC)
-    cert = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(minutes=1))
-        .not_valid_after(now + datetime.timedelta(hours=1))
-        .add_extension(here, critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    return cert.public_bytes(serialization.Encoding.PEM) + key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
-    )
 
 
 def test_requests_are_served_over_tls(tls_service):

@@ -20,6 +20,7 @@ import structlog
 
 from longwire import __version__, maintenance, startup
 from longwire.api import (
+    access,
     arrivals,
     audit,
     clients,
@@ -112,6 +113,7 @@ log = structlog.get_logger()
 OPERATIONS: tuple[Route, ...] = (
     *groups.ROUTES,
     *roles.ROUTES,
+    *access.ROUTES,
     *users.ROUTES,
     *sessions.ROUTES,
     *clients.ROUTES,

@@ -67,6 +67,10 @@ def record(kind: str) -> Values:
 REQUESTS: dict[tuple[str, str], Right] = {
     ("GET", "/user/groups"): Right({"userId": "@member", "groupId": "@home"}),
     ("GET", "/group"): Right({"groupId": "@home"}),
+    ("GET", "/groups"): Right({"parentId": "@home"}),
+    ("GET", "/access"): Right(
+        {"groupId": "@home", "permission": "device.read", "userId": "@member"}
+    ),
     ("GET", "/group/users"): Right({"groupId": "@home"}),
     ("GET", "/group/roles"): Right(),
     ("GET", "/group/appClients"): Right({"groupId": "@home"}),

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Annotated
 
 from msgspec import Meta, field
+from msgspec.structs import asdict
 
 from longwire.api.roles import Role, role_wire
 from longwire.api.types import (
@@ -61,6 +62,21 @@ class GroupConnection(Reply):
     next_token: str | None = None
 
 
+class TreeGroup(Group, kw_only=True):
+    """A group in a tree, without its token."""
+
+    number_of_groups: Annotated[
+        Count, Meta(description="How many groups are directly below it.", examples=[3])
+    ]
+
+
+class GroupTree(Reply):
+    """A page of groups in a tree."""
+
+    items: list[TreeGroup]
+    next_token: str | None = None
+
+
 class GroupUserRelation(Reply):
     """A membership; `id` is the group's."""
 
@@ -102,6 +118,28 @@ class UserGroupsQuery(Paged):
     group_id: Annotated[GroupId, Meta(description="Only this group and those below it.")] | None = (
         None
     )
+
+
+class TreeQuery(Paged):
+    """Where in the tree, or which text to search for."""
+
+    parent_id: (
+        Annotated[GroupId, Meta(description="The groups below this one; else the topmost groups.")]
+        | None
+    ) = None
+    q: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=256,
+                description="A part of the name, or the id, of groups at any depth; "
+                "case-insensitive.",
+                examples=["quay"],
+            ),
+        ]
+        | None
+    ) = None
 
 
 class ParentQuery(Query):
@@ -219,6 +257,29 @@ def list_user_groups(context: RequestContext, query: UserGroupsQuery) -> GroupCo
     )
     return GroupConnection(
         items=[group_wire(view) for view in page.items],
+        next_token=context.page_tokens.next_token(query, page),
+    )
+
+
+def list_groups(context: RequestContext, query: TreeQuery) -> GroupTree:
+    """List groups as a tree.
+
+    Those directly below `parentId`; without it, the topmost groups in which the caller has
+    `group.read`, for operators all root groups. With `q`, all groups with that text in their name
+    that the caller can see, below `parentId` if given. By name.
+    """
+    page = groups.list_tree(
+        context.tx,
+        context.actor,
+        query.parent_id,
+        query.q,
+        context.page_tokens.page_request(query),
+    )
+    return GroupTree(
+        items=[
+            TreeGroup(**asdict(group_wire(view)), number_of_groups=count)
+            for view, count in page.items
+        ],
         next_token=context.page_tokens.next_token(query, page),
     )
 
@@ -368,6 +429,14 @@ ROUTES = [
         list_user_groups,
         OWN,
         object_rule="one's own groups; somebody else's where member.read is held",
+    ),
+    _group_route(
+        "GET",
+        "/groups",
+        list_groups,
+        "group.read",
+        object_rule="in parentId, else in each group that is listed",
+        is_addition=True,
     ),
     _group_route(
         "GET",

@@ -85,6 +85,31 @@ def list_for_user(
     return Page([build_view(tx, actor, group, about) for group in page.items], page.last_key)
 
 
+def list_tree(
+    tx: Tx, actor: Actor, parent_id: str | None, q: str | None, request: PageRequest
+) -> Page[tuple[GroupView, int]]:
+    """Groups as a tree: those below one, else the topmost ones; each with how many are below it.
+
+    With a text, those with that text in their name, at any depth. Without their tokens: a list
+    need not carry secrets.
+    """
+    if parent_id is not None:
+        access.authorize(tx, actor, "group.read", parent_id, field="parent_id")
+    scope = access.scope_all_groups(actor, "group.read")
+    page = store.list_tree(tx, scope, parent_id, q, request)
+    counts = store.count_children(tx, [group.id for group in page.items])
+    views = [
+        (
+            GroupView(
+                group, actor.id, access.get_effective_role(tx, actor, group.id).role, token=None
+            ),
+            counts.get(group.id, 0),
+        )
+        for group in page.items
+    ]
+    return Page(views, page.last_key)
+
+
 def build_view(tx: Tx, actor: Actor, group: Group, about: Actor | None = None) -> GroupView:
     """The group as the actor sees it, with the role of `about`, by default the actor."""
     about = about or actor

@@ -14,8 +14,9 @@ from longwire.clock import DAY, HOUR, Moment
 from longwire.model import Device, DeviceFilter, DeviceOrder, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.database import DialectSql, Tx
-from longwire.store.devices import battery_level, encode_tags, list_by_numbers, search_text
+from longwire.store.devices import battery_level, encode_tags, list_by_numbers
 from longwire.store.dialects import array_param, dialect_sql, in_array, using_index
+from longwire.store.search_text import search_text
 
 COUNTED_MAX = 100_000
 EXAMINED_MAX = 1_000_000

@@ -16,6 +16,7 @@ from longwire.store.database import Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array
 from longwire.store.paging import page
 from longwire.store.scopes import reaches, within
+from longwire.store.search_text import search_text
 
 _table = schema.device
 _state = schema.device_state
@@ -571,11 +572,6 @@ def _row(device: Device, original_key: str) -> dict[str, Any]:
 
 def encode_tags(tags: Sequence[str]) -> str:
     return json.dumps(tags, ensure_ascii=False)
-
-
-def search_text(text: str) -> str:
-    """A text as it is compared by searches and sorted."""
-    return text.casefold()
 
 
 def _search_keys(device: Device) -> dict[str, str]:

@@ -11,7 +11,8 @@ from longwire.store import schema
 from longwire.store.cache_epochs import bump_config_epoch
 from longwire.store.database import Tx
 from longwire.store.paging import page
-from longwire.store.scopes import belongs, reaches, within
+from longwire.store.scopes import belongs, reaches, topmost, within
+from longwire.store.search_text import search_text
 from longwire.store.users import to_user
 
 _table = schema.group
@@ -70,6 +71,41 @@ def list_page(
         subtree = sa.select(_path.c.group_id).where(_path.c.ancestor_id == below)
         statement = statement.where(_table.c.id.in_(subtree))
     return page(tx, statement, [_table.c.id], request, _group)
+
+
+def list_tree(
+    tx: Tx, scope: Scope, parent_id: str | None, q: str | None, request: PageRequest
+) -> Page[Group]:
+    """The groups below a parent, else the topmost ones of the scope, by name.
+
+    With a text, all groups of the scope, or below the parent, that have it in their name.
+    """
+    statement = sa.select(*_COLUMNS, _table.c.name_key).where(_table.c.deleted_at.is_(None))
+    if q is not None:
+        find = sa.func.strpos if tx.is_postgres else sa.func.instr
+        matches = find(_table.c.name_key, search_text(q)) > 0
+        statement = statement.where(sa.or_(matches, _table.c.id == q), within(_table.c.id, scope))
+        if parent_id is not None:
+            below = sa.select(_path.c.group_id).where(
+                _path.c.ancestor_id == parent_id, _path.c.depth > 0
+            )
+            statement = statement.where(_table.c.id.in_(below))
+    elif parent_id is not None:
+        statement = statement.where(_table.c.parent_id == parent_id)
+    else:
+        statement = statement.where(topmost(_table.c.id, _table.c.parent_id, scope))
+    key = [_table.c.name_key, _table.c.id]
+    return page(tx, statement, key, request, lambda row: _group(list(row)[: len(_COLUMNS)]))
+
+
+def count_children(tx: Tx, group_ids: Sequence[str]) -> dict[str, int]:
+    """How many groups are directly below each of some groups."""
+    statement = (
+        sa.select(_table.c.parent_id, sa.func.count().label("children"))
+        .where(_table.c.parent_id.in_(group_ids))
+        .group_by(_table.c.parent_id)
+    )
+    return {row.parent_id: row.children for row in tx.rows(statement)}
 
 
 def insert(tx: Tx, group: Group, token_digest: bytes) -> None:
@@ -261,6 +297,25 @@ def list_members(
     )
 
 
+def list_holders(tx: Tx, scope: Scope, group_id: str, permission: str, most: int) -> list[User]:
+    """Members who have accepted and whose role in the group has a permission; the oldest first."""
+    user, held = schema.user, schema.role_permission
+    statement = (
+        sa.select(user)
+        .join(_member, _member.c.user_id == user.c.id)
+        .join(held, held.c.role_id == _member.c.role_id)
+        .where(
+            _member.c.group_id == group_id,
+            within(_member.c.group_id, scope),
+            _member.c.accepted_at.is_not(None),
+            held.c.permission_id == permission,
+        )
+        .order_by(_member.c.created_at, _member.c.user_id)
+        .limit(most)
+    )
+    return [to_user(row) for row in tx.rows(statement)]
+
+
 def count_members(tx: Tx, group_id: str) -> int:
     return tx.count(_member.c.group_id == group_id)
 
@@ -320,6 +375,7 @@ def _changeable(group: Group) -> dict[str, Any]:
         "parent_id": group.parent_id,
         "owner_id": group.owner_id,
         "name": group.name,
+        "name_key": search_text(group.name or ""),
         "description": group.description,
         "tags": json.dumps(group.tags, ensure_ascii=False),
         "default_role_id": group.default_role_id,

@@ -45,6 +45,14 @@ def list_page(tx: Tx, scope: Scope, actor: Actor, request: PageRequest) -> Page[
     return Page([_role(row, held.get(row.id, ())) for row in found.items], found.last_key)
 
 
+def list_holding(tx: Tx, scope: Scope, actor: Actor, permission: str, most: int) -> list[Role]:
+    """Those of the same roles that have a permission."""
+    holding = sa.select(_held.c.role_id).where(_held.c.permission_id == permission)
+    statement = sa.select(_table).where(_visible(scope, actor), _table.c.id.in_(holding))
+    rows = tx.rows(statement.order_by(_table.c.created_at, _table.c.id).limit(most))
+    return [_role(row, ()) for row in rows]
+
+
 def list_groups_using(tx: Tx, role_id: str) -> frozenset[str]:
     """Every group in which somebody holds the role, or that falls back to it."""
     members = sa.select(_member.c.group_id).where(_member.c.role_id == role_id)

@@ -249,13 +249,14 @@ group = sa.Table(
     "device_group",
     metadata,
     sa.Column("id", GroupNumber, primary_key=True, autoincrement=False),
-    sa.Column("parent_id", GroupNumber, sa.ForeignKey("device_group.id"), index=True),
+    sa.Column("parent_id", GroupNumber, sa.ForeignKey("device_group.id")),
     # Answers: does this person own a group?
     sa.Column("owner_id", sa.Text, sa.ForeignKey(user.c.id), nullable=False, index=True),
     # Whose quota it counts for: its first owner. Handing it over does not change that, so nobody
     # can use up the quota of another.
     sa.Column("quota_user_id", sa.Text, nullable=False, index=True),
     sa.Column("name", sa.Text),
+    sa.Column("name_key", KeyText, nullable=False),  # as it is sorted and searched
     sa.Column("description", sa.Text),
     sa.Column("tags", sa.Text, nullable=False),
     sa.Column("token_digest", sa.LargeBinary, nullable=False, unique=True),
@@ -272,6 +273,8 @@ group = sa.Table(
     # small steps.
     _moment("deletion_at", required=False),
     _moment("deleted_at", required=False),
+    # Answers: the groups below another one, or the roots, by name.
+    sa.Index("ix_device_group_parent_id_name_key_id", "parent_id", "name_key", "id"),
     # Answers: whose grace period has ended? which groups are to be purged?
     sa.Index(
         "ix_device_group_deletion_at",

@@ -22,6 +22,21 @@ def within(column: sa.ColumnElement[Any], scope: Scope) -> sa.ColumnElement[bool
     )
 
 
+def topmost(
+    column: sa.ColumnElement[Any], parent: sa.ColumnElement[Any], scope: Scope
+) -> sa.ColumnElement[bool]:
+    """True for groups that a scope with a holder reaches, but none above them."""
+    assert scope.holder is not None
+    if scope.holder.is_operator:
+        return parent.is_(None)
+    roots = _roots(scope.holder, scope.permission)
+    path = schema.group_path
+    above = sa.select(path.c.group_id).where(
+        path.c.group_id == column, path.c.depth > 0, path.c.ancestor_id.in_(roots)
+    )
+    return sa.and_(column.in_(roots), ~above.exists())
+
+
 def reaches(scope: Scope, group_id: str) -> bool:
     """The same for a group that is known already, when the scope is for single groups.
 

@@ -193,7 +193,9 @@ def _create_identity_tables() -> None:
         *_required(BIGINT, "id"),
         *_optional(BIGINT, "parent_id"),
         *_required(TEXT, "owner_id quota_user_id"),
-        *_optional(TEXT, "name description"),
+        *_optional(TEXT, "name"),
+        *_required(KEY_TEXT, "name_key"),
+        *_optional(TEXT, "description"),
         *_required(TEXT, "tags"),
         *_required(sa.LargeBinary(), "token_digest"),
         *_required(TEXT, "sealed_token administrator_role_id default_role_id"),
@@ -221,7 +223,9 @@ def _create_identity_tables() -> None:
         index = f"ix_device_group_{name}"
         _create_partial_index(index, "device_group", [name], f"{name} is not null")
     op.create_index("ix_device_group_owner_id", "device_group", ["owner_id"])
-    op.create_index("ix_device_group_parent_id", "device_group", ["parent_id"])
+    op.create_index(
+        "ix_device_group_parent_id_name_key_id", "device_group", ["parent_id", "name_key", "id"]
+    )
     op.create_index("ix_device_group_quota_user_id", "device_group", ["quota_user_id"])
 
     op.create_table(

@@ -323,6 +323,9 @@ class App:
                 "silent devices",
                 partial(maintenance.watch_silent_devices, database, self._sequencer, engine.wake),
             ),
+            BackgroundTask(
+                "configuration drift", partial(maintenance.watch_configurations, database)
+            ),
             BackgroundTask("jobs", self._job_runner.run),
             BackgroundTask("deferred matching", self._deferred_matching.run, is_critical=True),
             BackgroundTask(

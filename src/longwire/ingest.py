@@ -30,18 +30,26 @@ from longwire.errors import (
     OutcomeUnknown,
     Unavailable,
 )
-from longwire.fleet import monitoring
+from longwire.fleet import configurations, monitoring
 from longwire.identity import access
 from longwire.ingest_queue import IngestQueue
 from longwire.model import SYSTEM, Actor, SequenceCounter, ServiceEvent
 from longwire.networks.monitoring import SequencedMessage
 from longwire.notifications import triggers
 from longwire.notifications.triggers import BatteryReading, parse_battery_percent
-from longwire.records import ArrivalSource, EventRecord, Record, complete_record, digest_record
+from longwire.records import (
+    ArrivalSource,
+    DataRecord,
+    EventRecord,
+    Record,
+    complete_record,
+    digest_record,
+)
 from longwire.storage_quota import NO_STORAGE_QUOTA, StorageQuota
 from longwire.store import cache_epochs
 from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
+from longwire.store import device_reports as store_reports
 from longwire.store import devices as store_devices
 from longwire.store import records as store
 from longwire.store.database import Database, Tx
@@ -85,6 +93,8 @@ class MessageMetadata(msgspec.Struct, frozen=True, gc=False):
     sequence: int | None = None
     modulus: int = 0
     restarts: bool = False
+    # Whether the configuration in its records is the device's own word, and not filled in.
+    reports_configuration: bool = False
 
     @property
     def is_numbered(self) -> bool:
@@ -294,6 +304,7 @@ def store_requests(
             if matched.deliveries:
                 store_deliveries.insert(tx, matched.deliveries)
     batteries = _store_batteries(tx, messages, devices)
+    _store_configurations(tx, requests, rows, fresh, devices)
     store_channels.record_filter_errors(tx, matched.errors)
     matched.deferred.insert(tx)
     woken = {delivery.channel_number for delivery in matched.deliveries}
@@ -557,6 +568,32 @@ def _store_batteries(
             store_devices.set_battery(tx, device, metadata.battery, percent, at)
             batteries.append(BatteryReading(device, metadata.battery, at, rows[0]))
     return batteries
+
+
+def _store_configurations(
+    tx: Tx,
+    requests: Sequence[IngestRequest],
+    rows_by_request: Sequence[Sequence[RecordRow]],
+    fresh: Sequence[RecordRow],
+    devices: dict[str, ReportingDevice],
+) -> None:
+    """Store the configurations that devices report, if they are not those of the last time."""
+    newest: dict[int, tuple[RecordRow, DataRecord]] = {}
+    for request, rows in zip(requests, rows_by_request, strict=True):
+        if request.metadata is not None and not request.metadata.reports_configuration:
+            continue
+        for row in rows:
+            record = row.encoded.record
+            # An empty object reports nothing; most senders have nothing else to say.
+            if isinstance(record, DataRecord) and len(record.configuration) > len("{}"):
+                known = newest.get(row.device_number)
+                if known is None or row.ts >= known[0].ts:
+                    newest[row.device_number] = row, record
+    if newest:
+        reports = configurations.find_new_reports(tx.now, newest.values(), devices)
+        if reports:
+            stored = {row.seq for row in fresh}
+            store_reports.insert(tx, [report for seq, report in reports if seq in stored])
 
 
 def _settle(future: "asyncio.Future[IngestResult]", result: IngestResult | Exception) -> None:

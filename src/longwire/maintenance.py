@@ -12,7 +12,7 @@ from longwire import metrics
 from longwire.clock import DAY
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import LongwireError
-from longwire.fleet import downlink_states, monitoring, registrations
+from longwire.fleet import configurations, downlink_states, monitoring, registrations
 from longwire.fleet.records import oldest_kept
 from longwire.identity import group_deletions
 from longwire.ingest import Sequencer, store_service_events
@@ -26,6 +26,7 @@ from longwire.store import (
     credentials,
     deliveries,
     device_monitors,
+    device_reports,
     instance,
     jobs,
     mail_quotas,
@@ -46,6 +47,8 @@ DEVICES_POLL_INTERVAL_S = 1.0
 DEVICES_PER_BATCH_MAX = 200
 # Checking a silent device costs a microsecond or two.
 SILENT_PER_ROUND_MAX = 10_000
+CONFIGURATIONS_POLL_INTERVAL_S = 1.0
+REPORTS_PER_BATCH_MAX = 50
 DOWNLINKS_POLL_INTERVAL_S = 1.0
 DOWNLINKS_PER_BATCH_MAX = 200
 REGISTRATIONS_PER_BATCH_MAX = 200
@@ -145,6 +148,23 @@ async def _check_devices(
         await asyncio.sleep(PAUSE_BETWEEN_BATCHES_S)
         due = await database.read(list_due)
     return last
+
+
+async def watch_configurations(database: Database) -> None:
+    """Compare what devices report with what it should be, after either has changed."""
+
+    async def compare() -> None:
+        if await database.read(device_reports.has_check):
+            await _run_in_batches(database, device_reports.do_next_check)
+        after = 0
+        while results := await database.read(
+            partial(configurations.compare_pending, after=after, most=REPORTS_PER_BATCH_MAX)
+        ):
+            await database.write(partial(configurations.save_results, results=results))
+            after = results[-1][0].number
+            await asyncio.sleep(PAUSE_BETWEEN_BATCHES_S)
+
+    await _run_periodically(CONFIGURATIONS_POLL_INTERVAL_S, compare)
 
 
 async def expire_downlinks(database: Database, dispatch: DispatchContext) -> None:

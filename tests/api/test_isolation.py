@@ -155,6 +155,7 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("PUT", "/device/type/configuration"): Right(
         body={"type": "tracker", "policy": {"new": 1}}, by="operator"
     ),
+    ("GET", "/group/drift"): Right({"groupId": "@home", "subgroups": "true"}),
     ("GET", "/device/configuration"): Right({"deviceId": "@device", "groupId": "@home"}),
     ("PUT", "/devices"): Right(
         body={"deviceIds": ["@device", "@spare"], "groupId": "@home", "addTags": ["changed"]}

@@ -257,3 +257,31 @@ def test_a_reason_that_needs_an_area_is_refused_without_one(world: World) -> Non
         "reason": "geofenceEnter",
     }
     refused(ada.post("/notification", body), 400, "params.geofence")
+
+
+def test_a_device_that_drifts_causes_one_alert_and_one_when_it_does_not(world: World) -> None:
+    with alarmed(world, reason="configurationDrift") as alarm:
+        other = alarm.person.device(alarm.group)
+        alarm.change(deviceId=alarm.device)
+        body = {"groupId": alarm.group, "policy": {"interval": 300}}
+        ok(alarm.person.put("/group/configuration", body))
+
+        def report(interval: int, device: str = alarm.device) -> None:
+            world.clock.let_pass(seconds=10)
+            at = world.clock.now() // 1_000
+            configuration = f'{{"interval":{interval}}}'
+            alarm.person.reports(device, timestamp=at, configuration=configuration)
+
+        report(600, other)
+        report(600)
+        raised = alarm.wait_for(1)[0]
+        assert (raised["reason"], raised["message"]["state"]) == ("configurationDrift", "raised")
+        assert raised["message"]["deviceId"] == alarm.device
+        report(700)  # still another one
+        alarm.event("configurationDrift")  # an event of that name is something else
+        world.run_monitors_once()
+        assert alarm.queued == 1
+        body["policy"] = {"interval": 700}  # the policy gives in
+        ok(alarm.person.put("/group/configuration", body))
+        over = alarm.wait_for(2)[1]
+        assert (over["message"]["state"], over["subject"][:6]) == ("over", "Over: ")

@@ -7,10 +7,24 @@ import msgspec
 from msgspec import Meta
 
 from longwire.api.devices import DeviceQuery, DeviceTypeName, TypeQuery
-from longwire.api.types import CHANGED_MEANWHILE, GroupId, IfUpdatedAt, parse_version
-from longwire.dates import format_date
+from longwire.api.types import (
+    CHANGED_MEANWHILE,
+    GroupId,
+    GroupPage,
+    IfUpdatedAt,
+    parse_version,
+)
+from longwire.dates import format_date, format_optional_date
 from longwire.fleet import configurations
-from longwire.fleet.configuration_layers import Leaf, Path, list_leaves, to_plain
+from longwire.fleet.configuration_layers import (
+    NOT_REPORTED,
+    Difference,
+    Leaf,
+    Path,
+    list_leaves,
+    to_plain,
+)
+from longwire.fleet.configurations import Drift
 from longwire.model import ConfigurationPolicy as ConfigurationPolicyValue
 from longwire.web.fields import Body, DateText, Query, Reply
 from longwire.web.routing import ANY_TOKEN, RequestContext, Route
@@ -58,6 +72,39 @@ class ConfigurationValue(Reply, kw_only=True):
     ) = None
 
 
+class ConfigurationDifference(Reply):
+    """A value that a device reports otherwise than it should be."""
+
+    path: Pointer
+    expected: AnyValue
+    reported: Annotated[Any, Meta(description="Left out if it is not reported.")] = msgspec.UNSET
+
+
+class DriftingDevice(Reply, kw_only=True):
+    """A device that reports another configuration than it should have."""
+
+    device_id: str
+    group_id: GroupId
+    name: str
+    type: str
+    since: Annotated[DateText, Meta(description="Since when the service knows.")] | None = None
+    reported_at: DateText
+    differences: Annotated[list[ConfigurationDifference], Meta(description="At most 50.")]
+
+
+class DriftingDeviceConnection(Reply):
+    """A page of devices that drift."""
+
+    items: list[DriftingDevice]
+    next_token: str | None = None
+
+
+class DriftQuery(GroupPage, kw_only=True):
+    """Whose devices."""
+
+    subgroups: Annotated[bool, Meta(description="Include the groups below.")] | None = None
+
+
 class DeviceConfiguration(Reply):
     """The configuration that a device should have."""
 
@@ -75,6 +122,21 @@ class DeviceConfiguration(Reply):
             " 16,384 characters and 16 levels. If not, only the policies count."
         ),
     ]
+    reported: (
+        Annotated[
+            dict[str, Any],
+            Meta(description="What the device reported last; with `record.read`."),
+        ]
+        | None
+    ) = None
+    reported_at: DateText | None = None
+    drift: (
+        Annotated[
+            list[ConfigurationDifference],
+            Meta(description="Where that is not what it should be; at most 50."),
+        ]
+        | None
+    ) = None
 
 
 class PolicyGroupQuery(Query):
@@ -172,6 +234,56 @@ def get_device_configuration(context: RequestContext, query: DeviceQuery) -> Dev
         configuration=to_plain(effective.merged),
         values=[_value_wire(context, each) for each in list_leaves(effective.merged)],
         own_configuration_merged=effective.is_own_used,
+        **_drift_wire(effective.drift),
+    )
+
+
+def _drift_wire(drift: Drift | None) -> dict[str, Any]:
+    if drift is None:
+        return {}
+    return {
+        "reported": drift.reported,
+        "reported_at": format_date(drift.report.reported_at),
+        "drift": [_difference_wire(each) for each in drift.differences],
+    }
+
+
+def _difference_wire(difference: Difference) -> ConfigurationDifference:
+    is_reported = difference.reported is not NOT_REPORTED
+    return ConfigurationDifference(
+        path=encode_pointer(difference.path),
+        expected=difference.expected,
+        reported=difference.reported if is_reported else msgspec.UNSET,
+    )
+
+
+def list_drifting_devices(context: RequestContext, query: DriftQuery) -> DriftingDeviceConnection:
+    """List the devices of a group that drift.
+
+    Those that report another configuration in their data records than they should have, by group
+    and in the order of their creation; at most 100 a page.
+    """
+    page = configurations.list_drifting(
+        context.tx,
+        context.actor,
+        query.group_id,
+        context.page_tokens.page_request(query),
+        subgroups=query.subgroups is True,
+    )
+    return DriftingDeviceConnection(
+        items=[
+            DriftingDevice(
+                device_id=each.report.device_id,
+                group_id=each.report.group_id,
+                name=each.report.name,
+                type=each.report.type,
+                since=format_optional_date(each.report.drifted_at),
+                reported_at=format_date(each.report.reported_at),
+                differences=[_difference_wire(one) for one in each.differences],
+            )
+            for each in page.items
+        ],
+        next_token=context.page_tokens.next_token(query, page),
     )
 
 
@@ -219,6 +331,13 @@ ROUTES = [
         "/device/configuration",
         get_device_configuration,
         "device.read",
-        object_rule="in the group of the device",
+        object_rule="in the group of the device; record.read for what it reports",
+    ),
+    _route(
+        "GET",
+        "/group/drift",
+        list_drifting_devices,
+        "device.read",
+        object_rule="in the group; record.read, too",
     ),
 ]

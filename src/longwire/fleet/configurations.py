@@ -4,32 +4,48 @@ Policies are merged in this order: the default of the type as far as the device 
 of the type, those of the groups from the root down, and what the device has of its own.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice
 
 import msgspec
 
 from longwire.clock import Moment
 from longwire.errors import invalid_field, not_found
-from longwire.fleet import device_types, devices
+from longwire.fleet import device_types
 from longwire.fleet.configuration_layers import (
+    CHARACTERS_MAX,
     LEVELS_MAX,
+    Difference,
     JsonObject,
     Layer,
     Merged,
     Source,
+    find_differences,
     is_deep,
     merge_layers,
     parse_object,
     split_inherited,
 )
 from longwire.identity import access
-from longwire.model import Actor, ConfigurationPolicy, Device
+from longwire.model import Actor, ConfigurationPolicy, Device, Page, PageRequest
+from longwire.records import DataRecord
 from longwire.store import audit, cache_epochs
 from longwire.store import configurations as store
+from longwire.store import device_reports as store_reports
+from longwire.store import devices as store_devices
 from longwire.store.database import Tx
+from longwire.store.device_reports import NewReport, Report
+from longwire.store.devices import ReportingDevice
+from longwire.store.records import RecordRow
 from longwire.versions import next_version, require_version
 
+# Bounds the work of merging all policies on the path of a device.
 POLICY_CHARACTERS_MAX = 8_192
+POLICY_VALUES_MAX = 500
+DIFFERENCES_MAX = 50  # that are shown of a device
+DEVICES_PER_PAGE_MAX = 100
 NO_POLICY = ConfigurationPolicy("{}", 0, "")
 
 
@@ -42,12 +58,22 @@ class TypeLayers:
 
 
 @dataclass(frozen=True, slots=True)
+class Drift:
+    """What a device reports, and where that is not what it should be."""
+
+    report: Report
+    reported: JsonObject | None  # None if it is no JSON object of a fair size
+    differences: Sequence[Difference]
+
+
+@dataclass(frozen=True, slots=True)
 class EffectiveConfiguration:
     """The configuration that a device should have."""
 
     device: Device
     merged: Merged
     is_own_used: bool  # whether its own configuration is a JSON object that can be merged
+    drift: Drift | None  # if it has reported anything that the actor may see
 
 
 # --- policies ---
@@ -76,6 +102,7 @@ def set_group_policy(
         store.save_of_group(tx, group_id, new)
     else:
         store.delete_of_group(tx, group_id)
+    store_reports.schedule_check_of_group(tx, group_id)
     before, after = _audited(present), _audited(new)
     action = "group.updateConfiguration"
     audit.log(tx, actor, action, group_id, group_id=group_id, before=before, after=after)
@@ -106,6 +133,7 @@ def set_type_policy(
         store.save_of_type(tx, type_name, new)
     else:
         store.delete_of_type(tx, type_name)
+    store_reports.schedule_check_of_type(tx, type_name)
     before, after = _audited(present), _audited(new)
     audit.log(tx, actor, "deviceType.updateConfiguration", type_name, before=before, after=after)
     return new if policy else NO_POLICY
@@ -129,7 +157,14 @@ def _encode_policy(policy: JsonObject) -> str:
     text = msgspec.json.encode(policy).decode()
     if len(text) > POLICY_CHARACTERS_MAX:
         raise invalid_field("policy", f"has more than {POLICY_CHARACTERS_MAX} characters of JSON")
+    if _count_values(policy) > POLICY_VALUES_MAX:
+        raise invalid_field("policy", f"has more than {POLICY_VALUES_MAX} values")
     return text
+
+
+def _count_values(policy: JsonObject) -> int:
+    values = [_count_values(each) if isinstance(each, dict) else 1 for each in policy.values()]
+    return sum(values)
 
 
 def _audited(policy: ConfigurationPolicy | None) -> audit.Fields:
@@ -142,9 +177,20 @@ def _audited(policy: ConfigurationPolicy | None) -> audit.Fields:
 def get_effective(
     tx: Tx, actor: Actor, device_id: str, group_id: str | None
 ) -> EffectiveConfiguration:
-    device = devices.get_device(tx, actor, device_id, group_id)
+    scope = access.authorize_optional_group(tx, actor, "device.read", group_id)
+    device = store_devices.get(tx, scope, device_id)
+    if device is None:
+        raise not_found("device_id", "device")
     merged = merge_configuration(tx, device.type, device.group_id, device.configuration, device_id)
-    return EffectiveConfiguration(device, merged, parse_object(device.configuration) is not None)
+    report = None
+    if "record.read" in access.get_permissions(tx, actor, device.group_id):
+        report = store_reports.get(tx, device.number)
+    return EffectiveConfiguration(
+        device,
+        merged,
+        parse_object(device.configuration) is not None,
+        None if report is None else _compare(report, merged),
+    )
 
 
 def merge_configuration(
@@ -202,3 +248,72 @@ def _load_group_layers(tx: Tx, path: tuple[str, ...]) -> tuple[Layer, ...]:
 def can_see_source(tx: Tx, actor: Actor, source: Source) -> bool:
     """Whether the actor may know which group a value is from."""
     return source.kind != "group" or bool(access.get_permissions(tx, actor, source.id))
+
+
+# --- what devices report ---
+
+
+def find_new_reports(
+    now: Moment,
+    records: Iterable[tuple[RecordRow, DataRecord]],
+    devices: Mapping[str, ReportingDevice],
+) -> list[tuple[int, NewReport]]:
+    """The configurations that are not those of the last time, by the `seq` of their records."""
+    found = []
+    for row, record in records:
+        text = record.configuration
+        if len(text) > CHARACTERS_MAX or not text.startswith("{"):
+            continue
+        digest = int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), signed=True)
+        if digest != devices[record.device_id].reported_digest:
+            report = NewReport(row.device_number, text, digest, min(row.ts, now))
+            found.append((row.seq, report))
+    return found
+
+
+def compare_pending(tx: Tx, after: int, most: int) -> list[tuple[Report, bool]]:
+    """Compare the next reports with what they should be; which of them drift."""
+    cache_epochs.refresh_epochs(tx)  # a policy that another process has just committed counts
+    return [
+        (report, bool(_find_drift(tx, report).differences))
+        for report in store_reports.list_pending(tx, after, most)
+    ]
+
+
+def save_results(tx: Tx, results: Sequence[tuple[Report, bool]]) -> None:
+    for report, is_drifting in results:
+        store_reports.save_result(tx, report, is_drifting=is_drifting)
+
+
+def list_drifting(
+    tx: Tx, actor: Actor, group_id: str, request: PageRequest, *, subgroups: bool
+) -> Page[Drift]:
+    """The devices of a group that report another configuration than they should have."""
+    scope = access.authorize(tx, actor, "device.read", group_id)
+    access.authorize(tx, actor, "record.read", group_id)
+    limited = PageRequest(min(request.limit, DEVICES_PER_PAGE_MAX), request.after)
+    page = store_reports.list_drifting(tx, scope, group_id, limited, subgroups=subgroups)
+    found = [_find_drift(tx, report) for report in page.items]
+    # Something may have been changed that is not compared yet.
+    return Page([each for each in found if each.differences], page.last_key)
+
+
+def count_drifting(tx: Tx, group_id: str, *, subgroups: bool) -> int:
+    """How many devices report another configuration than they should have; for an overview."""
+    return store_reports.count_drifting(tx, group_id, subgroups=subgroups)
+
+
+def _find_drift(tx: Tx, report: Report) -> Drift:
+    merged = merge_configuration(
+        tx, report.type, report.group_id, report.configuration, report.device_id
+    )
+    return _compare(report, merged)
+
+
+def _compare(report: Report, merged: Merged) -> Drift:
+    reported = parse_object(report.reported)
+    if not reported:  # an empty object reports nothing
+        return Drift(report, reported, ())
+    return Drift(
+        report, reported, list(islice(find_differences(merged, reported), DIFFERENCES_MAX))
+    )

@@ -9,6 +9,7 @@ from longwire.decoders.javascript import JavaScriptDecoder
 from longwire.errors import Conflict, invalid_field, not_found
 from longwire.model import Actor, DeviceType, Page, PageRequest
 from longwire.store import audit, cache_epochs
+from longwire.store import device_reports as store_reports
 from longwire.store import device_types as store
 from longwire.store import devices as store_devices
 from longwire.store.database import Tx
@@ -108,6 +109,7 @@ def put_device_type(tx: Tx, actor: Actor, device_type: DeviceType) -> DeviceType
         kept = replace(kept, encoder_source=present.encoder_source)
     if present is not None and present.default_configuration != kept.default_configuration:
         cache_epochs.bump_config_epoch(tx, cache_epochs.PLATFORM)
+        store_reports.schedule_check_of_type(tx, name)
     store.upsert(tx, kept)
     audit.log(tx, actor, "deviceType.put", name)
     return kept

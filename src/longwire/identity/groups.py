@@ -20,6 +20,7 @@ from longwire.model import Actor, Group, Membership, Page, PageRequest, Role, Sc
 from longwire.quotas import DEFAULT_QUOTAS, Quotas
 from longwire.seal import UnsealError
 from longwire.store import audit, cache_epochs
+from longwire.store import device_reports as store_reports
 from longwire.store import groups as store
 from longwire.store.database import Tx
 from longwire.versions import next_version, require_version
@@ -432,6 +433,7 @@ def _move(tx: Tx, actor: Actor, group: Group, parent_id: str | None) -> str | No
     ):
         raise Conflict("A root group needs an Administrator of its own; add one first.")
     store.move(tx, group.id, parent_id)
+    store_reports.schedule_check_of_group(tx, group.id)  # other policies apply now
     return parent_id
 
 

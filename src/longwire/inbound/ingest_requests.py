@@ -146,7 +146,9 @@ def build_published_request(
         raise invalid_field("device_id", "is not the device of the topic; leave it out")
     content = [(name, members[name]) for name in sorted(members.keys() - _NOT_CONTENT)]
     item = msgspec.structs.replace(item, digest=digest_content(_encode([kind_name, content])))
-    metadata = MessageMetadata(device.id, as_of=device.updated_at)
+    metadata = MessageMetadata(
+        device.id, as_of=device.updated_at, reports_configuration="configuration" in members
+    )
     return IngestRequest(
         actor, [item], is_batch=False, metadata=metadata, source=SOURCE_NUMBERS[device.network]
     )

@@ -19,6 +19,7 @@ from longwire.notifications import trigger_states
 from longwire.notifications.firing import TakeSequenceNumbers
 from longwire.notifications.rules import Rule, get_rules
 from longwire.notifications.trigger_states import (
+    CONFIGURATION_DRIFT,
     CONNECTOR_FAILING,
     CONNECTOR_RECOVERED,
     DEVICE_SILENT,
@@ -33,7 +34,12 @@ from longwire.store import cache_epochs
 from longwire.store import channels as store_channels
 from longwire.store import notifications as store
 from longwire.store.database import Database, Tx
-from longwire.store.notifications import ConnectorHealth, LastSeen, NotificationState
+from longwire.store.notifications import (
+    ConnectorHealth,
+    DriftState,
+    LastSeen,
+    NotificationState,
+)
 
 INTERVAL_S = 1.0
 # Checking a device takes a microsecond or two. The pause after a round grows with the fleet, to
@@ -45,7 +51,12 @@ CHANGES_PER_STEP_MAX = 200
 # Estimated CPU time of `when` in one step, in microseconds.
 US_PER_STEP_MAX = 100_000.0
 
-MONITORED_REASONS = (DEVICE_SILENT, CONNECTOR_FAILING, CONNECTOR_RECOVERED)
+MONITORED_REASONS = (
+    DEVICE_SILENT,
+    CONFIGURATION_DRIFT,
+    CONNECTOR_FAILING,
+    CONNECTOR_RECOVERED,
+)
 
 log = structlog.get_logger()
 
@@ -119,6 +130,11 @@ def _read_step(tx: Tx, rule: Rule, after: int) -> MonitoringStep:
             tx, rule.number, rule.group_id, before, after, DEVICES_PER_STEP_MAX
         )
         candidates = _check_silence(tx, rule, devices)
+    elif rule.reason == CONFIGURATION_DRIFT:
+        drift, next_after, checked = store.list_drift_changes(
+            tx, rule.number, rule.group_id, after, DEVICES_PER_STEP_MAX
+        )
+        candidates = _check_drift(tx, rule, drift)
     else:
         health = store.list_connector_health(tx, rule.number, rule.group_id)
         candidates = _check_health(tx, rule, health)
@@ -155,6 +171,9 @@ def notify_changes(
     if current.reason == DEVICE_SILENT:
         devices = store.list_last_seen(tx, rule.number, rule.group_id, only)
         candidates = _check_silence(tx, current, devices)
+    elif current.reason == CONFIGURATION_DRIFT:
+        drift = store.list_drift(tx, rule.number, rule.group_id, only)
+        candidates = _check_drift(tx, current, drift)
     else:
         numbers = [store.connector_subject(each) for each in only]
         health = store.list_connector_health(tx, rule.number, rule.group_id, numbers)
@@ -192,6 +211,35 @@ def _check_silence(tx: Tx, rule: Rule, devices: Sequence[LastSeen]) -> list[Trig
         if rule.matches_device(each.id, each.type)
         and _is_change(
             rule, each.state, tx.now, is_active=(is_silent := tx.now - each.at >= silent_after)
+        )
+    ]
+
+
+def _check_drift(tx: Tx, rule: Rule, devices: Sequence[DriftState]) -> list[TriggerCandidate]:
+    """Devices that began to drift, or that do not any more."""
+    return [
+        TriggerCandidate(
+            rule,
+            each.number,
+            {
+                "kind": "device",
+                "deviceId": each.id,
+                "deviceName": each.name,
+                "deviceType": each.type,
+                "groupId": rule.group_id,
+                "tags": msgspec.json.decode(each.tags),
+                "timestamp": format_date(tx.now),
+            },
+            tx.now,
+            each.id,
+            reason=CONFIGURATION_DRIFT,
+            is_active=is_drifting,
+            at=tx.now,
+        )
+        for each in devices
+        if rule.matches_device(each.id, each.type)
+        and _is_change(
+            rule, each.state, tx.now, is_active=(is_drifting := each.drifted_at is not None)
         )
     ]
 

@@ -23,6 +23,7 @@ DEVICE_SILENT = "deviceSilent"
 BATTERY_LOW = "batteryLow"
 CONNECTOR_FAILING = "connectorFailing"
 CONNECTOR_RECOVERED = "connectorRecovered"
+CONFIGURATION_DRIFT = "configurationDrift"
 GEOFENCE_ENTER = "geofenceEnter"
 GEOFENCE_EXIT = "geofenceExit"
 
@@ -30,6 +31,7 @@ GEOFENCE_EXIT = "geofenceExit"
 REASON_POLICIES = {
     DEVICE_SILENT: ReasonPolicy(notifies_end=True),
     BATTERY_LOW: ReasonPolicy(notifies_end=True),
+    CONFIGURATION_DRIFT: ReasonPolicy(notifies_end=True),
     GEOFENCE_ENTER: ReasonPolicy(ignores_initial_state=True),
     GEOFENCE_EXIT: ReasonPolicy(ignores_initial_state=True),
     CONNECTOR_FAILING: ReasonPolicy(),

@@ -21,7 +21,12 @@ from longwire.store.dialects import array_param, dialect_sql, in_array, in_unloc
 _table = schema.binned_device
 _device = schema.device
 # What is restored with a device. Its downlinks are not: nobody knows whether they still apply.
-_KEPT = (schema.device_state, schema.registration, schema.network_link)
+_KEPT = (
+    schema.device_state,
+    schema.device_report,
+    schema.registration,
+    schema.network_link,
+)
 
 _OF_JOB = """
     select number

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from longwire.clock import Moment
 from longwire.model import Device, Page, PageRequest, Scope, SequenceCounter, Stay
-from longwire.store import device_monitors, schema
+from longwire.store import device_monitors, device_reports, schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array
@@ -68,10 +68,11 @@ class ReportingDevice(msgspec.Struct, frozen=True, gc=False):
     group_id: str
     tags: str = "[]"  # JSON
     updated_at: Moment = 0
+    reported_digest: int | None = None  # of the configuration that it reported last
 
 
 _SELECT_REPORTING = """
-select id, number, group_id, stay, name, type, tags, updated_at
+select id, number, group_id, stay, name, type, tags, updated_at, reported_digest
 from device"""
 # The first lock of a transaction that stores records, in one order; what it locks later, such as
 # records and the state of their devices, can then be in any order. No stronger than a transfer
@@ -118,7 +119,7 @@ for update
 
 LIST_REPORTING_WITH_COUNTERS = """
 select
-    d.id, d.number, d.group_id, d.stay, d.name, d.type, d.tags, d.updated_at,
+    d.id, d.number, d.group_id, d.stay, d.name, d.type, d.tags, d.updated_at, d.reported_digest,
     s.sequence, s.sequence_at, s.missing
 from device d
 join device_state s
@@ -211,8 +212,8 @@ def get_reporting_with_counts(
         return devices, {row[0]: _count(*row[1:]) for row in rows if row[1] is not None}
     rows = tx.fetch_raw(LIST_REPORTING_WITH_COUNTERS, {"ids": json.dumps(list(device_ids))})
     return (
-        {row[0]: _reporting(*row[:8]) for row in rows},
-        {row[1]: _count(*row[8:]) for row in rows if row[8] is not None},
+        {row[0]: _reporting(*row[:9]) for row in rows},
+        {row[1]: _count(*row[9:]) for row in rows if row[9] is not None},
     )
 
 
@@ -232,9 +233,19 @@ def _reporting(
     type_name: str,
     tags: str,
     updated_at: Moment,
+    reported_digest: int | None,
 ) -> ReportingDevice:
     return ReportingDevice(
-        device_id, number, group_number, stay, name, type_name, str(group_number), tags, updated_at
+        device_id,
+        number,
+        group_number,
+        stay,
+        name,
+        type_name,
+        str(group_number),
+        tags,
+        updated_at,
+        reported_digest,
     )
 
 
@@ -322,6 +333,7 @@ def save(tx: Tx, device: Device) -> None:
 def save_many(tx: Tx, devices: Sequence[Device]) -> None:
     if devices:
         tx.execute(_SAVE, [_changeable(device) for device in devices])
+        device_reports.invalidate(tx, [device.number for device in devices])
 
 
 _CHANGEABLE = (
@@ -376,7 +388,7 @@ def delete(tx: Tx, devices: Sequence[Device]) -> None:
     """Delete devices; their records are erased in small steps."""
     numbers = [device.number for device in devices]
     erase_all_stays(tx, numbers)
-    for table in (_state, schema.registration, schema.network_link):
+    for table in (_state, schema.device_report, schema.registration, schema.network_link):
         tx.execute(sa.delete(table).where(table.c.device_number.in_(numbers)))
     delete_dependents(tx, numbers)
     tx.execute(sa.delete(_table).where(_table.c.number.in_(numbers)))
@@ -447,6 +459,7 @@ def erase_all_stays(tx: Tx, numbers: Sequence[int]) -> None:
 
 def _begin_stays(tx: Tx, devices: Sequence[Device | ReportingDevice], group_id: str) -> None:
     tx.touched_devices.update(device.number for device in devices)
+    device_reports.forget(tx, [device.number for device in devices])
     insert_many(
         tx,
         _stay,

@@ -119,6 +119,40 @@ LIST_SILENCE_CHANGES = f"""{_SELECT_LAST_SEEN}
     end
 """
 
+_SELECT_DRIFT = f"""
+select d.number, d.id, d.name, d.type, d.tags, d.drifted_at, {_STATE_COLUMNS}
+from device d"""
+_STATE_OF_DEVICE = """
+left join notification_state s
+    on s.subject = d.number
+    and s.notification_number = :notification"""
+
+LIST_DRIFT = dialect_sql(
+    f"""{_SELECT_DRIFT}{_STATE_OF_DEVICE}
+where d.group_id = :home
+    and d.number {{listed}}
+order by d.number
+""",
+    listed=in_array("numbers"),
+)
+
+LIST_DRIFTING = f"""{_SELECT_DRIFT}{_STATE_OF_DEVICE}
+where d.group_id = :home
+    and d.drifted_at is not null
+    and d.number > :after
+order by d.number
+limit :most
+"""
+
+LIST_DRIFT_ENDS = f"""{_SELECT_DRIFT}
+join notification_state s on s.subject = d.number
+where s.notification_number = :notification
+    and s.raised_at is not null
+    and d.group_id = :home
+    and d.drifted_at is null
+limit :most
+"""
+
 COUNT_NEXT_DEVICES = """
 select max(number), count(*)
 from (
@@ -296,6 +330,52 @@ def list_silence_changes(
     }
     found = [_last_seen(row) for row in tx.fetch_raw(LIST_SILENCE_CHANGES, values)]
     return found, last if checked == most else None, checked
+
+
+class DriftState(msgspec.Struct, frozen=True):
+    """Since when a device drifts, and the state of a notification for it."""
+
+    number: int
+    id: str
+    name: str
+    type: str
+    tags: str  # JSON
+    drifted_at: Moment | None
+    state: NotificationState
+
+
+def list_drift(tx: Tx, number: int, group_id: str, only: Collection[int]) -> list[DriftState]:
+    """Devices of a group by their numbers."""
+    values = {
+        "notification": number,
+        "home": schema.group_number(group_id),
+        "numbers": array_param(tx, only),
+    }
+    return [_drift_state(row) for row in tx.fetch_raw(LIST_DRIFT, values)]
+
+
+def list_drift_changes(
+    tx: Tx, number: int, group_id: str, after: int, most: int
+) -> tuple[list[DriftState], int | None, int]:
+    """The next devices of a group that drift, and at first those that do not any more.
+
+    Also where to continue, and how many devices were checked.
+    """
+    values = {
+        "notification": number,
+        "home": schema.group_number(group_id),
+        "after": after,
+        "most": most,
+    }
+    rows = tx.fetch_raw(LIST_DRIFTING, values)
+    ended = tx.fetch_raw(LIST_DRIFT_ENDS, values) if after == 0 else []
+    found = [_drift_state(row) for row in (*ended, *rows)]
+    return found, rows[-1][0] if len(rows) == most else None, len(found)
+
+
+def _drift_state(row: Sequence[Any]) -> DriftState:
+    number, device_id, name, type_name, tags, drifted_at, *state = row
+    return DriftState(number, device_id, name, type_name, tags, drifted_at, _state_of(state))
 
 
 def _last_seen(row: Sequence[Any]) -> LastSeen:

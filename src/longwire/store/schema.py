@@ -435,13 +435,62 @@ device = sa.Table(
     _moment("updated_at"),
     sa.Column("created_by", sa.Text, nullable=False),
     sa.Column("updated_by", sa.Text, nullable=False),
+    # The digest of the configuration that it reported last, so that a record that reports the same
+    # again costs nothing; and since when that is not what it should be.
+    sa.Column("reported_digest", sa.BigInteger),
+    _moment("drifted_at", required=False),
     sa.UniqueConstraint("network", "original_key"),
     # Answers: the devices of a group, in the order they came.
     sa.Index("ix_device_group_id_number", "group_id", "number"),
     # Answers: those of a group by name; those whose name or original id begins with a text.
     sa.Index("ix_device_group_id_name_key_number", "group_id", "name_key", "number"),
     sa.Index("ix_device_group_id_original_key", "group_id", "original_key"),
+    # Answers: which devices of a group drift?
+    sa.Index(
+        "ix_device_drift",
+        "group_id",
+        "number",
+        sqlite_where=sa.text("drifted_at is not null"),
+        postgresql_where=sa.text("drifted_at is not null"),
+    ),
     sqlite_autoincrement=True,
+)
+
+device_report = sa.Table(
+    "device_report",
+    metadata,
+    # The configuration that a device reported last. The version grows with every change of it or
+    # of what it is compared with; it is to be compared again until the checked version is the same.
+    sa.Column("device_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("configuration", sa.Text, nullable=False),
+    sa.Column("digest", sa.BigInteger, nullable=False),
+    _moment("reported_at"),
+    sa.Column("version", sa.BigInteger, nullable=False),
+    sa.Column("checked_version", sa.BigInteger, nullable=False),
+    # Answers: which are to be compared?
+    sa.Index(
+        "ix_device_report_pending",
+        "device_number",
+        sqlite_where=sa.text("version > checked_version"),
+        postgresql_where=sa.text("version > checked_version"),
+    ),
+)
+
+configuration_check = sa.Table(
+    "configuration_check",
+    metadata,
+    # A changed policy of a group or of a type, until all devices it concerns are to be compared
+    # again; and how far that is.
+    sa.Column(
+        "id",
+        sa.BigInteger().with_variant(sa.Integer, "sqlite"),
+        primary_key=True,
+        autoincrement=True,
+    ),
+    sa.Column("group_id", GroupNumber),
+    sa.Column("type", sa.Text),
+    sa.Column("at_group", sa.BigInteger, nullable=False),
+    sa.Column("at_device", sa.BigInteger, nullable=False),
 )
 
 configuration_policy = sa.Table(

@@ -342,6 +342,7 @@ def _create_fleet_tables() -> None:
         *_required(TEXT, "tags information configuration"),
         *_required(BIGINT, "created_at updated_at"),
         *_required(TEXT, "created_by updated_by"),
+        *_optional(BIGINT, "reported_digest drifted_at"),
         sa.ForeignKeyConstraint(["group_id"], ["device_group.id"], name="fk_device_group_id"),
         sa.ForeignKeyConstraint(["type"], ["device_type.name"], name="fk_device_type"),
         sa.PrimaryKeyConstraint("number", name="pk_device"),
@@ -355,24 +356,10 @@ def _create_fleet_tables() -> None:
     )
     op.create_index("ix_device_group_id_original_key", "device", ["group_id", "original_key"])
     op.create_index("ix_device_type", "device", ["type"])
-    op.create_table(
-        "configuration_policy",
-        _serial("id"),
-        *_optional(BIGINT, "group_id"),
-        *_optional(TEXT, "type"),
-        *_required(TEXT, "policy"),
-        *_required(BIGINT, "updated_at"),
-        *_required(TEXT, "updated_by"),
-        sa.ForeignKeyConstraint(
-            ["group_id"], ["device_group.id"], name="fk_configuration_policy_group_id"
-        ),
-        sa.ForeignKeyConstraint(
-            ["type"], ["device_type.name"], name="fk_configuration_policy_type"
-        ),
-        sa.PrimaryKeyConstraint("id", name="pk_configuration_policy"),
-        sa.UniqueConstraint("group_id", name="uq_configuration_policy_group_id"),
-        sa.UniqueConstraint("type", name="uq_configuration_policy_type"),
+    _create_partial_index(
+        "ix_device_drift", "device", ["group_id", "number"], "drifted_at is not null"
     )
+    _create_configuration_tables()
 
     op.create_table(
         "device_state",
@@ -476,6 +463,49 @@ def _create_fleet_tables() -> None:
             ["group_id"], ["device_group.id"], name="fk_downlink_grant_group_id"
         ),
         sa.PrimaryKeyConstraint("group_id", "network", name="pk_downlink_grant"),
+    )
+
+
+def _create_configuration_tables() -> None:
+    """What devices should have as their configuration, and what they report."""
+    op.create_table(
+        "configuration_policy",
+        _serial("id"),
+        *_optional(BIGINT, "group_id"),
+        *_optional(TEXT, "type"),
+        *_required(TEXT, "policy"),
+        *_required(BIGINT, "updated_at"),
+        *_required(TEXT, "updated_by"),
+        sa.ForeignKeyConstraint(
+            ["group_id"], ["device_group.id"], name="fk_configuration_policy_group_id"
+        ),
+        sa.ForeignKeyConstraint(
+            ["type"], ["device_type.name"], name="fk_configuration_policy_type"
+        ),
+        sa.PrimaryKeyConstraint("id", name="pk_configuration_policy"),
+        sa.UniqueConstraint("group_id", name="uq_configuration_policy_group_id"),
+        sa.UniqueConstraint("type", name="uq_configuration_policy_type"),
+    )
+    op.create_table(
+        "device_report",
+        *_required(BIGINT, "device_number"),
+        *_required(TEXT, "configuration"),
+        *_required(BIGINT, "digest reported_at version checked_version"),
+        sa.PrimaryKeyConstraint("device_number", name="pk_device_report"),
+    )
+    _create_partial_index(
+        "ix_device_report_pending",
+        "device_report",
+        ["device_number"],
+        "version > checked_version",
+    )
+    op.create_table(
+        "configuration_check",
+        _serial("id"),
+        *_optional(BIGINT, "group_id"),
+        *_optional(TEXT, "type"),
+        *_required(BIGINT, "at_group at_device"),
+        sa.PrimaryKeyConstraint("id", name="pk_configuration_check"),
     )
 
 

@@ -157,6 +157,9 @@ class App:
         self._sequencer = stack.sequencer
         self._delivers = settings.delivery
         self._delivery_keep_days = settings.delivery_keep_days
+        self._trace_retention = maintenance.TraceRetention(
+            settings.trace_keep_hours, settings.trace_bytes_max
+        )
         self._audit_retention_days = settings.audit_retention_days
         self._job_keep_days = settings.job_keep_days
         self._job_runner = JobRunner(database, settings.jobs_running_per_group_max)
@@ -177,7 +180,14 @@ class App:
         downlink_service = DownlinkService(database, self._dispatch, stack.egress)
         CODEC_GUARD.set_budget(settings.codec_ms_per_group_per_s, settings.codec_burst_ms_per_group)
         uplinks = self._uplinks = UplinkStore(database, ingest, prometheus)
-        networks = NetworkCallbacks(database, uplinks, prometheus, downlink_service, rate_limiter)
+        networks = NetworkCallbacks(
+            database,
+            uplinks,
+            prometheus,
+            downlink_service,
+            rate_limiter,
+            settings.trace_body_bytes_max if settings.trace_keep_hours else None,
+        )
         mqtt_messages = MqttMessageHandler(
             uplinks, limits, partial(records.parse_published_record, limits)
         )
@@ -317,6 +327,7 @@ class App:
                     self._delivery_keep_days,
                     self._audit_retention_days,
                     self._job_keep_days,
+                    self._trace_retention,
                 ),
             ),
             BackgroundTask(

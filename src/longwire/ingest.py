@@ -46,7 +46,7 @@ from longwire.records import (
     digest_record,
 )
 from longwire.storage_quota import NO_STORAGE_QUOTA, StorageQuota
-from longwire.store import cache_epochs
+from longwire.store import cache_epochs, receptions
 from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store import device_reports as store_reports
@@ -54,6 +54,7 @@ from longwire.store import devices as store_devices
 from longwire.store import records as store
 from longwire.store.database import Database, Tx
 from longwire.store.devices import ReportingDevice
+from longwire.store.receptions import NewReceptions, Reception
 from longwire.store.records import WRITER_BITS, RecordRow
 
 # SQLite: one commit at work, and one queued that starts the moment it is done. PostgreSQL does not
@@ -113,6 +114,7 @@ class IngestRequest(msgspec.Struct, frozen=True, gc=False):
     is_batch: bool
     metadata: MessageMetadata | None = None
     source: int = ArrivalSource.API.value
+    reception: Reception | None = None  # how it came in, if that is kept for a trace
 
 
 class IngestResult(msgspec.Struct, frozen=True, gc=False):
@@ -295,6 +297,7 @@ def store_requests(
     messages = _messages_with_new_records(requests, rows, fresh)
     changed_counts, gaps = _follow_frame_counters(tx, messages, counts)
     matched = matching.match_records(tx, fresh, devices.values(), allowance)
+    received = _list_receptions(requests, rows, fresh)
     if fresh:
         tx.on_commit(partial(sequencer.on_stored, Counter([row.kind for row in fresh])))
         with tx.pipeline():
@@ -303,6 +306,8 @@ def store_requests(
             metrics.count_arrivals(tx, sequencer.writer, fresh, _group_counts(messages, matched))
             if matched.deliveries:
                 store_deliveries.insert(tx, matched.deliveries)
+            if received:
+                receptions.insert(tx, sequencer.writer, received)
     batteries = _store_batteries(tx, messages, devices)
     _store_configurations(tx, requests, rows, fresh, devices)
     store_channels.record_filter_errors(tx, matched.errors)
@@ -498,6 +503,23 @@ def _messages_with_new_records(
         return messages
     new = {row.seq for row in fresh}
     return [(metadata, rows) for metadata, rows in messages if any(row.seq in new for row in rows)]
+
+
+def _list_receptions(
+    requests: Sequence[IngestRequest],
+    rows_by_request: Sequence[Sequence[RecordRow]],
+    fresh: Sequence[RecordRow],
+) -> NewReceptions:
+    """How messages with new records came in, by group and in order of arrival."""
+    if all(request.reception is None for request in requests):
+        return {}
+    new = {row.seq for row in fresh}
+    found: dict[int, list[tuple[int, int, Reception]]] = {}
+    for request, rows in zip(requests, rows_by_request, strict=True):
+        if request.reception is not None and any(row.seq in new for row in rows):
+            kept = found.setdefault(rows[0].group_number, [])
+            kept.append((rows[0].seq, rows[-1].seq, request.reception))
+    return found
 
 
 def _follow_frame_counters(

@@ -4,12 +4,13 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import structlog
 
 from longwire import metrics
-from longwire.clock import DAY
+from longwire.clock import DAY, HOUR
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import LongwireError
 from longwire.fleet import configurations, downlink_states, monitoring, registrations
@@ -32,6 +33,7 @@ from longwire.store import (
     mail_quotas,
     notifications,
     partitions,
+    receptions,
     records,
     sessions,
     sign_in_codes,
@@ -61,6 +63,14 @@ JOB_ITEMS_PER_BATCH_MAX = 1_000
 RETENTION_INTERVAL_S = 3_600.0
 
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRetention:
+    """How long messages of networks are kept as they came in, and how much of them."""
+
+    keep_hours: int
+    bytes_max: int
 
 
 class DatabaseFailedError(Exception):
@@ -200,6 +210,7 @@ async def run_cleanup(
     delivery_keep_days: int,
     audit_retention_days: int = 0,
     job_keep_days: int = 30,
+    trace: TraceRetention | None = None,
 ) -> None:
     """Delete expired tokens, erased records, deleted groups, and what is past its retention."""
     last_day = -1
@@ -222,6 +233,8 @@ async def run_cleanup(
         await _run_in_batches(database, records.delete_erased)
         await delete_old_deliveries(database, delivery_keep_days)
         await delete_groups(database)
+        if trace is not None:
+            await delete_old_receptions(database, trace)
         await delete_old_jobs(database, job_keep_days)
         if time.monotonic() - last_round > RETENTION_INTERVAL_S:
             last_round = time.monotonic()
@@ -272,6 +285,16 @@ async def delete_old_deliveries(database: Database, keep_days: int) -> None:
         subjects = [notifications.connector_subject(number)]
         await database.write(partial(notifications.delete_subject_states, subjects=subjects))
         await database.write(partial(channels.delete, number=number))
+
+
+async def delete_old_receptions(database: Database, trace: TraceRetention) -> None:
+    """Delete messages of networks past their time, and the oldest ones if all are too large."""
+    before = database.context.clock.now() - trace.keep_hours * HOUR
+    group: int | None = 0
+    while group is not None:
+        group = await database.write(partial(receptions.prune, after_group=group, before=before))
+        await asyncio.sleep(0)
+    await _run_in_batches(database, partial(receptions.prune_excess, bytes_max=trace.bytes_max))
 
 
 async def delete_old_records(database: Database, retention_days: Mapping[str, int]) -> None:

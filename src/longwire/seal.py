@@ -46,6 +46,18 @@ class Keyring:
         sealed = nonce + self._cipher.encrypt(nonce, text.encode(), purpose.encode())
         return _encode_base64url(sealed)
 
+    def seal_bytes(self, content: bytes, purpose: str) -> bytes:
+        """The same for bytes, without the encoding as text."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return nonce + self._cipher.encrypt(nonce, content, purpose.encode())
+
+    def unseal_bytes(self, sealed: bytes, purpose: str) -> bytes:
+        nonce, content = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
+        try:
+            return self._cipher.decrypt(nonce, content, purpose.encode())
+        except (InvalidTag, ValueError) as error:
+            raise UnsealError from error
+
     def unseal(self, sealed: str, purpose: str) -> str:
         try:
             raw = base64.urlsafe_b64decode(sealed.encode("ascii") + b"=" * (-len(sealed) % 4))

@@ -302,6 +302,18 @@ class Settings:
     delivery_keep_days: int = _setting(
         30, "days that finished deliveries are kept", maximum=_DAYS_MAX
     )
+    trace_keep_hours: int = _setting(
+        72,
+        "hours that messages of networks are kept as they came in, for the trace of a record; 0"
+        " for not at all",
+        maximum=_DAYS_MAX * 24,
+    )
+    trace_body_bytes_max: int = _setting(
+        16_384, "largest body of such a message that is kept", maximum=2**20
+    )
+    trace_bytes_max: int = _setting(
+        2**30, "size of all such messages; beyond it the oldest of the largest group are deleted"
+    )
     resend_per_s: int = _setting(
         100, "messages per second that a resend puts into the queue", minimum=1
     )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, unquote_plus
 
 import msgspec
 from msgspec.structs import replace
@@ -45,6 +45,7 @@ from longwire.networks.bodies import parse_body
 from longwire.store.database import Database
 from longwire.store.devices import NetworkDevice
 from longwire.store.fair_queue import current_caller
+from longwire.store.receptions import Reception
 from longwire.web.prometheus import PrometheusMetrics
 from longwire.web.routing import PlainRoute, Request, Response, bearer_token
 
@@ -58,6 +59,10 @@ LINES_AT_ONCE = 50
 REPETITION_S_MAX = 600
 REPETITIONS_PER_GROUP_MAX = 1_000
 GROUPS_WITH_REPETITIONS_MAX = 1_000
+
+# What is kept of a reception besides the body.
+MEDIA_TYPE_CHARACTERS_MAX = 128
+QUERY_CHARACTERS_MAX = 2_048
 
 _RULE = "for devices of the group and below"
 
@@ -98,7 +103,10 @@ class NetworkCallbacks:
         metrics: PrometheusMetrics,
         downlink_service: DownlinkService,
         rate_limiter: RateLimiter | None = None,
+        reception_bytes_max: int | None = None,
     ) -> None:
+        """`reception_bytes_max` of a body are kept for a trace; None for nothing at all."""
+        self._reception_bytes_max = reception_bytes_max
         self._clock = database.context.clock
         self._uplinks = uplinks
         self._metrics = metrics
@@ -122,7 +130,8 @@ class NetworkCallbacks:
             self._metrics.count_rejected_message(network)
             raise
         if len(uplinks) == 1:
-            downlinks = await self._store_uplink(actor, network, request, uplinks[0])
+            reception = self._build_reception(request, body, self._clock.now())
+            downlinks = await self._store_uplink(actor, network, request, uplinks[0], reception)
         else:
             await self._require_all_devices(actor, network, uplinks)
             downlinks = await self._store_lines(actor, network, request, uplinks)
@@ -141,29 +150,56 @@ class NetworkCallbacks:
         uplink = uplinks[0]
         if uplink.wants_downlink or uplink.downlink is not None or uplink.dedup_key is not None:
             return None
-        return self._uplinks.build_cached(actor, network, uplink, self._clock.now())
+        now = self._clock.now()
+        reception = self._build_reception(request, body, now)
+        return self._uplinks.build_cached(actor, network, uplink, now, reception)
+
+    def _build_reception(
+        self, request: Request, body: bytes | None, now: Moment
+    ) -> Reception | None:
+        """How a message came in; without its body if that is too large, or one of a batch."""
+        bytes_max = self._reception_bytes_max
+        if bytes_max is None:
+            return None
+        size = 0 if body is None else len(body)
+        media_type = request.headers.get(b"content-type", b"").decode("latin-1")
+        return Reception(
+            now,
+            request.request_id,
+            media_type[:MEDIA_TYPE_CHARACTERS_MAX],
+            _query_without_token(request.query_string),
+            body if size <= bytes_max else None,
+            size,
+        )
 
     async def _store_lines(
         self, actor: Actor, network: str, request: Request, uplinks: Sequence[ParsedUplink]
     ) -> Mapping[str, Any]:
         """Store the lines of a batch, some at a time; the downlinks of the response."""
         downlinks: dict[str, Any] = {}
+        reception = self._build_reception(request, None, self._clock.now())
         for begin in range(0, len(uplinks), LINES_AT_ONCE):
             some = uplinks[begin : begin + LINES_AT_ONCE]
             for response in await asyncio.gather(
-                *(self._store_uplink(actor, network, request, uplink) for uplink in some)
+                *(self._store_uplink(actor, network, request, uplink, reception) for uplink in some)
             ):
                 downlinks |= response
         return downlinks
 
     async def _store_uplink(
-        self, actor: Actor, network: str, request: Request, uplink: ParsedUplink
+        self,
+        actor: Actor,
+        network: str,
+        request: Request,
+        uplink: ParsedUplink,
+        reception: Reception | None,
     ) -> Mapping[str, Any]:
         """Store one message; the downlink of the response, if one was requested."""
 
         async def store(device: NetworkDevice) -> None:
             received_at = self._received_at(actor, device, uplink)
-            await self._uplinks.store(ReceivedUplink(actor, device, uplink, received_at))
+            received = ReceivedUplink(actor, device, uplink, received_at, reception)
+            await self._uplinks.store(received)
 
         device = await self._uplinks.with_current_device(actor, network, uplink.original_id, store)
         if uplink.downlink is not None:
@@ -282,6 +318,14 @@ def _group_token(request: Request) -> str:
     if not value or b" " in value or not value.isascii():
         raise NotAuthenticated("Send the token of the group as bearer, or as ?token=.")
     return value.decode()
+
+
+def _query_without_token(query: bytes) -> str:
+    if not query:
+        return ""
+    pairs = query.decode("latin-1").split("&")
+    kept = [each for each in pairs if unquote_plus(each.partition("=")[0]) != "token"]
+    return "&".join(kept)[:QUERY_CHARACTERS_MAX]
 
 
 def _parse_values(request: Request, body: bytes) -> dict[str, Any]:

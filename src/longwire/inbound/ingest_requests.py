@@ -22,6 +22,7 @@ from longwire.records import (
     digest_content,
 )
 from longwire.store.devices import NetworkDevice
+from longwire.store.receptions import Reception
 
 # Parses and validates the JSON of a record of this kind.
 ParseRecord = Callable[[str, bytes], IngestItem]
@@ -42,6 +43,7 @@ class ReceivedUplink(msgspec.Struct, frozen=True, gc=False):
     device: NetworkDevice
     uplink: ParsedUplink
     received_at: Moment
+    reception: Reception | None = None
 
 
 def build_request(received: ReceivedUplink, decoded: DecodedData | None = None) -> IngestRequest:
@@ -70,12 +72,16 @@ def build_request(received: ReceivedUplink, decoded: DecodedData | None = None) 
         monitoring.MODULI.get(device.network, 0),
         uplink.resets_sequence,
     )
+    reception = received.reception
+    if reception is not None and decoded is not None and decoded.failure is not None:
+        reception = msgspec.structs.replace(reception, decode_failure=decoded.failure)
     return IngestRequest(
         received.actor,
         items,
         is_batch=False,
         metadata=metadata,
         source=SOURCE_NUMBERS[device.network],
+        reception=reception,
     )
 
 

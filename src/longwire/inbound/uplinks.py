@@ -21,6 +21,7 @@ from longwire.model import Actor
 from longwire.networks.base import ParsedUplink
 from longwire.store.database import Database
 from longwire.store.devices import NetworkDevice
+from longwire.store.receptions import Reception
 from longwire.web.prometheus import PrometheusMetrics
 
 # There may be very many devices: one with a longer configuration is not cached.
@@ -95,14 +96,19 @@ class UplinkStore:
     # --- storing ---
 
     def build_cached(
-        self, actor: Actor, network: str, uplink: ParsedUplink, received_at: Moment
+        self,
+        actor: Actor,
+        network: str,
+        uplink: ParsedUplink,
+        received_at: Moment,
+        reception: Reception | None,
     ) -> IngestRequest | None:
         """The records of an uplink, if its device and its decoder are cached and do not block."""
         key = (actor.group_id, network, uplink.original_id)
         device: NetworkDevice | None = self._cache.get(_DEVICE_CACHE, key)
         if device is None or not uplink.readings:
             return None
-        received = ReceivedUplink(actor, device, uplink, received_at)
+        received = ReceivedUplink(actor, device, uplink, received_at, reception)
         if not uplink.payload:
             return build_request(received)
         codec: Codec | None = self._codecs.get(decoding.CODEC_CACHE, device.type)

@@ -692,6 +692,27 @@ arrival = sa.Table(
     postgresql_partition_by="RANGE (seq)",
 )
 
+reception = sa.Table(
+    "reception",
+    metadata,
+    # Messages of networks as they came in: those of one commit and group, from the first arrival
+    # that they caused to the last one.
+    sa.Column("group_id", GroupNumber, primary_key=True, autoincrement=False),
+    sa.Column("first_seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("last_seq", sa.BigInteger, nullable=False),
+    sa.Column("sealed", sa.LargeBinary, nullable=False),
+)
+
+reception_size = sa.Table(
+    "reception_size",
+    metadata,
+    # How large they are; each process has a row of its own, writer 0 what was deleted.
+    sa.Column("group_id", GroupNumber, primary_key=True, autoincrement=False),
+    sa.Column("writer", sa.SmallInteger, primary_key=True, autoincrement=False),
+    sa.Column("bytes", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 counter = sa.Table(
     "counter",
     metadata,

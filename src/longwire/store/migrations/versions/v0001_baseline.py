@@ -537,6 +537,20 @@ def _create_record_tables() -> None:
         sqlite_with_rowid=False,
     )
     op.create_table(
+        "reception",
+        *_required(BIGINT, "group_id first_seq last_seq"),
+        *_required(sa.LargeBinary(), "sealed"),
+        sa.PrimaryKeyConstraint("group_id", "first_seq", name="pk_reception"),
+    )
+    op.create_table(
+        "reception_size",
+        *_required(BIGINT, "group_id"),
+        *_required(sa.SmallInteger(), "writer"),
+        *_required(BIGINT, "bytes"),
+        sa.PrimaryKeyConstraint("group_id", "writer", name="pk_reception_size"),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
         "counter",
         *_required(BIGINT, "group_id second"),
         *_required(sa.SmallInteger(), "name writer"),

@@ -42,6 +42,7 @@ from longwire.api import (
     series,
     sessions,
     tokens,
+    traces,
     users,
 )
 from longwire.api.description import api_info
@@ -128,6 +129,7 @@ OPERATIONS: tuple[Route, ...] = (
     *deliveries.ROUTES,
     *previews.ROUTES,
     *replays.ROUTES,
+    *traces.ROUTES,
     *notifications.ROUTES,
     *metrics.ROUTES,
     *audit.ROUTES,

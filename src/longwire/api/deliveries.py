@@ -1,6 +1,6 @@
 """Operations on single messages of connectors."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
@@ -13,6 +13,7 @@ from longwire.api.types import DeviceId, GroupId, GroupPage, parse_period
 from longwire.clock import Moment
 from longwire.dates import format_date
 from longwire.delivery import deliveries
+from longwire.delivery.attempts import Attempt
 from longwire.delivery.deliveries import ChangedMessages, MessageSelection
 from longwire.errors import BadInput, FieldError
 from longwire.ids import format_record_id
@@ -76,7 +77,7 @@ RecordJson = Annotated[
     ),
 ]
 
-_STATE_NAMES = {
+STATE_NAMES = {
     DeliveryState.QUEUED: "queued",
     DeliveryState.LEASED: "sending",
     DeliveryState.SUCCEEDED: "succeeded",
@@ -281,24 +282,28 @@ def message_wire(message: deliveries.Message) -> Message:
     is_queued = event.state == DeliveryState.QUEUED
     return Message(
         event=to_event_wire(message.connector.id, event),
-        state=_STATE_NAMES[event.state],
+        state=STATE_NAMES[event.state],
         group_id=message.connector.group_id,
         record_id=format_record_id(event.seq),
         created_at=format_date(event.created_at),
         due_at=format_date(event.due_at) if is_queued else None,
         resent=event.generation,
-        attempts=[
-            MessageAttempt(
-                number=each.number,
-                timestamp=format_date(each.at),
-                duration_ms=each.duration_ms,
-                outcome=each.outcome,
-                status=each.status,
-            )
-            for each in message.attempts
-        ],
+        attempts=attempts_wire(message.attempts),
         record=record,
     )
+
+
+def attempts_wire(attempts: Sequence[Attempt]) -> list[MessageAttempt]:
+    return [
+        MessageAttempt(
+            number=each.number,
+            timestamp=format_date(each.at),
+            duration_ms=each.duration_ms,
+            outcome=each.outcome,
+            status=each.status,
+        )
+        for each in attempts
+    ]
 
 
 def _build_selection(

@@ -33,13 +33,18 @@ def list_numbers(tx: Tx, groups: Sequence[str]) -> dict[int, str]:
 
 def list_for_group(tx: Tx, group_id: str) -> list[Connector]:
     """The enabled connectors that forward records of this group's devices."""
+    return CONNECTORS.list_where(tx, _channel.c.is_enabled, _reaches(group_id))
+
+
+def list_reaching(tx: Tx, group_id: str) -> list[Connector]:
+    """The same with those that are disabled."""
+    return CONNECTORS.list_where(tx, _reaches(group_id))
+
+
+def _reaches(group_id: str) -> sa.ColumnElement[bool]:
     path = schema.group_path
     above = sa.select(path.c.ancestor_id).where(path.c.group_id == group_id)
-    return CONNECTORS.list_where(
-        tx,
-        _channel.c.is_enabled,
-        sa.or_(
-            _channel.c.group_id == group_id,
-            sa.and_(_table.c.subgroups, _channel.c.group_id.in_(above)),
-        ),
+    return sa.or_(
+        _channel.c.group_id == group_id,
+        sa.and_(_table.c.subgroups, _channel.c.group_id.in_(above)),
     )

@@ -428,6 +428,18 @@ MAKE_DUE, MAKE_MANY_DUE = _make_due(_ONE), _make_due(_MANY)
 RESEND_ONE, RESEND_MANY = _resend(_ONE), _resend(_MANY)
 CANCEL, CANCEL_MANY = _cancel(_ONE), _cancel(_MANY)
 
+LIST_OF_ARRIVAL = dialect_sql(
+    """
+select
+    channel_number, seq, device_id, kind, state, generation, attempts, created_at, changed_at,
+    due_at, error, ts, body, attempt_log, cause
+from delivery
+where channel_number {listed}
+    and seq = :seq
+""",
+    listed=in_array("numbers"),
+)
+
 LIST_PRESENT = dialect_sql(
     """
 select seq
@@ -880,17 +892,23 @@ class DeliveryDetail:
 _DETAIL = [*EVENT_COLUMNS, *(_table.c[each] for each in ("ts", "body", "attempt_log", "cause"))]
 
 
-def _detail(row: sa.Row[Any]) -> DeliveryDetail:
+def get_detail(tx: Tx, number: int, seq: int) -> DeliveryDetail | None:
+    statement = sa.select(*_DETAIL).where(_table.c.channel_number == number, _table.c.seq == seq)
+    row = tx.row(statement)
+    return _to_detail(tuple(row)) if row else None
+
+
+def list_of_arrival(tx: Tx, numbers: Collection[int], seq: int) -> dict[int, DeliveryDetail]:
+    """The deliveries of a record through some channels, by channel."""
+    values = {"numbers": array_param(tx, numbers), "seq": seq}
+    return {row[0]: _to_detail(row) for row in tx.fetch_raw(LIST_OF_ARRIVAL, values)}
+
+
+def _to_detail(row: tuple[Any, ...]) -> DeliveryDetail:
     event = DeliveryEvent(*row[: len(EVENT_COLUMNS)])
     return DeliveryDetail(
         replace(event, state=DeliveryState(event.state)), *row[len(EVENT_COLUMNS) :]
     )
-
-
-def get_detail(tx: Tx, number: int, seq: int) -> DeliveryDetail | None:
-    statement = sa.select(*_DETAIL).where(_table.c.channel_number == number, _table.c.seq == seq)
-    row = tx.row(statement)
-    return _detail(row) if row else None
 
 
 def list_present(tx: Tx, number: int, seqs: Collection[int]) -> set[int]:
@@ -903,7 +921,7 @@ def list_caused(tx: Tx, seq: int, limit: int) -> list[DeliveryDetail]:
     """The deliveries of notifications that an arrival caused."""
     statement = sa.select(*_DETAIL).where(_table.c.cause == seq, _table.c.cause.is_not(None))
     order = (_table.c.channel_number, _table.c.seq)
-    return [_detail(row) for row in tx.rows(statement.order_by(*order).limit(limit))]
+    return [_to_detail(tuple(row)) for row in tx.rows(statement.order_by(*order).limit(limit))]
 
 
 def get(tx: Tx, number: int, seq: int) -> DeliveryEvent | None:

@@ -25,6 +25,8 @@ _KEYED_BY_GROUP = {
     "counter": "second, name, writer",
     "activity": "hour, device_number",
     "arrival": "seq",
+    "reception": "first_seq",
+    "reception_size": "writer",
 }
 # What makes a group reachable, or lets it act.
 _DETACHED = (_client, _member, schema.downlink_grant, schema.configuration_policy, _path)

@@ -187,6 +187,12 @@ def get_id_by_token(tx: Tx, digest: bytes) -> str | None:
     return str(row[0]) if row else None
 
 
+def list_reached(tx: Tx, scope: Scope, limit: int) -> list[str]:
+    """The groups that a scope reaches."""
+    statement = sa.select(_table.c.id).where(within(_table.c.id, scope)).limit(limit)
+    return list(tx.connection.scalars(statement))
+
+
 def list_subtree(tx: Tx, group_id: str) -> list[str]:
     """The group and all below it."""
     statement = sa.select(_path.c.group_id).where(_path.c.ancestor_id == group_id)

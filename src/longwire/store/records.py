@@ -28,6 +28,7 @@ from longwire.store import group_storage, schema
 from longwire.store.bulk import insert_many, insert_new
 from longwire.store.database import Tx
 from longwire.store.devices import ReportingDevice, get_reporting
+from longwire.store.dialects import array_param, dialect_sql, in_array
 
 # Arrivals among which records of a device or a period are looked for, newest first.
 WANTED_AMONG_MAX = 5_000
@@ -154,6 +155,17 @@ GET_ARRIVAL = f"""{_SELECT_ARRIVED.rstrip()}
 where a.group_id = :home
     and a.seq = :seq
 """
+
+FIND_GROUP = dialect_sql(
+    """
+select group_id
+from arrival
+where group_id {groups}
+    and seq = :seq
+limit 1
+""",
+    groups=in_array("groups"),
+)
 
 LIST_GROUPS_OF_DEVICE = f"""
 select group_id, max(stay)
@@ -470,6 +482,13 @@ def find_of_device(tx: Tx, device_id: str, seq: int) -> ArrivedRecord | None:
     groups = tx.fetch_raw(LIST_GROUPS_OF_DEVICE, {"device": device.number})
     found = (find_in_group(tx, group, seq) for group, _ in groups)
     return next(filter(None, found), None)
+
+
+def find_group(tx: Tx, group_ids: Sequence[str], seq: int) -> int | None:
+    """The number of that one of some groups in which an arrival was."""
+    numbers = array_param(tx, [int(each) for each in group_ids])
+    found = tx.fetch_raw(FIND_GROUP, {"groups": numbers, "seq": seq})
+    return found[0][0] if found else None
 
 
 def find_in_group(tx: Tx, group_number: int, seq: int) -> ArrivedRecord | None:

@@ -1,0 +1,254 @@
+"""Traces: how one record came in, how it was decoded, and everything that it caused.
+
+Connectors without a message are asked by what they are now: earlier filters are not stored.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from longwire.delivery.cel.expressions import EvaluationError, build_cel_message
+from longwire.delivery.deliveries import Message, build_message
+from longwire.delivery.matching import Matcher, build_device_context, build_matcher
+from longwire.errors import BadInput, FieldError, NotAllowed, invalid_field, not_found
+from longwire.fleet import decoding
+from longwire.fleet.records import oldest_kept
+from longwire.identity import access
+from longwire.ids import parse_delivery_id, parse_record_id
+from longwire.model import Actor, ChannelPurpose, Connector, Notification
+from longwire.records import KIND_NAMES, DataRecord
+from longwire.store import channels as store_channels
+from longwire.store import connectors as store_connectors
+from longwire.store import deliveries as store_deliveries
+from longwire.store import groups as store_groups
+from longwire.store import receptions
+from longwire.store import records as store
+from longwire.store.database import Tx
+from longwire.store.deliveries import DeliveryDetail
+from longwire.store.notifications import NOTIFICATIONS
+from longwire.store.receptions import Reception
+from longwire.store.records import ArrivedRecord, arrival_moment
+
+GROUPS_SEARCHED_MAX = 10_000
+CONNECTORS_SHOWN_MAX = 200
+NOTIFIED_MAX = 200
+# Estimated CPU time of the filters of one trace.
+FILTERS_US_MAX = 5_000.0
+
+# Why a connector has no message for a record.
+DISABLED = "disabled"
+CREATED_LATER = "created_later"
+DEVICE_TYPE = "device_type"
+DEVICE_ID = "device_id"
+FILTER_FALSE = "filter_false"
+FILTER_FAILED = "filter_failed"
+NOT_EVALUATED = "not_evaluated"
+MATCHES_NOW = "matches_now"
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """What the decoder of a device's type made of a payload."""
+
+    decoder: str
+    names: Sequence[str]
+    failure: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorTrace:
+    """The message of a connector, or why it has none."""
+
+    connector: Connector
+    message: Message | None
+    not_taken: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotificationTrace:
+    """What a notification sent because of a record."""
+
+    notification: Notification
+    deliveries: Sequence[DeliveryDetail]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Everything that is known of a record."""
+
+    arrived: ArrivedRecord
+    reception: Reception | None
+    decoding: Decoding | None
+    connectors: Sequence[ConnectorTrace]
+    has_more_connectors: bool
+    notifications: Sequence[NotificationTrace]
+
+
+def trace(
+    tx: Tx,
+    actor: Actor,
+    record_id: str | None,
+    message_id: str | None,
+    group_id: str | None,
+    retention_days: Mapping[str, int],
+) -> Trace:
+    """The trace of a record by its id, by that of a message about it, or by both."""
+    if record_id is None and message_id is None:
+        reason = "is required, or messageId"
+        raise BadInput(field_errors=[FieldError("record_id", reason)])
+    if group_id is not None:
+        access.authorize(tx, actor, "record.read", group_id)
+    found = None
+    if message_id is not None:
+        found = _find_by_message(tx, actor, message_id)
+    if record_id is not None:
+        by_record = _find_by_id(tx, actor, record_id, group_id)
+        if found is not None and found.row.seq != by_record.row.seq:
+            raise invalid_field("message_id", "is not a message about this record")
+        found = by_record
+    assert found is not None
+    if group_id is not None and found.device.group_id != group_id:
+        raise not_found("record_id" if record_id else "message_id", "record of this group")
+    oldest = oldest_kept(retention_days.get(KIND_NAMES[found.row.kind], 0), tx.now)
+    if oldest is not None and found.row.ts < oldest:
+        raise not_found("record_id" if record_id else "message_id", "record")
+    return _build(tx, actor, found)
+
+
+def _find_by_id(tx: Tx, actor: Actor, record_id: str, group_id: str | None) -> ArrivedRecord:
+    seq = parse_record_id(record_id)
+    group: int | None = None
+    if seq is not None and group_id is not None:
+        group = int(group_id)
+    elif seq is not None:
+        scope = access.scope_all_groups(actor, "record.read")
+        groups = store_groups.list_reached(tx, scope, GROUPS_SEARCHED_MAX + 1)
+        if len(groups) > GROUPS_SEARCHED_MAX:
+            raise invalid_field("group_id", "is required: you can read too many groups")
+        group = store.find_group(tx, groups, seq)
+    found = store.find_in_group(tx, group, seq) if group is not None and seq is not None else None
+    if found is None:
+        raise not_found("record_id", "record")
+    return found
+
+
+def _find_by_message(tx: Tx, actor: Actor, message_id: str) -> ArrivedRecord:
+    """The record that a message of a connector or a notification is about."""
+    key = parse_delivery_id(message_id)
+    detail = store_deliveries.get_detail(tx, *key) if key else None
+    channel = store_channels.get_by_numbers(tx, [key[0]]).get(key[0]) if key else None
+    found: ArrivedRecord | None = None
+    if detail is not None and channel is not None:
+        is_record = channel.purpose == ChannelPurpose.CONNECTOR
+        seq = detail.event.seq if is_record else detail.cause
+        if seq is not None:
+            found = store.find_of_device(tx, detail.event.device_id, seq)
+    held = access.get_permissions(tx, actor, found.device.group_id) if found else frozenset()
+    if found is None or not held:
+        raise not_found("message_id", "message about a stored record")
+    if "record.read" not in held:
+        raise NotAllowed(f"This needs the permission record.read in group {found.device.group_id}.")
+    return found
+
+
+# --- what is known ---
+
+
+def _build(tx: Tx, actor: Actor, arrived: ArrivedRecord) -> Trace:
+    row = arrived.row
+    reception = receptions.find(tx, row.group_number, row.seq)
+    shown, has_more = _trace_connectors(tx, actor, arrived)
+    return Trace(
+        arrived,
+        reception,
+        _describe_decoding(tx, arrived, reception),
+        shown,
+        has_more,
+        _trace_notifications(tx, actor, row.seq),
+    )
+
+
+def _describe_decoding(
+    tx: Tx, arrived: ArrivedRecord, reception: Reception | None
+) -> Decoding | None:
+    record = arrived.row.encoded.record
+    if not isinstance(record, DataRecord):
+        return None
+    failure = None if reception is None else reception.decode_failure
+    codec = decoding.get_codec(tx, arrived.device.type)
+    if not codec.exists and failure is None and not record.decoded_names:
+        return None
+    return Decoding(codec.kind, record.decoded_names or (), failure)
+
+
+def _trace_connectors(
+    tx: Tx, actor: Actor, arrived: ArrivedRecord
+) -> tuple[list[ConnectorTrace], bool]:
+    """Those that the actor may see; first those that have a message."""
+    visible = [
+        each
+        for each in store_connectors.list_reaching(tx, arrived.device.group_id)
+        if "connector.read" in access.get_permissions(tx, actor, each.group_id)
+    ]
+    numbers = [each.number for each in visible]
+    sent = store_deliveries.list_of_arrival(tx, numbers, arrived.row.seq) if numbers else {}
+    visible.sort(key=lambda each: each.number not in sent)
+    explain = _Explanation(arrived)
+    traced = []
+    for connector in visible[:CONNECTORS_SHOWN_MAX]:
+        detail = sent.get(connector.number)
+        if detail is not None:
+            traced.append(ConnectorTrace(connector, build_message(connector, detail, None)))
+        else:
+            traced.append(ConnectorTrace(connector, None, explain.find_reason(connector)))
+    return traced, len(visible) > CONNECTORS_SHOWN_MAX
+
+
+class _Explanation:
+    """Why connectors have no message about a record, within some CPU time."""
+
+    def __init__(self, arrived: ArrivedRecord) -> None:
+        self._arrived = arrived
+        self._us_left = FILTERS_US_MAX
+        self._message: dict[str, Any] | None = None
+
+    def find_reason(self, connector: Connector) -> str:
+        arrived_at = arrival_moment(self._arrived.row.seq)
+        if connector.channel.created_at > arrived_at:
+            return CREATED_LATER
+        if not connector.channel.is_enabled:
+            return DISABLED
+        device = self._arrived.device
+        if connector.device_types and device.type not in connector.device_types:
+            return DEVICE_TYPE
+        if connector.device_ids and device.id not in connector.device_ids:
+            return DEVICE_ID
+        return self._evaluate(build_matcher(connector))
+
+    def _evaluate(self, matcher: Matcher) -> str:
+        if matcher.expression is None:
+            return MATCHES_NOW
+        if self._message is None:
+            context = build_device_context(self._arrived.device)
+            self._message = build_cel_message(self._arrived.row.encoded.record, context)
+        try:
+            prepared = matcher.expression.prepare(self._message)
+            if prepared.cost_us > self._us_left:
+                return NOT_EVALUATED
+            self._us_left -= prepared.cost_us
+            return MATCHES_NOW if prepared.matches() else FILTER_FALSE
+        except EvaluationError:
+            return FILTER_FAILED
+
+
+def _trace_notifications(tx: Tx, actor: Actor, seq: int) -> list[NotificationTrace]:
+    """Those that the actor may see."""
+    caused: dict[int, list[DeliveryDetail]] = {}
+    for detail in store_deliveries.list_caused(tx, seq, NOTIFIED_MAX):
+        caused.setdefault(detail.event.channel_number, []).append(detail)
+    found = NOTIFICATIONS.get_by_numbers(tx, list(caused))
+    return [
+        NotificationTrace(each, caused[number])
+        for number, each in sorted(found.items())
+        if "notification.read" in access.get_permissions(tx, actor, each.group_id)
+    ]

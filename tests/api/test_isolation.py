@@ -170,6 +170,9 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("GET", "/connector/connectorEvent"): Right({**CONNECTOR, **LONG_AGO}),
     ("GET", "/connector/messages"): Right({**CONNECTOR, "deviceId": "@device"}),
     ("GET", "/connector/message"): Right({"id": "@message"}),
+    ("GET", "/record/trace"): Right(
+        {"recordId": "@record", "messageId": "@message", "groupId": "@home"}
+    ),
     ("GET", "/connector/replay"): Right(REPLAY),
     ("GET", "/connector/replays"): Right(CONNECTOR),
     ("POST", "/connector/replay/preview"): Right(body={**CONNECTOR, **LONG_AGO}),
@@ -388,7 +391,13 @@ class Tenant:
         admin.reports(device, timestamp="2026-03-01T12:00:01Z", data=f"{self.canary} sent")
         eventually(lambda: bool(admin.events(home, connector)["stats"]["totalFailed"]))
         (event,) = admin.events(home, connector)["items"]
-        return {"@connector": connector, "@replay": replay, "@message": event["id"]}
+        message = ok(admin.get("/connector/message", id=event["id"]))
+        return {
+            "@connector": connector,
+            "@replay": replay,
+            "@message": event["id"],
+            "@record": message["recordId"],
+        }
 
     def _notification(self, home: str, device: str) -> str:
         """A notification with the canary in every field."""

@@ -1,6 +1,5 @@
 """The operation that lists what arrived in a group, and the shape of an arrival."""
 
-import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -18,6 +17,7 @@ from longwire.fleet.arrivals import (
     ArrivalSelection,
 )
 from longwire.fleet.codec_guard import CODEC_THREADS
+from longwire.ids import format_record_id, parse_record_id
 from longwire.model import Actor
 from longwire.records import KIND_NAMES, SOURCE_NAMES
 from longwire.store.arrivals import FIRST_SEQ, LAST_SEQ
@@ -27,7 +27,6 @@ from longwire.web.fields import Count, DateText, InputLimits, Paged, Reply
 from longwire.web.page_tokens import PageTokens
 from longwire.web.routing import RequestContext, Route
 
-RECORD_ID = re.compile(r"rec_([0-9a-f]{1,16})")
 _OPERATION = "getGroupRecords"
 _SCHEMAS = "#/components/schemas/"
 _RECORDS = ("DeviceData", "DeviceEvent", "DeviceGeoloc", "DeviceTelemetry")
@@ -127,15 +126,6 @@ class ArrivalsQuery(Paged, kw_only=True):
     ascending: (
         Annotated[bool, Meta(description="Oldest first; by default newest first.")] | None
     ) = None
-
-
-def format_record_id(seq: int) -> str:
-    return f"rec_{seq:x}"
-
-
-def parse_record_id(text: str) -> int | None:
-    found = RECORD_ID.fullmatch(text)
-    return int(found[1], 16) if found else None
 
 
 def encode_arrival(arrived: ArrivedRecord) -> Arrival:

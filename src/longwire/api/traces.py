@@ -63,7 +63,7 @@ class Reception(Reply, kw_only=True):
     ) = None
 
 
-class DecodingResult(Reply):
+class DecodingResult(Reply, kw_only=True):
     """What the decoder of the device's type made of the payload."""
 
     decoder: Annotated[

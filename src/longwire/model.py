@@ -514,6 +514,14 @@ class JobCounts:
     skipped: int = 0
     failed: int = 0
 
+    def plus(self, other: "JobCounts") -> "JobCounts":
+        return JobCounts(
+            self.done + other.done,
+            self.changed + other.changed,
+            self.skipped + other.skipped,
+            self.failed + other.failed,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Job:

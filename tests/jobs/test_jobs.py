@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from longwire import maintenance
-from longwire.jobs import steps
+from longwire.fleet import device_types
+from longwire.jobs import redecoding, steps
+from longwire.jobs.results import StepPostponed
+from longwire.model import SYSTEM
 from tests.waiting import eventually
 from tests.world import Person, World, nothing_happens, ok, record_of, refused, walk
 
@@ -18,6 +21,8 @@ Values = dict[str, Any]
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that few devices make several steps."""
     monkeypatch.setattr(steps, "DEVICES_PER_STEP_MAX", 2)
+    monkeypatch.setattr(redecoding, "DEVICES_PER_STEP_MAX", 2)
+    monkeypatch.setattr(redecoding, "RECORDS_PER_STEP_MAX", 3)
 
 
 @pytest.fixture
@@ -216,6 +221,43 @@ def test_after_a_day_deleted_devices_are_erased_and_nothing_can_be_undone(
     assert maintain()["job"] == 0
 
 
+def test_payloads_are_decoded_again_once_there_is_a_decoder(
+    world: World, ada: Person, home: str
+) -> None:
+    devices = [ada.device(home) for _ in range(5)]
+    for device in devices[:4]:
+        for hour in range(4):
+            # A temperature in Cayenne LPP; one that is none
+            raw = "016700EF" if hour else "01FF"
+            ada.reports(device, timestamp=f"2026-03-01T0{hour}:00:00Z", __raw=raw)
+    ada.reports(devices[0], timestamp="2026-03-02T00:00:00Z", __raw="016700EF")
+    world.write(lambda tx: device_types.set_decoder(tx, SYSTEM, "generic", "cayenneLpp", ""))
+    parameters = {"beginDate": "2026-03-01", "endDate": "2026-03-01"}
+    refused(
+        ada.post(
+            "/job",
+            {
+                "kind": "redecode",
+                "groupId": home,
+                "filter": {},
+                "parameters": {"beginDate": "soon", "endDate": "2026-02-30"},
+            },
+        ),
+        400,
+        "parameters.beginDate",
+        "parameters.endDate",
+    )
+    job = succeeded(ada, start(ada, home, "redecode", parameters=parameters))
+    assert counts(job) == (5, 12, 0, 4)
+    assert set(items_of(ada, job)) == {(each, "failed", "rejected") for each in devices[:4]}
+    values = ["temperature" in each["data"] for each in ada.records(devices[0])]
+    assert values == [False, True, True, True, False], "the last is not of the period"
+    again = succeeded(ada, start(ada, home, "redecode", parameters=parameters))
+    assert counts(again) == (5, 0, 12, 4)
+    ref = {"groupId": home, "jobId": job["jobId"]}
+    refused(ada.post("/job/undo", ref), 409)
+
+
 # --- dry run, refusals ---
 
 
@@ -305,11 +347,11 @@ def paused(monkeypatch: pytest.MonkeyPatch, world: World) -> Callable[[int], Non
     """Holds jobs after so many more steps."""
     run_step, allowed = steps.run_step, [0]
 
-    def limited(tx: Any, actor: Any, job: Any) -> Any:
+    def limited(*arguments: Any) -> Any:
         if allowed[0] == 0:
-            raise steps.StepPostponed
+            raise StepPostponed
         allowed[0] -= 1
-        return run_step(tx, actor, job)
+        return run_step(*arguments)
 
     monkeypatch.setattr("longwire.jobs.jobs.run_step", limited)
 
@@ -389,5 +431,5 @@ def test_a_group_has_a_limited_number_of_jobs_and_they_run_in_order(
     assert done[0]["endedAt"] <= done[1]["startedAt"]
 
 
-def postponed(tx: Any, actor: Any, job: Any) -> Any:
-    raise steps.StepPostponed
+def postponed(*arguments: Any) -> Any:
+    raise StepPostponed

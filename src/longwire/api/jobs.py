@@ -2,13 +2,21 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from longwire.api.devices import Configuration, DeviceTypeName, Network
-from longwire.api.types import DeviceId, DeviceIds, GroupId, GroupPage, Tag, Tags
+from longwire.api.types import (
+    DeviceId,
+    DeviceIds,
+    GroupId,
+    GroupPage,
+    Tag,
+    Tags,
+    parse_period,
+)
 from longwire.dates import format_date
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.jobs import jobs
@@ -17,7 +25,8 @@ from longwire.jobs.selection import DeviceSelection, Estimate, decode_selection
 from longwire.jobs.tasks import (
     ConfigurationTask,
     DeleteTask,
-    DeviceTask,
+    RedecodeTask,
+    StartableTask,
     TagTask,
     Task,
     TransferTask,
@@ -28,10 +37,10 @@ from longwire.model import Actor, ItemOutcome, JobState
 from longwire.model import Job as JobValue
 from longwire.model import JobItem as JobItemValue
 from longwire.store.database import Database
-from longwire.web.fields import Body, Count, DateText, Paged, Query, Reply
+from longwire.web.fields import Body, Count, DateIn, DateText, Paged, Query, Reply
 from longwire.web.routing import RequestContext, Route
 
-KINDS = ("transfer", "delete", "tag", "type", "configuration")
+KINDS = ("transfer", "delete", "tag", "type", "configuration", "redecode")
 
 JobId = Annotated[
     str, Meta(min_length=1, max_length=128, examples=["job_vzpeqxr5mxjrq2uy6ct3mlgw"])
@@ -102,6 +111,8 @@ class JobParameters(Body):
     configuration: (
         Annotated[Configuration, Meta(description="For `configuration`: the new one.")] | None
     ) = None
+    begin_date: DateIn | None = None
+    end_date: DateIn | None = None
 
 
 class JobInput(Body, kw_only=True):
@@ -180,6 +191,8 @@ class JobParametersReply(Reply):
     remove_tags: Annotated[list[str], Meta(description="Tags to remove.")] | None = None
     type: Annotated[str, Meta(description="The new device type.")] | None = None
     configuration: Annotated[str, Meta(description="The new configuration.")] | None = None
+    begin_date: DateText | None = None
+    end_date: DateText | None = None
 
 
 class Job(Reply, kw_only=True):
@@ -269,7 +282,7 @@ class JobItemConnection(Reply):
 # --- requests to values ---
 
 
-def _build_task(body: JobInput, tags_max: int) -> DeviceTask:
+def _build_task(body: JobInput, tags_max: int) -> StartableTask:
     """What to do; all parameters that are missing, or not for this kind, are named."""
     given = {
         name: value
@@ -279,7 +292,7 @@ def _build_task(body: JobInput, tags_max: int) -> DeviceTask:
     builder = _TASKS.get(body.kind)
     if builder is None:
         raise invalid_field("kind", f"is unknown; there are {', '.join(KINDS)}")
-    needed, optional, build = builder
+    needed, alternatives, optional, build = builder
     field_errors = [
         FieldError(f"parameters.{name}", f"is required for the kind {body.kind}")
         for name in needed
@@ -288,38 +301,53 @@ def _build_task(body: JobInput, tags_max: int) -> DeviceTask:
     field_errors += [
         FieldError(f"parameters.{name}", f"is not for the kind {body.kind}")
         for name in given
-        if name not in needed + optional
+        if name not in needed + alternatives + optional
     ]
-    if optional and not any(given.get(name) for name in optional):
+    if alternatives and not any(given.get(name) for name in alternatives):
         field_errors += [
-            FieldError(f"parameters.{name}", "is required, or the other one") for name in optional
+            FieldError(f"parameters.{name}", "is required, or the other one")
+            for name in alternatives
         ]
     if field_errors:
         raise BadInput(field_errors=field_errors)
     return build({**given, "tags_max": tags_max})
 
 
-# Parameters that a kind needs, those of which it needs one, and what becomes of them.
-_TASKS: Mapping[
-    str, tuple[tuple[str, ...], tuple[str, ...], Callable[[Mapping[str, Any]], DeviceTask]]
-] = {
-    "transfer": (("to_group_id",), (), lambda given: TransferTask(given["to_group_id"])),
-    "delete": ((), (), lambda given: DeleteTask()),
-    "tag": (
+def _build_redecode(given: Mapping[str, Any]) -> RedecodeTask:
+    return RedecodeTask(
+        *parse_period(given.get("begin_date"), given.get("end_date"), "parameters.")
+    )
+
+
+class _TaskParameters(NamedTuple):
+    """Parameters that a kind of job needs, of which it needs one, that it may have; its task."""
+
+    needed: tuple[str, ...]
+    alternatives: tuple[str, ...]
+    optional: tuple[str, ...]
+    build: Callable[[Mapping[str, Any]], StartableTask]
+
+
+_TASKS: Mapping[str, _TaskParameters] = {
+    "transfer": _TaskParameters(
+        ("to_group_id",), (), (), lambda given: TransferTask(given["to_group_id"])
+    ),
+    "delete": _TaskParameters((), (), (), lambda given: DeleteTask()),
+    "tag": _TaskParameters(
         (),
         ("add_tags", "remove_tags"),
+        (),
         lambda given: TagTask(
             tuple(given.get("add_tags", ())),
             tuple(given.get("remove_tags", ())),
             given["tags_max"],
         ),
     ),
-    "type": (("type",), (), lambda given: TypeTask(given["type"])),
-    "configuration": (
-        ("configuration",),
-        (),
-        lambda given: ConfigurationTask(given["configuration"]),
+    "type": _TaskParameters(("type",), (), (), lambda given: TypeTask(given["type"])),
+    "configuration": _TaskParameters(
+        ("configuration",), (), (), lambda given: ConfigurationTask(given["configuration"])
     ),
+    "redecode": _TaskParameters((), (), ("begin_date", "end_date"), _build_redecode),
 }
 
 
@@ -369,6 +397,8 @@ def _parameters_wire(task: Task) -> JobParametersReply | None:
             return JobParametersReply(type=task.type)
         case ConfigurationTask():
             return JobParametersReply(configuration=task.configuration)
+        case RedecodeTask():
+            return JobParametersReply(begin_date=_date(task.begin), end_date=_date(task.end))
         case _:
             return None
 
@@ -540,7 +570,7 @@ def _parse(field: str, value: str, kind: type[Choice]) -> Choice:
 
 _AS_SINGLE = (
     "in groupId; and what the single operation needs: device.transfer (and device.create in"
-    " parameters.toGroupId), device.delete or device.update"
+    " parameters.toGroupId), device.delete, device.update or record.create"
 )
 _route = partial(Route, tag="Jobs", is_addition=True, object_rule="in the group of the job")
 

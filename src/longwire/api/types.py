@@ -67,9 +67,12 @@ def parse_version(if_updated_at: str | float | None) -> Moment | None:
 
 
 def parse_period(
-    begin: str | float | None, end: str | float | None
+    begin: str | float | None, end: str | float | None, prefix: str = ""
 ) -> tuple[Moment | None, Moment | None]:
-    """Parse a range of dates; it includes its begin and excludes its end."""
+    """Parse a range of dates; it includes its begin and excludes its end.
+
+    Errors name the fields with `prefix` before them.
+    """
     parsed: dict[str, Moment] = {}
     field_errors: list[FieldError] = []
     for name, text, parse in (
@@ -80,10 +83,10 @@ def parse_period(
             try:
                 parsed[name] = parse(text)
             except ValueError as error:
-                field_errors.append(FieldError(name, str(error)))
+                field_errors.append(FieldError(prefix + name, str(error)))
     if field_errors:
         raise BadInput(field_errors=field_errors)
     begin_at, end_at = parsed.get("begin_date"), parsed.get("end_date")
     if begin_at is not None and end_at is not None and begin_at > end_at:
-        raise invalid_field("begin_date", "lies after endDate")
+        raise invalid_field(f"{prefix}begin_date", "lies after endDate")
     return begin_at, end_at

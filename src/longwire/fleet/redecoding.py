@@ -81,6 +81,7 @@ class RedecodedBatch:
     failed: int
     failure: str | None
     last_key: tuple[int | str, ...] | None
+    failed_devices: tuple[str, ...] = ()  # the ids of those with failed records
 
 
 # --- find ---
@@ -90,12 +91,26 @@ def find_batch(
     tx: Tx, actor: Actor, selection: RedecodeSelection, request: PageRequest
 ) -> RedecodeBatch:
     """The next records to redecode."""
+    first = int(request.after[0]) if request.after else 0
+    devices = _devices(tx, actor, selection, first)
+    batch = find_in_devices(tx, actor, devices, selection.begin, selection.end, request)
+    if batch.last_key is None and len(devices) == DEVICES_PER_BATCH_MAX:
+        return RedecodeBatch(batch.items, (devices[-1].number, _ALL_STAYS, 0, ""))
+    return batch
+
+
+def find_in_devices(
+    tx: Tx,
+    actor: Actor,
+    devices: Sequence[ReportingDevice],
+    begin: Moment | None,
+    end: Moment | None,
+    request: PageRequest,
+) -> RedecodeBatch:
+    """The next records of some devices, which are in the order of their numbers."""
     after = request.after
-    first = int(after[0]) if after else 0
     items: list[RedecodeItem] = []
     size = 0
-    device: ReportingDevice | None = None
-    devices = _devices(tx, actor, selection, first)
     for device in devices:
         codec = decoding.get_codec(tx, device.type)
         if not codec.exists:
@@ -106,15 +121,11 @@ def find_batch(
                 continue
             limit = request.limit - len(items)
             room = CHARACTERS_PER_BATCH_MAX - size
-            found = store.list_data(
-                tx, device.number, stay, selection.begin, selection.end, start, limit, room
-            )
+            found = store.list_data(tx, device.number, stay, begin, end, start, limit, room)
             items += [RedecodeItem(device, codec, each) for each in found]
             size += sum(len(each.body) for each in found)
             if len(items) >= request.limit or size > CHARACTERS_PER_BATCH_MAX:
                 return RedecodeBatch(items, items[-1].key)
-    if device is not None and len(devices) == DEVICES_PER_BATCH_MAX:
-        return RedecodeBatch(items, (device.number, _ALL_STAYS, 0, ""))
     return RedecodeBatch(items, None)
 
 
@@ -168,6 +179,7 @@ def redecode_batch(batch: RedecodeBatch, is_limited: bool = True) -> RedecodedBa
     bodies: list[tuple[RedecodeItem, str]] = []
     skipped = failed = examined = 0
     failure: str | None = None
+    failed_devices: dict[str, None] = {}
     last_key = batch.last_key
     ends_at = time.monotonic() + DECODING_S_MAX
     for item in batch.items:
@@ -189,11 +201,14 @@ def redecode_batch(batch: RedecodeBatch, is_limited: bool = True) -> RedecodedBa
             body = _redecode_record(item, *found)
         except DecodeError as error:
             failed += 1
+            failed_devices[item.device.id] = None
             failure = failure or f"{record.timestamp}: {error.reason}"
             continue
         if body != item.kept.body:
             bodies.append((item, body))
-    return RedecodedBatch(bodies, examined, skipped, failed, failure, last_key)
+    return RedecodedBatch(
+        bodies, examined, skipped, failed, failure, last_key, tuple(failed_devices)
+    )
 
 
 def _payload(record: DataRecord) -> tuple[bytes, dict[str, Any]] | None:

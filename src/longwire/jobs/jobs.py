@@ -9,12 +9,15 @@ from longwire.fleet import device_types
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.jobs import selection as selections
+from longwire.jobs.redecoding import DecodedStep
+from longwire.jobs.results import StepResult
 from longwire.jobs.selection import DeviceSelection, Estimate, encode_selection
-from longwire.jobs.steps import UNCHANGED, StepResult, run_step
+from longwire.jobs.steps import UNCHANGED, run_step
 from longwire.jobs.tasks import (
     PERMISSIONS,
     UNDO,
-    DeviceTask,
+    UNDOABLE,
+    StartableTask,
     Task,
     TransferTask,
     TypeTask,
@@ -27,7 +30,6 @@ from longwire.model import (
     Actor,
     ItemOutcome,
     Job,
-    JobCounts,
     JobItem,
     JobState,
     Page,
@@ -56,7 +58,7 @@ ACTOR_GONE = "actor_gone"
 class JobDraft:
     """A job as requested."""
 
-    task: DeviceTask
+    task: StartableTask
     selection: DeviceSelection
     reason: str
 
@@ -215,7 +217,9 @@ def _lock(tx: Tx, actor: Actor, group_id: str, job_id: str) -> Job:
 # --- steps ---
 
 
-def advance(tx: Tx, job_id: str, fence: int, lease_until: Moment) -> Job | None:
+def advance(
+    tx: Tx, job_id: str, fence: int, lease_until: Moment, decoded: DecodedStep | None = None
+) -> Job | None:
     """Do the next step of a job and prolong its lease; None if it is not ours any more.
 
     What the step did and how far the job is are committed together.
@@ -227,7 +231,7 @@ def advance(tx: Tx, job_id: str, fence: int, lease_until: Moment) -> Job | None:
     if actor is None:
         return fail(tx, job_id, fence, ACTOR_GONE)
     tx.origin = job.origin
-    job = _record(tx, job, run_step(tx, actor, job))
+    job = _record(tx, job, run_step(tx, actor, job, decoded))
     store.save(tx, job, lease_until=lease_until)
     return job
 
@@ -244,14 +248,6 @@ def fail(tx: Tx, job_id: str, fence: int, code: str) -> Job | None:
 
 def _record(tx: Tx, job: Job, result: StepResult) -> Job:
     """The job after a step, whose results are stored."""
-    outcomes = [each.outcome for each in result.items]
-    before = job.counts
-    counts = JobCounts(
-        before.done + len(outcomes),
-        before.changed + outcomes.count(ItemOutcome.CHANGED),
-        before.skipped + outcomes.count(ItemOutcome.SKIPPED),
-        before.failed + outcomes.count(ItemOutcome.FAILED),
-    )
     kept, characters = _select_kept(job, result.items)
     store.insert_items(tx, job.id, kept)
     if job.undo_of is not None:
@@ -260,7 +256,7 @@ def _record(tx: Tx, job: Job, result: StepResult) -> Job:
         job,
         state=JobState.RUNNING,
         started_at=job.started_at or tx.now,
-        counts=counts,
+        counts=job.counts.plus(result.counts),
         kept_characters=characters,
         cursor=result.cursor or job.cursor,
     )
@@ -286,7 +282,7 @@ def _select_kept(job: Job, items: Sequence[JobItem]) -> tuple[list[JobItem], int
 
 
 def _end(tx: Tx, job: Job, state: JobState) -> Job:
-    is_undoable = job.kind != UNDO and job.counts.changed > 0
+    is_undoable = job.kind in UNDOABLE and job.counts.changed > 0
     return replace(
         job,
         state=state,

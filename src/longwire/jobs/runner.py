@@ -13,18 +13,24 @@ from functools import partial
 
 import structlog
 
-from longwire.clock import SECOND
+from longwire.clock import SECOND, Moment
 from longwire.errors import LongwireError, NotAllowed, NotFound, Unavailable
 from longwire.jobs import jobs
-from longwire.jobs.steps import JobFailed, StepPostponed
+from longwire.jobs.redecoding import DecodedStep, decode_step
+from longwire.jobs.results import JobFailed, StepPostponed
+from longwire.jobs.tasks import REDECODE
+from longwire.model import Job
 from longwire.store import jobs as store
 from longwire.store.database import Database
 from longwire.store.fair_queue import current_caller
+from longwire.store.jobs import PickedJob
 
 POLL_INTERVAL_S = 0.5
 # Renewed by every step, which takes a fraction of a second.
 LEASED_FOR = 10 * SECOND
 OWNERS_PER_ROUND_MAX = 50
+# Steps that are decoded at once, outside of transactions; each may hold some megabytes.
+DECODING_MAX = 4
 # A step that fails for no known reason, such as two creations of one id at once.
 FAILURES_MAX = 3
 INTERNAL = "internal"
@@ -40,6 +46,8 @@ class JobRunner:
         self._running_max = running_per_group_max
         self._leases: dict[str, int] = {}  # fencing tokens
         self._failures: Counter[str] = Counter()
+        self._decoding: dict[str, asyncio.Task[DecodedStep | None]] = {}
+        self._decoded = asyncio.Event()
         self._after = store.BEFORE_ANY_OWNER
 
     async def run(self) -> None:
@@ -52,12 +60,26 @@ class JobRunner:
                 with contextlib.suppress(LongwireError):
                     while await self._run_round():
                         pass
-                await asyncio.sleep(POLL_INTERVAL_S)
+                await self._wait()
         finally:
-            leases, self._leases = self._leases, {}
-            if leases:
-                with contextlib.suppress(LongwireError):
-                    await self._database.write(partial(store.release, leases=leases))
+            await self._stop()
+
+    async def _wait(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(POLL_INTERVAL_S):
+                await self._decoded.wait()
+        self._decoded.clear()
+
+    async def _stop(self) -> None:
+        """Release the leases, so that another process goes on at once."""
+        for task in self._decoding.values():
+            task.cancel()
+        await asyncio.gather(*self._decoding.values(), return_exceptions=True)
+        self._decoding.clear()
+        leases, self._leases = self._leases, {}
+        if leases:
+            with contextlib.suppress(LongwireError):
+                await self._database.write(partial(store.release, leases=leases))
 
     async def _run_round(self) -> bool:
         """A step for each user with open jobs; whether there was any."""
@@ -74,50 +96,90 @@ class JobRunner:
         return is_busy
 
     async def _run_step(self, owner: str) -> bool:
-        """One step for a user; whether there was any."""
+        """One step for a user; whether there may be another one at once."""
+        busy = {job_id for job_id, task in self._decoding.items() if not task.done()}
         picked = await self._database.read(
-            lambda tx: store.pick_next(tx, owner, self._running_max, self._leases)
+            lambda tx: store.pick_next(tx, owner, self._running_max, self._leases, busy)
         )
-        if picked is None:
+        fence = await self._lease(picked) if picked is not None else None
+        if picked is None or fence is None:
             return False
-        fence: int | None = picked.fence
-        if not picked.is_mine:
-            until = self._database.context.clock.now() + LEASED_FOR
-            fence = await self._database.write(partial(store.lease, job_id=picked.id, until=until))
-        if fence is None:
-            return True
-        self._leases[picked.id] = fence
+        decoded: asyncio.Task[DecodedStep | None] | None = None
+        if picked.kind == REDECODE:
+            decoded = self._decoding.pop(picked.id, None)
+            if decoded is None:
+                self._start_decoding(picked.id, fence)
+                return False
         began_at = time.monotonic()
-        is_busy = await self._advance(picked.id, fence)
+        is_busy = await self._advance(picked.id, fence, decoded)
         # Never more than half of the time, which requests need as well.
         await asyncio.sleep(time.monotonic() - began_at)
         return is_busy
 
-    async def _advance(self, job_id: str, fence: int) -> bool:
+    async def _lease(self, picked: PickedJob) -> int | None:
+        """The fencing token of our lease."""
+        if picked.is_mine:
+            return picked.fence
+        lease = partial(store.lease, job_id=picked.id, until=self._lease_until())
+        fence = await self._database.write(lease)
+        if fence is not None:
+            self._leases[picked.id] = fence
+        return fence
+
+    def _lease_until(self) -> Moment:
+        return self._database.context.clock.now() + LEASED_FOR
+
+    def _start_decoding(self, job_id: str, fence: int) -> None:
+        """Decode beside the steps of others, if not too many do."""
+        if len(self._decoding) >= DECODING_MAX:
+            return
+        task = asyncio.create_task(self._decode(job_id, fence), name=f"decoding of {job_id}")
+        task.add_done_callback(lambda _: self._decoded.set())
+        self._decoding[job_id] = task
+
+    async def _decode(self, job_id: str, fence: int) -> DecodedStep | None:
+        job = await self._database.read(partial(store.get_leased, job_id=job_id, fence=fence))
+        return None if job is None else await decode_step(self._database, job)
+
+    async def _advance(
+        self, job_id: str, fence: int, decoding: "asyncio.Task[DecodedStep | None] | None"
+    ) -> bool:
         """Do a step; whether there may be another one at once."""
-        until = self._database.context.clock.now() + LEASED_FOR
         try:
-            job = await self._database.write(
-                partial(jobs.advance, job_id=job_id, fence=fence, lease_until=until)
+            decoded = None if decoding is None else await decoding
+            step = partial(
+                jobs.advance,
+                job_id=job_id,
+                fence=fence,
+                lease_until=self._lease_until(),
+                decoded=decoded,
             )
+            job = await self._database.write(step)
         except Unavailable:
             raise
         except StepPostponed:
             await self._database.write(partial(store.touch, job_id=job_id))
             return False
         except Exception as error:
-            code = _code_of(error)
-            self._failures[job_id] += 1
-            if code == INTERNAL:
-                log.exception("job step failed", job=job_id)
-                if self._failures[job_id] < FAILURES_MAX:
-                    return False
-            step = partial(jobs.fail, job_id=job_id, fence=fence, code=code)
-            job = await self._database.write(step)
+            return await self._handle_failure(job_id, fence, error)
+        self._forget_ended(job_id, job)
+        return True
+
+    async def _handle_failure(self, job_id: str, fence: int, error: Exception) -> bool:
+        code = _code_of(error)
+        self._failures[job_id] += 1
+        if code == INTERNAL:
+            log.error("job step failed", job=job_id, exc_info=error)
+            if self._failures[job_id] < FAILURES_MAX:
+                return False
+        fail = partial(jobs.fail, job_id=job_id, fence=fence, code=code)
+        self._forget_ended(job_id, await self._database.write(fail))
+        return True
+
+    def _forget_ended(self, job_id: str, job: Job | None) -> None:
         if job is None or not job.state.is_open:
             self._leases.pop(job_id, None)
             self._failures.pop(job_id, None)
-        return True
 
 
 def _code_of(error: Exception) -> str:

@@ -11,11 +11,14 @@ from longwire.fleet import device_types, devices
 from longwire.fleet.devices import BulkChange
 from longwire.identity import access
 from longwire.jobs import selection as selections
+from longwire.jobs.redecoding import DecodedStep, store_step
+from longwire.jobs.results import JobFailed, StepResult, count_items
 from longwire.jobs.selection import decode_position, decode_selection, encode_position
 from longwire.jobs.tasks import (
     PERMISSIONS,
     ConfigurationTask,
     DeleteTask,
+    RedecodeTask,
     TagTask,
     TransferTask,
     TypeTask,
@@ -40,30 +43,12 @@ TYPE_GONE = "type_gone"
 NOT_KEPT = "not_kept"  # there was no room for the old values
 
 
-class JobFailed(Exception):
-    """A job cannot go on."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(code)
-        self.code = code
-
-
-class StepPostponed(Exception):
-    """Nothing can be done at the moment; the job waits for its next turn."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepResult:
-    """What a step did, and the cursor after it; None at the end of the job."""
-
-    items: Sequence[JobItem]
-    cursor: str | None
-    undone: Sequence[int] = ()  # numbers of items of the job that is undone
-
-
-def run_step(tx: Tx, actor: Actor, job: Job) -> StepResult:
+def run_step(tx: Tx, actor: Actor, job: Job, decoded: DecodedStep | None) -> StepResult:
     """Process the next devices of a job, as far as the actor may do that now."""
     task = decode_task(job)
+    if isinstance(task, RedecodeTask):
+        assert decoded is not None
+        return store_step(tx, actor, job, decoded)
     if isinstance(task, UndoTask):
         return _run_undo_step(tx, actor, job, task)
     selection = decode_selection(job)
@@ -77,7 +62,7 @@ def run_step(tx: Tx, actor: Actor, job: Job) -> StepResult:
         if found:
             items += _APPLY[type(task)](tx, actor, job, list(found.values()), task)
     cursor = None if taken.position is None else encode_position(taken.position)
-    return StepResult(items, cursor)
+    return StepResult(items, cursor, count_items(items))
 
 
 # --- what is done with devices of one group, which are locked ---
@@ -221,7 +206,6 @@ def _run_undo_step(tx: Tx, actor: Actor, job: Job, task: UndoTask) -> StepResult
     for each in items:
         by_group.setdefault(each.group_id, []).append(each)
     undone_task = decode_task(undone)
-    assert not isinstance(undone_task, UndoTask)
     for group_id, group in by_group.items():
         if isinstance(undone_task, DeleteTask):
             results += _restore(tx, actor, group_id, group)
@@ -233,6 +217,7 @@ def _run_undo_step(tx: Tx, actor: Actor, job: Job, task: UndoTask) -> StepResult
     return StepResult(
         results,
         None if page.last_key is None else json.dumps(page.last_key),
+        count_items(results),
         [each.item.number for each in items if each.item.object_id in changed],
     )
 

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from longwire.clock import Moment
 from longwire.model import Job
 
 
@@ -35,6 +36,13 @@ class ConfigurationTask(msgspec.Struct, frozen=True, tag_field="kind", tag="conf
     configuration: str
 
 
+class RedecodeTask(msgspec.Struct, frozen=True, tag_field="kind", tag="redecode"):
+    """Decode stored payloads of the devices again, those of a period."""
+
+    begin: Moment | None = None
+    end: Moment | None = None
+
+
 class UndoTask(msgspec.Struct, frozen=True, tag_field="kind", tag="undo"):
     """Undo what another job has changed."""
 
@@ -42,7 +50,8 @@ class UndoTask(msgspec.Struct, frozen=True, tag_field="kind", tag="undo"):
 
 
 DeviceTask = TransferTask | DeleteTask | TagTask | TypeTask | ConfigurationTask
-Task = DeviceTask | UndoTask
+StartableTask = DeviceTask | RedecodeTask
+Task = StartableTask | UndoTask
 
 # The permission that the single operation needs, in the group of each device.
 PERMISSIONS: dict[type, str] = {
@@ -51,9 +60,11 @@ PERMISSIONS: dict[type, str] = {
     TagTask: "device.update",
     TypeTask: "device.update",
     ConfigurationTask: "device.update",
+    RedecodeTask: "record.create",
 }
 UNDO = "undo"
-UNDOABLE = (TransferTask, DeleteTask, TagTask, TypeTask, ConfigurationTask)
+REDECODE = "redecode"
+UNDOABLE = frozenset(["transfer", "delete", "tag", "type", "configuration"])
 
 _decoder = msgspec.json.Decoder(Task)
 

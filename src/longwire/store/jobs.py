@@ -1,7 +1,7 @@
 """Jobs, their leases, and the results for single devices."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -39,7 +39,7 @@ where owner_id > :after
 
 # The oldest first; the rest of a long queue waits.
 LIST_OPEN = """
-select id, group_id, updated_at, lease_until, fence
+select id, kind, group_id, updated_at, lease_until, fence
 from job
 where owner_id = :owner
     and state in ('waiting', 'running')
@@ -155,6 +155,7 @@ class PickedJob(NamedTuple):
     """A job to run next, and its fencing token if this process has leased it."""
 
     id: str
+    kind: str
     fence: int
     is_mine: bool
 
@@ -222,24 +223,24 @@ def list_owners(tx: Tx, after: str, most: int) -> list[str]:
     return found
 
 
-def pick_next(tx: Tx, owner_id: str, running_max: int, mine: Mapping[str, int]) -> PickedJob | None:
+def pick_next(
+    tx: Tx, owner_id: str, running_max: int, mine: Mapping[str, int], busy: Collection[str]
+) -> PickedJob | None:
     """The job of a user whose last step is longest ago; None if there is none to run.
 
     Of each group only the oldest run, `running_max` of them. `mine` has the fencing tokens of the
-    leases that this process holds.
+    leases that this process holds; those in `busy` are not picked.
     """
     by_group: Counter[int] = Counter()
     runnable = []
     values = {"owner": owner_id, "most": JOBS_PER_OWNER_MAX}
-    for job_id, group, updated_at, lease_until, fence in tx.fetch_raw(LIST_OPEN, values):
+    for job_id, kind, group, updated_at, lease_until, fence in tx.fetch_raw(LIST_OPEN, values):
         by_group[group] += 1
         is_mine = mine.get(job_id) == fence
-        if by_group[group] <= running_max and (is_mine or lease_until <= tx.now):
-            runnable.append((updated_at, job_id, fence, is_mine))
-    if not runnable:
-        return None
-    _, job_id, fence, is_mine = min(runnable)
-    return PickedJob(job_id, fence, is_mine)
+        is_free = job_id not in busy and (is_mine or lease_until <= tx.now)
+        if by_group[group] <= running_max and is_free:
+            runnable.append((updated_at, PickedJob(job_id, kind, fence, is_mine)))
+    return min(runnable)[1] if runnable else None
 
 
 def lease(tx: Tx, job_id: str, until: Moment) -> int | None:
@@ -248,10 +249,19 @@ def lease(tx: Tx, job_id: str, until: Moment) -> int | None:
     return rows[0][0] if rows else None
 
 
+def get_leased(tx: Tx, job_id: str, fence: int) -> Job | None:
+    """The job as it is now; None if it has ended, or is leased by another process."""
+    row = tx.row(_select_leased(job_id, fence))
+    return _job(row) if row else None
+
+
+def _select_leased(job_id: str, fence: int) -> sa.Select[Any]:
+    return sa.select(_table).where(_table.c.id == job_id, _table.c.fence == fence, _IS_OPEN)
+
+
 def lock_leased(tx: Tx, job_id: str, fence: int) -> Job | None:
-    """The job as it is now, locked; None if it has ended, or is leased by another process."""
-    statement = sa.select(_table).where(_table.c.id == job_id, _table.c.fence == fence, _IS_OPEN)
-    row = tx.row(statement.with_for_update())
+    """The same, locked."""
+    row = tx.row(_select_leased(job_id, fence).with_for_update())
     return _job(row) if row else None
 
 

@@ -125,16 +125,18 @@ def test_tags_are_changed_by_filter_and_set_back(ada: Person, home: str) -> None
 def test_devices_are_transferred_with_their_subgroups_and_back_to_where_they_were(
     ada: Person, home: str
 ) -> None:
-    below, target = ada.group("below", parent=home), ada.group("target")
+    # The target is reached after the others.
+    below, target = ada.group("below", parent=home), ada.group("target", parent=home)
     devices = [ada.device(home), ada.device(home), ada.device(below), ada.device(home)]
+    there = ada.device(target)
     for device in devices:
         ada.reports(device)
     parameters = {"toGroupId": target}
     job = start(ada, home, "transfer", filter={"subgroups": True}, parameters=parameters)
     job = succeeded(ada, job)
     assert counts(job) == (4, 4, 0, 0)
-    assert set(ids_in(ada, target)) == set(devices)
-    assert ok(ada.get("/group", groupId=target))[0]["numberOfDevices"] == 4
+    assert set(ids_in(ada, target)) == {*devices, there}
+    assert ok(ada.get("/group", groupId=target))[0]["numberOfDevices"] == 5
     ok(ada.delete("/device", deviceId=devices[0], groupId=target))
     undone = undo(ada, job)
     assert counts(undone) == (4, 3, 1, 0)
@@ -272,6 +274,8 @@ def test_a_dry_run_counts_and_shows_some_and_changes_nothing(ada: Person, home: 
     assert (tried["total"], len(tried["sample"]), tried["dryRun"]) == (12, 12, True)
     assert "job" not in tried
     assert (wide["total"], len(wide["sample"])) == (24, 20)
+    named = ok(ada.post("/job", {**body, "filter": {"q": "device 2", "seen": "never"}}))
+    assert {each["name"] for each in named["sample"]} >= {"device 21", "device 23"}
 
 
 def test_every_wrong_field_is_named_and_nothing_is_started(ada: Person, home: str) -> None:

@@ -50,6 +50,28 @@ DeviceTypeName = Annotated[str, Meta(min_length=1, max_length=128, examples=["tr
 Configuration = Annotated[
     str, Meta(max_length=262_144, description="Any text.", examples=['{"reportEverySeconds":600}'])
 ]
+SearchText = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=128,
+        description="A part of the name, of the original id or of a tag, or the begin of "
+        "the id; case-insensitive. First come devices with this id or original id, then "
+        "those whose name or original id begins with it.",
+        examples=["cold room"],
+    ),
+]
+SeenWithin = Annotated[
+    Literal["hour", "day", "week", "longer", "never", "silent"],
+    Meta(
+        description="Last seen within the last hour, day or week, longer ago, never; or "
+        "silent by what its configuration expects.",
+        examples=["day"],
+    ),
+]
+BatteryBelow = Annotated[
+    float, Meta(ge=0, le=100, description="Less charge, in percent.", examples=[20])
+]
 SomeDeviceIds = Annotated[DeviceIds, Meta(min_length=1)]
 OriginalIds = Annotated[
     list[OriginalId], Meta(min_length=1), limited_by("bulk_ids_max", unit="ids")
@@ -192,38 +214,12 @@ class DeviceSearch(GroupPage, kw_only=True):
     """Which devices of a group, and in which order."""
 
     subgroups: Annotated[bool, Meta(description="Those of all groups below it, too.")] = False
-    q: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                max_length=128,
-                description="A part of the name, of the original id or of a tag, or the begin of "
-                "the id; case-insensitive. First come devices with this id or original id, then "
-                "those whose name or original id begins with it.",
-                examples=["cold room"],
-            ),
-        ]
-        | None
-    ) = None
+    q: SearchText | None = None
     type: DeviceTypeName | None = None
     network: Network | None = None
     tag: Annotated[Tag, Meta(description="A tag they have.", examples=["roof"])] | None = None
-    seen: (
-        Annotated[
-            Literal["hour", "day", "week", "longer", "never", "silent"],
-            Meta(
-                description="Last seen within the last hour, day or week, longer ago, never; or "
-                "silent by what its configuration expects.",
-                examples=["day"],
-            ),
-        ]
-        | None
-    ) = None
-    battery_below: (
-        Annotated[float, Meta(ge=0, le=100, description="Less charge, in percent.", examples=[20])]
-        | None
-    ) = None
+    seen: SeenWithin | None = None
+    battery_below: BatteryBelow | None = None
     sort: Annotated[
         Literal["created", "name", "seenAt", "battery"],
         Meta(

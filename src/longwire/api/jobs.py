@@ -1,13 +1,21 @@
 """Operations on jobs: work by filter over many devices, with progress, cancel and undo."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
-from longwire.api.devices import Configuration, DeviceTypeName, Network
+from longwire.api.devices import (
+    BatteryBelow,
+    Configuration,
+    DeviceTypeName,
+    Network,
+    SearchText,
+    SeenWithin,
+)
 from longwire.api.types import (
     DeviceId,
     DeviceIds,
@@ -18,7 +26,7 @@ from longwire.api.types import (
     parse_period,
 )
 from longwire.dates import format_date
-from longwire.errors import BadInput, FieldError, invalid_field
+from longwire.errors import BadInput, FieldError
 from longwire.jobs import jobs
 from longwire.jobs.jobs import JobDraft
 from longwire.jobs.selection import DeviceSelection, Estimate, decode_selection
@@ -33,27 +41,19 @@ from longwire.jobs.tasks import (
     TypeTask,
     decode_task,
 )
-from longwire.model import Actor, ItemOutcome, JobState
+from longwire.model import Actor, DeviceFilter, ItemOutcome, JobState
 from longwire.model import Job as JobValue
 from longwire.model import JobItem as JobItemValue
 from longwire.store.database import Database
 from longwire.web.fields import Body, Count, DateIn, DateText, Paged, Query, Reply
 from longwire.web.routing import RequestContext, Route
 
-KINDS = ("transfer", "delete", "tag", "type", "configuration", "redecode")
-
 JobId = Annotated[
     str, Meta(min_length=1, max_length=128, examples=["job_vzpeqxr5mxjrq2uy6ct3mlgw"])
 ]
 KindName = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=32,
-        description="What to do with each device.",
-        examples=["tag"],
-        extra_json_schema={"enum": list(KINDS)},
-    ),
+    Literal["transfer", "delete", "tag", "type", "configuration", "redecode"],
+    Meta(description="What to do with each device.", examples=["tag"]),
 ]
 Reason = Annotated[
     str,
@@ -64,34 +64,27 @@ Reason = Annotated[
     ),
 ]
 StateName = Annotated[
-    str,
-    Meta(
-        max_length=32,
-        description="Only jobs in this state.",
-        examples=["running"],
-        extra_json_schema={"enum": [each.value for each in JobState]},
-    ),
+    Literal["waiting", "running", "succeeded", "failed", "cancelled"],
+    Meta(description="Only jobs in this state.", examples=["running"]),
 ]
 OutcomeName = Annotated[
-    str,
-    Meta(
-        max_length=32,
-        description="Only devices with this outcome.",
-        examples=["failed"],
-        extra_json_schema={"enum": [each.value for each in ItemOutcome]},
-    ),
+    Literal["changed", "undone", "skipped", "failed"],
+    Meta(description="Only devices with this outcome.", examples=["failed"]),
 ]
 # No type alone can say that these are for some kinds only.
 Added = Annotated[Tags, Meta(description="For `tag`: tags to add.", examples=[["roof"]])]
 Removed = Annotated[Tags, Meta(description="For `tag`: tags to remove.", examples=[["cellar"]])]
 
 
-class DeviceFilter(Body):
-    """Which devices of the group; an empty object for all of them."""
+class JobFilter(Body):
+    """Which devices of the group, as in `GET /devices`; an empty object for all of them."""
 
+    q: SearchText | None = None
     type: Annotated[DeviceTypeName, Meta(description="Of this device type.")] | None = None
     network: Network | None = None
     tag: Annotated[Tag, Meta(description="With this tag.", examples=["roof"])] | None = None
+    seen: SeenWithin | None = None
+    battery_below: BatteryBelow | None = None
     subgroups: (
         Annotated[bool, Meta(description="Of the groups below as well.", examples=[False])] | None
     ) = None
@@ -123,7 +116,7 @@ class JobInput(Body, kw_only=True):
     device_ids: (
         Annotated[DeviceIds, Meta(description="Devices of the group. Or else `filter`.")] | None
     ) = None
-    filter: DeviceFilter | None = None
+    filter: JobFilter | None = None
     parameters: JobParameters | None = None
     reason: Reason | None = None
     dry_run: (
@@ -177,9 +170,12 @@ class JobUndo(Body):
 class JobFilterReply(Reply):
     """The filter of a job."""
 
+    q: Annotated[str, Meta(description="With this text.")] | None = None
     type: Annotated[str, Meta(description="Of this device type.")] | None = None
     network: Annotated[str, Meta(description="Of this network.")] | None = None
     tag: Annotated[str, Meta(description="With this tag.")] | None = None
+    seen: Annotated[str, Meta(description="By when they were last seen.")] | None = None
+    battery_below: Annotated[float, Meta(description="With less charge.")] | None = None
     subgroups: Annotated[bool, Meta(description="Of the groups below as well.")] = False
 
 
@@ -289,10 +285,7 @@ def _build_task(body: JobInput, tags_max: int) -> StartableTask:
         for name, value in msgspec.structs.asdict(body.parameters or JobParameters()).items()
         if value is not None
     }
-    builder = _TASKS.get(body.kind)
-    if builder is None:
-        raise invalid_field("kind", f"is unknown; there are {', '.join(KINDS)}")
-    needed, alternatives, optional, build = builder
+    needed, alternatives, optional, build = _TASKS[body.kind]
     field_errors = [
         FieldError(f"parameters.{name}", f"is required for the kind {body.kind}")
         for name in needed
@@ -365,9 +358,14 @@ def _build_selection(body: JobInput) -> DeviceSelection:
     assert body.filter is not None
     return DeviceSelection(
         body.group_id,
-        type=body.filter.type,
-        network=body.filter.network,
-        tag=body.filter.tag,
+        filter=DeviceFilter(
+            q=body.filter.q,
+            type=body.filter.type,
+            network=body.filter.network,
+            tag=body.filter.tag,
+            seen=body.filter.seen,
+            battery_below=body.filter.battery_below,
+        ),
         subgroups=bool(body.filter.subgroups),
     )
 
@@ -408,9 +406,7 @@ def _filter_wire(job: JobValue) -> JobFilterReply | None:
     if selection.device_ids is not None or job.undo_of is not None:
         return None
     return JobFilterReply(
-        type=selection.type,
-        network=selection.network,
-        tag=selection.tag,
+        **dataclasses.asdict(selection.filter),
         subgroups=selection.subgroups,
     )
 
@@ -451,8 +447,8 @@ def _item_wire(item: JobItemValue) -> JobItem:
 
 def _sample_wire(estimated: Estimate) -> list[JobSample]:
     return [
-        JobSample(device_id=device.id, group_id=group_id, name=device.name, type=device.type)
-        for group_id, device in estimated.sample
+        JobSample(device_id=each.id, group_id=each.group_id, name=each.name, type=each.type)
+        for each in estimated.sample
     ]
 
 
@@ -496,7 +492,7 @@ def list_jobs(context: RequestContext, query: JobsQuery) -> JobConnection:
 
     Newest first, with who started them and why.
     """
-    state = None if query.state is None else _parse("state", query.state, JobState)
+    state = None if query.state is None else JobState(query.state)
     page = jobs.list_jobs(
         context.tx,
         context.actor,
@@ -517,7 +513,7 @@ def list_job_items(context: RequestContext, query: JobItemsQuery) -> JobItemConn
     can be undone; of those that were skipped or failed, the first 10,000. Devices for which there
     was nothing to change are only counted.
     """
-    outcome = None if query.outcome is None else _parse("outcome", query.outcome, ItemOutcome)
+    outcome = None if query.outcome is None else ItemOutcome(query.outcome)
     page = jobs.list_items(
         context.tx,
         context.actor,
@@ -555,17 +551,6 @@ def undo_job(context: RequestContext, body: JobUndo) -> Job:
         context.quotas,
     )
     return job_wire(undo)
-
-
-Choice = TypeVar("Choice", JobState, ItemOutcome)
-
-
-def _parse(field: str, value: str, kind: type[Choice]) -> Choice:
-    try:
-        return kind(value)
-    except ValueError:
-        known = ", ".join(each.value for each in kind)
-        raise invalid_field(field, f"is unknown; there are {known}") from None
 
 
 _AS_SINGLE = (

@@ -69,7 +69,11 @@ class JobDraft:
 def estimate(tx: Tx, actor: Actor, draft: JobDraft) -> Estimate:
     """What a job would do, if the actor may start it: how many devices, and some of them."""
     _check(tx, actor, draft)
-    return selections.estimate(tx, draft.selection)
+    selection = draft.selection
+    scope = access.authorize_tree(
+        tx, actor, READ, selection.group_id, subgroups=selection.subgroups
+    )
+    return selections.estimate(tx, scope, selection)
 
 
 def start_job(tx: Tx, actor: Actor, draft: JobDraft, estimated: Estimate, quotas: Quotas) -> Job:

@@ -84,10 +84,13 @@ def _find(tx: Tx, job: Job, cursor: _Cursor) -> _FoundBatch:
     actor = credentials.get_actor(tx, job.actor_kind, job.actor_id)
     if actor is None:
         raise JobFailed("actor_gone")
-    taken = selections.take(tx, decode_selection(job), cursor.position, DEVICES_PER_STEP_MAX)
+    selection = decode_selection(job)
+    scope = access.authorize_tree(
+        tx, actor, PERMISSIONS[RedecodeTask], job.group_id, subgroups=selection.subgroups
+    )
+    taken = selections.take(tx, scope, selection, cursor.position, DEVICES_PER_STEP_MAX)
     found = []
     for group_id, device_ids in taken.by_group.items():
-        access.authorize(tx, actor, PERMISSIONS[RedecodeTask], group_id)
         present = store_devices.get_reporting(tx, device_ids).values()
         found += [device for device in present if device.group_id == group_id]
     found.sort(key=lambda device: device.number)

@@ -1,25 +1,23 @@
 """Which devices a job takes: those with some ids, or those that a filter matches.
 
-A filter is evaluated when a step reaches a device, in the order in which the devices were created.
-So each is reached once, whatever the job does to it, and those created after the job are not.
+A filter is evaluated when a step reaches a device, group by group and in the order in which the
+devices were created. So each is reached once, whatever the job does to it, and those created after
+the job are not.
 """
 
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
-from longwire.model import Job
-from longwire.store import device_selections as store
+from longwire.model import Device, DeviceFilter, DeviceOrder, Job, PageRequest, Scope
+from longwire.store import device_search
+from longwire.store import devices as store
 from longwire.store.database import Tx
-from longwire.store.device_selections import SelectableDevice
 
-# Devices that a step reads to find some that match, and groups that it looks into.
-WINDOW_MAX = 1_000
-GROUPS_PER_STEP_MAX = 20
-COUNTED_MAX = 10_000
+# Devices that a step looks at to find some that match.
+EXAMINED_MAX = 1_000
 SAMPLE_MAX = 20
-_BEFORE_ANY_GROUP = 0
 
 
 class DeviceSelection(msgspec.Struct, frozen=True):
@@ -27,24 +25,14 @@ class DeviceSelection(msgspec.Struct, frozen=True):
 
     group_id: str
     device_ids: tuple[str, ...] | None = None
-    type: str | None = None
-    network: str | None = None
-    tag: str | None = None
+    filter: DeviceFilter = DeviceFilter()
     subgroups: bool = False
-
-    def matches(self, device: SelectableDevice) -> bool:
-        return (
-            self.type in (None, device.type)
-            and self.network in (None, device.network)
-            and (self.tag is None or self.tag in json.loads(device.tags))
-        )
 
 
 class Position(msgspec.Struct, frozen=True):
     """How far a selection was walked: to a device of a group, or to one of the ids."""
 
-    group: int = _BEFORE_ANY_GROUP
-    number: int = 0
+    after: tuple[str, int] | None = None
     until: int | None = None  # the newest device when the walk began
     index: int = 0
 
@@ -58,8 +46,6 @@ class TakenDevices:
 
     position: Position | None
     by_group: dict[str, list[str]] = field(default_factory=dict)
-    sample: list[tuple[str, SelectableDevice]] = field(default_factory=list)
-    examined: int = 0
 
     @property
     def count(self) -> int:
@@ -72,7 +58,7 @@ class Estimate:
 
     total: int
     is_more: bool = False  # there are more than were counted
-    sample: tuple[tuple[str, SelectableDevice], ...] = ()  # with the ids of their groups
+    sample: Sequence[Device] = ()
 
 
 _decoder = msgspec.json.Decoder(DeviceSelection)
@@ -95,23 +81,32 @@ def decode_position(job: Job) -> Position:
     return _positions.decode(job.cursor) or BEGIN
 
 
-def take(tx: Tx, selection: DeviceSelection, position: Position, most: int) -> TakenDevices:
-    """Some devices that follow a position."""
+def take(
+    tx: Tx, scope: Scope, selection: DeviceSelection, position: Position, most: int
+) -> TakenDevices:
+    """Some devices that follow a position; `scope` has the groups of the selection."""
     if selection.device_ids is not None:
         return _take_ids(selection.group_id, selection.device_ids, position, most)
     until = store.get_last_number(tx) if position.until is None else position.until
-    group, number = position.group, position.number
+    after = position.after
     taken = TakenDevices(None)
-    for _ in range(GROUPS_PER_STEP_MAX):
-        if group == _BEFORE_ANY_GROUP or number >= until:
-            following = _next_group(tx, selection, group)
-            if following is None:
-                return taken
-            group, number = following, 0
-        number = _take_window(tx, selection, group, number, until, most, taken)
-        if taken.count >= most or number < until:
-            break
-    taken.position = Position(group, number, until)
+    # Larger windows the fewer match.
+    window, examined = most, 0
+    while taken.count < most and examined < EXAMINED_MAX:
+        matching, following = device_search.list_matching(
+            tx, scope, selection.filter, after, window
+        )
+        if following is None:
+            return taken
+        matching = [device for device in matching if device.number <= until]
+        some = matching[: most - taken.count]
+        for device in some:
+            taken.by_group.setdefault(device.group_id, []).append(device.id)
+        is_whole = len(some) == len(matching)
+        after = following if is_whole else (some[-1].group_id, some[-1].number)
+        examined += window
+        window *= 2
+    taken.position = Position(after, until)
     return taken
 
 
@@ -124,46 +119,15 @@ def _take_ids(
     return taken
 
 
-def _take_window(
-    tx: Tx,
-    selection: DeviceSelection,
-    group: int,
-    number: int,
-    until: int,
-    most: int,
-    taken: TakenDevices,
-) -> int:
-    """Take devices of a group; returns up to which number, which is `until` at its end."""
-    window = store.list_window(tx, group, number, until, WINDOW_MAX)
-    for device in window:
-        taken.examined += 1
-        if selection.matches(device):
-            taken.by_group.setdefault(str(group), []).append(device.id)
-            taken.sample.append((str(group), device))
-            if taken.count >= most:
-                return device.number
-    return until if len(window) < WINDOW_MAX else window[-1].number
-
-
-def _next_group(tx: Tx, selection: DeviceSelection, after: int) -> int | None:
-    if selection.subgroups:
-        return store.get_next_group(tx, selection.group_id, after)
-    group = int(selection.group_id)
-    return group if after < group else None
-
-
-def estimate(tx: Tx, selection: DeviceSelection) -> Estimate:
+def estimate(tx: Tx, scope: Scope, selection: DeviceSelection) -> Estimate:
     """Count the devices, as far as that is little work, with a sample."""
     if selection.device_ids is not None:
-        return Estimate(len(selection.device_ids))
-    position: Position | None = BEGIN
-    total = examined = 0
-    sample: list[tuple[str, SelectableDevice]] = []
-    while position is not None and examined < COUNTED_MAX:
-        taken = take(tx, selection, position, WINDOW_MAX)
-        position = taken.position
-        total += taken.count
-        # Groups without devices are work as well.
-        examined += taken.examined + GROUPS_PER_STEP_MAX
-        sample = (sample + taken.sample)[:SAMPLE_MAX]
-    return Estimate(total, position is not None, tuple(sample))
+        found = store.list_by_ids(tx, scope, selection.device_ids[:SAMPLE_MAX])
+        return Estimate(len(selection.device_ids), sample=found)
+    try:
+        page = device_search.search(
+            tx, scope, selection.filter, DeviceOrder(), PageRequest(SAMPLE_MAX)
+        )
+    except device_search.TooManyDevices:
+        return Estimate(0, is_more=True)
+    return Estimate(page.total, page.total_is_more, page.items)

@@ -52,11 +52,16 @@ def run_step(tx: Tx, actor: Actor, job: Job, decoded: DecodedStep | None) -> Ste
     if isinstance(task, UndoTask):
         return _run_undo_step(tx, actor, job, task)
     selection = decode_selection(job)
-    taken = selections.take(tx, selection, decode_position(job), DEVICES_PER_STEP_MAX)
-    access.authorize(tx, actor, PERMISSIONS[type(task)], job.group_id)
+    permission = PERMISSIONS[type(task)]
+    tree = access.authorize_tree(tx, actor, permission, job.group_id, subgroups=selection.subgroups)
+    position = decode_position(job)
+    taken = selections.take(tx, tree, selection, position, DEVICES_PER_STEP_MAX)
+    if isinstance(task, TransferTask):
+        # Those that are there, or that it has transferred to a group below.
+        taken.by_group.pop(task.to_group_id, None)
     items: list[JobItem] = []
     for group_id, device_ids in taken.by_group.items():
-        scope = access.authorize(tx, actor, PERMISSIONS[type(task)], group_id)
+        scope = access.authorize(tx, actor, permission, group_id)
         found = store_devices.lock_many(tx, scope, device_ids)
         items += [_skipped(each, GONE) for each in device_ids if each not in found]
         if found:
@@ -71,8 +76,6 @@ def run_step(tx: Tx, actor: Actor, job: Job, decoded: DecodedStep | None) -> Ste
 def _transfer(
     tx: Tx, actor: Actor, job: Job, found: Sequence[Device], task: TransferTask
 ) -> list[JobItem]:
-    if task.to_group_id == found[0].group_id:
-        return [_skipped(each.id, UNCHANGED) for each in found]
     moved = devices.apply_transfer(tx, actor, found, task.to_group_id)
     return [_changed(before, _stay(after)) for before, after in zip(found, moved, strict=True)]
 

@@ -169,6 +169,17 @@ def list_present(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> frozenset[s
     return frozenset(row[0] for row in tx.rows(statement))
 
 
+def list_by_ids(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> list[Device]:
+    """The same as values, in the order of their creation."""
+    statement = _SELECT.where(_table.c.id.in_(device_ids), within(_table.c.group_id, scope))
+    return [_device(row) for row in tx.rows(statement.order_by(_table.c.number))]
+
+
+def get_last_number(tx: Tx) -> int:
+    """The number of the newest device of all."""
+    return tx.rows(sa.select(sa.func.max(_table.c.number)))[0][0] or 0
+
+
 def lock_many(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> dict[str, Device]:
     """Lock those of the devices that are within the scope; by id."""
     statement = (

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 from urllib.parse import urlencode as encode_pairs
 
@@ -62,6 +62,8 @@ def some_value(annotated: Any) -> Any:
         return [some_value(typing.get_args(kind)[0])]
     if typing.get_origin(kind) is dict:
         return {}
+    if typing.get_origin(kind) is Literal:
+        return typing.get_args(kind)[0]
     return {str: "111", int: 7, float: 1.5, bool: True}[kind]
 
 
@@ -129,11 +131,14 @@ def wrong_methods(route: Route | PlainRoute) -> Iterator[Wrong]:
 
 
 def taken_at(route: Route | PlainRoute) -> set[str]:
-    """The methods of the path of a route; the vendor lets its customers choose theirs."""
+    """The methods of the path of a route; the vendor lets its customers choose theirs.
+
+    A callback with GET stores something, so there is no HEAD.
+    """
     taken = {each.method for each in OPERATIONS if each.path == route.path}
     if not taken:
         is_of_vendor = route.path.startswith("/network/vendor/")
-        taken = set(VENDOR_METHODS) if is_of_vendor else {"POST"}
+        return set(VENDOR_METHODS) if is_of_vendor else {"POST"}
     return taken | ({"HEAD"} if "GET" in taken else set())
 
 

@@ -47,8 +47,9 @@ from longwire.api import (
 )
 from longwire.api.description import api_info
 from longwire.api.oidc import OidcEndpoints
+from longwire.api.passwords import PasswordEndpoints
 from longwire.api.service import ServiceEndpoints
-from longwire.api.sessions import ConsoleSettings, SessionEndpoints
+from longwire.api.sessions import ConsoleSettings, SessionEndpoints, SignInGuards
 from longwire.api.tokens import TokenEndpoint
 from longwire.deferred_matching import DeferredMatching
 from longwire.delivery import email_addresses
@@ -66,6 +67,7 @@ from longwire.fleet import network_channels
 from longwire.fleet.codec_guard import CODEC_GUARD
 from longwire.fleet.network_apis import NetworkApi, NetworkApis, configured_networks
 from longwire.identity.external_identities import SignInPolicy, parse_claim_rules
+from longwire.identity.passwords import PasswordHashing
 from longwire.identity.rate_limiter import FailureThrottle, RateLimiter
 from longwire.identity.sessions import SessionRules
 from longwire.inbound.callbacks import NetworkCallbacks
@@ -106,6 +108,9 @@ from longwire.web.server import SendResponse, WireLimits
 from longwire.web.status_server import StatusServer
 
 REJECTIONS_LOG_INTERVAL_S = 60.0
+# Of one user: codes have six digits, and three of them are valid at a time.
+TOTP_CODES_BURST = 10
+TOTP_CODES_PER_MINUTE = 1
 # Sign-ins with the identity provider that fail, each of which makes us ask it something.
 OIDC_FAILURES_PER_ADDRESS_PER_MINUTE = 60
 
@@ -209,11 +214,8 @@ class App:
         authenticator = Authenticator(
             database, session_rules, _get_public_origin(settings), rate_limiter
         )
-        client_throttle = FailureThrottle(
-            database.context.clock,
-            per_account=settings.token_failures_per_client_max,
-            per_address=settings.token_failures_per_address_max,
-        )
+        guards = _build_sign_in_guards(settings, database)
+        self._password_hashing = PasswordHashing()
         self._sign_in_mailer = SignInMailer(database, stack.sending_config.mail)
         session_endpoints = SessionEndpoints(
             database,
@@ -228,18 +230,22 @@ class App:
                 oidc_name=settings.oidc_name or urlsplit(settings.oidc_issuer).hostname,
             ),
             mailer=self._sign_in_mailer,
-            mail_limiter=_build_limiter(database, settings.sign_in_mails_per_address_max),
-            throttle=FailureThrottle(
-                database.context.clock,
-                per_account=settings.sign_in_failures_per_account_max,
-                per_address=settings.sign_in_failures_per_address_max,
-            ),
-            client_throttle=client_throttle,
+            guards=guards,
+            hashing=self._password_hashing,
+        )
+        password_endpoints = PasswordEndpoints(
+            database,
+            authenticator,
+            limits,
+            mailer=self._sign_in_mailer,
+            guards=guards,
+            hashing=self._password_hashing,
         )
         self._oidc_provider = _build_oidc_provider(settings, database)
         self.routes: list[Route | PlainRoute] = [
-            *_build_token_routes(settings, database, client_throttle),
+            *_build_token_routes(settings, database, guards.client_failures),
             *session_endpoints.routes(),
+            *password_endpoints.routes(),
             *_build_oidc_routes(settings, database, self._oidc_provider, session_rules),
             *OPERATIONS,
             *invitations.routes(database),
@@ -311,6 +317,7 @@ class App:
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
         finally:
+            self._password_hashing.close()
             self._uplinks.close()
             if self._oidc_provider is not None:
                 await self._oidc_provider.close()
@@ -611,13 +618,30 @@ def _build_oidc_routes(
 def _list_sign_in_methods(settings: Settings) -> list[str]:
     """The ways to sign in that a page can offer."""
     offered = [SignInMethod.LINK, SignInMethod.CLIENT]
+    if settings.password_sign_in:
+        offered.append(SignInMethod.PASSWORD)
     if settings.oidc_issuer:
         offered.append(SignInMethod.OIDC)
     return list(offered)
 
 
-def _build_limiter(database: Database, per_minute: int) -> RateLimiter:
-    return RateLimiter(database.context.clock, burst=per_minute, per_minute=per_minute)
+def _build_sign_in_guards(settings: Settings, database: Database) -> SignInGuards:
+    clock = database.context.clock
+    mails = settings.sign_in_mails_per_address_max
+    return SignInGuards(
+        failures=FailureThrottle(
+            clock,
+            per_account=settings.sign_in_failures_per_account_max,
+            per_address=settings.sign_in_failures_per_address_max,
+        ),
+        client_failures=FailureThrottle(
+            clock,
+            per_account=settings.token_failures_per_client_max,
+            per_address=settings.token_failures_per_address_max,
+        ),
+        codes=RateLimiter(clock, burst=TOTP_CODES_BURST, per_minute=TOTP_CODES_PER_MINUTE),
+        mails=RateLimiter(clock, burst=mails, per_minute=mails),
+    )
 
 
 def _get_public_origin(settings: Settings) -> str:

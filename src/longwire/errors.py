@@ -40,6 +40,10 @@ class NotAuthenticated(LongwireError):
     """A valid access token is needed: send it in the header Authorization."""
 
 
+class TotpRequired(NotAuthenticated):
+    """The code of an authenticator app is needed as well; send it as totp."""
+
+
 class NotAllowed(LongwireError):
     """You do not have the permission for this operation."""
 

@@ -162,6 +162,7 @@ class Settings:
     sessions_per_user_max: int = _setting(
         50, "maximum sessions of a user; one more ends the least recently used", minimum=1
     )
+    password_sign_in: bool = _setting(True, "let people sign in with a password")
     sign_in_failures_per_account_max: int = _setting(
         5, "rate limit: failed attempts to sign in per address, account and minute", minimum=1
     )

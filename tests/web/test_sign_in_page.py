@@ -1,5 +1,6 @@
 """The sign-in page: self-contained, and what a person sees of it in a real browser."""
 
+import base64
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -7,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from longwire.identity import sign_in_links
+from longwire.identity import sign_in_links, totp
 from longwire.identity.sign_in_links import LinkPurpose
 from longwire.web.sign_in_page import ASSETS
 from tests.waiting import PATIENCE_S
@@ -98,3 +99,33 @@ def test_a_printed_link_signs_in_and_another_session_is_ended(
     again = open_page(mailed)
     again.get_by_role("button", name="Continue").click()
     expect(again.get_by_role("alert")).to_contain_text("unknown, wrong or expired")
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_a_person_sets_a_password_turns_on_codes_and_signs_in_with_both(
+    world: World, open_page: Callable[[str], Page]
+) -> None:
+    world.person("ada")
+    page = open_page(link_to(world, "ada@example.com", LinkPurpose.RESET_PASSWORD))
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_label("New password").fill("correct horse battery")
+    page.get_by_role("button", name="Set the password").click()
+    expect(page.get_by_role("status")).to_contain_text("The password is set")
+    page.get_by_role("button", name="Turn on").click()
+    secret = base64.b32decode(page.locator("#totp-secret code").inner_text())
+
+    def code(steps: int = 0) -> str:
+        return totp.compute_code(secret, world.clock.now() // 30_000_000 + steps)
+
+    page.locator("#totp").get_by_label("Code").fill(code())
+    page.get_by_role("button", name="Confirm").click()
+    expect(page.locator("#recovery li")).to_have_count(10)
+    page.get_by_role("button", name="Sign out").click()
+    form = page.locator("#password-form")
+    form.get_by_label("E-mail").fill("ada@example.com")
+    form.get_by_label("Password").fill("correct horse battery")
+    form.get_by_role("button", name="Sign in").click()
+    world.clock.let_pass(seconds=60)
+    form.get_by_label("Code").fill(code())
+    form.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="You are signed in", exact=True)).to_be_visible()

@@ -1,5 +1,8 @@
 """Sessions: people sign in, see where they are signed in, and sign out."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
@@ -10,13 +13,22 @@ from longwire.api.users import User, user_wire
 from longwire.clock import Moment
 from longwire.dates import format_date
 from longwire.delivery.sign_in_mail import LinkRequest, SignInMailer
-from longwire.errors import BadInput, FieldError, NotAuthenticated
-from longwire.identity import sessions, sign_in_links, tokens, users
+from longwire.errors import (
+    BadInput,
+    FieldError,
+    NotAllowed,
+    NotAuthenticated,
+    TooManyRequests,
+    TotpRequired,
+)
+from longwire.identity import passwords, sessions, sign_in_links, tokens, totp, users
+from longwire.identity.passwords import PasswordHashing
 from longwire.identity.rate_limiter import FailureThrottle, RateLimiter
 from longwire.identity.sessions import NewSession, SessionRules
 from longwire.identity.sign_in_links import LinkPurpose
-from longwire.model import Actor, Origin, Session, SignInMethod
+from longwire.model import Actor, LinkSource, Origin, Session, SignInMethod
 from longwire.store.database import Database, Tx
+from longwire.store.users import email_key
 from longwire.web.authentication import Authenticator
 from longwire.web.fields import Body, DateText, Id, InputLimits, Query, Reply
 from longwire.web.openapi import Json, json_response, problem_responses, schema_ref
@@ -44,7 +56,7 @@ PATH = "/session"
 # The same whatever is wrong: an unknown account, a wrong secret, one that has expired.
 SIGN_IN_FAILED = "Signing in failed: it is unknown, wrong or expired."
 LINK_REQUESTED = "If there is a user with this address, a mail with a link is on its way."
-WAYS = ("link", "clientId and clientSecret")
+WAYS = ("link", "email and password", "clientId and clientSecret")
 LINKS = "links"  # the account that failed attempts with links count for
 
 Secret = Annotated[str, Meta(min_length=1, max_length=256)]
@@ -62,6 +74,20 @@ class SignInInput(Body):
     """One way to sign in."""
 
     link: Annotated[Secret, Meta(description="What follows `=` in a sign-in link.")] | None = None
+    email: Email | None = None
+    password: Secret | None = None
+    totp: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=32,
+                description="With `link`, or `email` and `password`: the code of an authenticator"
+                " app, or a recovery code, for users who have turned that on.",
+            ),
+        ]
+        | None
+    ) = None
     client_id: Annotated[Secret, Meta(description="Of a user's credentials.")] | None = None
     client_secret: Secret | None = None
 
@@ -105,6 +131,10 @@ class SessionInfo(Reply):
     method: Method
     created_at: DateText
     expires_at: Annotated[DateText, Meta(description="Unless it is used before.")]
+    has_password: Annotated[bool, Meta(description="Whether the user has a password.")]
+    has_totp: Annotated[
+        bool, Meta(description="Whether the user needs a code of an authenticator app.")
+    ]
 
 
 class SessionItem(Reply):
@@ -174,6 +204,16 @@ ROUTES = [
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class SignInGuards:
+    """What keeps strangers from guessing, and from sending mail."""
+
+    failures: FailureThrottle
+    client_failures: FailureThrottle  # shared with the token endpoint
+    codes: RateLimiter  # wrong codes of authenticator apps, by user
+    mails: RateLimiter  # links that are requested by mail, by address
+
+
 class SessionEndpoints:
     """Signs people in and out; these responses set and remove the cookie."""
 
@@ -187,20 +227,18 @@ class SessionEndpoints:
         base_url: str,
         settings: ConsoleSettings,
         mailer: SignInMailer,
-        mail_limiter: RateLimiter,
-        throttle: FailureThrottle,
-        client_throttle: FailureThrottle,
+        guards: SignInGuards,
+        hashing: PasswordHashing,
     ) -> None:
         self._database = database
-        self._base_url = base_url
-        self._settings = settings
-        self._mailer = mailer
-        self._mail_limiter = mail_limiter
-        self._throttle = throttle
         self._authenticator = authenticator
         self._rules = rules
         self._limits = limits
-        self._client_throttle = client_throttle
+        self._base_url = base_url
+        self._settings = settings
+        self._mailer = mailer
+        self._guards = guards
+        self._hashing = hashing
 
     async def get(self, request: Request, body: bytes) -> Response:
         caller = await self._authenticator.authenticate(request)
@@ -243,7 +281,7 @@ class SessionEndpoints:
         given = decode_body(body, LinkInput, self._limits)
         if given.show:
             return await self._show_link(request, given.email, given.group_id)
-        self._mail_limiter.acquire(request.address)
+        self._guards.mails.acquire(request.address)
         origin = Origin(request.address, request.request_id)
         self._mailer.enqueue(LinkRequest(given.email, origin))
         return Response(200, msgspec.json.encode(LinkReturn(message=LINK_REQUESTED)))
@@ -268,41 +306,97 @@ class SessionEndpoints:
     async def _sign_in(
         self, request: Request, given: SignInInput
     ) -> tuple[NewSession, SessionInfo]:
-        names = [each for each in given.__struct_fields__ if getattr(given, each) is not None]
-        match given:
-            case SignInInput(link=str(link)) if names == ["link"]:
-                return await self._sign_in_by_link(request, link)
-            case SignInInput(client_id=str(client_id), client_secret=str(secret)) if (
-                len(names) == 2
-            ):
-                return await self._sign_in_as_client(request, client_id, secret)
-        raise BadInput(f"Send one of {', or '.join(WAYS)}.")
+        given_names = {each for each in given.__struct_fields__ if getattr(given, each) is not None}
+        if {"link"} <= given_names <= {"link", "totp"}:
+            return await self._sign_in_by_link(request, given.link or "", given.totp)
+        if {"email", "password"} <= given_names <= {"email", "password", "totp"}:
+            email, password = given.email or "", given.password or ""
+            return await self._sign_in_by_password(request, email, password, given.totp)
+        if given_names == {"client_id", "client_secret"}:
+            client_id, secret = given.client_id or "", given.client_secret or ""
+            return await self._sign_in_as_client(request, client_id, secret)
+        raise BadInput(f"Send one of these: {'; '.join(WAYS)}.")
 
     async def _sign_in_by_link(
-        self, request: Request, secret: str
+        self, request: Request, secret: str, totp_code: str | None
     ) -> tuple[NewSession, SessionInfo]:
-        self._throttle.acquire(request.address, LINKS)
+        self._guards.failures.acquire(request.address, LINKS)
 
         def work(tx: Tx) -> tuple[NewSession, SessionInfo]:
             code = sign_in_links.get_valid(tx, secret)
+            if code.source is not LinkSource.TERMINAL:
+                totp.require(tx, code.user_id, totp_code)
             sign_in_links.redeem(tx, code)
             return self._create(
                 tx, request, code.user_id, SignInMethod.LINK, issued_by=code.issued_by
             )
 
-        try:
+        with self._noting_failures(request, LINKS):
             # Anybody may send anything: what is invalid writes nothing.
-            await self._database.read(lambda tx: sign_in_links.get_valid(tx, secret))
-            return await self._database.write(work)
+            code = await self._database.read(lambda tx: sign_in_links.get_valid(tx, secret))
+            with self._limiting_codes(code.user_id, totp_code):
+                return await self._database.write(work)
+
+    async def _sign_in_by_password(
+        self, request: Request, email: str, password: str, totp_code: str | None
+    ) -> tuple[NewSession, SessionInfo]:
+        if SignInMethod.PASSWORD not in self._settings.sign_in:
+            raise NotAllowed("The operator has turned passwords off.")
+        address, key = request.address, email_key(email)
+        self._guards.failures.acquire(address, key)
+        with self._noting_failures(request, key):
+            account = await self._database.read(lambda tx: passwords.find_account(tx, email))
+            stored = account.hash if account is not None else None
+            matches = await self._hashing.matches(stored, password, address)
+            if account is None or not matches:
+                raise NotAuthenticated
+            new_hash = None
+            if passwords.needs_rehash(account.hash):
+                new_hash = await self._hashing.hash(password, address)
+
+            def work(tx: Tx) -> tuple[NewSession, SessionInfo]:
+                passwords.require_unchanged(tx, account)
+                totp.require(tx, account.user_id, totp_code)
+                if new_hash is not None:
+                    passwords.save_rehashed(tx, account, new_hash)
+                return self._create(tx, request, account.user_id, SignInMethod.PASSWORD)
+
+            with self._limiting_codes(account.user_id, totp_code):
+                result = await self._database.write(work)
+        self._guards.failures.note_success(address, key)
+        return result
+
+    @contextmanager
+    def _noting_failures(self, request: Request, account: str) -> Iterator[None]:
+        """Count failures, and make them all look alike; a missing code is none."""
+        try:
+            yield
+        except TotpRequired:
+            raise
         except NotAuthenticated:
-            self._throttle.note_failure(request.address, LINKS)
+            self._guards.failures.note_failure(request.address, account)
             raise NotAuthenticated(SIGN_IN_FAILED) from None
+
+    @contextmanager
+    def _limiting_codes(self, user_id: str, totp_code: str | None) -> Iterator[None]:
+        """Codes are short: bound how many are tried for a user, from whatever addresses."""
+        if totp_code is None:
+            yield
+            return
+        retry_after_s = self._guards.codes.get_retry_after_s(user_id)
+        if retry_after_s:
+            raise TooManyRequests(retry_after_s=retry_after_s)
+        try:
+            yield
+        except NotAuthenticated:
+            self._guards.codes.consume(user_id)
+            raise
 
     async def _sign_in_as_client(
         self, request: Request, client_id: str, secret: str
     ) -> tuple[NewSession, SessionInfo]:
         """With the credentials of a user, by the rate limit that the token endpoint has."""
-        self._client_throttle.acquire(request.address, client_id)
+        self._guards.client_failures.acquire(request.address, client_id)
 
         def work(tx: Tx) -> tuple[NewSession, SessionInfo]:
             client = tokens.authenticate_client(tx, client_id, secret)
@@ -320,9 +414,9 @@ class SessionEndpoints:
         try:
             result = await self._database.write(work)
         except NotAuthenticated:
-            self._client_throttle.note_failure(request.address, client_id)
+            self._guards.client_failures.note_failure(request.address, client_id)
             raise NotAuthenticated(SIGN_IN_FAILED) from None
-        self._client_throttle.note_success(request.address, client_id)
+        self._guards.client_failures.note_success(request.address, client_id)
         return result
 
     def _create(
@@ -419,14 +513,16 @@ def _describe(tx: Tx, session: Session) -> SessionInfo:
         method=session.method.value,
         created_at=format_date(session.created_at),
         expires_at=format_date(session.expires_at),
+        has_password=passwords.has_password(tx, user.id),
+        has_totp=totp.is_enabled(tx, user.id),
     )
 
 
-_OWN_SITE = (
+OWN_SITE = (
     "With a cookie, every request but GET needs the header `X-Longwire-Console: 1`, and must not"
     " come from another site (403, `cross_site`)."
 )
-_OWN_HEADER: Json = {
+OWN_HEADER: Json = {
     "name": "X-Longwire-Console",
     "in": "header",
     "required": True,
@@ -448,7 +544,7 @@ _CREATE_OPENAPI: Json = {
     " plain HTTP, which is possible on the loopback interface only. Needs the header"
     " `X-Longwire-Console: 1`. The same 401 for everything that does not match.",
     "security": [],
-    "parameters": [_OWN_HEADER],
+    "parameters": [OWN_HEADER],
     "requestBody": {
         "required": True,
         "content": {
@@ -473,7 +569,7 @@ _SESSION_PARAMETER: Json = {
 }
 _END_OPENAPI: Json = {
     "summary": "Sign out, or end another session of the caller",
-    "description": f"It ends in every process within two seconds. {_OWN_SITE}",
+    "description": f"It ends in every process within two seconds. {OWN_SITE}",
     "parameters": [_SESSION_PARAMETER],
     "responses": {
         "200": json_response("Ended.", schema_ref(GenericReturnBoolean)),
@@ -488,7 +584,7 @@ _LINK_OPENAPI: Json = {
     " needs `member.write` in the group, where the user has accepted an invitation, and must hold"
     " everything that the user holds anywhere.",
     "security": [],
-    "parameters": [_OWN_HEADER],
+    "parameters": [OWN_HEADER],
     "requestBody": {
         "required": True,
         "content": {

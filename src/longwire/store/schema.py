@@ -158,6 +158,34 @@ sign_in_code = sa.Table(
     sa.Column("expires_at", sa.BigInteger, nullable=False, index=True),
 )
 
+user_password = sa.Table(
+    "user_password",
+    metadata,
+    sa.Column("user_id", sa.Text, sa.ForeignKey(user.c.id), primary_key=True),
+    # An Argon2id hash with its parameters, encrypted: a copy of the database allows no guessing.
+    sa.Column("sealed_hash", sa.Text, nullable=False),
+    _moment("changed_at"),
+)
+
+user_totp = sa.Table(
+    "user_totp",
+    metadata,
+    sa.Column("user_id", sa.Text, sa.ForeignKey(user.c.id), primary_key=True),
+    sa.Column("sealed_secret", sa.Text, nullable=False),
+    # The time step of the last code that was used: none is used twice.
+    sa.Column("last_step", sa.BigInteger, nullable=False),
+    # Not needed to sign in before that.
+    _moment("confirmed_at", required=False),
+)
+
+recovery_code = sa.Table(
+    "recovery_code",
+    metadata,
+    sa.Column("digest", sa.LargeBinary, primary_key=True),
+    # Answers: which codes does this person have left?
+    sa.Column("user_id", sa.Text, sa.ForeignKey(user.c.id), nullable=False, index=True),
+)
+
 push_token = sa.Table(
     "push_token",
     metadata,

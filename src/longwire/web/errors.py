@@ -19,6 +19,7 @@ from longwire.errors import (
     OutcomeUnknown,
     TooLarge,
     TooManyRequests,
+    TotpRequired,
     Unavailable,
     WrongMediaType,
 )
@@ -49,6 +50,7 @@ class Internal(LongwireError):
 STATUS: Mapping[type[LongwireError], tuple[int, str]] = {
     BadInput: (400, "bad_input"),
     NotAuthenticated: (401, "not_authenticated"),
+    TotpRequired: (401, "totp_required"),
     NotAllowed: (403, "not_allowed"),
     CrossSite: (403, "cross_site"),
     NotFound: (404, "not_found"),

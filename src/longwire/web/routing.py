@@ -242,13 +242,16 @@ class StreamRoute(Route):
     schemas: tuple[type[msgspec.Struct], ...] = ()  # that it refers to
 
 
+Handler = Callable[[Request, bytes], Awaitable[Response]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainRoute:
     """An endpoint that is not an operation: it reads the raw request and builds the response."""
 
     method: str
     path: str
-    handler: Callable[[Request, bytes], Awaitable[Response]]
+    handler: Handler
     permission: str
     object_rule: str
     tag: str = "Service"

@@ -19,6 +19,7 @@ def upgrade() -> None:
     _create_service_tables()
     _create_identity_tables()
     _create_external_sign_in_tables()
+    _create_password_tables()
     _create_fleet_tables()
     _create_record_tables()
     _create_delivery_tables()
@@ -318,6 +319,33 @@ def _create_external_sign_in_tables() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_used_challenge"),
     )
     op.create_index("ix_used_challenge_expires_at", "used_challenge", ["expires_at"])
+
+
+def _create_password_tables() -> None:
+    """Passwords, and what is needed beside them."""
+    op.create_table(
+        "user_password",
+        *_required(TEXT, "user_id sealed_hash"),
+        *_required(BIGINT, "changed_at"),
+        sa.ForeignKeyConstraint(["user_id"], ["user_account.id"], name="fk_user_password_user_id"),
+        sa.PrimaryKeyConstraint("user_id", name="pk_user_password"),
+    )
+    op.create_table(
+        "user_totp",
+        *_required(TEXT, "user_id sealed_secret"),
+        *_required(BIGINT, "last_step"),
+        *_optional(BIGINT, "confirmed_at"),
+        sa.ForeignKeyConstraint(["user_id"], ["user_account.id"], name="fk_user_totp_user_id"),
+        sa.PrimaryKeyConstraint("user_id", name="pk_user_totp"),
+    )
+    op.create_table(
+        "recovery_code",
+        *_required(sa.LargeBinary(), "digest"),
+        *_required(TEXT, "user_id"),
+        sa.ForeignKeyConstraint(["user_id"], ["user_account.id"], name="fk_recovery_code_user_id"),
+        sa.PrimaryKeyConstraint("digest", name="pk_recovery_code"),
+    )
+    op.create_index("ix_recovery_code_user_id", "recovery_code", ["user_id"])
 
 
 def _create_fleet_tables() -> None:

@@ -180,7 +180,9 @@ REQUESTS: dict[tuple[str, str], Right] = {
         body={"groupId": "@home", **to_nowhere(), "deviceIds": ["@device"]}
     ),
     ("PUT", "/connector"): Right(body={**CONNECTOR, "name": "changed", "deviceIds": ["@device"]}),
-    ("POST", "/connector/preview"): Right(body=CONNECTOR),
+    ("POST", "/connector/preview"): Right(
+        body={**CONNECTOR, "deviceId": "@device", "draft": {"deviceIds": ["@device"]}}
+    ),
     ("POST", "/connector/replay"): Right(body={**CONNECTOR, **LONG_AGO}),
     ("POST", "/connector/messages/retry"): Right(body={**CONNECTOR, "deviceId": "@device"}),
     ("POST", "/connector/messages/cancel"): Right(body={**CONNECTOR, "deviceId": "@device"}),

@@ -53,7 +53,8 @@ def test_a_draft_is_compared_with_the_saved_connector_and_changes_nothing(world:
         period = {"beginDate": at(1), "endDate": at(3)}
         items = preview(ada, group, draft=new, deviceId=device, **period)
         assert [each["timestamp"] for each in items] == [at(2), at(1)]
-        assert preview(ada, group, connectorId=connector, deviceId="dev_nobody") == []
+        body = {"groupId": group, "connectorId": connector, "deviceId": "dev_nobody"}
+        refused(ada.post("/connector/preview", body), 400, "deviceId")
 
 
 def test_an_invalid_draft_is_refused_with_every_invalid_field(world: World) -> None:

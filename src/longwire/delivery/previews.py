@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from longwire.clock import Clock, Moment
 from longwire.delivery import connectors, messages
 from longwire.delivery.budgets import ComputeBudgets
+from longwire.delivery.channel_owners import check_devices
 from longwire.delivery.connectors import ConnectorDraft, ParseParams
 from longwire.delivery.destinations.base import (
     Destination,
@@ -21,7 +22,7 @@ from longwire.delivery.destinations.base import (
 )
 from longwire.delivery.egress import Egress
 from longwire.delivery.matching import Matcher, build_matcher, encode_device_context
-from longwire.errors import TooManyRequests
+from longwire.errors import BadInput, TooManyRequests
 from longwire.identity import access
 from longwire.model import Actor, Connector
 from longwire.store import records as store_records
@@ -113,6 +114,10 @@ def _load(
     sources = connectors.list_source_groups(tx, connector)
     if saved is not None:
         sources |= connectors.list_source_groups(tx, saved)
+    if wanted.device_id is not None:
+        field_errors = check_devices(tx, {"device_id": wanted.device_id}, sources)
+        if field_errors:
+            raise BadInput(field_errors=field_errors)
     return PreviewInputs(
         connector.group_id,
         messages.MessageBuilder.for_connector(connector, params),

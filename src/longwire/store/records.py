@@ -110,6 +110,9 @@ left join device d
 left join group_path p
     on p.ancestor_id = a.group_id
     and p.group_id = d.group_id"""
+# Where some of these columns are.
+_SEQ, _TS, _DEVICE_ID = 1, 6, 7
+
 _SELECT_ARRIVED = f"""
 select {ARRIVED_COLUMNS}
 from arrival a {JOIN_ARRIVED_DEVICE}
@@ -419,7 +422,7 @@ def list_arrivals(
             "most": most,
         },
     )
-    return [_arrived_record(tx, row) or row[1] for row in rows]
+    return [_arrived_record(tx, row) or row[_SEQ] for row in rows]
 
 
 def scan_arrivals(
@@ -431,8 +434,8 @@ def scan_arrivals(
     """
     values = {"home": group_number, "after": after_seq, "until": until_seq, "most": most}
     rows = tx.fetch_raw(SCAN_ARRIVALS, values)
-    found = [_arrived_record(tx, row) for row in rows if begin <= row[5] < end]
-    last_seq = rows[-1][1] if rows else after_seq
+    found = [_arrived_record(tx, row) for row in rows if begin <= row[_TS] < end]
+    last_seq = rows[-1][_SEQ] if rows else after_seq
     return [each for each in found if each is not None], len(rows), last_seq
 
 
@@ -458,9 +461,9 @@ def list_latest(
     looked_at_max = most if is_wanted is None else WANTED_AMONG_MAX
     for number in group_numbers:
         found += tx.fetch_raw(LIST_LATEST_ARRIVALS, {"home": number, "most": looked_at_max})
-    found.sort(key=lambda row: row[1], reverse=True)
+    found.sort(key=lambda row: row[_SEQ], reverse=True)
     if is_wanted is not None:
-        found = [row for row in found[:looked_at_max] if is_wanted(row[6], row[5])]
+        found = [row for row in found[:looked_at_max] if is_wanted(row[_DEVICE_ID], row[_TS])]
     latest: list[ArrivedRecord] = []
     size = 0
     for row in found[:most]:

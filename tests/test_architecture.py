@@ -63,7 +63,7 @@ LAYERS = (
     {"fleet"},
     {"networks", "decoders", "notifications", "oidc_provider"},
     {"delivery"},
-    {"metrics", "storage_quota"},
+    {"metrics", "overview", "storage_quota"},
     {"identity"},
     {"store"},
     {"records", "model", "ids", "dates", "quotas", "versions"},

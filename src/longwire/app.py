@@ -35,6 +35,7 @@ from longwire.api import (
     jobs,
     metrics,
     notifications,
+    overview,
     previews,
     records,
     replays,
@@ -137,6 +138,7 @@ OPERATIONS: tuple[Route, ...] = (
     *traces.ROUTES,
     *notifications.ROUTES,
     *metrics.ROUTES,
+    *overview.ROUTES,
     *audit.ROUTES,
     *jobs.ROUTES,
 )

@@ -114,6 +114,7 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("DELETE", "/permission"): Right({"permissionId": "new.one"}, by="operator"),
     ("GET", "/group/devices"): Right({"groupId": "@home"}),
     ("GET", "/devices"): Right({"groupId": "@home", "subgroups": "true"}),
+    ("GET", "/group/overview"): Right({"groupId": "@home", "subgroups": "true"}),
     ("GET", "/group/metrics"): Right(
         {"groupId": "@home", "beginDate": "2026-03-01", "endDate": "2026-03-01"}
     ),

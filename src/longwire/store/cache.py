@@ -10,6 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
+from longwire.clock import Moment
+
 T = TypeVar("T")
 
 ENTRIES_PER_NAMESPACE_MAX = 50_000
@@ -251,6 +253,23 @@ class CompiledCache:
         return value
 
 
+class ExpiringCache:
+    """Values that may be a little old, each until its time."""
+
+    def __init__(self, entries_max: int = 1_000) -> None:
+        self._entries_max = entries_max
+        self._entries: dict[Hashable, tuple[Moment, Any]] = {}
+
+    def get(self, key: Hashable, now: Moment) -> Any | None:
+        expires_at, value = self._entries.get(key, (now, None))
+        return value if now < expires_at else None
+
+    def put(self, key: Hashable, value: object, expires_at: Moment) -> None:
+        if len(self._entries) >= self._entries_max:
+            self._entries = {}
+        self._entries[key] = expires_at, value
+
+
 class Caches:
     """All that a process caches of one database."""
 
@@ -260,6 +279,7 @@ class Caches:
         self.compiled = CompiledCache()
         self.device_changes = DeviceChanges()
         self.activity = WrittenRows()
+        self.overviews = ExpiringCache()
 
     def observe(self, epochs: CacheEpochs) -> None:
         self.auth.observe_epoch(epochs.auth)

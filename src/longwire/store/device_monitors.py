@@ -61,6 +61,12 @@ def clear(tx: Tx, device_numbers: Sequence[int]) -> None:
         .where(_table.c.device_number.in_(device_numbers))
         .values(silent_at=None, due_at=None)
     )
+    state = schema.device_state
+    tx.execute(
+        sa.update(state)
+        .where(state.c.device_number.in_(device_numbers), state.c.silent_at.is_not(None))
+        .values(silent_at=None)
+    )
 
 
 def list_silent(tx: Tx, device_numbers: Sequence[int]) -> frozenset[int]:
@@ -126,6 +132,15 @@ def update(tx: Tx, device_number: int, silent_at: Moment | None, due_at: Moment 
         sa.update(_table)
         .where(_table.c.device_number == device_number)
         .values(silent_at=silent_at, due_at=due_at)
+    )
+    state = schema.device_state
+    tx.execute(
+        sa.update(state)
+        .where(
+            state.c.device_number == device_number,
+            state.c.silent_at.is_distinct_from(silent_at),
+        )
+        .values(silent_at=silent_at)
     )
 
 

@@ -144,11 +144,6 @@ from (
 
 # The elements of a list in JSON; a quote within one of them has a backslash before it.
 _HAS_TAG = "and ({find}(d.tags, :tag_first) = 1 or {find}(d.tags, :tag_next) > 0)"
-_IS_SILENT = """and s.device_number in (
-            select device_number
-            from device_watch
-            where silent_at is not null
-        )"""
 _SEEN_WITHIN: Mapping[str, Moment] = {"hour": HOUR, "day": DAY, "week": 7 * DAY}
 
 _FIND = DialectSql("instr", "strpos")
@@ -288,7 +283,7 @@ def _add_text(found: _Conditions, q: str) -> None:
 
 def _add_seen(found: _Conditions, seen: str, now: Moment) -> None:
     if seen == "silent":
-        found.add("s", _IS_SILENT)
+        found.add("s", "and s.silent_at is not null")
     elif seen == "never":
         found.add("s", "and s.seen_at = :never", never=schema.NEVER_SEEN)
     elif seen == "longer":

@@ -548,6 +548,8 @@ device_state = sa.Table(
     sa.Column("seen_at", sa.BigInteger, nullable=False, server_default=str(NEVER_SEEN)),
     sa.Column("battery", sa.Text),
     _moment("battery_at", required=False),
+    # Since when it is silent, as in `device_watch`: here it is counted and searched by group.
+    _moment("silent_at", required=False),
     # Hundredths of a percent.
     sa.Column("battery_level", sa.BigInteger, nullable=False, server_default=str(BATTERY_UNKNOWN)),
     sa.Column("sequence", sa.BigInteger),  # of the newest message of its network

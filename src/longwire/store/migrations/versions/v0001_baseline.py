@@ -394,7 +394,7 @@ def _create_fleet_tables() -> None:
         *_required(BIGINT, "group_id device_number"),
         sa.Column("seen_at", BIGINT, nullable=False, server_default=str(-(2**62))),
         *_optional(TEXT, "battery"),
-        *_optional(BIGINT, "battery_at"),
+        *_optional(BIGINT, "battery_at silent_at"),
         sa.Column("battery_level", BIGINT, nullable=False, server_default="100000"),
         *_optional(BIGINT, "sequence sequence_at"),
         *_optional(TEXT, "missing"),

@@ -1,0 +1,176 @@
+"""The overview of a group."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from longwire import overview
+from longwire.api.types import GroupId
+from longwire.dates import format_date, format_optional_date
+from longwire.overview import AttentionItem, AttentionKind
+from longwire.overview import Overview as OverviewValue
+from longwire.web.fields import Count, DateText, Query, Reply
+from longwire.web.routing import RequestContext, Route
+
+_KIND_NAMES = {
+    AttentionKind.CONNECTOR_FAILING: "connectorFailing",
+    AttentionKind.DEAD_LETTERS: "deadLetters",
+    AttentionKind.DEVICES_SILENT: "devicesSilent",
+    AttentionKind.BATTERY_LOW: "batteryLow",
+}
+
+
+class OverviewQuery(Query):
+    """Which group."""
+
+    group_id: GroupId
+    subgroups: Annotated[bool, Meta(description="With all groups below it.")] = False
+
+
+class DeviceCounts(Reply):
+    """How many devices there are; of more than 1,000,000 only the total."""
+
+    total: Annotated[Count, Meta(description="All of them.", examples=[10_000])]
+    seen_hour: (
+        Annotated[Count, Meta(description="Seen within the last hour.", examples=[4_120])] | None
+    ) = None
+    seen_day: (
+        Annotated[Count, Meta(description="Seen within the last day.", examples=[8_412])] | None
+    ) = None
+    silent: (
+        Annotated[
+            Count,
+            Meta(description="Not seen for longer than their configuration says.", examples=[37]),
+        ]
+        | None
+    ) = None
+    never: Annotated[Count, Meta(description="Never seen.", examples=[12])] | None = None
+    battery_low: (
+        Annotated[Count, Meta(description="With less than 20 % of charge.", examples=[5])] | None
+    ) = None
+
+
+class ConnectorCounts(Reply):
+    """How many connectors there are, and how many messages."""
+
+    total: Annotated[Count, Meta(description="All of them.", examples=[6])]
+    enabled: Annotated[Count, Meta(description="Those that are enabled.", examples=[5])]
+    failing: Annotated[
+        Count, Meta(description="Enabled ones whose last attempt failed.", examples=[1])
+    ]
+    waiting: Annotated[
+        Count,
+        Meta(description="Messages to be sent or retried, counted up to 100,000.", examples=[812]),
+    ]
+    dead_letters: Annotated[
+        Count, Meta(description="Messages kept for a resend, up to 100,000.", examples=[64])
+    ]
+
+
+class Attention(Reply):
+    """Something that needs attention."""
+
+    what: Annotated[
+        str,
+        Meta(
+            description="`connectorFailing`, `deadLetters`, `devicesSilent` or `batteryLow`.",
+            examples=["connectorFailing"],
+        ),
+    ]
+    group_id: GroupId
+    id: (
+        Annotated[
+            str,
+            Meta(description="The connector.", examples=["con_vzpeqxr5mxjrq2uy6ct3mlgw"]),
+        ]
+        | None
+    ) = None
+    name: Annotated[str, Meta(description="Its name.", examples=["To the cellar"])] | None = None
+    count: Annotated[Count, Meta(description="How many devices or messages.")] | None = None
+    since: (
+        Annotated[
+            DateText,
+            Meta(description="When the last attempt failed, or the first device became silent."),
+        ]
+        | None
+    ) = None
+    detail: Annotated[str, Meta(description="The last error.", examples=["status 503"])] | None = (
+        None
+    )
+
+
+class GroupOverview(Reply, kw_only=True):
+    """Counts, and what needs attention; parts that the caller may not read are left out."""
+
+    as_of: Annotated[DateText, Meta(description="When it was counted.")]
+    devices: Annotated[DeviceCounts, Meta(description="For callers with `device.read`.")] | None = (
+        None
+    )
+    connectors: (
+        Annotated[ConnectorCounts, Meta(description="For callers with `connector.read`.")] | None
+    ) = None
+    attention: Annotated[
+        list[Attention], Meta(description="At most 50 of each sort, the worst first.")
+    ]
+
+
+def get_overview(context: RequestContext, query: OverviewQuery) -> GroupOverview:
+    """Get the overview of a group.
+
+    How many devices and connectors there are, and what needs attention. Counted anew every five
+    seconds at most.
+    """
+    found = overview.get(context.tx, context.actor, query.group_id, subgroups=query.subgroups)
+    return _wire(found)
+
+
+def _wire(found: OverviewValue) -> GroupOverview:
+    devices, connectors = found.devices, found.connectors
+    return GroupOverview(
+        as_of=format_date(found.as_of),
+        devices=None
+        if devices is None
+        else DeviceCounts(
+            total=devices.total,
+            seen_hour=devices.seen_hour,
+            seen_day=devices.seen_day,
+            silent=devices.silent,
+            never=devices.never,
+            battery_low=devices.battery_low,
+        ),
+        connectors=None
+        if connectors is None
+        else ConnectorCounts(
+            total=connectors.total,
+            enabled=connectors.enabled,
+            failing=connectors.failing,
+            waiting=connectors.waiting,
+            dead_letters=connectors.dead_letters,
+        ),
+        attention=[_attention_wire(each) for each in found.attention],
+    )
+
+
+def _attention_wire(item: AttentionItem) -> Attention:
+    return Attention(
+        what=_KIND_NAMES[item.kind],
+        group_id=item.group_id,
+        id=item.id,
+        name=item.name,
+        count=item.count,
+        since=format_optional_date(item.since),
+        detail=item.detail,
+    )
+
+
+ROUTES = [
+    Route(
+        "GET",
+        "/group/overview",
+        get_overview,
+        "metrics.read",
+        tag="Metrics",
+        object_rule="in the group; device.read and connector.read for these parts",
+        is_addition=True,
+    )
+]

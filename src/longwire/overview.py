@@ -1,0 +1,171 @@
+"""The overview of a group: how many devices and connectors there are, and what needs attention.
+
+Cached for some seconds, so that many who watch the same group cost as much as one.
+"""
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from longwire.clock import DAY, HOUR, SECOND, Moment
+from longwire.identity import access
+from longwire.model import Actor, Scope
+from longwire.store import overviews as store
+from longwire.store.database import Tx
+from longwire.store.device_search import EXAMINED_MAX
+from longwire.store.devices import battery_level
+from longwire.store.overviews import ConnectorProblem, GroupDeviceCounts
+
+MAX_AGE: Moment = 5 * SECOND
+BATTERY_LOW_PERCENT = 20
+# Of each sort of what needs attention.
+LISTED_MAX = 50
+CONNECTORS_MAX = 10_000
+MESSAGES_COUNTED_MAX = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceCounts:
+    """Devices; only their total if there are too many to look at each."""
+
+    total: int
+    seen_hour: int | None = None
+    seen_day: int | None = None
+    silent: int | None = None
+    never: int | None = None
+    battery_low: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorCounts:
+    total: int
+    enabled: int
+    failing: int
+    waiting: int  # messages
+    dead_letters: int
+
+
+class AttentionKind(enum.Enum):
+    CONNECTOR_FAILING = enum.auto()
+    DEAD_LETTERS = enum.auto()
+    DEVICES_SILENT = enum.auto()
+    BATTERY_LOW = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionItem:
+    """Something that needs attention."""
+
+    kind: AttentionKind
+    group_id: str
+    id: str | None = None
+    name: str | None = None
+    count: int | None = None
+    since: Moment | None = None
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What the caller may see of it."""
+
+    as_of: Moment
+    devices: DeviceCounts | None
+    connectors: ConnectorCounts | None
+    attention: list[AttentionItem]
+
+
+def get(tx: Tx, actor: Actor, group_id: str, *, subgroups: bool) -> Overview:
+    scope = access.authorize_tree(tx, actor, "metrics.read", group_id, subgroups=subgroups)
+    held = access.get_permissions(tx, actor, group_id)
+    has_devices, has_connectors = "device.read" in held, "connector.read" in held
+    # The groups of a tree are others when the epoch of authorization is another.
+    key = (group_id, subgroups, has_devices, has_connectors, tx.auth_generation)
+    cached = tx.caches.overviews.get(key, tx.now)
+    if isinstance(cached, Overview):
+        return cached
+    found = _build(tx, scope, has_devices=has_devices, has_connectors=has_connectors)
+    tx.caches.overviews.put(key, found, tx.now + MAX_AGE)
+    return found
+
+
+def _build(tx: Tx, scope: Scope, *, has_devices: bool, has_connectors: bool) -> Overview:
+    attention: list[AttentionItem] = []
+    devices, connectors = None, None
+    if has_connectors:
+        connectors = _count_connectors(tx, scope, attention)
+    if has_devices:
+        devices = _count_devices(tx, scope, attention)
+    return Overview(tx.now, devices, connectors, attention)
+
+
+def _count_devices(tx: Tx, scope: Scope, attention: list[AttentionItem]) -> DeviceCounts:
+    total = store.sum_device_counts(tx, scope)
+    if total > EXAMINED_MAX:
+        return DeviceCounts(total)
+    counts = store.count_devices(
+        tx,
+        scope,
+        hour_ago=tx.now - HOUR,
+        day_ago=tx.now - DAY,
+        battery_low=battery_level(BATTERY_LOW_PERCENT),
+    )
+    attention.extend(_device_attention(counts))
+    return DeviceCounts(
+        total,
+        seen_hour=sum(each.seen_hour for each in counts),
+        seen_day=sum(each.seen_day for each in counts),
+        silent=sum(each.silent for each in counts),
+        never=sum(each.never for each in counts),
+        battery_low=sum(each.battery_low for each in counts),
+    )
+
+
+def _device_attention(counts: list[GroupDeviceCounts]) -> Iterator[AttentionItem]:
+    """By group; those with most of them first."""
+    silent = sorted((each for each in counts if each.silent), key=lambda each: -each.silent)
+    for each in silent[:LISTED_MAX]:
+        yield AttentionItem(
+            AttentionKind.DEVICES_SILENT, each.group_id, count=each.silent, since=each.silent_since
+        )
+    low = sorted((each for each in counts if each.battery_low), key=lambda each: -each.battery_low)
+    for each in low[:LISTED_MAX]:
+        yield AttentionItem(AttentionKind.BATTERY_LOW, each.group_id, count=each.battery_low)
+
+
+def _count_connectors(tx: Tx, scope: Scope, attention: list[AttentionItem]) -> ConnectorCounts:
+    counts = store.count_connectors(tx, scope)
+    numbers = store.list_connector_numbers(tx, scope, CONNECTORS_MAX)
+    dead_letters = store.count_dead_letters(tx, numbers, MESSAGES_COUNTED_MAX)
+    for each in store.list_failing(tx, scope, LISTED_MAX):
+        attention.append(_connector_attention(AttentionKind.CONNECTOR_FAILING, each))
+    worst = list(dead_letters)[:LISTED_MAX]
+    named = store.list_connectors(tx, worst) if worst else {}
+    for number in worst:
+        if number in named:
+            attention.append(
+                _connector_attention(
+                    AttentionKind.DEAD_LETTERS, named[number], dead_letters[number]
+                )
+            )
+    return ConnectorCounts(
+        counts.total,
+        counts.enabled,
+        counts.failing,
+        waiting=store.count_queued(tx, numbers, MESSAGES_COUNTED_MAX) if numbers else 0,
+        dead_letters=sum(dead_letters.values()),
+    )
+
+
+def _connector_attention(
+    kind: AttentionKind, problem: ConnectorProblem, count: int | None = None
+) -> AttentionItem:
+    return AttentionItem(
+        kind,
+        problem.group_id,
+        id=problem.id,
+        name=problem.name,
+        count=count,
+        since=problem.error_at,
+        detail=problem.error,
+    )

@@ -1,0 +1,226 @@
+"""Counts of the devices and connectors of groups, and which of them need attention."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from longwire.clock import Moment
+from longwire.model import ChannelPurpose, Scope
+from longwire.store import schema
+from longwire.store.database import Tx
+from longwire.store.dialects import array_param, dialect_sql, in_array, using_index
+from longwire.store.schema import DeliveryState
+
+COUNT_DEVICES = dialect_sql(
+    """
+select
+    group_id,
+    count(*),
+    sum(case when seen_at >= :hour_ago then 1 else 0 end),
+    sum(case when seen_at >= :day_ago then 1 else 0 end),
+    sum(case when seen_at = :never then 1 else 0 end),
+    sum(case when battery_level < :battery_low then 1 else 0 end),
+    sum(case when silent_at is null then 0 else 1 end),
+    min(silent_at)
+from device_state
+where group_id {listed}
+group by group_id
+order by group_id
+""",
+    listed=in_array("homes"),
+)
+
+COUNT_GROUPS = dialect_sql(
+    """
+select coalesce(sum(device_count), 0)
+from device_group
+where id {listed}
+""",
+    listed=in_array("homes"),
+)
+
+_CONNECTORS = f"""
+from channel c
+where c.group_id {{listed}}
+    and c.purpose = '{ChannelPurpose.CONNECTOR}'
+    and c.deleted_at is null"""
+
+COUNT_CONNECTORS = dialect_sql(
+    f"""
+select
+    count(*),
+    sum(case when c.is_enabled then 1 else 0 end),
+    sum(case when c.is_enabled and c.failures > 0 then 1 else 0 end){_CONNECTORS}
+""",
+    listed=in_array("homes"),
+)
+
+LIST_CONNECTOR_NUMBERS = dialect_sql(
+    f"""
+select c.number{_CONNECTORS}
+order by c.number
+limit :most
+""",
+    listed=in_array("homes"),
+)
+
+_SELECT_CONNECTOR = """
+select c.number, c.id, c.group_id, n.name, c.error_at, c.error_message
+from channel c
+join connector n on n.channel_number = c.number"""
+
+LIST_FAILING = dialect_sql(
+    f"""{_SELECT_CONNECTOR}
+where c.group_id {{listed}}
+    and c.deleted_at is null
+    and c.is_enabled
+    and c.failures > 0
+order by c.error_at, c.number
+limit :most
+""",
+    listed=in_array("homes"),
+)
+
+LIST_BY_NUMBER = dialect_sql(
+    f"""{_SELECT_CONNECTOR}
+where c.number {{listed}}
+order by c.number
+""",
+    listed=in_array("numbers"),
+)
+
+COUNT_QUEUED = dialect_sql(
+    f"""
+select count(*)
+from (
+    select 1
+    from delivery {{by_due}}
+    where channel_number {{listed}}
+        and state = {DeliveryState.QUEUED:d}
+    limit :most
+) d
+""",
+    by_due=using_index("ix_delivery_due"),
+    listed=in_array("numbers"),
+)
+
+COUNT_DEAD_LETTERS = dialect_sql(
+    f"""
+select channel_number, count(*)
+from (
+    select channel_number
+    from delivery {{by_failed}}
+    where channel_number {{listed}}
+        and state = {DeliveryState.FAILED:d}
+    limit :most
+) d
+group by channel_number
+order by 2 desc, channel_number
+""",
+    by_failed=using_index("ix_delivery_failed"),
+    listed=in_array("numbers"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDeviceCounts:
+    """Devices of one group; of those that are silent, since when the first one is."""
+
+    group_id: str
+    total: int
+    seen_hour: int
+    seen_day: int
+    never: int
+    battery_low: int
+    silent: int
+    silent_since: Moment | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorCounts:
+    total: int
+    enabled: int
+    failing: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorProblem:
+    """A connector, and its last error."""
+
+    number: int
+    id: str
+    group_id: str
+    name: str | None
+    error_at: Moment | None
+    error: str | None
+
+
+def sum_device_counts(tx: Tx, scope: Scope) -> int:
+    return int(tx.fetch_raw(COUNT_GROUPS, _homes(tx, scope))[0][0])
+
+
+def count_devices(
+    tx: Tx, scope: Scope, *, hour_ago: Moment, day_ago: Moment, battery_low: int
+) -> list[GroupDeviceCounts]:
+    """Look at the state of every device; one result for each group that has any."""
+    values = {
+        **_homes(tx, scope),
+        "hour_ago": hour_ago,
+        "day_ago": day_ago,
+        "never": schema.NEVER_SEEN,
+        "battery_low": battery_low,
+    }
+    return [_device_counts(row) for row in tx.fetch_raw(COUNT_DEVICES, values)]
+
+
+def _device_counts(row: tuple[Any, ...]) -> GroupDeviceCounts:
+    return GroupDeviceCounts(str(row[0]), *row[1:])
+
+
+def count_connectors(tx: Tx, scope: Scope) -> ConnectorCounts:
+    row = tx.fetch_raw(COUNT_CONNECTORS, _homes(tx, scope))[0]
+    return ConnectorCounts(*(int(value or 0) for value in row))
+
+
+def list_connector_numbers(tx: Tx, scope: Scope, most: int) -> list[int]:
+    rows = tx.fetch_raw(LIST_CONNECTOR_NUMBERS, _homes(tx, scope) | {"most": most})
+    return [row[0] for row in rows]
+
+
+def list_failing(tx: Tx, scope: Scope, most: int) -> list[ConnectorProblem]:
+    """Enabled connectors whose last attempts failed; first what has failed for longest."""
+    rows = tx.fetch_raw(LIST_FAILING, _homes(tx, scope) | {"most": most})
+    return [_problem(*row) for row in rows]
+
+
+def list_connectors(tx: Tx, numbers: Collection[int]) -> dict[int, ConnectorProblem]:
+    rows = tx.fetch_raw(LIST_BY_NUMBER, {"numbers": array_param(tx, numbers)})
+    return {row[0]: _problem(*row) for row in rows}
+
+
+def count_queued(tx: Tx, numbers: Collection[int], most: int) -> int:
+    """Messages that wait, counted up to `most`."""
+    values = {"numbers": array_param(tx, numbers), "most": most}
+    return int(tx.fetch_raw(COUNT_QUEUED, values)[0][0])
+
+
+def count_dead_letters(tx: Tx, numbers: Collection[int], most: int) -> dict[int, int]:
+    """Dead letters by connector, most first, counted up to `most` of all."""
+    values = {"numbers": array_param(tx, numbers), "most": most}
+    return dict(tx.fetch_raw(COUNT_DEAD_LETTERS, values))
+
+
+def _problem(
+    number: int,
+    connector_id: str,
+    home: int,
+    name: str | None,
+    error_at: Moment | None,
+    error: str | None,
+) -> ConnectorProblem:
+    return ConnectorProblem(number, connector_id, str(home), name, error_at, error)
+
+
+def _homes(tx: Tx, scope: Scope) -> dict[str, object]:
+    homes = [schema.group_number(group_id) for group_id in scope.group_ids]
+    return {"homes": array_param(tx, homes)}

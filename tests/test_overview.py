@@ -1,0 +1,91 @@
+"""The overview of a group: counts, what needs attention, and who may see which part."""
+
+from typing import Any
+
+from tests.waiting import eventually
+from tests.world import Person, World, ok, refused
+
+NOWHERE = "http://127.0.0.1:9/"  # nobody listens there
+SILENT_AFTER_S = 600
+
+
+def overview(person: Person, group: str, **params: Any) -> dict[str, Any]:
+    """A new one, not one of the last seconds."""
+    person.world.clock.let_pass(seconds=6)
+    return dict(ok(person.get("/group/overview", groupId=group, **params)))
+
+
+def now_ms(world: World) -> int:
+    return world.clock.now() // 1_000
+
+
+def test_devices_are_counted_and_those_that_are_silent_need_attention(world: World) -> None:
+    ada = world.person("ada")
+    root = ada.group("root")
+    below = ada.group("below", root)
+    hours = 3_600_000
+    for group, ago in ((root, 0), (root, 5 * hours), (below, 0), (below, 90 * hours)):
+        ada.reports(ada.device(group), timestamp=now_ms(world) - ago)
+    ada.device(root)
+    assert overview(ada, root)["devices"] == {
+        **{"total": 3, "seenHour": 1, "seenDay": 2},
+        **{"never": 1, "silent": 0, "batteryLow": 0},
+    }
+    tree = overview(ada, root, subgroups="true")
+    assert (tree["devices"]["total"], tree["devices"]["seenHour"], tree["attention"]) == (5, 2, [])
+
+    quiet = ada.device(below, name="quiet")
+    configuration = f'{{"silentAfterSeconds":{SILENT_AFTER_S}}}'
+    ok(ada.put("/device", {"deviceId": quiet, "groupId": below, "configuration": configuration}))
+    ada.reports(quiet, timestamp=now_ms(world))
+    world.clock.let_pass(seconds=SILENT_AFTER_S + 1)
+    eventually(lambda: overview(ada, root, subgroups="true")["devices"]["silent"] == 1)
+    tree = overview(ada, root, subgroups="true")
+    (item,) = tree["attention"]
+    assert (item["what"], item["groupId"], item["count"]) == ("devicesSilent", below, 1)
+    assert item["since"] <= tree["asOf"]
+    found = ok(ada.get("/devices", groupId=root, subgroups="true", seen="silent"))["items"]
+    assert [device["name"] for device in found] == ["quiet"]
+    assert overview(ada, root)["attention"] == []
+    ada.reports(quiet, timestamp=now_ms(world))
+    eventually(lambda: overview(ada, below)["devices"]["silent"] == 0)
+
+
+def test_connectors_that_fail_and_their_dead_letters_need_attention(world: World) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    group = ada.group()
+    policy = {"retryPolicy": {"maxRetry": 0, "retryDelay": 1}}
+    failing = ada.connector(group, NOWHERE, name="To the cellar", **policy)
+    ada.connector(group, NOWHERE, enabled=False)
+    ada.reports(ada.device(group))
+    eventually(lambda: overview(ada, group)["connectors"]["deadLetters"] == 1)
+    found = overview(ada, group)
+    counts = {"total": 2, "enabled": 1, "failing": 1, "waiting": 0, "deadLetters": 1}
+    assert found["connectors"] == counts
+    sorts = {item["what"]: item for item in found["attention"]}
+    assert set(sorts) == {"connectorFailing", "deadLetters"}
+    assert all((item["id"], item["name"]) == (failing, "To the cellar") for item in sorts.values())
+    assert sorts["connectorFailing"]["detail"] and sorts["connectorFailing"]["since"]
+    assert sorts["deadLetters"]["count"] == 1
+    # Parts that somebody may not read are left out, also of what needs attention.
+    ada.invite(bob, group, ada.role("metrics.read", "device.read"))
+    part = overview(bob, group)
+    assert set(part) == {"asOf", "devices", "attention"} and part["attention"] == []
+
+
+def test_an_overview_is_counted_once_in_five_seconds_for_all_who_may_see_the_same(
+    world: World, monkeypatch: Any
+) -> None:
+    ada, bob, eve = (world.person(name) for name in ("ada", "bob", "eve"))
+    group = ada.group()
+    ada.invite(bob, group, "viewer")
+    world.clock.freeze()
+    first = ok(ada.get("/group/overview", groupId=group))
+    ada.device(group)
+    assert ok(bob.get("/group/overview", groupId=group)) == first
+    refused(eve.get("/group/overview", groupId=group), 404, "groupId")
+    ok(ada.delete("/group/user", groupId=group, userId=bob.id))
+    refused(bob.get("/group/overview", groupId=group), 404, "groupId")
+    assert overview(ada, group)["devices"]["total"] == 1
+    monkeypatch.setattr("longwire.overview.EXAMINED_MAX", 0)
+    assert overview(ada, group)["devices"] == {"total": 1}

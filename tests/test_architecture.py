@@ -57,7 +57,7 @@ LAYERS = (
     {"inbound"},
     {"web"},
     {"jobs"},
-    {"deferred_matching"},
+    {"deferred_matching", "live"},
     {"ingest"},
     {"ingest_queue"},
     {"fleet"},

@@ -15,6 +15,7 @@ COUNTED = {
     "port",
     "workers",
     "connections",
+    "listeners",
     "failures",
     "requests",
     "groups",

@@ -47,6 +47,7 @@ from longwire.api import (
     users,
 )
 from longwire.api.description import api_info
+from longwire.api.live import LiveEndpoint
 from longwire.api.oidc import OidcEndpoints
 from longwire.api.passwords import PasswordEndpoints
 from longwire.api.service import ServiceEndpoints
@@ -79,6 +80,7 @@ from longwire.inbound.mqtt_session import parse_broker_url
 from longwire.inbound.uplinks import UplinkStore
 from longwire.ingest import Ingest, Sequencer, store_service_events
 from longwire.jobs.runner import JobRunner
+from longwire.live import LiveHub
 from longwire.model import ChannelPurpose, SignInMethod
 from longwire.networks.base import CHIRPSTACK, LORIOT, NETWORKS, THINGPARK, VENDOR
 from longwire.notifications import monitoring
@@ -164,6 +166,9 @@ class App:
         )
         self.engine, self._dispatch = stack.engine, stack.dispatch
         self._sequencer = stack.sequencer
+        self._live_hub = LiveHub(
+            database, stack.sequencer, on_listeners=prometheus.set_live_listeners
+        )
         self._delivers = settings.delivery
         self._delivery_keep_days = settings.delivery_keep_days
         self._trace_retention = maintenance.TraceRetention(
@@ -250,6 +255,7 @@ class App:
             *password_endpoints.routes(),
             *_build_oidc_routes(settings, database, self._oidc_provider, session_rules),
             *OPERATIONS,
+            *LiveEndpoint(self._live_hub, settings.live_listeners_max).routes(),
             *invitations.routes(database),
             *networks.routes(),
             *service_endpoints.routes(),
@@ -299,6 +305,7 @@ class App:
     def stop_streams(self) -> None:
         """Before the server waits for its responses."""
         self._request_handler.stop_streams()
+        self._live_hub.wake_all()
 
     def fast_path(self, scope: Scope, body: bytes | bytearray, send: SendResponse) -> bool:
         """See `web.server`."""

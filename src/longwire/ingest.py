@@ -128,6 +128,7 @@ class StaleDevice(Unavailable):
     """The device was changed while its message was processed; nothing was stored. Retry at once."""
 
 
+Publish = Callable[[Sequence[RecordRow], Mapping[str, ReportingDevice]], None]
 # Called once with the result of a request, after the commit.
 OnResult = Callable[[IngestResult | Exception], None]
 _Queued = tuple[IngestRequest, OnResult]
@@ -145,9 +146,16 @@ class Sequencer:
     ) -> None:
         """`on_stored` gets the number of records by kind, after each commit and on any thread."""
         self.writer = writer
-        self.on_stored = on_stored
+        self.publish: Publish | None = None  # called like `on_stored`, with the records
+        self._on_stored = on_stored
         self._last: Moment = 0
         self._lock = threading.Lock()  # not all arrivals come through one queue
+
+    def report(self, fresh: Sequence[RecordRow], devices: Mapping[str, ReportingDevice]) -> None:
+        """Report records that are committed, and their devices by id."""
+        self._on_stored(Counter([row.kind for row in fresh]))
+        if self.publish is not None:
+            self.publish(fresh, devices)
 
     def take(self, now: Moment, count: int) -> range:
         with self._lock:
@@ -299,7 +307,7 @@ def store_requests(
     matched = matching.match_records(tx, fresh, devices.values(), allowance)
     received = _list_receptions(requests, rows, fresh)
     if fresh:
-        tx.on_commit(partial(sequencer.on_stored, Counter([row.kind for row in fresh])))
+        tx.on_commit(partial(sequencer.report, fresh, devices))
         with tx.pipeline():
             store.insert_arrivals(tx, fresh)
             _touch_devices(tx, _reported_by_devices(requests, rows, fresh), changed_counts)

@@ -26,6 +26,7 @@ import structlog
 from longwire import app, startup
 from longwire.clock import Clock
 from longwire.descriptors import divide_descriptors, raise_descriptor_limit
+from longwire.live import BOX_BYTES_MAX
 from longwire.logs import configure_logging
 from longwire.settings import PREFIX, RELOADABLE, Settings, SettingsError, list_changed
 from longwire.settings import load as load_settings
@@ -164,6 +165,7 @@ def describe_memory_bounds(connections_max: int, settings: Settings) -> dict[str
         "connections_mib": connections_max * connection_bytes // MIB,
         "requests_mib": settings.request_bytes_max // MIB,
         "responses_mib": settings.response_bytes_max // MIB,
+        "live_mib": settings.live_listeners_max * BOX_BYTES_MAX // MIB,
         "response_cache_mib": 0 if settings.database else response_cache.BYTES_MAX // MIB,
         "database_cache_mib": 0 if settings.database else sqlite.CACHES_KIB // 1024,
     }

@@ -263,6 +263,9 @@ class Settings:
     connections_per_address_max: int = _setting(
         0, "maximum connections per address; 0 for no limit, as needed behind a proxy"
     )
+    live_listeners_max: int = _setting(
+        200, "maximum clients of a process that follow what arrives, at GET /live"
+    )
     # --- the database ---
     database_connections: int = _setting(8, "pool size per process for PostgreSQL", minimum=1)
     ingest_waiting_records_max: int = _setting(

@@ -279,6 +279,7 @@ def test_exactly_the_served_operations_are_described(document: Json) -> None:
         "GET /health/live",
         "GET /health/ready",
         "GET /metrics",
+        "GET /live",
     }
     assert {name for name, _ in operations(document)} == served | beside | NETWORKS
 

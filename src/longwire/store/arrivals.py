@@ -25,6 +25,7 @@ FIRST_SEQ = -(2**63)
 LAST_SEQ = 2**63 - 1
 # Bodies that are read before their size is known; a record can be as large as a request.
 BODIES_AT_ONCE_MAX = 100
+SEQS_MAX = 100_000
 
 _OF_GROUP = """
     from arrival b
@@ -88,6 +89,17 @@ order by a.seq ORDER
 ) a""",
         ),
     )
+)
+
+LIST_SEQS = dialect_sql(
+    """
+select a.seq
+from arrival a
+where a.group_id {listed}
+    and a.seq > :after
+limit :most
+""",
+    listed=in_array("groups"),
 )
 
 # The limit keeps PostgreSQL from turning this into a join that reads all records.
@@ -185,6 +197,12 @@ def list_step(
         if (each.seq <= covered_to if ascending else each.seq >= covered_to)
     ]
     return ArrivalStep(covered, covered_to)
+
+
+def list_seqs(tx: Tx, groups: Sequence[int], after: int) -> list[int]:
+    """The numbers of what arrived in some groups in the last seconds, in no order."""
+    values = {"groups": array_param(tx, groups), "after": after, "most": SEQS_MAX}
+    return [seq for (seq,) in tx.fetch_raw(LIST_SEQS, values)]
 
 
 def iterate_records(tx: Tx, arrivals: Sequence[Arrival]) -> Iterator[tuple[Arrival, str | None]]:

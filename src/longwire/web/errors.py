@@ -158,6 +158,11 @@ def encode_problem(
     return msgspec.json.encode(problem)
 
 
+def get_code(error: LongwireError) -> str:
+    """The code of an error, for where it is no response."""
+    return _status(error)[1]
+
+
 def _status(error: LongwireError) -> tuple[int, str]:
     return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
 

@@ -108,6 +108,9 @@ class PrometheusMetrics:
             "Failures of background tasks, each followed by a restart or the end of the process",
             ["task"],
         )
+        self._live_listeners = total(
+            "longwire_live_listeners", "Clients that follow what arrives, at GET /live"
+        )
         self._failing_tasks = total(
             "longwire_background_tasks_failing",
             "Background tasks that failed and are waiting for their restart",
@@ -172,6 +175,9 @@ class PrometheusMetrics:
 
     def count_task_failure(self, task: str) -> None:
         self._task_failures.labels(task).inc()
+
+    def set_live_listeners(self, number: int) -> None:
+        self._live_listeners.set(number)
 
     def set_failing_tasks(self, number: int) -> None:
         self._failing_tasks.set(number)

@@ -1,0 +1,335 @@
+"""The stream of what happens in some groups, as Server-Sent Events."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from longwire.api.arrivals import (
+    Arrival,
+    FilterText,
+    Kinds,
+    RecordId,
+    encode_arrival,
+)
+from longwire.api.types import DeviceId, GroupId
+from longwire.dates import format_date
+from longwire.errors import BadInput, LongwireError
+from longwire.fleet import arrivals
+from longwire.fleet.arrivals import ArrivalScope, ArrivalSelection
+from longwire.ids import format_record_id
+from longwire.live import Listener, LiveCursor, LiveHub, LiveRecord, LostRecords
+from longwire.model import Actor
+from longwire.records import KIND_NAMES
+from longwire.web.errors import get_code
+from longwire.web.fields import Count, DateText, Query, Reply
+from longwire.web.routing import StreamContext, StreamResponse, StreamRoute
+
+MEDIA_TYPE = "text/event-stream"
+LISTENERS_PER_CALLER_MAX = 8
+FRAME_INTERVAL_S = 0.1
+HEARTBEAT_S = 15.0
+CHECK_INTERVAL_S = 1.0
+CHUNK_BYTES = 64 * 1024
+# Proxies that buffer responses would hold the events back.
+_HEADERS = ((b"x-accel-buffering", b"no"),)
+_CURSOR = re.compile(r"rec_([0-9a-f]{1,16})(?:-([0-9a-f*.]+))?")
+_RUN = re.compile(r"([0-9a-f]{1,16})(?:\*([0-9a-f]{1,6}))?")
+_RUN_RECORDS_MAX = 10_000
+
+_DETAILS = {
+    "not_authenticated": "The token or the session has ended.",
+    "not_found": "You have no access to one of the groups any more, or it was deleted.",
+    "not_allowed": "You do not have the permission record.read in one of the groups any more.",
+}
+
+_encode = msgspec.json.Encoder().encode
+
+
+class LiveQuery(Query):
+    """What to listen to."""
+
+    group_id: Annotated[
+        list[GroupId],
+        Meta(
+            min_length=1,
+            max_length=20,
+            description="The groups; may be repeated, up to 20 times.",
+            examples=[["880148294221312"]],
+        ),
+    ]
+    subgroups: (
+        Annotated[bool, Meta(description="Include the groups below, 1,000 in all.")] | None
+    ) = None
+    device_id: DeviceId | None = None
+    kinds: Kinds | None = None
+    filter: FilterText | None = None
+
+
+class LiveHello(Reply, kw_only=True):
+    """The data of `hello`: everything that arrives after `from` follows."""
+
+    time: DateText
+    from_: Annotated[RecordId, Meta(description="A cursor, as the `id` of later events.")] = (
+        msgspec.field(name="from")
+    )
+
+
+class LiveLost(Reply, kw_only=True):
+    """The data of `lost`: `GET /group/records` has them with `after=from` and `before=to`."""
+
+    count: Annotated[Count | None, Meta(description="How many; absent if nobody counted them.")] = (
+        None
+    )
+    from_: RecordId = msgspec.field(name="from")
+    to: RecordId
+
+
+class LiveExpired(Reply):
+    """The data of `expired`, the last event."""
+
+    code: Annotated[
+        str,
+        Meta(
+            description="`not_authenticated`: the token or session has ended; `not_found` or "
+            "`not_allowed`: a permission was taken away; `stopping`: the service stops; others "
+            "as in errors.",
+            examples=["stopping"],
+        ),
+    ]
+    detail: str
+
+
+class _Ended(Exception):
+    """Why a stream has to end."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(code)
+        self.code = code
+        self.detail = detail
+
+
+def format_cursor(cursor: LiveCursor) -> str:
+    """As `rec_5f0-400*3.a01`: the base, and what was sent behind it, with the length of runs."""
+    runs = [
+        f"{first - cursor.base:x}*{count:x}" if count > 1 else f"{first - cursor.base:x}"
+        for first, count in cursor.runs()
+    ]
+    base = format_record_id(cursor.base)
+    return f"{base}-{'.'.join(runs)}" if runs else base
+
+
+def parse_cursor(text: str) -> LiveCursor:
+    found = _CURSOR.fullmatch(text)
+    if found is not None:
+        base = int(found[1], 16)
+        runs = [_RUN.fullmatch(run) for run in found[2].split(".")] if found[2] else []
+        counted = [(base + int(run[1], 16), int(run[2] or "1", 16)) for run in runs if run]
+        is_small = sum(count for _, count in counted) <= _RUN_RECORDS_MAX and base < 2**62
+        if is_small and len(counted) == len(runs):
+            return LiveCursor.from_runs(base, counted)
+    raise BadInput("The header Last-Event-ID is not the id of an event of this stream.")
+
+
+class LiveEndpoint:
+    """Serves the stream."""
+
+    def __init__(self, hub: LiveHub, listeners_max: int) -> None:
+        self._hub = hub
+        self._listeners_max = listeners_max
+
+    def routes(self) -> list[StreamRoute]:
+        return [
+            StreamRoute(
+                "GET",
+                "/live",
+                self.open,
+                "record.read",
+                object_rule="in each of the groups",
+                tag="Records",
+                is_addition=True,
+                open_per_caller_max=LISTENERS_PER_CALLER_MAX,
+                open_max=self._listeners_max,
+                content=_CONTENT,
+                schemas=(LiveHello, Arrival, LiveLost, LiveExpired),
+            )
+        ]
+
+    async def open(self, context: StreamContext, query: LiveQuery) -> StreamResponse:
+        """Follow what arrives in some groups.
+
+        A stream of Server-Sent Events, which goes on until the client leaves. Records are sent
+        after their commit, in at most ten events a second; with several processes, those that
+        another one stores follow within a second. After a disconnect, send the `id` of the last
+        event in the header `Last-Event-ID`, as browsers do: the stream goes on behind it.
+        """
+        selection = ArrivalSelection(
+            tuple(dict.fromkeys(query.group_id)),
+            query.subgroups is True,
+            query.device_id,
+            frozenset(query.kinds or KIND_NAMES),
+            arrivals.parse_filter(query.filter),
+            ascending=True,
+        )
+        last_id = context.request.headers.get(b"last-event-id", b"").decode("latin-1").strip()
+        cursor = parse_cursor(last_id) if last_id else None
+        stream = _LiveStream(self._hub, context, selection)
+        self._hub.require_room(await stream.authorize(context.actor))
+        return StreamResponse(stream.chunks(cursor), MEDIA_TYPE, _HEADERS)
+
+
+class _LiveStream:
+    """One response."""
+
+    def __init__(self, hub: LiveHub, context: StreamContext, selection: ArrivalSelection) -> None:
+        self._hub = hub
+        self._context = context
+        self._selection = selection
+        self._auth_cache = context.database.context.caches.auth
+        self._generation = -1
+        self._scope: ArrivalScope | None = None
+        self._checked_at = time.monotonic()
+
+    # --- permissions ---
+
+    async def authorize(self, actor: Actor) -> ArrivalScope:
+        """What the caller may see now."""
+        self._generation = self._auth_cache.generation
+        self._scope = await self._context.database.read(
+            lambda tx: arrivals.open_scope(tx, actor, self._selection, self._context.retention_days)
+        )
+        return self._scope
+
+    async def _check(self, listener: Listener) -> None:
+        """End if the caller may not listen any more; at once when permissions have changed."""
+        if self._context.stopping.is_set():
+            raise _Ended("stopping", "The service stops; connect again.")
+        has_changed = self._generation != self._auth_cache.generation
+        now = time.monotonic()
+        if not has_changed and now - self._checked_at < CHECK_INTERVAL_S:
+            return
+        self._checked_at = now
+        try:
+            actor = await self._context.reauthenticate()
+            if has_changed:
+                self._hub.change_scope(listener, await self.authorize(actor))
+        except LongwireError as error:
+            code = get_code(error)
+            raise _Ended(code, _DETAILS.get(code, error.message)) from error
+
+    # --- events ---
+
+    async def chunks(self, cursor: LiveCursor | None) -> AsyncGenerator[bytes, None]:
+        assert self._scope is not None
+        listener, missed, lost = await self._hub.open(self._scope, cursor)
+        try:
+            now = self._context.database.context.clock.now()
+            begin = listener.advance((), 0)
+            hello = LiveHello(time=format_date(now), from_=format_cursor(begin))
+            yield _event("hello", hello, begin if cursor is None else None)
+            if lost is not None:
+                yield _event("lost", _lost(lost), begin)
+            for chunk in self._frame(listener, missed, listener.settled):
+                yield chunk
+            async for chunk in self._follow(listener):
+                yield chunk
+        except _Ended as end:
+            yield _event("expired", LiveExpired(code=end.code, detail=end.detail))
+        finally:
+            self._hub.remove(listener)
+
+    async def _follow(self, listener: Listener) -> AsyncGenerator[bytes, None]:
+        taken_at = sent_at = time.monotonic()
+        while True:
+            if await self._wait(listener):
+                await asyncio.sleep(max(0.0, taken_at + FRAME_INTERVAL_S - time.monotonic()))
+            taken_at = time.monotonic()
+            settled = self._hub.settled
+            taken, lost = listener.take()
+            records = await self._filter(listener, taken)
+            await self._check(listener)
+            if lost is not None:
+                yield _event("lost", _lost(lost))
+            for chunk in self._frame(listener, records, settled):
+                sent_at = time.monotonic()
+                yield chunk
+            if time.monotonic() - sent_at >= HEARTBEAT_S:
+                sent_at = time.monotonic()
+                yield _heartbeat(listener.advance((), settled))
+
+    async def _wait(self, listener: Listener) -> bool:
+        """Whether there is something for the listener within a second."""
+        try:
+            async with asyncio.timeout(CHECK_INTERVAL_S):
+                await listener.has_something.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    async def _filter(
+        self, listener: Listener, records: Sequence[LiveRecord]
+    ) -> Sequence[LiveRecord]:
+        if self._selection.expression is None:
+            return records
+        by_seq = {each.seq: each for each in records}
+        matched = await self._hub.filter(listener.scope, [each.arrived for each in records])
+        return [by_seq[each.row.seq] for each in matched]
+
+    def _frame(
+        self, listener: Listener, records: Sequence[LiveRecord], settled: int
+    ) -> Sequence[bytes]:
+        """An event with records, in chunks of moderate size."""
+        cursor = listener.advance([each.seq for each in records], settled)
+        if not records:
+            return ()
+        for each in records:
+            if each.encoded is None:
+                each.encoded = _encode(encode_arrival(each.arrived))
+        items = b",".join([each.encoded or b"" for each in records])
+        frame = b"event: records\nid: %s\ndata: [%s]\n\n" % (format_cursor(cursor).encode(), items)
+        return [frame[at : at + CHUNK_BYTES] for at in range(0, len(frame), CHUNK_BYTES)]
+
+
+def _event(name: str, data: Reply, cursor: LiveCursor | None = None) -> bytes:
+    line = b"" if cursor is None else b"id: %s\n" % format_cursor(cursor).encode()
+    return b"event: %s\n%sdata: %s\n\n" % (name.encode(), line, _encode(data))
+
+
+def _heartbeat(cursor: LiveCursor) -> bytes:
+    """A comment, and an id without data, which browsers keep without an event."""
+    return b": heartbeat\nid: %s\n\n" % format_cursor(cursor).encode()
+
+
+def _lost(lost: LostRecords) -> LiveLost:
+    return LiveLost(
+        count=lost.count,
+        from_=format_record_id(max(lost.after, 0)),
+        to=format_record_id(lost.before),
+    )
+
+
+_EXAMPLE = """event: hello
+id: rec_65b9a1d5e2f8001
+data: {"time":"2026-11-15T08:30:00.000Z","from":"rec_65b9a1d5e2f8001"}
+
+event: records
+id: rec_65b9a1d5e301401
+data: [{"id":"rec_65b9a1d5e301401","arrivedAt":"2026-11-15T08:30:00.412Z","kind":"data",\
+"deviceName":"Cold room","source":"chirpstack","record":{"deviceId":"dev_vzpeqxr5mxjrq2uy6ct3ml"}}]
+
+"""
+_CONTENT: Mapping[str, Any] = {
+    MEDIA_TYPE: {
+        "schema": {
+            "type": "string",
+            "description": "Events `hello` (LiveHello), `records` (a list of Arrival), `lost`"
+            " (LiveLost) and `expired` (LiveExpired), each with JSON in `data`; a comment every"
+            " 15 seconds.",
+        },
+        "example": _EXAMPLE,
+    }
+}

@@ -1,0 +1,412 @@
+"""Live: records are published to those who listen, after their commit and while they arrive.
+
+The process that stores a record publishes it itself. On PostgreSQL others learn of it from the
+ledger of arrivals, which is asked only while somebody listens. Nobody who stores ever waits: each
+listener has a bounded box, and what does not fit is reported to it as lost; the ledger has it.
+
+Numbers of arrivals are moments, and commits of several processes end out of their order. So what is
+younger than `OVERLAP` is asked for again, and what was published before is left out.
+"""
+
+import asyncio
+import contextlib
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import structlog
+
+from longwire.clock import SECOND, Moment
+from longwire.errors import LongwireError, TooManyRequests
+from longwire.fleet import arrivals
+from longwire.fleet.arrivals import ArrivalScan, ArrivalScope
+from longwire.fleet.codec_guard import CODEC_THREADS
+from longwire.ingest import Sequencer
+from longwire.store import arrivals as store
+from longwire.store.database import Database, Tx
+from longwire.store.devices import ReportingDevice
+from longwire.store.fair_queue import SERVICE, current_caller
+from longwire.store.records import WRITER_BITS, ArrivedRecord, RecordRow, first_seq
+
+OVERLAP: Moment = 3 * SECOND
+POLL_INTERVAL_S = 0.5
+POLLED_GROUPS_MAX = 10_000
+BOX_RECORDS_MAX = 5_000
+BOX_BYTES_MAX = 2 * 1024 * 1024
+# What an entry takes besides its record.
+ENTRY_BYTES = 256
+CURSOR_RUNS_MAX = 400
+FILTERED_AT_ONCE_MAX = 200
+
+_STEP = 1 << WRITER_BITS
+_WRITER_MASK = _STEP - 1
+
+log = structlog.get_logger()
+
+
+# --- positions ---
+
+
+@dataclass(frozen=True, slots=True)
+class LiveCursor:
+    """What a listener has got: everything up to `base`, and some of what is behind it."""
+
+    base: int
+    sent: tuple[int, ...] = ()  # in order
+
+    def runs(self) -> Iterator[tuple[int, int]]:
+        """The latter in short: (first, count) of those that were numbered in a row."""
+        first, count = 0, 0
+        for seq in self.sent:
+            if count and seq == first + count * _STEP:
+                count += 1
+                continue
+            if count:
+                yield first, count
+            first, count = seq, 1
+        if count:
+            yield first, count
+
+    @classmethod
+    def from_runs(cls, base: int, runs: Iterable[tuple[int, int]]) -> "LiveCursor":
+        return cls(base, tuple(first + n * _STEP for first, count in runs for n in range(count)))
+
+
+@dataclass(frozen=True, slots=True)
+class LostRecords:
+    """A range of arrivals that a listener did not get, without its ends."""
+
+    count: int | None  # None if nobody has counted them
+    after: int
+    before: int
+
+
+# --- listeners ---
+
+
+@dataclass(slots=True, eq=False)
+class LiveRecord:
+    """A record that is published; shared by its listeners, who encode it once."""
+
+    arrived: ArrivedRecord
+    encoded: bytes | None = None
+
+    @property
+    def seq(self) -> int:
+        return self.arrived.row.seq
+
+
+@dataclass(slots=True, eq=False)
+class Listener:
+    """What somebody listens to, and the records that wait for them."""
+
+    scope: ArrivalScope
+    is_ordered: bool  # whether commits end in the order of their numbers
+    settled: int = store.LAST_SEQ  # what is older was there before; nothing counts until it is set
+    known: frozenset[int] = frozenset()  # of what is younger: was there before
+    has_something: asyncio.Event = field(default_factory=asyncio.Event)
+    _box: list[LiveRecord] = field(default_factory=list)
+    _box_bytes: int = 0
+    _lost: list[int] = field(default_factory=list)  # the first, the last and their number
+    _sent: list[int] = field(default_factory=list)
+    _base: int = 0
+
+    def offer(self, record: LiveRecord) -> None:
+        row = record.arrived.row
+        if not self.scope.takes(row.kind, row.device_number, row.ts):
+            return
+        size = len(row.encoded.body) + ENTRY_BYTES
+        if len(self._box) >= BOX_RECORDS_MAX or self._box_bytes + size > BOX_BYTES_MAX:
+            self._lose(row.seq)
+            return
+        self._box.append(record)
+        self._box_bytes += size
+        self.has_something.set()
+
+    def _lose(self, seq: int) -> None:
+        if self._lost:
+            first, last, count = self._lost
+            self._lost = [min(first, seq), max(last, seq), count + 1]
+        else:
+            self._lost = [seq, seq, 1]
+        self.has_something.set()
+
+    def join(self, settled: int, known: Collection[int]) -> None:
+        """From now on what was there at this moment is no news."""
+        self.settled, self.known = settled, frozenset(known)
+        kept = [each for each in self._box if self._is_news(each.seq)]
+        self._box = kept
+        self._box_bytes = sum(len(each.arrived.row.encoded.body) + ENTRY_BYTES for each in kept)
+
+    def _is_news(self, seq: int) -> bool:
+        return seq > self.settled and seq not in self.known
+
+    def take(self) -> tuple[list[LiveRecord], LostRecords | None]:
+        """Empty the box."""
+        box, self._box, self._box_bytes = self._box, [], 0
+        lost = None
+        if self._lost:
+            first, last, count = self._lost
+            lost, self._lost = LostRecords(count, first - 1, last + 1), []
+        self.has_something.clear()
+        return [each for each in box if self._is_news(each.seq)], lost
+
+    # --- where it has come to ---
+
+    def begin_at(self, cursor: LiveCursor) -> None:
+        self._base, self._sent = cursor.base, list(cursor.sent)
+
+    def advance(self, sent: Iterable[int], settled: int) -> LiveCursor:
+        """After these were sent: where to go on from. Up to `settled` there is no more to come."""
+        waiting = min((each.seq for each in self._box), default=store.LAST_SEQ)
+        if self.is_ordered:
+            newest = max(sent, default=self._base)
+            self._base = max(self._base, newest, min(settled, waiting - 1))
+            return LiveCursor(self._base)
+        self._base = max(self._base, min(settled, waiting - 1))
+        self._sent = sorted({each for each in (*self._sent, *sent) if each > self._base})
+        cursor = LiveCursor(self._base, tuple(self._sent))
+        runs = list(cursor.runs())
+        if len(runs) <= CURSOR_RUNS_MAX:
+            return cursor
+        # Rather a few twice than any not at all.
+        return LiveCursor.from_runs(self._base, runs[-CURSOR_RUNS_MAX:])
+
+
+# --- the hub ---
+
+
+class LiveHub:
+    """Gives records to the listeners of one process. Belongs to its event loop but for `publish`.
+
+    `on_listeners` is called with their number when it changes.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        sequencer: Sequencer,
+        *,
+        on_listeners: Callable[[int], None] = lambda number: None,
+    ) -> None:
+        self.database = database
+        self._writer = sequencer.writer
+        self._on_listeners = on_listeners
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._listeners: set[Listener] = set()
+        self._by_group: Mapping[int, tuple[Listener, ...]] = {}
+        self._newest = store.FIRST_SEQ  # of what was published
+        self._polling: asyncio.Task[None] | None = None
+        self._polled: set[int] = set()  # younger than `_settled`
+        self._settled = store.FIRST_SEQ
+        self.is_ordered = database.engine_name == "sqlite"
+        sequencer.publish = self.publish
+
+    # --- from any thread ---
+
+    def publish(self, rows: Sequence[RecordRow], devices: Mapping[str, ReportingDevice]) -> None:
+        """Take what was committed; returns at once if nobody listens to these groups."""
+        by_group, loop = self._by_group, self._loop
+        if not by_group or loop is None:
+            return
+        wanted = [
+            ArrivedRecord(row, devices[row.encoded.record.device_id])
+            for row in rows
+            if row.group_number in by_group
+        ]
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(self._give, wanted, rows[-1].seq)
+
+    # --- listening ---
+
+    @property
+    def settled(self) -> int:
+        """Everything up to this arrival was published, and there is no more to come."""
+        return self._newest if self.is_ordered else self._settled
+
+    async def open(
+        self, scope: ArrivalScope, cursor: LiveCursor | None
+    ) -> tuple[Listener, list[LiveRecord], LostRecords | None]:
+        """Begin to listen: what came since the cursor, or what of it is too much to be sent.
+
+        The listener is registered first, so that it misses nothing while the ledger is read.
+        """
+        listener = Listener(scope, self.is_ordered)
+        self.add(listener)
+        try:
+            return listener, *await self._join(listener, cursor)
+        except BaseException:
+            self.remove(listener)
+            raise
+
+    async def _join(
+        self, listener: Listener, cursor: LiveCursor | None
+    ) -> tuple[list[LiveRecord], LostRecords | None]:
+        if cursor is None:
+            await self._join_now(listener)
+            return [], None
+        scope = listener.scope
+        settled = cursor.base if self.is_ordered else self._window_begin()
+        seen = set(cursor.sent)
+        scan = ArrivalScan(cursor.base, BOX_RECORDS_MAX)
+        while not scan.is_done:
+            step = await self.database.read(lambda tx: arrivals.read_step(tx, scope, scan))
+            matched = await self.filter(scope, step.records)
+            scan.add(step, matched, len(step.records))
+            if self.is_ordered:
+                settled = max([settled, *step.seqs[-1:]])
+            else:
+                seen.update(seq for seq in step.seqs if seq > settled)
+        if not scan.is_exhausted:
+            newest = await self._join_now(listener)
+            return [], LostRecords(None, cursor.base, newest + 1)
+        listener.begin_at(cursor)
+        listener.join(settled, seen)
+        sent = set(cursor.sent)
+        return [LiveRecord(each) for each in scan.found if each.row.seq not in sent], None
+
+    async def _join_now(self, listener: Listener) -> int:
+        """What is there now is no news; the newest of it."""
+        settled, known = await self.database.read(
+            partial(self._read_present, listener.scope.groups)
+        )
+        listener.begin_at(LiveCursor(settled, tuple(sorted(known))))
+        listener.join(settled, known)
+        return max(known, default=settled)
+
+    def _read_present(self, groups: Sequence[int], tx: Tx) -> tuple[int, set[int]]:
+        if self.is_ordered:
+            newest = store.list_step(
+                tx, groups, store.FIRST_SEQ, store.LAST_SEQ, 1, ascending=False
+            )
+            return max((each.seq for each in newest.arrivals), default=0), set()
+        settled = self._window_begin()
+        return settled, set(store.list_seqs(tx, groups, settled))
+
+    def _window_begin(self) -> int:
+        return first_seq(self.database.context.clock.now() - OVERLAP)
+
+    def require_room(self, scope: ArrivalScope) -> None:
+        """Other processes are asked for all groups that are listened to."""
+        groups = {*self._by_group, *scope.groups}
+        if not self.is_ordered and len(groups) > POLLED_GROUPS_MAX:
+            raise TooManyRequests(
+                "Too many groups are listened to at the moment.", retry_after_s=10
+            )
+
+    def add(self, listener: Listener) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._listeners.add(listener)
+        self._index()
+
+    def remove(self, listener: Listener) -> None:
+        self._listeners.discard(listener)
+        self._index()
+
+    def change_scope(self, listener: Listener, scope: ArrivalScope) -> None:
+        """Somebody may now see more or less."""
+        listener.scope = scope
+        self._index()
+
+    def _index(self) -> None:
+        by_group: dict[int, list[Listener]] = defaultdict(list)
+        for listener in self._listeners:
+            for group in listener.scope.groups:
+                by_group[group].append(listener)
+        self._by_group = {group: tuple(each) for group, each in by_group.items()}
+        self._on_listeners(len(self._listeners))
+        if self.is_ordered:
+            return
+        if self._listeners and self._polling is None:
+            self._settled = self._window_begin()
+            self._polling = asyncio.create_task(self._poll())
+        elif not self._listeners and self._polling is not None:
+            self._polling.cancel()
+            self._polling = None
+            self._polled = set()
+
+    def _give(self, records: Sequence[ArrivedRecord], newest: int) -> None:
+        self._newest = max(self._newest, newest)
+        by_group = self._by_group
+        for each in records:
+            listeners = by_group.get(each.row.group_number, ())
+            record = LiveRecord(each)
+            for listener in listeners:
+                listener.offer(record)
+
+    async def filter(
+        self, scope: ArrivalScope, records: Sequence[ArrivedRecord]
+    ) -> list[ArrivedRecord]:
+        """Those for which the filter is true; waits while the budget of the group is used up."""
+        if scope.selection.expression is None:
+            return list(records)
+        found: list[ArrivedRecord] = []
+        left = list(records)
+        while left:
+            matched, evaluated = await CODEC_THREADS.run(
+                scope.group_id,
+                arrivals.filter_step,
+                scope,
+                left[:FILTERED_AT_ONCE_MAX],
+                arrivals.LOOKING_BUDGETS,
+            )
+            found += matched
+            left = left[evaluated:]
+            if evaluated == 0:
+                await asyncio.sleep(POLL_INTERVAL_S)
+        return found
+
+    # --- other processes ---
+
+    async def _poll(self) -> None:
+        current_caller.set(SERVICE)
+        while True:
+            try:
+                await self._poll_once()
+            except LongwireError as error:
+                log.debug("arrivals of other processes cannot be read", reason=str(error))
+            await asyncio.sleep(POLL_INTERVAL_S)
+
+    async def _poll_once(self) -> None:
+        """Publish what others have committed since the last time."""
+        settled, after = self._window_begin(), self._settled
+        more: int | None = after
+        while more is not None:
+            after = more
+            found, seqs, more = await self.database.read(
+                partial(self._read_others, sorted(self._by_group), after)
+            )
+            self._polled.update(seqs)
+            self._give(found, store.FIRST_SEQ)
+        self._settled = max(self._settled, settled)
+        self._polled = {seq for seq in self._polled if seq > self._settled}
+
+    def _read_others(
+        self, groups: Sequence[int], after: int, tx: Tx
+    ) -> tuple[list[ArrivedRecord], list[int], int | None]:
+        """Records of other processes, the arrivals that were looked at, and where to go on."""
+        step = store.list_step(
+            tx, groups, after, store.LAST_SEQ, arrivals.STEP_ENTRIES_MAX, ascending=True
+        )
+        others = [
+            each
+            for each in step.arrivals
+            if each.seq & _WRITER_MASK != self._writer and each.seq not in self._polled
+        ]
+        found: list[ArrivedRecord] = []
+        seqs: list[int] = []
+        characters = 0
+        for each, body in store.iterate_records(tx, others):
+            seqs.append(each.seq)
+            if body is not None:
+                found.append(store.build_record(each, body))
+                characters += len(body)
+            if characters > arrivals.CHARACTERS_MAX:
+                return found, seqs, each.seq
+        return found, seqs, step.covered_to
+
+    def wake_all(self) -> None:
+        """Have all listeners look whether they have to end."""
+        for listener in self._listeners:
+            listener.has_something.set()

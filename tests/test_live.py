@@ -1,0 +1,239 @@
+"""The live stream: one list with the history, resumed anywhere, and nobody waits for a listener."""
+
+import itertools
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+
+import pytest
+
+from longwire import live
+from longwire.api.live import format_cursor, parse_cursor
+from longwire.fleet import arrivals
+from longwire.live import LiveCursor
+from tests.listening import Listening
+from tests.waiting import eventually
+from tests.web.test_streaming import open_stream
+from tests.world import Person, World, ok, record_of, refused, walk
+
+START = 1_772_366_400
+
+
+def store(person: Person, device: str, numbers: Iterator[int], count: int = 1) -> None:
+    items = [record_of(device, timestamp=START + next(numbers)) for _ in range(count)]
+    ok(person.post("/device/data/batch", {"items": items}))
+
+
+def history(person: Person, group: str) -> list[str]:
+    items = walk(partial(person.get, "/group/records"), groupId=group, ascending=True, limit=1000)
+    return [each["id"] for each in items]
+
+
+def test_what_is_stored_is_sent_to_those_who_may_see_it(world: World) -> None:
+    ada, eve = world.person(), world.person("eve")
+    group = ada.group()
+    under = ada.group("under", group)
+    devices = [ada.device(group, name="here"), ada.device(under)]
+    other = eve.device(eve.group("other"))
+    for unknown in (group, "1"):
+        refused(eve.get("/live", groupId=unknown), 404, "groupId")
+    refused(world.nobody.get("/live", groupId=group), 401)
+    refused(ada.get("/live"), 400, "groupId")
+    refused(ada.get("/live", groupId=[group] * 21), 400, "groupId")
+    refused(ada.get("/live", groupId=group, filter="message.("), 400, "filter")
+    bad = ada.request("GET", "/live", params={"groupId": group}, headers={"Last-Event-ID": "x"})
+    refused(bad, 400)
+    ada.reports(devices[0], data='{"celsius": 1}')
+    with (
+        Listening(ada, groupId=group) as one,
+        Listening(ada, groupId=[group, under], kinds=["event", "geoloc"]) as two,
+        Listening(ada, groupId=group, subgroups=True, deviceId=devices[1]) as three,
+        Listening(ada, groupId=group, filter="message.data.celsius > 20") as four,
+    ):
+        ada.reports(devices[0], data='{"celsius": 21}', timestamp=START)
+        ada.reports(devices[0], data='{"celsius": 2}', timestamp=START + 1)
+        ada.reports(devices[1], "event")
+        ada.reports(devices[1], "telemetry")
+        eve.reports(other)
+        ada.reports(devices[0], "geoloc", lat=1, lng=2)
+        listed = ok(ada.get("/group/records", groupId=group, ascending=True))["items"]
+        one.wait_for(3)
+        assert one.records == listed[1:], "as the history has them"
+        two.wait_for(2)
+        assert [each["kind"] for each in two.records] == ["event", "geoloc"]
+        three.wait_for(2)
+        assert [each["kind"] for each in three.records] == ["event", "telemetry"]
+        four.wait_for(1)
+        assert four.records == listed[1:2]
+        metrics = world.nobody.get("/metrics").text
+        assert "longwire_live_listeners 4.0" in metrics
+    eventually(lambda: "longwire_live_listeners 0.0" in world.nobody.get("/metrics").text)
+
+
+def test_history_and_live_are_one_list_across_disconnects_and_a_restart(world: World) -> None:
+    ada = world.person()
+    group = ada.group()
+    device = ada.device(group)
+    numbers = itertools.count()
+    store(ada, device, numbers, 3)
+    listening = Listening(ada, groupId=group)
+    before = history(ada, group)
+    got: list[str] = []
+    for turn in range(4):
+        store(ada, device, numbers, 2)
+        got += listening.wait_for(2 if turn == 0 else 5)
+        assert len(listening.ids) == (2 if turn == 0 else 5)
+        last_id = listening.last_id
+        listening.close()
+        store(ada, device, numbers, 3)  # while nobody listens
+        if turn == 1:
+            world.restart()
+            ada.token = world.token(ada.client_id, ada.client_secret)
+        listening = Listening(ada, last_id, groupId=group)
+    got += listening.wait_for(3)
+    listening.close()
+    everything = history(ada, group)
+    assert len(set(got)) == len(got), "none twice"
+    assert before + got == everything, "and none left out"
+
+
+def test_two_processes_tell_each_other(make_world: Callable[..., World], engine: str) -> None:
+    if engine == "sqlite":
+        pytest.skip("one process serves a file")
+    world = make_world()
+    second = make_world()
+    ada = world.person()
+    there = Person(second, ada.token, ada.id, (ada.client_id, ada.client_secret))
+    group = ada.group()
+    device, other = ada.device(group), ada.device(group)
+    numbers = itertools.count()
+    store(ada, device, numbers, 2)
+    listening = Listening(ada, groupId=group)
+    before = history(ada, group)
+    got: list[str] = []
+    stop = threading.Event()
+
+    def keep_storing(person: Person, device: str) -> None:
+        own = itertools.count(100)
+        while not stop.is_set():
+            store(person, device, own, 2)
+
+    writers = [
+        threading.Thread(target=keep_storing, args=each) for each in ((ada, device), (there, other))
+    ]
+    for writer in writers:
+        writer.start()
+    try:
+        for turn in range(6):
+            listening.wait_for(20)
+            last_id = listening.last_id
+            listening.close()
+            got += listening.ids
+            # Sometimes at the other process, which has published none of it itself.
+            listening = Listening((ada, there)[turn % 2], last_id, groupId=group)
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join()
+    everything = history(ada, group)
+    listening.wait_for(len(everything) - len(before) - len(got))
+    got += listening.ids
+    listening.close()
+    assert len(set(got)) == len(got), "none twice"
+    assert set(before) | set(got) == set(everything), "and none left out"
+
+
+def test_whoever_is_away_too_long_or_reads_too_slowly_is_told_what_is_lost(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = world.person()
+    group = ada.group()
+    device = ada.device(group)
+    numbers = itertools.count()
+    store(ada, device, numbers, 1)
+    with Listening(ada, groupId=group) as listening:
+        store(ada, device, numbers, 1)
+        listening.wait_for(1)
+    store(ada, device, numbers, 30)
+    monkeypatch.setattr(arrivals, "LOOKED_AT_MAX", 20)
+    with Listening(ada, listening.last_id, groupId=group) as again:
+        eventually(lambda: bool(again.named("lost")))
+        (lost,) = again.named("lost")
+        assert "count" not in lost
+        monkeypatch.undo()
+        between = {"after": lost["from"], "before": lost["to"]}
+        found = ok(ada.get("/group/records", groupId=group, **between))["items"]
+        assert {each["id"] for each in found} >= set(history(ada, group)[2:])
+        monkeypatch.setattr(live, "BOX_RECORDS_MAX", 10)
+        store(ada, device, numbers, 25)  # in one commit
+        eventually(lambda: len(again.named("lost")) == 2)
+        lost = again.named("lost")[1]
+        again.wait_for(10)
+        between = {"after": lost["from"], "before": lost["to"]}
+        missing = ok(ada.get("/group/records", groupId=group, **between))["items"]
+        assert (lost["count"], len(missing)) == (15, 15)
+        assert not {each["id"] for each in missing} & set(again.ids)
+
+
+def test_a_client_that_does_not_read_holds_up_nobody(make_world: Callable[..., World]) -> None:
+    world = make_world(write_timeout_s=1.0)
+    ada = world.person()
+    group = ada.group()
+    device = ada.device(group)
+    large = json.dumps({"text": "x" * 250_000})
+    with closing(open_stream(world, ada.token, f"/live?groupId={group}")) as deaf:
+        assert deaf.recv(16).startswith(b"HTTP/1.1 200")
+        with Listening(ada, groupId=group) as listening:
+            for minute in range(60):
+                ada.reports(device, data=large, timestamp=START + minute)
+                listening.wait_for(minute + 1)
+        # It is cut off, and its place is free again.
+        eventually(lambda: "longwire_live_listeners 0.0" in world.nobody.get("/metrics").text)
+
+
+def test_a_permission_or_token_that_ends_ends_the_stream(world: World) -> None:
+    ada, bob = world.person(), world.person("bob")
+    group = ada.group()
+    device = ada.device(group)
+    ada.invite(bob, group, "viewer")
+    with Listening(bob, groupId=group) as listening, Listening(ada, groupId=group) as other:
+        ada.reports(device)
+        listening.wait_for(1)
+        ok(ada.delete("/group/user", groupId=group, userId=bob.id))
+        ada.reports(device, "event")
+        assert listening.wait_for_end()["code"] == "not_found"
+        other.wait_for(2)
+        assert len(listening.ids) == 1, "what came after was for others"
+        world.clock.let_pass(seconds=2 * 3_600)
+        assert other.wait_for_end()["code"] == "not_authenticated"
+
+
+def test_a_stop_says_so_and_waits_for_nobody(world: World) -> None:
+    ada = world.person()
+    group = ada.group()
+    with Listening(ada, groupId=group) as listening:
+        world.restart()
+        assert listening.wait_for_end()["code"] == "stopping"
+
+
+def test_streams_of_a_caller_are_limited(make_world: Callable[..., World]) -> None:
+    world = make_world(live_listeners_max=9)
+    ada, bob = world.person(), world.person("bob")
+    mine, theirs = ada.group(), bob.group()
+    streams = [Listening(ada, groupId=mine) for _ in range(8)]
+    refused(ada.get("/live", groupId=mine), 429)
+    streams.append(Listening(bob, groupId=theirs))
+    assert refused(bob.get("/live", groupId=theirs), 429)
+    for each in streams:
+        each.close()
+    eventually(lambda: bob.request("HEAD", "/live", params={"groupId": theirs}).status_code == 200)
+
+
+def test_a_cursor_is_read_as_it_was_written() -> None:
+    step = 1 << 10
+    for sent in ((), (7,), (7, 7 + step, 7 + 2 * step, 9_000_001), tuple(range(50, 900, 13))):
+        cursor = LiveCursor(5, sent)
+        assert parse_cursor(format_cursor(cursor)) == cursor
+    assert format_cursor(LiveCursor(5, (7, 7 + step, 7 + 2 * step))) == "rec_5-2*3"

@@ -256,7 +256,7 @@ class App:
             *_build_oidc_routes(settings, database, self._oidc_provider, session_rules),
             *OPERATIONS,
             *LiveEndpoint(self._live_hub, settings.live_listeners_max).routes(),
-            *invitations.routes(database),
+            *invitations.routes(database, session_rules, authenticator.public_origin),
             *networks.routes(),
             *service_endpoints.routes(),
         ]

@@ -1,14 +1,19 @@
 """Invitation mails, where the operator has configured mail."""
 
+import base64
 import re
 
+from longwire.identity import totp
 from longwire.identity.bootstrap import MEMBER
 from longwire.store import cache_epochs
 from longwire.store import channels as store_channels
 from longwire.store.deliveries import DeliveryState
 from longwire.store.schema import delivery
+from tests.browser import Browser
 from tests.notifications.standins import MailServer, wait_for_tries
 from tests.world import ok, refused
+
+EMAIL = "new@example.com"
 
 
 def invited(person, email, group, role=MEMBER):
@@ -71,6 +76,48 @@ def test_the_link_in_the_mail_accepts_the_invitation(make_world):
         ok(invited(ada, "bob@example.com", cellar))
         assert world.http.post("/invitation", data={"token": link[2]}).status_code == 404
         assert name_of_bob() is None
+
+
+def test_who_accepts_by_the_link_is_signed_in_once(make_world):
+    with MailServer() as server:
+        world = make_world(**server.settings())
+        ada = world.person("ada")
+        for name in ("one", "two", "three", "four"):
+            ok(invited(ada, "New@example.com" if name == "two" else EMAIL, ada.group(name)))
+        wait_for_tries(world, [(DeliveryState.SUCCEEDED, 1)] * 4)
+        assert {mail.to[0] for mail in server.mails} == {EMAIL}  # not as somebody has typed it
+        found = [re.search(r"token=(\S+)", mail.text)[1] for mail in server.mails]
+        rows = repr(world.everything())
+        assert not any(token in rows for token in found)
+        first, second, third, fourth = found
+        own = {"Origin": world.url, "Sec-Fetch-Site": "same-origin"}
+
+        def accept(token, **headers):
+            return world.http.post("/invitation", data={"token": token}, headers=headers)
+
+        # Another site, or a program, accepts at most: nobody is signed in by what others send.
+        for headers in ({}, {**own, "Origin": "null"}, {**own, "Sec-Fetch-Site": "cross-site"}):
+            assert "set-cookie" not in accept(first, **headers).headers
+        with Browser(world) as browser:
+            accepted = accept(second, **own)
+            browser.http.cookies.set("longwire", accepted.cookies["longwire"])
+            world.http.cookies.clear()
+            session = ok(browser.http.get("/session"))
+            assert (session["user"]["email"], session["method"]) == (EMAIL, "link")
+            for _ in range(2):
+                again = accept(second, **own)
+                assert (again.status_code, "set-cookie" in again.headers) == (200, False)
+            # Whoever has turned on codes of an app is not let in without one.
+            secret = base64.b32decode(ok(browser.http.post("/user/totp"))["secret"])
+            code = totp.compute_code(secret, world.clock.now() // 30_000_000)
+            ok(browser.http.put("/user/totp", json={"code": code}))
+            accepted = accept(third, **own)
+            assert "You have accepted" in accepted.text
+            assert "set-cookie" not in accepted.headers
+            code = totp.compute_code(secret, world.clock.now() // 30_000_000 + 1)
+            ok(browser.http.request("DELETE", "/user/totp", json={"code": code}))
+            world.clock.let_pass(days=15)
+            assert "set-cookie" not in accept(fourth, **own).headers
 
 
 def test_without_a_mail_server_an_invitation_is_only_a_membership(world):

@@ -17,6 +17,7 @@ from longwire.delivery.email_addresses import is_address, is_allowed_address
 from longwire.delivery.smtp import MailConfig, OutboundMail, SmtpClient
 from longwire.identity import groups
 from longwire.identity.groups import MembershipView
+from longwire.identity.sign_in_links import PAGE_PATH
 from longwire.ids import format_delivery_id
 from longwire.model import Actor, Channel, ChannelPurpose
 from longwire.quotas import Quotas
@@ -25,10 +26,11 @@ from longwire.store.database import Tx
 from longwire.store.deliveries import ClaimedDelivery
 
 ACCEPT_PATH = "/invitation"
+SEAL_PURPOSE = "mail"
 
 
 class InvitationMail(msgspec.Struct, frozen=True):
-    """The body of a delivery, as JSON."""
+    """The body of a delivery, as JSON; sealed while it is stored."""
 
     to: str
     subject: str
@@ -42,6 +44,8 @@ class MailHandler:
         self._config = config
 
     def open(self, tx: Tx, channel: Channel, egress: Egress) -> tuple[BuildMessage, Sender]:
+        keyring = tx.keyring
+
         def build_message(claimed: ClaimedDelivery) -> OutboundMessage:
             return OutboundMessage(
                 id=format_delivery_id(claimed.channel_number, claimed.seq),
@@ -49,7 +53,7 @@ class MailHandler:
                 group_id=channel.group_id,
                 device_id=claimed.device_id,
                 device_type="",
-                body=claimed.body.encode(),
+                body=keyring.unseal(claimed.body, SEAL_PURPOSE).encode(),
                 content_type="application/json",
             )
 
@@ -98,15 +102,19 @@ def invite_member(
         )
         mail_rules.reserve_mail(tx, group_id, config)
         mail = _build_invitation(tx, actor, email, membership, config)
-        channels.enqueue(tx, channel, dispatch, [("", msgspec.json.encode(mail).decode())])
+        # Sealed: whoever reads the database must not get in by its links.
+        body = tx.keyring.seal(msgspec.json.encode(mail).decode(), SEAL_PURPOSE)
+        channels.enqueue(tx, channel, dispatch, [("", body)])
     return membership
 
 
 def _build_invitation(
     tx: Tx, actor: Actor, email: str, membership: MembershipView, config: MailConfig
 ) -> InvitationMail:
+    user = store_users.get(tx, membership.user_id)
     return InvitationMail(
-        to=email,
+        # It signs in, so it goes to the address of the user, however somebody has typed that.
+        to=user.email if user is not None else email,
         subject="You are a member of a group now",
         body=(
             f"{_name_actor(tx, actor)} has made you a member of the group"
@@ -114,8 +122,8 @@ def _build_invitation(
             "Until you accept, the others see only this address of you, and the group sends you"
             " nothing else. To accept, open\n\n"
             f"{config.base_url}{ACCEPT_PATH}?token={membership.invitation}\n\n"
-            "To use the group, ask whoever runs this service for your credentials, if you have none"
-            " yet."
+            "and press the button, which also signs you in. Later, sign in at\n\n"
+            f"{config.base_url}{PAGE_PATH}"
         ),
     )
 

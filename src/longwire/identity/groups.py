@@ -280,11 +280,16 @@ def accept_invitations(tx: Tx, actor: Actor, group_ids: Iterable[str]) -> None:
         audit.log(tx, actor, "member.accept", actor.id, group_id=membership.group_id)
 
 
-def accept_invitation(tx: Tx, invitation: str) -> Group:
-    """Accept a membership by the link in the mail."""
+def accept_invitation(tx: Tx, invitation: str) -> Membership | None:
+    """Accept a membership by the link in the mail; None if it was accepted before.
+
+    The auth epoch is locked, so of two who accept at once one gets None.
+    """
+    cache_epochs.bump_auth_epoch(tx)
     user, group = open_invitation(tx, invitation)
+    pending = store.list_invitations(tx, user.id, [group.id])
     accept_invitations(tx, user, [group.id])
-    return group
+    return pending[0] if pending else None
 
 
 def open_invitation(tx: Tx, invitation: str) -> tuple[Actor, Group]:

@@ -36,6 +36,7 @@ from longwire.api import (
     metrics,
     notifications,
     overview,
+    passkeys,
     previews,
     records,
     replays,
@@ -49,6 +50,7 @@ from longwire.api import (
 from longwire.api.description import api_info
 from longwire.api.live import LiveEndpoint
 from longwire.api.oidc import OidcEndpoints
+from longwire.api.passkeys import PasskeyEndpoints
 from longwire.api.passwords import PasswordEndpoints
 from longwire.api.service import ServiceEndpoints
 from longwire.api.sessions import ConsoleSettings, SessionEndpoints, SignInGuards
@@ -69,6 +71,7 @@ from longwire.fleet import network_channels
 from longwire.fleet.codec_guard import CODEC_GUARD
 from longwire.fleet.network_apis import NetworkApi, NetworkApis, configured_networks
 from longwire.identity.external_identities import SignInPolicy, parse_claim_rules
+from longwire.identity.passkeys import find_relying_party
 from longwire.identity.passwords import PasswordHashing
 from longwire.identity.rate_limiter import FailureThrottle, RateLimiter
 from longwire.identity.sessions import SessionRules
@@ -114,8 +117,6 @@ REJECTIONS_LOG_INTERVAL_S = 60.0
 # Of one user: codes have six digits, and three of them are valid at a time.
 TOTP_CODES_BURST = 10
 TOTP_CODES_PER_MINUTE = 1
-# Sign-ins with the identity provider that fail, each of which makes us ask it something.
-OIDC_FAILURES_PER_ADDRESS_PER_MINUTE = 60
 
 log = structlog.get_logger()
 
@@ -125,6 +126,7 @@ OPERATIONS: tuple[Route, ...] = (
     *access.ROUTES,
     *users.ROUTES,
     *sessions.ROUTES,
+    *passkeys.ROUTES,
     *clients.ROUTES,
     *devices.ROUTES,
     *configurations.ROUTES,
@@ -249,11 +251,21 @@ class App:
             hashing=self._password_hashing,
         )
         self._oidc_provider = _build_oidc_provider(settings, database)
+        passkey_endpoints = PasskeyEndpoints(
+            database,
+            authenticator,
+            find_relying_party(startup.get_base_url(settings)),
+            session_rules,
+            limits,
+            quotas=_build_quotas(settings),
+            failures=_build_sign_in_failures(settings, database),
+        )
         self.routes: list[Route | PlainRoute] = [
             *_build_token_routes(settings, database, guards.client_failures),
             *session_endpoints.routes(),
             *password_endpoints.routes(),
             *_build_oidc_routes(settings, database, self._oidc_provider, session_rules),
+            *passkey_endpoints.routes(),
             *OPERATIONS,
             *LiveEndpoint(self._live_hub, settings.live_listeners_max).routes(),
             *invitations.routes(database, session_rules, authenticator.public_origin),
@@ -607,11 +619,6 @@ def _build_oidc_provider(settings: Settings, database: Database) -> OidcProvider
 def _build_oidc_routes(
     settings: Settings, database: Database, provider: OidcProvider | None, rules: SessionRules
 ) -> list[PlainRoute]:
-    failures = RateLimiter(
-        database.context.clock,
-        burst=OIDC_FAILURES_PER_ADDRESS_PER_MINUTE,
-        per_minute=OIDC_FAILURES_PER_ADDRESS_PER_MINUTE,
-    )
     policy = SignInPolicy(
         domains=email_addresses.parse_domains(settings.oidc_domains),
         creates_users=settings.oidc_creates_users,
@@ -619,9 +626,20 @@ def _build_oidc_routes(
     )
     base_url = startup.get_base_url(settings)
     endpoints = OidcEndpoints(
-        database, provider, policy, rules, base_url=base_url, failures=failures
+        database,
+        provider,
+        policy,
+        rules,
+        base_url=base_url,
+        failures=_build_sign_in_failures(settings, database),
     )
     return endpoints.routes()
+
+
+def _build_sign_in_failures(settings: Settings, database: Database) -> RateLimiter:
+    """By address, where nobody says who they are before they have proved it."""
+    most = settings.sign_in_failures_per_address_max
+    return RateLimiter(database.context.clock, burst=most, per_minute=most)
 
 
 def _list_sign_in_methods(settings: Settings) -> list[str]:
@@ -631,6 +649,8 @@ def _list_sign_in_methods(settings: Settings) -> list[str]:
         offered.append(SignInMethod.PASSWORD)
     if settings.oidc_issuer:
         offered.append(SignInMethod.OIDC)
+    if find_relying_party(startup.get_base_url(settings)) is not None:
+        offered.append(SignInMethod.PASSKEY)
     return list(offered)
 
 

@@ -14,6 +14,7 @@ class Quotas:
     roles_per_creator_max: int = 1_000
     app_clients_per_group_max: int = 1_000
     push_tokens_per_user_max: int = 100
+    passkeys_per_user_max: int = 20
     connectors_per_group_max: int = 1_000
     notifications_per_group_max: int = 200
     jobs_per_group_max: int = 20

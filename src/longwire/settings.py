@@ -217,6 +217,7 @@ class Settings:
     )
     app_clients_per_group_max: int = _setting(1_000, "maximum app clients of a group")
     push_tokens_per_user_max: int = _setting(100, "maximum push tokens of a user")
+    passkeys_per_user_max: int = _setting(20, "maximum passkeys of a user")
     group_deletion_grace_hours: int = _setting(
         72,
         "hours until a group is deleted with everything in it; until then it can be cancelled",

@@ -24,6 +24,7 @@ from longwire.fleet import device_types
 from longwire.identity import tokens
 from longwire.inbound.callbacks import GROUP_TOKEN
 from longwire.model import SYSTEM
+from longwire.store import passkeys
 from longwire.web.routing import Route
 from tests.waiting import eventually
 from tests.world import KINDS, Person, World, ok, record_of
@@ -248,6 +249,9 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("DELETE", "/notification"): Right({"name": "@home", "notificationId": "@notification"}),
     ("DELETE", "/appClient"): Right({"name": "@home", "appClientId": "@client"}),
     ("DELETE", "/user/vendorToken"): Right({"token": "@push"}),
+    ("GET", "/user/passkeys"): Right(),
+    ("PUT", "/user/passkey"): Right(body={"passkeyId": "@passkey", "name": "new"}),
+    ("DELETE", "/user/passkey"): Right({"passkeyId": "@passkey"}),
     ("DELETE", "/role"): Right({"groupId": "@home", "roleId": "@spare_role", "userId": "@admin"}),
     ("DELETE", "/group/user"): Right({"groupId": "@home", "userId": "@viewer"}),
     ("DELETE", "/group"): Right({"groupId": "@home", "recursive": "true"}, by="above"),
@@ -308,6 +312,7 @@ class Tenant:
             **self._connector(home, devices["@device"]),
             "@notification": self._notification(home, devices["@device"]),
             "@downlink": self._downlink(devices["@sent_to"]),
+            "@passkey": self._passkey(admin),
             "@job": self._job(home, devices["@device"]),
             "@admin": admin.id,
             "@member": self.people["member"].id,
@@ -357,6 +362,21 @@ class Tenant:
         """A queued downlink."""
         body = {"deviceId": device, "payload": "77" * 8}
         return str(ok(self.people["admin"].post("/device/downlink", body))["id"])
+
+    def _passkey(self, owner: Person) -> str:
+        passkey = model.Passkey(
+            id=f"psk_{self.canary}",
+            credential_id=self.canary.encode(),
+            user_id=owner.id,
+            name=f"{self.canary} passkey",
+            public_key=b"key",
+            relying_party_id="localhost",
+            sign_count=0,
+            is_synced=False,
+            created_at=self.world.clock.now(),
+        )
+        self.world.write(lambda tx: passkeys.insert(tx, passkey))
+        return passkey.id
 
     def _job(self, home: str, device: str) -> str:
         """A job that has ended; what it has set was changed since, so an undo changes nothing."""

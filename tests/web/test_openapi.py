@@ -274,6 +274,7 @@ def test_exactly_the_served_operations_are_described(document: Json) -> None:
         *(f"{method} /user/totp" for method in ("POST", "PUT", "DELETE")),
         "GET /console/settings",
         *(f"{method} /session" for method in ("GET", "POST", "DELETE")),
+        *(f"POST /{of}/passkey{step}" for of in ("session", "user") for step in ("", "/options")),
         "GET /session/oidc",
         "GET /session/oidc/callback",
         "GET /health/live",

@@ -245,7 +245,7 @@ class SessionEndpoints:
         session = caller.session
         if session is None:
             raise NotAuthenticated("An access token is not a session; sign in first.")
-        info = await self._database.read(lambda tx: _describe(tx, session))
+        info = await self._database.read(lambda tx: describe_session(tx, session))
         return Response(200, msgspec.json.encode(info))
 
     async def create(self, request: Request, body: bytes) -> Response:
@@ -442,7 +442,7 @@ class SessionEndpoints:
             issued_by=issued_by,
             ends_at=ends_at,
         )
-        return new, _describe(tx, new.session)
+        return new, describe_session(tx, new.session)
 
     def routes(self) -> list[PlainRoute]:
         return [
@@ -505,7 +505,7 @@ class SessionEndpoints:
         ]
 
 
-def _describe(tx: Tx, session: Session) -> SessionInfo:
+def describe_session(tx: Tx, session: Session) -> SessionInfo:
     user = users.get_current(tx, Actor("user", session.user_id))
     return SessionInfo(
         user=user_wire(user, users.get_latest_push_token(tx, user)),

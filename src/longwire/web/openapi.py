@@ -28,6 +28,7 @@ _MEANINGS = {
     403: "The caller can see the object, but lacks the permission.",
     404: "A parameter names nothing that the caller can see.",
     408: "The request took too long to arrive.",
+    409: "It conflicts with the current state; `code` and `detail` say how.",
     413: "The body is too large.",
     415: "The body is sent as another media type.",
     429: "Rate limit exceeded; retry after `Retry-After` seconds.",

@@ -11,5 +11,6 @@ ASSETS = load_assets(
         (PAGE_PATH, "sign-in.html", "text/html; charset=utf-8"),
         (f"{PAGE_PATH}/sign-in.css", "sign-in.css", "text/css; charset=utf-8"),
         (f"{PAGE_PATH}/sign-in.js", "sign-in.js", "text/javascript; charset=utf-8"),
+        (f"{PAGE_PATH}/passkeys.js", "passkeys.js", "text/javascript; charset=utf-8"),
     )
 )

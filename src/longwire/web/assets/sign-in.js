@@ -8,6 +8,17 @@ const FAILURES = {
     not_authenticated: "That did not work: it is unknown, wrong or expired.",
     totp_required: "Enter the code of your authenticator app.",
     too_many_requests: "Too many attempts. Wait a minute, then try again.",
+    // Of an identity provider.
+    access_denied: "The identity provider did not let you in.",
+    provider_refused: "The identity provider refused the sign-in. Ask whoever runs this service.",
+    provider_unavailable: "The identity provider cannot be reached. Try again later.",
+    invalid_state: "The sign-in took too long, or began in another browser. Try again.",
+    invalid_token: "The identity provider sent something that is not valid. Try again.",
+    email_not_verified: "The identity provider does not vouch for your e-mail address.",
+    domain_not_allowed: "Your e-mail address is not of a domain that may sign in here.",
+    unknown_user: "Nobody here has your e-mail address yet. Ask for an invitation.",
+    other_subject: "Your e-mail address belongs to another account of the identity provider.",
+    too_many_attempts: "Too many attempts. Wait a minute, then try again.",
 };
 const METHODS = {
     link: "a link",
@@ -319,6 +330,7 @@ async function start() {
     } else {
         await showSession();
         if (/^[a-z_]{1,40}$/.test(error ?? "")) {
+            history.replaceState(null, "", location.pathname);
             report(new Failure({ code: error, detail: `Signing in failed (${error}).` }));
         }
     }

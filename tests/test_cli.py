@@ -15,9 +15,10 @@ import structlog
 
 from longwire import __version__, cli, startup
 from longwire.clock import Clock
+from longwire.model import Passkey
 from longwire.notifications.webpush import Vapid
 from longwire.settings import Settings, describe_settings
-from longwire.store import schema
+from longwire.store import external_identities, passkeys, schema
 from tests.browser import Browser
 from tests.conftest import PostgresServer
 from tests.process import longwire
@@ -651,3 +652,19 @@ def test_a_printed_link_signs_in(command: Command, world: World) -> None:
     assert printed["email"] == "operator@localhost"
     error = command("console", "link", "--email", "nobody@example.com", *flags).error
     assert "email" in error
+
+
+def test_what_a_user_signs_in_with_is_forgotten(command: Command, world: World) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    passkey = Passkey("psk_1", b"1", ada.id, "Phone", b"", "localhost", 0, False, 0)
+    world.write(lambda tx: passkeys.insert(tx, passkey))
+    world.write(lambda tx: external_identities.insert(tx, "https://id.example.com", "s", ada.id))
+    with Browser(world) as of_ada, Browser(world) as of_bob:
+        of_ada.sign_in_as(ada)
+        of_bob.sign_in_as(bob)
+        forget = ("console", "forget", "--json", *where(world.settings), "--email")
+        printed = command(*forget, "Ada@example.com").json
+        assert printed == {"userId": ada.id, "passkeys": 1, "subjects": 1, "sessions": 1}
+        eventually(lambda: not of_ada.is_signed_in())
+        assert of_bob.is_signed_in()
+    assert "email" in command(*forget, "nobody@example.com").error

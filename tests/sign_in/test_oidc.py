@@ -1,12 +1,20 @@
 """People sign in with a real OpenID provider: login, consent, and everything that can go wrong."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
 
+from longwire.identity import external_identities
+from longwire.identity.external_identities import (
+    ExternalIdentity,
+    Refusal,
+    SignInPolicy,
+    SignInRefused,
+)
 from longwire.oidc_provider import REFRESH_INTERVAL
-from longwire.store import cache_epochs
+from longwire.store import cache_epochs, challenges
 from tests.sign_in.identity_provider import Browser, IdentityProvider, change_query
 from tests.world import World, nothing_happens, ok
 
@@ -207,6 +215,12 @@ def test_errors_of_the_provider_become_codes_and_nothing_of_its_text(
     ).replace("http://longwire.test/auth", "http://longwire.test/session/oidc/callback")
     assert browser.come_back(back) == failed("provider_refused")
 
+    # Each attempt makes the service ask the provider, so that an address has only so many.
+    limited = make_world(**provider.settings(sign_in_failures_per_address_max=1))
+    browser = browse(limited)
+    assert browser.sign_in(provider, "nobody") == failed("email_not_verified")
+    assert browser.sign_in(provider, "nobody") == failed("too_many_attempts")
+
     gone = make_world(**provider.settings(oidc_issuer=f"{provider.issuer}/none"))
     assert browse(gone).begin() == "../sign-in?error=provider_unavailable"
 
@@ -222,3 +236,31 @@ def test_a_person_is_led_to_paths_of_this_service_only(
     response = browse(world).http.get("/session/oidc", params={"returnTo": path})
     assert response.status_code == 400
     assert [error["field"] for error in response.json()["errors"]] == ["returnTo"]
+
+
+def test_first_sign_ins_at_once_make_one_user_and_bind_one_subject(world: World) -> None:
+    identity = ExternalIdentity("https://id.example.com", "s-1", "gil@example.com", True)
+    other = replace(identity, subject="s-2")
+    policy = SignInPolicy(creates_users=True)
+
+    def sign_in(person: ExternalIdentity) -> str:
+        try:
+            return world.write(lambda tx: external_identities.sign_in(tx, person, policy)).id
+        except SignInRefused as refused:
+            return refused.refusal
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(sign_in, [identity, other] * 4))
+    first, second = set(results[::2]), set(results[1::2])
+    assert len(first) == len(second) == 1
+    assert Refusal.OTHER_SUBJECT in first ^ second
+
+
+@SQLITE
+def test_used_challenges_are_forgotten_when_they_have_expired(world: World) -> None:
+    later = world.clock.now() + 60_000_000
+    assert world.write(lambda tx: challenges.redeem(tx, "a", later))
+    assert not world.write(lambda tx: challenges.redeem(tx, "a", later))
+    assert world.write(lambda tx: challenges.prune(tx, 10)) == 0
+    world.clock.let_pass(seconds=61)
+    assert world.write(lambda tx: challenges.prune(tx, 10)) == 1

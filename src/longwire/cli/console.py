@@ -3,8 +3,9 @@
 import click
 
 from longwire import startup
-from longwire.cli.base import json_flag, print_result, run_write, setting_flags
-from longwire.identity import bootstrap, sign_in_links
+from longwire.cli.base import database_flags, json_flag, print_result, run_write, setting_flags
+from longwire.identity import bootstrap, sign_in_links, ways_in
+from longwire.model import SYSTEM
 from longwire.settings import Settings
 
 # Those that locate the database, and those that the URL of the service is made of.
@@ -32,3 +33,22 @@ def console_link(email: str, chosen: Settings, as_json: bool) -> None:
         startup.get_base_url(chosen), secret, sign_in_links.LinkPurpose.SIGN_IN
     )
     print_result({"url": url, "email": email}, as_json, url)
+
+
+@console_group.command("forget")
+@click.option("--email", required=True, help="the user")
+@database_flags
+@json_flag
+def console_forget(email: str, chosen: Settings, as_json: bool) -> None:
+    """Delete the passkeys of a user and who they are at the identity provider; end their sessions.
+
+    For lost devices, and for accounts of the provider that were made anew.
+    """
+    forgotten = run_write(chosen, lambda tx: ways_in.forget(tx, SYSTEM, email))
+    counts = {
+        "passkeys": forgotten.passkeys,
+        "subjects": forgotten.subjects,
+        "sessions": forgotten.sessions,
+    }
+    text = ", ".join(f"{name}: {count}" for name, count in counts.items())
+    print_result({"userId": forgotten.user.id, **counts}, as_json, text)

@@ -30,6 +30,11 @@ def insert(tx: Tx, issuer: str, subject: str, user_id: str) -> None:
     tx.execute(sa.insert(_table), row)
 
 
+def delete_of(tx: Tx, user_id: str) -> int:
+    """Forget who a user is at every provider; how many subjects that were."""
+    return tx.execute(sa.delete(_table).where(_table.c.user_id == user_id))
+
+
 def list_memberships(tx: Tx, user_id: str) -> dict[str, tuple[str, str | None]]:
     """The role and, if a claim gave it, the claim's value of each membership, by group."""
     statement = sa.select(_member.c.group_id, _member.c.role_id, _member.c.claim_value)

@@ -66,6 +66,11 @@ def delete(tx: Tx, passkey_id: str) -> None:
     tx.execute(sa.delete(_table).where(_table.c.id == passkey_id))
 
 
+def delete_of(tx: Tx, user_id: str) -> int:
+    """Delete all passkeys of a user; how many."""
+    return tx.execute(sa.delete(_table).where(_table.c.user_id == user_id))
+
+
 def _passkey(row: sa.Row[Any]) -> Passkey:
     return Passkey(
         id=row.id,

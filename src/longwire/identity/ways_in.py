@@ -1,0 +1,40 @@
+"""What somebody can sign in with, forgotten by the operator after a loss."""
+
+from dataclasses import dataclass
+
+from longwire.errors import not_found
+from longwire.identity import sessions
+from longwire.model import Actor, User
+from longwire.store import audit
+from longwire.store import external_identities as store_identities
+from longwire.store import passkeys as store_passkeys
+from longwire.store import users as store_users
+from longwire.store.database import Tx
+
+
+@dataclass(frozen=True, slots=True)
+class WaysIn:
+    """What was deleted and ended for a user."""
+
+    user: User
+    passkeys: int
+    subjects: int  # at identity providers
+    sessions: int
+
+
+def forget(tx: Tx, actor: Actor, email: str) -> WaysIn:
+    """For the operator, after a loss: delete what somebody else may sign in with by now.
+
+    Whoever comes from the identity provider next with this address is bound anew.
+    """
+    user = store_users.get_by_email(tx, email)
+    if user is None:
+        raise not_found("email", "user")
+    forgotten = WaysIn(
+        user,
+        store_passkeys.delete_of(tx, user.id),
+        store_identities.delete_of(tx, user.id),
+        sessions.end_where(tx, user.id, lambda session: True),
+    )
+    audit.log(tx, actor, "user.forgetWaysIn", user.id)
+    return forgotten

@@ -1,6 +1,8 @@
 """Updates that are based on what somebody saw, and updates of many devices at once."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -60,6 +62,15 @@ def test_an_update_of_what_was_changed_meanwhile_is_refused(world: World, ada: P
         second = ok(ada.put(path, {**body, "ifUpdatedAt": milliseconds}))
         assert second["updatedAt"] > first["updatedAt"], path
         ok(ada.put(path, body))
+
+
+def test_of_updates_of_one_version_at_the_same_time_one_succeeds(ada: Person) -> None:
+    group = ada.group("group")
+    for path, (seen, body) in updatable(ada, group).items():
+        based = {**body, "ifUpdatedAt": seen["updatedAt"]}
+        with ThreadPoolExecutor(6) as pool:
+            answers = list(pool.map(partial(ada.put, path), [based] * 6))
+        assert sorted(each.status_code for each in answers) == [200, *[409] * 5], path
 
 
 def test_a_change_of_type_can_be_based_on_a_version_too(ada: Person) -> None:

@@ -1,7 +1,9 @@
 """The audit log: one row for every change, in the transaction of the change."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -11,15 +13,15 @@ from longwire.clock import Moment
 from longwire.model import Actor, AuditEntry, AuditFilter, Page, PageRequest, Scope
 from longwire.store import schema
 from longwire.store.bulk import insert_many
-from longwire.store.database import DialectSql, Tx
-from longwire.store.dialects import array_param, dialect_sql, in_array
+from longwire.store.database import Tx
 from longwire.store.scopes import reaches
 
 # What a row keeps of the fields before and after, in bytes of JSON.
 CHANGES_BYTES_MAX = 16 * 1024
 # A page reads no more rows than this, however few of them match.
-SCAN_BATCH = 200
+SCAN_BATCH = 500
 SCAN_MAX = 2_000
+CHUNK_MIN = 2
 _AT_MAX = 2**62
 
 _COLUMNS = (
@@ -79,46 +81,23 @@ order by a.at desc, a.id desc
 limit :most
 """
 
-# The groups of a tree whose newest rows are the newest: the next `most` rows are in these.
-LIST_ACTIVE_GROUPS = f"""
-select n.group_id
+# The newest row of each group of a tree, the newest of them first. Beyond `most` groups no other
+# group has one of the next `most` rows.
+LIST_NEWEST_OF_GROUPS = f"""
+select {_SELECTED}
 from (
-    select p.group_id, (
+    select (
         select a.id
         from audit a
         {_NEWEST_OF_GROUP.format(group="p.group_id", most="1")}
     ) as id
     from group_path p
     where p.ancestor_id = :home
-) n
-join audit b on b.id = n.id
-order by b.at desc, b.id desc
-limit :most
-"""
-
-LIST_OF_GROUPS = dialect_sql(
-    f"""
-select {_SELECTED}
-from device_group g
-{{rows}}
-where g.id {{listed}}
+) newest
+join audit a on a.id = newest.id
 order by a.at desc, a.id desc
 limit :most
-""",
-    listed=in_array("groups"),
-    rows=DialectSql(
-        f"""join audit a on a.id in (
-    select a.id
-    from audit a
-    {_NEWEST_OF_GROUP.format(group="g.id", most=":most")}
-)""",
-        f"""cross join lateral (
-    select *
-    from audit a
-    {_NEWEST_OF_GROUP.format(group="g.id", most=":most")}
-) a""",
-    ),
-)
+"""
 
 Fields = Mapping[str, Any]
 
@@ -270,9 +249,27 @@ def _read_batch(
         return [_entry(*row[:-1], depth=row[-1]) for row in rows]
     if not wanted.subgroups:
         return [_entry(*row) for row in tx.fetch_raw(LIST_OF_GROUP, values)]
-    groups = [row[0] for row in tx.fetch_raw(LIST_ACTIVE_GROUPS, values)]
-    listed = {**values, "groups": array_param(tx, groups)}
-    return [_entry(*row) for row in tx.fetch_raw(LIST_OF_GROUPS, listed)] if groups else []
+    newest = [_entry(*row) for row in tx.fetch_raw(LIST_NEWEST_OF_GROUPS, values)]
+    groups = [_walk_group(tx, each, values) for each in newest]
+    return list(islice(merge(*groups, key=_key, reverse=True), most))
+
+
+def _walk_group(tx: Tx, newest: AuditEntry, values: Mapping[str, Any]) -> Iterator[AuditEntry]:
+    """The entries of a group from its newest on, read as they are needed: at first few."""
+    yield newest
+    entry, most, found = newest, CHUNK_MIN, CHUNK_MIN
+    while found == most:
+        most = min(most * 4, SCAN_BATCH)
+        place = {"home": schema.group_number(entry.group_id or ""), "at": entry.at, "id": entry.id}
+        rows = tx.fetch_raw(LIST_OF_GROUP, {**values, **place, "most": most})
+        for row in rows:
+            entry = _entry(*row)
+            yield entry
+        found = len(rows)
+
+
+def _key(entry: AuditEntry) -> tuple[Moment, int]:
+    return entry.at, entry.id
 
 
 def _matches(entry: AuditEntry, wanted: AuditFilter) -> bool:

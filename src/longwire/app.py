@@ -30,6 +30,7 @@ from longwire.api import (
     device_import,
     devices,
     downlinks,
+    exports,
     groups,
     invitations,
     jobs,
@@ -145,6 +146,7 @@ OPERATIONS: tuple[Route, ...] = (
     *overview.ROUTES,
     *audit.ROUTES,
     *jobs.ROUTES,
+    *exports.ROUTES,
 )
 
 

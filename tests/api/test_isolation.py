@@ -116,6 +116,10 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("GET", "/group/devices"): Right({"groupId": "@home"}),
     ("GET", "/devices"): Right({"groupId": "@home", "subgroups": "true"}),
     ("GET", "/group/overview"): Right({"groupId": "@home", "subgroups": "true"}),
+    ("GET", "/devices/export"): Right({"groupId": "@home", "subgroups": "true"}),
+    ("GET", "/records/export"): Right({"groupId": "@home", "deviceId": "@device"}),
+    ("GET", "/connector/messages/export"): Right(CONNECTOR),
+    ("GET", "/group/audit/export"): Right({"groupId": "@home", "subgroups": "true"}),
     ("GET", "/group/metrics"): Right(
         {"groupId": "@home", "beginDate": "2026-03-01", "endDate": "2026-03-01"}
     ),

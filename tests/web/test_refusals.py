@@ -32,7 +32,8 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE")
 JSON = {"Content-Type": "application/json"}
 DATES = ("beginDate", "endDate", "timestamp")
 NO_DATES = ("", "soon", "2026-02-30", "2026-03-01T25:00:00Z", "1e9", "9" * 40)
-CATALOGUED = {"kind": "data", "path": "/data/temperature"}  # valid values, where few are
+# Valid values, where few are.
+CATALOGUED = {"kind": "data", "path": "/data/temperature", "status": "failed"}
 DEPTH_MAX = InputLimits().json_depth_max
 BODY_BYTES_MAX = 20_000  # for these tests, so that a body need not be large to be too large
 
@@ -70,7 +71,10 @@ def some_value(annotated: Any) -> Any:
 def some_values(struct: type[msgspec.Struct] | None) -> dict[str, Any]:
     fields = msgspec.structs.fields(struct) if struct else ()
     return {
-        each.encode_name: CATALOGUED.get(each.encode_name, some_value(each.type)) for each in fields
+        each.encode_name: CATALOGUED[each.encode_name]
+        if each.encode_name in CATALOGUED and plain_types(each.type)[0] is str
+        else some_value(each.type)
+        for each in fields
     }
 
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import msgspec
 from msgspec import Meta
 
+from longwire.api.csv_cells import parse_tags, unescape_cell
 from longwire.api.devices import Configuration, DeviceTypeName, Network, OriginalId
 from longwire.api.types import GroupId
 from longwire.fleet import device_import
@@ -25,9 +25,6 @@ from longwire.web.fields import InputLimits, Name, Query, Reply
 from longwire.web.routing import RequestContext, Route, TextBody
 from longwire.web.validation import check_text
 
-TAG_SEPARATOR = "|"
-# What a spreadsheet would run as a formula is exported behind an apostrophe.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 # Far above every limit of a column, so that too long a text is named like other errors.
 csv.field_size_limit(8 * 1024 * 1024)
 
@@ -274,7 +271,7 @@ class _FileParser:
         values = dict.fromkeys(_COLUMNS, "")
         for name, cell in zip(columns, cells, strict=False):
             if name is not None:
-                values[name] = _unescape(cell.strip())
+                values[name] = unescape_cell(cell.strip())
         values["name"] = values["name"] or values["original_id"]
         for name, default in self._defaults.items():
             values[name] = values[name] or default
@@ -310,20 +307,6 @@ class _FileParser:
 
     def _add_error(self, line: int, column: str, code: str, message: str) -> None:
         self.errors.append(LineError(line, column, code, message))
-
-
-def parse_tags(cell: str) -> list[str]:
-    """Tags with a bar between them, or as a JSON array."""
-    if cell.startswith("["):
-        try:
-            return [tag for tag in msgspec.json.decode(cell, type=list[str]) if tag]
-        except msgspec.MsgspecError:
-            pass  # then it is the text of a tag
-    return [tag for each in cell.split(TAG_SEPARATOR) if (tag := each.strip())]
-
-
-def _unescape(cell: str) -> str:
-    return cell[1:] if cell[:1] == "'" and cell[1:].startswith(FORMULA_STARTS) else cell
 
 
 def _max_length(annotated: Any) -> int | None:

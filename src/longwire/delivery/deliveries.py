@@ -89,6 +89,32 @@ def search_messages(
     return MessagePage(page, found, counts)
 
 
+def list_created(
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    connector_id: str | None,
+    after: tuple[int, int] | None,
+    first_seq: int,
+    until_seq: int,
+    most: int,
+) -> tuple[list[tuple[str, DeliveryEvent]], tuple[int, int] | None]:
+    """The next messages of a group's connectors, each with the id of its connector.
+
+    Connector by connector, in the order of the records they are about; and the key to continue
+    after, None at the end.
+    """
+    found = _select_connectors(tx, actor, "read", group_id, connector_id)
+    for number in sorted(found):
+        if after is not None and number < after[0]:
+            continue
+        after_seq = after[1] if after is not None and number == after[0] else first_seq - 1
+        events = delivery_search.list_by_seq(tx, number, after_seq, until_seq, most)
+        if events:
+            return [(found[number], each) for each in events], (number, events[-1].seq)
+    return [], None
+
+
 def _require_device(tx: Tx, group_id: str, wanted: DeliveryFilter) -> None:
     """Only devices of the group and below can be named."""
     if wanted.device_id is not None:

@@ -112,6 +112,33 @@ def search_devices(
         ) from None
 
 
+def list_matching(
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    wanted: DeviceFilter,
+    after: tuple[str, int] | None,
+    most: int,
+    *,
+    subgroups: bool,
+) -> tuple[list[Device], tuple[str, int] | None]:
+    """Those of the next devices that fit a filter, by group and creation.
+
+    And where to continue; None at the end.
+    """
+    scope = access.authorize_tree(tx, actor, "device.read", group_id, subgroups=subgroups)
+    return device_search.list_matching(tx, scope, wanted, after, most)
+
+
+def find_place(
+    tx: Tx, actor: Actor, group_id: str, device_id: str, *, subgroups: bool
+) -> tuple[str, int] | None:
+    """Where a device is in that order; None if it is no longer in these groups."""
+    scope = access.authorize_tree(tx, actor, "device.read", group_id, subgroups=subgroups)
+    device = store.get(tx, scope, device_id)
+    return None if device is None else (device.group_id, device.number)
+
+
 def find_reporting_device(tx: Tx, actor: Actor, network: str, original_id: str) -> NetworkDevice:
     """The device of an uplink, by the network's id.
 

@@ -19,6 +19,14 @@ def list_page(tx: Tx, actor: Actor, wanted: AuditFilter, request: PageRequest) -
     return Page([_show(actor, each, names) for each in page.items], page.last_key)
 
 
+def find_key(tx: Tx, actor: Actor, wanted: AuditFilter, entry_id: int) -> tuple[int, int] | None:
+    """Where an entry is in the list; None if it is not among the entries of the group."""
+    scope = access.authorize_tree(
+        tx, actor, "audit.read", wanted.group_id, subgroups=wanted.subgroups
+    )
+    return store.find_key(tx, scope, entry_id)
+
+
 def _list_names(tx: Tx, actor: Actor, entries: Iterable[AuditEntry]) -> dict[str, str]:
     """The names of users and app clients that the actor may see, by id."""
     ids = {each.actor_id for each in entries}

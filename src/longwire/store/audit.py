@@ -14,7 +14,7 @@ from longwire.model import Actor, AuditEntry, AuditFilter, Page, PageRequest, Sc
 from longwire.store import schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
-from longwire.store.scopes import reaches
+from longwire.store.scopes import reaches, within
 
 # What a row keeps of the fields before and after, in bytes of JSON.
 CHANGES_BYTES_MAX = 16 * 1024
@@ -230,6 +230,14 @@ def list_page(tx: Tx, scope: Scope, wanted: AuditFilter, request: PageRequest) -
         if len(rows) < most:
             return Page(found)
     return Page(found, after)
+
+
+def find_key(tx: Tx, scope: Scope, entry_id: int) -> tuple[Moment, int] | None:
+    """The key of an entry in the order of the list."""
+    table = schema.audit
+    statement = sa.select(table.c.at).where(table.c.id == entry_id)
+    row = tx.row(statement.where(within(table.c.group_id, scope)))
+    return None if row is None else (row.at, entry_id)
 
 
 def _read_batch(

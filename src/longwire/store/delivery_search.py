@@ -185,6 +185,16 @@ class _Scan:
         return changed_at * self.sign, seq * self.sign, number * self.sign
 
 
+def list_by_seq(
+    tx: Tx, number: int, after_seq: int, until_seq: int, most: int
+) -> list[DeliveryEvent]:
+    """The next deliveries of a channel in the order of their records."""
+    statement = sa.select(*EVENT_COLUMNS).where(
+        _table.c.channel_number == number, _table.c.seq > after_seq, _table.c.seq < until_seq
+    )
+    return [to_event(row) for row in tx.rows(statement.order_by(_table.c.seq).limit(most))]
+
+
 def count_by_state(tx: Tx, numbers: Sequence[int], begin: Moment, end: Moment) -> StateCounts:
     """How many deliveries of some channels last changed in a period, counted up to a bound."""
     most = max(COUNTED_PER_CHANNEL_MIN, COUNTED_MAX // max(1, len(numbers)))

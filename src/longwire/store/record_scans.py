@@ -1,5 +1,6 @@
 """Reads many records in bounded steps, each by the key of its table."""
 
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -32,6 +33,57 @@ select body{_FROM_STAY}
     and digest = :digest
 """
 
+# How far the next arrivals of a group reach, whatever their kinds.
+FIND_WINDOW = """
+select max(seq)
+from (
+    select seq
+    from arrival
+    where group_id = :home
+        and seq > :after
+        and seq < :until
+    order by seq
+    limit :most
+) w
+"""
+
+# The stay is gone when the records of it were erased, and they are hidden until they are deleted.
+# SQLite joins in this order because of the cross joins.
+_LIST_ARRIVED = """
+select a.seq, case when length(r.body) <= :large then r.body end
+from arrival a
+cross join device_stay s
+cross join record_{kind} r
+where a.group_id = :home
+    and a.seq > :after
+    and a.seq <= :last
+    and a.kind = :kind
+    and a.ts >= :oldest
+    and s.device_number = a.device_number
+    and s.stay = a.stay
+    and r.device_number = a.device_number
+    and r.stay = a.stay
+    and r.ts = a.ts
+    and r.seq = a.seq
+order by a.seq
+"""
+
+# Where a record is, by its arrival.
+FIND_ARRIVAL = """
+select device_number, kind, stay, ts
+from arrival
+where group_id = :home
+    and seq = :seq
+"""
+
+_FIND_DIGEST = f"""
+select digest{_FROM_STAY}
+    and ts = :ts
+    and seq = :seq
+"""
+
+LIST_ARRIVED = {kind: _LIST_ARRIVED.format(kind=kind) for kind in KIND_NAMES}
+FIND_DIGEST = {kind: _FIND_DIGEST.format(kind=kind) for kind in KIND_NAMES}
 LIST_STAY = {kind: _LIST_STAY.format(kind=kind) for kind in KIND_NAMES}
 GET_BODY = {kind: _GET_BODY.format(kind=kind) for kind in KIND_NAMES}
 
@@ -74,3 +126,52 @@ def scan_stay(
         items.append(ScannedRecord(ts, seq, body))
     last = StayCursor(rows[-1][0], rows[-1][1]) if len(rows) == most else None
     return StayScan(items, False, last)
+
+
+class ArrivalScan(msgspec.Struct, frozen=True):
+    """(seq, body) of some records of a group in order of arrival, and how far they reach."""
+
+    rows: list[tuple[int, str]]
+    has_large: bool
+    last_seq: int | None  # None at the end
+
+
+def scan_arrivals(
+    tx: Tx,
+    group_number: int,
+    kind: str,
+    after_seq: int,
+    until_seq: int,
+    oldest: Moment,
+    most: int,
+) -> ArrivalScan:
+    """The records of a kind among the next arrivals of a group; fewer when one is large."""
+    values: dict[str, Any] = {"home": group_number, "after": after_seq}
+    window = {**values, "until": until_seq, "most": most}
+    last = tx.fetch_raw(FIND_WINDOW, window)[0][0]
+    if last is None:
+        return ArrivalScan([], False, None)
+    values |= {"kind": KIND_NAMES.index(kind), "oldest": oldest, "last": last}
+    rows = tx.fetch_raw(LIST_ARRIVED[kind], {**values, "large": LARGE_CHARACTERS})
+    for index, (seq, body) in enumerate(rows):
+        if body is None:
+            alone = {**values, "after": seq - 1, "last": seq, "large": 2**31 - 1}
+            found = tx.fetch_raw(LIST_ARRIVED[kind], alone)
+            return ArrivalScan(rows[:index] + found, True, seq)
+    return ArrivalScan(rows, False, last)
+
+
+def find_stay_cursor(
+    tx: Tx, kind: str, device_number: int, group_numbers: Collection[int], seq: int
+) -> tuple[int, StayCursor] | None:
+    """The stay and the key of a record that arrived for a device in one of some groups."""
+    for group_number in group_numbers:
+        for number, kind_number, stay, ts in tx.fetch_raw(
+            FIND_ARRIVAL, {"home": group_number, "seq": seq}
+        ):
+            if (number, KIND_NAMES[kind_number]) == (device_number, kind):
+                values = {"device": number, "stay": stay, "ts": ts, "seq": seq}
+                found = tx.fetch_raw(FIND_DIGEST[kind], values)
+                # Without the record, the others of its instant come again.
+                return stay, StayCursor(ts, found[0][0] if found else b"")
+    return None

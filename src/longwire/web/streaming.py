@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from longwire.errors import TooManyRequests
+from longwire.errors import LongwireError, TooManyRequests
 from longwire.web.routing import StreamResponse, StreamRoute
 from longwire.web.server import ABORT
 
@@ -80,7 +80,9 @@ async def send_stream(
     failure = results[0]
     if failure is None:
         return
-    if not isinstance(failure, asyncio.CancelledError):
+    if isinstance(failure, LongwireError):
+        log.info("stream refused", reason=failure.message)  # a permission or a token has ended
+    elif not isinstance(failure, asyncio.CancelledError):
         log.error("stream failed", exc_info=failure)
     await send({"type": ABORT})
 

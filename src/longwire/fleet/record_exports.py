@@ -1,0 +1,161 @@
+"""Reads records of one kind for an export, step by step: of a group by arrival, or of a device.
+
+A record belongs to the group of its device when it was stored; so both give what the lists give,
+and each step checks again that the actor may read it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from longwire.clock import SECOND, Moment
+from longwire.errors import invalid_field, not_found
+from longwire.fleet import records
+from longwire.identity import access
+from longwire.model import Actor
+from longwire.store import devices as store_devices
+from longwire.store import record_scans as store
+from longwire.store import schema
+from longwire.store.database import Tx
+from longwire.store.devices import ReportingDevice
+from longwire.store.record_scans import StayCursor
+from longwire.store.records import ALL_TIME, first_seq
+
+STEP_RECORDS_MAX = 1_000
+STEP_RECORDS_MIN = 16  # after a large record
+# Processes commit out of the order of arrival; what has arrived this long ago is committed.
+SETTLED_AFTER: Moment = 5 * SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSelection:
+    """Which records: of a group, arrived in a period, or of a device, with timestamps in it."""
+
+    kind: str
+    group_id: str | None
+    device_id: str | None
+    begin: Moment | None
+    end: Moment | None
+    oldest: Moment | None  # those before have expired
+    after_seq: int | None  # of the last record that the caller has
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far an export has come: to an arrival, or to a record of a stay."""
+
+    seq: int = 0
+    stay: int = 0
+    cursor: StayCursor | None = None
+    most: int = STEP_RECORDS_MAX // 4
+
+    def following(self, *, has_large: bool, **changes: Any) -> "Position":
+        """The next one: its step is small where records are large."""
+        most = STEP_RECORDS_MIN if has_large else min(2 * self.most, STEP_RECORDS_MAX)
+        return replace(self, most=most, **changes)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedRecords:
+    """(seq, body) of some records, and where to continue; None at the end."""
+
+    rows: list[tuple[int, str]]
+    position: Position | None
+
+
+def read_step(
+    tx: Tx, actor: Actor, selection: RecordSelection, position: Position | None
+) -> ExportedRecords:
+    """The next records; at the first step, those after the one that the caller names."""
+    if selection.group_id is not None:
+        access.authorize(tx, actor, "record.read", selection.group_id)
+    if selection.device_id is not None:
+        return _read_device(tx, actor, selection, selection.device_id, position)
+    assert selection.group_id is not None
+    return _read_group(tx, selection, selection.group_id, position)
+
+
+def _read_group(
+    tx: Tx, selection: RecordSelection, group_id: str, position: Position | None
+) -> ExportedRecords:
+    until = ALL_TIME[1] if selection.end is None else first_seq(selection.end)
+    if tx.is_postgres:
+        until = min(until, first_seq(tx.now - SETTLED_AFTER))
+    if position is None:
+        begin = 0 if selection.begin is None else first_seq(selection.begin)
+        position = Position(max(begin - 1, selection.after_seq or 0))
+    scan = store.scan_arrivals(
+        tx,
+        schema.group_number(group_id),
+        selection.kind,
+        position.seq,
+        until,
+        ALL_TIME[0] if selection.oldest is None else selection.oldest,
+        position.most,
+    )
+    if scan.last_seq is None:
+        return ExportedRecords(scan.rows, None)
+    following = position.following(has_large=scan.has_large, seq=scan.last_seq)
+    return ExportedRecords(scan.rows, following)
+
+
+def _read_device(
+    tx: Tx, actor: Actor, selection: RecordSelection, device_id: str, position: Position | None
+) -> ExportedRecords:
+    device = records.get_reporting_device(tx, device_id)
+    stays = _list_stays(tx, actor, device, selection.group_id)
+    begin = max(
+        ALL_TIME[0] if selection.begin is None else selection.begin,
+        ALL_TIME[0] if selection.oldest is None else selection.oldest,
+    )
+    if position is None:
+        position = _find_start(tx, selection, device, stays) or Position(stay=min(stays))
+    if position.stay not in stays:  # its records were deleted meanwhile
+        return ExportedRecords([], _begin_next_stay(stays, position))
+    scan = store.scan_stay(
+        tx,
+        selection.kind,
+        device.number,
+        position.stay,
+        position.cursor or StayCursor(begin),
+        ALL_TIME[1] if selection.end is None else selection.end,
+        position.most,
+    )
+    rows = [(each.seq, each.body) for each in scan.items if each.body]
+    if scan.cursor is not None:
+        following = position.following(has_large=scan.has_large, cursor=scan.cursor)
+        return ExportedRecords(rows, following)
+    return ExportedRecords(rows, _begin_next_stay(stays, position))
+
+
+def _begin_next_stay(stays: Mapping[int, str], position: Position) -> Position | None:
+    later = [stay for stay in stays if stay > position.stay]
+    return Position(stay=min(later)) if later else None
+
+
+def _list_stays(
+    tx: Tx, actor: Actor, device: ReportingDevice, group_id: str | None
+) -> dict[int, str]:
+    """The groups of the stays that the actor may read, or of those in one group."""
+    permitted = records.permitted_stays(tx, actor, "record.read", device)
+    stays = {
+        stay.number: stay.group_id
+        for stay in store_devices.list_stays(tx, device)
+        if stay.number in permitted and group_id in (None, stay.group_id)
+    }
+    if not stays:
+        raise not_found("device_id", "device of this group")
+    return stays
+
+
+def _find_start(
+    tx: Tx, selection: RecordSelection, device: ReportingDevice, stays: Mapping[int, str]
+) -> Position | None:
+    """The place of the record that the caller has, if they name one."""
+    if selection.after_seq is None:
+        return None
+    groups = {schema.group_number(group_id) for group_id in stays.values()}
+    found = store.find_stay_cursor(tx, selection.kind, device.number, groups, selection.after_seq)
+    if found is None or found[0] not in stays:
+        raise invalid_field("after", "is no record of this list; start without it")
+    return Position(stay=found[0], cursor=found[1])

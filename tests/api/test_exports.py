@@ -1,0 +1,229 @@
+"""Exports: what the lists show, streamed in full, resumable, and for those who may read it."""
+
+import csv
+import io
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from longwire.api.csv_cells import escape_cell, format_tags, parse_tags, unescape_cell
+from longwire.fleet import record_exports
+from longwire.store import record_scans
+from tests.world import KINDS, Person, World, ok, record_of, refused, walk
+
+NOWHERE = "http://127.0.0.1:9/"
+
+
+def settle(world: World) -> None:
+    """Let what has arrived become old enough to be exported while others may commit."""
+    world.clock.let_pass(seconds=10)
+
+
+def export(person: Person, what: str, **params: Any) -> list[dict[str, Any]]:
+    """The rows of an export as NDJSON."""
+    response = person.get(f"/{what}/export", **params)
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "application/x-ndjson"
+    return [json.loads(line) for line in response.text.splitlines()]
+
+
+def export_csv(person: Person, what: str, **params: Any) -> list[dict[str, str]]:
+    """The same as CSV."""
+    response = person.get(f"/{what}/export", format="csv", **params)
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "text/csv; charset=utf-8"
+    assert response.headers["content-disposition"].startswith("attachment; filename=")
+    return list(csv.DictReader(io.StringIO(response.text, newline="")))
+
+
+def report(person: Person, device: str, count: int, **fields: Any) -> None:
+    items = [
+        record_of(device, timestamp=f"2026-03-01T00:00:{number:02d}Z", **fields)
+        for number in range(count)
+    ]
+    ok(person.post("/device/data/batch", {"items": items}))
+
+
+def test_the_records_of_a_group_are_exported_in_order_of_arrival(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_scans, "LARGE_CHARACTERS", 500)
+    ada = world.person()
+    group, other = ada.group(), ada.group("other")
+    one, two = ada.device(group), ada.device(group)
+    texts = ["=1+1", "-7.5", "@sum", 'é\n"quoted",', "x" * 2_000, "last"]
+    stored = [
+        ada.reports(
+            one if index % 2 else two, reason=text[:9], data=text, timestamp=str(99 - index)
+        )
+        for index, text in enumerate(texts)
+    ]
+    ada.reports(one, "event")
+    ok(ada.put("/device/transfer", {"deviceId": one, "groupId": group, "toGroupId": other}))
+    ada.reports(one, data="of the other group")
+    settle(world)
+
+    rows = export(ada, "records", groupId=group)
+    ids = [row.pop("id") for row in rows]
+    assert rows == stored, "in order of arrival, also those of a device that has left"
+    assert ids == sorted(ids) and all(each.startswith("rec_") for each in ids)
+    assert [row["type"] for row in export(ada, "records", groupId=group, kind="event")] == [
+        "opened"
+    ]
+    for index in (0, 3, 5):
+        resumed = export(ada, "records", groupId=group, after=ids[index])
+        assert [row["id"] for row in resumed] == ids[index + 1 :]
+
+    cells = export_csv(ada, "records", groupId=group)
+    assert [row["id"] for row in cells] == ids
+    assert [unescape_cell(row["data"]) for row in cells] == texts
+    assert [row["data"] for row in cells][:3] == ["'=1+1", "-7.5", "'@sum"]
+    assert cells[0]["deviceId"] == two and cells[0]["groupId"] == group
+    settle(world)
+    now = str(world.clock.now() // 1_000)
+    assert export(ada, "records", groupId=group, beginDate=now) == []
+    assert len(export(ada, "records", groupId=group, endDate=now)) == len(texts)
+
+
+def test_the_records_of_a_device_are_exported_as_far_as_somebody_may_read_them(
+    world: World,
+) -> None:
+    ada, bob, eve = (world.person(name) for name in ("ada", "bob", "eve"))
+    old, new = ada.group("old"), ada.group("new")
+    ada.invite(bob, new, "viewer")
+    device = ada.device(old)
+    report(ada, device, 5)
+    ok(ada.put("/device/transfer", {"deviceId": device, "groupId": old, "toGroupId": new}))
+    report(ada, device, 5, data="moved")
+    whole = export(ada, "records", deviceId=device)
+    assert [row["timestamp"][17:19] for row in whole] == ["00", "01", "02", "03", "04"] * 2
+    assert [row["data"] for row in export(bob, "records", deviceId=device)] == ["moved"] * 5
+    assert len(export(ada, "records", deviceId=device, groupId=old)) == 5
+    for index, row in enumerate(whole):
+        assert export(ada, "records", deviceId=device, after=row["id"]) == whole[index + 1 :]
+    period = {"beginDate": "2026-03-01T00:00:01Z", "endDate": "2026-03-01T00:00:03Z"}
+    assert len(export(ada, "records", deviceId=device, **period)) == 4
+
+    refused(bob.get("/records/export", deviceId=device, after=whole[0]["id"]), 400, "after")
+    refused(bob.get("/records/export", deviceId=device, groupId=old), 404, "groupId")
+    refused(eve.get("/records/export", deviceId=device), 404, "deviceId")
+    refused(eve.get("/records/export", groupId=new), 404, "groupId")
+    refused(ada.get("/records/export"), 400, "groupId", "deviceId")
+    refused(ada.get("/records/export", groupId=new, after="rec_x"), 400, "after")
+    ada.invite(eve, new, ada.role("device.read"))
+    refused(eve.get("/records/export", groupId=new), 403)
+
+
+def test_an_export_ends_when_the_permission_is_taken_away(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    group = ada.group()
+    ada.invite(bob, group, "viewer")
+    device = ada.device(group)
+    items = [record_of(device, timestamp=str(number)) for number in range(4_000)]
+    ok(ada.post("/device/data/batch", {"items": items}))
+    settle(world)
+    read_step, removed = record_exports.read_step, []
+
+    def remove_meanwhile(tx: Any, actor: Any, selection: Any, position: Any) -> Any:
+        if position is not None and not removed:
+            removed.append(ok(ada.delete("/group/user", groupId=group, userId=bob.id)))
+        return read_step(tx, actor, selection, position)
+
+    monkeypatch.setattr(record_exports, "read_step", remove_meanwhile)
+    with pytest.raises(httpx.RemoteProtocolError):
+        bob.get("/records/export", groupId=group)
+    assert len(export(ada, "records", groupId=group)) == 4_000
+    refused(bob.get("/records/export", groupId=group), 404, "groupId")
+
+
+def test_exported_devices_can_be_imported_again(world: World) -> None:
+    ada, eve = world.person("ada"), world.person("eve")
+    group = ada.group()
+    below = ada.group("below", parent=group)
+    names = ["=cmd()", "-", "plain", "two, three"]
+    tags = [["a|b", "c"], [], ["north", "cellar"], ["-x"]]
+    for name, its in zip(names, tags, strict=True):
+        ada.device(group, name=name, tags=its)
+    ada.device(below, name="deep")
+    listed = walk(lambda **params: ada.get("/group/devices", **params), groupId=group)
+    rows = export(ada, "devices", groupId=group)
+    assert rows == listed
+    assert len(export(ada, "devices", groupId=group, subgroups="true")) == 5
+    assert [row["name"] for row in export(ada, "devices", groupId=group, tag="cellar")] == ["plain"]
+    ids = [row["deviceId"] for row in rows]
+    assert export(ada, "devices", groupId=group, after=ids[1]) == rows[2:]
+    refused(ada.get("/devices/export", groupId=group, after="dev_unknown"), 400, "after")
+
+    file = ada.get("/devices/export", groupId=group, format="csv").text
+    for row in rows:
+        ok(ada.delete("/device", deviceId=row["deviceId"], groupId=group))
+    headers = {"Content-Type": "text/csv"}
+    sent = {"params": {"groupId": group}, "content": file, "headers": headers}
+    assert ok(ada.request("POST", "/devices/import", **sent))["created"] == 4
+    again = export(ada, "devices", groupId=group)
+    kept = ("name", "tags", "originalId", "network", "type", "configuration")
+    assert [[row[name] for name in kept] for row in again] == [
+        [row[name] for name in kept] for row in rows
+    ]
+    refused(eve.get("/devices/export", groupId=group), 404, "groupId")
+
+
+def test_messages_and_the_audit_log_are_exported(world: World) -> None:
+    ada, bob, eve = (world.person(name) for name in ("ada", "bob", "eve"))
+    group = ada.group()
+    ada.invite(bob, group, "viewer")
+    connectors = [ada.connector(group, NOWHERE, enabled=True) for _ in range(2)]
+    device = ada.device(group)
+    for number in range(3):
+        ada.reports(device, timestamp=str(number))
+    rows = export(bob, "connector/messages", groupId=group)
+    assert [row["connectorId"] for row in rows] == [each for each in connectors for _ in range(3)]
+    ids = [row["id"] for row in rows]
+    for index in (0, 2, 5):
+        resumed = export(bob, "connector/messages", groupId=group, after=ids[index])
+        assert [row["id"] for row in resumed] == ids[index + 1 :]
+    chosen = {"groupId": group, "connectorId": connectors[1]}
+    assert [row["id"] for row in export_csv(bob, "connector/messages", **chosen)] == ids[3:]
+
+    listed = walk(lambda **params: ada.get("/group/audit", **params), groupId=group)
+    entries = export(ada, "group/audit", groupId=group)
+    assert entries == listed
+    assert export(ada, "group/audit", groupId=group, after=entries[1]["id"]) == entries[2:]
+    cells = export_csv(ada, "group/audit", groupId=group, action="device.create")
+    assert [row["objectId"] for row in cells] == [device]
+    assert json.loads(cells[0]["after"])["name"]
+
+    refused(bob.get("/group/audit/export", groupId=group), 403)
+    for what, status in (("connector/messages", 400), ("group/audit", 404)):
+        refused(eve.get(f"/{what}/export", groupId=group), status, "groupId")
+        refused(ada.get(f"/{what}/export", groupId=group, after="nothing"), 400, "after")
+    mine = eve.group()
+    refused(eve.get("/group/audit/export", groupId=mine, after=entries[0]["id"]), 400, "after")
+
+
+def test_cells_are_no_formulas_and_numbers_stay_numbers() -> None:
+    for text in ("=1", "+x", "-x", "@x", "\tx", "\rx", "-", "+1 2", "-1e", "=-1"):
+        assert escape_cell(text) == "'" + text
+        assert unescape_cell(escape_cell(text)) == text
+    for text in ("", "x", "-1", "+1.5", "-2e-7", "'x", "1=1", " =1"):
+        assert escape_cell(text) == text == unescape_cell(text)
+    for tags in ([], ["a"], ["a", "b c"], ["a|b"], ["[x"], ["=x"], ["-"]):
+        assert parse_tags(unescape_cell(format_tags(tags))) == tags
+
+
+def test_every_kind_of_record_is_exported_with_its_own_columns(world: World) -> None:
+    ada = world.person()
+    group = ada.group()
+    device = ada.device(group)
+    for kind in KINDS:
+        ada.reports(device, kind)
+    settle(world)
+    for kind in KINDS:
+        (row,) = export_csv(ada, "records", groupId=group, kind=kind)
+        (stored,) = ada.records(device, kind)
+        for name, value in stored.items():
+            assert row[name] == str(value), name

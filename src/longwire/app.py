@@ -25,6 +25,7 @@ from longwire.api import (
     audit,
     clients,
     configurations,
+    connector_metrics,
     connectors,
     deliveries,
     device_import,
@@ -138,6 +139,7 @@ OPERATIONS: tuple[Route, ...] = (
     *series.ROUTES,
     *connectors.ROUTES,
     *deliveries.ROUTES,
+    *connector_metrics.ROUTES,
     *previews.ROUTES,
     *replays.ROUTES,
     *traces.ROUTES,
@@ -175,6 +177,7 @@ class App:
         )
         self._delivers = settings.delivery
         self._delivery_keep_days = settings.delivery_keep_days
+        self._connector_metrics_keep_days = settings.connector_metrics_keep_days
         self._trace_retention = maintenance.TraceRetention(
             settings.trace_keep_hours, settings.trace_bytes_max
         )
@@ -368,6 +371,10 @@ class App:
             ),
             BackgroundTask(
                 "configuration drift", partial(maintenance.watch_configurations, database)
+            ),
+            BackgroundTask(
+                "connector metrics",
+                partial(maintenance.watch_connectors, database, self._connector_metrics_keep_days),
             ),
             BackgroundTask("jobs", self._job_runner.run),
             BackgroundTask("deferred matching", self._deferred_matching.run, is_critical=True),

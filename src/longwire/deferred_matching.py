@@ -28,7 +28,7 @@ from longwire.ingest import Sequencer
 from longwire.model import ChannelPurpose
 from longwire.notifications import rules, triggers
 from longwire.notifications.triggers import DeferredCandidates
-from longwire.store import cache_epochs, deferrals
+from longwire.store import cache_epochs, connector_minutes, deferrals
 from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store import records as store_records
@@ -281,9 +281,15 @@ def _store(tx: Tx, run: _Run, until: Moment, sequencer: Sequencer) -> Stored:
 def _store_matches(tx: Tx, owner: str, found: DeferredMatches, writer: int) -> set[int]:
     enabled = store_channels.get_versions(tx, {each.channel_number for each in found.deliveries})
     deliveries = [each for each in found.deliveries if each.channel_number in enabled]
-    inserted = store_deliveries.insert_missing(tx, deliveries)
-    if inserted:
-        metrics.count(tx, writer, Counter({(int(owner), "connector_message_started"): inserted}))
+    made: Counter[int] = Counter()
+    for number in sorted(enabled):
+        mine = [each for each in deliveries if each.channel_number == number]
+        made[number] = store_deliveries.insert_missing(tx, mine)
+    made = +made
+    if made:
+        counter = (int(owner), "connector_message_started")
+        metrics.count(tx, writer, Counter({counter: made.total()}))
+        connector_minutes.count_made(tx, writer, made)
     return set(enabled)
 
 

@@ -46,7 +46,7 @@ from longwire.records import (
     digest_record,
 )
 from longwire.storage_quota import NO_STORAGE_QUOTA, StorageQuota
-from longwire.store import cache_epochs, receptions
+from longwire.store import cache_epochs, connector_minutes, receptions
 from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store import device_reports as store_reports
@@ -314,6 +314,8 @@ def store_requests(
             metrics.count_arrivals(tx, sequencer.writer, fresh, _group_counts(messages, matched))
             if matched.deliveries:
                 store_deliveries.insert(tx, matched.deliveries)
+                made = Counter([each.channel_number for each in matched.deliveries])
+                connector_minutes.count_made(tx, sequencer.writer, made)
             if received:
                 receptions.insert(tx, sequencer.writer, received)
     batteries = _store_batteries(tx, messages, devices)

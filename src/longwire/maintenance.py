@@ -11,6 +11,7 @@ import structlog
 
 from longwire import metrics
 from longwire.clock import DAY, HOUR
+from longwire.delivery import connector_metrics
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import LongwireError
 from longwire.fleet import configurations, downlink_states, monitoring, registrations
@@ -23,6 +24,7 @@ from longwire.store import (
     cache_epochs,
     challenges,
     channels,
+    connector_minutes,
     counters,
     credentials,
     deliveries,
@@ -61,6 +63,8 @@ AUDIT_PER_BATCH_MAX = 1_000
 DELIVERIES_PER_BATCH_MAX = 1_000
 JOB_ITEMS_PER_BATCH_MAX = 1_000
 RETENTION_INTERVAL_S = 3_600.0
+CONNECTORS_POLL_INTERVAL_S = 30.0
+END_OF_TIME = 2**62
 
 log = structlog.get_logger()
 
@@ -280,11 +284,47 @@ async def delete_old_deliveries(database: Database, keep_days: int) -> None:
     for number in await database.read(channels.list_deleted):
         step = partial(deliveries.delete_for_channel, number=number, most=DELIVERIES_PER_BATCH_MAX)
         await _run_in_batches(database, step)
+        step = partial(
+            connector_minutes.delete_some,
+            number=number,
+            before_minute=END_OF_TIME,
+            most=DELIVERIES_PER_BATCH_MAX,
+        )
+        await _run_in_batches(database, step)
         step = partial(notifications.delete_states, number=number, most=DELIVERIES_PER_BATCH_MAX)
         await _run_in_batches(database, step)
         subjects = [notifications.connector_subject(number)]
         await database.write(partial(notifications.delete_subject_states, subjects=subjects))
         await database.write(partial(channels.delete, number=number))
+
+
+async def watch_connectors(database: Database, keep_days: int) -> None:
+    """Count what waits for connectors, and delete their old metrics."""
+    last_round = -RETENTION_INTERVAL_S
+
+    async def watch() -> None:
+        nonlocal last_round
+        await connector_metrics.sample_backlogs(database)
+        if time.monotonic() - last_round > RETENTION_INTERVAL_S:
+            last_round = time.monotonic()
+            await delete_old_connector_metrics(database, keep_days)
+
+    await _run_periodically(CONNECTORS_POLL_INTERVAL_S, watch)
+
+
+async def delete_old_connector_metrics(database: Database, keep_days: int) -> None:
+    """Delete metrics of connectors past their time, once."""
+    before = database.context.clock.now() - keep_days * DAY
+    number: int | None = 0
+    while number is not None:
+        step = partial(
+            connector_minutes.prune,
+            after_channel=number,
+            before=before,
+            most=DELIVERIES_PER_BATCH_MAX,
+        )
+        number = await database.write(step)
+        await asyncio.sleep(0)
 
 
 async def delete_old_receptions(database: Database, trace: TraceRetention) -> None:

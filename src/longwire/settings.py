@@ -307,6 +307,9 @@ class Settings:
     delivery_keep_days: int = _setting(
         30, "days that finished deliveries are kept", maximum=_DAYS_MAX
     )
+    connector_metrics_keep_days: int = _setting(
+        30, "days that the metrics of connectors are kept by the minute", maximum=_DAYS_MAX
+    )
     trace_keep_hours: int = _setting(
         72,
         "hours that messages of networks are kept as they came in, for the trace of a record; 0"

@@ -180,6 +180,7 @@ REQUESTS: dict[tuple[str, str], Right] = {
         {"recordId": "@record", "messageId": "@message", "groupId": "@home"}
     ),
     ("GET", "/connector/replay"): Right(REPLAY),
+    ("GET", "/connector/metrics"): Right({**CONNECTOR, **LONG_AGO}),
     ("GET", "/connector/replays"): Right(CONNECTOR),
     ("POST", "/connector/replay/preview"): Right(body={**CONNECTOR, **LONG_AGO}),
     ("POST", "/connector"): Right(

@@ -14,11 +14,13 @@ from typing import Protocol
 import msgspec
 
 from longwire import metrics
-from longwire.delivery import connectors, messages
+from longwire.delivery import connector_metrics, connectors, messages
 from longwire.delivery.destinations.base import FailureCode, OutboundMessage, Refused, Sender
 from longwire.delivery.egress import Egress
 from longwire.model import Channel
 from longwire.records import parse_record
+from longwire.store import connector_minutes
+from longwire.store.connector_minutes import SettledAttempts
 from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Tx
 from longwire.store.deliveries import ClaimedDelivery
@@ -51,6 +53,7 @@ class AttemptResult(msgspec.Struct, frozen=True):
     code: FailureCode | None = None  # the same, for decisions
     answer: str = ""  # part of the receiver's response, for handlers that need it
     is_duplicate: bool = False  # an earlier attempt had already arrived
+    duration_ms: int | None = None  # None if it was not sent
 
 
 class ChannelHandler(Protocol):
@@ -88,6 +91,7 @@ class ConnectorHandler:
     ) -> None:
         """Count a delivery when it first ends, and every retry."""
         counted: Counter[tuple[int, str]] = Counter()
+        settled = SettledAttempts()
         group = int(channel.group_id)
         for each in results:
             suffix = "processed" if each.outcome is AttemptOutcome.DELIVERED else "error"
@@ -97,4 +101,10 @@ class ConnectorHandler:
             if is_retry:
                 counted[(group, "connector_retry_message_started")] += 1
                 counted[(group, f"connector_retry_message_{suffix}")] += 1
+                settled.retried += 1
+            settled.succeeded += each.outcome is AttemptOutcome.DELIVERED
+            settled.failed += each.outcome is AttemptOutcome.FAILED
+            if each.duration_ms is not None:
+                connector_metrics.add_duration(settled, each.duration_ms)
         metrics.count(tx, writer, counted)
+        connector_minutes.count_settled(tx, writer, channel.number, settled)

@@ -14,7 +14,7 @@ from longwire.delivery.channels import ChannelPolicy
 from longwire.delivery.destinations import parameters
 from longwire.delivery.destinations.base import ParamsBase
 from longwire.delivery.egress import Egress
-from longwire.errors import BadInput, FieldError, not_found
+from longwire.errors import BadInput, FieldError, LongwireError, not_found
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.model import Actor, Channel, ChannelOwner, ChannelPurpose, Page, PageRequest
@@ -103,8 +103,11 @@ class OwnerKind(Generic[Owner, P]):
         scope = access.authorize_optional_group(tx, actor, permission, group_id)
         found = self.store.get(tx, scope, owner_id)
         if found is None:
-            raise not_found(f"{self.purpose}_id", self.missing_noun)
+            raise self.missing()
         return found
+
+    def missing(self) -> LongwireError:
+        return not_found(f"{self.purpose}_id", self.missing_noun)
 
     def list_page(
         self, tx: Tx, actor: Actor, group_id: str | None, request: PageRequest

@@ -23,8 +23,8 @@ from longwire.delivery.matching import (
 from longwire.errors import Conflict, not_found
 from longwire.ids import new_id
 from longwire.model import Actor, Connector, Replay
+from longwire.store import connector_minutes, locks
 from longwire.store import deliveries as store_deliveries
-from longwire.store import locks
 from longwire.store import records as store_records
 from longwire.store import replays as store
 from longwire.store.connectors import CONNECTORS
@@ -177,6 +177,7 @@ def _advance(tx: Tx, connector: Connector, replay: Replay, writer: int) -> Repla
     if step.inserted:
         counter = (int(connector.group_id), "connector_message_started")
         metrics.count(tx, writer, Counter({counter: step.inserted}))
+        connector_minutes.count_made(tx, writer, {connector.number: step.inserted})
     return replay
 
 

@@ -98,7 +98,7 @@ def _settle_delivered(
     tx: Tx, token: int, group: Sequence[AttemptRecord], settled: _ChannelResults
 ) -> None:
     delivered = {
-        each.leased.claimed.seq: (each.leased.claimed, each.outcome)
+        each.leased.claimed.seq: (each, each.outcome)
         for each in group
         if isinstance(each.outcome, Delivered)
     }
@@ -109,15 +109,21 @@ def _settle_delivered(
             if isinstance(each.outcome, Delivered)
         }
         for seq in store.succeed(tx, settled.channel.number, token, logs):
-            claimed, outcome = delivered[seq]
+            attempt, outcome = delivered[seq]
             settled.results.append(
                 AttemptResult(
-                    claimed,
+                    attempt.leased.claimed,
                     AttemptOutcome.DELIVERED,
                     answer=outcome.answer,
                     is_duplicate=outcome.is_duplicate,
+                    duration_ms=_duration(attempt),
                 )
             )
+
+
+def _duration(attempt: AttemptRecord) -> int | None:
+    """How long it took, if it was sent at all."""
+    return attempt.duration_ms if attempt.at else None
 
 
 def _log_attempt(tx: Tx, attempt: AttemptRecord) -> str:
@@ -185,7 +191,9 @@ def _retry_or_fail(
         due_at = tx.now + _delay(channel, claimed, outcome)
         changed = store.retry(tx, number, token, seq, due_at, reason, log)
         result = AttemptOutcome.RETRY_SCHEDULED
-    return AttemptResult(claimed, result, reason, outcome.code) if changed else None
+    if not changed:
+        return None
+    return AttemptResult(claimed, result, reason, outcome.code, duration_ms=_duration(attempt))
 
 
 def _is_last_attempt(

@@ -928,6 +928,26 @@ delivery = sa.Table(
     postgresql_with={"fillfactor": 70, "autovacuum_vacuum_scale_factor": 0.02},
 )
 
+connector_minute = sa.Table(
+    "connector_minute",
+    metadata,
+    # What a connector did in a minute. Its parts are what ingest made, what the engine settled, and
+    # what waited; each process counts in rows of its own.
+    sa.Column("channel_number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("minute", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("part", sa.SmallInteger, primary_key=True, autoincrement=False),
+    sa.Column("writer", sa.SmallInteger, primary_key=True, autoincrement=False),
+    *(
+        sa.Column(name, sa.Integer, nullable=False, server_default="0")
+        for name in (
+            *("made", "succeeded", "failed", "retried", "waiting", "max_ms"),
+            # How many attempts took how long.
+            *(f"bucket_{index}" for index in range(12)),
+        )
+    ),
+    sqlite_with_rowid=False,
+)
+
 replay = sa.Table(
     "replay",
     metadata,

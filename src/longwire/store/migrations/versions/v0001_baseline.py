@@ -705,6 +705,19 @@ def _create_delivery_tables() -> None:
     )
     _create_partial_index("ix_delivery_stored", "delivery", ["stored_until"], "state = 3")
 
+    counts = ["made", "succeeded", "failed", "retried", "waiting", "max_ms"]
+    counts += [f"bucket_{index}" for index in range(12)]
+    op.create_table(
+        "connector_minute",
+        *_required(BIGINT, "channel_number minute"),
+        *_required(sa.SmallInteger(), "part writer"),
+        *(sa.Column(name, INTEGER, nullable=False, server_default="0") for name in counts),
+        sa.PrimaryKeyConstraint(
+            "channel_number", "minute", "part", "writer", name="pk_connector_minute"
+        ),
+        sqlite_with_rowid=False,
+    )
+
     op.create_table(
         "replay",
         *_required(TEXT, "id"),

@@ -183,7 +183,7 @@ class App:
         )
         self._audit_retention_days = settings.audit_retention_days
         self._job_keep_days = settings.job_keep_days
-        self._job_runner = JobRunner(database, settings.jobs_running_per_group_max)
+        self._job_runner = JobRunner(database, self._dispatch, settings.jobs_running_per_group_max)
         ingest = Ingest(
             database,
             self._sequencer,

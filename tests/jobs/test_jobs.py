@@ -8,9 +8,10 @@ import pytest
 
 from longwire import maintenance
 from longwire.fleet import device_types
-from longwire.jobs import redecoding, steps
+from longwire.jobs import messages, redecoding, steps
 from longwire.jobs.results import StepPostponed
 from longwire.model import SYSTEM
+from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import Person, World, nothing_happens, ok, record_of, refused, walk
 
@@ -23,6 +24,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "DEVICES_PER_STEP_MAX", 2)
     monkeypatch.setattr(redecoding, "DEVICES_PER_STEP_MAX", 2)
     monkeypatch.setattr(redecoding, "RECORDS_PER_STEP_MAX", 3)
+    monkeypatch.setattr(messages, "MESSAGES_PER_STEP_MAX", 4)
 
 
 @pytest.fixture
@@ -258,6 +260,54 @@ def test_payloads_are_decoded_again_once_there_is_a_decoder(
     assert counts(again) == (5, 0, 12, 4)
     ref = {"groupId": home, "jobId": job["jobId"]}
     refused(ada.post("/job/undo", ref), 409)
+
+
+def test_only_messages_of_the_chosen_devices_are_resent_and_replayed(
+    world: World, ada: Person, home: str
+) -> None:
+    eve = world.person("eve")
+    foreign = eve.connector(eve.group(), "http://127.0.0.1:9/")
+    chosen, other = (ada.device(home, tags=[tag]) for tag in ("chosen", "other"))
+    with Receiver(500) as receiver:
+        once = {"retryDelay": 1, "maxRetry": 0}
+        connector = ada.connector(home, receiver.url, retryPolicy=once)
+        for second in range(5):
+            for device in (chosen, other):
+                ada.reports(device, timestamp=f"2026-03-01T12:00:0{second}Z")
+        eventually(lambda: ada.events(home, connector)["stats"]["totalFailed"] == 10)
+        ids: dict[str, set[str]] = {chosen: set(), other: set()}
+        for each in receiver.requests:
+            ids[each.json["deviceId"]].add(each.id)
+        receiver.clear()
+        receiver.respond_with(200)
+        body = {"groupId": home, "kind": "resend", "filter": {"tag": "chosen"}}
+        with nothing_happens(world):
+            refused(
+                ada.post("/job", {**body, "parameters": {"connectorId": foreign}}),
+                404,
+                "parameters.connectorId",
+            )
+            refused(
+                ada.post("/job", {**body, "kind": "replay"}),
+                400,
+                *(f"parameters.{name}" for name in ("connectorId", "beginDate", "endDate")),
+            )
+        parameters = {"connectorId": connector}
+        job = start(ada, home, "resend", filter=body["filter"], parameters=parameters)
+        assert counts(succeeded(ada, job)) == (10, 5, 5, 0)
+        receiver.wait_for(5)
+        assert set(receiver.ids) == ids[chosen]
+        eventually(lambda: ada.events(home, connector)["stats"]["totalSucceed"] == 5)
+
+        receiver.clear()
+        period = {"beginDate": "2026-03-01T12:00:01Z", "endDate": "2026-03-01T12:00:03Z"}
+        job = start(ada, home, "replay", deviceIds=[other], parameters={**parameters, **period})
+        job = succeeded(ada, job)
+        assert counts(job) == (4, 2, 2, 0)
+        assert job["parameters"]["beginDate"] == "2026-03-01T12:00:01.000Z"
+        receiver.wait_for(2)
+        assert set(receiver.ids) <= ids[other]
+        refused(ada.post("/job/undo", {"groupId": home, "jobId": job["jobId"]}), 409)
 
 
 # --- dry run, refusals ---

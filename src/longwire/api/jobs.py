@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from longwire.api.connectors import ConnectorId
 from longwire.api.devices import (
     BatteryBelow,
     Configuration,
@@ -31,9 +32,12 @@ from longwire.jobs import jobs
 from longwire.jobs.jobs import JobDraft
 from longwire.jobs.selection import DeviceSelection, Estimate, decode_selection
 from longwire.jobs.tasks import (
+    READ,
     ConfigurationTask,
     DeleteTask,
     RedecodeTask,
+    ReplayTask,
+    ResendTask,
     StartableTask,
     TagTask,
     Task,
@@ -52,7 +56,7 @@ JobId = Annotated[
     str, Meta(min_length=1, max_length=128, examples=["job_vzpeqxr5mxjrq2uy6ct3mlgw"])
 ]
 KindName = Annotated[
-    Literal["transfer", "delete", "tag", "type", "configuration", "redecode"],
+    Literal["transfer", "delete", "tag", "type", "configuration", "redecode", "resend", "replay"],
     Meta(description="What to do with each device.", examples=["tag"]),
 ]
 Reason = Annotated[
@@ -103,6 +107,13 @@ class JobParameters(Body):
     )
     configuration: (
         Annotated[Configuration, Meta(description="For `configuration`: the new one.")] | None
+    ) = None
+    connector_id: (
+        Annotated[
+            ConnectorId,
+            Meta(description="For `resend` and `replay`: a connector of the group."),
+        ]
+        | None
     ) = None
     begin_date: DateIn | None = None
     end_date: DateIn | None = None
@@ -187,6 +198,7 @@ class JobParametersReply(Reply):
     remove_tags: Annotated[list[str], Meta(description="Tags to remove.")] | None = None
     type: Annotated[str, Meta(description="The new device type.")] | None = None
     configuration: Annotated[str, Meta(description="The new configuration.")] | None = None
+    connector_id: Annotated[str, Meta(description="The connector.")] | None = None
     begin_date: DateText | None = None
     end_date: DateText | None = None
 
@@ -312,6 +324,12 @@ def _build_redecode(given: Mapping[str, Any]) -> RedecodeTask:
     )
 
 
+def _build_replay(given: Mapping[str, Any]) -> ReplayTask:
+    begin, end = parse_period(given["begin_date"], given["end_date"], "parameters.")
+    assert begin is not None and end is not None  # both are required
+    return ReplayTask(given["connector_id"], begin, end)
+
+
 class _TaskParameters(NamedTuple):
     """Parameters that a kind of job needs, of which it needs one, that it may have; its task."""
 
@@ -341,6 +359,10 @@ _TASKS: Mapping[str, _TaskParameters] = {
         ("configuration",), (), (), lambda given: ConfigurationTask(given["configuration"])
     ),
     "redecode": _TaskParameters((), (), ("begin_date", "end_date"), _build_redecode),
+    "resend": _TaskParameters(
+        ("connector_id",), (), (), lambda given: ResendTask(given["connector_id"])
+    ),
+    "replay": _TaskParameters(("connector_id", "begin_date", "end_date"), (), (), _build_replay),
 }
 
 
@@ -397,6 +419,14 @@ def _parameters_wire(task: Task) -> JobParametersReply | None:
             return JobParametersReply(configuration=task.configuration)
         case RedecodeTask():
             return JobParametersReply(begin_date=_date(task.begin), end_date=_date(task.end))
+        case ResendTask():
+            return JobParametersReply(connector_id=task.connector_id)
+        case ReplayTask():
+            return JobParametersReply(
+                connector_id=task.connector_id,
+                begin_date=_date(task.begin),
+                end_date=_date(task.end),
+            )
         case _:
             return None
 
@@ -555,7 +585,7 @@ def undo_job(context: RequestContext, body: JobUndo) -> Job:
 
 _AS_SINGLE = (
     "in groupId; and what the single operation needs: device.transfer (and device.create in"
-    " parameters.toGroupId), device.delete, device.update or record.create"
+    " parameters.toGroupId), device.delete, device.update, record.create or connector.resend"
 )
 _route = partial(Route, tag="Jobs", is_addition=True, object_rule="in the group of the job")
 
@@ -564,28 +594,28 @@ ROUTES = [
         "POST",
         "/job",
         start_job,
-        jobs.READ,
+        READ,
         object_rule=_AS_SINGLE,
         prepare_input=estimate_job,
         per_minute_max=60,
         conflicts="The group has too many jobs.",
         is_bulk=True,
     ),
-    _route("GET", "/job", get_job, jobs.READ),
-    _route("GET", "/jobs", list_jobs, jobs.READ, object_rule="in the group"),
-    _route("GET", "/job/items", list_job_items, jobs.READ),
+    _route("GET", "/job", get_job, READ),
+    _route("GET", "/jobs", list_jobs, READ, object_rule="in the group"),
+    _route("GET", "/job/items", list_job_items, READ),
     _route(
         "POST",
         "/job/cancel",
         cancel_job,
-        jobs.READ,
+        READ,
         object_rule="in the group of the job; and what starting it needs",
     ),
     _route(
         "POST",
         "/job/undo",
         undo_job,
-        jobs.READ,
+        READ,
         object_rule="in the group of the job; and what starting it needs, the other way round",
         conflicts="The job has not ended, is being undone, or cannot be undone any more.",
         per_minute_max=60,

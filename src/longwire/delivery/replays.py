@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
 
+import msgspec
+
 from longwire import metrics
 from longwire.clock import Moment
 from longwire.delivery import connectors
@@ -136,41 +138,59 @@ def _advance_one(tx: Tx, replay_id: str, writer: int) -> set[int]:
     return set(owners)
 
 
+class ScanPosition(msgspec.Struct, frozen=True):
+    """How far the arrivals of a connector's groups were scanned, and where that ends."""
+
+    group: int
+    seq: int
+    until_seq: int
+
+
+def begin_scan(now: Moment) -> ScanPosition:
+    """The position of a new scan; records that arrive from now on are forwarded anyway."""
+    return ScanPosition(int(BEFORE_ANY_GROUP), BEFORE_ANY_ARRIVAL, store_records.first_seq(now + 1))
+
+
+# Gets the ids of some devices, and returns those whose records are taken.
+SelectDevices = Callable[[Collection[str]], Collection[str]]
+
+
 @dataclass(slots=True)
-class _Step:
+class ScanResult:
     """The position of a scan, and what it has enqueued."""
 
     group: int
     seq: int
+    until_seq: int
     records_left: int = RECORDS_PER_STEP_MAX
     inserted: int = 0
     requeued: int = 0
     us_left: float = US_PER_STEP_MAX
 
     @property
-    def is_used_up(self) -> bool:
-        return self.records_left <= 0 or self.us_left <= 0
+    def is_done(self) -> bool:
+        return self.records_left > 0 and self.us_left > 0
+
+    @property
+    def examined(self) -> int:
+        return RECORDS_PER_STEP_MAX - self.records_left
+
+    @property
+    def position(self) -> ScanPosition:
+        return ScanPosition(self.group, self.seq, self.until_seq)
 
 
 def _advance(tx: Tx, connector: Connector, replay: Replay, writer: int) -> Replay:
     """Scan some more records, and enqueue those that match."""
-    matcher = build_matcher(connector)
-    step = _Step(int(replay.at_group), replay.at_seq)
-    for group in sorted(int(each) for each in connectors.list_source_groups(tx, connector)):
-        if group < step.group:
-            continue
-        if group > step.group:
-            step.group, step.seq = group, BEFORE_ANY_ARRIVAL
-        _scan_group(tx, matcher, replay, step)
-        if step.is_used_up:
-            break
+    position = ScanPosition(int(replay.at_group), replay.at_seq, replay.until_seq)
+    step = scan(tx, connector, position, replay.begin_at, replay.end_at)
     replay = replace(
         replay,
         at_group=str(step.group),
         at_seq=step.seq,
-        records_scanned=replay.records_scanned + RECORDS_PER_STEP_MAX - step.records_left,
+        records_scanned=replay.records_scanned + step.examined,
         queued=replay.queued + step.inserted + step.requeued,
-        state="running" if step.is_used_up else "done",
+        state="done" if step.is_done else "running",
         updated_at=tx.now,
     )
     store.save(tx, replay)
@@ -181,23 +201,51 @@ def _advance(tx: Tx, connector: Connector, replay: Replay, writer: int) -> Repla
     return replay
 
 
-def _scan_group(tx: Tx, matcher: Matcher, replay: Replay, step: _Step) -> None:
+def scan(
+    tx: Tx,
+    connector: Connector,
+    position: ScanPosition,
+    begin_at: Moment,
+    end_at: Moment,
+    select: SelectDevices | None = None,
+) -> ScanResult:
+    """Scan some records of a period from a position on, and enqueue those that match."""
+    matcher = build_matcher(connector)
+    step = ScanResult(position.group, position.seq, position.until_seq)
+    for group in sorted(int(each) for each in connectors.list_source_groups(tx, connector)):
+        if group < step.group:
+            continue
+        if group > step.group:
+            step.group, step.seq = group, BEFORE_ANY_ARRIVAL
+        _scan_group(tx, matcher, (begin_at, end_at), step, select)
+        if not step.is_done:
+            break
+    return step
+
+
+def _scan_group(
+    tx: Tx,
+    matcher: Matcher,
+    period: tuple[Moment, Moment],
+    step: ScanResult,
+    select: SelectDevices | None,
+) -> None:
     found = store_records.list_arrivals(
-        tx,
-        step.group,
-        step.seq,
-        replay.until_seq,
-        replay.begin_at,
-        replay.end_at,
-        step.records_left,
+        tx, step.group, step.seq, step.until_seq, *period, step.records_left
     )
+    devices = {each.device.id for each in found if isinstance(each, ArrivedRecord)}
+    selected = devices if select is None or not devices else select(devices)
     deliveries = []
     for each in found:
         if step.us_left <= 0:
             break  # the rest is for the next step
         step.records_left -= 1
         step.seq = each.row.seq if isinstance(each, ArrivedRecord) else each
-        if isinstance(each, ArrivedRecord) and _matches(matcher, each, step):
+        if (
+            isinstance(each, ArrivedRecord)
+            and each.device.id in selected
+            and _matches(matcher, each, step)
+        ):
             context = encode_device_context(each.device)
             deliveries.append(build_delivery(matcher.number, each.row, context))
     if deliveries:
@@ -206,7 +254,7 @@ def _scan_group(tx: Tx, matcher: Matcher, replay: Replay, step: _Step) -> None:
         step.requeued += requeued
 
 
-def _matches(matcher: Matcher, record: ArrivedRecord, step: _Step) -> bool:
+def _matches(matcher: Matcher, record: ArrivedRecord, step: ScanResult) -> bool:
     prepared = matcher.prepare(record.row.encoded.record, record.device)
     if prepared is None:
         return matcher.matches_record(record.row.encoded.record, record.device)

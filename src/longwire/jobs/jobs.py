@@ -4,19 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from longwire.clock import HOUR, Moment
+from longwire.delivery import connectors
 from longwire.errors import Conflict, FieldError, NotFound, invalid_field, not_found
 from longwire.fleet import device_types
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.jobs import selection as selections
-from longwire.jobs.redecoding import DecodedStep
 from longwire.jobs.results import StepResult
 from longwire.jobs.selection import DeviceSelection, Estimate, encode_selection
-from longwire.jobs.steps import UNCHANGED, run_step
+from longwire.jobs.steps import UNCHANGED, StepContext, run_step
 from longwire.jobs.tasks import (
     PERMISSIONS,
+    READ,
     UNDO,
     UNDOABLE,
+    MessageTask,
     StartableTask,
     Task,
     TransferTask,
@@ -28,6 +30,7 @@ from longwire.jobs.tasks import (
 )
 from longwire.model import (
     Actor,
+    Connector,
     ItemOutcome,
     Job,
     JobItem,
@@ -41,9 +44,9 @@ from longwire.store import audit, credentials, locks
 from longwire.store import devices as store_devices
 from longwire.store import groups as store_groups
 from longwire.store import jobs as store
+from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Tx
 
-READ = "device.read"
 UNDO_HOURS = 24
 # Of what was skipped or failed, so many are listed; all are counted.
 PROBLEMS_KEPT_MAX = 10_000
@@ -80,7 +83,13 @@ def start_job(tx: Tx, actor: Actor, draft: JobDraft, estimated: Estimate, quotas
     """Create a job; its steps follow."""
     _check(tx, actor, draft)
     job = _build(tx, actor, draft.selection, draft.task, draft.reason)
-    job = replace(job, total=None if estimated.is_more else estimated.total)
+    if isinstance(draft.task, MessageTask):
+        # What it goes through is not counted before.
+        scope = access.authorize(tx, actor, PERMISSIONS[type(draft.task)], job.group_id)
+        connector = _require_connector(tx, scope, draft.task)
+        connectors.KIND.log(tx, actor, job.kind, connector, detail=job.id)
+    elif not estimated.is_more:
+        job = replace(job, total=estimated.total)
     return _insert(tx, actor, job, quotas)
 
 
@@ -97,8 +106,17 @@ def _check(tx: Tx, actor: Actor, draft: JobDraft) -> None:
     if isinstance(task, TypeTask) and device_types.find_device_type(tx, task.type) is None:
         known = ", ".join(each.name for each in device_types.list_all(tx))
         raise invalid_field("parameters.type", f"is no device type; there are {known}")
+    if isinstance(task, MessageTask):
+        _require_connector(tx, scope, task)
     if draft.selection.device_ids is not None:
         _require_devices(tx, scope, draft.selection.device_ids)
+
+
+def _require_connector(tx: Tx, scope: Scope, task: MessageTask) -> Connector:
+    connector = CONNECTORS.get(tx, scope, task.connector_id)
+    if connector is None:
+        raise not_found("parameters.connector_id", "connector of this group")
+    return connector
 
 
 def _require_devices(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> None:
@@ -222,7 +240,7 @@ def _lock(tx: Tx, actor: Actor, group_id: str, job_id: str) -> Job:
 
 
 def advance(
-    tx: Tx, job_id: str, fence: int, lease_until: Moment, decoded: DecodedStep | None = None
+    tx: Tx, job_id: str, fence: int, lease_until: Moment, context: StepContext
 ) -> Job | None:
     """Do the next step of a job and prolong its lease; None if it is not ours any more.
 
@@ -235,7 +253,7 @@ def advance(
     if actor is None:
         return fail(tx, job_id, fence, ACTOR_GONE)
     tx.origin = job.origin
-    job = _record(tx, job, run_step(tx, actor, job, decoded))
+    job = _record(tx, job, run_step(tx, actor, job, context))
     store.save(tx, job, lease_until=lease_until)
     return job
 

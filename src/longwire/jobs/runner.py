@@ -14,10 +14,12 @@ from functools import partial
 import structlog
 
 from longwire.clock import SECOND, Moment
+from longwire.delivery.channels import DispatchContext
 from longwire.errors import LongwireError, NotAllowed, NotFound, Unavailable
 from longwire.jobs import jobs
 from longwire.jobs.redecoding import DecodedStep, decode_step
 from longwire.jobs.results import JobFailed, StepPostponed
+from longwire.jobs.steps import StepContext
 from longwire.jobs.tasks import REDECODE
 from longwire.model import Job
 from longwire.store import jobs as store
@@ -41,8 +43,11 @@ log = structlog.get_logger()
 class JobRunner:
     """Advances the jobs of all groups."""
 
-    def __init__(self, database: Database, running_per_group_max: int) -> None:
+    def __init__(
+        self, database: Database, dispatch: DispatchContext, running_per_group_max: int
+    ) -> None:
         self._database = database
+        self._dispatch = dispatch
         self._running_max = running_per_group_max
         self._leases: dict[str, int] = {}  # fencing tokens
         self._failures: Counter[str] = Counter()
@@ -147,12 +152,13 @@ class JobRunner:
         """Do a step; whether there may be another one at once."""
         try:
             decoded = None if decoding is None else await decoding
+            context = StepContext(self._dispatch, decoded)
             step = partial(
                 jobs.advance,
                 job_id=job_id,
                 fence=fence,
                 lease_until=self._lease_until(),
-                decoded=decoded,
+                context=context,
             )
             job = await self._database.write(step)
         except Unavailable:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from longwire.delivery.channels import DispatchContext
 from longwire.fleet import device_types, devices
 from longwire.fleet.devices import BulkChange
 from longwire.identity import access
 from longwire.jobs import selection as selections
+from longwire.jobs.messages import run_message_step
 from longwire.jobs.redecoding import DecodedStep, store_step
 from longwire.jobs.results import JobFailed, StepResult, count_items
 from longwire.jobs.selection import decode_position, decode_selection, encode_position
@@ -18,7 +20,10 @@ from longwire.jobs.tasks import (
     PERMISSIONS,
     ConfigurationTask,
     DeleteTask,
+    DeviceTask,
     RedecodeTask,
+    ReplayTask,
+    ResendTask,
     TagTask,
     TransferTask,
     TypeTask,
@@ -43,14 +48,29 @@ TYPE_GONE = "type_gone"
 NOT_KEPT = "not_kept"  # there was no room for the old values
 
 
-def run_step(tx: Tx, actor: Actor, job: Job, decoded: DecodedStep | None) -> StepResult:
+@dataclass(frozen=True, slots=True)
+class StepContext:
+    """What a step needs apart from its job."""
+
+    dispatch: DispatchContext
+    decoded: DecodedStep | None = None  # of a step that redecodes
+
+
+def run_step(tx: Tx, actor: Actor, job: Job, context: StepContext) -> StepResult:
     """Process the next devices of a job, as far as the actor may do that now."""
-    task = decode_task(job)
-    if isinstance(task, RedecodeTask):
-        assert decoded is not None
-        return store_step(tx, actor, job, decoded)
-    if isinstance(task, UndoTask):
-        return _run_undo_step(tx, actor, job, task)
+    match task := decode_task(job):
+        case RedecodeTask():
+            assert context.decoded is not None
+            return store_step(tx, actor, job, context.decoded)
+        case ResendTask() | ReplayTask():
+            return run_message_step(tx, actor, job, task, context.dispatch)
+        case UndoTask():
+            return _run_undo_step(tx, actor, job, task)
+        case _:
+            return _run_device_step(tx, actor, job, task)
+
+
+def _run_device_step(tx: Tx, actor: Actor, job: Job, task: DeviceTask) -> StepResult:
     selection = decode_selection(job)
     permission = PERMISSIONS[type(task)]
     tree = access.authorize_tree(tx, actor, permission, job.group_id, subgroups=selection.subgroups)

@@ -43,6 +43,20 @@ class RedecodeTask(msgspec.Struct, frozen=True, tag_field="kind", tag="redecode"
     end: Moment | None = None
 
 
+class ResendTask(msgspec.Struct, frozen=True, tag_field="kind", tag="resend"):
+    """Queue the dead letters of a connector that are of the devices."""
+
+    connector_id: str
+
+
+class ReplayTask(msgspec.Struct, frozen=True, tag_field="kind", tag="replay"):
+    """Send the records of a period that are of the devices through a connector again."""
+
+    connector_id: str
+    begin: Moment
+    end: Moment
+
+
 class UndoTask(msgspec.Struct, frozen=True, tag_field="kind", tag="undo"):
     """Undo what another job has changed."""
 
@@ -50,7 +64,8 @@ class UndoTask(msgspec.Struct, frozen=True, tag_field="kind", tag="undo"):
 
 
 DeviceTask = TransferTask | DeleteTask | TagTask | TypeTask | ConfigurationTask
-StartableTask = DeviceTask | RedecodeTask
+MessageTask = ResendTask | ReplayTask
+StartableTask = DeviceTask | RedecodeTask | MessageTask
 Task = StartableTask | UndoTask
 
 # The permission that the single operation needs, in the group of each device.
@@ -61,7 +76,10 @@ PERMISSIONS: dict[type, str] = {
     TypeTask: "device.update",
     ConfigurationTask: "device.update",
     RedecodeTask: "record.create",
+    ResendTask: "connector.resend",
+    ReplayTask: "connector.resend",
 }
+READ = "device.read"  # for every job, in addition
 UNDO = "undo"
 REDECODE = "redecode"
 UNDOABLE = frozenset(["transfer", "delete", "tag", "type", "configuration"])

@@ -262,6 +262,20 @@ limit 1
     by_failed=using_index("ix_delivery_failed"),
 )
 
+LIST_DEAD_LETTERS = dialect_sql(
+    f"""
+select seq, device_id
+from delivery {{by_failed}}
+where channel_number = :channel
+    and seq > :after
+    and changed_at <= :before
+    and {_IS_DEAD_LETTER}
+order by seq
+limit :most
+""",
+    by_failed=using_index("ix_delivery_failed"),
+)
+
 COUNT_QUEUED = dialect_sql(
     f"""
 select count(*)
@@ -716,6 +730,20 @@ def get_oldest_dead_letter_ts(tx: Tx, number: int) -> Moment | None:
     """The timestamp of the oldest message that can be resent; None when there is none."""
     rows = tx.fetch_raw(GET_OLDEST_DEAD_LETTER, {"channel": number, "now": tx.now})
     return rows[0][0] if rows else None
+
+
+def list_dead_letters(
+    tx: Tx, number: int, after_seq: int, before: Moment, most: int
+) -> list[tuple[int, str]]:
+    """Sequence numbers and device ids of messages that failed before a moment, the oldest first."""
+    values = {
+        "channel": number,
+        "after": after_seq,
+        "before": before,
+        "now": tx.now,
+        "most": most,
+    }
+    return [(seq, device_id) for seq, device_id in tx.fetch_raw(LIST_DEAD_LETTERS, values)]
 
 
 def is_backlog_over(tx: Tx, number: int, most: int) -> bool:

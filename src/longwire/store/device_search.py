@@ -5,7 +5,7 @@ For any other filter every device of the groups may have to be looked at, which 
 tenth of a second for a hundred thousand; there may be `EXAMINED_MAX` of them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nlargest, nsmallest
 from typing import Any
@@ -16,6 +16,7 @@ from longwire.store import schema
 from longwire.store.database import DialectSql, Tx
 from longwire.store.devices import battery_level, encode_tags, list_by_numbers
 from longwire.store.dialects import array_param, dialect_sql, in_array, using_index
+from longwire.store.scopes import reaches
 from longwire.store.search_text import search_text
 
 COUNTED_MAX = 100_000
@@ -95,6 +96,13 @@ from (
     limit :most
 ) x
 order by x.number
+"""
+
+_LIST_MATCHING_IDS = """
+select d.id, d.group_id
+from {tables}
+where d.id {listed}
+    {conditions}
 """
 
 _DEVICES_AND_STATES = """device d
@@ -209,6 +217,20 @@ def list_matching(
             numbers = [number for number, is_match in rows if is_match]
             return list_by_numbers(tx, scope, numbers), (str(home), rows[-1][0])
     return [], None
+
+
+def list_matching_ids(
+    tx: Tx, scope: Scope, wanted: DeviceFilter, device_ids: Collection[str]
+) -> set[str]:
+    """Those of some devices that are in the scope's groups and fit a filter."""
+    conditions = _build_conditions(wanted, tx.now)
+    sql = _LIST_MATCHING_IDS.format(
+        tables=_DEVICES_AND_STATES,
+        listed=_choose(tx, in_array("ids")),
+        conditions=conditions.text,
+    ).replace("{find}", _choose(tx, _FIND))
+    rows = tx.fetch_raw(sql, conditions.values | {"ids": array_param(tx, device_ids)})
+    return {device_id for device_id, group in rows if reaches(scope, str(group))}
 
 
 def _list_homes(tx: Tx, scope: Scope) -> dict[int, int]:

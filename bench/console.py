@@ -31,6 +31,8 @@ DEVICES_LARGE = 1_000_000
 SMALL_GROUPS = 100
 PER_WRITE = 10_000
 REPETITIONS = 20
+REPETITIONS_UNCACHED = 4
+CACHED_S = 5.1
 P95_MS_MAX = 100
 LARGE_P95_MS_MAX = 150
 NETWORKS = ("mqtt", "chirpstack", "ttn", "vendor")
@@ -50,6 +52,7 @@ class Read:
     path: str
     params: Mapping[str, Any]
     is_large: bool = False  # has an aim for a million devices as well
+    is_cached: bool = False  # for five seconds: each is made after those
 
 
 def measure(findings: Findings, seconds: float) -> None:
@@ -112,6 +115,12 @@ def _reads(fleet: Fleet, devices: int) -> list[Read]:
         Read("devices by network and tag", find, group | {"network": "ttn", "tag": "roof"}),
         Read("devices seen longer ago", find, group | {"seen": "longer"}),
         Read("devices silent, by name", find, group | {"seen": "silent"} | _by("name")),
+        Read("groups", "/groups", {"parentId": fleet.root}),
+        Read("groups by a part of the name", "/groups", {"q": "all 5"}),
+        Read("access", "/access", group | {"permission": "connector.write"}),
+        Read("overview of a tree", "/group/overview", tree, is_cached=True),
+        Read("positions, 10,000", "/group/positions", group),
+        Read("positions of a tree in a box", "/group/positions", tree | {"box": "4,51,5,52"}),
         Read("devices with a low battery", find, group | {"batteryBelow": 20} | _by("battery")),
     ]
 
@@ -122,16 +131,18 @@ def _by(sort: str) -> dict[str, Any]:
 
 def _measure_read(service: Service, read: Read, engine: str, devices: int) -> Row:
     times = []
-    for _ in range(REPETITIONS):
+    for _ in range(REPETITIONS_UNCACHED if read.is_cached else REPETITIONS):
+        if read.is_cached:
+            time.sleep(CACHED_S)
         started = time.perf_counter()
         service.http.get(read.path, params=read.params).raise_for_status()
         times.append((time.perf_counter() - started) * 1_000)
     times.sort()
-    p95 = times[int(REPETITIONS * 0.95) - 1]
+    p95 = times[max(0, int(len(times) * 0.95) - 1)]
     aim = P95_MS_MAX if devices == DEVICES else LARGE_P95_MS_MAX if read.is_large else None
     return Row(
         f"{engine}, {devices:,}: {read.name}",
-        p50_ms=times[REPETITIONS // 2],
+        p50_ms=times[len(times) // 2],
         p99_ms=times[-1],
         note=f"p95 {p95:.1f} ms",
         aim="" if aim is None else f"p95 ≤ {aim} ms",
@@ -214,6 +225,8 @@ class _Device:
         self.seen_at = now - chance.randrange(1_000 * HOUR)
         self.battery = str(chance.randrange(101))
         self.battery_level = int(self.battery) * 100
+        self.lat = chance.uniform(-90, 90)
+        self.lng = chance.uniform(-180, 180)
         self.silent_at = now if chance.random() < 0.02 else None
 
 
@@ -238,6 +251,10 @@ _COLUMNS: dict[str, dict[str, str]] = {
         "battery": "battery",
         "battery_at": "now",
         "battery_level": "battery_level",
+        "silent_at": "silent_at",
+        "lat": "lat",
+        "lng": "lng",
+        "position_at": "seen_at",
     },
     "device_watch": {"device_number": "number", "silent_at": "silent_at"},
 }

@@ -41,7 +41,9 @@ from longwire.records import (
     ArrivalSource,
     DataRecord,
     EventRecord,
+    GeolocRecord,
     Record,
+    RecordKind,
     complete_record,
     digest_record,
 )
@@ -54,6 +56,7 @@ from longwire.store import devices as store_devices
 from longwire.store import records as store
 from longwire.store.database import Database, Tx
 from longwire.store.devices import ReportingDevice
+from longwire.store.positions import Position, get_position
 from longwire.store.receptions import NewReceptions, Reception
 from longwire.store.records import WRITER_BITS, RecordRow
 
@@ -69,6 +72,7 @@ BUSY_FOR_S = 0.1
 log = structlog.get_logger()
 
 _NEVER: Moment = -(2**63)
+_GEOLOC = RecordKind.GEOLOC.value
 _READ_PERMISSIONS = {"device.read", "record.read"}
 
 
@@ -568,12 +572,34 @@ def _reported_by_devices(
 def _touch_devices(tx: Tx, fresh: Sequence[RecordRow], counts: dict[int, SequenceCounter]) -> None:
     """Last seen is the newest timestamp of a device's records, but never in the future."""
     newest: dict[store_devices.StateKey, Moment] = {}
+    located: list[RecordRow] = []
     for row in fresh:
         key, ts = (row.group_number, row.device_number), row.ts
         if ts > newest.get(key, _NEVER):
             newest[key] = ts
+        if row.kind == _GEOLOC:
+            located.append(row)
     now = tx.now
-    store_devices.update_last_seen(tx, {key: min(ts, now) for key, ts in newest.items()}, counts)
+    store_devices.update_last_seen(
+        tx,
+        {key: min(ts, now) for key, ts in newest.items()},
+        counts,
+        _last_positions(located, now) if located else {},
+    )
+
+
+def _last_positions(
+    rows: Sequence[RecordRow], now: Moment
+) -> dict[store_devices.StateKey, Position]:
+    """The newest position of each device; like last seen, it is never in the future."""
+    found: dict[store_devices.StateKey, Position] = {}
+    for row in sorted(rows, key=lambda row: row.ts):
+        record = row.encoded.record
+        if isinstance(record, GeolocRecord) and (
+            position := get_position(record, min(row.ts, now))
+        ):
+            found[(row.group_number, row.device_number)] = position
+    return found
 
 
 def _group_counts(messages: _Messages, matched: matching.MatchResult) -> Counter[tuple[int, str]]:

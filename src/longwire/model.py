@@ -94,6 +94,24 @@ class DeviceOrder:
 
 
 @dataclass(frozen=True, slots=True)
+class GeoBox:
+    """Degrees; one whose west is greater than its east contains the 180th meridian."""
+
+    west: float
+    south: float
+    east: float
+    north: float
+
+
+@dataclass(frozen=True, slots=True)
+class PositionFilter:
+    """Which positions of devices."""
+
+    since: Moment = -(2**62)
+    box: GeoBox | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Permission:
     id: str
     name: str

@@ -115,6 +115,7 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("DELETE", "/permission"): Right({"permissionId": "new.one"}, by="operator"),
     ("GET", "/group/devices"): Right({"groupId": "@home"}),
     ("GET", "/devices"): Right({"groupId": "@home", "subgroups": "true"}),
+    ("GET", "/group/positions"): Right({"groupId": "@home", "subgroups": "true"}),
     ("GET", "/group/overview"): Right({"groupId": "@home", "subgroups": "true"}),
     ("GET", "/devices/export"): Right({"groupId": "@home", "subgroups": "true"}),
     ("GET", "/records/export"): Right({"groupId": "@home", "deviceId": "@device"}),

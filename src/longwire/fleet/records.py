@@ -6,9 +6,10 @@ later records and the old one earlier ones; who may read both groups sees all.
 
 from longwire.clock import DAY, Moment
 from longwire.errors import NotAllowed, not_found
+from longwire.fleet import positions
 from longwire.identity import access
 from longwire.model import Actor, PageRequest
-from longwire.records import KIND_NAMES
+from longwire.records import KIND_NAMES, RecordKind
 from longwire.store import audit
 from longwire.store import devices as store_devices
 from longwire.store import records as store
@@ -43,6 +44,8 @@ def delete_records_at(tx: Tx, actor: Actor, kind: str, device_id: str, ts: Momen
     deleted = store.delete_at(tx, kind, device.number, stays, ts)
     if not deleted:
         raise not_found("timestamp", "record of this device")
+    if kind == RecordKind.GEOLOC.label:
+        positions.refresh_position(tx, device)
     audit.log(
         tx, actor, "record.delete", device_id, group_id=device.group_id, detail=f"{kind} {ts}"
     )
@@ -57,6 +60,7 @@ def delete_all_records(tx: Tx, actor: Actor, device_id: str) -> dict[str, int]:
     if device.stay in stays:
         store_devices.begin_new_stay(tx, device)
     store_devices.erase_stays(tx, [(device.number, stay) for stay in stays])
+    positions.refresh_position(tx, device)
     audit.log(tx, actor, "record.deleteAll", device_id, group_id=device.group_id)
     return counts
 

@@ -15,6 +15,7 @@ from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array
 from longwire.store.paging import page
+from longwire.store.positions import Position
 from longwire.store.scopes import reaches, within
 from longwire.store.search_text import search_text
 
@@ -376,7 +377,10 @@ def transfer(tx: Tx, devices: Sequence[Device], group_id: str, by: str) -> None:
         .values(group_id=group_id, stay=_table.c.stay + 1, updated_at=tx.now, updated_by=by)
     )
     tx.execute(
-        sa.update(_state).where(_state.c.device_number.in_(numbers)).values(group_id=group_id)
+        sa.update(_state)
+        .where(_state.c.device_number.in_(numbers))
+        # Its position is of a record that the new group does not see.
+        .values(group_id=group_id, lat=None, lng=None, radius=None, position_at=None)
     )
     _delete_notification_states(tx, numbers)
     # The new group must not send downlinks to the networks of the old one.
@@ -482,10 +486,24 @@ def _begin_stays(tx: Tx, devices: Sequence[Device | ReportingDevice], group_id: 
 # --- what changes with every message ---
 
 
+_LATER_SEEN = (
+    "case when device_state.seen_at > excluded.seen_at"
+    " then device_state.seen_at else excluded.seen_at end"
+)
+_LATER_POSITION = ", ".join(
+    f"{name} = case when device_state.position_at > excluded.position_at"
+    f" then device_state.{name} else excluded.{name} end"
+    for name in ("lat", "lng", "radius", "position_at")
+)
+
+
 def update_last_seen(
-    tx: Tx, seen: Mapping[StateKey, Moment], counts: Mapping[int, SequenceCounter]
+    tx: Tx,
+    seen: Mapping[StateKey, Moment],
+    counts: Mapping[int, SequenceCounter],
+    positions: Mapping[StateKey, Position],
 ) -> None:
-    """Advance `seen_at` of devices, and store the sequence counters of some.
+    """Advance `seen_at` of devices, and store the sequence counters and positions of some.
 
     Sorted, so that processes do not deadlock.
     """
@@ -494,7 +512,9 @@ def update_last_seen(
         tx,
         _state,
         ("group_id", "device_number", "seen_at"),
-        [each for each in states if each[1] not in counts] if counts else states,
+        [each for each in states if each[1] not in counts and each[:2] not in positions]
+        if counts or positions
+        else states,
         "on conflict (group_id, device_number) do update set seen_at = excluded.seen_at"
         " where device_state.seen_at < excluded.seen_at",
         is_repeatable=True,
@@ -508,12 +528,25 @@ def update_last_seen(
             for state in states
             if (counted := counts.get(state[1])) is not None
         ],
-        "on conflict (group_id, device_number) do update set seen_at ="
-        " case when device_state.seen_at > excluded.seen_at"
-        " then device_state.seen_at else excluded.seen_at end, sequence = excluded.sequence,"
-        " sequence_at = excluded.sequence_at, missing = excluded.missing",
+        f"on conflict (group_id, device_number) do update set seen_at = {_LATER_SEEN},"
+        " sequence = excluded.sequence, sequence_at = excluded.sequence_at,"
+        " missing = excluded.missing",
         is_repeatable=True,
     )
+    if positions:
+        insert_many(
+            tx,
+            _state,
+            ("group_id", "device_number", "seen_at", "lat", "lng", "radius", "position_at"),
+            [
+                (*state, position.lat, position.lng, position.radius, position.at)
+                for state in states
+                if (position := positions.get(state[:2])) is not None
+            ],
+            "on conflict (group_id, device_number) do update"
+            f" set seen_at = {_LATER_SEEN}, {_LATER_POSITION}",
+            is_repeatable=True,
+        )
 
 
 def _missing(counted: SequenceCounter) -> str | None:

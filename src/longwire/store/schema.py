@@ -556,6 +556,11 @@ device_state = sa.Table(
     _moment("sequence_at", required=False),
     # Of its numbers, those that are missing: a JSON list of the first of each gap, and how many.
     sa.Column("missing", sa.Text),
+    # Of the newest geolocation since the device is in its group.
+    sa.Column("lat", sa.Double),
+    sa.Column("lng", sa.Double),
+    sa.Column("radius", sa.BigInteger),
+    _moment("position_at", required=False),
     # Answers: which of a group were seen last? whose battery is low?
     # On SQLite the first is empty: keeping it would cost every record, and reading all rows of a
     # group takes a tenth of a second for a million.

@@ -398,6 +398,8 @@ def _create_fleet_tables() -> None:
         sa.Column("battery_level", BIGINT, nullable=False, server_default="100000"),
         *_optional(BIGINT, "sequence sequence_at"),
         *_optional(TEXT, "missing"),
+        *_optional(sa.Double(), "lat lng"),
+        *_optional(BIGINT, "radius position_at"),
         sa.PrimaryKeyConstraint("group_id", "device_number", name="pk_device_state"),
         sqlite_with_rowid=False,
     )

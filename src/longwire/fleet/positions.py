@@ -1,0 +1,43 @@
+"""Where the devices of a group are."""
+
+from longwire.errors import invalid_field
+from longwire.identity import access
+from longwire.model import Actor, PageRequest, PositionFilter
+from longwire.store import devices as store_devices
+from longwire.store import overviews
+from longwire.store import positions as store
+from longwire.store.database import Tx
+from longwire.store.device_search import EXAMINED_MAX
+from longwire.store.devices import ReportingDevice
+from longwire.store.positions import PositionPage
+
+STAYS_EXAMINED_MAX = 32
+
+
+def list_positions(
+    tx: Tx,
+    actor: Actor,
+    group_id: str,
+    wanted: PositionFilter,
+    request: PageRequest,
+    *,
+    subgroups: bool,
+) -> PositionPage:
+    """The last positions of the devices of a group, or of its subtree."""
+    access.authorize(tx, actor, "device.read", group_id)
+    scope = access.authorize_tree(tx, actor, "record.read", group_id, subgroups=subgroups)
+    if overviews.sum_device_counts(tx, scope) > EXAMINED_MAX:
+        raise invalid_field(
+            "group_id", f"has more than {EXAMINED_MAX:,} devices: list those of a subgroup"
+        )
+    return store.list_page(tx, scope, wanted, request)
+
+
+def refresh_position(tx: Tx, device: ReportingDevice) -> None:
+    """Find the last position of a device again, after some of its records were deleted."""
+    stays = [
+        stay.number
+        for stay in store_devices.list_stays(tx, device)
+        if stay.group_id == device.group_id
+    ]
+    store.refresh(tx, device.number, stays[-STAYS_EXAMINED_MAX:])

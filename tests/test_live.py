@@ -9,10 +9,10 @@ from functools import partial
 
 import pytest
 
-from longwire import live
 from longwire.api.live import format_cursor, parse_cursor
 from longwire.fleet import arrivals
-from longwire.live import LiveCursor
+from longwire.live import hub
+from longwire.live.hub import LiveCursor
 from tests.listening import Listening
 from tests.waiting import eventually
 from tests.web.test_streaming import open_stream
@@ -166,7 +166,7 @@ def test_whoever_is_away_too_long_or_reads_too_slowly_is_told_what_is_lost(
         between = {"after": lost["from"], "before": lost["to"]}
         found = ok(ada.get("/group/records", groupId=group, **between))["items"]
         assert {each["id"] for each in found} >= set(history(ada, group)[2:])
-        monkeypatch.setattr(live, "BOX_RECORDS_MAX", 10)
+        monkeypatch.setattr(hub, "BOX_RECORDS_MAX", 10)
         store(ada, device, numbers, 25)  # in one commit
         eventually(lambda: len(again.named("lost")) == 2)
         lost = again.named("lost")[1]
@@ -237,3 +237,37 @@ def test_a_cursor_is_read_as_it_was_written() -> None:
         cursor = LiveCursor(5, sent)
         assert parse_cursor(format_cursor(cursor)) == cursor
     assert format_cursor(LiveCursor(5, (7, 7 + step, 7 + 2 * step))) == "rec_5-2*3"
+
+
+def test_changes_and_deliveries_are_told_to_those_who_may_see_them(world: World) -> None:
+    ada, bob, eve = world.person(), world.person("bob"), world.person("eve")
+    group, foreign = ada.group(), eve.group("foreign")
+    device = ada.device(group)
+    ada.invite(bob, group, ada.role("record.read", "device.read"))
+    with (
+        Listening(ada, groupId=group, subgroups=True) as listening,
+        Listening(bob, groupId=group) as other,
+    ):
+        eve.device(foreign)
+        connector = ada.connector(group, "http://127.0.0.1:9/")  # nobody listens there
+        ok(ada.put("/device", {"deviceId": device, "groupId": group, "name": "renamed"}))
+        under = ada.group("under", group)
+        ada.reports(device)
+
+        def told(listener: Listening, kind: str) -> set[str]:
+            return {each for data in listener.named("changed") for each in data.get(kind, ())}
+
+        eventually(lambda: told(listening, "devices") == {device})
+        eventually(lambda: told(listening, "connectors") == {connector})
+        eventually(lambda: under in told(listening, "groups"))
+        eventually(
+            lambda: any(
+                item["connectorId"] == connector and item["waiting"] == 1
+                for items in listening.named("deliveries")
+                for item in items
+            )
+        )
+        eventually(lambda: told(other, "devices") == {device})
+        assert not told(other, "connectors") | told(other, "groups")
+        assert not other.named("deliveries")
+        assert told(listening, "devices") == {device}, "and nothing of others"

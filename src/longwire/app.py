@@ -86,7 +86,7 @@ from longwire.inbound.mqtt_session import parse_broker_url
 from longwire.inbound.uplinks import UplinkStore
 from longwire.ingest import Ingest, Sequencer, store_service_events
 from longwire.jobs.runner import JobRunner
-from longwire.live import LiveHub
+from longwire.live.hub import LiveHub
 from longwire.model import ChannelPurpose, SignInMethod
 from longwire.networks.base import CHIRPSTACK, LORIOT, NETWORKS, THINGPARK, VENDOR
 from longwire.notifications import monitoring

@@ -26,7 +26,7 @@ import structlog
 from longwire import app, startup
 from longwire.clock import Clock
 from longwire.descriptors import divide_descriptors, raise_descriptor_limit
-from longwire.live import BOX_BYTES_MAX
+from longwire.live.hub import BOX_BYTES_MAX
 from longwire.logs import configure_logging
 from longwire.settings import PREFIX, RELOADABLE, Settings, SettingsError, list_changed
 from longwire.settings import load as load_settings

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -22,7 +22,8 @@ from longwire.errors import BadInput, LongwireError
 from longwire.fleet import arrivals
 from longwire.fleet.arrivals import ArrivalScope, ArrivalSelection
 from longwire.ids import format_record_id
-from longwire.live import Listener, LiveCursor, LiveHub, LiveRecord, LostRecords
+from longwire.live.activity import Activity
+from longwire.live.hub import Listener, LiveCursor, LiveHub, LiveRecord, LostRecords
 from longwire.model import Actor
 from longwire.records import KIND_NAMES
 from longwire.web.errors import get_code
@@ -87,6 +88,27 @@ class LiveLost(Reply, kw_only=True):
     )
     from_: RecordId = msgspec.field(name="from")
     to: RecordId
+
+
+class LiveChanged(Reply, kw_only=True):
+    """The data of `changed`: ids of objects that were changed; up to 1,000 of each kind."""
+
+    devices: Annotated[list[str] | None, Meta(description="Where `device.read` is held.")] = None
+    connectors: Annotated[list[str] | None, Meta(description="Where `connector.read` is held.")] = (
+        None
+    )
+    groups: Annotated[list[str] | None, Meta(description="Where `group.read` is held.")] = None
+
+
+class LiveDeliveries(Reply, kw_only=True):
+    """An item of `deliveries`: what became of a connector's messages in about a second."""
+
+    connector_id: Annotated[str, Meta(description="The connector.")]
+    succeeded: Annotated[int, Meta(description="Messages that were delivered.", examples=[12])]
+    failed: Annotated[int, Meta(description="Messages that were given up.", examples=[0])]
+    waiting: Annotated[
+        int, Meta(description="Messages that are queued or in flight, up to 10,000.", examples=[3])
+    ]
 
 
 class LiveExpired(Reply):
@@ -155,7 +177,7 @@ class LiveEndpoint:
                 open_per_caller_max=LISTENERS_PER_CALLER_MAX,
                 open_max=self._listeners_max,
                 content=_CONTENT,
-                schemas=(LiveHello, Arrival, LiveLost, LiveExpired),
+                schemas=(LiveHello, Arrival, LiveChanged, LiveDeliveries, LiveLost, LiveExpired),
             )
         ]
 
@@ -254,6 +276,9 @@ class _LiveStream:
             await self._check(listener)
             if lost is not None:
                 yield _event("lost", _lost(lost))
+            for event in _activity_events(listener.take_activity()):
+                sent_at = time.monotonic()
+                yield event
             for chunk in self._frame(listener, records, settled):
                 sent_at = time.monotonic()
                 yield chunk
@@ -294,7 +319,24 @@ class _LiveStream:
         return [frame[at : at + CHUNK_BYTES] for at in range(0, len(frame), CHUNK_BYTES)]
 
 
-def _event(name: str, data: Reply, cursor: LiveCursor | None = None) -> bytes:
+def _activity_events(activity: Activity) -> Iterator[bytes]:
+    if activity.changed:
+        ids = {f"{kind}s": sorted(each) for kind, each in activity.changed.items()}
+        yield _event("changed", LiveChanged(**ids))
+    if activity.deliveries:
+        items = [
+            LiveDeliveries(
+                connector_id=connector_id,
+                succeeded=each.succeeded,
+                failed=each.failed,
+                waiting=each.waiting,
+            )
+            for connector_id, each in sorted(activity.deliveries.items())
+        ]
+        yield _event("deliveries", items)
+
+
+def _event(name: str, data: Reply | Sequence[Reply], cursor: LiveCursor | None = None) -> bytes:
     line = b"" if cursor is None else b"id: %s\n" % format_cursor(cursor).encode()
     return b"event: %s\n%sdata: %s\n\n" % (name.encode(), line, _encode(data))
 
@@ -326,9 +368,9 @@ _CONTENT: Mapping[str, Any] = {
     MEDIA_TYPE: {
         "schema": {
             "type": "string",
-            "description": "Events `hello` (LiveHello), `records` (a list of Arrival), `lost`"
-            " (LiveLost) and `expired` (LiveExpired), each with JSON in `data`; a comment every"
-            " 15 seconds.",
+            "description": "Events `hello` (LiveHello), `records` (a list of Arrival), `changed`"
+            " (LiveChanged), `deliveries` (a list of LiveDeliveries), `lost` (LiveLost) and"
+            " `expired` (LiveExpired), each with JSON in `data`; a comment every 15 seconds.",
         },
         "example": _EXAMPLE,
     }

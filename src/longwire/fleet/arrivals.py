@@ -56,6 +56,7 @@ class ArrivalScope:
     kinds: frozenset[int]
     oldest: Mapping[int, Moment]  # by kind: what is older has expired
     group_id: str  # who pays for the filter
+    permissions: frozenset[str]  # that they have in all of the groups
 
     def takes(self, kind: int, device_number: int, ts: Moment) -> bool:
         if kind not in self.kinds or ts < self.oldest.get(kind, ts):
@@ -132,6 +133,7 @@ def open_scope(
     """Check what somebody may see; the permission holds in the groups below, too."""
     for group_id in selection.group_ids:
         access.authorize(tx, actor, "record.read", group_id)
+    held = [access.get_permissions(tx, actor, group_id) for group_id in selection.group_ids]
     device_number = None
     if selection.device_id is not None:
         device = records.get_reporting_device(tx, selection.device_id)
@@ -144,6 +146,7 @@ def open_scope(
         frozenset(RecordKind[name.upper()].value for name in selection.kinds),
         _list_oldest(retention_days, tx.now),
         selection.group_ids[0],
+        held[0].intersection(*held),
     )
 
 

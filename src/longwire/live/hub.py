@@ -11,7 +11,7 @@ younger than `OVERLAP` is asked for again, and what was published before is left
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -23,6 +23,13 @@ from longwire.fleet import arrivals
 from longwire.fleet.arrivals import ArrivalScan, ArrivalScope
 from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.ingest import Sequencer
+from longwire.live.activity import (
+    REPORTED,
+    Activity,
+    ActivityReader,
+    DeliveryCounts,
+    ReportedChange,
+)
 from longwire.store import arrivals as store
 from longwire.store.database import Database, Tx
 from longwire.store.devices import ReportingDevice
@@ -31,6 +38,7 @@ from longwire.store.records import WRITER_BITS, ArrivedRecord, RecordRow, first_
 
 OVERLAP: Moment = 3 * SECOND
 POLL_INTERVAL_S = 0.5
+ACTIVITY_INTERVAL_S = 1.0
 POLLED_GROUPS_MAX = 10_000
 BOX_RECORDS_MAX = 5_000
 BOX_BYTES_MAX = 2 * 1024 * 1024
@@ -109,6 +117,7 @@ class Listener:
     _box: list[LiveRecord] = field(default_factory=list)
     _box_bytes: int = 0
     _lost: list[int] = field(default_factory=list)  # the first, the last and their number
+    _activity: Activity = field(default_factory=Activity)
     _sent: list[int] = field(default_factory=list)
     _base: int = 0
 
@@ -151,6 +160,22 @@ class Listener:
             lost, self._lost = LostRecords(count, first - 1, last + 1), []
         self.has_something.clear()
         return [each for each in box if self._is_news(each.seq)], lost
+
+    # --- what happens besides ---
+
+    def add_change(self, change: ReportedChange) -> None:
+        if REPORTED[change.kind] in self.scope.permissions:
+            self._activity.add_change(change.kind, change.object_id)
+            self.has_something.set()
+
+    def add_deliveries(self, connector_id: str, counts: DeliveryCounts) -> None:
+        if "connector.read" in self.scope.permissions:
+            self._activity.deliveries[connector_id] = counts
+            self.has_something.set()
+
+    def take_activity(self) -> Activity:
+        activity, self._activity = self._activity, Activity()
+        return activity
 
     # --- where it has come to ---
 
@@ -197,7 +222,7 @@ class LiveHub:
         self._listeners: set[Listener] = set()
         self._by_group: Mapping[int, tuple[Listener, ...]] = {}
         self._newest = store.FIRST_SEQ  # of what was published
-        self._polling: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._polled: set[int] = set()  # younger than `_settled`
         self._settled = store.FIRST_SEQ
         self.is_ordered = database.engine_name == "sqlite"
@@ -316,14 +341,16 @@ class LiveHub:
                 by_group[group].append(listener)
         self._by_group = {group: tuple(each) for group, each in by_group.items()}
         self._on_listeners(len(self._listeners))
-        if self.is_ordered:
-            return
-        if self._listeners and self._polling is None:
+        if self._listeners and not self._tasks:
             self._settled = self._window_begin()
-            self._polling = asyncio.create_task(self._poll())
-        elif not self._listeners and self._polling is not None:
-            self._polling.cancel()
-            self._polling = None
+            self._tasks = [asyncio.create_task(self._repeat(ACTIVITY_INTERVAL_S, self._look()))]
+            if not self.is_ordered:
+                polling = self._repeat(POLL_INTERVAL_S, self._poll_once)
+                self._tasks.append(asyncio.create_task(polling))
+        elif not self._listeners:
+            for task in self._tasks:
+                task.cancel()
+            self._tasks = []
             self._polled = set()
 
     def _give(self, records: Sequence[ArrivedRecord], newest: int) -> None:
@@ -359,14 +386,34 @@ class LiveHub:
 
     # --- other processes ---
 
-    async def _poll(self) -> None:
+    async def _repeat(self, interval_s: float, read: Callable[[], Awaitable[None]]) -> None:
+        """While somebody listens."""
         current_caller.set(SERVICE)
         while True:
             try:
-                await self._poll_once()
+                await read()
             except LongwireError as error:
-                log.debug("arrivals of other processes cannot be read", reason=str(error))
-            await asyncio.sleep(POLL_INTERVAL_S)
+                log.debug("what is new cannot be read", reason=str(error))
+            await asyncio.sleep(interval_s)
+
+    def _look(self) -> Callable[[], Awaitable[None]]:
+        reader = ActivityReader(self.database)
+
+        async def look() -> None:
+            for change in await reader.read_changes(self._by_group):
+                for listener in self._by_group.get(change.group_number, ()):
+                    listener.add_change(change)
+            groups = self._list_groups_with("connector.read")
+            for connector, counts in await reader.read_deliveries(groups) if groups else ():
+                for listener in self._by_group.get(connector.group_number, ()):
+                    listener.add_deliveries(connector.id, counts)
+
+        return look
+
+    def _list_groups_with(self, permission: str) -> list[int]:
+        """The groups that somebody with the permission listens to."""
+        scopes = [each.scope for each in self._listeners]
+        return sorted({n for each in scopes if permission in each.permissions for n in each.groups})
 
     async def _poll_once(self) -> None:
         """Publish what others have committed since the last time."""

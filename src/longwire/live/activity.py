@@ -1,0 +1,133 @@
+"""What happens besides records: objects that change, and deliveries of connectors.
+
+Read once a second while somebody listens, for all listeners at once: changes from the end of the
+audit log, deliveries by the moment of their last change.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from longwire.clock import SECOND, Moment
+from longwire.store import activity as store
+from longwire.store.activity import Change, WatchedConnector
+from longwire.store.database import Database, Tx
+from longwire.store.schema import DeliveryState
+
+# A transaction becomes visible some time after the moment that its rows carry.
+OVERLAP: Moment = 3 * SECOND
+DELAY: Moment = SECOND
+CONNECTORS_REFRESHED_AFTER: Moment = 10 * SECOND
+# Kinds of objects that are reported, with the permission to see them.
+REPORTED = {"device": "device.read", "connector": "connector.read", "group": "group.read"}
+IDS_MAX = 1_000
+
+_FAILED = (DeliveryState.FAILED, DeliveryState.EXPIRED)
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryCounts:
+    """What became of a connector's messages in the last second, and what waits."""
+
+    succeeded: int
+    failed: int
+    waiting: int
+
+
+@dataclass(slots=True)
+class Activity:
+    """What a listener is to be told."""
+
+    changed: dict[str, set[str]] = field(default_factory=dict)  # ids by kind
+    deliveries: dict[str, DeliveryCounts] = field(default_factory=dict)  # by connector
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.deliveries)
+
+    def add_change(self, kind: str, object_id: str) -> None:
+        """Beyond a thousand, whoever wants to know asks for all."""
+        ids = self.changed.setdefault(kind, set())
+        if len(ids) < IDS_MAX:
+            ids.add(object_id)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedChange:
+    kind: str
+    group_number: int
+    object_id: str
+
+
+class ActivityReader:
+    """Reads what is new; one for a process."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._settled_id: int | None = None  # there are no more changes up to this one to come
+        self._reported: set[int] = set()  # behind it
+        self._counted_to: Moment = 0
+        self._connectors: Sequence[WatchedConnector] = ()
+        self._connectors_of: tuple[Sequence[int], int, Moment] = ((), -1, 0)
+
+    async def read_changes(self, groups: Mapping[int, object]) -> list[ReportedChange]:
+        """The changes in these groups since the last time."""
+        if self._settled_id is None:
+            last = await self._database.read(store.get_last_change_id)
+            found = await self._read_after(max(0, last - store.CHANGES_MAX // 2))
+            self._reported = {each.id for each in found}
+            self._settle(found)
+            return []
+        found = await self._read_after(self._settled_id)
+        # A group may be listened to in a moment, when its permissions are looked at.
+        news = [
+            each for each in found if each.id not in self._reported and each.group_number in groups
+        ]
+        self._reported.update(each.id for each in news)
+        self._settle(found)
+        return [
+            ReportedChange(kind, each.group_number, each.object_id)
+            for each in news
+            if (kind := each.action.partition(".")[0]) in REPORTED and each.group_number is not None
+        ]
+
+    async def _read_after(self, after: int) -> list[Change]:
+        return await self._database.read(partial(store.list_changes, after=after))
+
+    def _settle(self, found: Sequence[Change]) -> None:
+        old = self._database.context.clock.now() - OVERLAP
+        settled = [each.id for each in found if each.at < old]
+        self._settled_id = max(settled, default=self._settled_id or 0)
+        if len(found) == store.CHANGES_MAX:
+            self._settled_id = found[-1].id
+        self._reported = {each for each in self._reported if each > self._settled_id}
+
+    async def read_deliveries(
+        self, groups: Sequence[int]
+    ) -> list[tuple[WatchedConnector, DeliveryCounts]]:
+        """The connectors of these groups whose deliveries have changed since the last time."""
+        end = self._database.context.clock.now() - DELAY
+        begin = max(self._counted_to, end - OVERLAP)
+        self._counted_to = end
+        return await self._database.read(partial(self._count, groups, begin, end))
+
+    def _count(
+        self, groups: Sequence[int], begin: Moment, end: Moment, tx: Tx
+    ) -> list[tuple[WatchedConnector, DeliveryCounts]]:
+        generation = self._database.context.caches.config.generation
+        is_old = self._connectors_of[2] < tx.now - CONNECTORS_REFRESHED_AFTER
+        if self._connectors_of[:2] != (groups, generation) or is_old:
+            self._connectors = store.list_connectors(tx, groups)
+            self._connectors_of = groups, generation, tx.now
+        by_number = {each.number: each for each in self._connectors}
+        counts = store.count_recent_deliveries(tx, list(by_number), begin, end)
+        return [
+            (
+                by_number[number],
+                DeliveryCounts(
+                    states.get(DeliveryState.SUCCEEDED, 0),
+                    sum(states.get(each, 0) for each in _FAILED),
+                    store.count_waiting(tx, number),
+                ),
+            )
+            for number, states in counts.items()
+        ]

@@ -1,6 +1,10 @@
 """Tokens and groups: requests compared with a bare response of the same server."""
 
 import base64
+import json
+from dataclasses import replace
+
+import httpx
 
 from bench.ceiling import serving
 from bench.load import Result, request, run
@@ -12,6 +16,9 @@ from longwire.web.server import WireLimits, build_server
 CONNECTIONS = 32
 GROUPS = 1_000
 MEMORY_MB_MAX = 150.0
+PASSWORD = "correct horse battery"
+PASSWORD_MS = (50, 150)
+OWN_PAGE = {"X-Longwire-Console": "1"}
 
 
 def service_server(app):
@@ -27,6 +34,7 @@ def measure(findings: Findings, seconds: float) -> None:
     findings.add(measured("ceiling: bare ASGI response", ceiling))
     with running() as service:
         _operations(findings, service, ceiling, seconds)
+        _sign_ins(findings, service, seconds)
         memory = rss_mb(service.pid)
         findings.add(
             Row(
@@ -54,6 +62,30 @@ def _operations(findings: Findings, service: Service, ceiling: Result, seconds: 
     page = service.request("GET", "/user/groups?limit=100")
     load("GET /user/groups, 100 of 1,000", page)
     load("the same, one client at a time", page, connections=1, p99_ms_max=20.0)
+
+
+def _sign_ins(findings: Findings, service: Service, seconds: float) -> None:
+    """A password is checked off the event loop, two at a time: others hardly notice."""
+    sign_in = {"clientId": service.client_id, "clientSecret": service.client_secret}
+    with httpx.Client(base_url=service.http.base_url, headers=OWN_PAGE) as browser:
+        email = browser.post("/session", json=sign_in).raise_for_status().json()["user"]["email"]
+        browser.put("/user/password", json={"new": PASSWORD}).raise_for_status()
+        cookie = f"longwire={browser.cookies['longwire']}"
+    me = request("GET", "/user/me", headers={"Cookie": cookie})
+    result = run(service.host, service.port, [me], connections=CONNECTIONS, seconds=seconds)
+    findings.add(measured("GET /user/me with a cookie", result))
+    body = json.dumps({"email": email, "password": PASSWORD}).encode()
+    headers = {**OWN_PAGE, "Content-Type": "application/json"}
+    raw = request("POST", "/session", headers=headers, body=body)
+    result = run(service.host, service.port, [raw], connections=1, seconds=seconds)
+    low, high = PASSWORD_MS
+    findings.add(
+        replace(
+            measured("POST /session with a password, one at a time", result),
+            aim=f"{low} to {high} ms",
+            met=low <= result.p50_ms <= high,
+        )
+    )
 
 
 def _token_request(service: Service) -> bytes:

@@ -72,7 +72,7 @@ def test_of_two_who_use_a_link_at_once_one_gets_in(world: World) -> None:
 
 @pytest.mark.parametrize("engine", ["sqlite"])
 def test_a_link_is_valid_for_15_minutes_and_failures_are_limited(make_world: MakeWorld) -> None:
-    world = make_world(sign_in_failures_per_account_max=3)
+    world = make_world(sign_in_failures_per_address_max=3)
     world.clock.freeze()
     ada = world.person("ada")
     late = terminal_link(world, "ada@example.com")

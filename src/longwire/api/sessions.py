@@ -57,7 +57,7 @@ PATH = "/session"
 SIGN_IN_FAILED = "Signing in failed: it is unknown, wrong or expired."
 LINK_REQUESTED = "If there is a user with this address, a mail with a link is on its way."
 WAYS = ("link", "email and password", "clientId and clientSecret")
-LINKS = "links"  # the account that failed attempts with links count for
+LINK_CHARACTERS = 12  # of a link, by which failed attempts with it are counted
 
 Secret = Annotated[str, Meta(min_length=1, max_length=256)]
 Method = Annotated[
@@ -320,7 +320,9 @@ class SessionEndpoints:
     async def _sign_in_by_link(
         self, request: Request, secret: str, totp_code: str | None
     ) -> tuple[NewSession, SessionInfo]:
-        self._guards.failures.acquire(request.address, LINKS)
+        # By link and by address: nobody else at an address is locked out by somebody's failures.
+        account = secret[:LINK_CHARACTERS]
+        self._guards.failures.acquire(request.address, account)
 
         def work(tx: Tx) -> tuple[NewSession, SessionInfo]:
             code = sign_in_links.get_valid(tx, secret)
@@ -331,7 +333,7 @@ class SessionEndpoints:
                 tx, request, code.user_id, SignInMethod.LINK, issued_by=code.issued_by
             )
 
-        with self._noting_failures(request, LINKS):
+        with self._noting_failures(request, account):
             # Anybody may send anything: what is invalid writes nothing.
             code = await self._database.read(lambda tx: sign_in_links.get_valid(tx, secret))
             with self._limiting_codes(code.user_id, totp_code):

@@ -40,8 +40,9 @@ def console_link(email: str, chosen: Settings, as_json: bool) -> None:
 @database_flags
 @json_flag
 def console_forget(email: str, chosen: Settings, as_json: bool) -> None:
-    """Delete the passkeys of a user and who they are at the identity provider; end their sessions.
+    """Delete all that a user signs in with, and end their sessions.
 
+    That is passkeys, password, authenticator app, links, and who they are at the identity provider.
     For lost devices, and for accounts of the provider that were made anew.
     """
     forgotten = run_write(chosen, lambda tx: ways_in.forget(tx, SYSTEM, email))
@@ -49,6 +50,8 @@ def console_forget(email: str, chosen: Settings, as_json: bool) -> None:
         "passkeys": forgotten.passkeys,
         "subjects": forgotten.subjects,
         "sessions": forgotten.sessions,
+        "passwords": int(forgotten.had_password),
+        "authenticatorApps": int(forgotten.had_totp),
     }
     text = ", ".join(f"{name}: {count}" for name, count in counts.items())
     print_result({"userId": forgotten.user.id, **counts}, as_json, text)

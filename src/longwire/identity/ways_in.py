@@ -8,6 +8,8 @@ from longwire.model import Actor, User
 from longwire.store import audit
 from longwire.store import external_identities as store_identities
 from longwire.store import passkeys as store_passkeys
+from longwire.store import passwords as store_passwords
+from longwire.store import sign_in_codes as store_codes
 from longwire.store import users as store_users
 from longwire.store.database import Tx
 
@@ -20,6 +22,8 @@ class WaysIn:
     passkeys: int
     subjects: int  # at identity providers
     sessions: int
+    had_password: bool
+    had_totp: bool
 
 
 def forget(tx: Tx, actor: Actor, email: str) -> WaysIn:
@@ -35,6 +39,9 @@ def forget(tx: Tx, actor: Actor, email: str) -> WaysIn:
         store_passkeys.delete_of(tx, user.id),
         store_identities.delete_of(tx, user.id),
         sessions.end_where(tx, user.id, lambda session: True),
+        store_passwords.delete_hash(tx, user.id),
+        store_passwords.delete_totp(tx, user.id),
     )
+    store_codes.delete_of(tx, user.id)
     audit.log(tx, actor, "user.forgetWaysIn", user.id)
     return forgotten

@@ -35,6 +35,10 @@ def save_hash(tx: Tx, user_id: str, sealed_hash: str) -> None:
         tx.execute(sa.insert(_password), {"user_id": user_id, **values})
 
 
+def delete_hash(tx: Tx, user_id: str) -> bool:
+    return tx.execute(sa.delete(_password).where(_password.c.user_id == user_id)) > 0
+
+
 def get_totp(tx: Tx, user_id: str) -> TotpRow | None:
     row = tx.row(sa.select(_totp).where(_totp.c.user_id == user_id))
     return TotpRow(row.sealed_secret, row.last_step, row.confirmed_at) if row else None
@@ -61,9 +65,9 @@ def use_step(tx: Tx, user_id: str, step: int) -> bool:
     return tx.execute(statement) > 0
 
 
-def delete_totp(tx: Tx, user_id: str) -> None:
+def delete_totp(tx: Tx, user_id: str) -> bool:
     tx.execute(sa.delete(_recovery).where(_recovery.c.user_id == user_id))
-    tx.execute(sa.delete(_totp).where(_totp.c.user_id == user_id))
+    return tx.execute(sa.delete(_totp).where(_totp.c.user_id == user_id)) > 0
 
 
 def replace_recovery_codes(tx: Tx, user_id: str, digests: Iterable[bytes]) -> None:

@@ -29,7 +29,7 @@ def test_devices_are_counted_and_those_that_are_silent_need_attention(world: Wor
     ada.device(root)
     assert overview(ada, root)["devices"] == {
         **{"total": 3, "seenHour": 1, "seenDay": 2},
-        **{"never": 1, "silent": 0, "batteryLow": 0},
+        **{"never": 1, "silent": 0, "batteryLow": 0, "drifting": 0},
     }
     tree = overview(ada, root, subgroups="true")
     assert (tree["devices"]["total"], tree["devices"]["seenHour"], tree["attention"]) == (5, 2, [])

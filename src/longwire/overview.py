@@ -34,6 +34,7 @@ class DeviceCounts:
     silent: int | None = None
     never: int | None = None
     battery_low: int | None = None
+    drifting: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class AttentionKind(enum.Enum):
     DEAD_LETTERS = enum.auto()
     DEVICES_SILENT = enum.auto()
     BATTERY_LOW = enum.auto()
+    CONFIGURATION_DRIFT = enum.auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,13 @@ def _count_devices(tx: Tx, scope: Scope, attention: list[AttentionItem]) -> Devi
         battery_low=battery_level(BATTERY_LOW_PERCENT),
     )
     attention.extend(_device_attention(counts))
+    drifting = store.count_drifting(tx, scope)
+    attention.extend(
+        AttentionItem(
+            AttentionKind.CONFIGURATION_DRIFT, each.group_id, count=each.count, since=each.since
+        )
+        for each in drifting[:LISTED_MAX]
+    )
     return DeviceCounts(
         total,
         seen_hour=sum(each.seen_hour for each in counts),
@@ -118,6 +127,7 @@ def _count_devices(tx: Tx, scope: Scope, attention: list[AttentionItem]) -> Devi
         silent=sum(each.silent for each in counts),
         never=sum(each.never for each in counts),
         battery_low=sum(each.battery_low for each in counts),
+        drifting=sum(each.count for each in drifting),
     )
 
 

@@ -17,6 +17,7 @@ _KIND_NAMES = {
     AttentionKind.DEAD_LETTERS: "deadLetters",
     AttentionKind.DEVICES_SILENT: "devicesSilent",
     AttentionKind.BATTERY_LOW: "batteryLow",
+    AttentionKind.CONFIGURATION_DRIFT: "configurationDrift",
 }
 
 
@@ -48,6 +49,15 @@ class DeviceCounts(Reply):
     battery_low: (
         Annotated[Count, Meta(description="With less than 20 % of charge.", examples=[5])] | None
     ) = None
+    drifting: (
+        Annotated[
+            Count,
+            Meta(
+                description="That report another configuration than they should have.", examples=[9]
+            ),
+        ]
+        | None
+    ) = None
 
 
 class ConnectorCounts(Reply):
@@ -73,7 +83,8 @@ class Attention(Reply):
     what: Annotated[
         str,
         Meta(
-            description="`connectorFailing`, `deadLetters`, `devicesSilent` or `batteryLow`.",
+            description="`connectorFailing`, `deadLetters`, `devicesSilent`, `batteryLow` or"
+            " `configurationDrift`.",
             examples=["connectorFailing"],
         ),
     ]
@@ -90,7 +101,10 @@ class Attention(Reply):
     since: (
         Annotated[
             DateText,
-            Meta(description="When the last attempt failed, or the first device became silent."),
+            Meta(
+                description="When the last attempt failed, or the first device became silent or"
+                " began to drift."
+            ),
         ]
         | None
     ) = None
@@ -137,6 +151,7 @@ def _wire(found: OverviewValue) -> GroupOverview:
             silent=devices.silent,
             never=devices.never,
             battery_low=devices.battery_low,
+            drifting=devices.drifting,
         ),
         connectors=None
         if connectors is None

@@ -298,11 +298,6 @@ def list_drifting(
     return Page([each for each in found if each.differences], page.last_key)
 
 
-def count_drifting(tx: Tx, group_id: str, *, subgroups: bool) -> int:
-    """How many devices report another configuration than they should have; for an overview."""
-    return store_reports.count_drifting(tx, group_id, subgroups=subgroups)
-
-
 def _find_drift(tx: Tx, report: Report) -> Drift:
     merged = merge_configuration(
         tx, report.type, report.group_id, report.configuration, report.device_id

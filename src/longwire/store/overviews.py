@@ -30,6 +30,18 @@ order by group_id
     listed=in_array("homes"),
 )
 
+COUNT_DRIFTING = dialect_sql(
+    """
+select group_id, count(*), min(drifted_at)
+from device
+where group_id {listed}
+    and drifted_at is not null
+group by group_id
+order by 2 desc, group_id
+""",
+    listed=in_array("homes"),
+)
+
 COUNT_GROUPS = dialect_sql(
     """
 select coalesce(sum(device_count), 0)
@@ -137,6 +149,15 @@ class GroupDeviceCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupDriftCount:
+    """Devices of one group that drift, and since when the first one does."""
+
+    group_id: str
+    count: int
+    since: Moment
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectorCounts:
     total: int
     enabled: int
@@ -175,6 +196,12 @@ def count_devices(
 
 def _device_counts(row: tuple[Any, ...]) -> GroupDeviceCounts:
     return GroupDeviceCounts(str(row[0]), *row[1:])
+
+
+def count_drifting(tx: Tx, scope: Scope) -> list[GroupDriftCount]:
+    """By group; those with most of them first."""
+    rows = tx.fetch_raw(COUNT_DRIFTING, _homes(tx, scope))
+    return [GroupDriftCount(str(group), count, since) for group, count, since in rows]
 
 
 def count_connectors(tx: Tx, scope: Scope) -> ConnectorCounts:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -15,6 +16,7 @@ from longwire.identity.external_identities import (
 )
 from longwire.oidc_provider import REFRESH_INTERVAL
 from longwire.store import cache_epochs, challenges
+from tests.conftest import LOOPBACK
 from tests.sign_in.identity_provider import Browser, IdentityProvider, change_query
 from tests.world import World, nothing_happens, ok
 
@@ -79,6 +81,7 @@ def test_who_is_unknown_unverified_or_of_another_domain_is_refused_and_changes_n
 ) -> None:
     world = make_world(**provider.settings(oidc_domains="example.com"))
     world.person("ben")
+    world.person("kim")
     browser = browse(world)
     for claims, code in (
         ({"email": "ben@example.com", "email_verified": False}, "email_not_verified"),
@@ -86,6 +89,8 @@ def test_who_is_unknown_unverified_or_of_another_domain_is_refused_and_changes_n
         ({"email_verified": True}, "email_not_verified"),
         ({"email": "ben@mail.example.com", "email_verified": True}, "domain_not_allowed"),
         ({"email": "ben@example.com@evil.test", "email_verified": True}, "domain_not_allowed"),
+        # In lower case, a Kelvin sign is a k.
+        ({"email": "\u212aim@example.com", "email_verified": True}, "email_not_verified"),
         ({"email": "zoe@example.com", "email_verified": True}, "unknown_user"),
     ):
         provider.account("b-1", **claims)
@@ -223,6 +228,27 @@ def test_errors_of_the_provider_become_codes_and_nothing_of_its_text(
 
     gone = make_world(**provider.settings(oidc_issuer=f"{provider.issuer}/none"))
     assert browse(gone).begin() == "../sign-in?error=provider_unavailable"
+
+
+@SQLITE
+def test_over_https_the_cookies_are_those_of_this_host_alone(
+    make_world: MakeWorld, browse: Browse, provider: IdentityProvider
+) -> None:
+    world = make_world(**provider.settings(trusted_proxies=LOOPBACK))
+    world.person("ida")
+    provider.account("i-1", email="ida@example.com", email_verified=True)
+    browser = browse(world)
+    browser.http.headers["X-Forwarded-Proto"] = "https"
+    begun = browser.http.get("/session/oidc")
+    flow, *attributes = begun.headers["set-cookie"].split("; ")
+    assert flow.startswith("__Host-longwire-oidc=")
+    assert set(attributes) == {"Max-Age=600", "Path=/", "HttpOnly", "SameSite=Lax", "Secure"}
+    back = urlsplit(provider.log_in(begun.headers["location"], "i-1"))
+    finished = browser.http.get(f"{back.path}?{back.query}", headers={"Cookie": flow})
+    session, gone = finished.headers.get_list("set-cookie")
+    assert session.startswith("__Host-longwire=lwb_")
+    assert {"SameSite=Strict", "Secure", "HttpOnly"} <= set(session.split("; "))
+    assert gone.startswith("__Host-longwire-oidc=; Max-Age=0;")
 
 
 @SQLITE

@@ -26,6 +26,9 @@ from schemathesis.specs.openapi.checks import (
 
 from longwire.app import OPERATIONS
 from longwire.inbound.callbacks import GROUP_TOKEN
+from longwire.model import Passkey
+from longwire.store import passkeys
+from longwire.store.database import Tx
 from tests.world import KINDS, NOON, Person, World, ok, record_of
 
 CHECKS: list[CheckFunction] = [
@@ -44,6 +47,7 @@ DEVICES = 60  # enough for all that are moved and deleted meanwhile
 CONNECTORS = 30
 DOWNLINKS = 30
 NOTIFICATIONS = 30
+PASSKEYS = 30
 NOWHERE = "http://127.0.0.1:9/"  # a closed port
 EUI = "0102030405060708"
 # The required members of a message, of every network.
@@ -156,6 +160,7 @@ def fill_world(world: World) -> KnownValues:
         "appClientId": [client.id for client in clients],
         "name": [*[home] * 6, *(f"client {number}" for number in range(6))],
         "token": tokens,
+        "passkeyId": add_passkeys(world, operator),
         "messageFilter": ["message.kind == 'data'", ""],
         "format": ["json", "custom"],
         "deviceTypes": [["generic"], []],
@@ -173,6 +178,18 @@ def fill_world(world: World) -> KnownValues:
         },
         ok(operator.get("/group", groupId=home))[0]["token"],
     )
+
+
+def add_passkeys(world: World, owner: Person) -> list[str]:
+    ids = [f"psk_{number}" for number in range(PASSKEYS)]
+
+    def work(tx: Tx) -> None:
+        for each in ids:
+            passkey = Passkey(each, each.encode(), owner.id, each, b"", "localhost", 0, False, 0)
+            passkeys.insert(tx, passkey)
+
+    world.write(work)
+    return ids
 
 
 def replay_of(person: Person, connector: dict[str, Any]) -> str:

@@ -102,7 +102,9 @@ def is_trustworthy(url: str) -> bool:
 
 def sign_in(tx: Tx, identity: ExternalIdentity, policy: SignInPolicy) -> User:
     """The user that somebody is, with the memberships that their claims give."""
-    if not identity.is_email_verified:
+    # Addresses are compared without regard to case, and some letters beyond ASCII become others
+    # then: a mailbox with one of them would be that of somebody else.
+    if not identity.is_email_verified or not identity.email.isascii():
         raise SignInRefused(Refusal.EMAIL_NOT_VERIFIED)
     domain = identity.email.rpartition("@")[2].lower()
     if policy.domains and domain not in policy.domains:

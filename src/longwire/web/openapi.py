@@ -160,7 +160,7 @@ def _responses(route: Route) -> Json:
     if route.permission != ANY_TOKEN:
         statuses.append(403)
     if not route.not_found_is_bad_request and (
-        route.permission not in (ANY_TOKEN, OWN) or route.query
+        route.permission not in (ANY_TOKEN, OWN) or route.query or _names_object(route)
     ):
         statuses.append(404)
     if route.body is not None or route.text_body is not None:
@@ -169,6 +169,11 @@ def _responses(route: Route) -> Json:
     if route.conflicts:
         problems["409"] = _problem(route.conflicts)
     return {"200": _success(route), **dict(sorted(problems.items()))}
+
+
+def _names_object(route: Route) -> bool:
+    fields = msgspec.structs.fields(route.body) if route.body is not None else ()
+    return any(each.name.endswith("_id") for each in fields)
 
 
 def _success(route: Route) -> Json:

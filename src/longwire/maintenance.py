@@ -171,12 +171,16 @@ async def watch_configurations(database: Database) -> None:
         if await database.read(device_reports.has_check):
             await _run_in_batches(database, device_reports.do_next_check)
         after = 0
-        while results := await database.read(
-            partial(configurations.compare_pending, after=after, most=REPORTS_PER_BATCH_MAX)
-        ):
+        while True:
+            began = time.monotonic()
+            step = partial(configurations.compare_pending, after=after, most=REPORTS_PER_BATCH_MAX)
+            results = await database.read(step)
+            if not results:
+                return
             await database.write(partial(configurations.save_results, results=results))
             after = results[-1][0].number
-            await asyncio.sleep(PAUSE_BETWEEN_BATCHES_S)
+            # Large policies make it slow, but nobody else.
+            await asyncio.sleep(max(PAUSE_BETWEEN_BATCHES_S, 3 * (time.monotonic() - began)))
 
     await _run_periodically(CONFIGURATIONS_POLL_INTERVAL_S, compare)
 

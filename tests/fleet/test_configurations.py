@@ -86,6 +86,8 @@ def test_a_policy_is_small_and_its_changes_are_logged(world: World) -> None:
         assert problem["code"] == "changed_meanwhile"
         large = {"groupId": group, "policy": {"a": "x" * 8_192}}
         refused(ada.put("/group/configuration", large), 400, "policy")
+        many = {f"v{number}": {"a": 1} for number in range(201)}
+        refused(ada.put("/group/configuration", large | {"policy": many}), 400, "policy")
         refused(ada.put("/group/configuration", large | {"policy": deep}), 400, "policy")
         refused(ada.put("/group/configuration", large | {"policy": [1]}), 400, "policy")
         unknown = {"type": "none", "policy": {}}

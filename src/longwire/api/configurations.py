@@ -183,8 +183,8 @@ def set_group_policy(context: RequestContext, body: GroupPolicyChange) -> Config
     """Set the configuration policy of a group.
 
     It is what the configuration of every device in the group and below should contain: a JSON merge
-    patch of at most 8,192 characters and 16 levels. Policies of groups further down, and what a
-    device has of its own, go before it.
+    patch of at most 8,192 characters, 200 values and 16 levels. Policies of groups further down,
+    and what a device has of its own, go before it.
     """
     return policy_wire(
         configurations.set_group_policy(

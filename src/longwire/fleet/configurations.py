@@ -43,7 +43,7 @@ from longwire.versions import next_version, require_version
 
 # Bounds the work of merging all policies on the path of a device.
 POLICY_CHARACTERS_MAX = 8_192
-POLICY_VALUES_MAX = 500
+POLICY_VALUES_MAX = 200
 DIFFERENCES_MAX = 50  # that are shown of a device
 DEVICES_PER_PAGE_MAX = 100
 NO_POLICY = ConfigurationPolicy("{}", 0, "")

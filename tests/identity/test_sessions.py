@@ -7,6 +7,7 @@ from ipaddress import ip_network
 import httpx
 import pytest
 
+from longwire.errors import Unavailable
 from longwire.identity import sessions, tokens
 from longwire.model import SYSTEM
 from longwire.settings import Settings
@@ -275,6 +276,22 @@ def test_its_use_is_written_every_five_minutes_at_most(
     assert second > first
     with nothing_happens(world):
         assert seen_at() == second
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_a_session_can_read_while_nothing_can_be_written(
+    world: World, browsers: Callable[[], Browser], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser = browsers()
+    browser.sign_in_as(world.person("ada"))
+    world.clock.let_pass(seconds=400)
+
+    async def fail(work: object) -> None:
+        raise Unavailable
+
+    monkeypatch.setattr(world.database, "write", fail)
+    ok(browser.http.get("/user/me"))
+    refused(browser.http.put("/user", json={"name": "Ada"}), 503)
 
 
 @pytest.mark.parametrize("engine", ["sqlite"])

@@ -170,6 +170,14 @@ def test_a_link_is_shown_to_whoever_holds_all_that_the_member_holds(
     assert ok(of_bob.http.get("/user/me"))["id"] == bob.id
     (item,) = ok(of_bob.http.get("/sessions"))["items"]
     assert item["issuedBy"] == ada.id
+    shown = ok(ada.get("/group/audit", groupId=group))["items"][0]
+    assert (shown["action"], shown["actorId"]) == ("signInLink.create", ada.id)
+    # What would outlast the session, or lead on from it, is for Bob himself.
+    body = {"email": "bob@example.com", "groupId": group, "show": True}
+    with nothing_happens(world):
+        refused(of_bob.http.put("/user", json={"name": "not Bob"}), 403)
+        refused(of_bob.http.put("/user/vendorToken", json={"token": "of Ada's phone"}), 403)
+        refused(of_bob.http.post("/session/link", json=body), 403)
 
     # As soon as Bob holds more than Ada, neither the session nor another link is hers.
     kept = secret_of(show_link(ada, "bob@example.com", group))

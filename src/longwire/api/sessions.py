@@ -288,6 +288,7 @@ class SessionEndpoints:
 
     async def _show_link(self, request: Request, email: str, group_id: str | None) -> Response:
         caller = await self._authenticator.authenticate(request)
+        caller.require_oneself()
         if group_id is None:
             raise BadInput(field_errors=[FieldError("group_id", "is required with show")])
 

@@ -38,7 +38,13 @@ def build_url(base_url: str, secret: str, purpose: LinkPurpose) -> str:
 
 
 def create(
-    tx: Tx, actor: Actor, user_id: str, source: LinkSource, *, issued_by: str | None = None
+    tx: Tx,
+    actor: Actor,
+    user_id: str,
+    source: LinkSource,
+    *,
+    issued_by: str | None = None,
+    group_id: str | None = None,
 ) -> str:
     """A link's secret for a user; who may have it is the caller's to decide."""
     for surplus in store.list_of(tx, user_id)[PER_USER_MAX - 1 :]:
@@ -53,7 +59,7 @@ def create(
         issued_by=issued_by,
     )
     store.insert(tx, code)
-    audit.log(tx, actor, "signInLink.create", user_id, detail=source)
+    audit.log(tx, actor, "signInLink.create", user_id, group_id=group_id, detail=source)
     return secret
 
 
@@ -94,7 +100,7 @@ def create_to_show(tx: Tx, actor: Actor, email: str, group_id: str) -> str:
     if not access.holds_all_of(tx, actor, user):
         raise NotAllowed("This user can do something that you cannot, here or in another group.")
     issued_by = None if user.id == actor.id else actor.id
-    return create(tx, actor, user.id, LinkSource.SHOWN, issued_by=issued_by)
+    return create(tx, actor, user.id, LinkSource.SHOWN, issued_by=issued_by, group_id=group_id)
 
 
 def get_valid(tx: Tx, secret: str) -> SignInCode:

@@ -4,7 +4,7 @@ import contextlib
 from dataclasses import dataclass
 
 from longwire.clock import Moment
-from longwire.errors import NotAuthenticated, Unavailable
+from longwire.errors import NotAllowed, NotAuthenticated, Unavailable
 from longwire.identity import sessions, tokens
 from longwire.identity.rate_limiter import RateLimiter
 from longwire.identity.sessions import SessionRules
@@ -24,6 +24,11 @@ class Caller:
     actor: Actor
     expires_at: Moment
     session: Session | None = None  # if it was authenticated by a cookie
+
+    def require_oneself(self) -> None:
+        """Refuse somebody who was shown the link of another user to act on that user itself."""
+        if self.session is not None and self.session.issued_by is not None:
+            raise NotAllowed("Somebody else was shown the link of this session; sign in yourself.")
 
 
 class Authenticator:

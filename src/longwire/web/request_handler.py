@@ -40,6 +40,7 @@ from longwire.web.page_tokens import PageTokens
 from longwire.web.prometheus import PrometheusMetrics
 from longwire.web.response_cache import CacheKey, ResponseCache
 from longwire.web.routing import (
+    OWN,
     PlainRoute,
     Request,
     RequestContext,
@@ -292,6 +293,8 @@ class RequestHandler:
             request, takes_cookie=route.build_response is None
         )
         actor = caller.actor
+        if route.permission == OWN and route.writes:
+            caller.require_oneself()
         cache_key = (actor, route.path, request.query_string)
         if route.is_cached:
             now = self._database.context.clock.now()

@@ -176,7 +176,7 @@ export async function showSession() {
     show("sign-in", false);
     show("signed-in");
     show("password", settings.signIn.includes("password"));
-    show("old-password", Boolean(session.hasPassword));
+    show("old-password", false);
     byId("new-password-form").elements.email.value = user.email;
     showTotp(session);
     await showSessions();
@@ -282,7 +282,7 @@ function listItem(text) {
 function linkTo(uri) {
     const link = document.createElement("a");
     link.href = uri;
-    link.textContent = " Open in an app";
+    link.textContent = "Open in an app";
     return link;
 }
 
@@ -303,7 +303,11 @@ onSubmit("mail-form", async ({ email }, form, button) => {
     notify(message);
 });
 onSubmit("new-password-form", async (fields, form) => {
-    await send("PUT", "/user/password", { old: fields.old, new: fields.new });
+    await send("PUT", "/user/password", { old: fields.old, new: fields.new }).catch((error) => {
+        // The session is no longer new, so the present password is needed.
+        show("old-password", error.code === "not_allowed" || !byId("old-password").hidden);
+        throw error;
+    });
     form.reset();
     await showSession();
     notify("The password is set. Your other sessions have ended.");

@@ -20,8 +20,11 @@ _UNBOUND_FIELDS = {"limit", "next_token"}
 class PagedInput(Protocol):
     """A query, or a body, with the fields of a paginated list."""
 
-    limit: int | None
-    next_token: str | None
+    @property
+    def limit(self) -> int | None: ...
+
+    @property
+    def next_token(self) -> str | None: ...
 
     @property
     def __struct_fields__(self) -> tuple[str, ...]: ...

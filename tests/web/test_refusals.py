@@ -140,6 +140,8 @@ def taken_at(route: Route | PlainRoute) -> set[str]:
     A callback with GET stores something, so there is no HEAD.
     """
     taken = {each.method for each in OPERATIONS if each.path == route.path}
+    if route.path == "/user/passkey":
+        taken.add("POST")  # needs a session, so that it is no operation like others
     if not taken:
         is_of_vendor = route.path.startswith("/network/vendor/")
         return set(VENDOR_METHODS) if is_of_vendor else {"POST"}

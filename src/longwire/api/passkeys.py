@@ -8,7 +8,7 @@ from msgspec import Meta
 from longwire.api.sessions import SIGN_IN_FAILED, SessionInfo, describe_session
 from longwire.api.types import GenericReturnBoolean
 from longwire.dates import format_date
-from longwire.errors import BadInput, Conflict, NotAllowed, NotAuthenticated, TooManyRequests
+from longwire.errors import BadInput, Conflict, NotAuthenticated, TooManyRequests
 from longwire.identity import passkeys, sessions
 from longwire.identity.passkeys import RelyingParty
 from longwire.identity.rate_limiter import RateLimiter
@@ -127,8 +127,6 @@ def delete(context: RequestContext, query: PasskeyQuery) -> GenericReturnBoolean
 
     The sessions that were created with it end.
     """
-    if context.session is not None and context.session.issued_by is not None:
-        raise NotAllowed("Somebody else was shown the link of this session; sign in by yourself.")
     passkeys.delete(context.tx, context.actor, query.passkey_id)
     return GenericReturnBoolean(message="The passkey is deleted.", value=True)
 

@@ -7,7 +7,7 @@ import msgspec
 
 from longwire.clock import Moment
 from longwire.records import KIND_NAMES
-from longwire.store.database import Tx
+from longwire.store.database import DialectSql, Tx
 
 # A larger body is read on its own, so that a step of a thousand records stays small.
 LARGE_CHARACTERS = 16_384
@@ -48,25 +48,34 @@ from (
 """
 
 # The stay is gone when the records of it were erased, and they are hidden until they are deleted.
-# SQLite joins in this order because of the cross joins.
-_LIST_ARRIVED = """
+# Each arrival leads to one record by its key. SQLite joins in this order because of the cross
+# joins; with `a.ts` as it is, without the plus, it would read all of a stay that has not expired,
+# for each of them. PostgreSQL might read a whole table for a few rows if it knows little of it.
+_ARRIVED = """
 select a.seq, case when length(r.body) <= :large then r.body end
 from arrival a
 cross join device_stay s
-cross join record_{kind} r
+cross join {record} r
 where a.group_id = :home
     and a.seq > :after
     and a.seq <= :last
     and a.kind = :kind
-    and a.ts >= :oldest
+    and +a.ts >= :oldest
     and s.device_number = a.device_number
-    and s.stay = a.stay
+    and s.stay = a.stay{is_its_record}
+order by a.seq
+"""
+_OF_ARRIVAL = """
     and r.device_number = a.device_number
     and r.stay = a.stay
     and r.ts = a.ts
-    and r.seq = a.seq
-order by a.seq
-"""
+    and r.seq = a.seq"""
+_LATERAL = f"""lateral (
+    select r.body
+    from record_{{kind}} r
+    where true{_OF_ARRIVAL.replace("    and", "        and")}
+    limit 1
+)"""
 
 # Where a record is, by its arrival.
 FIND_ARRIVAL = """
@@ -82,7 +91,13 @@ select digest{_FROM_STAY}
     and seq = :seq
 """
 
-LIST_ARRIVED = {kind: _LIST_ARRIVED.format(kind=kind) for kind in KIND_NAMES}
+LIST_ARRIVED = {
+    kind: DialectSql(
+        _ARRIVED.format(record=f"record_{kind}", is_its_record=_OF_ARRIVAL),
+        _ARRIVED.format(record=_LATERAL.format(kind=kind), is_its_record=""),
+    )
+    for kind in KIND_NAMES
+}
 FIND_DIGEST = {kind: _FIND_DIGEST.format(kind=kind) for kind in KIND_NAMES}
 LIST_STAY = {kind: _LIST_STAY.format(kind=kind) for kind in KIND_NAMES}
 GET_BODY = {kind: _GET_BODY.format(kind=kind) for kind in KIND_NAMES}

@@ -1,6 +1,7 @@
 """Exports: what the lists show, streamed in full, resumable, and for those who may read it."""
 
 import csv
+import importlib
 import io
 import json
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from longwire.api import parquet
 from longwire.api.csv_cells import escape_cell, format_tags, parse_tags, unescape_cell
 from longwire.fleet import record_exports
 from longwire.store import record_scans
@@ -227,3 +229,35 @@ def test_every_kind_of_record_is_exported_with_its_own_columns(world: World) -> 
         (stored,) = ada.records(device, kind)
         for name, value in stored.items():
             assert row[name] == str(value), name
+
+
+def test_a_month_of_a_group_is_a_parquet_file(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow", reason="Parquet files need the extra longwire[parquet]")
+    tables = importlib.import_module("pyarrow.parquet")
+    monkeypatch.setattr(parquet, "ROW_GROUP_RECORDS", 2)
+    ada = world.person()
+    group = ada.group()
+    device = ada.device(group)
+    values = [(51.5, 4.25, 80), (None, None, None), (-3.0, 7.0, 5)]
+    for number, (lat, lng, radius) in enumerate(values):
+        place = {"lat": lat, "lng": lng, "radius": radius}
+        ada.reports(device, "geoloc", timestamp=f"2026-03-01T00:00:0{number}.000001Z", **place)
+    settle(world)
+    month = {"groupId": group, "kind": "geoloc", "beginDate": "2026-01-01"}
+    response = ada.get("/records/export", format="parquet", **month)
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "application/vnd.apache.parquet"
+    file = tables.ParquetFile(io.BytesIO(response.content))
+    assert file.num_row_groups == 2
+    rows = file.read().to_pylist()
+    assert [(row["lat"], row["lng"], row["radius"]) for row in rows] == values
+    assert [row["timestamp"].microsecond for row in rows] == [1, 1, 1]
+    assert [row["id"] for row in rows] == [row["id"] for row in export(ada, "records", **month)]
+    assert {row["deviceId"] for row in rows} == {device}
+
+    empty = ada.get("/records/export", format="parquet", groupId=group, kind="event")
+    assert tables.ParquetFile(io.BytesIO(empty.content)).read().num_rows == 0
+    monkeypatch.setattr(parquet, "is_installed", lambda: False)
+    refused(ada.get("/records/export", format="parquet", **month), 400, "format")

@@ -5,9 +5,10 @@ takes it. Each step checks the caller and the permission again. Every row has an
 lost the connection continues after the last one they have.
 """
 
+import asyncio
 import csv
 import io
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -15,6 +16,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from longwire.api import parquet
 from longwire.api.audit import AuditEntry, entry_wire
 from longwire.api.connectors import ConnectorEvent, to_event_wire
 from longwire.api.csv_cells import format_cell, format_tags
@@ -24,7 +26,7 @@ from longwire.api.types import DeviceId, GroupId, Tag, parse_period
 from longwire.delivery import deliveries
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import devices, record_exports, records
-from longwire.fleet.record_exports import RecordSelection
+from longwire.fleet.record_exports import ExportedRecords, Position, RecordSelection
 from longwire.identity import audit
 from longwire.ids import format_record_id, parse_delivery_id, parse_record_id
 from longwire.model import Actor, AuditFilter, DeviceFilter, PageRequest
@@ -66,7 +68,14 @@ class RecordExportQuery(Query, kw_only=True):
     ] = "data"
     begin_date: DateQuery | None = None
     end_date: DateQuery | None = None
-    format: Format = "ndjson"
+    format: Annotated[
+        Literal["csv", "ndjson", "parquet"],
+        Meta(
+            description="CSV with a header, one JSON object per line, or a Parquet file, which the "
+            "operator may not have installed.",
+            examples=["csv"],
+        ),
+    ] = "ndjson"
     after: After | None = None
 
 
@@ -212,9 +221,11 @@ async def export_records(context: StreamContext, query: RecordExportQuery) -> St
 
     Of one kind. Those of a group come in order of arrival, and `beginDate` and `endDate` are about
     their arrival. Those of a device are sorted by timestamp, and the dates are about that; with a
-    `groupId`, those that belong to this group.
+    `groupId`, those that belong to this group. An interrupted Parquet file cannot be continued.
     """
     selection = _record_selection(context, query)
+    if query.format == "parquet":
+        return await _start_parquet(context, query.kind, selection)
 
     def read(tx: Tx, actor: Actor, position: Any) -> Step:
         found = record_exports.read_step(tx, actor, selection, position)
@@ -222,6 +233,47 @@ async def export_records(context: StreamContext, query: RecordExportQuery) -> St
 
     columns = _RECORD_COLUMNS[query.kind]
     return await _start(context, query.kind, query.format, columns, read)
+
+
+async def _start_parquet(
+    context: StreamContext, kind: str, selection: RecordSelection
+) -> StreamResponse:
+    if not parquet.is_installed():
+        raise invalid_field("format", "needs pyarrow, which is not installed here; use ndjson")
+    first = await context.database.read(partial(_read_records, context.actor, selection, None))
+    return StreamResponse(
+        _stream_parquet(context, kind, selection, first),
+        "application/vnd.apache.parquet",
+        ((b"content-disposition", f'attachment; filename="{kind}.parquet"'.encode()),),
+    )
+
+
+async def _stream_parquet(
+    context: StreamContext, kind: str, selection: RecordSelection, found: ExportedRecords
+) -> AsyncGenerator[bytes, None]:
+    file = await asyncio.to_thread(parquet.RecordFile, kind)
+    while True:
+        for chunk in _split(await asyncio.to_thread(file.add, found.rows)):
+            yield chunk
+        if found.position is None:
+            break
+        actor = await context.reauthenticate()
+        found = await context.database.read(
+            partial(_read_records, actor, selection, found.position)
+        )
+    for chunk in _split(await asyncio.to_thread(file.finish)):
+        yield chunk
+
+
+def _read_records(
+    actor: Actor, selection: RecordSelection, position: Position | None, tx: Tx
+) -> ExportedRecords:
+    return record_exports.read_step(tx, actor, selection, position)
+
+
+def _split(content: bytes) -> Iterator[bytes]:
+    for start in range(0, len(content), CHUNK_BYTES):
+        yield content[start : start + CHUNK_BYTES]
 
 
 def _record_selection(context: StreamContext, query: RecordExportQuery) -> RecordSelection:
@@ -350,6 +402,12 @@ async def export_audit(context: StreamContext, query: AuditExportQuery) -> Strea
     return await _start(context, "audit", query.format, _AUDIT_COLUMNS, read)
 
 
+_CONTENT: Mapping[str, Any] = {
+    "text/csv": {"schema": {"type": "string"}},
+    "application/x-ndjson": {"schema": {"type": "string"}},
+}
+
+
 def _route(path: str, handler: Callable[..., Any], permission: str, **more: Any) -> StreamRoute:
     return StreamRoute(
         "GET",
@@ -358,12 +416,8 @@ def _route(path: str, handler: Callable[..., Any], permission: str, **more: Any)
         permission,
         open_per_caller_max=PER_CALLER_MAX,
         open_max=OPEN_MAX,
-        content={
-            "text/csv": {"schema": {"type": "string"}},
-            "application/x-ndjson": {"schema": {"type": "string"}},
-        },
         is_addition=True,
-        **{"object_rule": "in the group", **more},
+        **{"object_rule": "in the group", "content": _CONTENT, **more},
     )
 
 
@@ -374,6 +428,7 @@ ROUTES = [
         "record.read",
         object_rule="in groupId, or in the groups the device was in when the records were stored",
         tag="Records",
+        content={**_CONTENT, "application/vnd.apache.parquet": {"schema": {"type": "string"}}},
     ),
     _route("/devices/export", export_devices, "device.read", tag="Devices"),
     _route(

@@ -120,6 +120,9 @@ REJECTIONS_LOG_INTERVAL_S = 60.0
 # Of one user: codes have six digits, and three of them are valid at a time.
 TOTP_CODES_BURST = 10
 TOTP_CODES_PER_MINUTE = 1
+# Of one user, or client id.
+SESSIONS_BURST = 200
+SESSIONS_PER_MINUTE = 60
 
 log = structlog.get_logger()
 
@@ -681,6 +684,7 @@ def _build_sign_in_guards(settings: Settings, database: Database) -> SignInGuard
         ),
         codes=RateLimiter(clock, burst=TOTP_CODES_BURST, per_minute=TOTP_CODES_PER_MINUTE),
         mails=RateLimiter(clock, burst=mails, per_minute=mails),
+        sessions=RateLimiter(clock, burst=SESSIONS_BURST, per_minute=SESSIONS_PER_MINUTE),
     )
 
 

@@ -137,6 +137,22 @@ def test_whatever_does_not_match_is_refused_alike(
         assert world.ask_token(ada.client_id, ada.client_secret).status_code == 429
 
 
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_nobody_signs_in_all_the_time(world: World) -> None:
+    """One session too many ends another one, which costs everybody their caches."""
+    world.clock.freeze()
+    ada, bob = world.person("ada"), world.person("bob")
+    with Browser(world) as browser:
+        for _ in range(200):
+            browser.sign_in_as(ada)
+        given = {"clientId": ada.client_id, "clientSecret": ada.client_secret}
+        refused(browser.sign_in(**given), 429)
+        refused(browser.sign_in(**given | {"clientSecret": "wrong"}), 429)
+        browser.sign_in_as(bob)
+        world.clock.let_pass(seconds=1)
+        ok(browser.sign_in(**given))
+
+
 # --- who acts ---
 
 

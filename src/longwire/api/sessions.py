@@ -74,7 +74,7 @@ class SignInInput(Body):
     """One way to sign in."""
 
     link: Annotated[Secret, Meta(description="What follows `=` in a sign-in link.")] | None = None
-    email: Email | None = None
+    email: Annotated[Email, Meta(description="Of a user with a password.")] | None = None
     password: Secret | None = None
     totp: (
         Annotated[
@@ -89,7 +89,7 @@ class SignInInput(Body):
         | None
     ) = None
     client_id: Annotated[Secret, Meta(description="Of a user's credentials.")] | None = None
-    client_secret: Secret | None = None
+    client_secret: Annotated[Secret, Meta(description="Of the same credentials.")] | None = None
 
 
 class LinkInput(Body):
@@ -127,7 +127,9 @@ class SessionInfo(Reply):
     """The session of the caller."""
 
     user: User
-    is_operator: bool
+    is_operator: Annotated[
+        bool, Meta(description="Whether the user has every permission in every group.")
+    ]
     method: Method
     created_at: DateText
     expires_at: Annotated[DateText, Meta(description="Unless it is used before.")]
@@ -212,6 +214,7 @@ class SignInGuards:
     client_failures: FailureThrottle  # shared with the token endpoint
     codes: RateLimiter  # wrong codes of authenticator apps, by user
     mails: RateLimiter  # links that are requested by mail, by address
+    sessions: RateLimiter  # those that are created, by user or client id
 
 
 class SessionEndpoints:
@@ -364,7 +367,10 @@ class SessionEndpoints:
                     passwords.save_rehashed(tx, account, new_hash)
                 return self._create(tx, request, account.user_id, SignInMethod.PASSWORD)
 
-            with self._limiting_codes(account.user_id, totp_code):
+            with (
+                self._limiting_sessions(account.user_id),
+                self._limiting_codes(account.user_id, totp_code),
+            ):
                 result = await self._database.write(work)
         self._guards.failures.note_success(address, key)
         return result
@@ -379,6 +385,16 @@ class SessionEndpoints:
         except NotAuthenticated:
             self._guards.failures.note_failure(request.address, account)
             raise NotAuthenticated(SIGN_IN_FAILED) from None
+
+    @contextmanager
+    def _limiting_sessions(self, key: str) -> Iterator[None]:
+        """Bound how often somebody signs in: one session too many ends another, for which every
+        process drops what it has cached about everybody."""
+        retry_after_s = self._guards.sessions.get_retry_after_s(key)
+        if retry_after_s:
+            raise TooManyRequests(retry_after_s=retry_after_s)
+        yield
+        self._guards.sessions.consume(key)
 
     @contextmanager
     def _limiting_codes(self, user_id: str, totp_code: str | None) -> Iterator[None]:
@@ -415,7 +431,8 @@ class SessionEndpoints:
             )
 
         try:
-            result = await self._database.write(work)
+            with self._limiting_sessions(client_id):
+                result = await self._database.write(work)
         except NotAuthenticated:
             self._guards.client_failures.note_failure(request.address, client_id)
             raise NotAuthenticated(SIGN_IN_FAILED) from None

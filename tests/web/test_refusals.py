@@ -281,6 +281,7 @@ def test_the_table_of_invalid_requests_is_complete() -> None:
     named = {field for wrong in by_route["PUT", "/group"] for field in wrong.fields}
     assert named == {
         *("groupId", "ownerId", "name", "roleId", "description", "parent", "tags", "body"),
+        "ifUpdatedAt",
     }
     whys = {wrong.why for wrong in by_route["POST", "/device/event"]}
     assert {"'2026-02-3' as timestamp", "timestamp of a wrong type"} <= whys

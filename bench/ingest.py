@@ -301,7 +301,7 @@ def plain_postgres_rows_per_s(url: str, seconds: float) -> float:
                 )
                 cursor.executemany(
                     "insert into device_state (group_id, device_number, seen_at)"
-                    " values (1, %s, %s) on conflict (group_id, device_number)"
+                    " values (1, %s, %s) on conflict (device_number)"
                     " do update set seen_at = excluded.seen_at",
                     [(-1 - n % DEVICES, n) for n in rows],
                 )

@@ -1,5 +1,6 @@
 """Where the devices of a group are, for maps."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from msgspec import Meta
@@ -38,15 +39,18 @@ class PositionQuery(Query):
     since: (
         Annotated[DateQuery, Meta(description="Only positions of this time or later.")] | None
     ) = None
-    limit: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=ITEMS_MAX,
-            description="The maximum number of positions per page.",
-            examples=[ITEMS_DEFAULT],
-        ),
-    ] = ITEMS_DEFAULT
+    limit: (
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                le=ITEMS_MAX,
+                description="The maximum number of positions per page; 10,000 if left out.",
+                examples=[ITEMS_DEFAULT],
+            ),
+        ]
+        | None
+    ) = None
     next_token: Annotated[str, Meta(description="The nextToken of the previous page.")] | None = (
         None
     )
@@ -78,12 +82,15 @@ def list_positions(context: RequestContext, query: PositionQuery) -> Positions:
     Of each device of the group that has one: that of its newest geolocation since it is in the
     group. In no particular order.
     """
+    request = context.page_tokens.page_request(query)
+    if query.limit is None:
+        request = replace(request, limit=ITEMS_DEFAULT)
     page = positions.list_positions(
         context.tx,
         context.actor,
         query.group_id,
         _filter(context, query),
-        context.page_tokens.page_request(query),
+        request,
         subgroups=query.subgroups,
     )
     return Positions(

@@ -132,7 +132,7 @@ where d.id in (select value from json_each(:ids))
 SET_BATTERY = """
 insert into device_state (group_id, device_number, battery, battery_at, battery_level)
 values (:home, :number, :battery, :at, :level)
-on conflict (group_id, device_number) do update
+on conflict (device_number) do update
 set battery = excluded.battery,
     battery_at = excluded.battery_at,
     battery_level = excluded.battery_level
@@ -515,7 +515,7 @@ def update_last_seen(
         [each for each in states if each[1] not in counts and each[:2] not in positions]
         if counts or positions
         else states,
-        "on conflict (group_id, device_number) do update set seen_at = excluded.seen_at"
+        "on conflict (device_number) do update set seen_at = excluded.seen_at"
         " where device_state.seen_at < excluded.seen_at",
         is_repeatable=True,
     )
@@ -528,7 +528,7 @@ def update_last_seen(
             for state in states
             if (counted := counts.get(state[1])) is not None
         ],
-        f"on conflict (group_id, device_number) do update set seen_at = {_LATER_SEEN},"
+        f"on conflict (device_number) do update set seen_at = {_LATER_SEEN},"
         " sequence = excluded.sequence, sequence_at = excluded.sequence_at,"
         " missing = excluded.missing",
         is_repeatable=True,
@@ -543,8 +543,7 @@ def update_last_seen(
                 for state in states
                 if (position := positions.get(state[:2])) is not None
             ],
-            "on conflict (group_id, device_number) do update"
-            f" set seen_at = {_LATER_SEEN}, {_LATER_POSITION}",
+            f"on conflict (device_number) do update set seen_at = {_LATER_SEEN}, {_LATER_POSITION}",
             is_repeatable=True,
         )
 

@@ -22,11 +22,12 @@ select
     sum(case when battery_level < :battery_low then 1 else 0 end),
     sum(case when silent_at is null then 0 else 1 end),
     min(silent_at)
-from device_state
+from device_state {by_group}
 where group_id {listed}
 group by group_id
 order by group_id
 """,
+    by_group=using_index("ix_device_state_group_id_device_number"),
     listed=in_array("homes"),
 )
 

@@ -9,14 +9,16 @@ from longwire.clock import Moment
 from longwire.model import PageRequest, PositionFilter, Scope
 from longwire.records import GeolocRecord, RecordKind, parse_record
 from longwire.store import schema
-from longwire.store.database import Tx
-from longwire.store.dialects import array_param, in_array
+from longwire.store.database import DialectSql, Tx
+from longwire.store.dialects import array_param, dialect_sql, in_array, using_index
 
 # Newer records of a device than its last position are looked at, should they have none.
 RECORDS_EXAMINED_MAX = 100
 
+_BY_GROUP = using_index("ix_device_state_group_id_device_number")
+
 _MATCHING = """
-from device_state s
+from device_state s {by_group}
 join device d on d.number = s.device_number
 where s.group_id {listed}
     and s.position_at >= :since
@@ -31,7 +33,7 @@ limit :most
 
 _COUNT = """
 select count(*)
-from device_state s
+from device_state s {by_group}
 where s.group_id {listed}
     and s.position_at >= :since
     {box}
@@ -140,8 +142,9 @@ def _find_newest(tx: Tx, device_number: int, stay: int) -> Position | None:
 
 
 def _sql(tx: Tx, template: str, box: str) -> str:
-    listed = in_array("homes")
-    return template.format(listed=listed.postgres if tx.is_postgres else listed.sqlite, box=box)
+    fragments = {"listed": in_array("homes"), "by_group": _BY_GROUP, "box": DialectSql(box, box)}
+    sql = dialect_sql(template, **fragments)
+    return sql.postgres if tx.is_postgres else sql.sqlite
 
 
 def _box_values(wanted: PositionFilter) -> dict[str, float]:

@@ -11,6 +11,7 @@ branch_labels = None
 depends_on = None
 
 INTEGER, BIGINT, TEXT = sa.Integer(), sa.BigInteger(), sa.Text()
+SERIAL = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 KEY_TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 RECORD_KINDS = ("data", "event", "geoloc", "telemetry")
 
@@ -42,8 +43,7 @@ def _optional(type_: sa.types.TypeEngine[Any], names: str) -> list[sa.Column[Any
 
 
 def _serial(name: str) -> sa.Column[int]:
-    type_ = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-    return sa.Column(name, type_, autoincrement=True, nullable=False)
+    return sa.Column(name, SERIAL, autoincrement=True, nullable=False)
 
 
 def _create_partial_index(name: str, table: str, columns: list[str], where: str) -> None:
@@ -391,19 +391,21 @@ def _create_fleet_tables() -> None:
 
     op.create_table(
         "device_state",
-        *_required(BIGINT, "group_id device_number"),
-        sa.Column("seen_at", BIGINT, nullable=False, server_default=str(-(2**62))),
+        sa.Column("device_number", SERIAL, autoincrement=False, nullable=False),
+        *_optional(BIGINT, "group_id"),
+        sa.Column("seen_at", BIGINT, server_default=str(-(2**62))),
         *_optional(TEXT, "battery"),
         *_optional(BIGINT, "battery_at silent_at"),
-        sa.Column("battery_level", BIGINT, nullable=False, server_default="100000"),
+        sa.Column("battery_level", BIGINT, server_default="100000"),
         *_optional(BIGINT, "sequence sequence_at"),
         *_optional(TEXT, "missing"),
         *_optional(sa.Double(), "lat lng"),
         *_optional(BIGINT, "radius position_at"),
-        sa.PrimaryKeyConstraint("group_id", "device_number", name="pk_device_state"),
-        sqlite_with_rowid=False,
+        sa.PrimaryKeyConstraint("device_number", name="pk_device_state"),
     )
-    op.create_index("ix_device_state_device_number", "device_state", ["device_number"])
+    op.create_index(
+        "ix_device_state_group_id_device_number", "device_state", ["group_id", "device_number"]
+    )
     op.create_index(
         "ix_device_state_seen",
         "device_state",

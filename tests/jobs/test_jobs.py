@@ -8,9 +8,11 @@ import pytest
 
 from longwire import maintenance
 from longwire.fleet import device_types
-from longwire.jobs import messages, redecoding, steps
+from longwire.jobs import jobs, messages, redecoding, steps
 from longwire.jobs.results import StepPostponed
 from longwire.model import SYSTEM
+from longwire.store import jobs as store
+from longwire.store.database import Tx
 from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import Person, World, nothing_happens, ok, record_of, refused, walk
@@ -433,7 +435,11 @@ def test_a_cancelled_job_stops_between_two_steps_and_what_it_did_can_be_undone(
 
 
 def test_a_job_ends_when_its_starter_loses_the_permission(
-    world: World, ada: Person, home: str, paused: Callable[[int], None]
+    world: World,
+    ada: Person,
+    home: str,
+    paused: Callable[[int], None],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     bob = world.person("bob")
     ada.invite(bob, home, "manager")
@@ -450,6 +456,13 @@ def test_a_job_ends_when_its_starter_loses_the_permission(
     refused(bob.post("/job/undo", {"groupId": home, "jobId": job["jobId"]}), 403)
     assert counts(undo(ada, job)) == (2, 2, 0, 0)
 
+    ok(ada.put("/group", {"groupId": home, "roleId": "manager"}))
+    client = ada.app_client(home)
+    monkeypatch.setattr("longwire.jobs.jobs.run_step", postponed)
+    job = start(client, home, "delete")
+    ok(ada.delete("/appClient", name=home, appClientId=client.id))
+    assert (ended(ada, job)["error"], len(ids_in(ada, home))) == ("actor_gone", 7)
+
 
 def test_a_restart_goes_on_after_the_last_step_and_does_nothing_twice(
     world: World, ada: Person, home: str, paused: Callable[[int], None]
@@ -465,6 +478,39 @@ def test_a_restart_goes_on_after_the_last_step_and_does_nothing_twice(
     assert ids_in(ada, target) == devices
     moves = [each[2] for each in world.audit() if each[1] == "device.transfer"]
     assert sorted(moves) == sorted(devices * 2), "once in each group"
+
+
+def test_a_process_that_has_lost_its_lease_changes_nothing(
+    world: World, ada: Person, home: str, paused: Callable[[int], None]
+) -> None:
+    ada.device(home)
+    started = start(ada, home, "delete")
+    job_id = started["jobId"]
+    # The runner of this world holds the lease; later it is taken over by another process.
+    eventually(lambda: world.read(lambda tx: _lease_of(tx, job_id))[0] > 0)
+    fence, _ = world.read(lambda tx: _lease_of(tx, job_id))
+    assert world.write(lambda tx: store.lease(tx, job_id, tx.now + 1)) is None, "it is leased"
+    world.clock.let_pass(seconds=60)
+    taken = world.write(lambda tx: store.lease(tx, job_id, tx.now + 3_600_000_000))
+    assert taken == fence + 1
+    context = steps.StepContext(world.app._dispatch)
+    paused(9)
+    before = world.everything()
+    assert world.write(lambda tx: jobs.advance(tx, job_id, fence, tx.now, context)) is None
+    assert world.write(lambda tx: jobs.fail(tx, job_id, fence, "internal")) is None
+    assert world.everything() == before
+    done = world.write(lambda tx: jobs.advance(tx, job_id, fence + 1, tx.now, context))
+    assert done is not None
+    assert done.counts.changed == 1
+    ada.token = world.token(ada.client_id, ada.client_secret)
+    assert succeeded(ada, started)["done"] == 1
+
+
+def _lease_of(tx: Tx, job_id: str) -> tuple[int, int]:
+    fence, until = tx.fetch_raw(
+        "select fence, lease_until from job where id = :id", {"id": job_id}
+    )[0]
+    return fence, until
 
 
 def test_a_group_has_a_limited_number_of_jobs_and_they_run_in_order(

@@ -29,6 +29,7 @@ from longwire.inbound.callbacks import GROUP_TOKEN
 from longwire.model import Passkey
 from longwire.store import passkeys
 from longwire.store.database import Tx
+from tests.waiting import eventually
 from tests.world import KINDS, NOON, Person, World, ok, record_of
 
 CHECKS: list[CheckFunction] = [
@@ -128,6 +129,15 @@ def fill_world(world: World) -> KnownValues:
         for _ in range(NOTIFICATIONS)
     ]
     ok(operator.delete("/group", groupId=home, recursive=True))  # for a request to cancel it
+    tagging = {
+        "kind": "tag",
+        "groupId": home,
+        "filter": {"type": "generic"},
+        "parameters": {"addTags": ["new"]},
+    }
+    job = ok(operator.post("/job", {**tagging, "filter": None, "deviceIds": devices[:1]}))["job"]
+    job = job["jobId"]
+    eventually(lambda: "endedAt" in ok(operator.get("/job", groupId=home, jobId=job)))
     notification = {"params": json.dumps({"url": NOWHERE}), "type": "webhook", "groupId": home}
     values = {
         "deviceId": devices,
@@ -175,6 +185,9 @@ def fill_world(world: World) -> KnownValues:
             "params": [{"params": params, "type": "http", "groupId": home, "deviceIds": []}],
             "schedule": [{**notification, "deviceId": "", "schedule": {"Day": 1}}],
             "notificationId": notifications,
+            # None excludes what is generated for the other way to choose devices.
+            "parameters": [{**tagging, "deviceIds": None}],
+            "jobId": [{"jobId": job, "groupId": home}],
         },
         ok(operator.get("/group", groupId=home))[0]["token"],
     )

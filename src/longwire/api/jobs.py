@@ -16,10 +16,10 @@ from longwire.api.devices import (
     Network,
     SearchText,
     SeenWithin,
+    SomeDeviceIds,
 )
 from longwire.api.types import (
     DeviceId,
-    DeviceIds,
     GroupId,
     GroupPage,
     Tag,
@@ -125,7 +125,7 @@ class JobInput(Body, kw_only=True):
     kind: KindName
     group_id: GroupId
     device_ids: (
-        Annotated[DeviceIds, Meta(description="Devices of the group. Or else `filter`.")] | None
+        Annotated[SomeDeviceIds, Meta(description="Devices of the group. Or else `filter`.")] | None
     ) = None
     filter: JobFilter | None = None
     parameters: JobParameters | None = None

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,7 @@ from longwire.store import device_bin
 from longwire.store import devices as store_devices
 from longwire.store import jobs as store
 from longwire.store.database import Tx
+from longwire.store.device_bin import BinnedDevice
 
 DEVICES_PER_STEP_MAX = 50
 
@@ -263,17 +264,35 @@ def _restore(tx: Tx, actor: Actor, group_id: str, items: Sequence[_UndoItem]) ->
     results = [
         _skipped(each.item.object_id, GONE) for each in items if each.item.object_id not in binned
     ]
+    taken = _find_taken(tx, binned.values())
+    missing = {
+        name
+        for name in {each.type for each in binned.values()}
+        if device_types.find_device_type(tx, name) is None
+    }
     restorable = []
     for device in binned.values():
-        if device_types.find_device_type(tx, device.type) is None:
+        if device.type in missing:
             results.append(_skipped(device.id, TYPE_GONE))
-        elif store_devices.list_taken_keys(tx, device.network, [device.original_key]):
+        elif (device.network, device.original_key) in taken:
             results.append(_skipped(device.id, ORIGINAL_ID_TAKEN))
         else:
             restorable.append(device)
     if restorable:
         devices.restore_from_bin(tx, actor, group_id, restorable)
     return results + [JobItem(each.id, ItemOutcome.CHANGED) for each in restorable]
+
+
+def _find_taken(tx: Tx, binned: Iterable[BinnedDevice]) -> set[tuple[str, str]]:
+    """Those of the networks and original ids that other devices have now."""
+    keys: dict[str, list[str]] = {}
+    for device in binned:
+        keys.setdefault(device.network, []).append(device.original_key)
+    return {
+        (network, key)
+        for network, some in keys.items()
+        for key in store_devices.list_taken_keys(tx, network, some)
+    }
 
 
 def _transfer_back(

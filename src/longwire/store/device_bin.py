@@ -20,13 +20,6 @@ from longwire.store.dialects import array_param, dialect_sql, in_array, in_unloc
 
 _table = schema.binned_device
 _device = schema.device
-# What is restored with a device. Its downlinks are not: nobody knows whether they still apply.
-_KEPT = (
-    schema.device_state,
-    schema.device_report,
-    schema.registration,
-    schema.network_link,
-)
 
 _OF_JOB = """
     select number
@@ -85,7 +78,7 @@ def insert(tx: Tx, binned: Sequence[Device], job_id: str) -> None:
         row.number: {_device.name: dict(row._mapping)}
         for row in tx.rows(sa.select(_device).where(_device.c.number.in_(numbers)))
     }
-    for table in _KEPT:
+    for table in devices.DEVICE_TABLES:
         statement = sa.select(table).where(table.c.device_number.in_(numbers))
         for row in tx.rows(statement):
             snapshots[row.device_number][table.name] = dict(row._mapping)
@@ -105,6 +98,7 @@ def insert(tx: Tx, binned: Sequence[Device], job_id: str) -> None:
             for device in binned
         ],
     )
+    # These are not restored: nobody knows whether the downlinks still apply.
     devices.delete_dependents(tx, numbers)
     tx.execute(sa.delete(_device).where(_device.c.number.in_(numbers)))
     devices.adjust_count(tx, binned[0].group_id, -len(binned))
@@ -119,7 +113,7 @@ def lock_many(tx: Tx, device_ids: Sequence[str]) -> dict[str, BinnedDevice]:
 
 def restore(tx: Tx, restored: Sequence[BinnedDevice]) -> list[str]:
     """Restore devices of one group whose original ids are free; returns their ids."""
-    for table in (_device, *_KEPT):
+    for table in (_device, *devices.DEVICE_TABLES):
         rows = [each.snapshot[table.name] for each in restored if table.name in each.snapshot]
         if rows:
             tx.execute(sa.insert(table), rows)

@@ -403,11 +403,15 @@ def delete(tx: Tx, devices: Sequence[Device]) -> None:
     """Delete devices; their records are erased in small steps."""
     numbers = [device.number for device in devices]
     erase_all_stays(tx, numbers)
-    for table in (_state, schema.device_report, schema.registration, schema.network_link):
+    for table in DEVICE_TABLES:
         tx.execute(sa.delete(table).where(table.c.device_number.in_(numbers)))
     delete_dependents(tx, numbers)
     tx.execute(sa.delete(_table).where(_table.c.number.in_(numbers)))
     adjust_count(tx, devices[0].group_id, -len(devices))
+
+
+# What belongs to a device, a row in each; it is deleted with the device, and restored with it.
+DEVICE_TABLES = (_state, schema.device_report, schema.registration, schema.network_link)
 
 
 def delete_dependents(tx: Tx, numbers: Sequence[int]) -> None:

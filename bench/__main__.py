@@ -6,13 +6,24 @@ Name suites to run only those (`make bench ARGS="identity --seconds 2"`).
 import argparse
 import sys
 
-from bench import backlog, console, delivery, identity, ingest, large, networks, notifications
+from bench import (
+    backlog,
+    console,
+    delivery,
+    identity,
+    ingest,
+    large,
+    live,
+    networks,
+    notifications,
+)
 from bench.table import Findings
 
 SUITES = {
     "identity": identity.measure,
     "ingest": ingest.measure,
     "networks": networks.measure,
+    "live": live.measure,
     "delivery": delivery.measure,
     "notifications": notifications.measure,
     "console": console.measure,

@@ -12,7 +12,7 @@ import pytest
 from longwire.api.live import format_cursor, parse_cursor
 from longwire.fleet import arrivals
 from longwire.live import hub
-from longwire.live.hub import LiveCursor
+from longwire.live.hub import LiveCursor, SeqRun, add_to_runs
 from tests.listening import Listening
 from tests.waiting import eventually
 from tests.web.test_streaming import open_stream
@@ -233,10 +233,15 @@ def test_streams_of_a_caller_are_limited(make_world: Callable[..., World]) -> No
 
 def test_a_cursor_is_read_as_it_was_written() -> None:
     step = 1 << 10
-    for sent in ((), (7,), (7, 7 + step, 7 + 2 * step, 9_000_001), tuple(range(50, 900, 13))):
-        cursor = LiveCursor(5, sent)
+    for seqs in ((), (7,), (7, 7 + step, 7 + 2 * step, 9_000_001), tuple(range(50, 900, 13))):
+        runs: list[SeqRun] = []
+        add_to_runs(runs, seqs)
+        cursor = LiveCursor(5, tuple(runs))
         assert parse_cursor(format_cursor(cursor)) == cursor
-    assert format_cursor(LiveCursor(5, (7, 7 + step, 7 + 2 * step))) == "rec_5-2*3"
+        assert cursor.sent == set(seqs)
+    assert format_cursor(LiveCursor(5, (SeqRun(7, 3),))) == "rec_5-2*3"
+    assert SeqRun(7, 3).without(7 + step) == SeqRun(7 + 2 * step, 1)
+    assert SeqRun(7, 3).without(6) == SeqRun(7, 3)
 
 
 def test_changes_and_deliveries_are_told_to_those_who_may_see_them(world: World) -> None:

@@ -23,7 +23,7 @@ from longwire.fleet import arrivals
 from longwire.fleet.arrivals import ArrivalScope, ArrivalSelection
 from longwire.ids import format_record_id
 from longwire.live.activity import Activity
-from longwire.live.hub import Listener, LiveCursor, LiveHub, LiveRecord, LostRecords
+from longwire.live.hub import Listener, LiveCursor, LiveHub, LiveRecord, LostRecords, SeqRun
 from longwire.model import Actor
 from longwire.records import KIND_NAMES
 from longwire.web.errors import get_code
@@ -139,7 +139,7 @@ def format_cursor(cursor: LiveCursor) -> str:
     """As `rec_5f0-400*3.a01`: the base, and what was sent behind it, with the length of runs."""
     runs = [
         f"{first - cursor.base:x}*{count:x}" if count > 1 else f"{first - cursor.base:x}"
-        for first, count in cursor.runs()
+        for first, count in cursor.runs
     ]
     base = format_record_id(cursor.base)
     return f"{base}-{'.'.join(runs)}" if runs else base
@@ -150,10 +150,10 @@ def parse_cursor(text: str) -> LiveCursor:
     if found is not None:
         base = int(found[1], 16)
         runs = [_RUN.fullmatch(run) for run in found[2].split(".")] if found[2] else []
-        counted = [(base + int(run[1], 16), int(run[2] or "1", 16)) for run in runs if run]
-        is_small = sum(count for _, count in counted) <= _RUN_RECORDS_MAX and base < 2**62
+        counted = [SeqRun(base + int(run[1], 16), int(run[2] or "1", 16)) for run in runs if run]
+        is_small = sum(each.length for each in counted) <= _RUN_RECORDS_MAX and base < 2**62
         if is_small and len(counted) == len(runs):
-            return LiveCursor.from_runs(base, counted)
+            return LiveCursor(base, tuple(counted))
     raise BadInput("The header Last-Event-ID is not the id of an event of this stream.")
 
 

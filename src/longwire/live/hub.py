@@ -11,9 +11,11 @@ younger than `OVERLAP` is asked for again, and what was published before is left
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
+from typing import NamedTuple
 
 import structlog
 
@@ -39,6 +41,8 @@ from longwire.store.records import WRITER_BITS, ArrivedRecord, RecordRow, first_
 OVERLAP: Moment = 3 * SECOND
 POLL_INTERVAL_S = 0.5
 ACTIVITY_INTERVAL_S = 1.0
+# As many bodies as are read before their sizes are known.
+POLLED_AT_ONCE_MAX = 100
 POLLED_GROUPS_MAX = 10_000
 BOX_RECORDS_MAX = 5_000
 BOX_BYTES_MAX = 2 * 1024 * 1024
@@ -48,7 +52,6 @@ CURSOR_RUNS_MAX = 400
 FILTERED_AT_ONCE_MAX = 200
 
 _STEP = 1 << WRITER_BITS
-_WRITER_MASK = _STEP - 1
 
 log = structlog.get_logger()
 
@@ -56,29 +59,40 @@ log = structlog.get_logger()
 # --- positions ---
 
 
+class SeqRun(NamedTuple):
+    """Arrivals that were numbered in a row, as those of one commit are."""
+
+    first: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        return self.first + self.length * _STEP
+
+    def without(self, base: int) -> "SeqRun":
+        """What of it lies behind `base`."""
+        skipped = max(0, (base - self.first) // _STEP + 1)
+        return SeqRun(self.first + skipped * _STEP, self.length - skipped)
+
+
 @dataclass(frozen=True, slots=True)
 class LiveCursor:
     """What a listener has got: everything up to `base`, and some of what is behind it."""
 
     base: int
-    sent: tuple[int, ...] = ()  # in order
+    runs: tuple[SeqRun, ...] = ()
 
-    def runs(self) -> Iterator[tuple[int, int]]:
-        """The latter in short: (first, count) of those that were numbered in a row."""
-        first, count = 0, 0
-        for seq in self.sent:
-            if count and seq == first + count * _STEP:
-                count += 1
-                continue
-            if count:
-                yield first, count
-            first, count = seq, 1
-        if count:
-            yield first, count
+    @property
+    def sent(self) -> set[int]:
+        return {seq for run in self.runs for seq in range(run.first, run.end, _STEP)}
 
-    @classmethod
-    def from_runs(cls, base: int, runs: Iterable[tuple[int, int]]) -> "LiveCursor":
-        return cls(base, tuple(first + n * _STEP for first, count in runs for n in range(count)))
+
+def add_to_runs(runs: list[SeqRun], seqs: Iterable[int]) -> None:
+    for seq in seqs:
+        if runs and runs[-1].end == seq:
+            runs[-1] = SeqRun(runs[-1].first, runs[-1].length + 1)
+        else:
+            runs.append(SeqRun(seq, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +132,7 @@ class Listener:
     _box_bytes: int = 0
     _lost: list[int] = field(default_factory=list)  # the first, the last and their number
     _activity: Activity = field(default_factory=Activity)
-    _sent: list[int] = field(default_factory=list)
+    _runs: list[SeqRun] = field(default_factory=list)  # that were sent, behind `_base`
     _base: int = 0
 
     def offer(self, record: LiveRecord) -> None:
@@ -141,6 +155,11 @@ class Listener:
             self._lost = [seq, seq, 1]
         self.has_something.set()
 
+    def lose_range(self, after: int, before: int) -> None:
+        """Nobody knows how many."""
+        self._lost = [after + 1, before - 1, 0]
+        self.has_something.set()
+
     def join(self, settled: int, known: Collection[int]) -> None:
         """From now on what was there at this moment is no news."""
         self.settled, self.known = settled, frozenset(known)
@@ -157,7 +176,7 @@ class Listener:
         lost = None
         if self._lost:
             first, last, count = self._lost
-            lost, self._lost = LostRecords(count, first - 1, last + 1), []
+            lost, self._lost = LostRecords(count or None, first - 1, last + 1), []
         self.has_something.clear()
         return [each for each in box if self._is_news(each.seq)], lost
 
@@ -179,24 +198,21 @@ class Listener:
 
     # --- where it has come to ---
 
-    def begin_at(self, cursor: LiveCursor) -> None:
-        self._base, self._sent = cursor.base, list(cursor.sent)
+    def begin_at(self, base: int, runs: Iterable[SeqRun] = ()) -> None:
+        self._base, self._runs = base, list(runs)
 
-    def advance(self, sent: Iterable[int], settled: int) -> LiveCursor:
+    def advance(self, sent: Sequence[int], settled: int) -> LiveCursor:
         """After these were sent: where to go on from. Up to `settled` there is no more to come."""
         waiting = min((each.seq for each in self._box), default=store.LAST_SEQ)
+        settled = min(settled, waiting - 1)
         if self.is_ordered:
-            newest = max(sent, default=self._base)
-            self._base = max(self._base, newest, min(settled, waiting - 1))
+            self._base = max(self._base, settled, *sent[-1:])
             return LiveCursor(self._base)
-        self._base = max(self._base, min(settled, waiting - 1))
-        self._sent = sorted({each for each in (*self._sent, *sent) if each > self._base})
-        cursor = LiveCursor(self._base, tuple(self._sent))
-        runs = list(cursor.runs())
-        if len(runs) <= CURSOR_RUNS_MAX:
-            return cursor
-        # Rather a few twice than any not at all.
-        return LiveCursor.from_runs(self._base, runs[-CURSOR_RUNS_MAX:])
+        self._base = base = max(self._base, settled)
+        add_to_runs(self._runs, sent)
+        self._runs = [each.without(base) for each in self._runs if each.end - _STEP > base]
+        # If there are too many, rather a few twice than any not at all.
+        return LiveCursor(base, tuple(self._runs[-CURSOR_RUNS_MAX:]))
 
 
 # --- the hub ---
@@ -273,7 +289,8 @@ class LiveHub:
             return [], None
         scope = listener.scope
         settled = cursor.base if self.is_ordered else self._window_begin()
-        seen = set(cursor.sent)
+        sent = cursor.sent
+        seen = set(sent)
         scan = ArrivalScan(cursor.base, BOX_RECORDS_MAX)
         while not scan.is_done:
             step = await self.database.read(lambda tx: arrivals.read_step(tx, scope, scan))
@@ -286,9 +303,8 @@ class LiveHub:
         if not scan.is_exhausted:
             newest = await self._join_now(listener)
             return [], LostRecords(None, cursor.base, newest + 1)
-        listener.begin_at(cursor)
+        listener.begin_at(cursor.base, cursor.runs)
         listener.join(settled, seen)
-        sent = set(cursor.sent)
         return [LiveRecord(each) for each in scan.found if each.row.seq not in sent], None
 
     async def _join_now(self, listener: Listener) -> int:
@@ -296,7 +312,9 @@ class LiveHub:
         settled, known = await self.database.read(
             partial(self._read_present, listener.scope.groups)
         )
-        listener.begin_at(LiveCursor(settled, tuple(sorted(known))))
+        runs: list[SeqRun] = []
+        add_to_runs(runs, sorted(known))
+        listener.begin_at(settled, runs)
         listener.join(settled, known)
         return max(known, default=settled)
 
@@ -307,7 +325,7 @@ class LiveHub:
             )
             return max((each.seq for each in newest.arrivals), default=0), set()
         settled = self._window_begin()
-        return settled, set(store.list_seqs(tx, groups, settled))
+        return settled, {seq for _, seq in store.list_seqs(tx, groups, settled)}
 
     def _window_begin(self) -> int:
         return first_seq(self.database.context.clock.now() - OVERLAP)
@@ -417,41 +435,33 @@ class LiveHub:
 
     async def _poll_once(self) -> None:
         """Publish what others have committed since the last time."""
-        settled, after = self._window_begin(), self._settled
-        more: int | None = after
-        while more is not None:
-            after = more
-            found, seqs, more = await self.database.read(
-                partial(self._read_others, sorted(self._by_group), after)
-            )
-            self._polled.update(seqs)
-            self._give(found, store.FIRST_SEQ)
+        settled = self._window_begin()
+        read_seqs = partial(
+            store.list_seqs, groups=sorted(self._by_group), after=self._settled, but=self._writer
+        )
+        found = await self.database.read(read_seqs)
+        if len(found) >= store.SEQS_MAX:
+            self._lose(self._settled, first_seq(self.database.context.clock.now()))
+            found = []
+        news = sorted((each for each in found if each[1] not in self._polled), key=itemgetter(1))
+        while news:
+            some, news = news[:POLLED_AT_ONCE_MAX], news[POLLED_AT_ONCE_MAX:]
+            self._give(await self.database.read(partial(self._read, some)), store.FIRST_SEQ)
+            self._polled.update(seq for _, seq in some)
         self._settled = max(self._settled, settled)
         self._polled = {seq for seq in self._polled if seq > self._settled}
 
-    def _read_others(
-        self, groups: Sequence[int], after: int, tx: Tx
-    ) -> tuple[list[ArrivedRecord], list[int], int | None]:
-        """Records of other processes, the arrivals that were looked at, and where to go on."""
-        step = store.list_step(
-            tx, groups, after, store.LAST_SEQ, arrivals.STEP_ENTRIES_MAX, ascending=True
-        )
-        others = [
-            each
-            for each in step.arrivals
-            if each.seq & _WRITER_MASK != self._writer and each.seq not in self._polled
+    def _read(self, keys: Sequence[tuple[int, int]], tx: Tx) -> list[ArrivedRecord]:
+        found = store.list_at(tx, keys)
+        return [
+            store.build_record(each, body)
+            for each, body in store.iterate_records(tx, found)
+            if body is not None
         ]
-        found: list[ArrivedRecord] = []
-        seqs: list[int] = []
-        characters = 0
-        for each, body in store.iterate_records(tx, others):
-            seqs.append(each.seq)
-            if body is not None:
-                found.append(store.build_record(each, body))
-                characters += len(body)
-            if characters > arrivals.CHARACTERS_MAX:
-                return found, seqs, each.seq
-        return found, seqs, step.covered_to
+
+    def _lose(self, after: int, before: int) -> None:
+        for listener in self._listeners:
+            listener.lose_range(after, before)
 
     def wake_all(self) -> None:
         """Have all listeners look whether they have to end."""

@@ -17,6 +17,7 @@ from longwire.store.records import (
     ARRIVED_COLUMNS,
     GET_ARRIVED,
     JOIN_ARRIVED_DEVICE,
+    WRITER_BITS,
     ArrivedRecord,
     build_arrived,
 )
@@ -93,14 +94,29 @@ order by a.seq ORDER
 
 LIST_SEQS = dialect_sql(
     """
-select a.seq
+select a.group_id, a.seq
 from arrival a
 where a.group_id {listed}
     and a.seq > :after
+    and (a.seq & :writers) <> :but
 limit :most
 """,
     listed=in_array("groups"),
 )
+
+LIST_AT = f"""
+select {ARRIVED_COLUMNS}
+from unnest(cast(:groups as bigint[]), cast(:seqs as bigint[])) w (group_id, seq)
+cross join lateral (
+    select *
+    from arrival b
+    where b.group_id = w.group_id
+        and b.seq = w.seq
+    limit 1
+) a
+{JOIN_ARRIVED_DEVICE}
+order by a.seq
+"""
 
 # The limit keeps PostgreSQL from turning this into a join that reads all records.
 LIST_ARRIVED = {
@@ -199,10 +215,25 @@ def list_step(
     return ArrivalStep(covered, covered_to)
 
 
-def list_seqs(tx: Tx, groups: Sequence[int], after: int) -> list[int]:
-    """The numbers of what arrived in some groups in the last seconds, in no order."""
-    values = {"groups": array_param(tx, groups), "after": after, "most": SEQS_MAX}
-    return [seq for (seq,) in tx.fetch_raw(LIST_SEQS, values)]
+def list_seqs(tx: Tx, groups: Sequence[int], after: int, but: int = -1) -> list[tuple[int, int]]:
+    """Group and number of what arrived in the last seconds, in no order.
+
+    Without what the process with the number `but` has stored.
+    """
+    values = {
+        "groups": array_param(tx, groups),
+        "after": after,
+        "writers": (1 << WRITER_BITS) - 1,
+        "but": but,
+        "most": SEQS_MAX,
+    }
+    return [(group, seq) for group, seq in tx.fetch_raw(LIST_SEQS, values)]
+
+
+def list_at(tx: Tx, keys: Sequence[tuple[int, int]]) -> list[Arrival]:
+    """The entries with these groups and numbers, in the order of their numbers; PostgreSQL only."""
+    values = {"groups": [group for group, _ in keys], "seqs": [seq for _, seq in keys]}
+    return [Arrival(row) for row in tx.fetch_raw(LIST_AT, values)]
 
 
 def iterate_records(tx: Tx, arrivals: Sequence[Arrival]) -> Iterator[tuple[Arrival, str | None]]:

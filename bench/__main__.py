@@ -16,6 +16,7 @@ from bench import (
     live,
     networks,
     notifications,
+    transfers,
 )
 from bench.table import Findings
 
@@ -27,6 +28,7 @@ SUITES = {
     "delivery": delivery.measure,
     "notifications": notifications.measure,
     "console": console.measure,
+    "transfers": transfers.measure,
     "console-large": console.measure_large,
     "large": large.measure,
     "backlog": backlog.measure,

@@ -4,6 +4,10 @@ import csv
 import importlib
 import io
 import json
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -205,6 +209,15 @@ def test_messages_and_the_audit_log_are_exported(world: World) -> None:
         refused(ada.get(f"/{what}/export", groupId=group, after="nothing"), 400, "after")
     mine = eve.group()
     refused(eve.get("/group/audit/export", groupId=mine, after=entries[0]["id"]), 400, "after")
+
+
+def test_each_arrival_leads_to_its_record_by_the_whole_key(sqlite_template: Path) -> None:
+    """SQLite would rather read all records of a stay, for each of them."""
+    with closing(sqlite3.connect(sqlite_template / "longwire.db")) as connection:
+        for sql in record_scans.LIST_ARRIVED.values():
+            values = dict.fromkeys(re.findall(r":([a-z]+)", sql.sqlite))
+            steps = connection.execute(f"explain query plan {sql.sqlite}", values).fetchall()
+            assert "(device_number=? AND stay=? AND ts=?)" in steps[-1][3], steps
 
 
 def test_cells_are_no_formulas_and_numbers_stay_numbers() -> None:

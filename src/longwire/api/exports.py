@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import astuple
 
 from longwire.api import parquet
 from longwire.api.audit import AuditEntry, entry_wire
@@ -30,7 +31,7 @@ from longwire.fleet.record_exports import ExportedRecords, Position, RecordSelec
 from longwire.identity import audit
 from longwire.ids import format_record_id, parse_delivery_id, parse_record_id
 from longwire.model import Actor, AuditFilter, DeviceFilter, PageRequest
-from longwire.records import KIND_NAMES, RECORD_TYPES, parse_record, to_members
+from longwire.records import KIND_NAMES, RECORD_TYPES, parse_record
 from longwire.store.database import Tx
 from longwire.store.records import ALL_TIME, first_seq
 from longwire.web.fields import DateQuery, Id, Query
@@ -212,7 +213,8 @@ def _run(read: ReadStep, actor: Actor, position: Any, tx: Tx) -> Step:
 # --- records ---
 
 _RECORD_COLUMNS = {
-    kind: ["id", *_columns(record, "deviceId")] for kind, record in RECORD_TYPES.items()
+    kind: ["id", *(each.encode_name for each in msgspec.structs.fields(record))]
+    for kind, record in RECORD_TYPES.items()
 }
 
 
@@ -297,11 +299,10 @@ def _encode_records(format_name: str, kind: str, rows: Sequence[tuple[int, str]]
     if format_name == "ndjson":
         # The stored JSON, with the id in front of its first member.
         return "".join(f'{{"id":"rec_{seq:x}",{body[1:]}\n' for seq, body in rows).encode()
-    number, columns = KIND_NAMES.index(kind), _RECORD_COLUMNS[kind][1:]
-    members = ((seq, to_members(parse_record(number, body).record)) for seq, body in rows)
+    number = KIND_NAMES.index(kind)
     return encode_csv(
-        [format_record_id(seq), *(format_cell(each.get(name)) for name in columns)]
-        for seq, each in members
+        [format_record_id(seq), *map(format_cell, astuple(parse_record(number, body).record))]
+        for seq, body in rows
     )
 
 

@@ -17,7 +17,7 @@ from longwire.identity.external_identities import (
 from longwire.oidc_provider import REFRESH_INTERVAL
 from longwire.store import cache_epochs, challenges
 from tests.conftest import LOOPBACK
-from tests.sign_in.identity_provider import Browser, IdentityProvider, change_query
+from tests.sign_in.identity_provider import PUBLIC_URL, Browser, IdentityProvider, change_query
 from tests.world import World, nothing_happens, ok
 
 MakeWorld = Callable[..., World]
@@ -154,6 +154,8 @@ def test_only_the_browser_that_began_can_finish_once_and_within_ten_minutes(
     assert stranger.come_back(back) == failed("invalid_state")
     assert stranger.who() is None
 
+    with nothing_happens(world):
+        browser.http.head(back.removeprefix(PUBLIC_URL))
     flow = browser.http.cookies["longwire-oidc"]
     assert browser.come_back(back) == "/sign-in"
     assert browser.who() == "dan@example.com"

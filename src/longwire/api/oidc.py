@@ -121,6 +121,8 @@ class OidcEndpoints:
     async def finish(self, request: Request, body: bytes) -> Response:
         """Sign the person in who comes back from the provider."""
         provider = self._get_provider()
+        if request.method == "HEAD":  # which must change nothing
+            return _lead_to_sign_in(request, INVALID_STATE)
         try:
             flow, new = await self._finish(request, provider)
             response = with_session(_redirect(flow.return_to), request, new)

@@ -80,6 +80,8 @@ def test_every_message_is_counted_where_it_was_made_and_where_it_ended(world: Wo
     assert totals(before)["succeeded"] == 2
     assert totals(spans(ada, group, connectorId=bad))["made"] == 1
     assert totals(spans(ada, group))["made"] == 5
+    by_minutes = totals(spans(ada, group, timeSpan=600))
+    assert {**by_minutes, "waiting": 0} == {**totals(spans(ada, group)), "waiting": 0}
     assert [each["timestamp"] for each in spans(ada, group, timeSpan=7_200)][1] > before[1][
         "timestamp"
     ]
@@ -103,7 +105,9 @@ def test_a_report_is_bounded_and_only_for_the_group(world: World) -> None:
     path, month = "/connector/metrics", {"beginDate": "2026-03-01", "endDate": "2026-03-31"}
     refused(ada.get(path, groupId=group, timeSpan=60, **month), 400, "timeSpan")
     refused(ada.get(path, groupId=group, timeSpan=90, **month), 400, "timeSpan")
-    refused(ada.get(path, groupId=group, timeSpan=86_400, **month), 400, "beginDate")
+    week = {"beginDate": "2026-03-01", "endDate": "2026-03-07"}
+    refused(ada.get(path, groupId=group, timeSpan=600, **week), 400, "beginDate")
+    assert len(ok(ada.get(path, groupId=group, timeSpan=86_400, **month))["items"]) == 31
     refused(ada.get(path, groupId=group, connectorId=foreign, **month), 400, "connectorId")
     refused(eve.get(path, groupId=group, **month), 400)
     day = {"beginDate": "2026-03-01", "endDate": "2026-03-01"}

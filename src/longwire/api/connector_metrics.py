@@ -51,8 +51,8 @@ class ConnectorMetric(Reply, kw_only=True, omit_defaults=False):
 class ConnectorMetrics(Reply, kw_only=True):
     """Connectors over time."""
 
-    begin_date: Annotated[DateText, Meta(description="In whole minutes.")]
-    end_date: Annotated[DateText, Meta(description="In whole minutes.")]
+    begin_date: Annotated[DateText, Meta(description="In whole minutes, or hours.")]
+    end_date: Annotated[DateText, Meta(description="In whole minutes, or hours.")]
     time_span: Annotated[int, Meta(description="Seconds per item.", examples=[3_600])]
     items: Annotated[
         list[ConnectorMetric],
@@ -99,8 +99,8 @@ def get_connector_metrics(
 ) -> ConnectorMetrics:
     """Get the metrics of connectors over time.
 
-    Of one connector, or of all connectors of a group together. Counted by the minute and kept for a
-    limited time.
+    Of one connector, or of all connectors of a group together; in whole minutes, or in whole hours
+    if `timeSpan` is a multiple of 3,600. Kept for a limited time.
     """
     begin, end = parse_period(query.begin_date, query.end_date)
     assert begin is not None and end is not None  # both are required

@@ -13,13 +13,18 @@ from longwire.store import channels as store_channels
 from longwire.store import connector_minutes as store
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store_deliveries
-from longwire.store.connector_minutes import BUCKET_BOUNDS_MS, ConnectorSpan, SettledAttempts
+from longwire.store.connector_minutes import (
+    BUCKET_BOUNDS_MS,
+    MINUTES_PER_HOUR,
+    ConnectorSpan,
+    SettledAttempts,
+)
 from longwire.store.database import Database, Tx
 
 SPANS_MAX = 2_000
 SPAN_DEFAULT_S = 3_600
-# Of all connectors of a report together, so that none takes long.
-MINUTES_MAX = 100_000
+# Minutes or hours of all connectors of a report together, so that none takes long.
+UNITS_MAX = 20_000
 _MINUTE_S = 60
 
 
@@ -61,24 +66,33 @@ def build_report(
     end: Moment,
     span_s: int,
 ) -> ConnectorReport:
-    """What the connectors of a group did in a period, or one of them; in whole minutes."""
+    """What the connectors of a group did in a period, or one of them.
+
+    In whole minutes, or in whole hours if the spans are hours.
+    """
     access.authorize(tx, actor, "metrics.read", group_id)
     numbers = _select(tx, group_id, connector_id)
     if span_s % _MINUTE_S:
         raise invalid_field("time_span", "must be a multiple of 60")
-    first, until = begin // MINUTE, -(-end // MINUTE)
     span = span_s // _MINUTE_S
+    by_hours = span % MINUTES_PER_HOUR == 0
+    unit = MINUTES_PER_HOUR if by_hours else 1
+    first = begin // (unit * MINUTE) * unit
+    until = -(-end // (unit * MINUTE)) * unit
     span_count = max(0, -(-(until - first) // span))
     if span_count > SPANS_MAX:
         reason = f"gives {span_count} items; at most {SPANS_MAX} are reported"
         raise invalid_field("time_span", reason)
-    if len(numbers) * (until - first) > MINUTES_MAX:
+    if len(numbers) * (until - first) // unit > UNITS_MAX:
+        noun = "hours" if by_hours else "minutes"
         reason = (
-            f"is too long ago: {MINUTES_MAX // _MINUTE_S // len(numbers)} hours of so many"
-            " connectors are reported; name a connector, or a shorter period"
+            f"is too long ago: {UNITS_MAX // len(numbers)} {noun} of so many connectors are"
+            " reported; name a connector, a shorter period, or spans of hours"
         )
         raise BadInput(field_errors=[FieldError("begin_date", reason)])
-    spans = store.list_spans(tx, numbers, first, until, span) if span_count else {}
+    spans: Mapping[int, ConnectorSpan] = {}
+    if span_count:
+        spans = store.list_spans(tx, numbers, first, until, span, by_hours=by_hours)
     return ConnectorReport(first * MINUTE, until * MINUTE, span * MINUTE, span_count, spans)
 
 

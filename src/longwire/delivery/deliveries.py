@@ -81,7 +81,7 @@ def search_messages(
     """The messages of the connectors of a group, by their last change."""
     found = _select_connectors(tx, actor, "read", group_id, connector_id)
     _require_device(tx, group_id, wanted)
-    numbers = list(found)
+    numbers = delivery_search.list_active(tx, list(found), wanted.begin, wanted.end)
     page = delivery_search.search(tx, numbers, wanted, request, ascending=ascending)
     counts = None
     if request.after is None:

@@ -136,13 +136,14 @@ def get_matchers(tx: Tx, group_id: str) -> GroupMatchers:
         "matchers",
         group_id,
         lambda: GroupMatchers(
-            [_get_matcher(tx, each) for each in store_connectors.list_for_group(tx, group_id)]
+            [get_matcher(tx, each) for each in store_connectors.list_for_group(tx, group_id)]
         ),
         lambda: store_groups.get_path(tx, group_id),
     )
 
 
-def _get_matcher(tx: Tx, connector: Connector) -> Matcher:
+def get_matcher(tx: Tx, connector: Connector) -> Matcher:
+    """The matcher of a connector, compiled once for each of its versions."""
     channel = connector.channel
     key = "matcher", channel.number, channel.version, channel.updated_at
     return tx.caches.compiled.get(key, lambda: build_matcher(connector))

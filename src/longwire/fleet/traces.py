@@ -9,7 +9,7 @@ from typing import Any
 
 from longwire.delivery.cel.expressions import EvaluationError, build_cel_message
 from longwire.delivery.deliveries import Message, build_message
-from longwire.delivery.matching import Matcher, build_device_context, build_matcher
+from longwire.delivery.matching import Matcher, build_device_context, get_matcher
 from longwire.errors import BadInput, FieldError, NotAllowed, invalid_field, not_found
 from longwire.fleet import decoding
 from longwire.fleet.records import oldest_kept
@@ -193,7 +193,7 @@ def _trace_connectors(
     numbers = [each.number for each in visible]
     sent = store_deliveries.list_of_arrival(tx, numbers, arrived.row.seq) if numbers else {}
     visible.sort(key=lambda each: each.number not in sent)
-    explain = _Explanation(arrived)
+    explain = _Explanation(tx, arrived)
     traced = []
     for connector in visible[:CONNECTORS_SHOWN_MAX]:
         detail = sent.get(connector.number)
@@ -207,7 +207,8 @@ def _trace_connectors(
 class _Explanation:
     """Why connectors have no message about a record, within some CPU time."""
 
-    def __init__(self, arrived: ArrivedRecord) -> None:
+    def __init__(self, tx: Tx, arrived: ArrivedRecord) -> None:
+        self._tx = tx
         self._arrived = arrived
         self._us_left = FILTERS_US_MAX
         self._message: dict[str, Any] | None = None
@@ -223,7 +224,9 @@ class _Explanation:
             return DEVICE_TYPE
         if connector.device_ids and device.id not in connector.device_ids:
             return DEVICE_ID
-        return self._evaluate(build_matcher(connector))
+        if connector.message_filter is None:
+            return MATCHES_NOW
+        return self._evaluate(get_matcher(self._tx, connector))
 
     def _evaluate(self, matcher: Matcher) -> str:
         if matcher.expression is None:

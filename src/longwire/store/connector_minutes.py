@@ -1,7 +1,8 @@
-"""What connectors did in each minute: messages made, attempts settled, messages that waited.
+"""What connectors did in each minute and hour: messages made, attempts settled, and what waited.
 
-Each process counts in rows of its own, and apart what ingest makes from what the engine settles, so
-that neither waits for the other's commit; reading adds them up.
+A month has 43,200 minutes, so longer reports read the hours, which are counted with them. Each
+process counts in rows of its own, and apart what ingest makes from what the engine settles, so that
+neither waits for the other's commit; reading adds them up.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,8 @@ BUCKET_BOUNDS_MS = (10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_0
 BUCKETS = tuple(f"bucket_{index}" for index in range(len(BUCKET_BOUNDS_MS) + 1))
 
 _MADE, _SETTLED, _WAITING = range(3)  # parts of a minute
+_OF_HOUR = 3  # added to the part of a minute for that of an hour
+MINUTES_PER_HOUR = 60
 _SAMPLER = 0  # the writer of what waits, which any process may sample
 _COUNTS = ("succeeded", "failed", "retried", *BUCKETS)
 _KEY = ("channel_number", "minute", "part", "writer")
@@ -51,17 +54,19 @@ from connector_minute
 where channel_number = :channel
     and minute >= :first
     and minute < :until
+    and part >= :part
+    and part < :part + {_WAITING}
 group by 1
 """
 
 # What waited when a span was last sampled.
-LIST_WAITING = f"""
+LIST_WAITING = """
 select (minute - :first) / :span, minute, waiting
 from connector_minute
 where channel_number = :channel
     and minute >= :first
     and minute < :until
-    and part = {_WAITING}
+    and part = :part
 order by minute
 """
 
@@ -112,37 +117,49 @@ class ConnectorSpan:
 
 def count_made(tx: Tx, writer: int, made: Mapping[int, int]) -> None:
     """Count new messages, by channel."""
+    counts = [(number, _MADE, writer, count) for number, count in sorted(made.items())]
+    insert_many(tx, schema.connector_minute, (*_KEY, "made"), _rows(tx, counts), _ADD_MADE)
+
+
+def _rows(tx: Tx, counts: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """(channel, part, writer, …) as rows of this minute and of this hour."""
     minute = tx.now // MINUTE
-    rows = [(number, minute, _MADE, writer, count) for number, count in sorted(made.items())]
-    insert_many(tx, schema.connector_minute, (*_KEY, "made"), rows, _ADD_MADE)
+    hour = minute // MINUTES_PER_HOUR * MINUTES_PER_HOUR
+    rows: list[tuple[int, ...]] = []
+    for number, part, *rest in counts:
+        rows += [(number, minute, part, *rest), (number, hour, part + _OF_HOUR, *rest)]
+    return rows
 
 
 def count_settled(tx: Tx, writer: int, number: int, settled: SettledAttempts) -> None:
     counts = (settled.succeeded, settled.failed, settled.retried, *settled.buckets)
-    row = (number, tx.now // MINUTE, _SETTLED, writer, *counts, settled.max_ms)
+    rows = _rows(tx, [(number, _SETTLED, writer, *counts, settled.max_ms)])
     columns = (*_KEY, *_COUNTS, "max_ms")
-    insert_many(tx, schema.connector_minute, columns, [row], _ADD_SETTLED)
+    insert_many(tx, schema.connector_minute, columns, rows, _ADD_SETTLED)
 
 
 def set_waiting(tx: Tx, waiting: Mapping[int, int]) -> None:
     """Store how many messages wait now, by channel."""
-    minute = tx.now // MINUTE
-    rows = [(number, minute, _WAITING, _SAMPLER, n) for number, n in sorted(waiting.items())]
-    insert_many(tx, schema.connector_minute, (*_KEY, "waiting"), rows, _SET_WAITING)
+    counts = [(number, _WAITING, _SAMPLER, n) for number, n in sorted(waiting.items())]
+    insert_many(tx, schema.connector_minute, (*_KEY, "waiting"), _rows(tx, counts), _SET_WAITING)
 
 
 def list_spans(
-    tx: Tx, numbers: Sequence[int], first: int, until: int, span: int
+    tx: Tx, numbers: Sequence[int], first: int, until: int, span: int, *, by_hours: bool
 ) -> dict[int, ConnectorSpan]:
-    """The sums of some channels in spans of so many minutes, by the index of the span."""
+    """The sums of some channels in spans of so many minutes, by the index of the span.
+
+    By hours, the first minute and the span have to be those of whole hours.
+    """
     spans: dict[int, ConnectorSpan] = {}
+    unit = _OF_HOUR if by_hours else 0
     for number in numbers:
         values = {"channel": number, "first": first, "until": until, "span": span}
-        for row in tx.fetch_raw(LIST_SUMS, values):
+        for row in tx.fetch_raw(LIST_SUMS, {**values, "part": unit}):
             _add(spans.setdefault(row[0], ConnectorSpan()), row)
-        last = {row[0]: row[2] for row in tx.fetch_raw(LIST_WAITING, values)}
-        for index, waiting in last.items():
-            spans[index].waiting += waiting
+        found = tx.fetch_raw(LIST_WAITING, {**values, "part": unit + _WAITING})
+        for index, waiting in {row[0]: row[2] for row in found}.items():
+            spans.setdefault(index, ConnectorSpan()).waiting += waiting
     return spans
 
 

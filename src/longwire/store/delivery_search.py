@@ -24,7 +24,7 @@ from longwire.store.deliveries import (
     DeliveryState,
     to_event,
 )
-from longwire.store.dialects import array_param
+from longwire.store.dialects import array_param, dialect_sql, in_array
 
 # Entries that one page reads, of all channels together; and of each, however many there are.
 SCANNED_MAX = 10_000
@@ -44,6 +44,25 @@ from (
 ) counted
 group by state
 """
+
+# Not by `exists`, which PostgreSQL may turn into a join that reads all deliveries.
+LIST_ACTIVE = dialect_sql(
+    """
+select c.number
+from channel c
+where c.number {listed}
+    and (
+        select d.seq
+        from delivery d
+        where d.channel_number = c.number
+            and d.changed_at >= :begin
+            and d.changed_at < :until
+        limit 1
+    ) is not null
+order by c.number
+""",
+    listed=in_array("numbers"),
+)
 
 _table = schema.delivery
 
@@ -72,6 +91,12 @@ class StateCounts:
 
     counts: Mapping[DeliveryState, int]
     is_complete: bool
+
+
+def list_active(tx: Tx, numbers: Sequence[int], begin: Moment, end: Moment) -> list[int]:
+    """Those of some channels with a delivery that last changed in a period."""
+    values = {"numbers": array_param(tx, numbers), "begin": begin, "until": end}
+    return [row[0] for row in tx.fetch_raw(LIST_ACTIVE, values)]
 
 
 def search(

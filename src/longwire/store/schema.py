@@ -943,7 +943,7 @@ connector_minute = sa.Table(
     "connector_minute",
     metadata,
     # What a connector did in a minute. Its parts are what ingest made, what the engine settled, and
-    # what waited; each process counts in rows of its own.
+    # what waited, and the same of the hour that begins then; each process counts in its own rows.
     sa.Column("channel_number", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("minute", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("part", sa.SmallInteger, primary_key=True, autoincrement=False),

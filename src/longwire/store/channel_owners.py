@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
@@ -105,12 +105,14 @@ class OwnerTable(Generic[Owner]):
         }
 
     def _to_owner(self, row: sa.Row[Any]) -> Owner:
-        values = {name: row._mapping[name] for name in self._list_fields()}
+        mapping = row._mapping
+        values = {name: mapping[name] for name in self._list_fields()}
         values |= {name: tuple(json.loads(values[name])) for name in _LISTS if name in values}
         return self.owner_type(channel=channels.to_channel(row), **values)
 
     def _list_fields(self) -> list[str]:
-        return [each.name for each in fields(self.owner_type) if each.name != "channel"]
+        # Not by `fields`, which takes longer than reading the row.
+        return [name for name in self.owner_type.__dataclass_fields__ if name != "channel"]
 
 
 _LISTS = ("device_types", "device_ids", "tags")

@@ -293,5 +293,6 @@ def _row(channel: Channel) -> dict[str, Any]:
 
 
 def to_channel(row: sa.Row[Any]) -> Channel:
-    values = {name: row._mapping[name] for name in _FIELDS}
+    mapping = row._mapping
+    values = {name: mapping[name] for name in _FIELDS}
     return Channel(**values | {"purpose": ChannelPurpose(row.purpose)})

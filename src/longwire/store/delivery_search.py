@@ -29,7 +29,7 @@ from longwire.store.dialects import array_param, dialect_sql, in_array
 # Entries that one page reads, of all channels together; and of each, however many there are.
 SCANNED_MAX = 10_000
 SCANNED_PER_CHANNEL_MIN = 100
-COUNTED_MAX = 50_000
+COUNTED_MAX = 20_000
 COUNTED_PER_CHANNEL_MIN = 500
 
 COUNT_SOME_BY_STATE = """
@@ -144,7 +144,7 @@ class _Scan:
         conditions = self._conditions(number)
         boundary = self._find_boundary(tx, conditions)
         if boundary is not None:
-            conditions.append(self._compare(boundary, "<="))
+            conditions = self._conditions(number, boundary)
         limit = self.request.limit + 1
         statement = sa.select(*EVENT_COLUMNS).where(*conditions, *self._selection())
         rows = tx.rows(statement.order_by(*self._order()).limit(limit))
@@ -164,7 +164,10 @@ class _Scan:
         row = tx.row(statement)
         return None if row is None else (row.changed_at, row.seq)
 
-    def _conditions(self, number: int) -> list[sa.ColumnElement[bool]]:
+    def _conditions(
+        self, number: int, boundary: tuple[Moment, int] | None = None
+    ) -> list[sa.ColumnElement[bool]]:
+        """One range of the index: SQLite would use either of two bounds on the same side."""
         begin, end, after = self.wanted.begin, self.wanted.end, self.request.after
         conditions: list[sa.ColumnElement[bool]] = []
         if after is not None:
@@ -176,6 +179,12 @@ class _Scan:
                 begin = max(begin, changed_at)
             else:
                 end = min(end, changed_at + 1)
+        if boundary is not None:
+            conditions.append(self._compare(boundary, "<="))
+            if self.sign > 0:
+                end = min(end, boundary[0] + 1)
+            else:
+                begin = max(begin, boundary[0])
         return [
             _table.c.channel_number == number,
             _table.c.changed_at >= begin,

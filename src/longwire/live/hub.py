@@ -88,11 +88,19 @@ class LiveCursor:
 
 
 def add_to_runs(runs: list[SeqRun], seqs: Iterable[int]) -> None:
+    """Lengthen the last run, or begin others; for every record, so without a value for each."""
+    first, length = runs.pop() if runs else (0, 0)
+    end = first + length * _STEP
     for seq in seqs:
-        if runs and runs[-1].end == seq:
-            runs[-1] = SeqRun(runs[-1].first, runs[-1].length + 1)
+        if seq == end and length:
+            length += 1
         else:
-            runs.append(SeqRun(seq, 1))
+            if length:
+                runs.append(SeqRun(first, length))
+            first, length, end = seq, 1, seq
+        end += _STEP
+    if length:
+        runs.append(SeqRun(first, length))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +216,11 @@ class Listener:
         if self.is_ordered:
             self._base = max(self._base, settled, *sent[-1:])
             return LiveCursor(self._base)
-        self._base = base = max(self._base, settled)
-        add_to_runs(self._runs, sent)
-        self._runs = [each.without(base) for each in self._runs if each.end - _STEP > base]
+        add_to_runs(self._runs, [seq for seq in sent if seq > self._base])
+        base = max(self._base, settled)
+        if base != self._base or not self._runs:
+            self._base = base
+            self._runs = [each.without(base) for each in self._runs if each.end - _STEP > base]
         # If there are too many, rather a few twice than any not at all.
         return LiveCursor(base, tuple(self._runs[-CURSOR_RUNS_MAX:]))
 

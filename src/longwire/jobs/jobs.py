@@ -208,6 +208,7 @@ def undo_job(tx: Tx, actor: Actor, group_id: str, job_id: str, reason: str, quot
     task = decode_task(job)
     if isinstance(task, TransferTask):
         access.authorize(tx, actor, PERMISSIONS[TransferTask], task.to_group_id)
+        access.authorize(tx, actor, "device.create", group_id)
     if job.state.is_open:
         raise Conflict("The job has not ended; cancel it first.")
     if job.undo_until is None or job.undo_until <= tx.now:

@@ -22,6 +22,7 @@ from longwire.model import (
 from longwire.store import device_bin, schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
+from longwire.store.dialects import dialect_sql, on_postgres
 from longwire.store.paging import page
 from longwire.store.scopes import within
 
@@ -100,8 +101,9 @@ order by ended_at
 limit 1
 """
 
-# Not while an undo is under way.
-LIST_PAST_UNDO = """
+# Not while an undo is under way. Locked: of two processes one cleans up after a job.
+LOCK_PAST_UNDO = dialect_sql(
+    """
 select j.id
 from job j
 where j.undo_until <= :now
@@ -113,7 +115,10 @@ where j.undo_until <= :now
     )
 order by j.undo_until
 limit 1
-"""
+{lock}
+""",
+    lock=on_postgres("for update of j skip locked"),
+)
 
 LIST_OF_GROUP = """
 select id
@@ -326,7 +331,7 @@ def mark_undone(tx: Tx, job_id: str, numbers: Sequence[int]) -> None:
 
 def prune(tx: Tx, before: Moment, most: int) -> int:
     """Delete some items without a use, or a job that ended before a moment; how many rows."""
-    rows = tx.fetch_raw(LIST_PAST_UNDO, {"now": tx.now})
+    rows = tx.fetch_raw(LOCK_PAST_UNDO, {"now": tx.now})
     if rows:
         (job_id,) = rows[0]
         erased = device_bin.erase_some_of_job(tx, job_id, min(most, DEVICES_PER_STEP_MAX))

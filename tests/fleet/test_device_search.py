@@ -80,7 +80,9 @@ def test_filters_are_all_applied_and_changed_devices_are_found_as_they_are_now(
     assert find(ada, other) == []
 
 
-def test_devices_are_found_and_sorted_by_when_they_were_seen(world: World) -> None:
+def test_devices_are_found_and_sorted_by_when_they_were_seen(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ada = world.person("ada")
     group = ada.group()
     now = now_ms(world.clock)
@@ -94,6 +96,9 @@ def test_devices_are_found_and_sorted_by_when_they_were_seen(world: World) -> No
     ok(ada.put("/device", {"deviceId": quiet, "groupId": group, "configuration": silent}))
     newest_first = {"sort": "seenAt", "ascending": "false"}
     names = ["now", "today", "week", "old", "ancient"]
+    assert find(ada, group, **newest_first) == [*names, "quiet", "never"]
+    assert find(ada, group, sort="seenAt") == ["never", "quiet", *reversed(names)]
+    monkeypatch.setattr(device_search, "SAMPLED_SHARE", 2)
     assert find(ada, group, **newest_first) == [*names, "quiet", "never"]
     assert find(ada, group, sort="seenAt") == ["never", "quiet", *reversed(names)]
     for seen, count in {"hour": 1, "day": 2, "week": 3}.items():

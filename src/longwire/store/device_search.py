@@ -21,6 +21,8 @@ from longwire.store.search_text import search_text
 
 COUNTED_MAX = 100_000
 EXAMINED_MAX = 1_000_000
+# Of all states, how many are read to know what cannot be among the first ones.
+SAMPLED_SHARE = 20
 # If no more devices fit, they are sorted by themselves.
 FEW = 5_000
 
@@ -428,9 +430,9 @@ class _Listing:
 
     def _fetch_unfiltered(self, start: _Position) -> list[_Row]:
         has_large_groups = len(self._homes) * self._limit < self._count
-        if len(self._homes) == 1 and self._is_one_run():
-            return self._fetch_page(start, home=_BETWEEN_ENDS)
-        if len(self._homes) == 1 or not has_large_groups:
+        if len(self._homes) == 1:
+            return self._fetch_group(start, next(iter(self._homes)))
+        if not has_large_groups:
             return self._fetch_page(start)
         # The next rows of a group are side by side in an index.
         if self._tx.is_postgres:
@@ -440,18 +442,34 @@ class _Listing:
         else:
             rows = []
             for home in self._homes:
-                self._values["home"] = home
-                rows += self._fetch_page(start, home="{table}.group_id = :home")
+                rows += self._fetch_group(start, home)
         select = nsmallest if self._is_ascending else nlargest
         return select(self._limit + 1, rows, key=lambda row: (row[1], row[0]))
 
-    def _is_one_run(self) -> bool:
-        """Whether to read all states between the ends of a group, for want of an index."""
-        if self._tx.is_postgres or self._sort_key != _SEEN_AT:
-            return False
-        first, last = self._run(_GET_ENDS, 1)[0]
-        self._values |= {"first": first, "last": last}
-        return first is not None and bool(last - first < 2 * self._count)
+    def _fetch_group(self, start: _Position, home: int) -> list[_Row]:
+        """The next rows of one group."""
+        self._values["home"] = home
+        if not self._tx.is_postgres and self._sort_key == _SEEN_AT:
+            first, last = self._run(_GET_ENDS, 1)[0]
+            if first is not None and last - first < 2 * self._homes[home]:
+                self._values |= {"first": first, "last": last}
+                return self._fetch_run(start)
+        return self._fetch_page(start, home="{table}.group_id = :home")
+
+    def _fetch_run(self, start: _Position) -> list[_Row]:
+        """Read some states first: no row of the page lies beyond the last one of a page of those.
+
+        What lies beyond is skipped, which costs less than sorting it.
+        """
+        first, last = self._values["first"], self._values["last"]
+        self._values["last"] = first + (last - first) // SAMPLED_SHARE
+        rows = self._fetch_page(start, home=_BETWEEN_ENDS)
+        self._values["last"] = last
+        if len(rows) <= self._limit:
+            return self._fetch_page(start, home=_BETWEEN_ENDS)
+        self._values["bound"] = rows[-1][1]
+        sign = "<=" if self._is_ascending else ">="
+        return self._fetch_page(start, home=f"{_SEEN_AT} {sign} :bound and {_BETWEEN_ENDS}")
 
     # --- statements ---
 
@@ -513,7 +531,7 @@ class _Listing:
         # The order is that of an index only with the number of the same table.
         number = "s.device_number" if "d" not in tables or "s" in sort_tables else "d.number"
         main = "d" if "d" in tables else "s"
-        is_in_order = not only and home != _BETWEEN_ENDS
+        is_in_order = not only and "between" not in (home or "")
         for name, text in {
             "tables": self._choose_tables(tables, is_in_order=is_in_order),
             "home": home or f"{main}.{self._home}",

@@ -160,6 +160,7 @@ def test_exported_devices_can_be_imported_again(world: World) -> None:
     assert rows == listed
     assert len(export(ada, "devices", groupId=group, subgroups="true")) == 5
     assert [row["name"] for row in export(ada, "devices", groupId=group, tag="cellar")] == ["plain"]
+    assert export(ada, "devices", groupId=group, seen="never", q="PLAIN") == rows[2:3]
     ids = [row["deviceId"] for row in rows]
     assert export(ada, "devices", groupId=group, after=ids[1]) == rows[2:]
     refused(ada.get("/devices/export", groupId=group, after="dev_unknown"), 400, "after")

@@ -22,7 +22,15 @@ from longwire.api.audit import AuditEntry, entry_wire
 from longwire.api.connectors import ConnectorEvent, to_event_wire
 from longwire.api.csv_cells import format_cell, format_tags
 from longwire.api.deliveries import ConnectorId
-from longwire.api.devices import Device, DeviceTypeName, Network, device_wire
+from longwire.api.devices import (
+    BatteryBelow,
+    Device,
+    DeviceTypeName,
+    Network,
+    SearchText,
+    SeenWithin,
+    device_wire,
+)
 from longwire.api.types import DeviceId, GroupId, Tag, parse_period
 from longwire.delivery import deliveries
 from longwire.errors import BadInput, FieldError, invalid_field
@@ -85,22 +93,12 @@ class DeviceExportQuery(Query, kw_only=True):
 
     group_id: GroupId
     subgroups: Annotated[bool, Meta(description="Those of all groups below it, too.")] = False
-    q: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                max_length=128,
-                description="A part of the name, of the original id or of a tag, or the begin of "
-                "the id.",
-                examples=["cold room"],
-            ),
-        ]
-        | None
-    ) = None
+    q: SearchText | None = None
     type: DeviceTypeName | None = None
     network: Network | None = None
     tag: Annotated[Tag, Meta(description="A tag they have.", examples=["roof"])] | None = None
+    seen: SeenWithin | None = None
+    battery_below: BatteryBelow | None = None
     format: Format = "ndjson"
     after: After | None = None
 
@@ -317,7 +315,14 @@ async def export_devices(context: StreamContext, query: DeviceExportQuery) -> St
     With the filters of `GET /devices`, by group and in the order of their creation. A CSV file of
     an export can be imported.
     """
-    wanted = DeviceFilter(q=query.q, type=query.type, network=query.network, tag=query.tag)
+    wanted = DeviceFilter(
+        q=query.q,
+        type=query.type,
+        network=query.network,
+        tag=query.tag,
+        seen=query.seen,
+        battery_below=query.battery_below,
+    )
     group_id, subgroups = query.group_id, query.subgroups
 
     def read(tx: Tx, actor: Actor, position: Any) -> Step:

@@ -22,7 +22,7 @@ from longwire.model import (
 from longwire.store import device_bin, schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
-from longwire.store.dialects import dialect_sql, on_postgres
+from longwire.store.dialects import array_param, dialect_sql, in_array, on_postgres
 from longwire.store.paging import page
 from longwire.store.scopes import within
 
@@ -85,12 +85,15 @@ from job_item
 where job_id = :job
 """
 
-MARK_UNDONE = """
+MARK_UNDONE = dialect_sql(
+    """
 update job_item
 set outcome = 'undone'
 where job_id = :job
-    and number = :number
-"""
+    and number {listed}
+""",
+    listed=in_array("numbers"),
+)
 
 # Items without a use: of jobs that ended long ago, or that nothing can be undone of any more.
 LIST_ENDED = """
@@ -322,8 +325,8 @@ def list_items(
 
 
 def mark_undone(tx: Tx, job_id: str, numbers: Sequence[int]) -> None:
-    for number in numbers:
-        tx.execute_raw(MARK_UNDONE, {"job": job_id, "number": number})
+    if numbers:
+        tx.execute_raw(MARK_UNDONE, {"job": job_id, "numbers": array_param(tx, numbers)})
 
 
 # --- deletion ---

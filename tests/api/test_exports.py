@@ -6,17 +6,21 @@ import io
 import json
 import re
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from longwire.api import parquet
+from longwire.api import exports, parquet
 from longwire.api.csv_cells import escape_cell, format_tags, parse_tags, unescape_cell
 from longwire.fleet import record_exports
 from longwire.store import record_scans
+from tests.waiting import PATIENCE_S
 from tests.world import KINDS, Person, World, ok, record_of, refused, walk
 
 NOWHERE = "http://127.0.0.1:9/"
@@ -144,6 +148,29 @@ def test_an_export_ends_when_the_permission_is_taken_away(
         bob.get("/records/export", groupId=group)
     assert len(export(ada, "records", groupId=group)) == 4_000
     refused(bob.get("/records/export", groupId=group), 404, "groupId")
+
+
+def test_a_caller_has_a_few_exports_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada, bob = world.person("ada"), world.person("bob")
+    mine, his = ada.group(), bob.group()
+    read_step, may_read = record_exports.read_step, threading.Event()
+
+    def wait_first(tx: Any, actor: Any, selection: Any, position: Any) -> Any:
+        if selection.group_id == mine:
+            assert may_read.wait(PATIENCE_S)
+        return read_step(tx, actor, selection, position)
+
+    monkeypatch.setattr(record_exports, "read_step", wait_first)
+    with ThreadPoolExecutor(exports.PER_CALLER_MAX + 1) as pool:
+        ask = partial(ada.get, "/records/export", groupId=mine)
+        waiting = [pool.submit(ask) for _ in range(exports.PER_CALLER_MAX + 1)]
+        refusal = next(as_completed(waiting)).result()
+        assert refused(refusal, 429) and refusal.headers["retry-after"]
+        assert export(bob, "records", groupId=his) == [], "others have theirs"
+        may_read.set()
+        statuses = sorted(each.result().status_code for each in waiting)
+    assert statuses == [*[200] * exports.PER_CALLER_MAX, 429]
+    assert ask().status_code == 200
 
 
 def test_exported_devices_can_be_imported_again(world: World) -> None:

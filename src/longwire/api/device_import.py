@@ -171,7 +171,8 @@ def import_devices(
 
 def _message(created: int, existing: int, errors: int, is_dry_run: bool) -> str:
     if is_dry_run:
-        return f"{created} would be created, {existing} are already there, {errors} errors."
+        noun = "error" if errors == 1 else "errors"
+        return f"{created} would be created, {existing} already there, {errors} {noun}."
     return f"{created} created, {existing} already there."
 
 

@@ -74,7 +74,7 @@ class ConnectorMetricsQuery(Query, kw_only=True):
         Annotated[
             int,
             Meta(
-                ge=60,
+                ge=1,
                 le=10**9,
                 description="Seconds per item, a multiple of 60; default 3600.",
                 examples=[3_600],

@@ -309,13 +309,13 @@ def attempts_wire(attempts: Sequence[Attempt]) -> list[MessageAttempt]:
 def _build_selection(
     body: CancelMessagesInput, statuses: Mapping[str, frozenset[DeliveryState]], default: str
 ) -> MessageSelection:
+    wanted = _build_filter(body, statuses)
     given = [name for name in _FILTER_FIELDS if getattr(body, name, None) is not None]
     if body.ids is not None:
         if given:
             reason = "cannot be combined with ids"
             raise BadInput(field_errors=[FieldError(name, reason) for name in given])
         return MessageSelection(body.group_id, ids=body.ids)
-    wanted = _build_filter(body, statuses)
     if body.connector_id is None:
         raise BadInput(field_errors=[FieldError("connector_id", "is required without ids")])
     if wanted.states is None:

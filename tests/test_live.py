@@ -9,10 +9,9 @@ from functools import partial
 
 import pytest
 
-from longwire.api.live import format_cursor, parse_cursor
 from longwire.fleet import arrivals
 from longwire.live import hub
-from longwire.live.hub import LiveCursor, SeqRun, add_to_runs
+from longwire.live.cursors import LiveCursor, SentArrivals, SeqRun, parse_cursor
 from tests.listening import Listening
 from tests.waiting import eventually
 from tests.web.test_streaming import open_stream
@@ -231,17 +230,40 @@ def test_streams_of_a_caller_are_limited(make_world: Callable[..., World]) -> No
     eventually(lambda: bob.request("HEAD", "/live", params={"groupId": theirs}).status_code == 200)
 
 
-def test_a_cursor_is_read_as_it_was_written() -> None:
+def test_a_cursor_names_what_was_sent_behind_its_base() -> None:
     step = 1 << 10
-    for seqs in ((), (7,), (7, 7 + step, 7 + 2 * step, 9_000_001), tuple(range(50, 900, 13))):
-        runs: list[SeqRun] = []
-        add_to_runs(runs, seqs)
-        cursor = LiveCursor(5, tuple(runs))
-        assert parse_cursor(format_cursor(cursor)) == cursor
-        assert cursor.sent == set(seqs)
-    assert format_cursor(LiveCursor(5, (SeqRun(7, 3),))) == "rec_5-2*3"
-    assert SeqRun(7, 3).without(7 + step) == SeqRun(7 + 2 * step, 1)
-    assert SeqRun(7, 3).without(6) == SeqRun(7, 3)
+    base = 1_800_000_000_000_000 * step
+    sent = SentArrivals(base)
+    first = [base + 7, base + 7 + step, base + 7 + 2 * step, base + 9_000_001]
+    sent.add([*first[:2], base - 5])
+    sent.add(first[2:])
+    assert parse_cursor(sent.format()) == LiveCursor(
+        base, (SeqRun(base + 7, 3), SeqRun(base + 9_000_001, 1))
+    )
+    sent.move(base + 8 * step)
+    again = parse_cursor(sent.format())
+    assert again is not None
+    assert (again.base, again.sent) == (base + 8 * step, {base + 9_000_001})
+    # After an hour, and with what a resumed stream begins with.
+    resumed = SentArrivals(again.base, again.runs)
+    later = base + 3_600_000_000 * step * 10
+    resumed.add([later])
+    resumed.move(later - 1)
+    end = parse_cursor(resumed.format())
+    assert end == LiveCursor(later - 1, (SeqRun(later, 1),))
+    resumed.move(later)
+    assert parse_cursor(resumed.format()) == LiveCursor(later)
+    for wrong in (
+        "",
+        "x",
+        "rec_",
+        "rec_5-",
+        "rec_5-4",
+        "rec_5-4.",
+        "rec_5-4.*3",
+        "rec_5-4.1*fffff",
+    ):
+        assert parse_cursor(wrong) is None
 
 
 def test_changes_and_deliveries_are_told_to_those_who_may_see_them(world: World) -> None:

@@ -1,7 +1,6 @@
 """The stream of what happens in some groups, as Server-Sent Events."""
 
 import asyncio
-import re
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Annotated, Any
@@ -23,7 +22,8 @@ from longwire.fleet import arrivals
 from longwire.fleet.arrivals import ArrivalScope, ArrivalSelection
 from longwire.ids import format_record_id
 from longwire.live.activity import Activity
-from longwire.live.hub import Listener, LiveCursor, LiveHub, LiveRecord, LostRecords, SeqRun
+from longwire.live.cursors import LiveCursor, parse_cursor
+from longwire.live.hub import Listener, LiveHub, LiveRecord, LostRecords
 from longwire.model import Actor
 from longwire.records import KIND_NAMES
 from longwire.web.errors import get_code
@@ -38,9 +38,6 @@ CHECK_INTERVAL_S = 1.0
 CHUNK_BYTES = 64 * 1024
 # Proxies that buffer responses would hold the events back.
 _HEADERS = ((b"x-accel-buffering", b"no"),)
-_CURSOR = re.compile(r"rec_([0-9a-f]{1,16})(?:-([0-9a-f*.]+))?")
-_RUN = re.compile(r"([0-9a-f]{1,16})(?:\*([0-9a-f]{1,6}))?")
-_RUN_RECORDS_MAX = 10_000
 
 _DETAILS = {
     "not_authenticated": "The token or the session has ended.",
@@ -135,28 +132,6 @@ class _Ended(Exception):
         self.detail = detail
 
 
-def format_cursor(cursor: LiveCursor) -> str:
-    """As `rec_5f0-400*3.a01`: the base, and what was sent behind it, with the length of runs."""
-    runs = [
-        f"{first - cursor.base:x}*{count:x}" if count > 1 else f"{first - cursor.base:x}"
-        for first, count in cursor.runs
-    ]
-    base = format_record_id(cursor.base)
-    return f"{base}-{'.'.join(runs)}" if runs else base
-
-
-def parse_cursor(text: str) -> LiveCursor:
-    found = _CURSOR.fullmatch(text)
-    if found is not None:
-        base = int(found[1], 16)
-        runs = [_RUN.fullmatch(run) for run in found[2].split(".")] if found[2] else []
-        counted = [SeqRun(base + int(run[1], 16), int(run[2] or "1", 16)) for run in runs if run]
-        is_small = sum(each.length for each in counted) <= _RUN_RECORDS_MAX and base < 2**62
-        if is_small and len(counted) == len(runs):
-            return LiveCursor(base, tuple(counted))
-    raise BadInput("The header Last-Event-ID is not the id of an event of this stream.")
-
-
 class LiveEndpoint:
     """Serves the stream."""
 
@@ -199,6 +174,8 @@ class LiveEndpoint:
         )
         last_id = context.request.headers.get(b"last-event-id", b"").decode("latin-1").strip()
         cursor = parse_cursor(last_id) if last_id else None
+        if last_id and cursor is None:
+            raise BadInput("The header Last-Event-ID is not the id of an event of this stream.")
         stream = _LiveStream(self._hub, context, selection)
         self._hub.require_room(await stream.authorize(context.actor))
         return StreamResponse(stream.chunks(cursor), MEDIA_TYPE, _HEADERS)
@@ -251,7 +228,7 @@ class _LiveStream:
         try:
             now = self._context.database.context.clock.now()
             begin = listener.advance((), 0)
-            hello = LiveHello(time=format_date(now), from_=format_cursor(begin))
+            hello = LiveHello(time=format_date(now), from_=begin)
             yield _event("hello", hello, begin if cursor is None else None)
             if lost is not None:
                 yield _event("lost", _lost(lost), begin)
@@ -315,7 +292,7 @@ class _LiveStream:
             if each.encoded is None:
                 each.encoded = _encode(encode_arrival(each.arrived))
         items = b",".join([each.encoded or b"" for each in records])
-        frame = b"event: records\nid: %s\ndata: [%s]\n\n" % (format_cursor(cursor).encode(), items)
+        frame = b"event: records\nid: %s\ndata: [%s]\n\n" % (cursor.encode(), items)
         return [frame[at : at + CHUNK_BYTES] for at in range(0, len(frame), CHUNK_BYTES)]
 
 
@@ -336,14 +313,14 @@ def _activity_events(activity: Activity) -> Iterator[bytes]:
         yield _event("deliveries", items)
 
 
-def _event(name: str, data: Reply | Sequence[Reply], cursor: LiveCursor | None = None) -> bytes:
-    line = b"" if cursor is None else b"id: %s\n" % format_cursor(cursor).encode()
+def _event(name: str, data: Reply | Sequence[Reply], cursor: str | None = None) -> bytes:
+    line = b"" if cursor is None else b"id: %s\n" % cursor.encode()
     return b"event: %s\n%sdata: %s\n\n" % (name.encode(), line, _encode(data))
 
 
-def _heartbeat(cursor: LiveCursor) -> bytes:
+def _heartbeat(cursor: str) -> bytes:
     """A comment, and an id without data, which browsers keep without an event."""
-    return b": heartbeat\nid: %s\n\n" % format_cursor(cursor).encode()
+    return b": heartbeat\nid: %s\n\n" % cursor.encode()
 
 
 def _lost(lost: LostRecords) -> LiveLost:

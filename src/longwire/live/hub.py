@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from dataclasses import dataclass, field
 from functools import partial
 from operator import itemgetter
-from typing import NamedTuple
 
 import structlog
 
@@ -32,11 +31,12 @@ from longwire.live.activity import (
     DeliveryCounts,
     ReportedChange,
 )
+from longwire.live.cursors import LiveCursor, SentArrivals, SeqRun
 from longwire.store import arrivals as store
 from longwire.store.database import Database, Tx
 from longwire.store.devices import ReportingDevice
 from longwire.store.fair_queue import SERVICE, current_caller
-from longwire.store.records import WRITER_BITS, ArrivedRecord, RecordRow, first_seq
+from longwire.store.records import ArrivedRecord, RecordRow, first_seq
 
 OVERLAP: Moment = 3 * SECOND
 POLL_INTERVAL_S = 0.5
@@ -48,59 +48,9 @@ BOX_RECORDS_MAX = 5_000
 BOX_BYTES_MAX = 2 * 1024 * 1024
 # What an entry takes besides its record.
 ENTRY_BYTES = 256
-CURSOR_RUNS_MAX = 400
 FILTERED_AT_ONCE_MAX = 200
 
-_STEP = 1 << WRITER_BITS
-
 log = structlog.get_logger()
-
-
-# --- positions ---
-
-
-class SeqRun(NamedTuple):
-    """Arrivals that were numbered in a row, as those of one commit are."""
-
-    first: int
-    length: int
-
-    @property
-    def end(self) -> int:
-        return self.first + self.length * _STEP
-
-    def without(self, base: int) -> "SeqRun":
-        """What of it lies behind `base`."""
-        skipped = max(0, (base - self.first) // _STEP + 1)
-        return SeqRun(self.first + skipped * _STEP, self.length - skipped)
-
-
-@dataclass(frozen=True, slots=True)
-class LiveCursor:
-    """What a listener has got: everything up to `base`, and some of what is behind it."""
-
-    base: int
-    runs: tuple[SeqRun, ...] = ()
-
-    @property
-    def sent(self) -> set[int]:
-        return {seq for run in self.runs for seq in range(run.first, run.end, _STEP)}
-
-
-def add_to_runs(runs: list[SeqRun], seqs: Iterable[int]) -> None:
-    """Lengthen the last run, or begin others; for every record, so without a value for each."""
-    first, length = runs.pop() if runs else (0, 0)
-    end = first + length * _STEP
-    for seq in seqs:
-        if seq == end and length:
-            length += 1
-        else:
-            if length:
-                runs.append(SeqRun(first, length))
-            first, length, end = seq, 1, seq
-        end += _STEP
-    if length:
-        runs.append(SeqRun(first, length))
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +90,7 @@ class Listener:
     _box_bytes: int = 0
     _lost: list[int] = field(default_factory=list)  # the first, the last and their number
     _activity: Activity = field(default_factory=Activity)
-    _runs: list[SeqRun] = field(default_factory=list)  # that were sent, behind `_base`
-    _base: int = 0
+    _sent: SentArrivals = field(default_factory=lambda: SentArrivals(0))
 
     def offer(self, record: LiveRecord) -> None:
         row = record.arrived.row
@@ -206,23 +155,20 @@ class Listener:
 
     # --- where it has come to ---
 
-    def begin_at(self, base: int, runs: Iterable[SeqRun] = ()) -> None:
-        self._base, self._runs = base, list(runs)
+    def begin_at(self, base: int, runs: Iterable[SeqRun] = (), sent: Iterable[int] = ()) -> None:
+        self._sent = SentArrivals(base, runs)
+        self._sent.add(sent)
 
-    def advance(self, sent: Sequence[int], settled: int) -> LiveCursor:
+    def advance(self, sent: Sequence[int], settled: int) -> str:
         """After these were sent: where to go on from. Up to `settled` there is no more to come."""
         waiting = min((each.seq for each in self._box), default=store.LAST_SEQ)
         settled = min(settled, waiting - 1)
         if self.is_ordered:
-            self._base = max(self._base, settled, *sent[-1:])
-            return LiveCursor(self._base)
-        add_to_runs(self._runs, [seq for seq in sent if seq > self._base])
-        base = max(self._base, settled)
-        if base != self._base or not self._runs:
-            self._base = base
-            self._runs = [each.without(base) for each in self._runs if each.end - _STEP > base]
-        # If there are too many, rather a few twice than any not at all.
-        return LiveCursor(base, tuple(self._runs[-CURSOR_RUNS_MAX:]))
+            settled = max(settled, *sent[-1:], 0)
+        else:
+            self._sent.add(sent)
+        self._sent.move(settled)
+        return self._sent.format()
 
 
 # --- the hub ---
@@ -322,9 +268,7 @@ class LiveHub:
         settled, known = await self.database.read(
             partial(self._read_present, listener.scope.groups)
         )
-        runs: list[SeqRun] = []
-        add_to_runs(runs, sorted(known))
-        listener.begin_at(settled, runs)
+        listener.begin_at(settled, sent=sorted(known))
         listener.join(settled, known)
         return max(known, default=settled)
 

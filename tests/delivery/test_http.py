@@ -104,7 +104,7 @@ def test_a_message_arrives_as_it_is() -> None:
             receiver, make_batch(b"21.5 \xc2\xb0C \x00\xff", content_type="text/plain")
         )
         (request,) = receiver.requests
-    assert outcome == Delivered()
+    assert outcome == Delivered(status=200)
     assert (request.method, request.path) == ("POST", "/hook")
     assert request.body == b"21.5 \xc2\xb0C \x00\xff"
     assert request.headers["content-type"] == "text/plain"
@@ -118,7 +118,7 @@ def test_a_message_arrives_as_it_is() -> None:
 
 def test_an_empty_body_is_an_empty_body() -> None:
     with Receiver() as receiver:
-        assert sent_to(receiver, make_batch(b"")) == Delivered()
+        assert sent_to(receiver, make_batch(b"")) == Delivered(status=200)
         (request,) = receiver.requests
     assert (request.body, request.headers["content-length"]) == (b"", "0")
 
@@ -126,7 +126,7 @@ def test_an_empty_body_is_an_empty_body() -> None:
 @pytest.mark.parametrize("size", [1_048_576, 1_048_577, 8_000_000])
 def test_a_large_body_arrives_whole(size: int) -> None:
     with Receiver() as receiver:
-        assert sent_to(receiver, make_batch(b"x" * size), secret=SIGNING) == Delivered()
+        assert sent_to(receiver, make_batch(b"x" * size), secret=SIGNING) == Delivered(status=200)
         (request,) = receiver.requests
     assert request.body == b"x" * size
     assert request.headers["content-length"] == str(size)
@@ -135,7 +135,7 @@ def test_a_large_body_arrives_whole(size: int) -> None:
 def test_the_query_and_the_method_are_kept() -> None:
     with Receiver() as receiver:
         url = receiver.url.replace("/hook", "/a%2Fb/%C3%A4?token=x%26y&z=1+1")
-        assert send(HttpParams(url=url, method="PUT"), make_batch()) == [Delivered()]
+        assert send(HttpParams(url=url, method="PUT"), make_batch()) == [Delivered(status=200)]
         (request,) = receiver.requests
     assert (request.method, request.path) == ("PUT", "/a%2Fb/%C3%A4?token=x%26y&z=1+1")
 
@@ -160,7 +160,7 @@ def test_headers_and_credentials_are_sent_along(
     params: dict[str, Any], header: str, value: str
 ) -> None:
     with Receiver() as receiver:
-        assert sent_to(receiver, **params) == Delivered()
+        assert sent_to(receiver, **params) == Delivered(status=200)
         assert receiver.requests[0].headers[header] == value
 
 
@@ -168,7 +168,7 @@ def test_a_batch_is_one_request_with_all_messages() -> None:
     with Receiver() as receiver:
         outcome = sent_to(receiver, make_batch(b"1", b"2", b"3", id="batch_7"), batch=100)
         (request,) = receiver.requests
-    assert outcome == Delivered()
+    assert outcome == Delivered(status=200)
     assert request.id == "batch_7"
     assert request.headers["content-type"] == "application/json"
     assert request.json == [
@@ -203,7 +203,7 @@ def signed_request(secret: str, *, batch: int = 1, previous: str | None = None) 
             previous_secret=previous,
             batch=batch,
         )
-        assert outcome == Delivered()
+        assert outcome == Delivered(status=200)
         return receiver.requests[0]
 
 
@@ -254,7 +254,7 @@ def test_a_signature_covers_the_id_the_time_and_the_body(changed: str) -> None:
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 206, 226, 299])
 def test_any_2xx_is_a_confirmation(status: int) -> None:
     with Receiver(StubResponse(status=status, body=b"thanks")) as receiver:
-        assert sent_to(receiver) == Delivered()
+        assert sent_to(receiver) == Delivered(status=status)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_any_2xx_is_a_confirmation(status: int) -> None:
 )
 def test_anything_else_is_a_refusal_in_our_own_words(status: int, refused: Refused) -> None:
     with Receiver(StubResponse(status=status, body=b"my secret text")) as receiver:
-        assert sent_to(receiver) == refused
+        assert sent_to(receiver) == msgspec.structs.replace(refused, status=status)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -402,7 +402,7 @@ def test_an_answer_that_is_cut_anywhere_is_not_a_confirmation() -> None:
 
 def test_a_slow_answer_counts_when_it_is_complete() -> None:
     with Receiver(StubResponse(body=b"ok", drip_s=0.001)) as receiver:
-        assert sent_to(receiver) == Delivered()
+        assert sent_to(receiver) == Delivered(status=200)
 
 
 def test_an_answer_that_does_not_end_is_not_listened_to() -> None:
@@ -410,7 +410,7 @@ def test_an_answer_that_does_not_end_is_not_listened_to() -> None:
         outcomes = send(HttpParams(url=receiver.url), make_batch(), make_batch())
         # The first connection was given up, with all that was still to come on it.
         assert [request.connection for request in receiver.requests] == [1, 2]
-    assert outcomes == [Delivered(), Delivered()]
+    assert outcomes == [Delivered(status=200), Delivered(status=200)]
 
 
 INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n"
@@ -454,7 +454,10 @@ def test_a_response_that_never_gets_to_the_point_is_aborted(
 
 def test_a_few_interim_responses_are_ordinary() -> None:
     with Receiver(StubResponse(raw=INTERIM * 8 + StubResponse().encode())) as receiver:
-        assert send(HttpParams(url=receiver.url), make_batch(), make_batch()) == [Delivered()] * 2
+        assert (
+            send(HttpParams(url=receiver.url), make_batch(), make_batch())
+            == [Delivered(status=200)] * 2
+        )
         assert receiver.connections == 1
 
 
@@ -479,20 +482,26 @@ def test_what_comes_after_the_response_is_not_kept(late: bool) -> None:
     answer = StubResponse(body=b"ok")
     first = answer if late else StubResponse(raw=answer.encode() * 10_000)
     with Receiver(first, StubResponse(status=503)) as receiver:
-        assert run(story(receiver)) == [Delivered(), Refused("answered with status 503")]
+        delivered, refused = run(story(receiver))
+        assert (delivered, refused) == (
+            Delivered(status=200),
+            Refused("answered with status 503", status=503),
+        )
         assert [request.connection for request in receiver.requests] == [1, 2]
 
 
 @pytest.mark.parametrize("size", [0, 1, 65_536, 65_537, 1_000_000])
 def test_the_size_of_an_answer_changes_nothing(size: int) -> None:
     with Receiver(StubResponse(body=b"x" * size)) as receiver:
-        assert send(HttpParams(url=receiver.url), *[make_batch()] * 3) == [Delivered()] * 3
+        assert (
+            send(HttpParams(url=receiver.url), *[make_batch()] * 3) == [Delivered(status=200)] * 3
+        )
 
 
 def test_an_answer_is_not_unpacked() -> None:
     gzipped = StubResponse(headers={"Content-Encoding": "gzip"}, body=b"not gzip at all")
     with Receiver(gzipped) as receiver:
-        assert sent_to(receiver) == Delivered()
+        assert sent_to(receiver) == Delivered(status=200)
 
 
 def test_a_put_is_not_repeated_behind_our_back() -> None:
@@ -518,7 +527,11 @@ def test_a_receiver_that_is_down_refuses_and_one_that_is_back_is_found() -> None
     # It closes every connection by itself, so that going down shows in the next one only.
     with Receiver(StubResponse(headers={"Connection": "close"})) as receiver:
         outcomes = run(story(receiver))
-    assert outcomes == [Delivered(), Unreachable("connection refused"), Delivered()]
+    assert outcomes == [
+        Delivered(status=200),
+        Unreachable("connection refused"),
+        Delivered(status=200),
+    ]
 
 
 def test_a_name_that_does_not_resolve() -> None:
@@ -543,7 +556,7 @@ def test_whoever_gives_up_is_heard_and_the_next_parcel_goes_out() -> None:
         return outcome
 
     with Receiver(HANG, 200) as receiver:
-        assert run(story(receiver)) == Delivered()
+        assert run(story(receiver)) == Delivered(status=200)
         assert [request.connection for request in receiver.requests] == [1, 2]
 
 
@@ -601,7 +614,7 @@ def test_an_answer_before_the_request_was_read_counts() -> None:
         outcomes = send(params, make_batch(b"x" * 20_000_000))
         over.set()
         thread.join()
-    assert outcomes == [Refused("answered with status 413")]
+    assert outcomes == [Refused("answered with status 413", status=413)]
 
 
 def test_a_destination_that_was_closed_opens_again_when_needed() -> None:
@@ -615,7 +628,7 @@ def test_a_destination_that_was_closed_opens_again_when_needed() -> None:
         return outcomes
 
     with Receiver() as receiver:
-        assert run(story(receiver)) == [Delivered()] * 2
+        assert run(story(receiver)) == [Delivered(status=200)] * 2
 
 
 # --- connections ---
@@ -632,7 +645,7 @@ def test_sixty_four_parcels_can_be_on_their_way() -> None:
     with Receiver(StubResponse(held=True), release_after=64) as receiver:
         outcomes = send(HttpParams(url=receiver.url), *[make_batch()] * 64, at_once=True)
         assert receiver.connections == 64
-    assert outcomes == [Delivered()] * 64
+    assert outcomes == [Delivered(status=200)] * 64
 
 
 def test_idle_connections_are_kept_up_to_a_limit_of_all_destinations() -> None:
@@ -640,7 +653,7 @@ def test_idle_connections_are_kept_up_to_a_limit_of_all_destinations() -> None:
         egress = Egress(["127.0.0.0/8"], connections_max=2)
         webhooks = [Http(HttpParams(url=receiver.url), egress) for _ in range(5)]
         for webhook in webhooks:
-            assert await webhook.send(make_batch()) == Delivered()
+            assert await webhook.send(make_batch()) == Delivered(status=200)
             while egress.open_connections.count > 2:  # noqa: ASYNC110 - until it is closed
                 await asyncio.sleep(0.001)
         for webhook in webhooks:
@@ -665,7 +678,7 @@ def test_proxies_and_passwords_of_the_environment_are_not_used(
     with Receiver() as proxy, Receiver() as receiver:
         for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
-        assert sent_to(receiver) == Delivered()
+        assert sent_to(receiver) == Delivered(status=200)
         assert proxy.connections == 0
         assert "authorization" not in receiver.requests[0].headers
 
@@ -708,7 +721,7 @@ def test_a_certificate_that_is_known_is_accepted(
 ) -> None:
     with Receiver(tls=True, name=name) as receiver:
         trust(monkeypatch, receiver.certificate)
-        assert sent_to(receiver) == Delivered()
+        assert sent_to(receiver) == Delivered(status=200)
 
 
 def test_a_certificate_for_somebody_else_is_not_accepted(monkeypatch: pytest.MonkeyPatch) -> None:

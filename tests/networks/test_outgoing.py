@@ -175,13 +175,15 @@ def test_a_permanent_error_is_not_retried(status: int, is_final: bool) -> None:
     refusal = api_client.outcome_of_response(
         ApiResponse(status, b""), 0, retryable=RETRYABLE_STATUSES_AND_AUTH
     )
-    assert refusal == Refused(f"answered with status {status}", is_final=is_final)
+    assert refusal == Refused(f"answered with status {status}", is_final=is_final, status=status)
 
 
 def test_the_outcome_has_the_detail_or_retry_after_of_the_response() -> None:
-    assert api_client.outcome_of_response(ApiResponse(202, b""), 0, detail="it") == Delivered("it")
+    assert api_client.outcome_of_response(ApiResponse(202, b""), 0, detail="it") == Delivered(
+        "it", status=202
+    )
     limited = api_client.outcome_of_response(ApiResponse(429, b"", "7"), 0)
-    assert limited == Refused("answered with status 429", retry_after_s=7)
+    assert limited == Refused("answered with status 429", retry_after_s=7, status=429)
 
 
 @pytest.mark.parametrize(

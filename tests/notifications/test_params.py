@@ -31,7 +31,9 @@ def test_a_webhook_gets_the_message_as_json_signed_like_a_connectors():
             secret=SIGNING,
         )
         message = msgspec.structs.replace(MESSAGE, held_back=2)
-        assert send_all(WebhookSender(params, sender_context()), batch(message)) == [Delivered()]
+        assert send_all(WebhookSender(params, sender_context()), batch(message)) == [
+            Delivered(status=200)
+        ]
     (request,) = receiver.requests
     assert request.method == "PUT" and request.headers["x-key"] == "k"
     assert request.headers["authorization"].startswith("Basic ")
@@ -58,7 +60,7 @@ def test_a_webhook_that_is_gone_ends_the_message_and_disables_nothing():
         webhook = WebhookSender(WebhookParams(url=receiver.url), sender_context())
         gone, busy = send_all(webhook, batch(), batch())
     assert gone.is_final and not gone.disables
-    assert busy == Refused("answered with status 503")
+    assert busy == Refused("answered with status 503", status=503)
     assert WebhookSender.list_recipients(WebhookParams(url="http://a.example"), lambda: ["d1"]) == [
         ""
     ]

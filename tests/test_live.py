@@ -9,6 +9,7 @@ from functools import partial
 
 import pytest
 
+from longwire.api import live
 from longwire.fleet import arrivals
 from longwire.live import hub
 from longwire.live.cursors import LiveCursor, SentArrivals, SeqRun, parse_cursor
@@ -209,10 +210,15 @@ def test_a_permission_or_token_that_ends_ends_the_stream(world: World) -> None:
         assert other.wait_for_end()["code"] == "not_authenticated"
 
 
-def test_a_stop_says_so_and_waits_for_nobody(world: World) -> None:
+def test_a_silent_stream_shows_that_it_lives_and_a_stop_says_so_and_waits_for_nobody(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "HEARTBEAT_S", 0.1)
     ada = world.person()
     group = ada.group()
     with Listening(ada, groupId=group) as listening:
+        eventually(lambda: listening.comments > 0)
+        assert listening.named("records") == []
         world.restart()
         assert listening.wait_for_end()["code"] == "stopping"
 

@@ -119,6 +119,12 @@ def fill_world(world: World) -> KnownValues:
         for _ in range(CONNECTORS)
     ]
     replays = [{**each, "replayId": replay_of(operator, each)} for each in connectors]
+    sent = ok(operator.get("/connector/messages", groupId=home))["items"]
+    messages = [each["id"] for each in sent]
+    record = ok(operator.get("/connector/message", id=messages[0]))["recordId"]
+    not_by_filter = dict.fromkeys(
+        ("connectorId", "deviceId", "kind", "beginDate", "endDate", "status")
+    )
     params = json.dumps({"url": NOWHERE, "template": "message.kind"})
     notifications = [
         {
@@ -174,6 +180,7 @@ def fill_world(world: World) -> KnownValues:
         "messageFilter": ["message.kind == 'data'", ""],
         "format": ["json", "custom"],
         "deviceTypes": [["generic"], []],
+        "id": messages,
     }
     return KnownValues(
         values,
@@ -182,7 +189,11 @@ def fill_world(world: World) -> KnownValues:
             "downlinkId": downlinks,
             "connectorId": connectors,
             "replayId": replays,
-            "params": [{"params": params, "type": "http", "groupId": home, "deviceIds": []}],
+            "params": [
+                {"params": params, "type": "http", "groupId": home, "deviceIds": [], "id": None}
+            ],
+            "ids": [{**not_by_filter, "ids": messages, "groupId": home}],
+            "recordId": [{"recordId": record, "messageId": None, "groupId": home}],
             "schedule": [{**notification, "deviceId": "", "schedule": {"Day": 1}}],
             "notificationId": notifications,
             # None excludes what is generated for the other way to choose devices.

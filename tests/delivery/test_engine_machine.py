@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 
 from longwire import metrics
 from longwire.clock import DAY, SECOND, Clock, Moment
-from longwire.delivery import deliveries, engine, retry_policy, settlement
+from longwire.delivery import delivery_commands, engine, retry_policy, settlement
 from longwire.delivery.channel_worker import RELEASED, AttemptRecord, LeasedDelivery, Released
 from longwire.delivery.destinations.base import Delivered, Refused, Unreachable
 from longwire.errors import Conflict, NotFound
@@ -533,7 +533,10 @@ class Deliveries(RuleBasedStateMachine):
     @precondition(lambda self: self.model.deliveries)
     @rule(data=st.data(), verb=st.sampled_from(["retry", "cancel"]))
     def an_operator_retries_or_cancels(self, data: st.DataObject, verb: str) -> None:
-        operate = {"retry": deliveries.retry_delivery, "cancel": deliveries.cancel_delivery}[verb]
+        operate = {
+            "retry": delivery_commands.retry_delivery,
+            "cancel": delivery_commands.cancel_delivery,
+        }[verb]
         key = data.draw(st.sampled_from(sorted(self.model.deliveries)), label="message")
         expected = self.model.deliveries[key]
         name = format_delivery_id(*key)

@@ -14,7 +14,7 @@ from longwire.cli.base import (
     run_write,
 )
 from longwire.dates import format_date
-from longwire.delivery import deliveries
+from longwire.delivery import delivery_commands
 from longwire.ids import format_delivery_id
 from longwire.model import Channel
 from longwire.records import KIND_NAMES
@@ -103,7 +103,7 @@ def _delivery_row(each: store_deliveries.DeliveryEvent, channel: Channel | None)
 @json_flag
 def deliveries_retry(message_id: str, chosen: Settings, as_json: bool) -> None:
     """Retry a message now: a queued one, or a dead letter (failed and kept for resend)."""
-    run_write(chosen, lambda tx: deliveries.retry_delivery(tx, message_id))
+    run_write(chosen, lambda tx: delivery_commands.retry_delivery(tx, message_id))
     print_result({"retried": message_id}, as_json, f"{message_id} is due now")
 
 
@@ -113,5 +113,5 @@ def deliveries_retry(message_id: str, chosen: Settings, as_json: bool) -> None:
 @json_flag
 def deliveries_cancel(message_id: str, chosen: Settings, as_json: bool) -> None:
     """Cancel a queued message."""
-    run_write(chosen, lambda tx: deliveries.cancel_delivery(tx, message_id))
+    run_write(chosen, lambda tx: delivery_commands.cancel_delivery(tx, message_id))
     print_result({"cancelled": message_id}, as_json, f"{message_id} is cancelled")

@@ -1,4 +1,4 @@
-"""Single messages of connectors: search, get, retry and cancel; and the operator's commands.
+"""Single messages of connectors: search, get, retry and cancel.
 
 Retrying or cancelling many goes in steps, each a transaction of its own, so that nobody waits for
 all of them.
@@ -14,23 +14,20 @@ from longwire import metrics
 from longwire.delivery import connectors
 from longwire.delivery.attempts import Attempt, parse_attempts
 from longwire.delivery.channel_owners import check_devices
-from longwire.errors import BadInput, Conflict, FieldError, NotAllowed, NotFound, not_found
+from longwire.delivery.delivery_commands import COMMAND_WRITER
+from longwire.errors import BadInput, FieldError, NotAllowed, not_found
 from longwire.identity import access
 from longwire.ids import parse_delivery_id
 from longwire.model import (
-    SYSTEM,
     Actor,
-    Channel,
-    ChannelPurpose,
     Connector,
     Origin,
     Page,
     PageRequest,
 )
-from longwire.store import audit, delivery_search
-from longwire.store import channels as store_channels
 from longwire.store import connectors as store_connectors
 from longwire.store import deliveries as store
+from longwire.store import delivery_search
 from longwire.store import groups as store_groups
 from longwire.store import records as store_records
 from longwire.store.connectors import CONNECTORS
@@ -45,15 +42,6 @@ MESSAGES_PER_STEP_MAX = 1_000
 STEPS_MAX = 30
 
 CANCELLED_BY_USER = "cancelled"
-
-# Counters are kept per writer and summed; commands count as writer 0.
-COMMAND_WRITER = 0
-
-# Purposes whose deliveries belong to an object with a state of its own, which is cancelled instead.
-CANCEL_ELSEWHERE = {
-    ChannelPurpose.DOWNLINK: "cancel the downlink with DELETE /device/downlink",
-    ChannelPurpose.REGISTRATION: "a registration ends when its device is deleted",
-}
 
 
 # --- search and get ---
@@ -311,37 +299,3 @@ def _cancel(tx: Tx, connector: Connector, seqs: Sequence[int]) -> int:
         counter = (int(connector.group_id), "connector_message_error")
         metrics.count(tx, COMMAND_WRITER, Counter({counter: first}))
     return len(cancelled)
-
-
-# --- commands of the operator ---
-
-
-def retry_delivery(tx: Tx, message_id: str) -> None:
-    """Make a delivery due now: one that is queued, or one that failed and is kept for a resend."""
-    channel, seq = _get_delivery(tx, message_id)
-    if not store.retry_now(tx, channel.number, seq):
-        raise Conflict(f"{message_id} is neither queued nor kept for a resend.")
-    audit.log(tx, SYSTEM, "delivery.retry", message_id, group_id=channel.group_id)
-
-
-def cancel_delivery(tx: Tx, message_id: str) -> None:
-    """Give up on a delivery that is queued."""
-    channel, seq = _get_delivery(tx, message_id)
-    if channel.purpose in CANCEL_ELSEWHERE:
-        hint = CANCEL_ELSEWHERE[channel.purpose]
-        raise Conflict(f"{message_id} cannot be cancelled here: {hint}.")
-    event = store.get(tx, channel.number, seq)
-    if event is None or not store.cancel(tx, channel.number, seq):
-        raise Conflict(f"{message_id} is not queued; only a queued message can be cancelled.")
-    if event.generation == 0 and channel.purpose == ChannelPurpose.CONNECTOR:
-        counter = (int(channel.group_id), "connector_message_error")
-        metrics.count(tx, COMMAND_WRITER, Counter({counter: 1}))
-    audit.log(tx, SYSTEM, "delivery.cancel", message_id, group_id=channel.group_id)
-
-
-def _get_delivery(tx: Tx, message_id: str) -> tuple[Channel, int]:
-    key = parse_delivery_id(message_id)
-    channel = store_channels.get_by_numbers(tx, [key[0]]).get(key[0]) if key else None
-    if key is None or channel is None or store.get(tx, *key) is None:
-        raise NotFound(f"There is no message {message_id}.")
-    return channel, key[1]

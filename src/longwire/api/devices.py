@@ -603,7 +603,7 @@ ROUTES = [
         "device.transfer",
         object_rule="in groupId; device.create in toGroupId",
     ),
-    _route("PUT", "/device/type", update_device_type, "device.update"),
+    _route("PUT", "/device/type", update_device_type, "device.update", conflicts=CHANGED_MEANWHILE),
     _type_route("GET", "/device/type", get_type, ANY_TOKEN),
     _type_route("GET", "/device/types", list_types, ANY_TOKEN),
     _route(

@@ -343,8 +343,8 @@ data: [{"id":"rec_65b9a1d5e301401","arrivedAt":"2026-11-15T08:30:00.412Z","kind"
 """
 _CONTENT: Mapping[str, Any] = {
     MEDIA_TYPE: {
+        # Without a type: the events are objects for some tools, and the whole a text for others.
         "schema": {
-            "type": "string",
             "description": "Events `hello` (LiveHello), `records` (a list of Arrival), `changed`"
             " (LiveChanged), `deliveries` (a list of LiveDeliveries), `lost` (LiveLost) and"
             " `expired` (LiveExpired), each with JSON in `data`; a comment every 15 seconds.",

@@ -56,9 +56,12 @@ class PositionQuery(Query):
     )
 
 
+# No tuple: hardly any client generator knows arrays whose items have types of their own.
 PositionItem = Annotated[
-    tuple[str, float, float, int | None, int],
+    list[str | int | float | None],
     Meta(
+        min_length=5,
+        max_length=5,
         description="Device id, latitude, longitude, radius in metres if known, and when: seconds "
         "since 1970.",
         examples=[["dev_vzpeqxr5mxjrq2uy6ct3mlgw", 51.95, 4.14, 80, 1_794_731_400]],
@@ -121,8 +124,8 @@ def _parse_box(text: str) -> GeoBox:
     return GeoBox(west, south, east, north)
 
 
-def _wire(found: DevicePosition) -> tuple[str, float, float, int | None, int]:
-    return found.device_id, found.lat, found.lng, found.radius, found.at // SECOND
+def _wire(found: DevicePosition) -> list[str | int | float | None]:
+    return [found.device_id, found.lat, found.lng, found.radius, found.at // SECOND]
 
 
 ROUTES = [

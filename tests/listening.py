@@ -1,6 +1,8 @@
 """A client of the live stream, on a thread of its own."""
 
+import contextlib
 import json
+import socket
 import threading
 from types import TracebackType
 from typing import Any
@@ -86,5 +88,9 @@ class Listening:
         return dict(last)
 
     def close(self) -> None:
-        self._response.close()
+        # Closing alone would not wake the thread that reads, before the next heartbeat.
+        with contextlib.suppress(OSError):
+            stream = self._response.extensions["network_stream"]
+            stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+        self._thread.join(60)
         self._client.close()

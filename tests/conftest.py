@@ -33,13 +33,18 @@ SQLITE_ONLY = {
     "test_records_wire.py",
     "test_page_tokens.py",
     "test_kill.py",
+    "test_cli.py",
+    "test_cli_deliveries.py",
     "test_clients.py",
+    "test_firing.py",
     "test_permissions.py",
     "test_roles.py",
     "test_notifications.py",
     "test_refusals.py",
     "test_simulate.py",
     "test_isolation.py",
+    "test_triggers.py",
+    "test_users.py",
 }
 # Left out of `make check`: these start processes or brokers, need PostgreSQL, or take long.
 NOT_QUICK = {

@@ -320,7 +320,7 @@ def assert_counted(operator: Operator, group: str, connector: str, number: int) 
     }
 
 
-@pytest.mark.ordinary_variant("sqlite")
+@pytest.mark.soak  # test_kill.py does this in every run, and other tests here crash between steps
 def test_every_acknowledged_record_arrives_although_the_service_is_killed_repeatedly(
     serve: Start, rows: Rows
 ) -> None:

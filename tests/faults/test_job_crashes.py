@@ -3,6 +3,8 @@
 from collections import Counter
 from typing import Any
 
+import pytest
+
 from tests.faults.ledger import Start
 from tests.process import Service
 from tests.waiting import eventually
@@ -29,6 +31,7 @@ def transfers_of(service: Service, group: str) -> Counter[str]:
         params["nextToken"] = page["nextToken"]
 
 
+@pytest.mark.ordinary_variant("postgresql")
 def test_a_killed_job_goes_on_after_its_last_step(serve: Start) -> None:
     service = serve()
     home, target = (

@@ -254,12 +254,14 @@ def assert_fails_safely(service: Service, serve: Callable[..., Service]) -> None
     assert again.stop() == 0
 
 
+@pytest.mark.soak  # tests/faults does this in every run
 def test_a_disk_that_fails_to_write_ends_the_service_and_loses_nothing_confirmed(
     serve: Callable[..., Service],
 ) -> None:
     assert_fails_safely(serve(under=small_files_only(MIB)), serve)
 
 
+@pytest.mark.soak  # tests/faults does this in every run
 def test_a_disk_that_fails_to_flush_ends_the_service_and_loses_nothing_confirmed(
     serve: Callable[..., Service], data: Path
 ) -> None:
@@ -343,6 +345,7 @@ class Ledger:
                     self.confirmed.add(name)
 
 
+@pytest.mark.soak  # tests/faults does this in every run
 def test_no_confirmed_group_is_lost_when_the_service_is_killed_again_and_again(
     serve: Callable[..., Service], data: Path
 ) -> None:

@@ -99,9 +99,8 @@ def test_history_and_live_are_one_list_across_disconnects_and_a_restart(world: W
     assert before + got == everything, "and none left out"
 
 
-def test_two_processes_tell_each_other(make_world: Callable[..., World], engine: str) -> None:
-    if engine == "sqlite":
-        pytest.skip("one process serves a file")
+@pytest.mark.parametrize("engine", ["postgresql"])  # one process serves a file
+def test_two_processes_tell_each_other(make_world: Callable[..., World]) -> None:
     world = make_world()
     second = make_world()
     ada = world.person()

@@ -31,7 +31,7 @@ class IdentityProvider:
     def __init__(self) -> None:
         node = shutil.which("node")
         if node is None or not LIBRARY.exists():
-            pytest.skip("Node.js with oidc-provider is missing; `make sign-in` installs it")
+            pytest.skip("Node.js with oidc-provider is missing; `make signin` installs it")
         script = Path(__file__).with_name("provider.mjs")
         self._process = subprocess.Popen(
             [node, str(script), str(LIBRARY), CLIENT_ID, CLIENT_SECRET, CALLBACK],

@@ -31,7 +31,7 @@ FLAGS = [
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     if CHROMIUM is None:
-        pytest.skip("chromium is not installed")
+        pytest.skip("Chromium is missing; `make signin` installs it")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser

@@ -131,7 +131,7 @@ class GroupOverview(Reply, kw_only=True):
 def get_overview(context: RequestContext, query: OverviewQuery) -> GroupOverview:
     """Get the overview of a group.
 
-    How many devices and connectors there are, and what needs attention. Counted anew every five
+    How many devices and connectors there are, and what needs attention. Counted every five
     seconds at most.
     """
     found = overview.get(context.tx, context.actor, query.group_id, subgroups=query.subgroups)

@@ -43,7 +43,7 @@ def console_forget(email: str, chosen: Settings, as_json: bool) -> None:
     """Delete all that a user signs in with, and end their sessions.
 
     That is passkeys, password, authenticator app, links, and who they are at the identity provider.
-    For lost devices, and for accounts of the provider that were made anew.
+    For lost devices, and for accounts of the provider that were replaced.
     """
     forgotten = run_write(chosen, lambda tx: ways_in.forget(tx, SYSTEM, email))
     counts = {

@@ -15,6 +15,7 @@ from longwire.delivery import connectors
 from longwire.delivery.budgets import ComputeBudgets
 from longwire.delivery.matching import Matcher, build_matcher
 from longwire.delivery.previews import PREVIEW_BUDGETS
+from longwire.delivery.replays import BEFORE_ANY_ARRIVAL
 from longwire.errors import TooManyRequests
 from longwire.model import Actor
 from longwire.store import deliveries as store_deliveries
@@ -29,7 +30,6 @@ SECONDS_MAX = 1.0
 COUNTED_MAX = 1_000_000
 # A record may be older than its arrival, but hardly newer.
 CLOCK_SKEW = HOUR
-BEFORE_ANY_ARRIVAL = -(2**63)
 
 # Runs a function that takes CPU time on behalf of a group.
 RunForGroup = Callable[..., Awaitable[list[int]]]

@@ -29,7 +29,7 @@ class WaysIn:
 def forget(tx: Tx, actor: Actor, email: str) -> WaysIn:
     """For the operator, after a loss: delete what somebody else may sign in with by now.
 
-    Whoever comes from the identity provider next with this address is bound anew.
+    Whoever comes from the identity provider next with this address is bound again.
     """
     user = store_users.get_by_email(tx, email)
     if user is None:

@@ -36,7 +36,7 @@ class DeliveryCounts:
 
 @dataclass(slots=True)
 class Activity:
-    """What a listener is to be told."""
+    """What a listener gets besides records."""
 
     changed: dict[str, set[str]] = field(default_factory=dict)  # ids by kind
     deliveries: dict[str, DeliveryCounts] = field(default_factory=dict)  # by connector

@@ -7,6 +7,7 @@ transaction that fires. There the trigger state is locked, so that only one proc
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 import structlog
@@ -184,6 +185,19 @@ def notify_changes(
     return ready
 
 
+def _describe_device(tx: Tx, rule: Rule, device: LastSeen | DriftState) -> dict[str, Any]:
+    """The message about a device, as far as no record is the reason for it."""
+    return {
+        "kind": "device",
+        "deviceId": device.id,
+        "deviceName": device.name,
+        "deviceType": device.type,
+        "groupId": rule.group_id,
+        "tags": msgspec.json.decode(device.tags),
+        "timestamp": format_date(tx.now),
+    }
+
+
 def _check_silence(tx: Tx, rule: Rule, devices: Sequence[LastSeen]) -> list[TriggerCandidate]:
     """Devices that became silent, or that are no longer."""
     silent_after = rule.params.silent_after * SECOND
@@ -191,16 +205,7 @@ def _check_silence(tx: Tx, rule: Rule, devices: Sequence[LastSeen]) -> list[Trig
         TriggerCandidate(
             rule,
             each.number,
-            {
-                "kind": "device",
-                "deviceId": each.id,
-                "deviceName": each.name,
-                "deviceType": each.type,
-                "groupId": rule.group_id,
-                "tags": msgspec.json.decode(each.tags),
-                "timestamp": format_date(tx.now),
-                "seenAt": format_date(each.at),
-            },
+            {**_describe_device(tx, rule, each), "seenAt": format_date(each.at)},
             tx.now,
             each.id,
             reason=DEVICE_SILENT,
@@ -221,15 +226,7 @@ def _check_drift(tx: Tx, rule: Rule, devices: Sequence[DriftState]) -> list[Trig
         TriggerCandidate(
             rule,
             each.number,
-            {
-                "kind": "device",
-                "deviceId": each.id,
-                "deviceName": each.name,
-                "deviceType": each.type,
-                "groupId": rule.group_id,
-                "tags": msgspec.json.decode(each.tags),
-                "timestamp": format_date(tx.now),
-            },
+            _describe_device(tx, rule, each),
             tx.now,
             each.id,
             reason=CONFIGURATION_DRIFT,

@@ -65,7 +65,7 @@ Header = tuple[bytes, bytes]
 SLOW_S = 1.0
 # For one caller and operation at once: what is prepared may be megabytes, and wait for its turn.
 PREPARED_AT_ONCE_MAX = 4
-# A larger message of a network is likely to be a batch, which would be parsed in vain.
+# A larger message of a network is likely to be a batch, which would be parsed twice.
 FAST_MESSAGE_BYTES_MAX = 16 * 1024
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,64}")
 _COMMON_HEADERS: tuple[Header, ...] = (

@@ -329,3 +329,25 @@ def test_an_identity_provider_needs_https_a_client_and_rules_that_can_be_read() 
     ]
     here = {"oidc_issuer": "http://127.0.0.1:8081", "oidc_client_id": "longwire"}
     assert load(here, {}).oidc_issuer == "http://127.0.0.1:8081"
+
+
+def test_tiles_of_the_map_need_a_host_of_their_own_and_their_three_numbers() -> None:
+    for tiles in (
+        "https://tiles.example.com/{z}/{x}/{y}.png",
+        "https://tiles.example.com:8443/v1/{z}/{y}/{x}?key=a;b",
+        "http://[fd00::7]/{z}/{x}/{y}.webp",
+    ):
+        assert load({"map_tiles": tiles}, {}).map_tiles == tiles
+    for tiles in (
+        "tiles.example.com/{z}/{x}/{y}.png",
+        "https://{s}.example.com/{z}/{x}/{y}.png",
+        "https://tiles.example.com/{z}/{x}.png",
+        "https://tiles.example.com/{z}/{x}/{y}/{y}.png",
+        "https://tiles.example.com/{z}/{x}/{y}{r}.png",
+        "https://ada:secret@example.com/{z}/{x}/{y}.png",
+        "https://tiles.example.com; script-src */{z}/{x}/{y}.png",
+        "https://tiles.example.com/{z}/{x}/{y}.png\nx-evil: 1",
+        "javascript:alert(1)//{z}/{x}/{y}",
+    ):
+        assert [each.partition(":")[0] for each in problems({"map_tiles": tiles})] == ["map_tiles"]
+    assert problems({"map_attribution": "Tiles\nof Example"})

@@ -101,7 +101,9 @@ from longwire.storage_quota import StorageQuota
 from longwire.store.database import Database, Tx
 from longwire.store.instance import hold_writer_number
 from longwire.supervisor import BackgroundTask, Supervisor
+from longwire.web import console_page
 from longwire.web.authentication import Authenticator
+from longwire.web.console_page import ConsolePage
 from longwire.web.fields import InputLimits
 from longwire.web.openapi import build_document
 from longwire.web.prometheus import SHARED_FOLDER_VARIABLE, MetricLabels, PrometheusMetrics
@@ -228,6 +230,7 @@ class App:
             data_folder=None if settings.database else settings.data,
             metrics_token=settings.metrics_token,
             metrics_connectors_max=settings.metrics_connectors_max,
+            console=ConsolePage(console_page.FOLDER, settings.map_tiles),
         )
         session_rules = _build_session_rules(settings)
         authenticator = Authenticator(
@@ -247,6 +250,8 @@ class App:
                 sign_in=_list_sign_in_methods(settings),
                 mail=self._sign_in_mailer.is_configured,
                 oidc_name=settings.oidc_name or urlsplit(settings.oidc_issuer).hostname,
+                map_tiles=settings.map_tiles or None,
+                map_attribution=settings.map_attribution or None,
             ),
             mailer=self._sign_in_mailer,
             guards=guards,

@@ -33,6 +33,11 @@ _DAYS_MAX = 100_000  # keeps dates within range
 _PORT_MAX = 65_535
 _IN_FLIGHT_MAX = 65_535  # packet identifiers of MQTT have 16 bits
 _API = re.compile(r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?(?:/[^\s?#]*)?")
+# The host becomes part of a header, so it has no character that means anything there.
+_TILES = re.compile(
+    r"https?://(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?/[!-~]*", re.ASCII
+)
+_TILE_PLACEHOLDERS = ["{x}", "{y}", "{z}"]
 # Settings that need each other.
 _PAIRS = (
     ("tls_cert", "tls_key"),
@@ -207,6 +212,13 @@ class Settings:
         "lines (or parts between semicolons) of group id, role id and a value of that claim:"
         " whoever has the value is a member of the group with the role",
     )
+    # --- the console ---
+    map_tiles: str = _setting(
+        "",
+        "tiles for the console's map, like https://tiles.example.com/{z}/{x}/{y}.png; empty for the"
+        " built-in map only, which needs no internet",
+    )
+    map_attribution: str = _setting("", "whom the map names as the source of these tiles")
     # --- quotas ---
     groups_per_owner_max: int = _setting(
         100_000, "maximum groups that one user creates, their app clients included"
@@ -589,6 +601,7 @@ def _validate(settings: Settings) -> list[str]:
         *_validate_mqtt(settings),
         *_validate_network_apis(settings),
         *_validate_oidc(settings),
+        *_validate_map(settings),
         *_validate_notifications(settings),
     ]
 
@@ -668,6 +681,21 @@ def _validate_oidc(settings: Settings) -> list[str]:
         external_identities.parse_claim_rules(settings.oidc_memberships)
     except ValueError as error:
         wrong.append(f"oidc_memberships: {error}")
+    return wrong
+
+
+def _validate_map(settings: Settings) -> list[str]:
+    wrong = []
+    tiles = settings.map_tiles
+    if tiles and not (
+        _TILES.fullmatch(tiles) and sorted(re.findall("{.*?}", tiles)) == _TILE_PLACEHOLDERS
+    ):
+        wrong.append(
+            "map_tiles: must be https:// (or http://) with a host, and {z}, {x} and {y} once each"
+            " after it"
+        )
+    if not settings.map_attribution.isprintable():
+        wrong.append("map_attribution: has a character that does not print")
     return wrong
 
 

@@ -22,7 +22,8 @@ from longwire.store import cache_epochs, deliveries, instance
 from longwire.store.database import Database, Tx
 from longwire.store.shared_read import SharedRead
 from longwire.web import docs_page, sign_in_page
-from longwire.web.docs_page import CONTENT_SECURITY_POLICY, Asset
+from longwire.web.console_page import ConsolePage
+from longwire.web.docs_page import CONTENT_SECURITY_POLICY, Asset, build_page_headers
 from longwire.web.openapi import Json, problem_responses
 from longwire.web.prometheus import MEDIA_TYPE, DatabaseStats, PrometheusMetrics
 from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response, bearer_token
@@ -36,26 +37,18 @@ STATS_MAX_AGE_S = 10
 STATS_TIMEOUT_S = 0.01
 STATUS_PATHS = ("/health/live", "/health/ready", "/metrics")
 
-_ROOT = msgspec.json.encode(
-    {
-        "service": "longwire",
-        "version": __version__,
-        "documentation": "/docs",
-        "signIn": "/sign-in",
-        "openapi": "/openapi.json",
-        "health": "/health/ready",
-        "metrics": "/metrics",
-    }
-)
+_ROOT = {
+    "service": "longwire",
+    "version": __version__,
+    "documentation": "/docs",
+    "signIn": "/sign-in",
+    "openapi": "/openapi.json",
+    "health": "/health/ready",
+    "metrics": "/metrics",
+}
 
 _ASSETS = {**docs_page.ASSETS, **sign_in_page.ASSETS}
-_ASSET_HEADERS = (
-    (b"content-security-policy", CONTENT_SECURITY_POLICY.encode()),
-    (b"referrer-policy", b"no-referrer"),
-    (b"permissions-policy", b"geolocation=(), camera=(), microphone=()"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
+_ASSET_HEADERS = build_page_headers(CONTENT_SECURITY_POLICY)
 _ANYONE = "reveals nothing about any group"
 
 Handler = Callable[[Request, bytes], Awaitable[Response]]
@@ -75,12 +68,14 @@ class ServiceEndpoints:
         data_folder: Path | None = None,
         metrics_token: str = "",
         metrics_connectors_max: int = 100,
+        console: ConsolePage | None = None,
     ) -> None:
         """`data_folder` is that of an embedded database, whose disk is measured.
 
         Without `metrics_token` anybody may read the metrics, so they do not name connectors.
         """
         self._metrics_token = metrics_token.encode()
+        self._console = console
         connectors_max = metrics_connectors_max if metrics_token else 0
         self._failing_tasks = failing_tasks
         self._mqtt_status = mqtt_status
@@ -107,11 +102,15 @@ class ServiceEndpoints:
         self._build_openapi = build
 
     async def get_root(self, request: Request, body: bytes) -> Response:
-        """Lead people to the docs page, and programs to what else there is."""
+        """Lead people to the console, and programs to what else there is."""
+        has_console = self._console is not None and self._console.is_built
         if b"text/html" in request.headers.get(b"accept", b"").lower():
             # Relative, in case that a proxy serves this below a path.
-            return Response(302, b"", "text/html", ((b"location", b"docs"),))
-        return Response(200, _ROOT)
+            page = b"console/" if has_console else b"docs"
+            headers = ((b"location", page), (b"vary", b"accept"))
+            return Response(302, b"", "text/html", headers)
+        paths = _ROOT | ({"console": "/console/"} if has_console else {})
+        return Response(200, msgspec.json.encode(paths))
 
     async def get_live(self, request: Request, body: bytes) -> Response:
         return Response(200, b'{"status":"ok"}')
@@ -184,6 +183,7 @@ class ServiceEndpoints:
             _route("/metrics", self.get_metrics, _METRICS_OPENAPI),
             _route("/openapi.json", self.get_openapi),
             *(_route(path, _serve_asset(asset)) for path, asset in _ASSETS.items()),
+            *(self._console.routes() if self._console is not None else ()),
         ]
 
 

@@ -121,6 +121,27 @@ class ConsoleSettings(Reply):
     ]
     mail: Annotated[bool, Meta(description="Whether links can be mailed.")]
     oidc_name: Annotated[str, Meta(description="What the OpenID provider is called.")] | None = None
+    map_tiles: (
+        Annotated[
+            str,
+            Meta(
+                description="Where the operator's map tiles are; without it there is the built-in"
+                " map only.",
+                examples=["https://tiles.example.com/{z}/{x}/{y}.png"],
+            ),
+        ]
+        | None
+    ) = None
+    map_attribution: (
+        Annotated[
+            str,
+            Meta(
+                description="Whom the map names as the source of the tiles, as plain text.",
+                examples=["© OpenStreetMap contributors"],
+            ),
+        ]
+        | None
+    ) = None
 
 
 class SessionInfo(Reply):
@@ -625,7 +646,7 @@ _LINK_OPENAPI: Json = {
 }
 _SETTINGS_OPENAPI: Json = {
     "summary": "Get what a page needs before signing in",
-    "description": "The version, and which ways to sign in there are.",
+    "description": "The version, which ways to sign in there are, and the tiles of the map.",
     "security": [],
     "responses": {
         "200": json_response("The settings.", schema_ref(ConsoleSettings)),

@@ -25,6 +25,17 @@ CONTENT_SECURITY_POLICY = "; ".join(
 )
 
 
+def build_page_headers(policy: str) -> tuple[tuple[bytes, bytes], ...]:
+    """The headers of all pages of ours, and of what they load."""
+    return (
+        (b"content-security-policy", policy.encode()),
+        (b"referrer-policy", b"no-referrer"),
+        (b"permissions-policy", b"geolocation=(), camera=(), microphone=()"),
+        (b"cross-origin-opener-policy", b"same-origin"),
+        (b"cross-origin-resource-policy", b"same-origin"),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Asset:
     """One file of the page."""

@@ -68,10 +68,7 @@ PREPARED_AT_ONCE_MAX = 4
 # A larger message of a network is likely to be a batch, which would be parsed twice.
 FAST_MESSAGE_BYTES_MAX = 16 * 1024
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,64}")
-_COMMON_HEADERS: tuple[Header, ...] = (
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-)
+_COMMON_HEADERS: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
 
 _LENGTH = b"content-length"
 
@@ -119,6 +116,9 @@ class RequestHandler:
         self._response_cache = ResponseCache(database.context.caches)
         self._ingest = ingest
         self._routes = routes_by_path(routes)
+        self._paths_with_more_below = [
+            route.path for route in routes if isinstance(route, PlainRoute) and route.takes_below
+        ]
         self._fast_path_routes = {
             route.path: route for route in routes if route.method == "POST" and _may_be_fast(route)
         }
@@ -151,7 +151,7 @@ class RequestHandler:
         started = time.perf_counter()
         request = self._request(scope)
         current_caller.set(request.address)
-        methods = self._routes.get(request.path)
+        methods = self._routes.get(request.path) or self._find_methods_above(request.path)
         route = methods.get(request.method) if methods is not None else None
         try:
             if isinstance(route, StreamRoute):
@@ -286,6 +286,12 @@ class RequestHandler:
             body = b"" if route.method == "GET" else await self._read_body(request, route, receive)
             return await route.handler(request, body)
         return await self._run_operation(request, route, receive)
+
+    def _find_methods_above(self, path: str) -> Mapping[str, Route | PlainRoute] | None:
+        for above in self._paths_with_more_below:
+            if path.startswith(above):
+                return self._routes[above]
+        return None
 
     async def _run_operation(self, request: Request, route: Route, receive: Receive) -> Response:
         # Records are sent by devices and programs: no cookie is looked at.
@@ -512,12 +518,15 @@ class RequestHandler:
             (b"content-type", response.media_type.encode()),
             (_LENGTH, b"%d" % len(response.body)),
             (b"x-request-id", request.request_id.encode()),
+            (b"cache-control", response.cache_control),
             *self._common_headers,
             *response.headers,
         ]
 
     async def _send(self, send: Send, request: Request, response: Response) -> None:
         headers = self._headers(request, response)
+        if response.status == 304:
+            headers = [each for each in headers if each[0] != _LENGTH]  # that of the body it saves
         start = {"type": "http.response.start", "status": response.status, "headers": headers}
         await send(start)
         await send({"type": "http.response.body", "body": response.body})

@@ -126,6 +126,7 @@ class Response:
     body: bytes
     media_type: str = "application/json"
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    cache_control: bytes = b"no-store"
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +256,7 @@ class PlainRoute:
     permission: str
     object_rule: str
     tag: str = "Service"
+    takes_below: bool = False  # every path that begins with its own, unless that has a route
     body_bytes_max: int | None = None  # if less than what every request may have
     # Runs before a body that does not arrive at once is kept; sets whose budget it is in.
     authenticate: Callable[[Request], Awaitable[Any]] | None = None

@@ -66,7 +66,8 @@ LAYERS = (
     {"metrics", "overview", "storage_quota"},
     {"identity"},
     {"store"},
-    {"records", "model", "ids", "dates", "quotas", "versions"},
+    {"versions"},
+    {"records", "model", "ids", "dates", "quotas"},
     {"errors", "clock", "seal", "descriptors"},
 )
 LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}

@@ -73,8 +73,8 @@ class LimitReached(Conflict):
 class ChangedMeanwhile(Conflict):
     """The object was changed meanwhile."""
 
-    def __init__(self) -> None:
-        message = "is not the time of the last update: the object was changed meanwhile"
+    def __init__(self, updated_at: str) -> None:
+        message = f"is not the time of the last update, which is {updated_at}: changed meanwhile"
         super().__init__(field_errors=[FieldError("if_updated_at", message)])
 
 

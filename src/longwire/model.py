@@ -248,6 +248,7 @@ class Membership:
     user_id: str
     role_id: str
     created_at: Moment
+    updated_at: Moment  # when they got the role
     # Until then others see of the member only the address that was typed in the invitation.
     accepted_at: Moment | None = None
     invited_as: str | None = None

@@ -4,13 +4,14 @@ An update that names the version it is based on is refused if there is another b
 """
 
 from longwire.clock import MILLISECOND, Moment
+from longwire.dates import format_date
 from longwire.errors import ChangedMeanwhile
 
 
 def require_version(updated_at: Moment, expected: Moment | None) -> None:
     """Refuse an update that is based on another version; without one it is based on any."""
     if expected is not None and expected // MILLISECOND != updated_at // MILLISECOND:
-        raise ChangedMeanwhile()
+        raise ChangedMeanwhile(format_date(updated_at))
 
 
 def next_version(now: Moment, updated_at: Moment) -> Moment:

@@ -84,6 +84,33 @@ def test_a_change_of_type_can_be_based_on_a_version_too(ada: Person) -> None:
     refused(ada.put("/device", renamed), 409, "ifUpdatedAt")
 
 
+def test_a_role_that_somebody_else_has_changed_meanwhile_is_not_overwritten(
+    world: World, ada: Person
+) -> None:
+    group, bob = ada.group("group"), world.person("bob")
+    ada.invite(bob, group, "viewer")
+    (_, member) = ok(ada.get("/group/users", groupId=group))["items"]
+    seen = member["membershipUpdatedAt"]
+    body = {"userId": bob.id, "groupId": group, "ifUpdatedAt": seen}
+    world.clock.freeze()
+    first = ok(ada.put("/group/user", {**body, "roleId": "manager"}))
+    with nothing_happens(world):
+        problem = refused(ada.put("/group/user", {**body, "roleId": "viewer"}), 409, "ifUpdatedAt")
+        assert problem["code"] == "changed_meanwhile"
+        assert first["updatedAt"] in problem["message"]
+        refused(
+            ada.put("/group/user", {**body, "roleId": "viewer", "ifUpdatedAt": "soon"}),
+            400,
+            "ifUpdatedAt",
+        )
+    based = {**body, "roleId": "viewer", "ifUpdatedAt": first["updatedAt"]}
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(partial(ada.put, "/group/user"), [based] * 4))
+    assert sorted(each.status_code for each in answers) == [200, *[409] * 3]
+    (_, member) = ok(ada.get("/group/users", groupId=group))["items"]
+    assert (member["role"]["id"], member["membershipUpdatedAt"] > seen) == ("viewer", True)
+
+
 def test_many_devices_are_changed_at_once(world: World, ada: Person) -> None:
     group = ada.group("group")
     tagged = ada.device(group, tags=["old", "kept"], type="tracker")

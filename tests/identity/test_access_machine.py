@@ -435,7 +435,7 @@ class Company(RuleBasedStateMachine):
 
     def check_members(self, tx: Tx, actor: Actor, number: int, group: ExpectedGroup) -> None:
         page = groups.list_members(tx, actor, self.ids[number], PageRequest(100))
-        seen = {user.id: (user.name, user.email) for user, _ in page.items}
+        seen = {each.user.id: (each.user.name, each.user.email) for each in page.items}
         expected: dict[str, tuple[str | None, str]] = {}
         for whom, member in group.members.items():
             email = self.emails[whom]

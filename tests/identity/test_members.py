@@ -7,8 +7,9 @@ from typing import Any
 
 from tests.world import Person, World, ok, refused, walk
 
-RELATION = {"id", "userId", "role", "token", "description", "name"}
+RELATION = {"id", "userId", "role", "token", "description", "name", "updatedAt"}
 PUBLIC_USER = {"id", "email", "name", "seenAt", "firstName", "lastName", "createdAt", "updatedAt"}
+IN_GROUP = {"role", "membershipUpdatedAt"}
 
 
 @contextmanager
@@ -67,6 +68,7 @@ def test_an_invitation_does_not_reveal_whether_the_user_exists(world: World) -> 
             "id": group,
             "userId": "",
             "role": response["role"],
+            "updatedAt": response["updatedAt"],
             "token": created["token"],
             "name": "Harbour",
             "description": "Quay",
@@ -166,8 +168,8 @@ def test_until_they_accept_others_see_only_the_address_that_was_typed(world: Wor
         seen = [shown(reader, each) for each in ("BOB@example.com", "new@example.com")]
         seen.append(shown(reader, "chief@example.com"))
         for listed, alone in seen:
-            assert listed.keys() == {"id", "email", "createdAt", "updatedAt", "role"}
-            assert alone == {key: value for key, value in listed.items() if key != "role"}
+            assert listed.keys() == {"id", "email", "createdAt", "updatedAt"} | IN_GROUP
+            assert alone == {key: listed[key] for key in listed.keys() - IN_GROUP}
         assert len({listed["createdAt"] for listed, _ in seen}) == 1  # of the invitation
         places = [ok(reader.get("/user/groups", userId=one["id"]))["items"] for one, _ in seen]
         assert [[each["role"]["id"] for each in one] for one in places] == [["manager"]] * 3
@@ -176,14 +178,14 @@ def test_until_they_accept_others_see_only_the_address_that_was_typed(world: Wor
     assert [each["id"] for each in ok(bob.get("/user/groups"))["items"]] == [group]
     refused(bob.put("/group/user", place(bob, group, "viewer")), 403)
     assert shown(ada, "BOB@example.com")[0].keys() == {
-        *("id", "email", "createdAt", "updatedAt", "role")
+        *("id", "email", "createdAt", "updatedAt", *IN_GROUP)
     }
     assert ok(world.operator.get("/user", userId=bob.id))["name"] == "Bob"
 
     with adds_to_audit_log(world, (bob.id, "member.accept", bob.id)):
         ok(bob.get("/group", groupId=group))  # his permissions counted all the time
     listed, alone = shown(carl, "bob@example.com")
-    assert listed.keys() == PUBLIC_USER | {"role"}
+    assert listed.keys() == PUBLIC_USER | IN_GROUP
     assert (alone["name"], alone["firstName"]) == ("Bob", "Robert")
     # Accepting one invitation accepts no other.
     dora = world.person("dora")
@@ -496,11 +498,11 @@ def test_a_listed_member_has_the_public_fields_and_the_role_in_that_group(
     ada.invite(bob, group, "viewer")
     ok(ada.put("/group/invite", invitation("new@example.com", group, "member")))
     first, second, third = ok(bob.get("/group/users", groupId=group))["items"]
-    assert first.keys() == PUBLIC_USER | {"role"}
+    assert first.keys() == PUBLIC_USER | IN_GROUP
     assert (first["firstName"], first["lastName"], first["name"]) == ("Ada", "L", "Ada L")
     assert first["email"] == "ada@example.com"
     # The role in this group, without inherited ones.
     assert (second["id"], second["role"]["id"]) == (bob.id, "viewer")
     assert "group.update" not in second["role"]["permissions"]
-    assert third.keys() == {"id", "email", "createdAt", "updatedAt", "role"}
+    assert third.keys() == {"id", "email", "createdAt", "updatedAt"} | IN_GROUP
     assert (third["email"], third["role"]["name"]) == ("new@example.com", "Member")

@@ -1,5 +1,7 @@
 """Jobs: what they do with devices, who may start them, cancel, undo, and what is left over."""
 
+import dataclasses
+import json
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,10 +12,11 @@ from longwire import maintenance
 from longwire.fleet import device_types
 from longwire.jobs import jobs, messages, redecoding, steps
 from longwire.jobs.results import StepPostponed
-from longwire.model import SYSTEM
+from longwire.model import SYSTEM, DeviceFilter
 from longwire.store import jobs as store
 from longwire.store.database import Tx
 from tests.delivery.receiver import Receiver
+from tests.fleet.test_device_search import report_battery
 from tests.waiting import eventually
 from tests.world import Person, World, nothing_happens, ok, record_of, refused, walk
 
@@ -328,6 +331,42 @@ def test_a_dry_run_counts_and_shows_some_and_changes_nothing(ada: Person, home: 
     assert (wide["total"], len(wide["sample"])) == (24, 20)
     named = ok(ada.post("/job", {**body, "filter": {"q": "device 2", "seen": "never"}}))
     assert {each["name"] for each in named["sample"]} >= {"device 21", "device 23"}
+
+
+def test_a_filter_means_the_same_in_lists_exports_and_jobs(world: World, ada: Person) -> None:
+    home = ada.group("home")
+    fleet = [
+        ada.device(home, name="cold room", tags=["roof"]),
+        ada.device(home, type="tracker", network="chirpstack", originalId="00000000000000a1"),
+        ada.device(home, network="ttn"),
+    ]
+    ada.reports(fleet[1])
+    report_battery(ada, home, "00000000000000a1", 12)
+    names = {each.name for each in dataclasses.fields(DeviceFilter)}
+    assert names == {"q", "type", "network", "tag", "seen", "battery_below"}
+    for number, wanted in enumerate(
+        (
+            {"q": "cold"},
+            {"type": "tracker"},
+            {"network": "ttn"},
+            {"tag": "roof"},
+            {"seen": "never"},
+            {"batteryBelow": 20},
+            {"type": "tracker", "network": "ttn"},
+        )
+    ):
+        listed = ok(ada.get("/devices", groupId=home, **wanted))
+        ids = {each["deviceId"] for each in listed["items"]}
+        assert len(ids) == {"seen": 2}.get(next(iter(wanted)), len(wanted) % 2), wanted
+        body = {"kind": "delete", "groupId": home, "filter": wanted, "dryRun": True}
+        tried = ok(ada.post("/job", body))
+        assert {each["deviceId"] for each in tried["sample"]} == ids
+        exported = ada.get("/devices/export", groupId=home, **wanted).text.splitlines()
+        assert {json.loads(each)["deviceId"] for each in exported} == ids
+        job = succeeded(
+            ada, start(ada, home, "tag", filter=wanted, parameters={"addTags": [str(number)]})
+        )
+        assert {each[0] for each in items_of(ada, job)} == ids
 
 
 def test_every_wrong_field_is_named_and_nothing_is_started(ada: Person, home: str) -> None:

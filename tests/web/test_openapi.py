@@ -183,10 +183,13 @@ ADDED = {
     "GroupAppClient": {"name", "updatedAt"},
     "UpdateGroupAppClient": {"updatedAt"},
     "Role": {"updatedAt"},
+    "GroupUserRelation": {"updatedAt"},
+    "PublicUser": {"membershipUpdatedAt"},
     **{
         f"PUT /{path}": {"ifUpdatedAt"}
         for path in (
-            *("group", "role", "appClient", "device", "device/type", "connector", "notification"),
+            *("group", "group/user", "role", "appClient", "device", "device/type"),
+            *("connector", "notification"),
         )
     },
     "POST /appClient": {"description", "expiration"},

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 from msgspec import Meta
 from msgspec.structs import asdict
@@ -314,6 +314,28 @@ def device_wire(device: DeviceValue) -> Device:
     )
 
 
+class FilterFields(Protocol):
+    """What lists, exports and jobs have in common: the fields of a `DeviceFilter`."""
+
+    q: str | None
+    type: str | None
+    network: str | None
+    tag: str | None
+    seen: Literal["hour", "day", "week", "longer", "never", "silent"] | None
+    battery_below: float | None
+
+
+def build_device_filter(fields: FilterFields) -> DeviceFilter:
+    return DeviceFilter(
+        q=fields.q,
+        type=fields.type,
+        network=fields.network,
+        tag=fields.tag,
+        seen=fields.seen,
+        battery_below=fields.battery_below,
+    )
+
+
 def _bulk_result(what: str, items: Sequence[DeviceValue]) -> Devices:
     return Devices(message=f"{len(items)} {what}.", items=[device_wire(each) for each in items])
 
@@ -534,14 +556,7 @@ def search_devices(context: RequestContext, query: DeviceSearch) -> FoundDevices
         context.tx,
         context.actor,
         query.group_id,
-        DeviceFilter(
-            q=query.q,
-            type=query.type,
-            network=query.network,
-            tag=query.tag,
-            seen=query.seen,
-            battery_below=query.battery_below,
-        ),
+        build_device_filter(query),
         DeviceOrder("seen_at" if query.sort == "seenAt" else query.sort, query.ascending),
         context.page_tokens.page_request(query),
         subgroups=query.subgroups,

@@ -29,6 +29,7 @@ from longwire.api.devices import (
     Network,
     SearchText,
     SeenWithin,
+    build_device_filter,
     device_wire,
 )
 from longwire.api.types import DeviceId, GroupId, Tag, parse_period
@@ -38,7 +39,7 @@ from longwire.fleet import devices, record_exports, records
 from longwire.fleet.record_exports import ExportedRecords, Position, RecordSelection
 from longwire.identity import audit
 from longwire.ids import format_record_id, parse_delivery_id, parse_record_id
-from longwire.model import Actor, AuditFilter, DeviceFilter, PageRequest
+from longwire.model import Actor, AuditFilter, PageRequest
 from longwire.records import KIND_NAMES, RECORD_TYPES, parse_record
 from longwire.store.database import Tx
 from longwire.store.records import ALL_TIME, first_seq
@@ -315,14 +316,7 @@ async def export_devices(context: StreamContext, query: DeviceExportQuery) -> St
     With the filters of `GET /devices`, by group and in the order of their creation. A CSV file of
     an export can be imported.
     """
-    wanted = DeviceFilter(
-        q=query.q,
-        type=query.type,
-        network=query.network,
-        tag=query.tag,
-        seen=query.seen,
-        battery_below=query.battery_below,
-    )
+    wanted = build_device_filter(query)
     group_id, subgroups = query.group_id, query.subgroups
 
     def read(tx: Tx, actor: Actor, position: Any) -> Step:

@@ -77,7 +77,7 @@ class GroupTree(Reply):
     next_token: str | None = None
 
 
-class GroupUserRelation(Reply):
+class GroupUserRelation(Reply, kw_only=True):
     """A membership; `id` is the group's."""
 
     id: GroupId
@@ -86,6 +86,7 @@ class GroupUserRelation(Reply):
     token: str | None = None
     description: str | None = None
     name: str | None = None
+    updated_at: Annotated[DateText, Meta(description="When they got the role.")]
 
 
 class GroupQuery(Query):
@@ -195,6 +196,7 @@ class MemberChange(Body):
     user_id: Id
     group_id: GroupId
     role_id: Id
+    if_updated_at: IfUpdatedAt | None = None
 
 
 class MemberQuery(Query):
@@ -239,6 +241,7 @@ def relation_wire(relation: MembershipView) -> GroupUserRelation:
         token=relation.token,
         description=relation.group.description,
         name=relation.group.name,
+        updated_at=format_date(relation.updated_at),
     )
 
 
@@ -386,10 +389,18 @@ def invite_member(context: RequestContext, body: Invitation) -> GroupUserRelatio
 def update_member(context: RequestContext, body: MemberChange) -> GroupUserRelation:
     """Change the role of a member.
 
-    Neither the old nor the new role may have permissions that the caller lacks.
+    Neither the old nor the new role may have permissions that the caller lacks. `ifUpdatedAt` is
+    the `membershipUpdatedAt` of the list of members.
     """
     return relation_wire(
-        groups.set_role(context.tx, context.actor, body.user_id, body.group_id, body.role_id)
+        groups.set_role(
+            context.tx,
+            context.actor,
+            body.user_id,
+            body.group_id,
+            body.role_id,
+            parse_version(body.if_updated_at),
+        )
     )
 
 
@@ -414,7 +425,7 @@ def list_members(context: RequestContext, query: GroupPage) -> UserConnection:
         context.tx, context.actor, query.group_id, context.page_tokens.page_request(query)
     )
     return UserConnection(
-        items=[public_user_wire(user, role) for user, role in page.items],
+        items=[public_user_wire(each.user, each.role, each.updated_at) for each in page.items],
         next_token=context.page_tokens.next_token(query, page),
     )
 

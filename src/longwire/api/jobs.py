@@ -17,6 +17,7 @@ from longwire.api.devices import (
     SearchText,
     SeenWithin,
     SomeDeviceIds,
+    build_device_filter,
 )
 from longwire.api.types import (
     DeviceId,
@@ -45,7 +46,7 @@ from longwire.jobs.tasks import (
     TypeTask,
     decode_task,
 )
-from longwire.model import Actor, DeviceFilter, ItemOutcome, JobState
+from longwire.model import Actor, ItemOutcome, JobState
 from longwire.model import Job as JobValue
 from longwire.model import JobItem as JobItemValue
 from longwire.store.database import Database
@@ -380,14 +381,7 @@ def _build_selection(body: JobInput) -> DeviceSelection:
     assert body.filter is not None
     return DeviceSelection(
         body.group_id,
-        filter=DeviceFilter(
-            q=body.filter.q,
-            type=body.filter.type,
-            network=body.filter.network,
-            tag=body.filter.tag,
-            seen=body.filter.seen,
-            battery_below=body.filter.battery_below,
-        ),
+        filter=build_device_filter(body.filter),
         subgroups=bool(body.filter.subgroups),
     )
 

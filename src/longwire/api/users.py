@@ -7,6 +7,7 @@ from msgspec import Meta, field
 
 from longwire.api.roles import Role, role_wire
 from longwire.api.types import Email, GenericReturnBoolean
+from longwire.clock import Moment
 from longwire.dates import format_date, format_optional_date
 from longwire.identity import users
 from longwire.model import Role as RoleValue
@@ -59,6 +60,12 @@ class PublicUser(UserFields):
     """A user, as seen by members of a common group."""
 
     role: Role | None = None
+    membership_updated_at: (
+        Annotated[
+            DateText, Meta(description="Among the members of a group: when they got their role.")
+        ]
+        | None
+    ) = None
 
 
 class UserConnection(Reply):
@@ -110,8 +117,14 @@ def user_wire(user: UserValue, push: users.RegisteredPushToken | None) -> User:
     return User(**_user_fields(user), gender=user.gender, devices=devices)
 
 
-def public_user_wire(user: UserValue, role: RoleValue | None = None) -> PublicUser:
-    return PublicUser(**_user_fields(user), role=role_wire(role) if role else None)
+def public_user_wire(
+    user: UserValue, role: RoleValue | None = None, membership_updated_at: Moment | None = None
+) -> PublicUser:
+    return PublicUser(
+        **_user_fields(user),
+        role=role_wire(role) if role else None,
+        membership_updated_at=format_optional_date(membership_updated_at),
+    )
 
 
 def _user_fields(user: UserValue) -> dict[str, Any]:

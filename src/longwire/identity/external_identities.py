@@ -176,7 +176,9 @@ def _apply_claims(
         store_groups.delete_member(tx, group_id, user.id)
         audit.log(tx, SYSTEM, "member.remove", user.id, group_id=group_id)
     for rule in plan.given:
-        membership = Membership(rule.group_id, user.id, rule.role_id, tx.now, accepted_at=tx.now)
+        membership = Membership(
+            rule.group_id, user.id, rule.role_id, tx.now, tx.now, accepted_at=tx.now
+        )
         is_new = rule.group_id in plan.new
         if is_new:
             store_groups.insert_member(tx, membership)

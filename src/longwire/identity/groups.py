@@ -48,8 +48,18 @@ class MembershipView:
     user_id: str
     role: Role
     token: str | None
+    updated_at: Moment
     is_new: bool = False
     invitation: str = ""  # of a new member, for the link in the mail
+
+
+@dataclass(frozen=True, slots=True)
+class MemberView:
+    """A member of a group, as the caller may see them."""
+
+    user: User
+    role: Role | None
+    updated_at: Moment  # of the membership
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +172,7 @@ def create(
     )
     store.insert(tx, group, tx.keyring.digest(token))
     store.insert_member(
-        tx, Membership(group_id, owner_id, ADMINISTRATOR, tx.now, accepted_at=tx.now)
+        tx, Membership(group_id, owner_id, ADMINISTRATOR, tx.now, tx.now, accepted_at=tx.now)
     )
     audit.log(
         tx,
@@ -220,13 +230,15 @@ def update(tx: Tx, actor: Actor, group_id: str, changes: GroupUpdate) -> GroupVi
 # --- members ---
 
 
-def list_members(
-    tx: Tx, actor: Actor, group_id: str, request: PageRequest
-) -> Page[tuple[User, Role | None]]:
+def list_members(tx: Tx, actor: Actor, group_id: str, request: PageRequest) -> Page[MemberView]:
     scope = access.authorize(tx, actor, "member.read", group_id)
     page = store.list_members(tx, scope, group_id, request)
     people = [
-        (users.show_member(actor, user, member), access.get_role(tx, member.role_id))
+        MemberView(
+            users.show_member(actor, user, member),
+            access.get_role(tx, member.role_id),
+            member.updated_at,
+        )
         for user, member in page.items
     ]
     return Page(people, page.last_key)
@@ -250,7 +262,9 @@ def invite(
     present = store.get_member(tx, scope, group_id, user.id)
     if present is None:
         quotas.require_room("members_per_group_max", store.count_members(tx, group_id))
-        store.insert_member(tx, Membership(group_id, user.id, role_id, tx.now, invited_as=email))
+        store.insert_member(
+            tx, Membership(group_id, user.id, role_id, tx.now, tx.now, invited_as=email)
+        )
         after = {"email": email, "role_id": role_id}
         audit.log(
             tx, actor, "member.invite", user.id, group_id=group_id, detail=role_id, after=after
@@ -262,6 +276,7 @@ def invite(
         user.id,
         role,
         _get_visible_token(tx, actor, group),
+        tx.now if present is None else present.updated_at,
         present is None,
         _seal_invitation(tx, group_id, user.id) if present is None else "",
     )
@@ -310,7 +325,14 @@ def _seal_invitation(tx: Tx, group_id: str, user_id: str) -> str:
     return tx.keyring.seal(f"{group_id} {user_id} {tx.now}", INVITATION)
 
 
-def set_role(tx: Tx, actor: Actor, user_id: str, group_id: str, role_id: str) -> MembershipView:
+def set_role(
+    tx: Tx,
+    actor: Actor,
+    user_id: str,
+    group_id: str,
+    role_id: str,
+    if_updated_at: Moment | None = None,
+) -> MembershipView:
     """Change a member's role."""
     cache_epochs.bump_auth_epoch(tx)
     scope = access.authorize(tx, actor, "member.write", group_id)
@@ -319,9 +341,12 @@ def set_role(tx: Tx, actor: Actor, user_id: str, group_id: str, role_id: str) ->
     role = roles.get_visible(tx, actor, role_id)
     access.require_can_grant(tx, actor, group_id, role)
     _require_can_manage_member(tx, actor, member)
+    require_version(member.updated_at, if_updated_at)
+    updated_at = member.updated_at
     if role_id != member.role_id:
         _require_another_administrator(tx, group, member)
-        store.update_member_role(tx, replace(member, role_id=role_id))
+        updated_at = next_version(tx.now, member.updated_at)
+        store.update_member_role(tx, replace(member, role_id=role_id, updated_at=updated_at))
         audit.log(
             tx,
             actor,
@@ -332,7 +357,7 @@ def set_role(tx: Tx, actor: Actor, user_id: str, group_id: str, role_id: str) ->
             before={"role_id": member.role_id},
             after={"role_id": role_id},
         )
-    return MembershipView(group, user_id, role, _get_visible_token(tx, actor, group))
+    return MembershipView(group, user_id, role, _get_visible_token(tx, actor, group), updated_at)
 
 
 def remove_member(tx: Tx, actor: Actor, group_id: str, user_id: str | None) -> MembershipView:
@@ -357,7 +382,7 @@ def remove_member(tx: Tx, actor: Actor, group_id: str, user_id: str | None) -> M
     store.delete_member(tx, group_id, person)
     before = {"role_id": member.role_id}
     audit.log(tx, actor, "member.remove", person, group_id=group_id, before=before)
-    return MembershipView(group, person, role, None)
+    return MembershipView(group, person, role, None, member.updated_at)
 
 
 # --- rules ---

@@ -153,7 +153,8 @@ def _assign_default_role(tx: Tx, actor: Actor, holder: Membership) -> None:
     assert default is not None  # a member's group exists, and so does its default role
     # Otherwise deleting a role could escalate its holder to a larger default role.
     access.require_can_grant(tx, actor, holder.group_id, default)
-    store_groups.update_member_role(tx, replace(holder, role_id=default.id))
+    updated_at = next_version(tx.now, holder.updated_at)
+    store_groups.update_member_role(tx, replace(holder, role_id=default.id, updated_at=updated_at))
     audit.log(
         tx,
         actor,

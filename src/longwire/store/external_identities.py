@@ -47,5 +47,9 @@ def set_claim_value(tx: Tx, membership: Membership, claim_value: str) -> None:
     tx.execute(
         sa.update(_member)
         .where(_member.c.group_id == membership.group_id, _member.c.user_id == membership.user_id)
-        .values(role_id=membership.role_id, claim_value=claim_value)
+        .values(
+            role_id=membership.role_id,
+            updated_at=membership.updated_at,
+            claim_value=claim_value,
+        )
     )

@@ -334,6 +334,7 @@ def insert_member(tx: Tx, membership: Membership) -> None:
             "user_id": membership.user_id,
             "role_id": membership.role_id,
             "created_at": membership.created_at,
+            "updated_at": membership.updated_at,
             "accepted_at": membership.accepted_at,
             "invited_as": membership.invited_as,
         },
@@ -344,7 +345,7 @@ def update_member_role(tx: Tx, membership: Membership) -> None:
     tx.execute(
         sa.update(_member)
         .where(_member.c.group_id == membership.group_id, _member.c.user_id == membership.user_id)
-        .values(role_id=membership.role_id)
+        .values(role_id=membership.role_id, updated_at=membership.updated_at)
     )
 
 
@@ -420,6 +421,7 @@ def _membership(row: sa.Row[Any]) -> Membership:
         values[_member.c.user_id],
         values[_member.c.role_id],
         values[_member.c.created_at],
+        values[_member.c.updated_at],
         values[_member.c.accepted_at],
         values[_member.c.invited_as],
     )

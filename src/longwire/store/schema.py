@@ -341,6 +341,7 @@ member = sa.Table(
     # Answers: who still holds this role?
     sa.Column("role_id", sa.Text, sa.ForeignKey(role.c.id), nullable=False, index=True),
     _moment("created_at"),
+    _moment("updated_at"),
     # Null until the member accepts the invitation, and the address that was typed in it.
     _moment("accepted_at", required=False),
     sa.Column("invited_as", sa.Text),

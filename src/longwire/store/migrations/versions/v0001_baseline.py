@@ -245,7 +245,7 @@ def _create_identity_tables() -> None:
         "member",
         *_required(BIGINT, "group_id"),
         *_required(TEXT, "user_id role_id"),
-        *_required(BIGINT, "created_at"),
+        *_required(BIGINT, "created_at updated_at"),
         *_optional(BIGINT, "accepted_at"),
         *_optional(TEXT, "invited_as claim_value"),
         sa.ForeignKeyConstraint(["group_id"], ["device_group.id"], name="fk_member_group_id"),

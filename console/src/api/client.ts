@@ -1,0 +1,125 @@
+// The API, typed by its own OpenAPI document. Every failure is thrown as an ApiProblem.
+import createClient from "openapi-fetch";
+import type { components, paths } from "./schema";
+
+export type Schemas = components["schemas"];
+
+export interface FieldProblem {
+  in: string;
+  field: string;
+  message: string;
+}
+
+export class ApiProblem extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly fields: readonly FieldProblem[];
+  readonly requestId: string | null;
+  readonly retryAfterS: number | null;
+
+  constructor(given: {
+    status: number;
+    code: string;
+    detail: string;
+    fields?: readonly FieldProblem[];
+    requestId?: string | null;
+    retryAfterS?: number | null;
+  }) {
+    super(given.detail);
+    this.name = "ApiProblem";
+    this.status = given.status;
+    this.code = given.code;
+    this.fields = given.fields ?? [];
+    this.requestId = given.requestId ?? null;
+    this.retryAfterS = given.retryAfterS ?? null;
+  }
+}
+
+// The service did not answer: no connection, or one that broke.
+export class Unreachable extends Error {
+  constructor() {
+    super("The service cannot be reached.");
+    this.name = "Unreachable";
+  }
+}
+
+type Listener = () => void;
+const signedOut = new Set<Listener>();
+
+// Called when a request is refused because the session has ended.
+export function onSignedOut(listener: Listener): () => void {
+  signedOut.add(listener);
+  return () => signedOut.delete(listener);
+}
+
+// What only the service's own pages send. Operations that always want it have it as a parameter:
+// `params: { header: CONSOLE_HEADERS }`.
+export const CONSOLE_HEADERS = { "X-Longwire-Console": "1" } as const;
+
+export const api = createClient<paths>({
+  baseUrl: "/",
+  credentials: "same-origin",
+  headers: CONSOLE_HEADERS,
+});
+
+async function problemOf(response: Response): Promise<ApiProblem> {
+  const text = await response.text().catch(() => "");
+  return problemFrom(response, text);
+}
+
+export function problemFrom(response: Response, text: string): ApiProblem {
+  let body: Partial<Schemas["Problem"]> = {};
+  try {
+    body = JSON.parse(text) as Partial<Schemas["Problem"]>;
+  } catch {
+    // A proxy in between may answer with a page of its own.
+  }
+  const retryAfter = Number(response.headers.get("Retry-After"));
+  return new ApiProblem({
+    status: response.status,
+    code: body.code ?? "unexpected_response",
+    detail: body.detail ?? `The service answered with status ${response.status}.`,
+    fields: body.errors ?? [],
+    requestId: body.requestId ?? response.headers.get("X-Request-Id"),
+    retryAfterS: Number.isFinite(retryAfter) && retryAfter > 0 ? retryAfter : null,
+  });
+}
+
+function noteStatus(problem: ApiProblem): ApiProblem {
+  if (problem.status === 401) for (const listener of signedOut) listener();
+  return problem;
+}
+
+interface Answer<T> {
+  data?: T;
+  error?: unknown;
+  response: Response;
+}
+
+// The body of a successful response: `const page = await read(api.GET("/devices", …))`.
+export async function read<T>(answer: Promise<Answer<T>>): Promise<T> {
+  let settled: Answer<T>;
+  try {
+    settled = await answer;
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new Unreachable();
+  }
+  if (settled.response.ok) return settled.data as T;
+  const text = JSON.stringify(settled.error ?? {});
+  throw noteStatus(problemFrom(settled.response, text));
+}
+
+// For responses that are no JSON, such as exports: the response itself, when it is a success.
+export async function fetchRaw(path: string, init: RequestInit = {}): Promise<Response> {
+  const headers = { ...CONSOLE_HEADERS, ...(init.headers as Record<string, string> | undefined) };
+  let response: Response;
+  try {
+    response = await fetch(path, { ...init, headers, credentials: "same-origin" });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new Unreachable();
+  }
+  if (response.ok) return response;
+  throw noteStatus(await problemOf(response));
+}

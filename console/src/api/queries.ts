@@ -1,0 +1,74 @@
+// Queries that more than one screen needs. A screen's own queries stand beside it.
+import { QueryClient, queryOptions } from "@tanstack/react-query";
+import { ApiProblem, api, read } from "./client";
+
+const RETRIES_MAX = 2;
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 10_000,
+      refetchOnWindowFocus: false,
+      // Refusals are final. A service that is away is asked again by the query's own error view.
+      retry: (failures, error) => !(error instanceof ApiProblem) && failures < RETRIES_MAX,
+    },
+  },
+});
+
+export const settingsQuery = queryOptions({
+  queryKey: ["console-settings"],
+  queryFn: ({ signal }) => read(api.GET("/console/settings", { signal })),
+  staleTime: Infinity,
+});
+
+// Null when nobody is signed in, which is an answer and no failure.
+export const sessionQuery = queryOptions({
+  queryKey: ["session"],
+  queryFn: async ({ signal }) => {
+    const { data, response } = await api.GET("/session", { signal });
+    if (response.status === 401) return null;
+    if (!data) throw new ApiProblem({ status: response.status, code: "session", detail: "The session could not be read." });
+    return data;
+  },
+  staleTime: 60_000,
+});
+
+export function groupQuery(groupId: string) {
+  return queryOptions({
+    queryKey: ["group", groupId],
+    // The operation answers with a list of one.
+    queryFn: async ({ signal }) => {
+      const [group] = await read(api.GET("/group", { params: { query: { groupId } }, signal }));
+      if (!group) throw new ApiProblem({ status: 404, code: "not_found", detail: "There is no such group." });
+      return group;
+    },
+    staleTime: 30_000,
+  });
+}
+
+// Groups directly below a group, or the topmost ones that the caller sees.
+export function childGroupsQuery(parentId: string | null) {
+  return queryOptions({
+    queryKey: ["groups", "children", parentId],
+    queryFn: ({ signal }) =>
+      read(api.GET("/groups", { params: { query: parentId ? { parentId, limit: 500 } : { limit: 500 } }, signal })),
+    staleTime: 30_000,
+  });
+}
+
+export function groupSearchQuery(q: string) {
+  return queryOptions({
+    queryKey: ["groups", "search", q],
+    queryFn: ({ signal }) => read(api.GET("/groups", { params: { query: { q, limit: 20 } }, signal })),
+    enabled: q.length > 0,
+  });
+}
+
+export function overviewQuery(groupId: string) {
+  return queryOptions({
+    queryKey: ["overview", groupId],
+    queryFn: ({ signal }) =>
+      read(api.GET("/group/overview", { params: { query: { groupId, subgroups: true } }, signal })),
+    refetchInterval: 15_000,
+  });
+}

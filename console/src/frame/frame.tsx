@@ -1,0 +1,204 @@
+// What stands around every screen: sections at the side, search, range, zone and live above.
+import { useEffect, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { Link, Outlet, useNavigate, useParams } from "@tanstack/react-router";
+import { onSignedOut } from "~/api/client";
+import { mayCall, useRights } from "~/api/may";
+import type { Operation } from "~/api/permissions";
+import { overviewQuery, queryClient, sessionQuery } from "~/api/queries";
+import { preferences, setPreference, usePreferences } from "~/preferences";
+import { Menu } from "~/ui/menu";
+import { Toasts, newestAction } from "~/ui/toast";
+import { useShortcuts } from "~/ui/keys";
+import { zoneLabel } from "~/time";
+import { signOut } from "~/session";
+import { GroupPicker } from "./group-picker";
+import { LiveIndicator } from "./live-indicator";
+import { OfflineBar } from "./offline-bar";
+import { Palette, openPalette } from "./palette";
+import { RangePicker } from "./range-picker";
+import { ShortcutList } from "./shortcut-list";
+import { SignedOutDialog } from "./signed-out-dialog";
+import { useGroupId, useRange, useZone } from "./page-state";
+import { shiftRange } from "~/time";
+
+interface Section {
+  to: string;
+  label: string;
+  key?: string;
+  needs?: Operation;
+}
+
+const SECTIONS: readonly Section[] = [
+  { to: "/g/$groupId/overview", label: "Overview", key: "o", needs: "GET /group/overview" },
+  { to: "/g/$groupId/live", label: "Live", key: "l", needs: "GET /live" },
+  { to: "/g/$groupId/devices", label: "Devices", key: "d", needs: "GET /devices" },
+  { to: "/g/$groupId/map", label: "Map", key: "m", needs: "GET /group/positions" },
+  { to: "/g/$groupId/connectors", label: "Connectors", key: "c", needs: "GET /connector/connectors" },
+  { to: "/g/$groupId/messages", label: "Messages", key: "s", needs: "GET /connector/messages" },
+  { to: "/g/$groupId/notifications", label: "Notifications", key: "n", needs: "GET /notification/notifications" },
+];
+
+const MANAGE: readonly Section[] = [
+  { to: "/groups", label: "Groups" },
+  { to: "/g/$groupId/people", label: "People", needs: "GET /group/users" },
+  { to: "/roles", label: "Roles" },
+  { to: "/g/$groupId/clients", label: "App clients", needs: "GET /group/appClients" },
+  { to: "/g/$groupId/jobs", label: "Jobs", needs: "GET /jobs" },
+  { to: "/g/$groupId/audit", label: "Audit log", needs: "GET /group/audit" },
+  { to: "/types", label: "Device types" },
+];
+
+function SideLink({ section, groupId, note }: { section: Section; groupId: string | null; note?: string | undefined }) {
+  if (section.to.includes("$groupId") && !groupId) return null;
+  return (
+    <Link to={section.to} params={{ groupId: groupId ?? "" }} className="side-link" activeProps={{ "aria-current": "page" }}>
+      <span>{section.label}</span>
+      {note && <span className="side-note">{note}</span>}
+    </Link>
+  );
+}
+
+function Side({ groupId }: { groupId: string | null }) {
+  const rights = useRights(groupId);
+  const session = useQuery(sessionQuery);
+  const maySeeOverview = groupId !== null && rights.isKnown && mayCall(rights, "GET /group/overview");
+  const overview = useQuery({ ...overviewQuery(groupId ?? ""), enabled: maySeeOverview });
+  const failing = overview.data?.connectors?.failing ?? 0;
+  const isShown = (section: Section) => !section.needs || mayCall(rights, section.needs);
+  return (
+    <nav className="side" aria-label="Sections">
+      <Link to="/" className="brand">
+        longwire
+      </Link>
+      <GroupPicker groupId={groupId} />
+      <div className="side-sections">
+        {SECTIONS.filter(isShown).map((section) => (
+          <SideLink
+            key={section.to}
+            section={section}
+            groupId={groupId}
+            note={section.label === "Connectors" && failing > 0 ? `${failing} failing` : undefined}
+          />
+        ))}
+      </div>
+      <div className="side-manage">
+        <h2 className="side-heading">Manage</h2>
+        {MANAGE.filter(isShown).map((section) => (
+          <SideLink key={section.to} section={section} groupId={groupId} />
+        ))}
+        {session.data?.isOperator && <SideLink section={{ to: "/platform", label: "Platform" }} groupId={groupId} />}
+      </div>
+    </nav>
+  );
+}
+
+function initials(name: string): string {
+  const words = name.split(/[\s@.]+/).filter(Boolean);
+  return words.slice(0, 2).map((word) => word[0]?.toUpperCase() ?? "").join("") || "?";
+}
+
+function PersonMenu() {
+  const session = useQuery(sessionQuery);
+  const navigate = useNavigate();
+  const user = session.data?.user;
+  const name = user?.name ?? user?.email ?? "";
+  return (
+    <Menu
+      label={<span aria-label={`Signed in as ${name}`}>{initials(name)}</span>}
+      items={[
+        { label: "Account", onSelect: () => void navigate({ to: "/account" }) },
+        { label: "Sign out", onSelect: () => void signOut() },
+      ]}
+    />
+  );
+}
+
+function ZoneButton() {
+  const zone = useZone();
+  const { zone: chosen } = usePreferences();
+  const flip = () => setPreference("zone", chosen === "UTC" ? "" : "UTC");
+  return (
+    <button type="button" className="button button-normal zone" onClick={flip} title="Switch between your zone and UTC (u)">
+      {zoneLabel(zone)}
+    </button>
+  );
+}
+
+function useFrameShortcuts(groupId: string | null, showKeys: () => void): void {
+  const navigate = useNavigate();
+  const { range, setRange } = useRange();
+  const [isGoing, setGoing] = useState(false);
+  const go = (section: Section) => {
+    setGoing(false);
+    if (groupId) void navigate({ to: section.to, params: { groupId } });
+  };
+  const sections = SECTIONS.filter((each) => each.key).map((each) => ({
+    key: each.key ?? "",
+    label: `g ${each.key}: ${each.label}`,
+    run: () => go(each),
+  }));
+  useEffect(() => {
+    if (!isGoing) return;
+    const timer = setTimeout(() => setGoing(false), 1_500);
+    return () => clearTimeout(timer);
+  }, [isGoing]);
+  useShortcuts([
+    ...(isGoing ? sections : []),
+    { key: "g", label: "Go to a section: then o, l, d, m, c, s or n", run: () => setGoing(true) },
+    { key: "/", label: "Find anything", run: openPalette },
+    { key: "?", label: "This list", run: showKeys },
+    { key: "u", label: "Your zone or UTC", run: () => setPreference("zone", preferences().zone === "UTC" ? "" : "UTC") },
+    { key: "[", label: "Earlier", run: () => setRange(shiftRange(range, Date.now(), -1)) },
+    { key: "]", label: "Later", run: () => setRange(shiftRange(range, Date.now(), 1)) },
+    { key: "z", label: "Undo", run: () => void newestAction()?.run() },
+  ]);
+}
+
+export function Frame() {
+  const groupId = useGroupId();
+  const params = useParams({ strict: false }) as { groupId?: string };
+  const [isSignedOut, setSignedOut] = useState(false);
+  const [showsKeys, setShowsKeys] = useState(false);
+  useFrameShortcuts(groupId, () => setShowsKeys(true));
+  useEffect(() => onSignedOut(() => setSignedOut(true)), []);
+  useEffect(() => {
+    if (params.groupId) setPreference("lastGroup", params.groupId);
+  }, [params.groupId]);
+  return (
+    <div className="frame">
+      <a href="#page" className="skip">
+        Skip to the page
+      </a>
+      <Side groupId={groupId} />
+      <div className="main">
+        <header className="top">
+          <button type="button" className="find" onClick={openPalette}>
+            Find a device, group, connector, message <kbd>/</kbd>
+          </button>
+          <div className="top-right">
+            <RangePicker />
+            <ZoneButton />
+            <LiveIndicator />
+            <PersonMenu />
+          </div>
+        </header>
+        <OfflineBar />
+        <main id="page" className="page" tabIndex={-1}>
+          <Outlet />
+        </main>
+      </div>
+      <Toasts />
+      <Palette />
+      {showsKeys && <ShortcutList onClose={() => setShowsKeys(false)} />}
+      {isSignedOut && (
+        <SignedOutDialog
+          onSignedIn={() => {
+            setSignedOut(false);
+            void queryClient.invalidateQueries();
+          }}
+        />
+      )}
+    </div>
+  );
+}

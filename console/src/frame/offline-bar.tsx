@@ -1,0 +1,65 @@
+// Says when the service cannot be reached. What was loaded stays readable.
+import { useEffect, useState } from "react";
+import { useQueryClient } from "@tanstack/react-query";
+import { Unreachable } from "~/api/client";
+import { duration } from "~/time";
+
+const WAITS_MS = [1_000, 2_000, 5_000, 10_000] as const;
+
+async function isReachable(): Promise<boolean> {
+  try {
+    return (await fetch("/health/live", { cache: "no-store" })).ok;
+  } catch {
+    return false;
+  }
+}
+
+// Since when the service has been away, or null.
+export function useAwaySince(): number | null {
+  const client = useQueryClient();
+  const [since, setSince] = useState<number | null>(null);
+  useEffect(
+    () =>
+      client.getQueryCache().subscribe((event) => {
+        if (event.type === "updated" && event.query.state.error instanceof Unreachable) setSince((known) => known ?? Date.now());
+      }),
+    [client],
+  );
+  useEffect(() => {
+    const onOffline = () => setSince((known) => known ?? Date.now());
+    window.addEventListener("offline", onOffline);
+    return () => window.removeEventListener("offline", onOffline);
+  }, []);
+  useEffect(() => {
+    if (since === null) return;
+    let attempt = 0;
+    let timer: ReturnType<typeof setTimeout>;
+    const ask = async () => {
+      if (await isReachable()) {
+        setSince(null);
+        void client.invalidateQueries();
+        return;
+      }
+      timer = setTimeout(ask, WAITS_MS[Math.min(attempt++, WAITS_MS.length - 1)]);
+    };
+    timer = setTimeout(ask, WAITS_MS[0]);
+    return () => clearTimeout(timer);
+  }, [since, client]);
+  return since;
+}
+
+export function OfflineBar() {
+  const since = useAwaySince();
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    if (since === null) return;
+    const timer = setInterval(() => setNow(Date.now()), 1_000);
+    return () => clearInterval(timer);
+  }, [since]);
+  if (since === null) return null;
+  return (
+    <div className="offline" role="alert">
+      The service cannot be reached; what you see is {duration(Math.max(0, now - since))} old. Trying again.
+    </div>
+  );
+}

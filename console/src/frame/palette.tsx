@@ -1,0 +1,5 @@
+export function openPalette(): void {}
+
+export function Palette() {
+  return null;
+}

@@ -1,0 +1,5 @@
+import type { RawSearch } from "~/search";
+
+export function appClientsSearch(_search: RawSearch): Record<never, never> {
+  return {};
+}

@@ -1,0 +1,5 @@
+import { PageHeader } from "~/ui/page";
+
+export function DeviceImportPage() {
+  return <PageHeader title="Import devices" />;
+}

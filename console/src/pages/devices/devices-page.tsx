@@ -1,0 +1,5 @@
+import { PageHeader } from "~/ui/page";
+
+export function DevicesPage() {
+  return <PageHeader title="Devices" />;
+}

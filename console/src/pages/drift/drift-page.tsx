@@ -1,0 +1,5 @@
+import { PageHeader } from "~/ui/page";
+
+export function DriftPage() {
+  return <PageHeader title="Configuration drift" />;
+}

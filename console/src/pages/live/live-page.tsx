@@ -1,0 +1,5 @@
+import { PageHeader } from "~/ui/page";
+
+export function LivePage() {
+  return <PageHeader title="Live" />;
+}

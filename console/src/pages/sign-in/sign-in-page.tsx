@@ -1,0 +1,5 @@
+import { PageHeader } from "~/ui/page";
+
+export function SignInPage() {
+  return <PageHeader title="Sign in" />;
+}

@@ -1,0 +1,5 @@
+import { PageHeader } from "~/ui/page";
+
+export function TypePage() {
+  return <PageHeader title="Device type" />;
+}

@@ -1,0 +1,74 @@
+// Theme, density, time zone and keys: the only things that are kept in the browser's storage,
+// with the last group. Readable without React, so that charts and the map follow a change too.
+import { useSyncExternalStore } from "react";
+
+export interface Preferences {
+  readonly theme: "system" | "light" | "dark";
+  readonly density: "normal" | "dense";
+  // An IANA name, or empty for the browser's own zone.
+  readonly zone: string;
+  readonly keys: "on" | "off";
+  readonly lastGroup: string;
+}
+
+const DEFAULTS: Preferences = { theme: "system", density: "normal", zone: "", keys: "on", lastGroup: "" };
+const PREFIX = "longwire.";
+const listeners = new Set<() => void>();
+let current: Preferences = load();
+
+function load(): Preferences {
+  const loaded: Record<string, string> = { ...DEFAULTS };
+  for (const name of Object.keys(DEFAULTS)) {
+    try {
+      loaded[name] = localStorage.getItem(PREFIX + name) ?? loaded[name] ?? "";
+    } catch {
+      // Storage may be denied; preferences then last as long as the page.
+    }
+  }
+  return loaded as unknown as Preferences;
+}
+
+export function preferences(): Preferences {
+  return current;
+}
+
+export function setPreference<K extends keyof Preferences>(name: K, value: Preferences[K]): void {
+  if (current[name] === value) return;
+  current = { ...current, [name]: value };
+  try {
+    localStorage.setItem(PREFIX + name, value);
+  } catch {
+    // See load.
+  }
+  applyPreferences();
+  for (const listener of listeners) listener();
+}
+
+export function usePreferences(): Preferences {
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    preferences,
+    preferences,
+  );
+}
+
+const systemIsDark = typeof matchMedia === "undefined" ? null : matchMedia("(prefers-color-scheme: dark)");
+
+export function themeInUse(): "light" | "dark" {
+  if (current.theme !== "system") return current.theme;
+  return systemIsDark?.matches ? "dark" : "light";
+}
+
+export function applyPreferences(): void {
+  if (typeof document === "undefined") return;
+  document.documentElement.dataset.theme = themeInUse();
+  document.documentElement.dataset.density = current.density;
+}
+
+systemIsDark?.addEventListener("change", () => {
+  applyPreferences();
+  for (const listener of listeners) listener();
+});

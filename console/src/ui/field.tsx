@@ -1,0 +1,111 @@
+import { useId, type InputHTMLAttributes, type ReactNode, type SelectHTMLAttributes, type TextareaHTMLAttributes } from "react";
+import type { ApiProblem } from "~/api/client";
+
+// The message of the service about one field, by the field's name on the wire.
+export function fieldError(problem: ApiProblem | null, name: string): string | undefined {
+  const found = problem?.fields.find((each) => each.field === name || each.field.startsWith(`${name}.`) || each.field.startsWith(`${name}[`));
+  if (!found) return undefined;
+  return found.field === name ? found.message : `${found.field}: ${found.message}`;
+}
+
+interface Described {
+  label: ReactNode;
+  hint?: ReactNode;
+  error?: string | undefined;
+}
+
+function Frame({
+  id,
+  label,
+  hint,
+  error,
+  children,
+}: Described & { id: string; children: ReactNode }) {
+  return (
+    <div className={`field ${error ? "field-wrong" : ""}`}>
+      <label htmlFor={id}>{label}</label>
+      {children}
+      {error && (
+        <p className="field-error" id={`${id}-error`}>
+          {error}
+        </p>
+      )}
+      {hint && (
+        <p className="field-hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function describedBy(id: string, { hint, error }: Described): string | undefined {
+  return [error && `${id}-error`, hint && `${id}-hint`].filter(Boolean).join(" ") || undefined;
+}
+
+export function TextField({ label, hint, error, ...rest }: Described & InputHTMLAttributes<HTMLInputElement>) {
+  const id = useId();
+  return (
+    <Frame id={id} label={label} hint={hint} error={error}>
+      <input className="input" id={id} aria-invalid={error ? true : undefined} aria-describedby={describedBy(id, { label, hint, error })} {...rest} />
+    </Frame>
+  );
+}
+
+export function TextArea({
+  label,
+  hint,
+  error,
+  isCode = false,
+  ...rest
+}: Described & { isCode?: boolean } & TextareaHTMLAttributes<HTMLTextAreaElement>) {
+  const id = useId();
+  return (
+    <Frame id={id} label={label} hint={hint} error={error}>
+      <textarea
+        className={`input ${isCode ? "input-code" : ""}`}
+        id={id}
+        spellCheck={isCode ? false : undefined}
+        aria-invalid={error ? true : undefined}
+        aria-describedby={describedBy(id, { label, hint, error })}
+        {...rest}
+      />
+    </Frame>
+  );
+}
+
+export function Select({
+  label,
+  hint,
+  error,
+  options,
+  ...rest
+}: Described & { options: readonly (readonly [string, string])[] } & SelectHTMLAttributes<HTMLSelectElement>) {
+  const id = useId();
+  return (
+    <Frame id={id} label={label} hint={hint} error={error}>
+      <select className="input" id={id} aria-invalid={error ? true : undefined} aria-describedby={describedBy(id, { label, hint, error })} {...rest}>
+        {options.map(([value, text]) => (
+          <option key={value} value={value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </Frame>
+  );
+}
+
+export function Checkbox({ label, hint, ...rest }: { label: ReactNode; hint?: ReactNode } & InputHTMLAttributes<HTMLInputElement>) {
+  const id = useId();
+  return (
+    <div className="check">
+      <input type="checkbox" id={id} aria-describedby={hint ? `${id}-hint` : undefined} {...rest} />
+      <label htmlFor={id}>{label}</label>
+      {hint && (
+        <p className="field-hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,48 @@
+// Single keys as shortcuts: not while somebody types, not with a modifier, and not when switched
+// off in the account (WCAG 2.1.4).
+import { useEffect, useRef } from "react";
+import { preferences } from "~/preferences";
+
+const TYPING = "input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]";
+
+export function isTyping(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest(TYPING) !== null;
+}
+
+export function isShortcut(event: KeyboardEvent): boolean {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event.target)) return false;
+  return event.key.length > 1 || preferences().keys === "on";
+}
+
+// A page's own shortcuts, by key; the list is shown by `?`.
+export interface Shortcut {
+  key: string;
+  label: string;
+  run: () => void;
+}
+
+const active = new Set<{ readonly current: readonly Shortcut[] }>();
+
+export function activeShortcuts(): readonly Shortcut[] {
+  return [...active].flatMap((each) => each.current);
+}
+
+export function useShortcuts(shortcuts: readonly Shortcut[]): void {
+  const current = useRef(shortcuts);
+  current.current = shortcuts;
+  useEffect(() => {
+    active.add(current);
+    const onKeyDown = (event: KeyboardEvent) => {
+      if (!isShortcut(event)) return;
+      const found = current.current.find((each) => each.key === event.key);
+      if (!found || document.querySelector("dialog[open]")) return;
+      event.preventDefault();
+      found.run();
+    };
+    window.addEventListener("keydown", onKeyDown);
+    return () => {
+      active.delete(current);
+      window.removeEventListener("keydown", onKeyDown);
+    };
+  }, []);
+}

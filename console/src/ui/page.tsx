@@ -1,0 +1,71 @@
+import { useEffect, type ReactNode } from "react";
+
+// The head of every screen: where it is, what it is, what can be done.
+export function PageHeader({
+  title,
+  above,
+  state,
+  below,
+  actions,
+}: {
+  title: string;
+  above?: ReactNode;
+  state?: ReactNode;
+  below?: ReactNode;
+  actions?: ReactNode;
+}) {
+  useEffect(() => {
+    document.title = `${title} · longwire`;
+  }, [title]);
+  return (
+    <header className="page-head">
+      <div className="page-head-text">
+        {above && <div className="page-above">{above}</div>}
+        <div className="page-title">
+          <h1>{title}</h1>
+          {state}
+        </div>
+        {below && <div className="page-below">{below}</div>}
+      </div>
+      {actions && <div className="page-actions">{actions}</div>}
+    </header>
+  );
+}
+
+export function Card({
+  title,
+  note,
+  children,
+  className = "",
+}: {
+  title?: ReactNode;
+  note?: ReactNode;
+  children: ReactNode;
+  className?: string;
+}) {
+  return (
+    <section className={`card ${className}`}>
+      {title !== undefined && (
+        <header className="card-head">
+          <h2>{title}</h2>
+          {note !== undefined && <span className="card-note">{note}</span>}
+        </header>
+      )}
+      {children}
+    </section>
+  );
+}
+
+// Names and values below each other.
+export function Facts({ rows }: { rows: readonly (readonly [ReactNode, ReactNode])[] }) {
+  return (
+    <dl className="facts">
+      {rows.map(([name, value], index) => (
+        <div key={index}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

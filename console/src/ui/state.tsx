@@ -1,0 +1,170 @@
+// What a screen shows instead of its data: loading, empty, nothing matches, error, missing right.
+import { useEffect, useState, type ReactNode } from "react";
+import type { UseQueryResult } from "@tanstack/react-query";
+import { ApiProblem, Unreachable } from "~/api/client";
+import type { Operation } from "~/api/permissions";
+import { Button } from "./button";
+import { CopyButton } from "./copy";
+import { Why } from "./why";
+
+const QUIET_MS = 150;
+const LONG_MS = 5_000;
+
+function useElapsed(ms: number): boolean {
+  const [isOver, setOver] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setOver(true), ms);
+    return () => clearTimeout(timer);
+  }, [ms]);
+  return isOver;
+}
+
+// Grey rows of the right height after 150 ms; after 5 s it says so and can be stopped.
+export function Loading({ rows = 8, onStop }: { rows?: number; onStop?: (() => void) | undefined }) {
+  const isVisible = useElapsed(QUIET_MS);
+  const isLong = useElapsed(LONG_MS);
+  if (!isVisible) return <div className="loading" aria-busy="true" />;
+  return (
+    <div className="loading" aria-busy="true" role="status">
+      <span className="visually-hidden">Loading</span>
+      {Array.from({ length: rows }, (_, index) => (
+        <div key={index} className="skeleton" />
+      ))}
+      {isLong && (
+        <p className="ink-2">
+          Still working. {onStop && <Button onClick={onStop}>Stop</Button>}
+        </p>
+      )}
+    </div>
+  );
+}
+
+export function Empty({ text, action, curl }: { text: ReactNode; action?: ReactNode; curl?: string }) {
+  return (
+    <div className="state">
+      <p>{text}</p>
+      {action}
+      {curl && (
+        <div className="state-curl">
+          <code>{curl}</code> <CopyButton text={curl} label="Copy" />
+        </div>
+      )}
+    </div>
+  );
+}
+
+export interface Chip {
+  label: string;
+  onRemove: () => void;
+}
+
+export function NoMatch({ chips, onClear }: { chips: readonly Chip[]; onClear: () => void }) {
+  return (
+    <div className="state">
+      <p>Nothing matches.</p>
+      <p className="chips">
+        {chips.map((chip) => (
+          <button key={chip.label} type="button" className="chip" onClick={chip.onRemove} aria-label={`Remove ${chip.label}`}>
+            {chip.label} <span aria-hidden="true">×</span>
+          </button>
+        ))}
+      </p>
+      <Button onClick={onClear}>Clear all</Button>
+    </div>
+  );
+}
+
+function RetryCountdown({ seconds, onRetry }: { seconds: number; onRetry: () => void }) {
+  const [left, setLeft] = useState(seconds);
+  useEffect(() => {
+    if (left <= 0) {
+      onRetry();
+      return;
+    }
+    const timer = setTimeout(() => setLeft(left - 1), 1_000);
+    return () => clearTimeout(timer);
+  }, [left, onRetry]);
+  return <p className="ink-2">Trying again in {left} s.</p>;
+}
+
+export interface ErrorContext {
+  // The operation that was refused, and where: lets a missing right explain itself.
+  operation?: Operation | undefined;
+  groupId?: string | null | undefined;
+  // What the screen is about, for "There is no such …".
+  noun?: string | undefined;
+}
+
+export function ErrorState({ error, onRetry, operation, groupId, noun = "thing" }: ErrorContext & { error: unknown; onRetry?: () => void }) {
+  const problem = error instanceof ApiProblem ? error : null;
+  if (problem?.status === 404)
+    return (
+      <div className="state" role="alert">
+        <p>There is no such {noun}, or it is not yours to see.</p>
+        {onRetry && <Button onClick={onRetry}>Try again</Button>}
+      </div>
+    );
+  if (problem?.status === 403 && operation && groupId)
+    return (
+      <div className="state" role="alert">
+        <p>
+          You may not see this. <Why operation={operation} groupId={groupId} />
+        </p>
+      </div>
+    );
+  const text = error instanceof Unreachable || problem ? (error as Error).message : "The page failed. Reload it.";
+  return (
+    <div className="state state-error" role="alert">
+      <p>{text}</p>
+      {problem && (
+        <p className="ink-2">
+          <code>{problem.code}</code>
+          {problem.requestId && (
+            <>
+              {" "}
+              · request <code>{problem.requestId}</code> <CopyButton text={problem.requestId} />
+            </>
+          )}
+        </p>
+      )}
+      {problem && problem.fields.length > 0 && (
+        <ul>
+          {problem.fields.map((each, index) => (
+            <li key={index}>
+              <code>{each.field}</code>: {each.message}
+            </li>
+          ))}
+        </ul>
+      )}
+      {problem?.retryAfterS && onRetry && <RetryCountdown seconds={problem.retryAfterS} onRetry={onRetry} />}
+      {onRetry && <Button onClick={onRetry}>Try again</Button>}
+    </div>
+  );
+}
+
+// A query's state as a page: its data once it is there (and while it is refreshed), else why not.
+export function QueryView<T>({
+  query,
+  children,
+  skeletonRows,
+  ...context
+}: ErrorContext & {
+  query: UseQueryResult<T>;
+  children: (data: T) => ReactNode;
+  skeletonRows?: number;
+}) {
+  if (query.data !== undefined)
+    return (
+      <>
+        {query.isFetching && !query.isPending && <div className="refreshing" aria-hidden="true" />}
+        {query.isError && (
+          <p className="stale" role="status">
+            Not up to date: {query.error.message} <Button onClick={() => void query.refetch()}>Try again</Button>
+          </p>
+        )}
+        {children(query.data)}
+      </>
+    );
+  if (query.isError) return <ErrorState error={query.error} onRetry={() => void query.refetch()} {...context} />;
+  return <Loading rows={skeletonRows ?? 8} />;
+}

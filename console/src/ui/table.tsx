@@ -1,0 +1,165 @@
+// A list of any length: only the rows in view are in the document. Rows are chosen with j and k,
+// selected with x, opened with Enter. Below 640 px a row becomes a card of two lines.
+import { useCallback, useEffect, useRef, type KeyboardEvent, type ReactNode } from "react";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import type { SelectionState } from "./selection";
+import { isShortcut } from "./keys";
+
+export interface Column<Row> {
+  id: string;
+  head: ReactNode;
+  cell: (row: Row) => ReactNode;
+  // A track of a CSS grid: "1fr", "120px", "minmax(120px, 2fr)".
+  width: string;
+  align?: "end";
+  // In a card: the first line, the second line, or not at all.
+  card?: "title" | "line" | "none";
+  sort?: { order: "ascending" | "descending" | null; onSort: () => void };
+}
+
+export interface TableProps<Row> {
+  label: string;
+  rows: readonly Row[];
+  columns: readonly Column<Row>[];
+  rowKey: (row: Row) => string;
+  onOpen?: ((row: Row) => void) | undefined;
+  selection?: SelectionState | undefined;
+  // Called when the last rows come into view, as often as there is more to load.
+  onEndReached?: (() => void) | undefined;
+  // How many rows there are in all, where that is known and larger than what is loaded.
+  total?: number | undefined;
+  rowHeight?: number;
+  isLoadingMore?: boolean;
+  rowClass?: (row: Row) => string | undefined;
+}
+
+const END_ROWS = 20;
+const OVERSCAN = 12;
+
+function rowHeightOf(element: HTMLElement | null, given: number | undefined): number {
+  if (given !== undefined) return given;
+  if (window.matchMedia("(max-width: 640px)").matches) return 56;
+  return (element && parseInt(getComputedStyle(element).getPropertyValue("--row"), 10)) || 36;
+}
+
+export function Table<Row>(props: TableProps<Row>) {
+  const { label, rows, columns, rowKey, onOpen, selection, onEndReached, total, isLoadingMore, rowClass } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const height = rowHeightOf(scroller.current, props.rowHeight);
+  const virtualizer = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => height,
+    overscan: OVERSCAN,
+    getItemKey: (index) => rowKey(rows[index] as Row),
+  });
+  const items = virtualizer.getVirtualItems();
+  const lastShown = items[items.length - 1]?.index ?? 0;
+  useEffect(() => {
+    if (onEndReached && rows.length > 0 && lastShown >= rows.length - END_ROWS) onEndReached();
+  }, [lastShown, rows.length, onEndReached]);
+
+  const keysOf = useCallback(() => rows.map(rowKey), [rows, rowKey]);
+  const focusRow = (index: number) => {
+    virtualizer.scrollToIndex(index);
+    requestAnimationFrame(() =>
+      scroller.current?.querySelector<HTMLElement>(`[data-index="${index}"]`)?.focus({ preventScroll: true }),
+    );
+  };
+  const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
+    if (!isShortcut(event.nativeEvent)) return;
+    const at = Number((event.target as HTMLElement).closest<HTMLElement>("[data-index]")?.dataset.index ?? -1);
+    const row = rows[at];
+    const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      focusRow(Math.max(0, Math.min(rows.length - 1, at + step)));
+    } else if (event.key === "Enter" && row !== undefined && (event.target as HTMLElement).dataset.index !== undefined) {
+      onOpen?.(row);
+    } else if (event.key.toLowerCase() === "x" && row !== undefined && selection) {
+      event.preventDefault();
+      if (event.shiftKey) selection.extend(rowKey(row), keysOf());
+      else selection.toggle(rowKey(row), keysOf());
+    } else if (event.key === "Escape" && selection && selection.count > 0) {
+      selection.clear();
+    }
+  };
+
+  const template = `${selection ? "32px " : ""}${columns.map((column) => column.width).join(" ")}`;
+  const isAllLoadedSelected = selection !== undefined && rows.length > 0 && rows.every((row) => selection.has(rowKey(row)));
+  return (
+    <div className="table" role="grid" aria-label={label} aria-rowcount={total ?? rows.length} aria-multiselectable={selection ? true : undefined} onKeyDown={onKeyDown}>
+      <div role="rowgroup" className="table-head">
+        <div role="row" className="table-row" style={{ gridTemplateColumns: template }}>
+          {selection && (
+            <div role="columnheader">
+              <input
+                type="checkbox"
+                aria-label="Select all that are loaded"
+                checked={isAllLoadedSelected}
+                onChange={() => (isAllLoadedSelected ? selection.clear() : selection.setKeys(keysOf()))}
+              />
+            </div>
+          )}
+          {columns.map((column) => (
+            <div key={column.id} role="columnheader" className={column.align === "end" ? "cell-end" : undefined} aria-sort={column.sort?.order ?? undefined}>
+              {column.sort ? (
+                <button type="button" className="sort" onClick={column.sort.onSort}>
+                  {column.head}
+                  <span aria-hidden="true">{column.sort.order === "ascending" ? " ↑" : column.sort.order === "descending" ? " ↓" : ""}</span>
+                </button>
+              ) : (
+                column.head
+              )}
+            </div>
+          ))}
+        </div>
+      </div>
+      <div ref={scroller} className="table-body" tabIndex={-1}>
+        <div role="rowgroup" className="table-rows" style={{ height: virtualizer.getTotalSize() }}>
+          {items.map((item) => {
+            const row = rows[item.index] as Row;
+            const key = rowKey(row);
+            const isChosen = selection?.has(key) ?? false;
+            return (
+              <div
+                key={item.key}
+                role="row"
+                data-index={item.index}
+                tabIndex={item.index === 0 ? 0 : -1}
+                aria-rowindex={item.index + 1}
+                aria-selected={selection ? isChosen : undefined}
+                className={`table-row ${onOpen ? "table-row-link" : ""} ${rowClass?.(row) ?? ""}`}
+                style={{ gridTemplateColumns: template, transform: `translateY(${item.start}px)`, height: item.size }}
+                onClick={(event) => {
+                  if (!(event.target as HTMLElement).closest("a, button, input, label, select")) onOpen?.(row);
+                }}
+              >
+                {selection && (
+                  <div role="gridcell">
+                    <input
+                      type="checkbox"
+                      aria-label="Select"
+                      checked={isChosen}
+                      onChange={() => {}}
+                      onClick={(event) => {
+                        if (event.shiftKey) selection.extend(key, keysOf());
+                        else selection.toggle(key, keysOf());
+                      }}
+                    />
+                  </div>
+                )}
+                {columns.map((column) => (
+                  <div key={column.id} role="gridcell" className={column.align === "end" ? "cell-end" : undefined} data-card={column.card ?? "none"}>
+                    {column.cell(row)}
+                  </div>
+                ))}
+              </div>
+            );
+          })}
+        </div>
+        {isLoadingMore && <div className="skeleton" aria-hidden="true" />}
+      </div>
+    </div>
+  );
+}

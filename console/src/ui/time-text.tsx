@@ -1,0 +1,39 @@
+import { useEffect, useState } from "react";
+import { ago, formatTime, momentOf, zoneLabel, type Precision } from "~/time";
+import { useZone } from "~/frame/page-state";
+
+const TICK_MS = 15_000;
+
+// One timer for all relative times of the page.
+export function useNow(): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), TICK_MS);
+    return () => clearInterval(timer);
+  }, []);
+  return now;
+}
+
+export function TimeText({
+  at,
+  precision = "second",
+  withAgo = false,
+  none = "–",
+}: {
+  at: string | number | null | undefined;
+  precision?: Precision;
+  withAgo?: boolean;
+  none?: string;
+}) {
+  const zone = useZone();
+  const now = useNow();
+  const moment = momentOf(at);
+  if (moment === null) return <span className="ink-3">{none}</span>;
+  const full = `${formatTime(moment, zone, "millisecond")} ${zoneLabel(zone)}\n${formatTime(moment, "UTC", "millisecond")} UTC`;
+  return (
+    <time dateTime={new Date(moment).toISOString()} title={full} className="time">
+      {withAgo && <span>{ago(moment, now)} </span>}
+      <span className={withAgo ? "ink-3" : undefined}>{formatTime(moment, zone, precision)}</span>
+    </time>
+  );
+}

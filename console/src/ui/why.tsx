@@ -1,0 +1,67 @@
+// "Why may I not?": the path of groups, the roles that would do, and who can give one.
+import { useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { api, read } from "~/api/client";
+import { NEEDS, type Operation } from "~/api/permissions";
+import { Dialog } from "./dialog";
+import { QueryView } from "./state";
+
+function Explanation({ permission, groupId }: { permission: string; groupId: string }) {
+  const query = useQuery({
+    queryKey: ["access", groupId, permission],
+    queryFn: ({ signal }) => read(api.GET("/access", { params: { query: { groupId, permission } }, signal })),
+  });
+  return (
+    <QueryView query={query} skeletonRows={3} noun="group">
+      {(access) => (
+        <>
+          <p>
+            {access.isAllowed ? "This is allowed to you now; reload the page." : `It needs the permission ${permission}.`}
+          </p>
+          <ul className="why-path">
+            {access.path.map((step) => (
+              <li key={step.groupId}>
+                In <strong>{step.name ?? step.groupId}</strong>{" "}
+                {step.role ? `your role is ${step.role.name}${step.holds ? ", which holds it" : ", which does not hold it"}` : "you have no role of your own"}
+              </li>
+            ))}
+          </ul>
+          {access.roles.length > 0 && <p>Roles that hold it: {access.roles.map((role) => role.name).join(", ")}.</p>}
+          {access.askable.length > 0 ? (
+            <p>
+              {access.askable.map((user) => user.name ?? user.email).join(", ")} can give it to you.
+            </p>
+          ) : (
+            <p className="ink-2">Ask an administrator of this group.</p>
+          )}
+        </>
+      )}
+    </QueryView>
+  );
+}
+
+export function Why({ operation, groupId, permission }: { operation?: Operation; permission?: string; groupId: string }) {
+  const [isOpen, setOpen] = useState(false);
+  const needed = permission ?? (operation ? NEEDS[operation] : "");
+  return (
+    <>
+      <button type="button" className="link" onClick={() => setOpen(true)}>
+        Why?
+      </button>
+      {isOpen && (
+        <Dialog title="Why may I not?" onClose={() => setOpen(false)}>
+          <Explanation permission={needed} groupId={groupId} />
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+// An action that is the point of a page: locked, with its reason, where the right is missing.
+export function Locked({ label, operation, groupId }: { label: string; operation: Operation; groupId: string }) {
+  return (
+    <span className="locked">
+      <span aria-hidden="true">🔒</span> {label} <Why operation={operation} groupId={groupId} />
+    </span>
+  );
+}

@@ -22,14 +22,13 @@ from longwire.records import KIND_NAMES
 from longwire.store import (
     audit,
     cache_epochs,
-    challenges,
     channels,
     connector_minutes,
     counters,
-    credentials,
     deliveries,
     device_monitors,
     device_reports,
+    expiry,
     instance,
     jobs,
     mail_quotas,
@@ -37,8 +36,6 @@ from longwire.store import (
     partitions,
     receptions,
     records,
-    sessions,
-    sign_in_codes,
 )
 from longwire.store import downlinks as store_downlinks
 from longwire.store.database import Database, Tx
@@ -231,13 +228,11 @@ async def run_cleanup(
         if today != last_day:
             await database.write(partitions.create_ahead)
             last_day = today
-        await _run_in_batches(
-            database, lambda tx: credentials.prune_tokens(tx, TOKENS_PER_BATCH_MAX)
-        )
-        await _run_in_batches(database, lambda tx: sessions.prune(tx, TOKENS_PER_BATCH_MAX))
-        await _run_in_batches(database, lambda tx: sign_in_codes.prune(tx, TOKENS_PER_BATCH_MAX))
+        for table in expiry.EXPIRING:
+            await _run_in_batches(
+                database, partial(expiry.delete_expired, table=table, limit=TOKENS_PER_BATCH_MAX)
+            )
         await _run_in_batches(database, lambda tx: mail_quotas.prune(tx, TOKENS_PER_BATCH_MAX))
-        await _run_in_batches(database, lambda tx: challenges.prune(tx, TOKENS_PER_BATCH_MAX))
         await _run_in_batches(database, records.delete_erased)
         await delete_old_deliveries(database, delivery_keep_days)
         await delete_groups(database)

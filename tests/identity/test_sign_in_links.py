@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from longwire.identity import sign_in_links
-from longwire.store import sign_in_codes
+from longwire.store import expiry, schema, sign_in_codes
 from tests.browser import OWN_PAGE, Browser
 from tests.notifications.standins import MailServer
 from tests.waiting import eventually
@@ -86,7 +86,7 @@ def test_a_link_is_valid_for_15_minutes_and_failures_are_limited(make_world: Mak
             refused(browser.sign_in(link="\u2603"), 401)
             refused(browser.sign_in(link=late, clientId="x"), 400)
         refused(browser.sign_in(link=terminal_link(world, "ada@example.com")), 429)
-    assert world.write(lambda tx: sign_in_codes.prune(tx, 100)) == 2
+    assert world.write(lambda tx: expiry.delete_expired(tx, schema.sign_in_code, 100)) == 2
     for _ in range(20):
         terminal_link(world, "ada@example.com")
     assert len(world.read(lambda tx: sign_in_codes.list_of(tx, ada.id))) == 10

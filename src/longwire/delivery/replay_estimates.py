@@ -18,6 +18,7 @@ from longwire.delivery.previews import PREVIEW_BUDGETS
 from longwire.delivery.replays import BEFORE_ANY_ARRIVAL
 from longwire.errors import TooManyRequests
 from longwire.model import Actor
+from longwire.store import arrivals
 from longwire.store import deliveries as store_deliveries
 from longwire.store import records as store_records
 from longwire.store.database import Database, Tx
@@ -94,16 +95,8 @@ class ReplayEstimator:
 
     async def _scan(self, plan: _Plan, segment: _Segment, after_seq: int) -> int | None:
         """Look at some more arrivals; where to go on, None at the end."""
-        found, looked_at, last_seq = await self._database.read(
-            lambda tx: store_records.scan_arrivals(
-                tx,
-                segment.group,
-                after_seq,
-                segment.until_seq,
-                plan.begin_at,
-                plan.end_at,
-                ARRIVALS_PER_STEP_MAX,
-            )
+        found, looked_at, following = await self._database.read(
+            partial(_read_step, plan, segment, after_seq)
         )
         self._looked_at += looked_at
         matching = await self._run_for_group(plan.group_id, find_matching, plan.matcher, found)
@@ -112,7 +105,7 @@ class ReplayEstimator:
             self._sent_before += await self._database.read(
                 lambda tx: store_deliveries.count_existing(tx, plan.matcher.number, matching)
             )
-        return last_seq if looked_at == ARRIVALS_PER_STEP_MAX else None
+        return following
 
     async def _extrapolate(self, segments: Sequence[_Segment]) -> ReplayEstimate:
         def count(tx: Tx) -> int:
@@ -162,6 +155,25 @@ def _list_segments(
     for number, (after_seq, until_seq) in enumerate(ranges):
         for group in groups:
             yield _Segment(group, after_seq, until_seq, is_in_period=number == 0)
+
+
+def _read_step(
+    plan: _Plan, segment: _Segment, after_seq: int, tx: Tx
+) -> tuple[list[ArrivedRecord], int, int | None]:
+    """Some records with timestamps in the period, how many arrivals were looked at, what follows.
+
+    The arrivals are bounded, whether or not their timestamps are in the period.
+    """
+    step = arrivals.list_step(
+        tx, [segment.group], after_seq, segment.until_seq, ARRIVALS_PER_STEP_MAX, ascending=True
+    )
+    in_period = [each for each in step.arrivals if plan.begin_at <= each.ts < plan.end_at]
+    found = [
+        arrivals.build_record(each, body)
+        for each, body in arrivals.iterate_records(tx, in_period)
+        if body is not None
+    ]
+    return found, len(step.arrivals), step.covered_to
 
 
 def find_matching(

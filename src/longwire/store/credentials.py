@@ -152,12 +152,6 @@ def delete_tokens(tx: Tx, client_id: str) -> None:
     tx.execute(sa.delete(_token).where(_token.c.client_id == client_id))
 
 
-def prune_tokens(tx: Tx, limit: int) -> int:
-    """Remove up to `limit` expired tokens; how many."""
-    expired = sa.select(_token.c.digest).where(_token.c.expires_at <= tx.now).limit(limit)
-    return tx.execute(sa.delete(_token).where(_token.c.digest.in_(expired)))
-
-
 def _actor(row: sa.Row[Any]) -> Actor | None:
     if row.is_app_client and row.app_client_id is not None:
         return Actor("client", row.app_client_id, group_id=row.group_id)

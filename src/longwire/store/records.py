@@ -128,14 +128,6 @@ order by a.seq
 limit :most
 """
 
-SCAN_ARRIVALS = f"""{_SELECT_ARRIVED.rstrip()}
-where a.group_id = :home
-    and a.seq > :after
-    and a.seq < :until
-order by a.seq
-limit :most
-"""
-
 COUNT_ARRIVALS = """
 select count(*)
 from (
@@ -423,20 +415,6 @@ def list_arrivals(
         },
     )
     return [_arrived_record(tx, row) or row[_SEQ] for row in rows]
-
-
-def scan_arrivals(
-    tx: Tx, group_number: int, after_seq: int, until_seq: int, begin: Moment, end: Moment, most: int
-) -> tuple[list[ArrivedRecord], int, int]:
-    """The same by a bounded number of arrivals, whether or not their timestamps are in the period.
-
-    The records, how many arrivals were looked at, and the `seq` of the last of them.
-    """
-    values = {"home": group_number, "after": after_seq, "until": until_seq, "most": most}
-    rows = tx.fetch_raw(SCAN_ARRIVALS, values)
-    found = [_arrived_record(tx, row) for row in rows if begin <= row[_TS] < end]
-    last_seq = rows[-1][_SEQ] if rows else after_seq
-    return [each for each in found if each is not None], len(rows), last_seq
 
 
 def count_arrivals(tx: Tx, group_number: int, after_seq: int, until_seq: int, most: int) -> int:

@@ -83,12 +83,6 @@ def delete(tx: Tx, user_id: str, session_ids: list[str]) -> int:
     return tx.execute(statement)
 
 
-def prune(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` expired sessions; how many."""
-    expired = sa.select(_table.c.digest).where(_table.c.expires_at <= tx.now).limit(limit)
-    return tx.execute(sa.delete(_table).where(_table.c.digest.in_(expired)))
-
-
 def _session(row: sa.Row[Any]) -> Session:
     return Session(
         id=row.id,

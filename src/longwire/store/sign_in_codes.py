@@ -49,12 +49,6 @@ def delete_of(tx: Tx, user_id: str) -> None:
     tx.execute(sa.delete(_table).where(_table.c.user_id == user_id))
 
 
-def prune(tx: Tx, limit: int) -> int:
-    """Delete up to `limit` expired codes; how many."""
-    expired = sa.select(_table.c.digest).where(_table.c.expires_at <= tx.now).limit(limit)
-    return tx.execute(sa.delete(_table).where(_table.c.digest.in_(expired)))
-
-
 def _code(row: sa.Row[Any]) -> SignInCode:
     return SignInCode(
         digest=row.digest,

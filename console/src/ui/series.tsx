@@ -1,0 +1,145 @@
+// A chart over time: stacked bars of counts, or lines with an optional min–max band.
+//
+//   <Series label="Messages by kind" look="bars" times={…} bucketMs={1_800_000} span={span}
+//           series={[{ id: "data", label: "data", color: "--kind-data", values: […] }]}
+//           onRange={(span) => setRange(…)} onBack={() => history.back()} onPick={(begin) => …} />
+//
+// label      name of the chart, read by screen readers and head of its table
+// look       "bars": values are counts of a bucket, stacked with the first series at the bottom;
+//            "lines": values are measured at a moment
+// times      milliseconds, ascending: the begin of each bucket (bars) or the moment (lines)
+// bucketMs   how long a bucket is (bars: needed). With lines, points further apart than 1.5 of it
+//            are not connected. A null among the values is a gap too; a zero is a zero
+// series     `color` is the name of a CSS variable ("--bad", "--kind-data", or `seriesStyle(i)` of
+//            chart-data.ts with its `dash` for as many as there are); `low` and `high` are the band
+// span       what the axis shows; by default from the first to the last time
+// isLoading  there is nothing yet, which differs from zeros
+// format     a value as text, by default with thousands and at most three decimals
+// unit       behind a value where it is read out: "ms", "°C"
+// fromZero   lines: the axis begins at 0 even if all values are far above
+// selection  a span that is marked on the chart, for pages that let one choose a span
+// onRange    a span was dragged over, or marked with Space, arrows, Space
+// onBack     double click, or Backspace
+// onPick     a bucket was pressed (or Enter): its begin and end
+// height     of the drawing, in pixels; the width is that of the place
+//
+// Zone and theme are those of the page. The crosshair is shared by all charts of the page; arrow
+// keys move it (with Shift by ten, Home, End) and what is below it is read out.
+import { Suspense, lazy, useState } from "react";
+import { useZone } from "~/frame/page-state";
+import { formatTime, zoneLabel, type Span } from "~/time";
+import "./series.css";
+
+export interface SeriesLine {
+  readonly id: string;
+  readonly label: string;
+  readonly color: string;
+  readonly dash?: readonly number[];
+  readonly values: readonly (number | null)[];
+  readonly low?: readonly (number | null)[];
+  readonly high?: readonly (number | null)[];
+}
+
+export interface SeriesProps {
+  readonly label: string;
+  readonly look: "bars" | "lines";
+  readonly times: readonly number[];
+  readonly series: readonly SeriesLine[];
+  readonly bucketMs?: number | undefined;
+  readonly span?: Span | undefined;
+  readonly isLoading?: boolean;
+  readonly format?: ((value: number) => string) | undefined;
+  readonly unit?: string | undefined;
+  readonly fromZero?: boolean;
+  readonly selection?: Span | null | undefined;
+  readonly onRange?: ((span: Span) => void) | undefined;
+  readonly onBack?: (() => void) | undefined;
+  readonly onPick?: ((bucket: Span) => void) | undefined;
+  readonly height?: number;
+}
+
+const Plot = lazy(() => import("./series-plot"));
+
+export function formatValue(value: number): string {
+  if (Math.abs(value) >= 1e6) return value.toLocaleString("en", { notation: "compact", maximumFractionDigits: 2 });
+  return value.toLocaleString("en", { maximumFractionDigits: 3 });
+}
+
+export function Series(props: SeriesProps) {
+  const { height = 180, series, isLoading = false } = props;
+  const [isTable, setTable] = useState(false);
+  return (
+    <figure className="series">
+      {isTable ? (
+        <SeriesTable {...props} />
+      ) : (
+        <Suspense fallback={<div style={{ height }} aria-busy="true" />}>
+          {isLoading ? <div style={{ height }} aria-busy="true" /> : <Plot {...props} height={height} />}
+        </Suspense>
+      )}
+      <figcaption className="series-foot">
+        <ul className="series-legend" aria-label="Legend">
+          {series.map((each) => (
+            <li key={each.id}>
+              <span
+                aria-hidden="true"
+                className={props.look === "bars" ? "series-swatch" : "series-stroke"}
+                style={{ color: `var(${each.color})`, ...(each.dash?.length ? { borderTopStyle: "dashed" as const } : {}) }}
+              />
+              {each.label}
+            </li>
+          ))}
+        </ul>
+        <button type="button" className="link series-switch" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
+          {isTable ? "As chart" : "As table"}
+        </button>
+      </figcaption>
+    </figure>
+  );
+}
+
+function SeriesTable({ label, times, series, height = 180, format = formatValue, unit, bucketMs }: SeriesProps) {
+  const zone = useZone();
+  const suffix = unit ? ` (${unit})` : "";
+  const cell = (value: number | null | undefined) => (value === null || value === undefined ? "–" : format(value));
+  return (
+    <div className="series-table" style={{ maxHeight: Math.max(height, 240) }} tabIndex={0} role="region" aria-label={`${label}, as table`}>
+      <table className="plain">
+        <caption className="visually-hidden">{label}</caption>
+        <thead>
+          <tr>
+            <th scope="col">{bucketMs ? "From" : "Time"}, {zoneLabel(zone)}</th>
+            {series.flatMap((each) => [
+              <th key={each.id} scope="col" className="cell-end">
+                {each.label}
+                {suffix}
+              </th>,
+              ...(each.low && each.high
+                ? [
+                    <th key={`${each.id} low`} scope="col" className="cell-end">lowest</th>,
+                    <th key={`${each.id} high`} scope="col" className="cell-end">highest</th>,
+                  ]
+                : []),
+            ])}
+          </tr>
+        </thead>
+        <tbody>
+          {times.map((time, at) => (
+            <tr key={time}>
+              <th scope="row" className="number">{formatTime(time, zone)}</th>
+              {series.flatMap((each) => [
+                <td key={each.id} className="number cell-end">{cell(each.values[at])}</td>,
+                ...(each.low && each.high
+                  ? [
+                      <td key={`${each.id} low`} className="number cell-end">{cell(each.low[at])}</td>,
+                      <td key={`${each.id} high`} className="number cell-end">{cell(each.high[at])}</td>,
+                    ]
+                  : []),
+              ])}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -3,10 +3,8 @@
 Both come from the routes of the service, which need not run for that.
 """
 
-import asyncio
 import json
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ from longwire.app import App
 from longwire.clock import Clock
 from longwire.settings import Settings
 from longwire.startup import build_database
-from longwire.web.routing import PlainRoute, Route
 
 CONSOLE = Path(__file__).parents[1]
 OPENAPI = CONSOLE / "openapi.json"
@@ -30,16 +27,10 @@ export type Operation = keyof typeof NEEDS;
 """
 
 
-def list_routes(folder: Path) -> Sequence[Route | PlainRoute]:
-    """The routes of a service with a new database in an empty folder."""
+def build_openapi(folder: Path) -> dict[str, Any]:
+    """The document of a service with a new database in an empty folder."""
     settings = Settings(data=folder)
-    return App(settings, build_database(settings, Clock())[0]).routes
-
-
-def build_openapi(routes: Sequence[Route | PlainRoute]) -> dict[str, Any]:
-    (route,) = (each for each in routes if each.path == "/openapi.json")
-    response = asyncio.run(route.handler(None, b""))
-    return json.loads(response.body)
+    return App(settings, build_database(settings, Clock())[0]).build_openapi()
 
 
 def render_permissions(document: dict[str, Any]) -> str:
@@ -56,7 +47,7 @@ def render_permissions(document: dict[str, Any]) -> str:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        document = build_openapi(list_routes(Path(folder)))
+        document = build_openapi(Path(folder))
     OPENAPI.write_text(json.dumps(document))
     PERMISSIONS.write_text(render_permissions(document))
 

@@ -287,9 +287,8 @@ class App:
             *networks.routes(),
             *service_endpoints.routes(),
         ]
-        service_endpoints.set_openapi_builder(
-            lambda: build_document(self.routes, limits, api_info(__version__))
-        )
+        self.build_openapi = partial(build_document, self.routes, limits, api_info(__version__))
+        service_endpoints.set_openapi_builder(self.build_openapi)
         self._request_handler = RequestHandler(
             database,
             ingest,

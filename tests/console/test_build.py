@@ -67,13 +67,14 @@ def find_changes(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 
 def test_the_permissions_are_those_of_the_operations(tmp_path: Path) -> None:
-    document = describe_api.build_openapi(describe_api.list_routes(tmp_path))
+    document = describe_api.build_openapi(tmp_path)
     permissions = describe_api.render_permissions(document)
     assert '"PUT /connector": "connector.write",' in permissions
     assert describe_api.PERMISSIONS.read_text() == permissions, REBUILD
 
 
 def test_neither_sources_nor_built_files_were_changed_since_the_build(built: Path) -> None:
+    assert (built / manifest.NAME).exists(), f"this was not built as a whole: {REBUILD}"
     changes = find_changes(manifest.read_manifest(), manifest.build_manifest())
     assert not changes, f"{changes} changed since the console was built: {REBUILD}"
 

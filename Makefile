@@ -20,8 +20,8 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run check test brokers signin node console console-dev lint format bench soak \
-	lock clean
+.PHONY: help install run check test brokers signin node console console-dev console-packages lint \
+	format bench soak lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s  %s\n", $$1, $$2 }' Makefile
@@ -53,7 +53,8 @@ signin: ## Install Chromium and an OpenID provider for the tests, as far as this
 # Running the service needs none of it: what `make console` builds is committed.
 node: $(BIN)/pip ## Install Node.js, if there is none that is new enough, and what builds the console
 	@$(WITH_NODE) true 2>/dev/null || $(MAKE) --no-print-directory .venv/.node-installed
-	@$(MAKE) --no-print-directory console/node_modules/.package-lock.json
+	@cmp -s console/package-lock.json console/node_modules/.installed.json \
+		|| $(MAKE) --no-print-directory console-packages
 
 console: .venv/.run-installed node ## Check, test and build the web console
 	$(BIN)/python console/scripts/describe_api.py
@@ -127,7 +128,8 @@ $(BIN)/pip:
 		done
 	@touch $@
 
-console/node_modules/.package-lock.json: console/package-lock.json
+# The copy of the lock file says what is installed: times of files change with every checkout.
+console-packages:
 	@echo 'Installing the packages that build the console into console/node_modules'
 	@$(WITH_NODE) npm ci --silent --no-audit --no-fund
-	@touch $@
+	@cp console/package-lock.json console/node_modules/.installed.json

@@ -80,6 +80,7 @@ NOT_QUICK_TESTS = {
     "test_large_messages_and_a_long_backlog_all_arrive",
     "test_no_message_causes_a_server_error",
     "test_paths_follow_from_the_parents_after_any_moves",
+    "test_the_sources_build_these_files_to_the_byte",
 }
 ENGINES = ("sqlite", "postgresql")
 # Databases of tests are written here if there is room: a commit that waits for a disk takes

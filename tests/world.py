@@ -176,6 +176,7 @@ class World:
 
     def start(self) -> None:
         self.database, save_key = build_database(self.settings, self.clock)
+        share_compiled_statements(self.database)
         self.bootstrapped = prepare(self.database, self.settings, save_key).operator
         self.database.start()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -361,6 +362,30 @@ def walk(list_page: Callable[..., httpx.Response], **params: Any) -> list[dict[s
         if "nextToken" not in page:
             return items
         params["nextToken"] = page["nextToken"]
+
+
+# --- compiled statements ---
+
+
+class CompiledStatements(dict[Any, Any]):
+    """Compiled statements of every world, by dialect: compiling one takes longer than running it.
+
+    SQLAlchemy looks them up by the dialect of one engine, and each world has its own.
+    """
+
+    def get(self, key: tuple[Any, ...], default: Any = None) -> Any:
+        return super().get((key[0].name, *key[1:]), default)
+
+    def __setitem__(self, key: tuple[Any, ...], compiled: Any) -> None:
+        super().__setitem__((key[0].name, *key[1:]), compiled)
+
+
+_COMPILED_STATEMENTS = CompiledStatements()
+
+
+def share_compiled_statements(database: Database) -> None:
+    for engine in {database._engine, getattr(database, "_reading", database._engine)}:
+        engine.update_execution_options(compiled_cache=_COMPILED_STATEMENTS)
 
 
 # --- template databases ---

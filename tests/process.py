@@ -14,11 +14,13 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO
 
 import httpx
 import psutil
 
+from tests.preloaded import RunningCommand, launcher
 from tests.waiting import eventually
 from tests.world import KEEP_IDLE, ok
 
@@ -36,6 +38,19 @@ def environment(**variables: str) -> dict[str, str]:
 
 def longwire(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
+    with TemporaryFile() as out, TemporaryFile() as err:
+        running = start_command(arguments, cwd, out, err, **variables)
+        code = running.wait(timeout=START_S)
+        out.seek(0)
+        err.seek(0)
+        texts = out.read().decode(), err.read().decode()
+    return subprocess.CompletedProcess(arguments, code, *texts)
+
+
+def longwire_from_the_shell(
+    *arguments: str, cwd: Path, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """The same in a process that loads what it needs, as when an operator types it."""
     return subprocess.run(
         [*COMMAND, *arguments],
         cwd=cwd,
@@ -44,6 +59,29 @@ def longwire(*arguments: str, cwd: Path, **variables: str) -> subprocess.Complet
         text=True,
         timeout=START_S,
         check=False,
+    )
+
+
+def start_command(
+    arguments: Sequence[str],
+    cwd: Path,
+    out: BinaryIO,
+    err: BinaryIO,
+    *,
+    under: Sequence[str] = (),
+    **variables: str,
+) -> RunningCommand | subprocess.Popen[bytes]:
+    """Start a command; under another one as a new process, else as a fork of a loaded one."""
+    env = environment(**variables)
+    if not under:
+        return launcher().start(arguments, cwd=cwd, env=env, stdout=out, stderr=err)
+    return subprocess.Popen(
+        [*under, *COMMAND, *arguments],
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=err,
     )
 
 
@@ -58,16 +96,9 @@ class Service:
         self.data = data
         self._out = data.parent / f"{data.name}.{time.monotonic_ns()}.out"
         self._err = self._out.with_suffix(".err")
-        command = [*COMMAND, "serve", "--data", str(data), "--port", str(port), *flags]
+        arguments = ["serve", "--data", str(data), "--port", str(port), *flags]
         with self._out.open("wb") as out, self._err.open("wb") as err:
-            self.process = subprocess.Popen(
-                [*under, *command],
-                cwd=data.parent,
-                env=environment(**variables),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-            )
+            self.process = start_command(arguments, data.parent, out, err, under=under, **variables)
         self._is_wrapped = bool(under)
         self._token: str | None = None
 
@@ -122,10 +153,11 @@ class Service:
             self.http.close()
         if self.has_exited:
             return
-        family = psutil.Process(self.process.pid).children(recursive=True)
-        for process in [*family, self.process]:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            own = psutil.Process(self.process.pid)
+            for process in [*own.children(recursive=True), own]:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
         self.process.wait(timeout=STOP_S)
 
     # --- output ---

@@ -21,7 +21,7 @@ from longwire.settings import Settings, describe_settings
 from longwire.store import external_identities, passkeys, schema
 from tests.browser import Browser
 from tests.conftest import PostgresServer
-from tests.process import longwire
+from tests.process import longwire_from_the_shell
 from tests.waiting import eventually
 from tests.world import World, ok
 
@@ -618,12 +618,12 @@ def test_a_missing_key_is_detected_before_anything_is_written(
 
 
 def test_the_command_runs_as_a_process(tmp_path: Path) -> None:
-    version = longwire("--version", cwd=tmp_path)
+    version = longwire_from_the_shell("--version", cwd=tmp_path)
     assert (version.returncode, version.stdout) == (0, f"longwire {__version__}\n")
-    helping = longwire("serve", "-h", cwd=tmp_path)
+    helping = longwire_from_the_shell("serve", "-h", cwd=tmp_path)
     assert helping.returncode == 0
     assert all(each.flag in helping.stdout for each in describe_settings())
-    nothing = longwire("credentials", "list", cwd=tmp_path)
+    nothing = longwire_from_the_shell("credentials", "list", cwd=tmp_path)
     assert nothing.returncode == 2
     assert nothing.stdout == ""
     assert nothing.stderr.startswith("longwire: There is no database in longwire-data.")
@@ -631,7 +631,7 @@ def test_the_command_runs_as_a_process(tmp_path: Path) -> None:
 
 
 def test_a_short_command_does_not_wait_for_the_service_to_load(tmp_path: Path) -> None:
-    shown = longwire("config", "--json", cwd=tmp_path, PYTHONPROFILEIMPORTTIME="1")
+    shown = longwire_from_the_shell("config", "--json", cwd=tmp_path, PYTHONPROFILEIMPORTTIME="1")
     assert shown.returncode == 0
     loaded = {line.rpartition("|")[2].strip() for line in shown.stderr.splitlines()}
     assert "longwire.startup" in loaded

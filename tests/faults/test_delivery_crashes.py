@@ -11,7 +11,6 @@ import random
 import signal
 import socket
 import sqlite3
-import subprocess
 import threading
 import time
 from collections import Counter, defaultdict
@@ -28,7 +27,7 @@ from longwire.metrics import NAMES
 from longwire.settings import Settings
 from tests.delivery.receiver import Received, Receiver, StubResponse
 from tests.faults.ledger import Ledger, Operator, Start, operator_of, wait_for_more
-from tests.process import COMMAND, START_S, STOP_S, Service, environment, longwire
+from tests.process import START_S, STOP_S, Service, longwire, start_command
 from tests.reports import device, metrics, report
 from tests.waiting import eventually
 from tests.world import ok
@@ -115,14 +114,8 @@ class Delivering:
         self._out = settings.data.parent / f"deliver.{time.monotonic_ns()}.out"
         place = ["--database", settings.database] if settings.database else []
         with self._out.open("wb") as out:
-            self.process = subprocess.Popen(
-                [*COMMAND, "deliver", "--data", str(settings.data), *place, *LOOPBACK, *flags],
-                cwd=settings.data.parent,
-                env=environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-            )
+            arguments = ["deliver", "--data", str(settings.data), *place, *LOOPBACK, *flags]
+            self.process = start_command(arguments, settings.data.parent, out, out)
         eventually(lambda: " delivers, " in self._out.read_text() or self.has_exited, START_S)
         assert not self.has_exited, self._out.read_text()
 

@@ -26,7 +26,7 @@ from longwire.store import migrations, schema, upgrade
 from longwire.store.database import Database, Tx
 from longwire.store.postgres import UPGRADE_LOCK
 from tests.conftest import PostgresServer
-from tests.process import COMMAND, environment
+from tests.process import longwire
 from tests.waiting import eventually
 from tests.world import World, ok
 
@@ -306,24 +306,21 @@ def test_processes_that_start_at_once_on_one_empty_postgresql_found_it_once(
     postgres: PostgresServer, tmp_path: Path
 ) -> None:
     name = postgres.create()
-    shared = environment(LONGWIRE_DATABASE=postgres.url(name), LONGWIRE_SECRET_KEY="5a" * 32)
+    shared = {"LONGWIRE_DATABASE": postgres.url(name), "LONGWIRE_SECRET_KEY": "5a" * 32}
     queue = "select count(*) from pg_locks where locktype = 'advisory' and not granted"
-    with psycopg.connect(postgres.url(name), autocommit=True) as gate:
-        gate.execute("select pg_advisory_lock(%s)", [UPGRADE_LOCK])
-        starting = [
-            subprocess.Popen(
-                [*COMMAND, "migrate", "--json", "--data", str(tmp_path / f"machine-{number}")],
-                env=shared,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for number in range(4)
-        ]
-        eventually(lambda: gate.execute(queue).fetchone() == (4,))
-    outputs = [process.communicate(timeout=120) for process in starting]
-    assert [process.returncode for process in starting] == [0, 0, 0, 0], outputs
-    prepared = [json.loads(out) for out, _ in outputs]
+
+    def migrate(number: int) -> subprocess.CompletedProcess[str]:
+        data = str(tmp_path / f"machine-{number}")
+        return longwire("migrate", "--json", "--data", data, cwd=tmp_path, **shared)
+
+    with ThreadPoolExecutor(4) as pool:
+        with psycopg.connect(postgres.url(name), autocommit=True) as gate:
+            gate.execute("select pg_advisory_lock(%s)", [UPGRADE_LOCK])
+            starting = [pool.submit(migrate, number) for number in range(4)]
+            eventually(lambda: gate.execute(queue).fetchone() == (4,))
+        ended = [each.result() for each in starting]
+    assert [each.returncode for each in ended] == [0, 0, 0, 0], ended
+    prepared = [json.loads(each.stdout) for each in ended]
     assert sorted(each["bootstrapped"] for each in prepared) == [False, False, False, True]
     ran = [each["steps"] for each in prepared if each["steps"]]
     assert len(ran) == 1, "each step is run by one of them alone"

@@ -33,6 +33,7 @@ import { platformSearch } from "./pages/platform/search";
 import { rolesSearch } from "./pages/roles/search";
 import { messageTraceSearch, recordTraceSearch } from "./pages/trace/search";
 import { typeSearch, typesSearch } from "./pages/types/search";
+import { signInSearch } from "./pages/sign-in/search";
 
 function pageSearch(search: RawSearch): PageSearch {
   return { from: textParam(search, "from"), to: textParam(search, "to"), tz: textParam(search, "tz") };
@@ -48,7 +49,7 @@ const root = createRootRoute({
 const signIn = createRoute({
   getParentRoute: () => root,
   path: "/sign-in",
-  validateSearch: (search: RawSearch) => ({ next: textParam(search, "next") }),
+  validateSearch: signInSearch,
   component: lazyRouteComponent(() => import("./pages/sign-in/sign-in-page"), "SignInPage"),
 });
 

@@ -174,7 +174,7 @@ export function Frame() {
       <div className="main">
         <header className="top">
           <button type="button" className="find" onClick={openPalette}>
-            Find a device, group, connector, message <kbd>/</kbd>
+            <span>Find a device, group, connector, message</span> <kbd>/</kbd>
           </button>
           <div className="top-right">
             <RangePicker />

@@ -1,5 +1,43 @@
+import "./account.css";
+import { useQuery } from "@tanstack/react-query";
+import { sessionQuery, settingsQuery } from "~/api/queries";
+import { signOut } from "~/session";
+import { Button } from "~/ui/button";
 import { PageHeader } from "~/ui/page";
+import { QueryView } from "~/ui/state";
+import { hasPasskeys } from "~/pages/sign-in/passkey";
+import { AuthenticatorApp, NameForm, PasswordForm } from "./credentials";
+import { Passkeys } from "./passkeys";
+import { Appearance } from "./appearance";
+import { Sessions } from "./sessions";
 
 export function AccountPage() {
-  return <PageHeader title="Account" />;
+  const session = useQuery(sessionQuery);
+  const settings = useQuery(settingsQuery);
+  return (
+    <>
+      <PageHeader
+        title="Account"
+        below={session.data?.user.email ?? ""}
+        actions={<Button onClick={() => void signOut()}>Sign out</Button>}
+      />
+      <QueryView query={session}>
+        {(found) => {
+          if (!found) return null;
+          const takesPasswords = settings.data?.signIn.includes("password") ?? false;
+          const takesPasskeys = (settings.data?.signIn.includes("passkey") ?? false) && hasPasskeys();
+          return (
+            <div className="account">
+              <NameForm user={found.user} />
+              <Appearance />
+              {takesPasswords && <PasswordForm session={found} />}
+              {takesPasswords && found.hasPassword && <AuthenticatorApp hasTotp={found.hasTotp} />}
+              {takesPasskeys && <Passkeys />}
+              <Sessions />
+            </div>
+          );
+        }}
+      </QueryView>
+    </>
+  );
 }

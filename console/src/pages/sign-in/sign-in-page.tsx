@@ -1,5 +1,305 @@
-import { PageHeader } from "~/ui/page";
+// Every way in: link, password, identity provider, passkey, client secret. A link's secret is
+// taken out of the address at once; one of a mail signs in only when a button is pressed, because
+// mail programs open links by themselves.
+import "./sign-in.css";
+import { useCallback, useEffect, useRef, useState, type FormEvent, type ReactNode } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, useNavigate, useRouter } from "@tanstack/react-router";
+import { ApiProblem, CONSOLE_HEADERS, api, read, type Schemas } from "~/api/client";
+import { queryClient, sessionQuery, settingsQuery } from "~/api/queries";
+import { Button } from "~/ui/button";
+import { TextField } from "~/ui/field";
+import { QueryView } from "~/ui/state";
+import { wordsForCode, wordsForError } from "./failures";
+import { nextPath, parseLink, type SignInLink } from "./next";
+import { hasPasskeys, signInByPasskey } from "./passkey";
+
+type SignInBody = Schemas["SignInInput"];
+type Settings = Schemas["ConsoleSettings"];
+
+const route = getRouteApi("/sign-in");
+
+function takeLink(): SignInLink | null {
+  const link = parseLink(window.location.hash);
+  if (link) window.history.replaceState(window.history.state, "", window.location.pathname + window.location.search);
+  return link;
+}
+
+// The work of a form: one at a time, its failure in words, a wait where the service asks for one.
+function useWork(): {
+  isBusy: boolean;
+  error: string | null;
+  waitS: number;
+  setError: (text: string | null) => void;
+  run: (work: () => Promise<void>) => Promise<void>;
+} {
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<string | null>(null);
+  const [waitS, setWaitS] = useState(0);
+  useEffect(() => {
+    if (waitS <= 0) return;
+    const timer = setTimeout(() => setWaitS(waitS - 1), 1_000);
+    return () => clearTimeout(timer);
+  }, [waitS]);
+  const run = useCallback(async (work: () => Promise<void>) => {
+    setBusy(true);
+    setError(null);
+    try {
+      await work();
+    } catch (failure) {
+      setError(wordsForError(failure));
+      if (failure instanceof ApiProblem && failure.retryAfterS) setWaitS(failure.retryAfterS);
+    } finally {
+      setBusy(false);
+    }
+  }, []);
+  return { isBusy, error, waitS, setError, run };
+}
+
+type Work = ReturnType<typeof useWork>;
+
+function SubmitButton({ work, children, look = "primary" }: { work: Work; children: ReactNode; look?: "primary" | "normal" }) {
+  const reason = work.waitS > 0 ? `Wait ${work.waitS} s` : work.isBusy ? "One moment" : undefined;
+  return (
+    <Button type="submit" look={look} disabledReason={reason}>
+      {work.waitS > 0 ? `Wait ${work.waitS} s` : children}
+    </Button>
+  );
+}
+
+// A form whose body goes to POST /session; asks for a code when the service wants one.
+function SessionForm({
+  work,
+  onSignedIn,
+  body,
+  children,
+  submit,
+}: {
+  work: Work;
+  onSignedIn: (session: Schemas["SessionInfo"]) => Promise<void>;
+  body: SignInBody;
+  children?: ReactNode;
+  submit: string;
+}) {
+  const [needsCode, setNeedsCode] = useState(false);
+  const [totp, setTotp] = useState("");
+  const send = async () => {
+    try {
+      const given = totp ? { ...body, totp } : body;
+      await onSignedIn(await read(api.POST("/session", { params: { header: CONSOLE_HEADERS }, body: given })));
+    } catch (failure) {
+      const asksForCode = failure instanceof ApiProblem && failure.code === "totp_required";
+      if (!asksForCode || needsCode) throw failure;
+      setNeedsCode(true);
+    }
+  };
+  const onSubmit = (event: FormEvent) => {
+    event.preventDefault();
+    void work.run(send);
+  };
+  return (
+    <form className="form" onSubmit={onSubmit}>
+      {children}
+      {needsCode && (
+        <TextField
+          label="Code of your authenticator app, or a recovery code"
+          autoComplete="one-time-code"
+          maxLength={32}
+          required
+          autoFocus
+          value={totp}
+          onChange={(event) => setTotp(event.target.value)}
+        />
+      )}
+      <SubmitButton work={work}>{submit}</SubmitButton>
+    </form>
+  );
+}
+
+function MailForm({ work, canReset, onNotice }: { work: Work; canReset: boolean; onNotice: (text: string) => void }) {
+  const [email, setEmail] = useState("");
+  const ask = (path: "/session/link" | "/user/password/reset") => () =>
+    work.run(async () => {
+      const { message } = await read(api.POST(path, { params: { header: CONSOLE_HEADERS }, body: { email } }));
+      onNotice(message ?? "A link is on its way, if there is somebody with this address.");
+    });
+  return (
+    <form
+      className="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void ask("/session/link")();
+      }}
+    >
+      <TextField label="Email for the link" type="email" autoComplete="email" required value={email} onChange={(event) => setEmail(event.target.value)} />
+      <div className="form-actions">
+        <SubmitButton work={work} look="normal">
+          Mail me a link
+        </SubmitButton>
+        {canReset && (
+          <Button look="quiet" disabled={work.isBusy} onClick={() => void ask("/user/password/reset")()}>
+            I forgot my password
+          </Button>
+        )}
+      </div>
+    </form>
+  );
+}
+
+function Ways({ settings, work, onSignedIn, onNotice, next }: {
+  settings: Settings;
+  work: Work;
+  onSignedIn: (session: Schemas["SessionInfo"]) => Promise<void>;
+  onNotice: (text: string) => void;
+  next: string;
+}) {
+  const [email, setEmail] = useState("");
+  const [password, setPassword] = useState("");
+  const [clientId, setClientId] = useState("");
+  const [clientSecret, setClientSecret] = useState("");
+  const offers = (method: string) => settings.signIn.includes(method);
+  const hasOtherWays = offers("password") || offers("oidc") || settings.mail;
+  return (
+    <>
+      {offers("oidc") && (
+        <a className="button button-normal" href={`/session/oidc?returnTo=${encodeURIComponent(`/console${next}`)}`}>
+          Sign in with {settings.oidcName ?? "single sign-on"}
+        </a>
+      )}
+      {offers("passkey") && hasPasskeys() && (
+        <Button disabled={work.isBusy} onClick={() => void work.run(async () => onSignedIn(await signInByPasskey()))}>
+          Sign in with a passkey
+        </Button>
+      )}
+      {offers("password") && (
+        <SessionForm work={work} onSignedIn={onSignedIn} body={{ email, password }} submit="Sign in">
+          <TextField label="Email" type="email" autoComplete="username" required value={email} onChange={(event) => setEmail(event.target.value)} />
+          <TextField label="Password" type="password" autoComplete="current-password" required value={password} onChange={(event) => setPassword(event.target.value)} />
+        </SessionForm>
+      )}
+      {settings.mail ? (
+        <details>
+          <summary>Get a link by mail</summary>
+          <MailForm work={work} canReset={offers("password")} onNotice={onNotice} />
+        </details>
+      ) : (
+        <p className="ink-2">This service sends no mail. Whoever runs it gets a sign-in link with <code>longwire console link</code>.</p>
+      )}
+      <details open={!hasOtherWays}>
+        <summary>Use a client id and secret</summary>
+        <SessionForm work={work} onSignedIn={onSignedIn} body={{ clientId, clientSecret }} submit="Sign in with the secret">
+          <TextField label="Client id" autoComplete="off" required value={clientId} onChange={(event) => setClientId(event.target.value)} />
+          <TextField label="Client secret" type="password" autoComplete="off" required value={clientSecret} onChange={(event) => setClientSecret(event.target.value)} />
+        </SessionForm>
+      </details>
+    </>
+  );
+}
+
+// After a link: people who have no password yet can set one; a reset leads nowhere else.
+function SetPassword({ onDone, canSkip }: { onDone: () => void; canSkip: boolean }) {
+  const work = useWork();
+  const [password, setPassword] = useState("");
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    void work.run(async () => {
+      await read(api.PUT("/user/password", { body: { new: password } }));
+      onDone();
+    });
+  };
+  return (
+    <form className="form" onSubmit={submit}>
+      <p>{canSkip ? "Set a password, so that you can come back without a link." : "Set a new password. Your other sessions end with it."}</p>
+      <TextField
+        label="New password"
+        hint="10 characters or more."
+        type="password"
+        autoComplete="new-password"
+        minLength={10}
+        maxLength={256}
+        required
+        autoFocus
+        error={work.error ?? undefined}
+        value={password}
+        onChange={(event) => setPassword(event.target.value)}
+      />
+      <div className="form-actions">
+        <SubmitButton work={work}>Set the password</SubmitButton>
+        {canSkip && (
+          <Button look="quiet" onClick={onDone}>
+            Not now
+          </Button>
+        )}
+      </div>
+    </form>
+  );
+}
+
+type Step = { name: "ways" } | { name: "confirm"; link: SignInLink } | { name: "password"; canSkip: boolean };
 
 export function SignInPage() {
-  return <PageHeader title="Sign in" />;
+  const { next, error: providerError } = route.useSearch();
+  const settings = useQuery(settingsQuery);
+  const navigate = useNavigate();
+  const router = useRouter();
+  const work = useWork();
+  const [notice, setNotice] = useState<string | null>(null);
+  const [step, setStep] = useState<Step>({ name: "ways" });
+  const isStarted = useRef(false);
+  const goOn = useCallback(() => router.history.push(`/console${nextPath(next)}`), [router, next]);
+
+  const finish = useCallback(
+    async (session: Schemas["SessionInfo"], link: SignInLink | null) => {
+      queryClient.clear();
+      queryClient.setQueryData(sessionQuery.queryKey, session);
+      const takesPasswords = (await queryClient.ensureQueryData(settingsQuery)).signIn.includes("password");
+      if (link?.purpose === "reset") setStep({ name: "password", canSkip: false });
+      else if (link && takesPasswords && !session.hasPassword) setStep({ name: "password", canSkip: true });
+      else goOn();
+    },
+    [goOn],
+  );
+
+  useEffect(() => {
+    document.title = "Sign in · longwire";
+    if (isStarted.current) return;
+    isStarted.current = true;
+    const link = takeLink();
+    if (link && link.purpose !== "link") setStep({ name: "confirm", link });
+    else if (link)
+      void work.run(async () => {
+        const session = await read(api.POST("/session", { params: { header: CONSOLE_HEADERS }, body: { link: link.secret } }));
+        await finish(session, link);
+      });
+    else if (providerError) {
+      work.setError(wordsForCode(providerError));
+      void navigate({ to: "/sign-in", search: { next }, replace: true });
+    }
+  }, [finish, navigate, next, providerError, work]);
+
+  return (
+    <main className="sign-in">
+      <div className="sign-in-box card">
+        <p className="brand">longwire</p>
+        <h1>{step.name === "password" ? "You are signed in" : "Sign in"}</h1>
+        {work.error && step.name !== "password" && (
+          <p className="sign-in-error" role="alert">
+            {work.error}
+          </p>
+        )}
+        {notice && <p role="status">{notice}</p>}
+        {step.name === "confirm" && (
+          <SessionForm work={work} body={{ link: step.link.secret }} submit="Continue" onSignedIn={(session) => finish(session, step.link)}>
+            <p>You have opened a link to sign in.</p>
+          </SessionForm>
+        )}
+        {step.name === "password" && <SetPassword canSkip={step.canSkip} onDone={goOn} />}
+        {step.name === "ways" && (
+          <QueryView query={settings} skeletonRows={3}>
+            {(found) => <Ways settings={found} work={work} next={nextPath(next)} onNotice={setNotice} onSignedIn={(session) => finish(session, null)} />}
+          </QueryView>
+        )}
+      </div>
+    </main>
+  );
 }

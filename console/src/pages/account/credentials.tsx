@@ -1,0 +1,141 @@
+// Name, password and authenticator app.
+import { useState, type FormEvent } from "react";
+import { ApiProblem, api, read, type Schemas } from "~/api/client";
+import { queryClient, sessionQuery } from "~/api/queries";
+import { Button } from "~/ui/button";
+import { CopyButton } from "~/ui/copy";
+import { TextField, fieldError } from "~/ui/field";
+import { Card } from "~/ui/page";
+import { showToast } from "~/ui/toast";
+import { wordsForError } from "~/pages/sign-in/failures";
+
+const refreshSession = () => queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey });
+
+function useSubmit(work: () => Promise<void>) {
+  const [problem, setProblem] = useState<ApiProblem | null>(null);
+  const [error, setError] = useState<string | null>(null);
+  const onSubmit = (event: FormEvent) => {
+    event.preventDefault();
+    setProblem(null);
+    setError(null);
+    work().catch((failure: unknown) => {
+      if (failure instanceof ApiProblem) setProblem(failure);
+      setError(wordsForError(failure));
+    });
+  };
+  return { onSubmit, problem, error };
+}
+
+export function NameForm({ user }: { user: Schemas["User"] }) {
+  const [name, setName] = useState(user.name ?? "");
+  const { onSubmit, problem, error } = useSubmit(async () => {
+    await read(api.PUT("/user", { body: { name } }));
+    await refreshSession();
+    showToast("Your name is changed.");
+  });
+  return (
+    <Card title="Name">
+      <form className="form" onSubmit={onSubmit}>
+        <TextField label="What others call you" value={name} error={fieldError(problem, "name") ?? error ?? undefined} onChange={(event) => setName(event.target.value)} />
+        <div className="form-actions">
+          <Button type="submit">Save</Button>
+        </div>
+      </form>
+    </Card>
+  );
+}
+
+export function PasswordForm({ session }: { session: Schemas["SessionInfo"] }) {
+  const [old, setOld] = useState("");
+  const [fresh, setFresh] = useState("");
+  const [asksForOld, setAsksForOld] = useState(false);
+  const { onSubmit, problem, error } = useSubmit(async () => {
+    try {
+      await read(api.PUT("/user/password", { body: asksForOld ? { old, new: fresh } : { new: fresh } }));
+    } catch (failure) {
+      // The session is no longer new, so that the present password is needed.
+      if (failure instanceof ApiProblem && failure.status === 403) setAsksForOld(true);
+      throw failure;
+    }
+    setOld("");
+    setFresh("");
+    setAsksForOld(false);
+    await refreshSession();
+    showToast("The password is set. Your other sessions have ended.");
+  });
+  return (
+    <Card title="Password" note={session.hasPassword ? "set" : "none yet"}>
+      <form className="form" onSubmit={onSubmit}>
+        <input type="email" autoComplete="username" hidden readOnly value={session.user.email ?? ""} />
+        {asksForOld && (
+          <TextField label="Present password" type="password" autoComplete="current-password" required value={old} onChange={(event) => setOld(event.target.value)} />
+        )}
+        <TextField
+          label="New password"
+          hint="10 characters or more."
+          type="password"
+          autoComplete="new-password"
+          minLength={10}
+          maxLength={256}
+          required
+          error={fieldError(problem, "new") ?? error ?? undefined}
+          value={fresh}
+          onChange={(event) => setFresh(event.target.value)}
+        />
+        <div className="form-actions">
+          <Button type="submit">Set the password</Button>
+        </div>
+      </form>
+    </Card>
+  );
+}
+
+export function AuthenticatorApp({ hasTotp }: { hasTotp: boolean }) {
+  const [secret, setSecret] = useState<Schemas["TotpSecret"] | null>(null);
+  const [recovery, setRecovery] = useState<readonly string[]>([]);
+  const [code, setCode] = useState("");
+  const { onSubmit, error } = useSubmit(async () => {
+    if (hasTotp) await read(api.DELETE("/user/totp", { body: { code } }));
+    else if (secret) setRecovery((await read(api.PUT("/user/totp", { body: { code } }))).recoveryCodes);
+    else {
+      setSecret(await read(api.POST("/user/totp", {})));
+      return;
+    }
+    setCode("");
+    setSecret(null);
+    await refreshSession();
+  });
+  const asksForCode = hasTotp || secret !== null;
+  return (
+    <Card title="Authenticator app" note={hasTotp ? "on" : "off"}>
+      <form className="form" onSubmit={onSubmit}>
+        <p className="ink-2">
+          {hasTotp ? "Your password and links by mail need a code as well." : "With it, your password alone signs nobody in."}
+        </p>
+        {secret && (
+          <p>
+            Enter this secret in your app, then type the code that it shows: <code>{secret.secret}</code> <CopyButton text={secret.secret} /> <a href={secret.uri}>Open in an app</a>
+          </p>
+        )}
+        {recovery.length > 0 && (
+          <div role="status">
+            <p>Keep these recovery codes. Each replaces a code of your app, once.</p>
+            <pre>{recovery.join("\n")}</pre>
+            <CopyButton text={recovery.join("\n")} label="Copy the codes" />
+          </div>
+        )}
+        {asksForCode && (
+          <TextField label="Code" autoComplete="one-time-code" maxLength={32} required value={code} onChange={(event) => setCode(event.target.value)} />
+        )}
+        {error && (
+          <p className="field-error" role="alert">
+            {error}
+          </p>
+        )}
+        <div className="form-actions">
+          <Button type="submit">{hasTotp ? "Turn off" : secret ? "Confirm" : "Turn on"}</Button>
+        </div>
+      </form>
+    </Card>
+  );
+}

@@ -1,0 +1,112 @@
+import { useState, type FormEvent } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { api, read, type Schemas } from "~/api/client";
+import { queryClient } from "~/api/queries";
+import { Button } from "~/ui/button";
+import { Dialog } from "~/ui/dialog";
+import { TextField } from "~/ui/field";
+import { Card } from "~/ui/page";
+import { QueryView } from "~/ui/state";
+import { TimeText } from "~/ui/time-text";
+import { hold } from "~/ui/toast";
+import { wordsForError } from "~/pages/sign-in/failures";
+import { registerPasskey } from "~/pages/sign-in/passkey";
+
+const KEY = ["passkeys"];
+const refresh = () => queryClient.invalidateQueries({ queryKey: KEY });
+
+function Rename({ passkey, onClose }: { passkey: Schemas["PasskeyItem"]; onClose: () => void }) {
+  const [name, setName] = useState(passkey.name);
+  const [error, setError] = useState<string | null>(null);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    try {
+      await read(api.PUT("/user/passkey", { body: { passkeyId: passkey.passkeyId, name: name.trim() } }));
+      await refresh();
+      onClose();
+    } catch (failure) {
+      setError(wordsForError(failure));
+    }
+  };
+  return (
+    <Dialog title="Rename the passkey" onClose={onClose}>
+      <form className="form" onSubmit={(event) => void submit(event)}>
+        <TextField label="Name of the passkey" maxLength={64} required value={name} error={error ?? undefined} onChange={(event) => setName(event.target.value)} />
+        <div className="form-actions">
+          <Button type="submit" look="primary">
+            Save
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+export function Passkeys() {
+  const query = useQuery({ queryKey: KEY, queryFn: ({ signal }) => read(api.GET("/user/passkeys", { signal })) });
+  const [name, setName] = useState("");
+  const [error, setError] = useState<string | null>(null);
+  const [renamed, setRenamed] = useState<Schemas["PasskeyItem"] | null>(null);
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
+  const add = (event: FormEvent) => {
+    event.preventDefault();
+    setError(null);
+    registerPasskey(name.trim())
+      .then(() => setName(""))
+      .then(refresh)
+      .catch((failure: unknown) => setError(wordsForError(failure)));
+  };
+  const remove = (passkey: Schemas["PasskeyItem"]) => {
+    const show = () => setHidden((known) => new Set([...known].filter((id) => id !== passkey.passkeyId)));
+    setHidden((known) => new Set(known).add(passkey.passkeyId));
+    hold(
+      `Deleting the passkey ${passkey.name}; its sessions end with it.`,
+      async () => {
+        await read(api.DELETE("/user/passkey", { params: { query: { passkeyId: passkey.passkeyId } } }));
+        await refresh();
+      },
+      show,
+    );
+  };
+  return (
+    <Card title="Passkeys">
+      <QueryView query={query} skeletonRows={2}>
+        {({ items }) => {
+          const shown = items.filter((each) => !hidden.has(each.passkeyId));
+          return shown.length === 0 ? (
+            <p className="ink-2">None. With one, you sign in by fingerprint, face or PIN, without a password.</p>
+          ) : (
+            <ul className="account-list">
+              {shown.map((passkey) => (
+                <li key={passkey.passkeyId}>
+                  <div>
+                    <strong>{passkey.name}</strong>
+                    <div className="ink-2">
+                      {passkey.isSynced && "synced, "}
+                      {passkey.seenAt ? (
+                        <>
+                          last used <TimeText at={passkey.seenAt} precision="minute" />
+                        </>
+                      ) : (
+                        "not used yet"
+                      )}
+                    </div>
+                  </div>
+                  <Button onClick={() => setRenamed(passkey)}>Rename</Button>
+                  <Button onClick={() => remove(passkey)}>Delete</Button>
+                </li>
+              ))}
+            </ul>
+          );
+        }}
+      </QueryView>
+      <form className="form" onSubmit={add}>
+        <TextField label="Name of this device" maxLength={64} required value={name} error={error ?? undefined} onChange={(event) => setName(event.target.value)} />
+        <div className="form-actions">
+          <Button type="submit">Add a passkey</Button>
+        </div>
+      </form>
+      {renamed && <Rename passkey={renamed} onClose={() => setRenamed(null)} />}
+    </Card>
+  );
+}

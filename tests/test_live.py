@@ -4,15 +4,19 @@ import itertools
 import json
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
+from typing import Any
 
 import pytest
 
+from longwire import ingest
 from longwire.api import live
 from longwire.fleet import arrivals
 from longwire.live import hub
 from longwire.live.cursors import LiveCursor, SentArrivals, SeqRun, parse_cursor
+from longwire.store.database import Tx
 from tests.listening import Listening
 from tests.waiting import eventually
 from tests.web.test_streaming import open_stream
@@ -142,6 +146,62 @@ def test_two_processes_tell_each_other(make_world: Callable[..., World]) -> None
     listening.close()
     assert len(set(got)) == len(got), "none twice"
     assert set(before) | set(got) == set(everything), "and none left out"
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])  # the other one has a single writer
+def test_a_commit_that_ends_long_after_others_is_neither_missed_live_nor_by_an_export(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, second = make_world(), make_world()
+    ada = world.person()
+    there = Person(second, ada.token, ada.id, (ada.client_id, ada.client_secret))
+    group = ada.group()
+    slow, other = ada.device(group), ada.device(group)
+    is_held, may_go_on = threading.Event(), threading.Event()
+    store_batteries = ingest._store_batteries
+
+    def hold(tx: Tx, messages: Any, devices: dict[str, Any]) -> Any:
+        if slow in devices and not is_held.is_set():
+            is_held.set()  # the record has its number, and is inserted
+            may_go_on.wait(60)
+        return store_batteries(tx, messages, devices)
+
+    def let_pass() -> None:
+        for each in (world, second):
+            each.clock.let_pass(seconds=30)
+
+    def export(after: str | None = None) -> list[str]:
+        params = {} if after is None else {"after": after}
+        lines = there.get("/records/export", groupId=group, **params).text.splitlines()
+        return [json.loads(line)["id"] for line in lines]
+
+    monkeypatch.setattr(ingest, "_store_batteries", hold)
+    numbers = itertools.count()
+    store(ada, other, numbers)
+    with Listening(there, groupId=group) as early, ThreadPoolExecutor(1) as pool:
+        try:
+            late = pool.submit(store, ada, slow, numbers)
+            assert is_held.wait(60)
+            let_pass()
+            store(there, other, numbers)
+            store(there, other, numbers)
+            early.wait_for(2)
+            let_pass()
+            before = history(ada, group)
+            assert export() == before[:1], "nothing behind what is still to come"
+            with Listening(there, groupId=group) as joined:
+                may_go_on.set()
+                late.result(60)
+                assert early.wait_for(3)[2:] == joined.wait_for(1)
+        finally:
+            may_go_on.set()
+        with Listening(there, early.last_id, groupId=group) as resumed:
+            store(ada, other, numbers)
+            assert len(resumed.wait_for(1)) == 1
+    everything = history(ada, group)
+    assert early.ids[2] == everything[1], "it has its place before the others"
+    let_pass()
+    assert export(before[0]) == everything[1:]
 
 
 def test_whoever_is_away_too_long_or_reads_too_slowly_is_told_what_is_lost(

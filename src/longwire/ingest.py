@@ -9,7 +9,7 @@ import asyncio
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -48,7 +48,7 @@ from longwire.records import (
     digest_record,
 )
 from longwire.storage_quota import NO_STORAGE_QUOTA, StorageQuota
-from longwire.store import cache_epochs, connector_minutes, receptions
+from longwire.store import arrival_horizon, connector_minutes, receptions
 from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store import device_reports as store_reports
@@ -302,9 +302,10 @@ def store_requests(
     costs too much to match here is deferred; `on_deferred` is called after the commit.
     """
     allowance = InlineAllowance(budgets)
-    cache_epochs.refresh_epochs(tx)  # sees a connector that another process just created
+    arrived_at = arrival_horizon.announce_arrivals(tx)  # sees a connector that was just created
     devices, counts = _load_devices(tx, requests)
-    results, rows = _build_rows(tx, requests, devices, sequencer, storage_quota)
+    seqs = sequencer.take(arrived_at, sum(len(request.items) for request in requests))
+    results, rows = _build_rows(tx, requests, devices, iter(seqs), storage_quota)
     fresh = _insert_new(tx, rows)
     messages = _messages_with_new_records(requests, rows, fresh)
     changed_counts, gaps = _follow_frame_counters(tx, messages, counts)
@@ -380,11 +381,10 @@ def _build_rows(
     tx: Tx,
     requests: Sequence[IngestRequest],
     devices: dict[str, ReportingDevice],
-    sequencer: Sequencer,
+    seqs: Iterator[int],
     storage_quota: StorageQuota,
 ) -> tuple[_Results, list[list[RecordRow]]]:
     """The result of each request if all of its records are new, and its rows."""
-    seqs = iter(sequencer.take(tx.now, sum(len(request.items) for request in requests)))
     permissions = _PermissionCache(tx)
     results: _Results = []
     rows_by_request: list[list[RecordRow]] = []

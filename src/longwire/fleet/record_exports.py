@@ -13,9 +13,9 @@ from longwire.errors import invalid_field, not_found
 from longwire.fleet import records
 from longwire.identity import access
 from longwire.model import Actor
+from longwire.store import arrival_horizon, schema
 from longwire.store import devices as store_devices
 from longwire.store import record_scans as store
-from longwire.store import schema
 from longwire.store.database import Tx
 from longwire.store.devices import ReportingDevice
 from longwire.store.record_scans import StayCursor
@@ -23,8 +23,8 @@ from longwire.store.records import ALL_TIME, first_seq
 
 STEP_RECORDS_MAX = 1_000
 STEP_RECORDS_MIN = 16  # after a large record
-# Processes commit out of the order of arrival; what has arrived this long ago is committed.
-SETTLED_AFTER: Moment = 5 * SECOND
+# Processes commit out of the order of arrival; an export ends where none can be missing.
+SETTLED_BEHIND: Moment = 5 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def _read_group(
 ) -> ExportedRecords:
     until = ALL_TIME[1] if selection.end is None else first_seq(selection.end)
     if tx.is_postgres:
-        until = min(until, first_seq(tx.now - SETTLED_AFTER))
+        until = min(until, arrival_horizon.get_settled_seq(tx, SETTLED_BEHIND) + 1)
     if position is None:
         begin = 0 if selection.begin is None else first_seq(selection.begin)
         position = Position(max(begin - 1, selection.after_seq or 0))

@@ -56,6 +56,7 @@ class SentArrivals:
         self.base = base
         self._runs: deque[SeqRun] = deque()
         self._texts: deque[str] = deque()
+        self._length = 0  # of these runs
         self._open = SeqRun(0, 0)  # the one that may still grow
         self._origin = max(0, base - _ORIGIN_DISTANCE)
         for run in runs:
@@ -81,11 +82,10 @@ class SentArrivals:
             return
         self.base = base
         while self._runs and self._runs[0].last <= base:
-            self._runs.popleft()
-            self._texts.popleft()
+            self._drop_first()
         if base - self._origin > _ORIGIN_DISTANCE_MAX:
             self._origin = base - _ORIGIN_DISTANCE
-            runs, self._runs, self._texts = self._runs, deque(), deque()
+            runs, self._runs, self._texts, self._length = self._runs, deque(), deque(), 0
             for run in runs:
                 self._close(run)
 
@@ -93,6 +93,14 @@ class SentArrivals:
         if run.length and run.first >= self._origin:
             self._runs.append(run)
             self._texts.append(self._encode(run))
+            self._length += run.length
+        # Where commits end very late: rather some twice than any not at all.
+        while self._runs and self._length > SENT_MAX:
+            self._drop_first()
+
+    def _drop_first(self) -> None:
+        self._length -= self._runs.popleft().length
+        self._texts.popleft()
 
     def _encode(self, run: SeqRun) -> str:
         text = f"{run.first - self._origin:x}"
@@ -121,5 +129,5 @@ def parse_cursor(text: str) -> LiveCursor | None:
     for run in found[3][1:].split("."):
         delta, _, length = run.partition("*")
         runs.append(SeqRun(origin + int(delta, 16), int(length or "1", 16)))
-    is_small = sum(run.length for run in runs) <= SENT_MAX
+    is_small = sum(run.length for run in runs) <= 2 * SENT_MAX
     return LiveCursor(base, tuple(runs)) if is_small else None

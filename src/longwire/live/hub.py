@@ -5,7 +5,8 @@ ledger of arrivals, which is asked only while somebody listens. Nobody who store
 listener has a bounded box, and what does not fit is reported to it as lost; the ledger has it.
 
 Numbers of arrivals are moments, and commits of several processes end out of their order. So what is
-younger than `OVERLAP` is asked for again, and what was published before is left out.
+younger than `OVERLAP`, or than the oldest transaction that stores records, is asked for again, and
+what was published before is left out.
 """
 
 import asyncio
@@ -32,6 +33,7 @@ from longwire.live.activity import (
     ReportedChange,
 )
 from longwire.live.cursors import LiveCursor, SentArrivals, SeqRun
+from longwire.store import arrival_horizon
 from longwire.store import arrivals as store
 from longwire.store.database import Database, Tx
 from longwire.store.devices import ReportingDevice
@@ -244,7 +246,7 @@ class LiveHub:
             await self._join_now(listener)
             return [], None
         scope = listener.scope
-        settled = cursor.base if self.is_ordered else self._window_begin()
+        settled = cursor.base if self.is_ordered else await self._read_settled()
         sent = cursor.sent
         seen = set(sent)
         scan = ArrivalScan(cursor.base, BOX_RECORDS_MAX)
@@ -260,7 +262,7 @@ class LiveHub:
             newest = await self._join_now(listener)
             return [], LostRecords(None, cursor.base, newest + 1)
         listener.begin_at(cursor.base, cursor.runs)
-        listener.join(settled, seen)
+        self._join_at(listener, settled, seen)
         return [LiveRecord(each) for each in scan.found if each.row.seq not in sent], None
 
     async def _join_now(self, listener: Listener) -> int:
@@ -269,8 +271,13 @@ class LiveHub:
             partial(self._read_present, listener.scope.groups)
         )
         listener.begin_at(settled, sent=sorted(known))
-        listener.join(settled, known)
+        self._join_at(listener, settled, known)
         return max(known, default=settled)
+
+    def _join_at(self, listener: Listener, settled: int, known: Collection[int]) -> None:
+        # Before the first poll: the listener may wait for a transaction that began long ago.
+        self._settled = min(self._settled, settled)
+        listener.join(settled, known)
 
     def _read_present(self, groups: Sequence[int], tx: Tx) -> tuple[int, set[int]]:
         if self.is_ordered:
@@ -278,11 +285,12 @@ class LiveHub:
                 tx, groups, store.FIRST_SEQ, store.LAST_SEQ, 1, ascending=False
             )
             return max((each.seq for each in newest.arrivals), default=0), set()
-        settled = self._window_begin()
+        settled = arrival_horizon.get_settled_seq(tx, OVERLAP)
         return settled, {seq for _, seq in store.list_seqs(tx, groups, settled)}
 
-    def _window_begin(self) -> int:
-        return first_seq(self.database.context.clock.now() - OVERLAP)
+    async def _read_settled(self) -> int:
+        """Up to this arrival there is no more to come."""
+        return await self.database.read(lambda tx: arrival_horizon.get_settled_seq(tx, OVERLAP))
 
     def require_room(self, scope: ArrivalScope) -> None:
         """Other processes are asked for all groups that are listened to."""
@@ -314,7 +322,7 @@ class LiveHub:
         self._by_group = {group: tuple(each) for group, each in by_group.items()}
         self._on_listeners(len(self._listeners))
         if self._listeners and not self._tasks:
-            self._settled = self._window_begin()
+            self._settled = store.LAST_SEQ  # until the first poll, or somebody has joined
             self._tasks = [asyncio.create_task(self._repeat(ACTIVITY_INTERVAL_S, self._look()))]
             if not self.is_ordered:
                 polling = self._repeat(POLL_INTERVAL_S, self._poll_once)
@@ -389,7 +397,8 @@ class LiveHub:
 
     async def _poll_once(self) -> None:
         """Publish what others have committed since the last time."""
-        settled = self._window_begin()
+        settled = await self._read_settled()
+        self._settled = min(self._settled, settled)
         read_seqs = partial(
             store.list_seqs, groups=sorted(self._by_group), after=self._settled, but=self._writer
         )

@@ -4,6 +4,9 @@ Each epoch is a row of its own. It stays locked until the commit, so that change
 one after another, and a reader of an epoch sees all changes up to it.
 """
 
+from collections.abc import Iterable
+from typing import Any
+
 from longwire.clock import Moment
 from longwire.store import schema
 from longwire.store.cache import CacheEpochs
@@ -73,13 +76,22 @@ def refresh_epochs(tx: Tx) -> None:
 
     Not with a change of this transaction in the epochs: it may yet be rolled back.
     """
-    if tx.is_postgres and not (tx.changes_auth or tx.changed_config_groups):
+    if may_refresh(tx):
         tx.caches.observe(read_epochs(tx))
+
+
+def may_refresh(tx: Tx) -> bool:
+    return tx.is_postgres and not (tx.changes_auth or tx.changed_config_groups)
 
 
 def read_epochs(tx: Tx) -> CacheEpochs:
     """One statement, and another one when a configuration has changed."""
-    epochs = dict(tx.fetch_raw(SELECT_EPOCHS, {}))
+    return build_epochs(tx, tx.fetch_raw(SELECT_EPOCHS, {}))
+
+
+def build_epochs(tx: Tx, rows: Iterable[tuple[Any, ...]]) -> CacheEpochs:
+    """From all rows of the table: name and epoch."""
+    epochs: dict[str, int] = dict(rows)
     since = tx.caches.config.epoch
     changed: frozenset[str] | None = None
     if since == epochs[CONFIG]:

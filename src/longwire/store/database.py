@@ -42,6 +42,7 @@ class Tx:
         "caches",
         "changed_config_groups",
         "changes_auth",
+        "clock",
         "commits",
         "config_generation",
         "connection",
@@ -57,6 +58,7 @@ class Tx:
         self, connection: sa.Connection, context: "DatabaseContext", *, is_write: bool
     ) -> None:
         self.connection = connection
+        self.clock = context.clock
         self.now: Moment = context.clock.now()
         self.keyring = context.keyring
         self.caches = caches = context.caches

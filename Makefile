@@ -20,13 +20,13 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run check test brokers signin node console console-dev console-packages lint \
+.PHONY: help install run demo check test brokers signin node console console-dev console-packages lint \
 	format bench soak lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s  %s\n", $$1, $$2 }' Makefile
 	@echo
-	@echo '  ARGS="..." is handed to run and bench, PYTEST_ARGS="..." to test and soak;'
+	@echo '  ARGS="..." is handed to run, demo and bench, PYTEST_ARGS="..." to test and soak;'
 	@echo '  make lock LOCK_ARGS=--upgrade takes the newest versions.'
 
 install: .venv/.run-installed ## Install the service into .venv
@@ -34,6 +34,9 @@ install: .venv/.run-installed ## Install the service into .venv
 run: .venv/.run-installed ## Start the service, for trying things out
 	@echo 'Starting longwire; for trying things out, it may connect to receivers on this machine (loopback).'
 	@exec $(BIN)/longwire serve --egress-allow 127.0.0.0/8,::1/128 $(ARGS)
+
+demo: .venv/.run-installed ## Start the service with a simulated fleet, to look at; nothing is kept
+	@exec $(BIN)/longwire demo $(ARGS)
 
 check: lint ## Check quickly: lint, format, types, and the tests on SQLite without processes or brokers
 	$(BIN)/python -m pytest -m quick $(PYTEST_ARGS)

@@ -52,7 +52,7 @@ LAYERS = (
     {"serve"},
     {"app"},
     {"startup"},
-    {"simulate", "maintenance", "settings", "logs", "supervisor"},
+    {"demo", "simulate", "maintenance", "settings", "logs", "supervisor"},
     {"api"},
     {"inbound"},
     {"web"},
@@ -184,7 +184,7 @@ FORMATS_OPERATOR_OUTPUT = {"cli", "startup"}
 # Records are stored in the form in which they are returned.
 STORED_JSON = {"records"}
 # Uses a running service by its API only, as a customer's program would.
-API_CLIENTS = {"simulate"}
+API_CLIENTS = {"demo", "simulate"}
 # Speak other systems' protocols, with their names and status codes.
 EXTERNAL_PROTOCOLS = {"delivery", "networks", "decoders", "notifications", "oidc_provider"}
 
@@ -231,8 +231,9 @@ def an_api_client_stays_outside(name: str, tree: ast.Module) -> Iterator[str]:
     """An API client imports nothing of the service."""
     if package_of(name) not in API_CLIENTS:
         return
+    own = f"longwire.{package_of(name)}."
     for line, target in imported(tree):
-        if target.startswith("longwire.") and not target.startswith("longwire.clock."):
+        if target.startswith("longwire.") and not target.startswith(("longwire.clock.", own)):
             yield f"line {line}: imports {target}"
 
 
@@ -330,6 +331,7 @@ RULES: dict[Rule, tuple[tuple[str, str], ...]] = {
     an_api_client_stays_outside: (
         ("simulate", "from longwire.store import devices"),
         ("simulate", "import longwire.app"),
+        ("demo.seeding", "from longwire.fleet import device_types"),
     ),
     only_access_creates_a_scope: (
         ("identity.groups", "from longwire.model import Scope\nscope = Scope('group.read')"),
@@ -385,6 +387,7 @@ def test_the_rule_finds_violations(rule: Rule, name: str, source: str) -> None:
             "body = {'deviceId': 1}\nfailed = status != 200",
         ),
         (an_api_client_stays_outside, "simulate", "import json\nfrom longwire.clock import Clock"),
+        (an_api_client_stays_outside, "demo.traffic", "from longwire.demo.client import Api"),
         (an_api_client_stays_outside, "maintenance", "from longwire.store import cache_epochs"),
         (
             the_wire_stays_in_the_web_packages,

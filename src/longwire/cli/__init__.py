@@ -17,6 +17,7 @@ from longwire.cli import (
     console,
     credentials,
     deliveries,
+    demo,
     device_types,
     groups,
     redecode,
@@ -70,5 +71,6 @@ for command in (
     deliveries.deliveries_group,
     audit.audit_command,
     simulate.simulate_command,
+    demo.demo_command,
 ):
     commands.add_command(command)

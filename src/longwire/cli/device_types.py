@@ -59,7 +59,7 @@ def device_type_add(
             )
         ]
     else:
-        types = _parse_types(source.read())
+        types = parse_types(source.read())
     saved = run_write(
         chosen, lambda tx: [device_types.put_device_type(tx, SYSTEM, each) for each in types]
     )
@@ -67,7 +67,7 @@ def device_type_add(
     print_result({"added": names}, as_json, f"added {', '.join(names)}")
 
 
-def _parse_types(text: str) -> list[DeviceType]:
+def parse_types(text: str) -> list[DeviceType]:
     try:
         listed = json.loads(text)
         return [

@@ -20,7 +20,7 @@ from longwire.settings import Settings
 def serve_command(chosen: Settings, load: Callable[[], Settings]) -> None:
     """Serve the API until stopped."""
     logs.configure_logging(chosen.log_level, chosen.log_format)
-    service = _import_service()
+    service = import_service()
     inherited = os.environ.pop(service.INHERITED_FDS_VARIABLE, None)
     if inherited is not None:
         sys.exit(service.serve_as_worker(chosen, inherited))
@@ -81,10 +81,10 @@ def deliver_command(chosen: Settings, load: Callable[[], Settings]) -> None:
             click.echo(f"metrics are at http://{host}:{chosen.metrics_port}/metrics")
         sys.stdout.flush()
 
-    sys.exit(_import_service().deliver(chosen, announce_delivery, load))
+    sys.exit(import_service().deliver(chosen, announce_delivery, load))
 
 
-def _import_service() -> ModuleType:
+def import_service() -> ModuleType:
     """Import the service on demand, because it is slow to load."""
     gc.disable()  # objects created by imports stay, so collecting would find nothing
     try:

@@ -1,0 +1,261 @@
+"""`demo`: a service of its own with a simulated company, to look at.
+
+The operator's part is here, with the functions of the operator's commands: device types,
+credentials of people, links to sign in. The rest is a client of the service (`longwire.demo`).
+"""
+
+import asyncio
+import importlib
+import json
+import os
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from functools import partial
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from longwire import logs, startup
+from longwire.cli.base import json_flag, run_write
+from longwire.cli.device_types import parse_types
+from longwire.cli.service import import_service
+from longwire.demo import plan
+from longwire.demo.errors import DemoError, ServiceUnreachable
+from longwire.fleet import device_types
+from longwire.identity import bootstrap, sign_in_links, tokens
+from longwire.model import SYSTEM
+from longwire.settings import Settings
+from longwire.store.database import Tx
+
+STATE_FILE = "demo.json"
+_LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+_STOP_S = 2.0
+_THREAD_STOP_S = 10.0
+
+
+@click.command("demo")
+@click.option(
+    "--devices",
+    type=click.IntRange(min=plan.DEVICES_MIN, max=100_000),
+    default=plan.DEVICES_DEFAULT,
+    show_default=True,
+)
+@click.option(
+    "--rate",
+    type=click.FloatRange(min=0.1, max=1_000),
+    default=5.0,
+    show_default=True,
+    help="messages a second, of all devices together",
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="another one, another fleet")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=None,
+    help="keep the data in this folder; a temporary one by default",
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=8080, show_default=True, help="0 for any"
+)
+@json_flag
+def demo_command(
+    devices: int, rate: float, seed: int, data: Path | None, port: int, as_json: bool
+) -> None:
+    """Start a service with a small simulated fleet, to look at; only for this machine."""
+    logs.configure_logging("error", "auto")
+    with _data_folder(data) as folder:
+        chosen = Settings(
+            host="127.0.0.1",
+            port=port,
+            data=folder,
+            egress_allow=_LOOPBACK,
+            log_level="error",
+            stop_timeout_s=_STOP_S,
+        )
+        state = _load_state(folder) or {"devices": devices, "seed": seed}
+        demo = _Demo(rate, state, is_temporary=data is None, as_json=as_json)
+        code = import_service().serve(chosen, demo.start, lambda: chosen)
+        demo.stop()
+    if isinstance(demo.failure, DemoError):
+        raise startup.StartupError(str(demo.failure)) from demo.failure
+    if demo.failure is not None:
+        raise demo.failure
+    sys.exit(code)
+
+
+@contextmanager
+def _data_folder(given: Path | None) -> Iterator[Path]:
+    if given is not None:
+        yield given
+        return
+    # Files may still be written while the folder is removed.
+    with tempfile.TemporaryDirectory(
+        prefix="longwire-demo-", ignore_cleanup_errors=True
+    ) as temporary:
+        yield Path(temporary)
+
+
+def _load_state(folder: Path) -> dict[str, Any] | None:
+    """What an earlier demo has left in this folder."""
+    path = folder / STATE_FILE
+    if not path.exists():
+        if (folder / "longwire.db").exists():
+            raise startup.StartupError(
+                f"{folder} has the data of another service. Choose another --data."
+            )
+        return None
+    state: dict[str, Any] = json.loads(path.read_text())
+    if not state.get("group_id"):
+        raise startup.StartupError(
+            f"The demo in {folder} was stopped while it was being filled. Delete that folder, or "
+            "choose another --data."
+        )
+    return state
+
+
+@dataclass(frozen=True, slots=True)
+class _OperatorPart:
+    """What only the operator of a service can do."""
+
+    links: dict[str, str]  # by e-mail address
+    credentials: dict[str, tuple[str, str]]
+
+
+def _act_as_operator(tx: Tx, chosen: Settings, *, is_first_start: bool) -> _OperatorPart:
+    credentials: dict[str, tuple[str, str]] = {}
+    if is_first_start:
+        for each in parse_types(json.dumps(plan.DEVICE_TYPES)):
+            device_types.put_device_type(tx, SYSTEM, each)
+        for person in plan.PEOPLE:
+            issued = tokens.issue_credential(
+                tx,
+                SYSTEM,
+                person.email,
+                first_name=person.first_name,
+                last_name=person.last_name,
+            )
+            credentials[person.email] = (issued.credential.client_id, issued.secret)
+    url = startup.get_base_url(chosen)
+    links = {
+        email: sign_in_links.build_url(
+            url,
+            sign_in_links.create_for_terminal(tx, email),
+            sign_in_links.LinkPurpose.SIGN_IN,
+        )
+        for email in (bootstrap.OPERATOR_EMAIL, plan.VIEWER_EMAIL)
+    }
+    return _OperatorPart(links, credentials)
+
+
+class _Demo:
+    """Runs next to the service, in a thread of its own; Ctrl-C stops the service, then this."""
+
+    def __init__(
+        self, rate: float, state: dict[str, Any], *, is_temporary: bool, as_json: bool
+    ) -> None:
+        self._rate = rate
+        self._state = state
+        self._is_temporary = is_temporary
+        self._as_json = as_json
+        self._stopping = threading.Event()
+        self._cancel: Callable[[], object] = lambda: None
+        self._thread: threading.Thread | None = None
+        self.failure: BaseException | None = None
+
+    def start(self, chosen: Settings, prepared: startup.PreparationResult) -> None:
+        """Called when the service listens, right before it responds."""
+        is_first_start = not self._state.get("group_id")
+        part = run_write(
+            chosen, lambda tx: _act_as_operator(tx, chosen, is_first_start=is_first_start)
+        )
+        if not self._as_json:
+            verb = "Seeding" if is_first_start else "Continuing"
+            Console(stderr=True).print(f"{verb} the demo …", highlight=False)
+        self._thread = threading.Thread(target=self._run, args=(chosen, part), name="demo")
+        self._thread.start()
+
+    def stop(self) -> None:
+        if self._thread is None:
+            return
+        self._stopping.set()
+        with suppress(RuntimeError):  # its loop is closed: it has ended by itself
+            self._cancel()
+        self._thread.join(_THREAD_STOP_S)
+
+    def _run(self, chosen: Settings, part: _OperatorPart) -> None:
+        # Imported on demand: the HTTP library is slow to load.
+        session: Any = importlib.import_module("longwire.demo.session")
+        try:
+            asyncio.run(self._follow(session, chosen, part))
+        except asyncio.CancelledError:
+            return
+        except BaseException as error:  # raised by the main thread
+            # The service, which is in this process, is unreachable while it stops.
+            if isinstance(error, ServiceUnreachable) and self._stopping.wait(2 * _STOP_S):
+                return
+            self.failure = error
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    async def _follow(self, session: Any, chosen: Settings, part: _OperatorPart) -> None:
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None
+        self._cancel = partial(loop.call_soon_threadsafe, task.cancel)
+        if self._stopping.is_set():
+            return
+        credentials = session.ClientCredentials
+        known = json.loads((chosen.data / "operator.json").read_text())
+        service = session.DemoService(
+            startup.get_base_url(chosen),
+            credentials(known["clientId"], known["clientSecret"]),
+            {email: credentials(*pair) for email, pair in part.credentials.items()},
+        )
+
+        def save(state: Any) -> None:
+            (chosen.data / STATE_FILE).write_text(json.dumps(asdict(state)))
+
+        await session.run_demo(
+            service,
+            session.DemoState(**self._state),
+            rate=self._rate,
+            save=save,
+            report=self._report,
+            on_ready=lambda fleet: self._announce(chosen, part, fleet),
+        )
+
+    def _report(self, step: str) -> None:
+        if not self._as_json and sys.stderr.isatty():
+            click.echo(f"  {step}", err=True)
+
+    def _announce(self, chosen: Settings, part: _OperatorPart, fleet: Any) -> None:
+        url = startup.get_base_url(chosen)
+        operator, viewer = part.links[bootstrap.OPERATOR_EMAIL], part.links[plan.VIEWER_EMAIL]
+        if self._as_json:
+            result = {
+                "url": url,
+                "operatorLink": operator,
+                "viewerLink": viewer,
+                "groupId": fleet.group_id,
+                "devices": len(fleet.devices),
+                "data": str(chosen.data),
+            }
+            click.echo(json.dumps(result))
+        else:
+            fate = "deleted at the end" if self._is_temporary else "kept"
+            click.echo(
+                f"{len(fleet.devices)} devices of a harbour company report to {url}\n\n"
+                f"  sign in as the operator  {operator}\n"
+                f"  sign in as a viewer      {viewer}\n"
+                f"  the API                  {url}/docs\n"
+                f"  the data                 {chosen.data}, {fate}\n\n"
+                "A link signs in once, within 15 minutes; another one: longwire console link "
+                f"--data {chosen.data} --port {chosen.port}\nCtrl-C stops the demo."
+            )
+        sys.stdout.flush()

@@ -52,6 +52,11 @@ export function onSignedOut(listener: Listener): () => void {
   return () => signedOut.delete(listener);
 }
 
+// For whoever learns it otherwise, as the live stream does.
+export function reportSignedOut(): void {
+  for (const listener of signedOut) listener();
+}
+
 // What only the service's own pages send. Operations that always want it have it as a parameter:
 // `params: { header: CONSOLE_HEADERS }`.
 export const CONSOLE_HEADERS = { "X-Longwire-Console": "1" } as const;
@@ -86,7 +91,7 @@ export function problemFrom(response: Response, text: string): ApiProblem {
 }
 
 function noteStatus(problem: ApiProblem): ApiProblem {
-  if (problem.status === 401) for (const listener of signedOut) listener();
+  if (problem.status === 401) reportSignedOut();
   return problem;
 }
 

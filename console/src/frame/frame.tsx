@@ -6,6 +6,7 @@ import { onSignedOut } from "~/api/client";
 import { mayCall, useRights } from "~/api/may";
 import type { Operation } from "~/api/permissions";
 import { overviewQuery, queryClient, sessionQuery } from "~/api/queries";
+import { retryLive } from "~/live/connection";
 import { preferences, setPreference, usePreferences } from "~/preferences";
 import { Menu } from "~/ui/menu";
 import { Toasts, newestAction } from "~/ui/toast";
@@ -196,6 +197,7 @@ export function Frame() {
           onSignedIn={() => {
             setSignedOut(false);
             void queryClient.invalidateQueries();
+            retryLive();
           }}
         />
       )}

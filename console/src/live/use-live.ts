@@ -1,0 +1,212 @@
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { useQueryClient } from "@tanstack/react-query";
+import { api, read, reportSignedOut } from "~/api/client";
+import { Invalidator } from "./changes";
+import { listen } from "./connection";
+import { Feed, type FeedView } from "./feed";
+import { RateCounter, type Rates } from "./rates";
+import { streamAddress, type LiveSelection, type StreamState } from "./protocol";
+
+// How the stream of a group is. What others change is asked for again meanwhile.
+export function useLiveState(groupId: string | null): StreamState | null {
+  const client = useQueryClient();
+  const [state, setState] = useState<StreamState | null>(null);
+  useEffect(() => {
+    if (groupId === null) return;
+    const invalidator = new Invalidator(client);
+    const stop = listen({ groupId }, false, (event) => {
+      if (event.type === "changed") invalidator.changed(event.changed);
+      else if (event.type === "deliveries") invalidator.delivered(event.deliveries);
+      else if (event.type === "state") {
+        setState(event.state);
+        if (event.state.is === "refused" && event.state.refusal.status === 401) reportSignedOut();
+      }
+    });
+    return () => {
+      stop();
+      invalidator.stop();
+      setState(null);
+    };
+  }, [groupId, client]);
+  return state;
+}
+
+const PAGE_ITEMS = 200;
+// Without a stream the ledger is shown alone.
+const STREAM_PATIENCE_MS = 2_000;
+
+export interface DeviceSummary {
+  readonly deviceId: string;
+  readonly count: number;
+  readonly last: FeedView["rows"][number];
+}
+
+// Feed and ledger of one selection. It lives outside of React: records come a hundred at a time, and
+// one update for each frame of the screen is all that the page hears of them.
+export class LiveSource {
+  readonly feed = new Feed();
+  readonly devices = new Map<string, DeviceSummary>();
+  rates: RateCounter;
+  state: StreamState = { is: "connecting" };
+  error: unknown = null;
+  isLoading = false;
+  aheadMs = 0;
+  version = 0;
+  private readonly listeners = new Set<() => void>();
+  private frame: number | null = null;
+  private loading: AbortController | null = null;
+  private hasBegun = false;
+
+  readonly selection: LiveSelection;
+
+  constructor(selection: LiveSelection) {
+    this.selection = selection;
+    this.rates = new RateCounter(Date.now());
+  }
+
+  start(): () => void {
+    const stop = listen(this.selection, true, (event) => {
+      if (event.type === "records") this.arrived(event.items);
+      else if (event.type === "fresh") this.begin();
+      else if (event.type === "lost") {
+        this.feed.cut(event.lost);
+        this.fill();
+      } else if (event.type === "state") {
+        this.state = event.state;
+        if (event.state.is === "live") {
+          this.aheadMs = event.state.aheadMs;
+          if (this.error !== null) void this.loadOlder();
+        }
+        if (event.state.is === "refused") this.begin();
+        this.publish();
+      }
+    });
+    const timer = setTimeout(() => this.begin(), STREAM_PATIENCE_MS);
+    return () => {
+      stop();
+      clearTimeout(timer);
+      this.loading?.abort();
+      this.loading = null;
+      this.isLoading = false;
+      if (this.frame !== null) cancelAnimationFrame(this.frame);
+      this.frame = null;
+    };
+  }
+
+  subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  hold(isHeld: boolean): void {
+    this.feed.hold(isHeld);
+    if (!isHeld) this.fill();
+    this.publish();
+  }
+
+  release(): void {
+    this.feed.release();
+    this.fill();
+    this.publish();
+  }
+
+  // The next page of the ledger, unless one is on its way or there is none.
+  async loadOlder(): Promise<void> {
+    if (this.loading !== null || this.feed.snapshot().isComplete) return;
+    const aborting = new AbortController();
+    this.loading = aborting;
+    this.isLoading = true;
+    this.publish();
+    const before = this.feed.oldest;
+    try {
+      const page = await this.readPage(before, aborting.signal);
+      this.feed.addOlder(before, page.items, !page.nextToken);
+      this.error = null;
+    } catch (error) {
+      if (aborting.signal.aborted) return;
+      this.error = error;
+    }
+    this.loading = null;
+    this.isLoading = false;
+    this.publish();
+    if (this.error === null) this.fill();
+  }
+
+  // A page with filters may be short, or empty, although there are more: it goes on until it has
+  // some, or the ledger ends.
+  private async readPage(before: string | null, signal: AbortSignal) {
+    const { groupId, deviceId, kinds, filter } = this.selection;
+    const query = {
+      groupId,
+      subgroups: true,
+      limit: PAGE_ITEMS,
+      ...(deviceId ? { deviceId } : {}),
+      ...(kinds?.length ? { kinds: [...kinds] as never } : {}),
+      ...(filter ? { filter } : {}),
+      ...(before ? { before } : {}),
+    };
+    let page = await read(api.GET("/group/records", { params: { query }, signal }));
+    const items = [...page.items];
+    while (items.length < PAGE_ITEMS / 4 && page.nextToken) {
+      page = await read(api.GET("/group/records", { params: { query: { ...query, nextToken: page.nextToken } }, signal }));
+      items.push(...page.items);
+    }
+    return { items, nextToken: page.nextToken };
+  }
+
+  private arrived(items: FeedView["rows"]): void {
+    const fresh = this.feed.add(items);
+    this.rates.add(fresh);
+    for (const each of fresh) {
+      const { deviceId } = each.record;
+      this.devices.set(deviceId, { deviceId, last: each, count: (this.devices.get(deviceId)?.count ?? 0) + 1 });
+    }
+    this.publish();
+  }
+
+  private begin(): void {
+    if (this.hasBegun) return;
+    this.hasBegun = true;
+    this.rates = new RateCounter(Date.now() + this.aheadMs);
+    void this.loadOlder();
+  }
+
+  // After the list was cut off there may be less than a screen of it.
+  private fill(): void {
+    const { rows, isComplete } = this.feed.snapshot();
+    if (this.hasBegun && rows.length < PAGE_ITEMS / 4 && !isComplete) void this.loadOlder();
+  }
+
+  private publish(): void {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.version += 1;
+      for (const listener of this.listeners) listener();
+    });
+  }
+}
+
+export function useLiveSource(selection: LiveSelection): { source: LiveSource; view: FeedView; state: StreamState } {
+  const address = streamAddress(selection);
+  const latest = useRef(selection);
+  latest.current = selection;
+  // The address stands for all of the selection.
+  const source = useMemo(() => new LiveSource(latest.current), [address]);
+  useEffect(() => source.start(), [source]);
+  useSyncExternalStore(source.subscribe, () => source.version);
+  return { source, view: source.feed.snapshot(), state: source.state };
+}
+
+const RATE_INTERVAL_MS = 1_000;
+
+export function useRates(source: LiveSource): Rates {
+  const now = () => Date.now() + source.aheadMs;
+  const [rates, setRates] = useState<Rates>(() => source.rates.read(now()));
+  useEffect(() => {
+    const update = () => setRates(source.rates.read(now()));
+    update();
+    const timer = setInterval(update, RATE_INTERVAL_MS);
+    return () => clearInterval(timer);
+  }, [source]);
+  return rates;
+}

@@ -115,7 +115,7 @@ export function Table<Row>(props: TableProps<Row>) {
           ))}
         </div>
       </div>
-      <div ref={scroller} className="table-body" tabIndex={-1}>
+      <div ref={scroller} className="table-body">
         <div role="rowgroup" className="table-rows" style={{ height: virtualizer.getTotalSize() }}>
           {items.map((item) => {
             const row = rows[item.index] as Row;

@@ -1,5 +1,222 @@
+// The devices of a group: found, filtered, sorted, selected, and changed many at a time.
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+import { useMay } from "~/api/may";
+import { groupQuery } from "~/api/queries";
+import { Button } from "~/ui/button";
+import { useShortcuts } from "~/ui/keys";
 import { PageHeader } from "~/ui/page";
+import { Pill } from "~/ui/pill";
+import { useSelection } from "~/ui/selection";
+import { Empty, ErrorState, Loading, NoMatch, type Chip } from "~/ui/state";
+import { Table, type Column } from "~/ui/table";
+import { TimeText, useNow } from "~/ui/time-text";
+import { Locked } from "~/ui/why";
+import { ago } from "~/time";
+import { BulkBar } from "./bulk-bar";
+import { BATTERY_LOW_PERCENT, batteryPercent, silentSince } from "./device-state";
+import { DeviceFilters, SEEN_LABELS } from "./device-filters";
+import { ExportDialog } from "./export-dialog";
+import { NewDeviceDialog } from "./new-device-dialog";
+import { devicesQuery, type Device } from "./queries";
+import { nextSort, orderOf, type DevicesSearch, type Sort } from "./search";
+import "./devices.css";
+
+const route = getRouteApi("/frame/g/$groupId/devices");
+
+export function GroupName({ groupId }: { groupId: string }) {
+  const group = useQuery(groupQuery(groupId));
+  return <>{group.data?.name ?? (group.isError ? groupId : "…")}</>;
+}
+
+export function BatteryText({ battery }: { battery: string | null | undefined }) {
+  const percent = batteryPercent(battery);
+  if (percent === null) return <span className="ink-3">{battery || "–"}</span>;
+  if (percent >= BATTERY_LOW_PERCENT) return <>{percent} %</>;
+  return (
+    <span className="battery-low">
+      <span aria-hidden="true">▲</span> {percent} % <span className="visually-hidden">low</span>
+    </span>
+  );
+}
+
+export function LastSeen({ device }: { device: Device }) {
+  const now = useNow();
+  const since = silentSince(device, now);
+  if (since === null)
+    return (
+      <span className="last-seen">
+        <TimeText at={device.seenAt} withAgo precision="minute" none="never" />
+      </span>
+    );
+  return (
+    <span className="last-seen">
+      <Pill tone="warn">silent {ago(since, now).replace(" ago", "")}</Pill>{" "}
+      {device.seenAt ? <TimeText at={device.seenAt} precision="minute" /> : <span className="ink-3">never seen</span>}
+    </span>
+  );
+}
+
+function Tags({ tags }: { tags: readonly string[] | null | undefined }) {
+  if (!tags?.length) return <span className="ink-3">–</span>;
+  return (
+    <span title={tags.join(", ")}>
+      {tags.map((tag) => (
+        <span key={tag} className="tag">
+          {tag}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function useColumns(search: DevicesSearch, onSort: (column: Sort) => void): readonly Column<Device>[] {
+  return useMemo(() => {
+    const sort = (column: Sort) => ({ order: orderOf(search, column), onSort: () => onSort(column) });
+    return [
+      {
+        id: "name",
+        head: "Name",
+        width: "minmax(130px, 2fr)",
+        card: "title",
+        sort: sort("name"),
+        cell: (device) => (
+          <Link to="/d/$deviceId" params={{ deviceId: device.deviceId }} className="row-link" title={device.name}>
+            {device.name}
+          </Link>
+        ),
+      },
+      { id: "originalId", head: "Original id", width: "minmax(120px, 1.4fr)", card: "line", cell: (device) => <code title={device.originalId}>{device.originalId}</code> },
+      { id: "type", head: "Type", width: "minmax(90px, 1fr)", cell: (device) => device.type },
+      { id: "group", head: "Group", width: "minmax(80px, 1fr)", cell: (device) => <GroupName groupId={device.groupId} /> },
+      { id: "tags", head: "Tags", width: "minmax(80px, 1fr)", cell: (device) => <Tags tags={device.tags} /> },
+      { id: "battery", head: "Battery", width: "72px", align: "end", sort: sort("battery"), cell: (device) => <BatteryText battery={device.battery} /> },
+      { id: "seenAt", head: "Last seen", width: "minmax(208px, 1.4fr)", card: "line", sort: sort("seenAt"), cell: (device) => <LastSeen device={device} /> },
+    ];
+  }, [search, onSort]);
+}
+
+function chipsOf(search: DevicesSearch, set: (change: Partial<DevicesSearch>) => void): Chip[] {
+  const labels: Partial<Record<keyof DevicesSearch, string | undefined>> = {
+    q: search.q && `“${search.q}”`,
+    type: search.type && `type ${search.type}`,
+    network: search.network && `network ${search.network}`,
+    tag: search.tag && `tag ${search.tag}`,
+    seen: search.seen && SEEN_LABELS[search.seen].toLowerCase(),
+    battery: search.battery && `battery below ${search.battery} %`,
+  };
+  return Object.entries(labels).flatMap(([name, label]) => (label ? [{ label, onRemove: () => set({ [name]: undefined }) }] : []));
+}
+
+// Every device that was loaded, so that a selection is named and undone after scrolling on.
+function useKnown(rows: readonly Device[]): { readonly current: ReadonlyMap<string, Device>; add: (devices: readonly Device[]) => void } {
+  const known = useRef(new Map<string, Device>());
+  const add = useCallback((devices: readonly Device[]) => {
+    for (const each of devices) known.current.set(each.deviceId, each);
+  }, []);
+  useEffect(() => add(rows), [rows, add]);
+  return useMemo(() => ({ get current() { return known.current; }, add }), [add]);
+}
 
 export function DevicesPage() {
-  return <PageHeader title="Devices" />;
+  const { groupId } = route.useParams();
+  const search = route.useSearch();
+  const navigate = useNavigate();
+  const query = useInfiniteQuery(devicesQuery(groupId, search));
+  const rows = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
+  const known = useKnown(rows);
+  const selection = useSelection();
+  const [held, setHeld] = useState<ReadonlySet<string>>(new Set());
+  const [dialog, setDialog] = useState<"new" | "export" | null>(null);
+  const mayCreate = useMay(groupId, "POST /device");
+  const mayExport = useMay(groupId, "GET /devices/export");
+
+  const set = useCallback(
+    (change: Partial<DevicesSearch>, replace = false) =>
+      void navigate({ to: "/g/$groupId/devices", params: { groupId }, search: (before) => ({ ...before, ...change }), replace }),
+    [navigate, groupId],
+  );
+  const onSort = useCallback((column: Sort) => set(nextSort(search, column)), [set, search]);
+  const columns = useColumns(search, onSort);
+  const chips = chipsOf(search, set);
+  const first = query.data?.pages[0];
+  const total = first?.total ?? 0;
+  const isMore = first?.totalIsMore ?? false;
+  const totalText = `${total.toLocaleString("en")}${isMore ? "+" : ""}`;
+
+  const { clear } = selection;
+  const filterKey = JSON.stringify([groupId, search.q, search.type, search.network, search.tag, search.seen, search.battery, search.below]);
+  useEffect(() => {
+    // "All that match" is about the filter it was chosen with.
+    if (selection.selection.mode === "all") clear();
+  }, [filterKey]); // eslint-disable-line react-hooks/exhaustive-deps
+  useShortcuts([{ key: "Escape", label: "Clear the selection", run: clear }]);
+
+  const isFirst = first !== undefined && total === 0 && chips.length === 0;
+  const clearAll = () => set({ q: undefined, type: undefined, network: undefined, tag: undefined, seen: undefined, battery: undefined });
+  return (
+    <>
+      <PageHeader
+        title="Devices"
+        state={first && <span className="count" title={isMore ? "More than are counted" : undefined}>{totalText}</span>}
+        actions={
+          <>
+            {mayExport && total > 0 && <Button onClick={() => setDialog("export")}>Export</Button>}
+            {mayCreate && (
+              <>
+                <Link to="/g/$groupId/devices/import" params={{ groupId }} className="button button-normal">
+                  Import
+                </Link>
+                <Button look="primary" onClick={() => setDialog("new")}>
+                  New device
+                </Button>
+              </>
+            )}
+          </>
+        }
+      />
+      <DeviceFilters search={search} set={set} rows={rows} />
+      {query.isFetching && !query.isPending && <div className="refreshing" aria-hidden="true" />}
+      {query.data ? (
+        rows.length > 0 ? (
+          <Table
+            label="Devices"
+            rows={rows}
+            columns={columns}
+            rowKey={(device) => device.deviceId}
+            selection={selection}
+            total={total}
+            onOpen={(device) => void navigate({ to: "/d/$deviceId", params: { deviceId: device.deviceId } })}
+            onEndReached={query.hasNextPage && !query.isFetchingNextPage ? () => void query.fetchNextPage() : undefined}
+            isLoadingMore={query.isFetchingNextPage}
+            rowClass={(device) => (held.has(device.deviceId) ? "row-held" : undefined)}
+          />
+        ) : isFirst ? (
+          <Empty
+            text="Devices of this group are listed here: whatever sends messages, with its last sign of life."
+            action={
+              mayCreate ? (
+                <Button look="primary" onClick={() => setDialog("new")}>
+                  New device
+                </Button>
+              ) : (
+                <Locked label="New device" operation="POST /device" groupId={groupId} />
+              )
+            }
+            curl={`curl -H "Authorization: Bearer $TOKEN" ${location.origin}/device --json '{"groupId":"${groupId}","name":"Cold room","type":"temperature","originalId":"1FD48BE","network":"chirpstack"}'`}
+          />
+        ) : (
+          <NoMatch chips={chips} onClear={clearAll} />
+        )
+      ) : query.isError ? (
+        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /devices" groupId={groupId} noun="group" />
+      ) : (
+        <Loading rows={12} />
+      )}
+      <BulkBar groupId={groupId} search={search} selection={selection} known={known} total={total} totalIsMore={isMore} rows={rows} onHeld={setHeld} held={held} />
+      {dialog === "new" && <NewDeviceDialog groupId={groupId} onClose={() => setDialog(null)} />}
+      {dialog === "export" && <ExportDialog groupId={groupId} search={search} total={total} totalIsMore={isMore} onClose={() => setDialog(null)} />}
+    </>
+  );
 }

@@ -1,0 +1,129 @@
+import { useId, useState, type FormEvent } from "react";
+import { useQuery } from "@tanstack/react-query";
+import type { Schemas } from "~/api/client";
+import { groupQuery } from "~/api/queries";
+import { GroupTree } from "~/frame/group-picker";
+import { Button } from "~/ui/button";
+import { Dialog } from "~/ui/dialog";
+import { Select, TextField } from "~/ui/field";
+import { countOf, parseTags } from "./bulk";
+import type { BulkAction } from "./bulk-actions";
+import { deviceTypesQuery } from "./queries";
+
+interface ActionDialogProps {
+  count: number;
+  onChoose: (action: BulkAction) => void;
+  onClose: () => void;
+}
+
+export function TagDialog({ count, devices, onChoose, onClose }: ActionDialogProps & { devices: readonly Schemas["Device"][] }) {
+  const [added, setAdded] = useState("");
+  const [removed, setRemoved] = useState("");
+  const formId = useId();
+  const listId = useId();
+  const present = [...new Set(devices.flatMap((each) => each.tags ?? []))].sort();
+  const addTags = parseTags(added);
+  const removeTags = parseTags(removed);
+  const nothing = addTags.length + removeTags.length === 0 ? "No tag is named yet" : undefined;
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (!nothing) onChoose({ kind: "tag", addTags, removeTags });
+  };
+  return (
+    <Dialog
+      title={`Tag ${countOf(count)}`}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" form={formId} disabledReason={nothing}>
+            Tag
+          </Button>
+        </>
+      }
+    >
+      <form id={formId} className="form" onSubmit={submit}>
+        <TextField label="Add tags" hint="With commas between them." value={added} onChange={(event) => setAdded(event.target.value)} autoFocus />
+        <TextField
+          label="Remove tags"
+          list={listId}
+          hint={present.length > 0 ? `Tags they have: ${present.slice(0, 12).join(", ")}${present.length > 12 ? ", …" : ""}` : undefined}
+          value={removed}
+          onChange={(event) => setRemoved(event.target.value)}
+        />
+        <datalist id={listId}>
+          {present.map((tag) => (
+            <option key={tag} value={tag} />
+          ))}
+        </datalist>
+      </form>
+    </Dialog>
+  );
+}
+
+export function TypeDialog({ count, onChoose, onClose }: ActionDialogProps) {
+  const types = useQuery(deviceTypesQuery);
+  const [type, setType] = useState("");
+  const formId = useId();
+  const options = (types.data ?? []).flatMap((each) => (each.name ? [[each.name, each.displayName ?? each.name] as const] : []));
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (type) onChoose({ kind: "type", type });
+  };
+  return (
+    <Dialog
+      title={`Change the type of ${countOf(count)}`}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" form={formId} disabledReason={type ? undefined : "No type is chosen yet"}>
+            Change type
+          </Button>
+        </>
+      }
+    >
+      <form id={formId} className="form" onSubmit={submit}>
+        <Select
+          label="Type"
+          hint="The configuration of each is reset to the default of that type."
+          options={[["", "Choose a type"], ...options]}
+          value={type}
+          onChange={(event) => setType(event.target.value)}
+        />
+      </form>
+    </Dialog>
+  );
+}
+
+export function MoveDialog({ count, onChoose, onClose }: ActionDialogProps) {
+  const [toGroupId, setGroup] = useState<string | null>(null);
+  const group = useQuery({ ...groupQuery(toGroupId ?? ""), enabled: toGroupId !== null });
+  const name = group.data?.name ?? toGroupId ?? "";
+  return (
+    <Dialog
+      title={`Move ${countOf(count)}`}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button
+            look="primary"
+            disabledReason={toGroupId ? undefined : "No group is chosen yet"}
+            onClick={() => toGroupId && onChoose({ kind: "transfer", toGroupId, toName: name })}
+          >
+            {toGroupId ? `Move to ${name}` : "Move"}
+          </Button>
+        </>
+      }
+    >
+      <p className="ink-2">Stored records stay with the group they are in now; new ones belong to the new group.</p>
+      <GroupTree onChoose={setGroup} />
+      {toGroupId && (
+        <p aria-live="polite">
+          To <strong>{name}</strong>
+        </p>
+      )}
+    </Dialog>
+  );
+}

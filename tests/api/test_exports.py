@@ -97,6 +97,41 @@ def test_the_records_of_a_group_are_exported_in_order_of_arrival(
     assert len(export(ada, "records", groupId=group, endDate=now)) == len(texts)
 
 
+def test_the_records_of_a_tree_are_exported_as_one_list(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record_exports, "STEP_RECORDS_MAX", 4)
+    ada, bob, eve = (world.person(name) for name in ("ada", "bob", "eve"))
+    top = ada.group("top")
+    below = [ada.group("below", top) for _ in range(3)]
+    ada.invite(bob, below[0], "viewer")
+    devices = [ada.device(group) for group in (top, *below)]
+    foreign = eve.device(eve.group())
+    stored = []
+    for number in range(6):
+        for device in devices:
+            stored.append(ada.reports(device, timestamp=str(number + 1)))
+            ada.reports(device, "event", timestamp=str(number + 1))
+        eve.reports(foreign, timestamp=str(number + 1))
+    settle(world)
+    rows = export(ada, "records", groupId=top, subgroups=True)
+    ids = [row.pop("id") for row in rows]
+    assert rows == stored, "in order of arrival, whatever the group"
+    for index in (0, 7, len(ids) - 1):
+        resumed = export(ada, "records", groupId=top, subgroups=True, after=ids[index])
+        assert [row["id"] for row in resumed] == ids[index + 1 :]
+    monkeypatch.setattr(record_exports, "STEP_CHARACTERS_MAX", 300)
+    assert len(export_csv(ada, "records", groupId=top, subgroups=True)) == len(stored)
+    assert len(export(ada, "records", groupId=top)) == 6
+    assert len(export(bob, "records", groupId=below[0], subgroups=True)) == 6
+    refused(bob.get("/records/export", groupId=top, subgroups=True), 404, "groupId")
+    of_one = {"groupId": top, "deviceId": devices[1]}
+    refused(ada.get("/records/export", **of_one), 404, "deviceId")
+    assert len(export(ada, "records", **of_one, subgroups=True)) == 6
+    monkeypatch.setattr("longwire.fleet.arrivals.GROUPS_MAX", 3)
+    refused(ada.get("/records/export", groupId=top, subgroups=True), 400, "subgroups")
+
+
 def test_the_records_of_a_device_are_exported_as_far_as_somebody_may_read_them(
     world: World,
 ) -> None:

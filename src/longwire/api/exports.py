@@ -71,6 +71,9 @@ class RecordExportQuery(Query, kw_only=True):
     """Which records, and in which format."""
 
     group_id: Annotated[GroupId, Meta(description="Records of this group.")] | None = None
+    subgroups: Annotated[
+        bool, Meta(description="Those of the groups below it, too, 1,000 at most.")
+    ] = False
     device_id: Annotated[DeviceId, Meta(description="Of this device.")] | None = None
     kind: Annotated[
         Literal["data", "event", "geoloc", "telemetry"],
@@ -291,7 +294,16 @@ def _record_selection(context: StreamContext, query: RecordExportQuery) -> Recor
         raise invalid_field("after", "is no id of a record")
     now = context.database.context.clock.now()
     oldest = records.oldest_kept(context.retention_days.get(query.kind, 0), now)
-    return RecordSelection(query.kind, query.group_id, query.device_id, begin, end, oldest, after)
+    return RecordSelection(
+        query.kind,
+        query.group_id,
+        query.device_id,
+        begin,
+        end,
+        oldest,
+        after,
+        query.subgroups,
+    )
 
 
 def _encode_records(format_name: str, kind: str, rows: Sequence[tuple[int, str]]) -> bytes:

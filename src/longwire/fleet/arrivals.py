@@ -4,7 +4,7 @@ A page is bounded by the entries that it looks at, not by those that it finds. I
 steps; a filter is evaluated between them, with no transaction open, and within a budget.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from longwire.clock import Clock, Moment
@@ -151,11 +151,14 @@ def open_scope(
 
 
 def _list_groups(tx: Tx, selection: ArrivalSelection) -> tuple[int, ...]:
-    named = set(selection.group_ids)
-    if selection.subgroups:
-        named |= {
-            each for top in selection.group_ids for each in store_groups.list_subtree(tx, top)
-        }
+    return list_group_numbers(tx, selection.group_ids, subgroups=selection.subgroups)
+
+
+def list_group_numbers(tx: Tx, group_ids: Iterable[str], *, subgroups: bool) -> tuple[int, ...]:
+    """The numbers of some groups, perhaps with those below."""
+    named = set(group_ids)
+    if subgroups:
+        named |= {each for top in list(named) for each in store_groups.list_subtree(tx, top)}
     if len(named) > GROUPS_MAX:
         raise invalid_field("subgroups", f"is possible for at most {GROUPS_MAX:,} groups")
     return tuple(sorted(int(each) for each in named))

@@ -4,16 +4,18 @@ A record belongs to the group of its device when it was stored; so both give wha
 and each step checks again that the actor may read it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from longwire.clock import SECOND, Moment
 from longwire.errors import invalid_field, not_found
-from longwire.fleet import records
+from longwire.fleet import arrivals, records
 from longwire.identity import access
 from longwire.model import Actor
+from longwire.records import KIND_NAMES
 from longwire.store import arrival_horizon, schema
+from longwire.store import arrivals as store_arrivals
 from longwire.store import devices as store_devices
 from longwire.store import record_scans as store
 from longwire.store.database import Tx
@@ -23,6 +25,7 @@ from longwire.store.records import ALL_TIME, first_seq
 
 STEP_RECORDS_MAX = 1_000
 STEP_RECORDS_MIN = 16  # after a large record
+STEP_CHARACTERS_MAX = 4 * 1024 * 1024  # of several groups
 # Processes commit out of the order of arrival; an export ends where none can be missing.
 SETTLED_BEHIND: Moment = 5 * SECOND
 
@@ -38,6 +41,11 @@ class RecordSelection:
     end: Moment | None
     oldest: Moment | None  # those before have expired
     after_seq: int | None  # of the last record that the caller has
+    subgroups: bool = False  # of the groups below as well
+
+    @property
+    def first_ts(self) -> Moment:
+        return ALL_TIME[0] if self.oldest is None else self.oldest
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,25 +80,28 @@ def read_step(
     if selection.device_id is not None:
         return _read_device(tx, actor, selection, selection.device_id, position)
     assert selection.group_id is not None
-    return _read_group(tx, selection, selection.group_id, position)
+    return _read_groups(tx, selection, selection.group_id, position)
 
 
-def _read_group(
+def _read_groups(
     tx: Tx, selection: RecordSelection, group_id: str, position: Position | None
 ) -> ExportedRecords:
+    groups = arrivals.list_group_numbers(tx, [group_id], subgroups=selection.subgroups)
     until = ALL_TIME[1] if selection.end is None else first_seq(selection.end)
     if tx.is_postgres:
         until = min(until, arrival_horizon.get_settled_seq(tx, SETTLED_BEHIND) + 1)
     if position is None:
         begin = 0 if selection.begin is None else first_seq(selection.begin)
         position = Position(max(begin - 1, selection.after_seq or 0))
+    if len(groups) > 1:
+        return _read_merged(tx, selection, groups, position, until)
     scan = store.scan_arrivals(
         tx,
-        schema.group_number(group_id),
+        groups[0],
         selection.kind,
         position.seq,
         until,
-        ALL_TIME[0] if selection.oldest is None else selection.oldest,
+        selection.first_ts,
         position.most,
     )
     if scan.last_seq is None:
@@ -99,14 +110,34 @@ def _read_group(
     return ExportedRecords(scan.rows, following)
 
 
+def _read_merged(
+    tx: Tx, selection: RecordSelection, groups: Sequence[int], position: Position, until: int
+) -> ExportedRecords:
+    """The arrivals of several groups, as if they were one."""
+    step = store_arrivals.list_step(tx, groups, position.seq, until, position.most, ascending=True)
+    kind = KIND_NAMES.index(selection.kind)
+    wanted = [each for each in step.arrivals if each.kind == kind and each.ts >= selection.first_ts]
+    rows: list[tuple[int, str]] = []
+    characters = 0
+    for arrival, body in store_arrivals.iterate_records(tx, wanted):
+        if body is not None:
+            rows.append((arrival.seq, body))
+            characters += len(body)
+        if characters > STEP_CHARACTERS_MAX:
+            return ExportedRecords(rows, position.following(has_large=True, seq=arrival.seq))
+    if step.covered_to is None:
+        return ExportedRecords(rows, None)
+    return ExportedRecords(rows, position.following(has_large=False, seq=step.covered_to))
+
+
 def _read_device(
     tx: Tx, actor: Actor, selection: RecordSelection, device_id: str, position: Position | None
 ) -> ExportedRecords:
     device = records.get_reporting_device(tx, device_id)
-    stays = _list_stays(tx, actor, device, selection.group_id)
+    stays = _list_stays(tx, actor, device, selection)
     begin = max(
         ALL_TIME[0] if selection.begin is None else selection.begin,
-        ALL_TIME[0] if selection.oldest is None else selection.oldest,
+        selection.first_ts,
     )
     if position is None:
         position = _find_start(tx, selection, device, stays) or Position(stay=min(stays))
@@ -134,15 +165,20 @@ def _begin_next_stay(stays: Mapping[int, str], position: Position) -> Position |
 
 
 def _list_stays(
-    tx: Tx, actor: Actor, device: ReportingDevice, group_id: str | None
+    tx: Tx, actor: Actor, device: ReportingDevice, selection: RecordSelection
 ) -> dict[int, str]:
-    """The groups of the stays that the actor may read, or of those in one group."""
+    """The groups of the stays that the actor may read, or of those in the selected groups."""
     permitted = records.permitted_stays(tx, actor, "record.read", device)
     stays = {
         stay.number: stay.group_id
         for stay in store_devices.list_stays(tx, device)
-        if stay.number in permitted and group_id in (None, stay.group_id)
+        if stay.number in permitted
     }
+    if selection.group_id is not None:
+        groups = arrivals.list_group_numbers(
+            tx, [selection.group_id], subgroups=selection.subgroups
+        )
+        stays = {stay: each for stay, each in stays.items() if int(each) in groups}
     if not stays:
         raise not_found("device_id", "device of this group")
     return stays

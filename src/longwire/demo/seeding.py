@@ -50,6 +50,7 @@ _DAY_MS = 86_400_000
 _SILENT_SINCE_S = 30 * _HOUR_S
 _DEVICES_PER_IMPORT = 1_000
 _RECORDS_PER_BATCH = 2_000
+_FIRST_MESSAGES_MAX = 500
 _AT_ONCE = 16
 _JOB_POLL_S = 0.1
 _IMPATIENT = json.dumps({"silentAfterSeconds": 3_600})
@@ -245,14 +246,15 @@ class _Seeder:
         ]
 
     async def send_first_messages(self, fleet: Fleet) -> None:
-        """A message of every device that is alive, so that all are seen and have a battery."""
+        """A message of every device that is alive, or of some in a large fleet, and its battery."""
         traffic = Traffic(self._operator, fleet, self._options.seed, self._options.downlink_url)
 
         async def report(device: FleetDevice) -> None:
             await traffic.report_battery(device)
             await traffic.report(device)
 
-        await _for_each(report, [each for each in fleet.devices if each.is_active])
+        active = [each for each in fleet.devices if each.is_active]
+        await _for_each(report, active[:: 1 + len(active) // _FIRST_MESSAGES_MAX])
         await self._send_downlinks(traffic, fleet)
 
     async def _send_downlinks(self, traffic: Traffic, fleet: Fleet) -> None:
@@ -271,6 +273,7 @@ class _Seeder:
         await self._manager.delete("/device/downlink", **named)
         if self._options.downlink_url:
             tracker = fleet.of_type(TRACKER)[0]
+            await traffic.report(tracker)  # says where its downlinks go
             body = {"deviceId": tracker.id, "data": {"reportEverySeconds": 300}, "port": 10}
             await self._manager.post("/device/downlink", body)
 
@@ -413,7 +416,7 @@ class _Seeder:
             self._manager,
             rail,
             kind="tag",
-            filter={"type": WAGON},
+            filter={"type": WAGON, "q": "Wagon 0"},
             parameters={"addTags": ["winter-check"]},
             reason="inspection before winter",
         )
@@ -421,7 +424,7 @@ class _Seeder:
             self._manager,
             cold,
             kind="tag",
-            filter={"subgroups": True},
+            filter={"subgroups": True, "q": "Reefer 0"},
             parameters={"addTags": ["recall"]},
             reason="recall of a batch of sensors",
         )

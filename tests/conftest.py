@@ -20,7 +20,7 @@ from longwire.decoders import sandbox_pool
 from longwire.settings import Settings
 from longwire.store.postgres import Postgres
 from longwire.store.sqlite import SQLite
-from tests import plans
+from tests import chromium, plans
 from tests.waiting import PATIENCE_S
 from tests.world import AdjustableClock, World, copy_data_folder, prepare_data_folder
 
@@ -171,6 +171,13 @@ def _is_quick(item: pytest.Item) -> bool:
         or item.path.parent.name in NOT_QUICK_FOLDERS
         or getattr(item, "originalname", None) in NOT_QUICK_TESTS
     )
+
+
+@pytest.fixture(scope="session")
+def driver() -> Iterator[chromium.Driver]:
+    started = chromium.Driver()
+    yield started
+    started.stop()
 
 
 @pytest.fixture(params=ENGINES)

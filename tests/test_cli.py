@@ -645,7 +645,7 @@ def test_a_printed_link_signs_in(command: Command, world: World) -> None:
     ada = world.person("ada")
     flags = [*where(world.settings), "--public-url", world.url]
     url = command("console", "link", "--email", "ada@example.com", *flags).out.strip()
-    assert url.startswith(f"{world.url}/sign-in#link=lwl_")
+    assert url.startswith(f"{world.url}/console/sign-in#link=lwl_")
     with Browser(world) as browser:
         assert ok(browser.sign_in(link=url.partition("=")[2]))["user"]["id"] == ada.id
     printed = command("console", "link", "--json", *flags).json

@@ -80,7 +80,7 @@ def test_the_first_start_prints_credentials_to_a_terminal_only(
     assert "/sign-in" not in service.out + service.err
 
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    link = f"{service.url}/sign-in#link=lwl_0"
+    link = f"{service.url}/console/sign-in#link=lwl_0"
     issued = OperatorCredentials(
         operator["clientId"], operator["clientSecret"], operator["userId"], link
     )

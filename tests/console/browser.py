@@ -1,6 +1,5 @@
 """A person at the console: a real Chromium, signed in, with everything watched that goes wrong."""
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
@@ -20,11 +19,6 @@ from playwright.sync_api import (
 from tests.waiting import PATIENCE_S
 from tests.world import Person, World, ok
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-)
 PATIENCE_MS = PATIENCE_S * 1_000
 AXE = (resources.files("axe_playwright_python") / "axe.min.js").read_text()
 LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]

@@ -5,7 +5,6 @@ Most of these tests need no Node.js. One builds the console, and skips without i
 
 import json
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from hatchling.builders.wheel import WheelBuilder
 
 from console.scripts import describe_api, licences, manifest
 from longwire.web import console_page
+from tests.chromium import require_console
 
 ROOT = Path(__file__).parents[2]
 CONSOLE = ROOT / "console"
@@ -24,10 +24,8 @@ BUILD_TIMEOUT_S = 600
 
 @pytest.fixture
 def built() -> Path:
-    folder = console_page.FOLDER
-    if not (folder / console_page.INDEX).exists():
-        pytest.skip("the console is not built; `make console` builds it")
-    return folder
+    require_console()
+    return console_page.FOLDER
 
 
 @pytest.fixture
@@ -83,7 +81,6 @@ def test_the_sources_build_these_files_to_the_byte(
     built: Path, packages: Path, tmp_path: Path
 ) -> None:
     with_node("npm", "run", "--silent", "build", CONSOLE_OUT=str(tmp_path / "built"))
-    shutil.copyfile(built / manifest.NAME, tmp_path / "built" / manifest.NAME)
     expected = manifest.build_manifest()
     found = manifest.build_manifest(output=tmp_path / "built")
     assert not find_changes(expected, found), f"the sources build something else: {REBUILD}"
@@ -104,7 +101,7 @@ def test_the_licences_are_those_of_the_installed_packages(packages: Path) -> Non
 def test_a_wheel_has_the_built_files_and_the_licences(built: Path) -> None:
     builder = WheelBuilder(str(ROOT))
     packed = {file.distribution_path for file in builder.recurse_included_files()}
-    names = {f"longwire/web/console/{name}" for name in manifest.read_manifest()["outputs"]}
+    names = {f"longwire/web/console/{name}" for name in manifest.build_manifest()["outputs"]}
     assert names <= packed
     assert not any("node_modules" in name for name in packed)
     assert "console/LICENCES.txt" in builder.metadata.core.license_files

@@ -17,7 +17,7 @@ from tests.waiting import eventually
 from tests.world import Person, World, nothing_happens, ok, refused
 
 MakeWorld = Callable[..., World]
-URL = re.compile(r"(\S+)/sign-in#(link|mail|reset)=(lwl_[\w-]{43})")
+URL = re.compile(r"(\S+)/console/sign-in#(link|mail|reset)=(lwl_[\w-]{43})")
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def browse() -> Iterator[Browse]:
 
 
 def failed(code: str) -> str:
-    return f"../../sign-in?error={code}"
+    return f"../../console/sign-in?error={code}"
 
 
 def test_a_person_is_bound_at_the_first_sign_in_and_recognised_by_the_subject_afterwards(
@@ -69,7 +69,7 @@ def test_a_person_is_bound_at_the_first_sign_in_and_recognised_by_the_subject_af
     provider.account("s-1", email="ada.king@example.com", email_verified=True)
     provider.account("s-2", email="ada@example.com", email_verified=True)
     again, other = browse(world), browse(world)
-    assert again.sign_in(provider, "s-1") == "/sign-in"
+    assert again.sign_in(provider, "s-1") == "/console/"
     assert again.who() == "ada@example.com"
     assert other.sign_in(provider, "s-2") == failed("other_subject")
     assert other.who() is None
@@ -119,7 +119,7 @@ def test_claims_give_and_take_memberships_as_the_operator_says(
         claims = {"email": email, "email_verified": True, "groups": list(values)}
         provider.account(login, **claims, given_name=login.title(), family_name="Oh")
         browser = browse(world)
-        assert browser.sign_in(provider, login) == "/sign-in"
+        assert browser.sign_in(provider, login) == "/console/"
         listed = ok(browser.http.get("/user/groups"))["items"]
         return {group["id"]: group["role"]["id"] for group in listed}
 
@@ -157,7 +157,7 @@ def test_only_the_browser_that_began_can_finish_once_and_within_ten_minutes(
     with nothing_happens(world):
         browser.http.head(back.removeprefix(PUBLIC_URL))
     flow = browser.http.cookies["longwire-oidc"]
-    assert browser.come_back(back) == "/sign-in"
+    assert browser.come_back(back) == "/console/"
     assert browser.who() == "dan@example.com"
     # Reloaded, and replayed with the cookie.
     assert browser.come_back(back) == failed("invalid_state")
@@ -201,12 +201,12 @@ def test_keys_are_fetched_again_when_they_rotate_but_not_more_often_than_allowed
     world = make_world(**provider.settings())
     world.person("flo")
     provider.account("f-1", email="flo@example.com", email_verified=True)
-    assert browse(world).sign_in(provider, "f-1") == "/sign-in"
+    assert browse(world).sign_in(provider, "f-1") == "/console/"
     provider.rotate_keys()
     # The last refresh was a moment ago; a provider that rotates all the time is not asked so often.
     assert browse(world).sign_in(provider, "f-1") == failed("invalid_token")
     world.clock.let_pass(seconds=REFRESH_INTERVAL / 1_000_000)
-    assert browse(world).sign_in(provider, "f-1") == "/sign-in"
+    assert browse(world).sign_in(provider, "f-1") == "/console/"
 
 
 @SQLITE
@@ -229,7 +229,7 @@ def test_errors_of_the_provider_become_codes_and_nothing_of_its_text(
     assert browser.sign_in(provider, "nobody") == failed("too_many_attempts")
 
     gone = make_world(**provider.settings(oidc_issuer=f"{provider.issuer}/none"))
-    assert browse(gone).begin() == "../sign-in?error=provider_unavailable"
+    assert browse(gone).begin() == "../console/sign-in?error=provider_unavailable"
 
 
 @SQLITE

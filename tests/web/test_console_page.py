@@ -209,6 +209,15 @@ def test_the_root_leads_to_the_console(world: World) -> None:
     assert (browser.status_code, browser.headers["location"]) == (302, "console/")
     links = ok(world.nobody.get("/"))
     assert links["console"] == "/console/"
+    assert links["signIn"] == "/console/sign-in"
+
+
+def test_links_of_before_lead_to_the_page_to_sign_in(world: World) -> None:
+    old = get(world, "/sign-in?error=access_denied")
+    assert (old.status_code, old.headers["location"]) == (
+        302,
+        "console/sign-in?error=access_denied",
+    )
 
 
 def test_without_a_build_the_root_leads_to_the_docs(

@@ -69,7 +69,7 @@ class InvitationPage:
         text = f"You have accepted the invitation to the group {_name(group)}."
         if new is None:
             return _page(200, text, f'<p><a href="{PAGE_PATH}">Sign in</a></p>')
-        link = f'<p>You are signed in. <a href="{PAGE_PATH}">Go on</a></p>'
+        link = '<p>You are signed in. <a href="/console/">Go on</a></p>'
         return with_session(_page(200, text, link), request, new)
 
     def _sign_in(self, tx: Tx, request: Request, accepted: Membership) -> NewSession | None:

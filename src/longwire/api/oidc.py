@@ -35,11 +35,12 @@ from longwire.web.session_cookies import (
 
 PATH = "/session/oidc"
 CALLBACK_PATH = "/session/oidc/callback"
+START_PATH = "/console/"
 FLOW_LIFETIME_S = 600
 FLOW_COOKIE = b"longwire-oidc"
 RETURN_TO_CHARACTERS_MAX = 1_000
 # Where the sign-in page is, from either path.
-SIGN_IN_PAGE = {PATH: "../sign-in", CALLBACK_PATH: "../../sign-in"}
+SIGN_IN_PAGE = {PATH: "../console/sign-in", CALLBACK_PATH: "../../console/sign-in"}
 
 INVALID_STATE = "invalid_state"
 DENIED = "access_denied"
@@ -213,7 +214,7 @@ class OidcEndpoints:
 
 def _parse_return_to(request: Request) -> str:
     params = dict(parse_qsl(request.query_string.decode("ascii", "replace")))
-    path = params.get("returnTo", "/sign-in")
+    path = params.get("returnTo", START_PATH)
     if len(path) > RETURN_TO_CHARACTERS_MAX or not _OWN_PATH.fullmatch(path):
         raise BadInput(field_errors=[FieldError("returnTo", "must be a path of this service")])
     return path
@@ -258,13 +259,13 @@ _BEGIN_OPENAPI: Json = {
                 "type": "string",
                 "pattern": "^/(?![/\\\\])[!-\\[\\]-~]*$",
                 "maxLength": RETURN_TO_CHARACTERS_MAX,
-                "default": "/sign-in",
+                "default": START_PATH,
             },
             "example": "/docs",
         }
     ],
     "responses": {
-        "302": _found("To the provider, or to `/sign-in?error=…` if it cannot be reached."),
+        "302": _found("To the provider, or to `/console/sign-in?error=…` if it cannot be reached."),
         **problem_responses(400, 404, 408, 431),
     },
 }
@@ -290,7 +291,7 @@ _FINISH_OPENAPI: Json = {
         )
     ],
     "responses": {
-        "302": _found("To the path of `returnTo`, or to `/sign-in?error=…`."),
+        "302": _found("To the path of `returnTo`, or to `/console/sign-in?error=…`."),
         **problem_responses(400, 404, 408, 431, 503),
     },
 }

@@ -17,11 +17,12 @@ from longwire.clock import SECOND
 from longwire.delivery.backlogs import list_worst_connectors
 from longwire.delivery.engine import Engine
 from longwire.errors import LongwireError, NotAuthenticated
+from longwire.identity.sign_in_links import PAGE_PATH
 from longwire.ingest import Ingest
 from longwire.store import cache_epochs, deliveries, instance
 from longwire.store.database import Database, Tx
 from longwire.store.shared_read import SharedRead
-from longwire.web import docs_page, sign_in_page
+from longwire.web import docs_page
 from longwire.web.console_page import ConsolePage
 from longwire.web.docs_page import CONTENT_SECURITY_POLICY, Asset, build_page_headers
 from longwire.web.openapi import Json, problem_responses
@@ -41,13 +42,11 @@ _ROOT = {
     "service": "longwire",
     "version": __version__,
     "documentation": "/docs",
-    "signIn": "/sign-in",
     "openapi": "/openapi.json",
     "health": "/health/ready",
     "metrics": "/metrics",
 }
 
-_ASSETS = {**docs_page.ASSETS, **sign_in_page.ASSETS}
 _ASSET_HEADERS = build_page_headers(CONTENT_SECURITY_POLICY)
 _ANYONE = "reveals nothing about any group"
 
@@ -109,8 +108,14 @@ class ServiceEndpoints:
             page = b"console/" if has_console else b"docs"
             headers = ((b"location", page), (b"vary", b"accept"))
             return Response(302, b"", "text/html", headers)
-        paths = _ROOT | ({"console": "/console/"} if has_console else {})
-        return Response(200, msgspec.json.encode(paths))
+        pages = {"console": "/console/", "signIn": PAGE_PATH} if has_console else {}
+        return Response(200, msgspec.json.encode(_ROOT | pages))
+
+    async def get_sign_in(self, request: Request, body: bytes) -> Response:
+        """Lead to the console, where links and bookmarks of before did not; the fragment stays."""
+        query = b"?" + request.query_string if request.query_string else b""
+        headers = ((b"location", b"console/sign-in" + query), (b"referrer-policy", b"no-referrer"))
+        return Response(302, b"", "text/plain", headers)
 
     async def get_live(self, request: Request, body: bytes) -> Response:
         return Response(200, b'{"status":"ok"}')
@@ -182,7 +187,8 @@ class ServiceEndpoints:
             _route("/health/ready", self.get_ready, _READY_OPENAPI),
             _route("/metrics", self.get_metrics, _METRICS_OPENAPI),
             _route("/openapi.json", self.get_openapi),
-            *(_route(path, _serve_asset(asset)) for path, asset in _ASSETS.items()),
+            _route("/sign-in", self.get_sign_in),
+            *(_route(path, _serve_asset(asset)) for path, asset in docs_page.ASSETS.items()),
             *(self._console.routes() if self._console is not None else ()),
         ]
 

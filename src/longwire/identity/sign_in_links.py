@@ -16,7 +16,7 @@ from longwire.store import sign_in_codes as store
 from longwire.store import users as store_users
 from longwire.store.database import Tx
 
-PAGE_PATH = "/sign-in"
+PAGE_PATH = "/console/sign-in"
 LIFETIME_S = 900
 # Valid ones; another one replaces the oldest.
 PER_USER_MAX = 10

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from longwire.web import console_page
 from longwire.web.console_page import ConsolePage, load_console
+from tests.chromium import require_console
 from tests.console.conftest import OpenConsole
 from tests.world import World
 
@@ -16,8 +17,7 @@ pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    if not console_page.FOLDER.exists():
-        pytest.skip("the console is not built; `make console` builds it")
+    require_console()
     copy = shutil.copytree(console_page.FOLDER, tmp_path / "console")
     monkeypatch.setattr(console_page, "FOLDER", copy)
     return copy

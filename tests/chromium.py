@@ -1,0 +1,54 @@
+"""Chromium, driven by Playwright: one driver for all tests of a worker.
+
+Playwright's loop counts as running in the main thread from its start to its stop, and where one
+runs there can be no other: tests that run a loop of their own would fail after the first journey.
+So the loop is put aside between the tests that need it.
+"""
+
+import asyncio
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from longwire.web import console_page
+
+PATH = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
+
+
+def require_console() -> None:
+    if not (console_page.FOLDER / console_page.INDEX).exists():
+        pytest.skip("the console is not built; `make console` builds it")
+
+
+class Driver:
+    """Starts browsers. They can be used while it is awake."""
+
+    def __init__(self) -> None:
+        if PATH is None:
+            pytest.skip("Chromium is missing; `make signin` installs it")
+        require_console()
+        self._playwright = sync_playwright().start()
+        self._loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+
+    @contextmanager
+    def awake(self) -> Iterator[None]:
+        asyncio._set_running_loop(self._loop)
+        try:
+            yield
+        finally:
+            asyncio._set_running_loop(None)
+
+    def launch(self, *flags: str) -> Browser:
+        return self._playwright.chromium.launch(executable_path=PATH, args=[*FLAGS, *flags])
+
+    def stop(self) -> None:
+        asyncio._set_running_loop(self._loop)
+        self._playwright.stop()

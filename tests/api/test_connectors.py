@@ -462,6 +462,7 @@ def requests_about(connector: str, group: str, replay: str) -> dict[str, tuple[s
         "connector.read, events": ("GET", "/connector/connectorEvent", {**which, **LONG_AGO}, None),
         "connector.read, preview": ("POST", "/connector/preview", {}, which),
         "connector.read, replay": ("GET", "/connector/replay", {**which, "replayId": replay}, None),
+        "connector.read, health": ("GET", "/connector/health", which, None),
         "connector.read, replays": ("GET", "/connector/replays", which, None),
         "connector.write": ("PUT", "/connector", {}, {**which, "name": "changed"}),
         "connector.resend": ("POST", "/connector/resendData", {}, which),

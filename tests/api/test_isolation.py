@@ -183,6 +183,7 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("GET", "/connector/replay"): Right(REPLAY),
     ("GET", "/connector/metrics"): Right({**CONNECTOR, **LONG_AGO}),
     ("GET", "/connector/replays"): Right(CONNECTOR),
+    ("GET", "/connector/health"): Right(CONNECTOR),
     ("POST", "/connector/replay/preview"): Right(body={**CONNECTOR, **LONG_AGO}),
     ("POST", "/connector"): Right(
         body={"groupId": "@home", **to_nowhere(), "deviceIds": ["@device"]}

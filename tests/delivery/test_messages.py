@@ -44,7 +44,8 @@ def test_a_message_shows_its_attempts_over_a_resend(world: World) -> None:
     device = ada.device(group)
     with Receiver() as receiver:
         receiver.respond_with(503, 500)
-        ada.connector(group, receiver.url, retryPolicy={"retryDelay": 60, "maxRetry": 1})
+        policy = {"retryDelay": 60, "maxRetry": 1}
+        connector = ada.connector(group, receiver.url, retryPolicy=policy)
         ada.reports(device, data='{"celsius":21}')
         receiver.wait_for(1)
         (listed,) = messages(ada, group)
@@ -56,9 +57,13 @@ def test_a_message_shows_its_attempts_over_a_resend(world: World) -> None:
         eventually(lambda: bool(messages(ada, group, status="failed")))
         receiver.respond_with(200)
         (failed,) = messages(ada, group, status="failed")
+        which = {"groupId": group, "connectorId": connector}
+        health = ok(ada.get("/connector/health", **which))
+        assert health == {"failures": 2, "waiting": 0, "deadLetters": 1}
         done = ok(ada.post("/connector/messages/retry", {"groupId": group, "ids": [failed["id"]]}))
         assert (done["changed"], done["skipped"], done["isMore"]) == (1, 0, False)
         eventually(lambda: bool(messages(ada, group, status="succeed")))
+        eventually(lambda: ok(ada.get("/connector/health", **which))["failures"] == 0)
     found = message(ada, failed["id"])
     assert (found["state"], found["resent"]) == ("succeeded", 1)
     assert [(each["number"], each["outcome"], each["status"]) for each in found["attempts"]] == [

@@ -132,6 +132,19 @@ class ConnectorConnection(Reply):
     next_token: str | None = None
 
 
+class ConnectorHealth(Reply, kw_only=True, omit_defaults=False):
+    """How a connector is at the moment."""
+
+    failures: Annotated[
+        Count,
+        Meta(description="Failed attempts in a row, since the last success.", examples=[5]),
+    ]
+    waiting: Annotated[Count, Meta(description="Queued messages, up to 10,000.", examples=[12])]
+    dead_letters: Annotated[
+        Count, Meta(description="Messages kept for a resend, up to 10,000.", examples=[64])
+    ]
+
+
 class ConnectorType(Reply):
     """A type of destination and its parameters."""
 
@@ -419,6 +432,17 @@ def list_connectors(context: RequestContext, query: GroupPage) -> ConnectorConne
     )
 
 
+def get_connector_health(context: RequestContext, query: ConnectorQuery) -> ConnectorHealth:
+    """Get the health of a connector.
+
+    Whether its last attempts failed, and how many messages wait or are kept for a resend.
+    """
+    health = connectors.get_health(context.tx, context.actor, query.group_id, query.connector_id)
+    return ConnectorHealth(
+        failures=health.failures, waiting=health.waiting, dead_letters=health.dead_letters
+    )
+
+
 def get_connector_type(context: RequestContext, query: ConnectorTypeQuery) -> ConnectorType:
     """Get a connector type.
 
@@ -508,6 +532,7 @@ ROUTES = [
         ANY_TOKEN,
         object_rule=_FOR_EVERYONE,
     ),
+    _route("GET", "/connector/health", get_connector_health, "connector.read", is_addition=True),
     _route("GET", "/connector/connectorEvent", list_connector_events, "connector.read"),
     _route("POST", "/connector/resendData", resend_dead_letters, "connector.resend"),
 ]

@@ -27,7 +27,7 @@ from longwire.quotas import Quotas
 from longwire.store import channels as store_channels
 from longwire.store import deliveries as store_deliveries
 from longwire.store import groups as store_groups
-from longwire.store import locks
+from longwire.store import locks, overviews
 from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Tx
 from longwire.store.deliveries import DeliveryEvent, DeliveryState
@@ -47,6 +47,9 @@ Retry = tuple[int | None, int | None]  # delay in seconds, retries at most
 
 RETRY_DEFAULT: Retry = (None, None)
 
+# Messages of one state that are counted for the health of a connector.
+COUNTED_MAX = 10_000
+
 
 @dataclass(frozen=True, slots=True)
 class ConnectorDraft(ChannelDraft):
@@ -62,6 +65,15 @@ class ConnectorDraft(ChannelDraft):
 @dataclass(frozen=True, slots=True)
 class ConnectorView(OwnerView[Connector]):
     kept_since: Moment | None  # the timestamp of the oldest dead letter
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorHealth:
+    """Counts are up to COUNTED_MAX each."""
+
+    failures: int  # attempts in a row, since the last success
+    waiting: int
+    dead_letters: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +94,16 @@ def list_connectors(
 ) -> Page[ConnectorView]:
     page = KIND.list_page(tx, actor, group_id, request)
     return Page([_view(tx, actor, each) for each in page.items], page.last_key)
+
+
+def get_health(tx: Tx, actor: Actor, group_id: str, connector_id: str) -> ConnectorHealth:
+    connector = KIND.require(tx, actor, "read", group_id, connector_id)
+    number = connector.number
+    return ConnectorHealth(
+        connector.channel.failures,
+        overviews.count_queued(tx, [number], COUNTED_MAX),
+        overviews.count_dead_letters(tx, [number], COUNTED_MAX).get(number, 0),
+    )
 
 
 def list_deliveries(

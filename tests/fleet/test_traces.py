@@ -96,9 +96,13 @@ def test_a_record_is_traced_from_its_network_to_everyone_it_reached(world: World
     below, reader, eve = world.person("bob"), world.person("rea"), world.person("eve")
     ada.invite(below, group, "viewer")
     ada.invite(reader, group, ada.role("record.read"))
-    shown = {each["connectorId"] for each in trace(below, recordId=record["id"])["connectors"]}
-    assert shown == {sending, *reasons}
-    assert trace(reader, recordId=record["id"])["connectors"] == []
+    partial = trace(below, recordId=record["id"])
+    assert {each["connectorId"] for each in partial["connectors"]} == {sending, *reasons}
+    # What reached others is counted.
+    assert "hiddenConnectors" not in found
+    assert partial["hiddenConnectors"] == 1
+    nothing = trace(reader, recordId=record["id"])
+    assert (nothing["connectors"], nothing["hiddenConnectors"]) == ([], 2)
     eve.group()
     hidden = refused(eve.get("/record/trace", recordId=record["id"]), 404)
     unknown = refused(eve.get("/record/trace", recordId="rec_1"), 404)

@@ -21,7 +21,7 @@ from longwire.fleet import traces
 from longwire.ids import format_delivery_id
 from longwire.store.deliveries import DeliveryDetail
 from longwire.store.receptions import Reception as ReceptionValue
-from longwire.web.fields import DateText, Query, Reply
+from longwire.web.fields import Count, DateText, Query, Reply
 from longwire.web.routing import RequestContext, Route
 
 NotTaken = Annotated[
@@ -138,6 +138,17 @@ class Trace(Reply, kw_only=True):
     notifications: Annotated[
         list[NotificationTrace], Meta(description="Where you have `notification.read`.")
     ]
+    hidden_connectors: (
+        Annotated[
+            Count,
+            Meta(description="With a message about it, but not yours to see.", examples=[1]),
+        ]
+        | None
+    ) = None
+    hidden_notifications: (
+        Annotated[Count, Meta(description="Caused by it, but not yours to see.", examples=[1])]
+        | None
+    ) = None
 
 
 class TraceQuery(Query):
@@ -243,6 +254,8 @@ def get_trace(context: RequestContext, query: TraceQuery) -> Trace:
             )
             for each in found.notifications
         ],
+        hidden_connectors=found.hidden_connectors or None,
+        hidden_notifications=found.hidden_notifications or None,
     )
 
 

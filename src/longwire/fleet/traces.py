@@ -82,6 +82,8 @@ class Trace:
     connectors: Sequence[ConnectorTrace]
     has_more_connectors: bool
     notifications: Sequence[NotificationTrace]
+    hidden_connectors: int  # with a message, but not the actor's to see
+    hidden_notifications: int
 
 
 def trace(
@@ -157,14 +159,17 @@ def _find_by_message(tx: Tx, actor: Actor, message_id: str) -> ArrivedRecord:
 def _build(tx: Tx, actor: Actor, arrived: ArrivedRecord) -> Trace:
     row = arrived.row
     reception = receptions.find(tx, row.group_number, row.seq)
-    shown, has_more = _trace_connectors(tx, actor, arrived)
+    shown, has_more, hidden_connectors = _trace_connectors(tx, actor, arrived)
+    notifications, hidden_notifications = _trace_notifications(tx, actor, row.seq)
     return Trace(
         arrived,
         reception,
         _describe_decoding(tx, arrived, reception),
         shown,
         has_more,
-        _trace_notifications(tx, actor, row.seq),
+        notifications,
+        hidden_connectors,
+        hidden_notifications,
     )
 
 
@@ -183,15 +188,19 @@ def _describe_decoding(
 
 def _trace_connectors(
     tx: Tx, actor: Actor, arrived: ArrivedRecord
-) -> tuple[list[ConnectorTrace], bool]:
-    """Those that the actor may see; first those that have a message."""
+) -> tuple[list[ConnectorTrace], bool, int]:
+    """Those that the actor may see, first those that have a message; if there are more; and how
+    many others have a message.
+    """
+    reaching = store_connectors.list_reaching(tx, arrived.device.group_id)
+    numbers = [each.number for each in reaching]
+    sent = store_deliveries.list_of_arrival(tx, numbers, arrived.row.seq) if numbers else {}
     visible = [
         each
-        for each in store_connectors.list_reaching(tx, arrived.device.group_id)
+        for each in reaching
         if "connector.read" in access.get_permissions(tx, actor, each.group_id)
     ]
-    numbers = [each.number for each in visible]
-    sent = store_deliveries.list_of_arrival(tx, numbers, arrived.row.seq) if numbers else {}
+    hidden = len(sent.keys() - {each.number for each in visible})
     visible.sort(key=lambda each: each.number not in sent)
     explain = _Explanation(tx, arrived)
     traced = []
@@ -201,7 +210,7 @@ def _trace_connectors(
             traced.append(ConnectorTrace(connector, build_message(connector, detail, None)))
         else:
             traced.append(ConnectorTrace(connector, None, explain.find_reason(connector)))
-    return traced, len(visible) > CONNECTORS_SHOWN_MAX
+    return traced, len(visible) > CONNECTORS_SHOWN_MAX, hidden
 
 
 class _Explanation:
@@ -244,14 +253,15 @@ class _Explanation:
             return FILTER_FAILED
 
 
-def _trace_notifications(tx: Tx, actor: Actor, seq: int) -> list[NotificationTrace]:
-    """Those that the actor may see."""
+def _trace_notifications(tx: Tx, actor: Actor, seq: int) -> tuple[list[NotificationTrace], int]:
+    """Those that the actor may see, and how many others there are."""
     caused: dict[int, list[DeliveryDetail]] = {}
     for detail in store_deliveries.list_caused(tx, seq, NOTIFIED_MAX):
         caused.setdefault(detail.event.channel_number, []).append(detail)
     found = NOTIFICATIONS.get_by_numbers(tx, list(caused))
-    return [
+    visible = [
         NotificationTrace(each, caused[number])
         for number, each in sorted(found.items())
         if "notification.read" in access.get_permissions(tx, actor, each.group_id)
     ]
+    return visible, len(found) - len(visible)

@@ -17,6 +17,7 @@ export const NEEDS = {
   "GET /connector": "connector.read",
   "GET /connector/connectorEvent": "connector.read",
   "GET /connector/connectors": "connector.read",
+  "GET /connector/health": "connector.read",
   "GET /connector/message": "connector.read",
   "GET /connector/messages": "connector.read",
   "GET /connector/messages/export": "connector.read",

@@ -9,6 +9,16 @@ export async function copyText(text: string): Promise<boolean> {
   }
 }
 
+// Drawn, because not every system has a letter for it.
+function CopyIcon() {
+  return (
+    <svg aria-hidden="true" width="12" height="12" viewBox="0 0 12 12" fill="none" stroke="currentColor">
+      <rect x="0.5" y="3.5" width="8" height="8" rx="1.5" />
+      <path d="M3.5 3.5v-1.5a1.5 1.5 0 0 1 1.5-1.5h5a1.5 1.5 0 0 1 1.5 1.5v5a1.5 1.5 0 0 1-1.5 1.5h-1.5" />
+    </svg>
+  );
+}
+
 export function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
   const [state, setState] = useState<"idle" | "copied" | "failed">("idle");
   const words = { idle: label, copied: "Copied", failed: "Cannot copy" }[state];
@@ -23,7 +33,7 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
         setTimeout(() => setState("idle"), 1_500);
       }}
     >
-      <span aria-hidden="true">⧉</span> <span aria-live="polite">{state === "idle" && label === "Copy" ? "" : words}</span>
+      <CopyIcon /> <span aria-live="polite">{state === "idle" && label === "Copy" ? "" : words}</span>
     </button>
   );
 }

@@ -12,8 +12,8 @@ export interface Column<Row> {
   // A track of a CSS grid: "1fr", "120px", "minmax(120px, 2fr)".
   width: string;
   align?: "end";
-  // In a card: the first line, the second line, or not at all.
-  card?: "title" | "line" | "none";
+  // In a card: the first line, the second line, a line of its own, or not at all.
+  card?: "title" | "line" | "wide" | "none";
   sort?: { order: "ascending" | "descending" | null; onSort: () => void };
 }
 
@@ -31,6 +31,8 @@ export interface TableProps<Row> {
   rowHeight?: number;
   isLoadingMore?: boolean;
   rowClass?: (row: Row) => string | undefined;
+  // A row that heads those below it: what stands in it, over all columns. It cannot be selected.
+  rowHead?: ((row: Row) => ReactNode | undefined) | undefined;
 }
 
 const END_ROWS = 20;
@@ -43,7 +45,7 @@ function rowHeightOf(element: HTMLElement | null, given: number | undefined): nu
 }
 
 export function Table<Row>(props: TableProps<Row>) {
-  const { label, rows, columns, rowKey, onOpen, selection, onEndReached, total, isLoadingMore, rowClass } = props;
+  const { label, rows, columns, rowKey, onOpen, selection, onEndReached, total, isLoadingMore, rowClass, rowHead } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const height = rowHeightOf(scroller.current, props.rowHeight);
   const virtualizer = useVirtualizer({
@@ -59,7 +61,8 @@ export function Table<Row>(props: TableProps<Row>) {
     if (onEndReached && rows.length > 0 && lastShown >= rows.length - END_ROWS) onEndReached();
   }, [lastShown, rows.length, onEndReached]);
 
-  const keysOf = useCallback(() => rows.map(rowKey), [rows, rowKey]);
+  const isHead = useCallback((row: Row) => rowHead?.(row) !== undefined, [rowHead]);
+  const keysOf = useCallback(() => rows.filter((row) => !isHead(row)).map(rowKey), [rows, rowKey, isHead]);
   const focusRow = (index: number) => {
     virtualizer.scrollToIndex(index);
     requestAnimationFrame(() =>
@@ -76,7 +79,7 @@ export function Table<Row>(props: TableProps<Row>) {
       focusRow(Math.max(0, Math.min(rows.length - 1, at + step)));
     } else if (event.key === "Enter" && row !== undefined && (event.target as HTMLElement).dataset.index !== undefined) {
       onOpen?.(row);
-    } else if (event.key.toLowerCase() === "x" && row !== undefined && selection) {
+    } else if (event.key.toLowerCase() === "x" && row !== undefined && !isHead(row) && selection) {
       event.preventDefault();
       if (event.shiftKey) selection.extend(rowKey(row), keysOf());
       else selection.toggle(rowKey(row), keysOf());
@@ -86,7 +89,7 @@ export function Table<Row>(props: TableProps<Row>) {
   };
 
   const template = `${selection ? "32px " : ""}${columns.map((column) => column.width).join(" ")}`;
-  const isAllLoadedSelected = selection !== undefined && rows.length > 0 && rows.every((row) => selection.has(rowKey(row)));
+  const isAllLoadedSelected = selection !== undefined && rows.length > 0 && rows.every((row) => isHead(row) || selection.has(rowKey(row)));
   return (
     <div className="table" role="grid" aria-label={label} aria-rowcount={total ?? rows.length} aria-multiselectable={selection ? true : undefined} onKeyDown={onKeyDown}>
       <div role="rowgroup" className="table-head">
@@ -121,6 +124,23 @@ export function Table<Row>(props: TableProps<Row>) {
             const row = rows[item.index] as Row;
             const key = rowKey(row);
             const isChosen = selection?.has(key) ?? false;
+            const head = rowHead?.(row);
+            if (head !== undefined)
+              return (
+                <div
+                  key={item.key}
+                  role="row"
+                  data-index={item.index}
+                  tabIndex={item.index === 0 ? 0 : -1}
+                  aria-rowindex={item.index + 1}
+                  className="table-row table-row-head"
+                  style={{ transform: `translateY(${item.start}px)`, height: item.size }}
+                >
+                  <div role="gridcell" aria-colspan={columns.length + (selection ? 1 : 0)}>
+                    {head}
+                  </div>
+                </div>
+              );
             return (
               <div
                 key={item.key}

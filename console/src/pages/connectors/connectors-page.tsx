@@ -1,5 +1,211 @@
+import { useMemo } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+import { mayCall, useRights } from "~/api/may";
+import { groupQuery } from "~/api/queries";
+import { Button } from "~/ui/button";
+import { useShortcuts } from "~/ui/keys";
 import { PageHeader } from "~/ui/page";
+import { Pill } from "~/ui/pill";
+import { Sparkline } from "~/ui/sparkline";
+import { Empty, NoMatch, QueryView } from "~/ui/state";
+import { Table, type Column } from "~/ui/table";
+import { Locked } from "~/ui/why";
+import { duration } from "~/time";
+import { countText, percent, stateOf, totalsOf } from "./health";
+import { CONNECTORS_MAX, connectorsQuery, dayQuery, healthQuery, type Connector } from "./queries";
+import { parseParams, takesSubgroups } from "./params";
+import { scopeSentence } from "./scope";
+import { DISABLED_MEANS, Switch, useToggle } from "./toggle";
+import "./connectors.css";
+
+const route = getRouteApi("/frame/g/$groupId/connectors");
+
+export function Scope({ connector, groupName }: { connector: Connector; groupName: string }) {
+  const scope = scopeSentence({
+    groupName,
+    withSubgroups: takesSubgroups(parseParams(connector.params)),
+    deviceTypes: connector.deviceTypes ?? [],
+    devices: connector.deviceIds ?? [],
+    filter: connector.messageFilter ?? "",
+  });
+  return (
+    <span className={scope.isEverything ? "scope scope-everything" : "scope"} title={scope.text}>
+      {scope.isEverything && <span aria-hidden="true">◆ </span>}
+      {scope.text}
+    </span>
+  );
+}
+
+function useDay(connector: Connector) {
+  const rights = useRights(connector.groupId);
+  return useQuery({ ...dayQuery(connector.groupId, connector.id), enabled: rights.isKnown && mayCall(rights, "GET /connector/metrics") });
+}
+
+function DaySparkline({ connector }: { connector: Connector }) {
+  const { data } = useDay(connector);
+  if (!data) return <span className="ink-3">–</span>;
+  const totals = totalsOf(data.hours);
+  const label = `Last 24 hours: ${totals.succeeded.toLocaleString("en")} delivered, ${totals.failed.toLocaleString("en")} failed`;
+  return <Sparkline points={data.hours.map((each) => ({ ok: each.succeeded ?? 0, failed: each.failed ?? 0 }))} label={label} />;
+}
+
+function Delivered({ connector }: { connector: Connector }) {
+  const { data } = useDay(connector);
+  const share = data ? totalsOf(data.hours).delivered : null;
+  return <span className={share !== null && share < 1 ? "figure-bad" : undefined}>{percent(share)}</span>;
+}
+
+function P95({ connector }: { connector: Connector }) {
+  const { data } = useDay(connector);
+  return <>{data?.day?.ms ? duration(data.day.ms.p95) : "–"}</>;
+}
+
+function useHealth(connector: Connector) {
+  return useQuery(healthQuery(connector.groupId, connector.id)).data;
+}
+
+function Waiting({ connector }: { connector: Connector }) {
+  const health = useHealth(connector);
+  return <>{health ? countText(health.waiting) : "–"}</>;
+}
+
+function DeadLetters({ connector }: { connector: Connector }) {
+  const health = useHealth(connector);
+  if (!health) return <>–</>;
+  if (health.deadLetters === 0) return <span className="ink-3">0</span>;
+  return (
+    <Link
+      to="/g/$groupId/messages"
+      params={{ groupId: connector.groupId }}
+      search={{ connector: connector.id, status: "failed" }}
+      className="figure-bad"
+    >
+      {countText(health.deadLetters)}
+    </Link>
+  );
+}
+
+export function StatePill({ connector }: { connector: Connector }) {
+  const health = useHealth(connector);
+  const state = stateOf(connector, health);
+  return (
+    <Pill tone={state.tone} title={state.detail || undefined}>
+      {state.label}
+    </Pill>
+  );
+}
+
+function RowSwitch({ connector }: { connector: Connector }) {
+  const toggle = useToggle(connector);
+  const isOn = connector.enabled !== false;
+  return (
+    <Switch
+      isOn={isOn}
+      label={`Forward through ${connector.name ?? connector.id}`}
+      title={isOn ? `Disable. ${DISABLED_MEANS}` : "Enable. A replay fetches what arrived meanwhile."}
+      onChange={(enabled) => toggle.mutate(enabled)}
+    />
+  );
+}
+
+function useColumns(groupId: string, groupName: string): Column<Connector>[] {
+  const rights = useRights(groupId);
+  const mayWrite = mayCall(rights, "PUT /connector");
+  return useMemo(() => {
+    const columns: Column<Connector>[] = [
+      {
+        id: "name",
+        head: "Name",
+        width: "minmax(140px, 1.2fr)",
+        card: "title",
+        cell: (row) => (
+          <>
+            <Link to="/g/$groupId/connectors/$connectorId" params={{ groupId, connectorId: row.id }} className="row-name">
+              {row.name ?? row.id}
+            </Link>
+            <span className="row-type">{row.type}</span>
+          </>
+        ),
+      },
+      { id: "scope", head: "Takes", width: "minmax(160px, 1.8fr)", card: "wide", cell: (row) => <Scope connector={row} groupName={groupName} /> },
+      { id: "day", head: "24 h", width: "104px", cell: (row) => <DaySparkline connector={row} /> },
+      { id: "delivered", head: "Delivered", width: "72px", align: "end", card: "line", cell: (row) => <Delivered connector={row} /> },
+      { id: "p95", head: "p95", width: "60px", align: "end", cell: (row) => <P95 connector={row} /> },
+      { id: "waiting", head: "Waiting", width: "60px", align: "end", cell: (row) => <Waiting connector={row} /> },
+      { id: "dead", head: "Dead letters", width: "92px", align: "end", cell: (row) => <DeadLetters connector={row} /> },
+      { id: "state", head: "State", width: "172px", card: "line", cell: (row) => <StatePill connector={row} /> },
+    ];
+    if (mayWrite) columns.push({ id: "switch", head: "On", width: "44px", card: "line", cell: (row) => <RowSwitch connector={row} /> });
+    return columns;
+  }, [groupId, groupName, mayWrite]);
+}
 
 export function ConnectorsPage() {
-  return <PageHeader title="Connectors" />;
+  const { groupId } = route.useParams();
+  const { q } = route.useSearch();
+  const navigate = useNavigate();
+  const rights = useRights(groupId);
+  const group = useQuery(groupQuery(groupId));
+  const query = useQuery(connectorsQuery(groupId));
+  const columns = useColumns(groupId, group.data?.name ?? "this group");
+  const mayCreate = mayCall(rights, "POST /connector");
+  const setQ = (text: string) => void navigate({ to: ".", search: (before: object) => ({ ...before, q: text || undefined }), replace: true } as never);
+  const create = () => void navigate({ to: "/g/$groupId/connectors/new", params: { groupId } });
+  useShortcuts(mayCreate ? [{ key: "n", label: "New connector", run: create }] : []);
+  return (
+    <>
+      <PageHeader
+        title="Connectors"
+        above={group.data?.name}
+        actions={
+          rights.isKnown &&
+          (mayCreate ? (
+            <Button look="primary" onClick={create}>
+              New connector
+            </Button>
+          ) : (
+            <Locked label="New connector" operation="POST /connector" groupId={groupId} />
+          ))
+        }
+      />
+      <QueryView query={query} operation="GET /connector/connectors" groupId={groupId} noun="group">
+        {(all) => {
+          if (all.length === 0)
+            return (
+              <Empty
+                text="A connector forwards every record of this group to another system: a webhook, or a broker for MQTT, NATS, AMQP or Kafka."
+                action={mayCreate && <Button onClick={create}>Create the first connector</Button>}
+                curl={`curl -X POST ${location.origin}/connector -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"groupId":"${groupId}","type":"http","name":"To my service","params":"{\\"url\\":\\"https://example.com/hook\\"}"}'`}
+              />
+            );
+          const words = (q ?? "").toLowerCase();
+          const rows = all.filter((each) => `${each.name ?? ""} ${each.id} ${each.type} ${each.params}`.toLowerCase().includes(words));
+          return (
+            <>
+              <div className="filters">
+                <input className="input" type="search" placeholder="Name, type or destination" aria-label="Search connectors" value={q ?? ""} onChange={(event) => setQ(event.target.value)} />
+                <span className="ink-2">
+                  {rows.length === all.length ? all.length : `${rows.length} of ${all.length}`}
+                  {all.length >= CONNECTORS_MAX ? "+" : ""} connectors
+                </span>
+              </div>
+              {rows.length === 0 ? (
+                <NoMatch chips={[{ label: q ?? "", onRemove: () => setQ("") }]} onClear={() => setQ("")} />
+              ) : (
+                <Table
+                  label="Connectors"
+                  rows={rows}
+                  columns={columns}
+                  rowKey={(row) => row.id}
+                  rowHeight={typeof matchMedia !== "undefined" && matchMedia("(max-width: 640px)").matches ? 104 : 56}
+                  onOpen={(row) => void navigate({ to: "/g/$groupId/connectors/$connectorId", params: { groupId, connectorId: row.id } })}
+                />
+              )}
+            </>
+          );
+        }}
+      </QueryView>
+    </>
+  );
 }

@@ -1,13 +1,30 @@
-import type { RawSearch } from "~/search";
+import { choiceParam, textParam, type RawSearch } from "~/search";
 
-export function connectorsSearch(_search: RawSearch): Record<never, never> {
-  return {};
+export interface ConnectorsSearch {
+  q?: string | undefined;
 }
 
-export function newConnectorSearch(_search: RawSearch): Record<never, never> {
-  return {};
+export function connectorsSearch(search: RawSearch): ConnectorsSearch {
+  return { q: textParam(search, "q") };
 }
 
-export function connectorSearch(_search: RawSearch): Record<never, never> {
-  return {};
+export interface NewConnectorSearch {
+  type?: string | undefined;
+}
+
+export function newConnectorSearch(search: RawSearch): NewConnectorSearch {
+  return { type: textParam(search, "type") };
+}
+
+export const CONNECTOR_TABS = ["messages", "edit", "replays", "changes"] as const;
+export type ConnectorTab = (typeof CONNECTOR_TABS)[number];
+
+export interface ConnectorSearch {
+  tab?: ConnectorTab | undefined;
+  // The message that is open beside the list.
+  message?: string | undefined;
+}
+
+export function connectorSearch(search: RawSearch): ConnectorSearch {
+  return { tab: choiceParam(search, "tab", CONNECTOR_TABS), message: textParam(search, "message") };
 }

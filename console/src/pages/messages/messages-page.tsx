@@ -1,5 +1,109 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
+import { groupQuery } from "~/api/queries";
+import { useRange } from "~/frame/page-state";
+import { connectorsQuery } from "~/pages/connectors/queries";
+import { spanOf } from "~/time";
+import { Menu } from "~/ui/menu";
 import { PageHeader } from "~/ui/page";
+import { KIND_LABELS } from "~/ui/pill";
+import type { Chip } from "~/ui/state";
+import { MessageDrawer } from "./message-drawer";
+import { MessageList } from "./message-list";
+import { deviceQuery, present } from "./queries";
+import { KINDS, STATUSES, type MessagesSearch } from "./search";
+import { statusWords } from "./words";
+
+const route = getRouteApi("/frame/g/$groupId/messages");
+
+// The browser itself saves the response, however long it is, and can stop it.
+function download(path: string): void {
+  const link = document.createElement("a");
+  link.href = path;
+  link.download = "";
+  link.click();
+}
+
+function Filters({ search, set, connectors }: { search: MessagesSearch; set: (change: Partial<MessagesSearch>, replace?: boolean) => void; connectors: readonly { id: string; name?: string | null | undefined }[] }) {
+  return (
+    <div className="filters">
+      <select className="input" aria-label="Status" value={search.status ?? ""} onChange={(event) => set({ status: (event.target.value || undefined) as MessagesSearch["status"] })}>
+        <option value="">Any status</option>
+        {STATUSES.map((status) => (
+          <option key={status} value={status}>
+            {statusWords({ status }).label}
+          </option>
+        ))}
+      </select>
+      <select className="input" aria-label="Connector" value={search.connector ?? ""} onChange={(event) => set({ connector: event.target.value || undefined })}>
+        <option value="">All connectors</option>
+        {connectors.map((each) => (
+          <option key={each.id} value={each.id}>
+            {each.name ?? each.id}
+          </option>
+        ))}
+      </select>
+      <select className="input" aria-label="Kind" value={search.kind ?? ""} onChange={(event) => set({ kind: (event.target.value || undefined) as MessagesSearch["kind"] })}>
+        <option value="">All kinds</option>
+        {KINDS.map((kind) => (
+          <option key={kind} value={kind}>
+            {KIND_LABELS[kind]}
+          </option>
+        ))}
+      </select>
+      <input className="input" type="search" aria-label="Device id" placeholder="Device id" value={search.device ?? ""} onChange={(event) => set({ device: event.target.value.trim() || undefined }, true)} />
+    </div>
+  );
+}
 
 export function MessagesPage() {
-  return <PageHeader title="Messages" />;
+  const { groupId } = route.useParams();
+  const search = route.useSearch();
+  const navigate = useNavigate();
+  const { range } = useRange();
+  const group = useQuery(groupQuery(groupId));
+  const connectors = useQuery(connectorsQuery(groupId)).data ?? [];
+  const device = useQuery({ ...deviceQuery(search.device ?? ""), enabled: search.device !== undefined }).data;
+  const set = (change: Partial<MessagesSearch>, replace = false): void =>
+    void navigate({ to: ".", search: (before: object) => ({ ...before, ...change }), replace } as never);
+  const nameOf = (id: string) => connectors.find((each) => each.id === id)?.name ?? id;
+  const given: (Chip | "" | undefined)[] = [
+    search.status && { label: `status ${statusWords({ status: search.status }).label}`, onRemove: () => set({ status: undefined }) },
+    search.connector && { label: `connector ${nameOf(search.connector)}`, onRemove: () => set({ connector: undefined }) },
+    search.kind && { label: `kind ${KIND_LABELS[search.kind]}`, onRemove: () => set({ kind: undefined }) },
+    search.device && { label: `device ${device?.name ?? search.device}`, onRemove: () => set({ device: undefined }) },
+  ];
+  const chips = given.filter((each): each is Chip => typeof each === "object");
+  const exportAs = (format: string) => {
+    const { begin, end } = spanOf(range, Date.now());
+    const query = present({ groupId, connectorId: search.connector, beginDate: new Date(begin).toISOString(), endDate: new Date(end).toISOString(), format });
+    download(`/connector/messages/export?${new URLSearchParams(query).toString()}`);
+  };
+  return (
+    <>
+      <PageHeader
+        title="Messages"
+        above={group.data?.name}
+        actions={
+          <Menu
+            label="Export"
+            items={[
+              { label: "CSV: all that arrived in this range", onSelect: () => exportAs("csv") },
+              { label: "NDJSON: all that arrived in this range", onSelect: () => exportAs("ndjson") },
+            ]}
+          />
+        }
+      />
+      <Filters search={search} set={set} connectors={connectors} />
+      <MessageList
+        groupId={groupId}
+        filter={present({ connectorId: search.connector, status: search.status, deviceId: search.device, kind: search.kind })}
+        connectors={connectors}
+        onOpen={(message) => set({ message })}
+        chips={chips}
+        onClear={() => set({ status: undefined, connector: undefined, kind: undefined, device: undefined })}
+      />
+      {search.message && <MessageDrawer id={search.message} connectorName={nameOf} onClose={() => set({ message: undefined })} />}
+    </>
+  );
 }

@@ -1,5 +1,50 @@
-import { PageHeader } from "~/ui/page";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { ApiProblem, api, read } from "~/api/client";
+import { Card, PageHeader } from "~/ui/page";
+import { KindLabel } from "~/ui/pill";
+import { IdText } from "~/ui/copy";
+import { QueryView } from "~/ui/state";
+import { momentOf } from "~/time";
+import { curlOf } from "./steps";
+import { ConnectorStep, TraceActions, TraceView, useTrace } from "./trace-view";
+
+const route = getRouteApi("/frame/m/$messageId");
+
+// The record is gone, or not to be read here: the message and its attempts stay.
+function MessageAlone({ messageId }: { messageId: string }) {
+  const query = useQuery({
+    queryKey: ["message", messageId],
+    queryFn: ({ signal }) => read(api.GET("/connector/message", { params: { query: { id: messageId } }, signal })),
+    refetchInterval: 5_000,
+  });
+  return (
+    <QueryView query={query} noun="message" skeletonRows={4}>
+      {(message) => (
+        <>
+          <PageHeader
+            title="One message and every attempt"
+            below={
+              <>
+                <KindLabel kind={message.event.kind ?? ""} /> · <IdText id={messageId} /> · its record is not stored any more, or is not yours to read
+              </>
+            }
+            actions={<TraceActions value={message} curl={curlOf(location.origin, `/connector/message?id=${messageId}`)} />}
+          />
+          <Card>
+            <ol className="rail">
+              <ConnectorStep name="Connector" connectorId={message.event.connectorId} message={message} first={momentOf(message.createdAt)} />
+            </ol>
+          </Card>
+        </>
+      )}
+    </QueryView>
+  );
+}
 
 export function MessageTracePage() {
-  return <PageHeader title="Trace" />;
+  const { messageId } = route.useParams();
+  const query = useTrace({ messageId });
+  const isGone = query.error instanceof ApiProblem && (query.error.status === 404 || query.error.status === 403);
+  return isGone && !query.data ? <MessageAlone messageId={messageId} /> : <TraceView query={query} />;
 }

@@ -1,5 +1,9 @@
-import { PageHeader } from "~/ui/page";
+import { getRouteApi } from "@tanstack/react-router";
+import { TraceView, useTrace } from "./trace-view";
+
+const route = getRouteApi("/frame/r/$recordId");
 
 export function RecordTracePage() {
-  return <PageHeader title="Trace" />;
+  const { recordId } = route.useParams();
+  return <TraceView query={useTrace({ recordId })} />;
 }

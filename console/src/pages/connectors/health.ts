@@ -1,0 +1,67 @@
+// How a connector is: one word with a tone, out of its settings and its health.
+import type { Schemas } from "~/api/client";
+import type { Tone } from "~/ui/pill";
+
+export type Health = Schemas["ConnectorHealth"];
+type Metric = Schemas["ConnectorMetric"];
+
+export const COUNTED_MAX = 10_000;
+
+export interface ConnectorState {
+  readonly tone: Tone;
+  readonly label: string;
+  readonly detail: string;
+}
+
+export function countText(count: number): string {
+  return count >= COUNTED_MAX ? `${COUNTED_MAX.toLocaleString("en")}+` : count.toLocaleString("en");
+}
+
+export function stateOf(
+  connector: Pick<Schemas["Connector"], "enabled" | "error" | "dataFailurePolicy" | "updatedBy">,
+  health: Health | undefined,
+): ConnectorState {
+  const error = connector.error?.message ?? "";
+  if (connector.enabled === false) {
+    // A receiver that responds 410 has the service disable its connector.
+    const isBySystem = connector.updatedBy === "system";
+    return { tone: isBySystem ? "bad" : "idle", label: isBySystem ? "stopped by its receiver" : "disabled", detail: error };
+  }
+  if (connector.dataFailurePolicy?.resending) return { tone: "warn", label: "resending", detail: error };
+  if (!health) return { tone: "idle", label: "not known", detail: error };
+  if (health.failures > 0) {
+    const label = health.failures === 1 ? "last attempt failed" : `failing, ${health.failures.toLocaleString("en")} in a row`;
+    return { tone: health.failures === 1 ? "warn" : "bad", label, detail: error };
+  }
+  if (health.deadLetters > 0) return { tone: "warn", label: "has dead letters", detail: error };
+  return { tone: "good", label: "forwarding", detail: "" };
+}
+
+export interface Totals {
+  readonly made: number;
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly retried: number;
+  // Of those that ended, 0 to 1; null if none ended.
+  readonly delivered: number | null;
+  // Attempts for each message that ended; null if none ended.
+  readonly attemptsPerMessage: number | null;
+}
+
+export function totalsOf(items: readonly Metric[]): Totals {
+  const sum = (name: "made" | "succeeded" | "failed" | "retried") => items.reduce((total, item) => total + (item[name] ?? 0), 0);
+  const totals = { made: sum("made"), succeeded: sum("succeeded"), failed: sum("failed"), retried: sum("retried") };
+  const ended = totals.succeeded + totals.failed;
+  return {
+    ...totals,
+    delivered: ended ? totals.succeeded / ended : null,
+    attemptsPerMessage: ended ? (ended + totals.retried) / ended : null,
+  };
+}
+
+// 99.95 % is not 100 %: only what has no failure is rounded up.
+export function percent(share: number | null): string {
+  if (share === null) return "–";
+  if (share === 1) return "100 %";
+  return `${(Math.floor(share * 10_000) / 100).toFixed(share > 0.99 ? 2 : 1)} %`;
+}

@@ -1,0 +1,54 @@
+import { describe, expect, test } from "vitest";
+import { conjuncts, kindsOf, scopeSentence, type ScopeInput } from "./scope";
+
+const BARE: ScopeInput = { groupName: "Harbour", withSubgroups: false, deviceTypes: [], devices: [], filter: "" };
+
+describe("scopeSentence", () => {
+  const table: [Partial<ScopeInput>, string, boolean][] = [
+    [{}, "everything from all devices in Harbour", true],
+    [{ withSubgroups: true, filter: "  " }, "everything from all devices in Harbour and below", true],
+    [{ withSubgroups: true, filter: "message.kind == 'event'" }, "events of all devices in Harbour and below", false],
+    [{ filter: 'message.kind in ["data", "geoloc"]' }, "data and geolocations of all devices in Harbour", false],
+    [{ deviceTypes: ["tracker"] }, "all records of devices of type tracker in Harbour", false],
+    [{ deviceTypes: ["meter", "tracker"], devices: ["Crane 7"] }, "all records of Crane 7, if of type meter and tracker in Harbour", false],
+    [{ devices: ["Crane 7", "Crane 8"] }, "all records of Crane 7 and Crane 8 in Harbour", false],
+    [{ devices: ["a", "b", "c", "d"] }, "all records of 4 devices in Harbour", false],
+    [{ filter: "message.data.celsius > 8" }, "all records of all devices in Harbour, where message.data.celsius > 8", false],
+    [
+      { filter: "message.kind == 'data' && message.data.celsius > 8", deviceTypes: ["temperature"] },
+      "data of devices of type temperature in Harbour, where message.data.celsius > 8",
+      false,
+    ],
+    [
+      { filter: "message.kind == 'event' || message.data.x > 1" },
+      "all records of all devices in Harbour, where message.kind == 'event' || message.data.x > 1",
+      false,
+    ],
+    [{ filter: "message.kind == 'nonsense'" }, "all records of all devices in Harbour, where message.kind == 'nonsense'", false],
+  ];
+  test.each(table)("%j", (given, text, isEverything) => {
+    expect(scopeSentence({ ...BARE, ...given })).toEqual({ text, isEverything });
+  });
+});
+
+test.each([
+  ["a && b", ["a", "b"]],
+  ["f(a && b) && c", ["f(a && b)", "c"]],
+  ["m == 'x && y' && z", ["m == 'x && y'", "z"]],
+  ["a || b && c", null],
+  ["(a || b) && c", ["(a || b)", "c"]],
+  ["a ? b : c", null],
+  ["m == 'it\\'s' && z", ["m == 'it\\'s'", "z"]],
+  ["(a", null],
+])("conjuncts of %s", (filter, parts) => {
+  expect(conjuncts(filter)).toEqual(parts);
+});
+
+test.each([
+  ["message.kind == 'data'", ["data"]],
+  ["message.kind != 'data'", null],
+  ["message.kind in ['data', 'event']", ["data", "event"]],
+  ["message.kind in ['data', other]", null],
+])("kinds of %s", (condition, kinds) => {
+  expect(kindsOf(condition)).toEqual(kinds);
+});

@@ -1,0 +1,80 @@
+// What a connector takes, as a sentence: everybody who sees a connector sees how far it reaches.
+export interface ScopeInput {
+  readonly groupName: string;
+  readonly withSubgroups: boolean;
+  readonly deviceTypes: readonly string[];
+  // Names of devices, or their ids where the names are not known.
+  readonly devices: readonly string[];
+  readonly filter: string;
+}
+
+export interface ScopeSentence {
+  readonly text: string;
+  // Nothing is left out: neither by type, nor by device, nor by a filter.
+  readonly isEverything: boolean;
+}
+
+const KIND_WORDS: Readonly<Record<string, string>> = {
+  data: "data",
+  event: "events",
+  geoloc: "geolocations",
+  telemetry: "telemetry",
+};
+const NAMED_MAX = 3;
+
+function joined(words: readonly string[]): string {
+  return words.length < 2 ? (words[0] ?? "") : `${words.slice(0, -1).join(", ")} and ${words[words.length - 1] ?? ""}`;
+}
+
+// Parts of a filter that all have to hold, divided at `&&` outside of brackets and strings. Null
+// where that cannot be told apart, as with `||` on the same level.
+export function conjuncts(filter: string): string[] | null {
+  const parts: string[] = [];
+  let depth = 0;
+  let quote = "";
+  let begin = 0;
+  for (let at = 0; at < filter.length; at += 1) {
+    const sign = filter[at] ?? "";
+    if (quote) {
+      if (sign === "\\") at += 1;
+      else if (sign === quote) quote = "";
+    } else if (sign === "'" || sign === '"') quote = sign;
+    else if ("([{".includes(sign)) depth += 1;
+    else if (")]}".includes(sign)) depth -= 1;
+    else if (depth === 0 && (filter.startsWith("||", at) || sign === "?")) return null;
+    else if (depth === 0 && filter.startsWith("&&", at)) {
+      parts.push(filter.slice(begin, at));
+      begin = at + 2;
+      at += 1;
+    }
+  }
+  if (quote || depth !== 0) return null;
+  parts.push(filter.slice(begin));
+  return parts.map((part) => part.trim()).filter(Boolean);
+}
+
+// The kinds that one condition asks for; null if it is about something else.
+export function kindsOf(condition: string): string[] | null {
+  const equal = /^message\.kind\s*==\s*(['"])(\w+)\1$/.exec(condition);
+  if (equal?.[2] && equal[2] in KIND_WORDS) return [equal[2]];
+  const listed = /^message\.kind\s+in\s+\[([^\]]*)\]$/.exec(condition);
+  if (!listed) return null;
+  const kinds = (listed[1] ?? "").split(",").map((each) => each.trim().replace(/^(['"])(.*)\1$/, "$2"));
+  return kinds.every((each) => each in KIND_WORDS) ? kinds : null;
+}
+
+export function scopeSentence(input: ScopeInput): ScopeSentence {
+  const filter = input.filter.trim();
+  const parts = filter ? conjuncts(filter) : [];
+  const kinds = parts?.map(kindsOf).find((each) => each !== null) ?? null;
+  const rest = kinds && parts ? parts.filter((each) => kindsOf(each) === null).join(" && ") : filter;
+  const isEverything = !filter && input.deviceTypes.length === 0 && input.devices.length === 0;
+  const what = isEverything ? "everything" : kinds ? joined(kinds.map((each) => KIND_WORDS[each] ?? each)) : "all records";
+  const types = input.deviceTypes.length ? ` of type ${joined(input.deviceTypes)}` : "";
+  let which = types ? `devices${types}` : "all devices";
+  if (input.devices.length > NAMED_MAX) which = `${input.devices.length.toLocaleString("en")} devices${types}`;
+  else if (input.devices.length) which = `${joined(input.devices)}${types ? `, if${types}` : ""}`;
+  const where = `in ${input.groupName}${input.withSubgroups ? " and below" : ""}`;
+  const link = isEverything ? "from" : "of";
+  return { text: `${what} ${link} ${which} ${where}${rest ? `, where ${rest}` : ""}`, isEverything };
+}

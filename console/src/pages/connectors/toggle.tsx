@@ -1,0 +1,38 @@
+// Enable and disable: at once, with undo, and with what it means.
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { api, read } from "~/api/client";
+import { showToast } from "~/ui/toast";
+import { refreshConnector, type Connector } from "./queries";
+
+export const DISABLED_MEANS =
+  "While it is disabled, no messages are created and queued ones wait. A replay fetches what arrived meanwhile.";
+
+export function useToggle(connector: Connector) {
+  const client = useQueryClient();
+  const put = (enabled: boolean) =>
+    read(api.PUT("/connector", { body: { groupId: connector.groupId, connectorId: connector.id, enabled } }));
+  const failed = (error: Error) => {
+    void client.invalidateQueries({ queryKey: ["connectors", connector.groupId] });
+    showToast(error.message, { tone: "bad" });
+  };
+  return useMutation({
+    mutationFn: put,
+    onMutate: (enabled) => refreshConnector(client, { ...connector, enabled }),
+    onSuccess: (changed, enabled) => {
+      refreshConnector(client, changed);
+      const name = connector.name ?? connector.id;
+      const words = enabled ? `${name} forwards again. A replay fetches what arrived meanwhile.` : `${name} is disabled. ${DISABLED_MEANS}`;
+      const undo = () => put(!enabled).then((back) => refreshConnector(client, back), failed);
+      showToast(words, { action: { label: "Undo", run: undo } });
+    },
+    onError: failed,
+  });
+}
+
+export function Switch({ isOn, label, title, onChange }: { isOn: boolean; label: string; title?: string; onChange: (isOn: boolean) => void }) {
+  return (
+    <button type="button" role="switch" aria-checked={isOn} aria-label={label} title={title} className="switch" onClick={() => onChange(!isOn)}>
+      <span className="switch-knob" />
+    </button>
+  );
+}

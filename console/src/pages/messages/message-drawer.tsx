@@ -1,0 +1,65 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Dialog } from "~/ui/dialog";
+import { Facts } from "~/ui/page";
+import { KindLabel, Pill } from "~/ui/pill";
+import { QueryView } from "~/ui/state";
+import { TimeText } from "~/ui/time-text";
+import { IdText } from "~/ui/copy";
+import { AttemptsTable, MessageActions } from "./attempts";
+import { DeviceName } from "./device-name";
+import { messageQuery } from "./queries";
+import { isDelivered, stateWords } from "./words";
+
+export function MessageDrawer({ id, connectorName, onClose }: { id: string; connectorName: (id: string) => string; onClose: () => void }) {
+  const query = useQuery(messageQuery(id));
+  return (
+    <Dialog
+      side
+      title="Message"
+      onClose={onClose}
+      actions={
+        <>
+          {query.data && <MessageActions message={query.data} />}
+          <Link to="/m/$messageId" params={{ messageId: id }} className="button button-primary">
+            Trace
+          </Link>
+        </>
+      }
+    >
+      <QueryView query={query} noun="message" skeletonRows={4}>
+        {(message) => {
+          const words = stateWords(message.state, message.attempts.filter((each) => !isDelivered(each)).length);
+          return (
+            <>
+              <p>
+                <Pill tone={words.tone}>{words.label}</Pill> {message.event.message && <span className="ink-2">{message.event.message}</span>}
+              </p>
+              <Facts
+                rows={[
+                  ["Connector", connectorName(message.event.connectorId)],
+                  ["Device", message.event.deviceId ? <DeviceName key="device" deviceId={message.event.deviceId} /> : "–"],
+                  ["Kind", <KindLabel key="kind" kind={message.event.kind ?? ""} />],
+                  ["Queued first", <TimeText key="at" at={message.createdAt} precision="millisecond" />],
+                  ["webhook-id", <IdText key="id" id={id} />],
+                  ["Sent again", message.resent.toLocaleString("en")],
+                ]}
+              />
+              <section className="drawer-section">
+                <h3>Attempts</h3>
+                {message.attempts.length === 0 && !message.dueAt && <p className="ink-2">None yet.</p>}
+                <AttemptsTable attempts={message.attempts} dueAt={message.dueAt} label="Attempts" />
+              </section>
+              {message.record && (
+                <section className="drawer-section">
+                  <h3>Record</h3>
+                  <pre>{JSON.stringify(message.record, null, 2)}</pre>
+                </section>
+              )}
+            </>
+          );
+        }}
+      </QueryView>
+    </Dialog>
+  );
+}

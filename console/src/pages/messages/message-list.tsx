@@ -1,0 +1,195 @@
+// Messages by day, with what can be done with many: used for a group and for one connector.
+import { useCallback, useMemo, useRef, useState } from "react";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { mayCall, useRights } from "~/api/may";
+import { useRange, useZone } from "~/frame/page-state";
+import { rangeLabel } from "~/time";
+import { Button } from "~/ui/button";
+import { KindLabel, Pill } from "~/ui/pill";
+import { useSelection } from "~/ui/selection";
+import { Empty, NoMatch, QueryView, type Chip } from "~/ui/state";
+import { Table, type Column } from "~/ui/table";
+import { TimeText } from "~/ui/time-text";
+import { hold, showToast } from "~/ui/toast";
+import { useRefreshMessages } from "./attempts";
+import { changeMessages, resultWords, type BulkResult, type BulkTarget, type Verb } from "./bulk";
+import { dayCounts, groupByDay, type DayRow } from "./days";
+import { DeviceName } from "./device-name";
+import { messagesQuery, type MessageFilter } from "./queries";
+import { statusWords } from "./words";
+
+export interface MessageListProps {
+  groupId: string;
+  filter: MessageFilter;
+  // Connectors of the group, for their names and for "all that match".
+  connectors: readonly { readonly id: string; readonly name?: string | null | undefined }[];
+  onOpen: (id: string) => void;
+  chips: readonly Chip[];
+  onClear: () => void;
+}
+
+function useBulk(groupId: string) {
+  const [progress, setProgress] = useState<BulkResult | null>(null);
+  const stopped = useRef(false);
+  const refresh = useRefreshMessages();
+  const run = async (verb: Verb, target: BulkTarget) => {
+    stopped.current = false;
+    setProgress({ changed: 0, skipped: 0, isStopped: false });
+    try {
+      showToast(resultWords(verb, await changeMessages(verb, groupId, target, setProgress, () => stopped.current)));
+    } catch (error) {
+      showToast(error instanceof Error ? error.message : String(error), { tone: "bad" });
+    } finally {
+      setProgress(null);
+      refresh();
+    }
+  };
+  return { progress, run, stop: () => (stopped.current = true) };
+}
+
+function useColumns({ connectors, filter }: MessageListProps): Column<DayRow>[] {
+  return useMemo(() => {
+    const names = new Map(connectors.map((each) => [each.id, each.name ?? each.id]));
+    type Event = Extract<DayRow, { type: "message" }>["event"];
+    const cell = (show: (event: Event) => React.ReactNode) => (row: DayRow) => (row.type === "message" ? show(row.event) : null);
+    const columns: Column<DayRow>[] = [
+      { id: "time", head: "Last change", width: "112px", card: "line", cell: cell((event) => <TimeText at={event.timestamp} precision="time" />) },
+      {
+        id: "status",
+        head: "Status",
+        width: "100px",
+        card: "line",
+        cell: cell((event) => {
+          const words = statusWords(event);
+          return <Pill tone={words.tone}>{words.label}</Pill>;
+        }),
+      },
+      { id: "device", head: "Device", width: "minmax(110px, 1fr)", card: "title", cell: cell((event) => event.deviceId && <DeviceName deviceId={event.deviceId} />) },
+      { id: "kind", head: "Kind", width: "92px", cell: cell((event) => <KindLabel kind={event.kind ?? ""} />) },
+      { id: "attempts", head: "Attempts", width: "76px", align: "end", cell: cell((event) => event.attempts ?? 0) },
+      { id: "error", head: "Last error", width: "minmax(120px, 1.4fr)", cell: cell((event) => <span className="ink-2">{event.message ?? ""}</span>) },
+    ];
+    if (!filter.connectorId)
+      columns.splice(2, 0, {
+        id: "connector",
+        head: "Connector",
+        width: "minmax(110px, 1fr)",
+        card: "line",
+        cell: cell((event) => names.get(event.connectorId) ?? event.connectorId),
+      });
+    return columns;
+  }, [connectors, filter.connectorId]);
+}
+
+const rowKey = (row: DayRow) => (row.type === "day" ? row.day : (row.event.id ?? ""));
+const rowHead = (row: DayRow) =>
+  row.type === "day" ? (
+    <span className="day-head">
+      <strong>{row.day}</strong> <span className="ink-2">{dayCounts(row)}</span>
+    </span>
+  ) : undefined;
+
+export function MessageList(props: MessageListProps) {
+  const { groupId, filter, connectors, onOpen, chips, onClear } = props;
+  const zone = useZone();
+  const { range } = useRange();
+  const rights = useRights(groupId);
+  const mayChange = mayCall(rights, "POST /connector/messages/retry");
+  const query = useInfiniteQuery(messagesQuery(groupId, filter, range));
+  const selection = useSelection();
+  const bulk = useBulk(groupId);
+  const columns = useColumns(props);
+  const pages = query.data?.pages;
+  const rows = useMemo(() => groupByDay(pages?.flatMap((page) => page.items) ?? [], zone, query.hasNextPage), [pages, zone, query.hasNextPage]);
+  const stats = pages?.[0]?.stats;
+  const { fetchNextPage, hasNextPage, isFetchingNextPage } = query;
+  const onEndReached = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
+  }, [fetchNextPage, hasNextPage, isFetchingNextPage]);
+  const chosen: BulkTarget = { ids: selection.selection.mode === "keys" ? [...selection.selection.keys] : [] };
+  const connectorIds = filter.connectorId ? [filter.connectorId] : connectors.map((each) => each.id);
+  const matching: BulkTarget = { filter, range, connectorIds };
+  const more = stats?.isMore ? "+" : "";
+  const runAll = (verb: Verb) => {
+    selection.clear();
+    if (verb === "retry") return void bulk.run(verb, matching);
+    hold("All waiting messages that match will be cancelled and not sent.", () => bulk.run(verb, matching));
+  };
+  const runChosen = (verb: Verb) => {
+    const target = chosen;
+    const count = selection.count;
+    selection.clear();
+    if (verb === "retry") return void bulk.run(verb, target);
+    hold(`${count.toLocaleString("en")} ${count === 1 ? "message" : "messages"} will not be sent.`, () => bulk.run(verb, target));
+  };
+  return (
+    <QueryView query={query} operation="GET /connector/messages" groupId={groupId} noun="group">
+      {() => {
+        if (rows.length === 0 && !hasNextPage)
+          return chips.length ? (
+            <NoMatch chips={chips} onClear={onClear} />
+          ) : (
+            <Empty
+              text={`No message changed in this range (${rangeLabel(range, zone)}). A message is made for each record that a connector takes.`}
+              curl={`curl "${location.origin}/connector/messages?groupId=${groupId}" -H "Authorization: Bearer $TOKEN"`}
+            />
+          );
+        return (
+          <>
+            <div className="messages-stats ink-2">
+              {stats && (
+                <span>
+                  In this range: {stats.totalSucceed?.toLocaleString("en")}
+                  {more} delivered · {stats.totalFailed?.toLocaleString("en")}
+                  {more} failed · {stats.totalStillProcessing?.toLocaleString("en")}
+                  {more} waiting
+                </span>
+              )}
+              {mayChange && !bulk.progress && filter.status === "failed" && (
+                <Button look="quiet" onClick={() => runAll("retry")}>
+                  Retry all that match
+                </Button>
+              )}
+              {mayChange && !bulk.progress && filter.status === "processing" && (
+                <>
+                  <Button look="quiet" onClick={() => runAll("retry")}>
+                    Retry all that match now
+                  </Button>
+                  <Button look="quiet" onClick={() => runAll("cancel")}>
+                    Cancel all that match
+                  </Button>
+                </>
+              )}
+              {bulk.progress && (
+                <span role="status">
+                  {bulk.progress.changed.toLocaleString("en")} done… <Button onClick={bulk.stop}>Stop</Button>
+                </span>
+              )}
+            </div>
+            <Table
+              label="Messages"
+              rows={rows}
+              columns={columns}
+              rowKey={rowKey}
+              rowHead={rowHead}
+              selection={mayChange ? selection : undefined}
+              onOpen={(row) => row.type === "message" && onOpen(row.event.id ?? "")}
+              onEndReached={onEndReached}
+              isLoadingMore={isFetchingNextPage}
+            />
+            {selection.count > 0 && (
+              <div className="selection-bar" role="region" aria-label="Selected messages">
+                <strong>{selection.count.toLocaleString("en")} selected</strong>
+                <Button onClick={() => runChosen("retry")}>Retry</Button>
+                <Button onClick={() => runChosen("cancel")}>Cancel messages</Button>
+                <Button look="quiet" onClick={selection.clear}>
+                  Clear
+                </Button>
+              </div>
+            )}
+          </>
+        );
+      }}
+    </QueryView>
+  );
+}

@@ -1,0 +1,93 @@
+// States, outcomes and reasons of messages in words; the API has codes.
+import type { Schemas } from "~/api/client";
+import type { Tone } from "~/ui/pill";
+
+export type Message = Schemas["Message"];
+export type MessageEvent = Schemas["ConnectorEvent"];
+export type Attempt = Schemas["MessageAttempt"];
+
+const STATUS_WORDS: Readonly<Record<string, readonly [Tone, string]>> = {
+  processing: ["idle", "waiting"],
+  succeed: ["good", "delivered"],
+  failed: ["bad", "failed"],
+};
+
+const STATE_WORDS: Readonly<Record<string, readonly [Tone, string]>> = {
+  queued: ["idle", "waiting"],
+  sending: ["idle", "being sent"],
+  succeeded: ["good", "delivered"],
+  failed: ["bad", "dead letter"],
+  expired: ["bad", "failed, no longer kept"],
+  cancelled: ["idle", "cancelled"],
+};
+
+export interface Words {
+  readonly tone: Tone;
+  readonly label: string;
+}
+
+export function statusWords(event: Pick<MessageEvent, "status" | "attempts">): Words {
+  const [tone, label] = STATUS_WORDS[event.status ?? ""] ?? ["idle", event.status ?? "not known"];
+  if (event.status === "processing" && (event.attempts ?? 0) > 0) return { tone: "warn", label: "retrying" };
+  return { tone, label };
+}
+
+export function stateWords(state: string, failedAttempts = 0): Words {
+  const [tone, label] = STATE_WORDS[state] ?? ["idle", state];
+  if (state === "queued" && failedAttempts > 0)
+    return { tone: "bad", label: `${failedAttempts} ${failedAttempts === 1 ? "attempt" : "attempts"} failed` };
+  return { tone, label };
+}
+
+const OUTCOMES: Readonly<Record<string, string>> = {
+  delivered: "delivered",
+  rejected: "rejected",
+  unreachable: "no connection",
+  timed_out: "no response within 15 s",
+  egress_denied: "the address is not allowed",
+  tls_failed: "TLS failed",
+  login_rejected: "login rejected",
+  limit_exceeded: "too large, or too much was sent back",
+  gone: "gone: the receiver wants nothing more",
+  recipient_gone: "the recipient no longer exists",
+  not_configured: "not configured",
+  invalid_message: "could not be encoded in the format",
+  withdrawn: "withdrawn",
+  quota_used_up: "quota used up",
+  internal_error: "internal error",
+  orphaned: "the process that sent it died",
+  stopped: "the service was stopped meanwhile",
+};
+
+export function outcomeWords(attempt: Pick<Attempt, "outcome" | "status">): string {
+  const words = OUTCOMES[attempt.outcome] ?? attempt.outcome;
+  if (attempt.status === null || attempt.status === undefined) return words;
+  return attempt.outcome === "delivered" ? `status ${attempt.status}` : `status ${attempt.status}, ${words}`;
+}
+
+export function isDelivered(attempt: Pick<Attempt, "outcome">): boolean {
+  return attempt.outcome === "delivered";
+}
+
+const NOT_TAKEN: Readonly<Record<string, string>> = {
+  disabled: "disabled",
+  created_later: "created after the record arrived",
+  device_type: "takes other device types",
+  device_id: "takes other devices",
+  filter_false: "its filter is false",
+  filter_failed: "its filter fails for this record",
+  not_evaluated: "its filter takes too long to say here",
+  matches_now: "would take it now; it was changed since, or the message is no longer stored",
+};
+
+export function notTakenWords(code: string): string {
+  return NOT_TAKEN[code] ?? code;
+}
+
+export function canRetry(state: string): boolean {
+  return state === "queued" || state === "failed";
+}
+
+export function canCancel(state: string): boolean {
+  return state === "queued";
+}

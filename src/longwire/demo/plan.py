@@ -268,7 +268,7 @@ def _plan_device(share: _Share, number: int, count: int, rng: random.Random) -> 
         network=share.network,
         original_id=_original_id(share, number, rng),
         group=share.group,
-        tags=(DEMO_TAG, *share.tags),
+        tags=(*share.tags, DEMO_TAG),
         condition=_condition_of(share, number, count),
     )
 

@@ -8,7 +8,8 @@ from collections import Counter
 from aiohttp import web
 
 HOST = "127.0.0.1"
-# The port authority fails in the first minutes of every quarter of an hour, counted from the start.
+# The port authority fails in the first minutes of every quarter of an hour, counted from the first
+# message that it got.
 FAILING_PERIOD_S = 900
 FAILING_S = 240
 SLOW_S = (0.6, 2.2)
@@ -29,7 +30,7 @@ class Receiver:
     def __init__(self, port: int = 0) -> None:
         self._port = port
         self._runner: web.AppRunner | None = None
-        self._started_at = 0.0
+        self._failing_since: float | None = None
         self.received: Counter[tuple[str, int]] = Counter()
 
     async def __aenter__(self) -> "Receiver":
@@ -39,7 +40,6 @@ class Receiver:
         await self._runner.setup()
         await web.TCPSite(self._runner, HOST, self._port).start()
         self._port = self._runner.addresses[0][1]
-        self._started_at = time.monotonic()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -59,15 +59,17 @@ class Receiver:
         """Where a network would accept downlinks."""
         return f"{self.url}/{_DOWNLINKS}"
 
-    @property
-    def is_failing(self) -> bool:
-        return (time.monotonic() - self._started_at) % FAILING_PERIOD_S < FAILING_S
-
     async def _receive(self, request: web.Request) -> web.Response:
         await request.read()
         system = request.match_info["system"]
         if system == SLOW:
             await asyncio.sleep(random.uniform(*SLOW_S))
-        status = 503 if system == FAILING and self.is_failing else 200
+        status = 503 if system == FAILING and self._is_failing() else 200
         self.received[system, status] += 1
         return web.json_response({}, status=status)
+
+    def _is_failing(self) -> bool:
+        now = time.monotonic()
+        if self._failing_since is None:
+            self._failing_since = now
+        return (now - self._failing_since) % FAILING_PERIOD_S < FAILING_S

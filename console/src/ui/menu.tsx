@@ -1,4 +1,5 @@
-import { useEffect, useId, useRef, type KeyboardEvent, type ReactNode } from "react";
+import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import { flushSync } from "react-dom";
 
 // A button with a popover below it. The browser closes it on Escape and on a press elsewhere.
 export function Popover({
@@ -17,6 +18,7 @@ export function Popover({
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const box = useRef<HTMLDivElement>(null);
+  const [isOpen, setOpen] = useState(false);
   useEffect(() => {
     const element = box.current;
     if (!element) return;
@@ -31,8 +33,14 @@ export function Popover({
       element.style.top = goesUp ? `${Math.max(8, anchor.top - element.offsetHeight - 4)}px` : `${anchor.bottom + 4}px`;
       element.querySelector<HTMLElement>("[autofocus], [role=menuitem], input, button, a")?.focus();
     };
+    // What is inside exists only while it is shown: no request for a menu that nobody opens.
+    const fill = (event: Event) => flushSync(() => setOpen((event as ToggleEvent).newState === "open"));
+    element.addEventListener("beforetoggle", fill);
     element.addEventListener("toggle", place);
-    return () => element.removeEventListener("toggle", place);
+    return () => {
+      element.removeEventListener("beforetoggle", fill);
+      element.removeEventListener("toggle", place);
+    };
   }, []);
   const close = () => box.current?.hidePopover();
   return (
@@ -48,7 +56,7 @@ export function Popover({
         {label}
       </button>
       <div ref={box} id={id} popover="auto" className="popover">
-        {typeof children === "function" ? children(close) : children}
+        {isOpen && (typeof children === "function" ? children(close) : children)}
       </div>
     </>
   );

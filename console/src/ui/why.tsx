@@ -57,11 +57,20 @@ export function Why({ operation, groupId, permission }: { operation?: Operation;
   );
 }
 
+function LockIcon() {
+  return (
+    <svg className="icon" viewBox="0 0 16 16" aria-hidden="true">
+      <rect x="3" y="7" width="10" height="6.5" rx="1" />
+      <path d="M5 7V5a3 3 0 0 1 6 0v2" />
+    </svg>
+  );
+}
+
 // An action that is the point of a page: locked, with its reason, where the right is missing.
 export function Locked({ label, operation, groupId }: { label: string; operation: Operation; groupId: string }) {
   return (
     <span className="locked">
-      <span aria-hidden="true">🔒</span> {label} <Why operation={operation} groupId={groupId} />
+      <LockIcon /> {label} <Why operation={operation} groupId={groupId} />
     </span>
   );
 }

@@ -1,5 +1,214 @@
-import { PageHeader } from "~/ui/page";
+// Programs that act in a group with its default role. A secret is shown once.
+import "~/pages/people/people.css";
+import { useState } from "react";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { getRouteApi } from "@tanstack/react-router";
+import { api, read, type Schemas } from "~/api/client";
+import { mayCall, useRights } from "~/api/may";
+import { groupQuery, queryClient } from "~/api/queries";
+import { Button } from "~/ui/button";
+import { CopyButton, IdText } from "~/ui/copy";
+import { Dialog } from "~/ui/dialog";
+import { TextField } from "~/ui/field";
+import { Form } from "~/ui/form";
+import { Facts, PageHeader } from "~/ui/page";
+import { Pill } from "~/ui/pill";
+import { Empty, ErrorState, Loading } from "~/ui/state";
+import { useSubmission } from "~/ui/submit";
+import { TimeText, useNow } from "~/ui/time-text";
+import { hold } from "~/ui/toast";
+import { momentOf } from "~/time";
+
+type AppClient = Schemas["ListedAppClient"];
+const route = getRouteApi("/frame/g/$groupId/clients");
+const LIMIT = 200;
+
+const refresh = (groupId: string) => queryClient.invalidateQueries({ queryKey: ["app-clients", groupId] });
+
+function NewClient({ groupId, onCreated, onClose }: { groupId: string; onCreated: (client: Schemas["GroupAppClient"]) => void; onClose: () => void }) {
+  const [name, setName] = useState("");
+  const [description, setDescription] = useState("");
+  const [expires, setExpires] = useState("");
+  const submission = useSubmission(["name", "description", "expiration"]);
+  const create = async () => {
+    const expiration = momentOf(expires);
+    const body = { groupId, name, ...(description && { description }), ...(expiration !== null && { expiration: Math.floor(expiration / 1_000) }) };
+    const client = await read(api.POST("/appClient", { body }));
+    await refresh(groupId);
+    onCreated(client);
+  };
+  return (
+    <Dialog title="New app client" onClose={onClose}>
+      <Form submission={submission} onSubmit={create} submit="Create">
+        <TextField label="Name" required autoFocus value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
+        <TextField label="Description" value={description} error={submission.errorOf("description")} onChange={(event) => setDescription(event.target.value)} />
+        <TextField label="Expires" hint="Empty: never." type="date" value={expires} error={submission.errorOf("expiration")} onChange={(event) => setExpires(event.target.value)} />
+      </Form>
+    </Dialog>
+  );
+}
+
+function download(name: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(url);
+}
+
+function Secret({ client, onClose }: { client: Schemas["GroupAppClient"]; onClose: () => void }) {
+  const text = JSON.stringify({ clientId: client.appClientId, clientSecret: client.secret }, null, 2);
+  return (
+    <Dialog
+      title={`The secret of ${client.name ?? "the app client"}`}
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={() => download(`${client.name ?? "app-client"}.json`, text)}>Download</Button>
+          <Button look="primary" onClick={onClose}>
+            I have kept it
+          </Button>
+        </>
+      }
+    >
+      <p>It is shown this once. Whoever has it can do what the group's default role allows.</p>
+      <Facts
+        rows={[
+          ["Client id", <IdText id={client.appClientId} />],
+          [
+            "Client secret",
+            <span>
+              <code>{client.secret}</code> <CopyButton text={client.secret} />
+            </span>,
+          ],
+        ]}
+      />
+    </Dialog>
+  );
+}
+
+function Rename({ client, onClose }: { client: AppClient; onClose: () => void }) {
+  const [name, setName] = useState(client.name);
+  const submission = useSubmission(["newName"]);
+  const rename = async () => {
+    await read(api.PUT("/appClient", { body: { groupId: client.groupId, name: client.name, newName: name, ifUpdatedAt: client.updatedAt ?? null } }));
+    await refresh(client.groupId);
+    onClose();
+  };
+  return (
+    <Dialog title={`Rename ${client.name}`} onClose={onClose}>
+      <Form submission={submission} onSubmit={rename} submit="Save">
+        <TextField label="Name" required autoFocus value={name} error={submission.errorOf("newName")} onChange={(event) => setName(event.target.value)} />
+      </Form>
+    </Dialog>
+  );
+}
 
 export function AppClientsPage() {
-  return <PageHeader title="App clients" />;
+  const { groupId } = route.useParams();
+  const rights = useRights(groupId);
+  const group = useQuery(groupQuery(groupId));
+  const now = useNow();
+  const clients = useInfiniteQuery({
+    queryKey: ["app-clients", groupId],
+    queryFn: ({ signal, pageParam }) =>
+      read(api.GET("/group/appClients", { params: { query: { groupId, limit: LIMIT, ...(pageParam && { nextToken: pageParam }) } }, signal })),
+    initialPageParam: "",
+    getNextPageParam: (page) => page.nextToken ?? undefined,
+  });
+  const [isCreating, setCreating] = useState(false);
+  const [created, setCreated] = useState<Schemas["GroupAppClient"] | null>(null);
+  const [renamed, setRenamed] = useState<AppClient | null>(null);
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
+  const remove = (client: AppClient) => {
+    setHidden((known) => new Set(known).add(client.appClientId));
+    hold(
+      `Deleting ${client.name}; its tokens end with it.`,
+      async () => {
+        // The parameter `name` carries the id of the group.
+        await read(api.DELETE("/appClient", { params: { query: { name: groupId, appClientId: client.appClientId } } }));
+        await refresh(groupId);
+      },
+      () => setHidden((known) => new Set([...known].filter((each) => each !== client.appClientId))),
+    );
+  };
+  const create = mayCall(rights, "POST /appClient") && (
+    <Button look="primary" onClick={() => setCreating(true)}>
+      New app client
+    </Button>
+  );
+  const shown = clients.data?.pages.flatMap((page) => page.items).filter((each) => !hidden.has(each.appClientId)) ?? [];
+  return (
+    <>
+      <PageHeader title="App clients" below={`They act in ${group.data?.name ?? "this group"} and below with its default role.`} actions={create} />
+      {clients.isPending && <Loading />}
+      {clients.isError && <ErrorState error={clients.error} onRetry={() => void clients.refetch()} operation="GET /group/appClients" groupId={groupId} />}
+      {clients.data && shown.length === 0 && (
+        <Empty
+          text="An app client is a program with an id and a secret of its own, such as a dashboard or a gateway."
+          action={create}
+          curl={`curl -X POST ${window.location.origin}/appClient -H "Authorization: Bearer $TOKEN" -d '{"groupId": "${groupId}", "name": "dashboard"}'`}
+        />
+      )}
+      {shown.length > 0 && (
+        <div className="card app-clients">
+          <table className="plain">
+            <thead>
+              <tr>
+                <th>Name</th>
+                <th>Client id</th>
+                <th>Expires</th>
+                <th>Created</th>
+                <th>
+                  <span className="visually-hidden">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map((client) => {
+                const expires = momentOf(client.expiration);
+                return (
+                  <tr key={client.appClientId}>
+                    <td>
+                      <strong>{client.name}</strong>
+                      {client.description && <div className="ink-2">{client.description}</div>}
+                    </td>
+                    <td>
+                      <IdText id={client.appClientId} />
+                    </td>
+                    <td>
+                      {expires !== null && expires < now ? <Pill tone="bad">expired</Pill> : <TimeText at={expires} precision="day" none="never" />}
+                    </td>
+                    <td>
+                      <TimeText at={client.createdAt} precision="minute" />
+                    </td>
+                    <td>
+                      <div className="form-actions">
+                        <Button onClick={() => setRenamed(client)}>Rename</Button>
+                        <Button onClick={() => remove(client)}>Delete</Button>
+                      </div>
+                    </td>
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+          {clients.hasNextPage && <Button onClick={() => void clients.fetchNextPage()}>Show more</Button>}
+        </div>
+      )}
+      {isCreating && (
+        <NewClient
+          groupId={groupId}
+          onClose={() => setCreating(false)}
+          onCreated={(client) => {
+            setCreating(false);
+            setCreated(client);
+          }}
+        />
+      )}
+      {created && <Secret client={created} onClose={() => setCreated(null)} />}
+      {renamed && <Rename client={renamed} onClose={() => setRenamed(null)} />}
+    </>
+  );
 }

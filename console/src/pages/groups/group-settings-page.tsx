@@ -1,5 +1,252 @@
-import { PageHeader } from "~/ui/page";
+import "./groups.css";
+import { useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { Link, getRouteApi } from "@tanstack/react-router";
+import { api, read, type Schemas } from "~/api/client";
+import { mayCall, useRights, type Rights } from "~/api/may";
+import { groupQuery, queryClient } from "~/api/queries";
+import { Button } from "~/ui/button";
+import { IdText } from "~/ui/copy";
+import { Dialog } from "~/ui/dialog";
+import { Select, TextArea, TextField } from "~/ui/field";
+import { Form } from "~/ui/form";
+import { Card, Facts, PageHeader } from "~/ui/page";
+import { Pill } from "~/ui/pill";
+import { QueryView } from "~/ui/state";
+import { useSubmission } from "~/ui/submit";
+import { TimeText } from "~/ui/time-text";
+import { showToast } from "~/ui/toast";
+import { Locked } from "~/ui/why";
+import { GroupTree } from "~/frame/group-picker";
+import { NetworkToken } from "./network-token";
+import { NewGroup } from "./new-group";
+import { rolesQuery } from "~/pages/roles/queries";
+
+type Group = Schemas["Group"];
+type GroupChange = Schemas["GroupChange"];
+const route = getRouteApi("/frame/g/$groupId/settings");
+
+async function change(group: Group, body: Omit<GroupChange, "groupId">): Promise<void> {
+  await read(api.PUT("/group", { body: { groupId: group.id, ifUpdatedAt: group.updatedAt ?? null, ...body } }));
+  await Promise.all([
+    queryClient.invalidateQueries({ queryKey: ["group", group.id] }),
+    queryClient.invalidateQueries({ queryKey: ["groups"] }),
+  ]);
+}
+
+function About({ group }: { group: Group }) {
+  const [name, setName] = useState(group.name ?? "");
+  const [description, setDescription] = useState(group.description ?? "");
+  const [tags, setTags] = useState((group.tags ?? []).join(", "));
+  const [roleId, setRoleId] = useState(group.defaultRole ?? "");
+  const roles = useQuery(rolesQuery);
+  const submission = useSubmission(["name", "description", "tags", "roleId"]);
+  const save = async () => {
+    const before = { name: group.name ?? "", description: group.description ?? "", tags: group.tags ?? [] };
+    const list = tags.split(",").map((tag) => tag.trim()).filter(Boolean);
+    await change(group, { name, description, tags: list, ...(roleId !== (group.defaultRole ?? "") && { roleId }) });
+    showToast("The group is changed.", {
+      action: { label: "Undo", run: () => change({ ...group, updatedAt: null }, before) },
+    });
+  };
+  return (
+    <Card title="About">
+      <Form submission={submission} onSubmit={save} submit="Save">
+        <TextField label="Name" required value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
+        <TextField label="Description" value={description} error={submission.errorOf("description")} onChange={(event) => setDescription(event.target.value)} />
+        <TextField label="Tags" hint="Separated by commas." value={tags} error={submission.errorOf("tags")} onChange={(event) => setTags(event.target.value)} />
+        <Select
+          label="Default role"
+          hint="What app clients of this group act with, and what members get when their role is deleted."
+          value={roleId}
+          error={submission.errorOf("roleId")}
+          options={(roles.data?.items ?? []).map((role) => [role.id, role.name] as const)}
+          onChange={(event) => setRoleId(event.target.value)}
+        />
+      </Form>
+    </Card>
+  );
+}
+
+function Move({ group, onClose }: { group: Group; onClose: () => void }) {
+  const [target, setTarget] = useState<string | null>(null);
+  const targetGroup = useQuery({ ...groupQuery(target ?? ""), enabled: target !== null && target !== "" });
+  const submission = useSubmission(["parent"]);
+  const move = async () => {
+    const before = group.parent ?? "";
+    await change(group, { parent: target ?? "" });
+    showToast(`${group.name ?? "The group"} is moved.`, {
+      action: { label: "Undo", run: () => change({ ...group, updatedAt: null }, { parent: before }) },
+    });
+    onClose();
+  };
+  const where = target === "" ? "the top" : (targetGroup.data?.name ?? "…");
+  return (
+    <Dialog title={`Move ${group.name ?? "the group"}`} onClose={onClose}>
+      <GroupTree onChoose={setTarget} />
+      <Button onClick={() => setTarget("")}>To the top, as a root group</Button>
+      {target !== null && (
+        <Form submission={submission} onSubmit={move} submit={`Move below ${where}`}>
+          <p>
+            It moves with all groups below it. Everyone with a role in {where} or above gains that role here; those with a role only in the
+            groups it leaves lose it here.
+          </p>
+          {submission.errorOf("parent") && <p className="field-error">{submission.errorOf("parent")}</p>}
+        </Form>
+      )}
+    </Dialog>
+  );
+}
+
+function Deletion({ group, onClose }: { group: Group; onClose: () => void }) {
+  const [typed, setTyped] = useState("");
+  const submission = useSubmission();
+  const name = group.name ?? group.id;
+  const remove = async () => {
+    const deleted = await read(api.DELETE("/group", { params: { query: { groupId: group.id, recursive: true } } }));
+    await queryClient.invalidateQueries({ queryKey: ["group", group.id] });
+    await queryClient.invalidateQueries({ queryKey: ["groups"] });
+    showToast(deleted.deletionAt ? `${name} will be deleted. Until then it can be restored here.` : `${name} is deleted.`);
+    onClose();
+  };
+  return (
+    <Dialog title={`Delete ${name}`} onClose={onClose}>
+      <Form submission={submission} onSubmit={remove} submit="Delete the group" look="danger">
+        <p>
+          An empty group is deleted at once. Otherwise all in it is deleted after a grace period: groups below, devices, records, connectors,
+          notifications and app clients. Until then it can be restored here.
+        </p>
+        <TextField label={`Type the name to go on: ${name}`} pattern={name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")} required value={typed} onChange={(event) => setTyped(event.target.value)} />
+      </Form>
+    </Dialog>
+  );
+}
+
+function Policy({ groupId, isEditable }: { groupId: string; isEditable: boolean }) {
+  const query = useQuery({
+    queryKey: ["group-policy", groupId],
+    queryFn: ({ signal }) => read(api.GET("/group/configuration", { params: { query: { groupId } }, signal })),
+  });
+  return (
+    <Card title="Configuration policy" note={<Link to="/g/$groupId/drift" params={{ groupId }}>Devices that drift</Link>}>
+      <QueryView query={query} skeletonRows={3} operation="GET /group/configuration" groupId={groupId}>
+        {(found) => <PolicyForm key={found.updatedAt ?? ""} groupId={groupId} found={found} isEditable={isEditable} />}
+      </QueryView>
+    </Card>
+  );
+}
+
+function PolicyForm({ groupId, found, isEditable }: { groupId: string; found: Schemas["ConfigurationPolicy"]; isEditable: boolean }) {
+  const [text, setText] = useState(JSON.stringify(found.policy, null, 2));
+  const submission = useSubmission(["policy"]);
+  const save = async () => {
+    let policy: Record<string, never>;
+    try {
+      policy = JSON.parse(text) as Record<string, never>;
+    } catch (error) {
+      throw new Error(`This is no JSON: ${(error as Error).message}`);
+    }
+    await read(api.PUT("/group/configuration", { body: { groupId, policy, ifUpdatedAt: found.updatedAt ?? null } }));
+    await queryClient.invalidateQueries({ queryKey: ["group-policy", groupId] });
+    showToast("The policy is saved. Devices that differ are listed as drift.");
+  };
+  const explanation = "What every device here and below should be configured with. Groups further down and the device's own values go before it.";
+  if (!isEditable)
+    return (
+      <>
+        <p className="ink-2">{explanation}</p>
+        <pre>{text}</pre>
+      </>
+    );
+  return (
+    <Form submission={submission} onSubmit={save} submit="Save the policy" look="normal">
+      <TextArea label="Policy, as JSON" isCode rows={8} hint={explanation} value={text} error={submission.errorOf("policy")} onChange={(event) => setText(event.target.value)} />
+    </Form>
+  );
+}
+
+async function restore(groupId: string): Promise<void> {
+  try {
+    await read(api.POST("/group/restore", { body: { groupId } }));
+    showToast("The group is restored.");
+  } catch (error) {
+    showToast((error as Error).message, { tone: "bad" });
+  }
+  await queryClient.invalidateQueries({ queryKey: ["group", groupId] });
+}
+
+function Settings({ group, rights }: { group: Group; rights: Rights }) {
+  const [open, setOpen] = useState<"move" | "delete" | "below" | null>(null);
+  const mayChange = mayCall(rights, "PUT /group");
+  const close = () => setOpen(null);
+  const actions = (
+    <>
+      {mayCall(rights, "POST /group") && <Button onClick={() => setOpen("below")}>New group below</Button>}
+      {mayChange && <Button onClick={() => setOpen("move")}>Move…</Button>}
+      {mayCall(rights, "DELETE /group") && !group.deletionAt && (
+        <Button look="danger" onClick={() => setOpen("delete")}>
+          Delete…
+        </Button>
+      )}
+      {!mayChange && <Locked label="Change" operation="PUT /group" groupId={group.id} />}
+    </>
+  );
+  return (
+    <>
+      <PageHeader
+        title={group.name ?? group.id}
+        above={<Link to="/groups">Groups</Link>}
+        state={
+          group.deletionAt && (
+            <>
+              <Pill tone="bad">
+                deleted on <TimeText at={group.deletionAt} precision="minute" />
+              </Pill>
+              <Button onClick={() => void restore(group.id)}>Restore</Button>
+            </>
+          )
+        }
+        actions={actions}
+      />
+      <div className="group-settings">
+        {mayChange ? (
+          <About key={group.updatedAt ?? ""} group={group} />
+        ) : (
+          <Card title="About">
+            <Facts rows={[["Description", group.description ?? "–"], ["Tags", (group.tags ?? []).join(", ") || "–"]]} />
+          </Card>
+        )}
+        <Card title="Facts">
+          <Facts
+            rows={[
+              ["Group id", <IdText id={group.id} />],
+              ["Your role", group.role?.name ?? "–"],
+              ["Devices", (group.numberOfDevices ?? 0).toLocaleString("en")],
+              ["Connectors", (group.numberOfConnectors ?? 0).toLocaleString("en")],
+              ["Notifications", (group.numberOfNotifications ?? 0).toLocaleString("en")],
+              ["Owner", group.ownerId ? <IdText id={group.ownerId} /> : "–"],
+              ["Created", <TimeText at={group.createdAt} precision="minute" />],
+              ["Changed", <TimeText at={group.updatedAt} precision="minute" />],
+            ]}
+          />
+        </Card>
+        {mayChange && <NetworkToken groupId={group.id} />}
+        {mayCall(rights, "GET /group/configuration") && <Policy groupId={group.id} isEditable={mayCall(rights, "PUT /group/configuration")} />}
+      </div>
+      {open === "move" && <Move group={group} onClose={close} />}
+      {open === "delete" && <Deletion group={group} onClose={close} />}
+      {open === "below" && <NewGroup parent={{ id: group.id, name: group.name ?? group.id }} onClose={close} />}
+    </>
+  );
+}
 
 export function GroupSettingsPage() {
-  return <PageHeader title="Group" />;
+  const { groupId } = route.useParams();
+  const group = useQuery(groupQuery(groupId));
+  const rights = useRights(groupId);
+  return (
+    <QueryView query={group} noun="group" operation="GET /group" groupId={groupId}>
+      {(found) => <Settings group={found} rights={rights} />}
+    </QueryView>
+  );
 }

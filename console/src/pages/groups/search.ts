@@ -1,9 +1,13 @@
-import type { RawSearch } from "~/search";
+import { textParam, type RawSearch } from "~/search";
 
-export function groupSettingsSearch(_search: RawSearch): Record<never, never> {
-  return {};
+export interface GroupsSearch {
+  q?: string | undefined;
 }
 
-export function groupsSearch(_search: RawSearch): Record<never, never> {
+export function groupsSearch(search: RawSearch): GroupsSearch {
+  return { q: textParam(search, "q") };
+}
+
+export function groupSettingsSearch(_search: RawSearch): Record<never, never> {
   return {};
 }

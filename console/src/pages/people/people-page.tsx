@@ -1,5 +1,286 @@
+// Who may do what in a group: its own members, and those who have a role through a group above.
+import "./people.css";
+import { useState } from "react";
+import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
+import { Link, getRouteApi } from "@tanstack/react-router";
+import { CONSOLE_HEADERS, api, read, type Schemas } from "~/api/client";
+import { mayCall, useRights, type Rights } from "~/api/may";
+import { groupQuery, queryClient, sessionQuery } from "~/api/queries";
+import { Button } from "~/ui/button";
+import { CopyButton } from "~/ui/copy";
+import { Dialog } from "~/ui/dialog";
+import { Select, TextField } from "~/ui/field";
+import { Form } from "~/ui/form";
+import { Menu, type MenuItem } from "~/ui/menu";
 import { PageHeader } from "~/ui/page";
+import { Pill } from "~/ui/pill";
+import { Empty, ErrorState, Loading } from "~/ui/state";
+import { useSubmission } from "~/ui/submit";
+import { TimeText } from "~/ui/time-text";
+import { hold, showToast } from "~/ui/toast";
+import { Locked } from "~/ui/why";
+import { rolesQuery } from "~/pages/roles/queries";
+import { grantable, isLastAdministrator } from "./grants";
+import { WhatMay } from "./what-may";
+
+type Member = Schemas["PublicUser"];
+type Role = Schemas["Role"];
+const route = getRouteApi("/frame/g/$groupId/people");
+const LIMIT = 200;
+
+function membersQuery(groupId: string) {
+  return {
+    queryKey: ["members", groupId],
+    queryFn: ({ signal, pageParam }: { signal: AbortSignal; pageParam: string | undefined }) =>
+      read(api.GET("/group/users", { params: { query: { groupId, limit: LIMIT, ...(pageParam && { nextToken: pageParam }) } }, signal })),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page: Schemas["UserConnection"]) => page.nextToken ?? undefined,
+  };
+}
+
+function nameOf(member: Member): string {
+  return member.name ?? member.email ?? member.id ?? "somebody";
+}
+
+async function setRole(groupId: string, member: Member, role: Role): Promise<void> {
+  const before = member.role;
+  const put = async (roleId: string) => {
+    await read(api.PUT("/group/user", { body: { groupId, userId: member.id ?? "", roleId } }));
+    await queryClient.invalidateQueries({ queryKey: ["members", groupId] });
+  };
+  try {
+    await put(role.id);
+    showToast(`${nameOf(member)} is ${role.name} now.`, before ? { action: { label: "Undo", run: () => put(before.id) } } : {});
+  } catch (error) {
+    showToast((error as Error).message, { tone: "bad" });
+    await queryClient.invalidateQueries({ queryKey: ["members", groupId] });
+  }
+}
+
+function Invite({ groupId, roles, onClose }: { groupId: string; roles: readonly Role[]; onClose: () => void }) {
+  const [email, setEmail] = useState("");
+  const [roleId, setRoleId] = useState(roles.find((role) => role.name === "Viewer")?.id ?? roles[0]?.id ?? "");
+  const submission = useSubmission(["email", "roleId"]);
+  const invite = async () => {
+    await read(api.PUT("/group/invite", { body: { groupId, email, roleId } }));
+    await queryClient.invalidateQueries({ queryKey: ["members", groupId] });
+    showToast(`${email} is invited.`);
+    onClose();
+  };
+  return (
+    <Dialog title="Invite somebody" onClose={onClose}>
+      <Form submission={submission} onSubmit={invite} submit="Invite">
+        <TextField label="Email" type="email" required autoFocus value={email} error={submission.errorOf("email")} onChange={(event) => setEmail(event.target.value)} />
+        <Select
+          label="Role"
+          hint="Only roles that hold no more than you do."
+          value={roleId}
+          error={submission.errorOf("roleId")}
+          options={roles.map((role) => [role.id, role.name] as const)}
+          onChange={(event) => setRoleId(event.target.value)}
+        />
+      </Form>
+    </Dialog>
+  );
+}
+
+function LinkDialog({ url, name, onClose }: { url: string; name: string; onClose: () => void }) {
+  return (
+    <Dialog title={`A link that signs ${name} in`} onClose={onClose}>
+      <p>It works once, within 15 minutes. Hand it over by a way that only they can read.</p>
+      <pre>{url}</pre>
+      <CopyButton text={url} label="Copy the link" />
+    </Dialog>
+  );
+}
+
+function MemberRow({
+  member,
+  groupId,
+  rights,
+  roles,
+  lock,
+  onAsk,
+  onRemove,
+}: {
+  member: Member;
+  groupId: string;
+  rights: Rights;
+  roles: readonly Role[];
+  lock: string | undefined;
+  onAsk: (member: Member, what: "may" | "link") => void;
+  onRemove: (member: Member) => void;
+}) {
+  const mayWrite = mayCall(rights, "PUT /group/user");
+  const isHeldByMe = !member.role || roles.some((role) => role.id === member.role?.id);
+  const reason = lock ?? (isHeldByMe ? undefined : "Their role holds more than yours.");
+  const items: MenuItem[] = [
+    { label: `What may ${nameOf(member)} do here?`, onSelect: () => onAsk(member, "may") },
+    ...(mayWrite
+      ? [
+          { label: "Copy a sign-in link…", onSelect: () => onAsk(member, "link") },
+          { label: "Remove from the group", look: "danger" as const, disabledReason: reason, onSelect: () => onRemove(member) },
+        ]
+      : []),
+  ];
+  return (
+    <tr>
+      <td>
+        <strong>{nameOf(member)}</strong>
+        {member.name && <div className="ink-2">{member.email}</div>}
+      </td>
+      <td>
+        {mayWrite && reason === undefined ? (
+          <select
+            className="input"
+            aria-label={`Role of ${nameOf(member)}`}
+            value={member.role?.id ?? ""}
+            onChange={(event) => {
+              const chosen = roles.find((role) => role.id === event.target.value);
+              if (chosen) void setRole(groupId, member, chosen);
+            }}
+          >
+            {roles.map((role) => (
+              <option key={role.id} value={role.id}>
+                {role.name}
+              </option>
+            ))}
+          </select>
+        ) : (
+          <span title={reason}>
+            {member.role?.name ?? "–"} {reason && <span className="ink-2">({reason})</span>}
+          </span>
+        )}
+      </td>
+      <td>
+        {/* Of those who have not accepted yet, only the address is known. */}
+        {member.seenAt || member.name ? <TimeText at={member.seenAt} precision="minute" withAgo /> : <Pill tone="idle">invited</Pill>}
+      </td>
+      <td className="number">
+        <Menu label={<span aria-label={`Actions for ${nameOf(member)}`}>⋯</span>} look="quiet" items={items} />
+      </td>
+    </tr>
+  );
+}
+
+// The groups above, nearest first.
+function useGroupsAbove(groupId: string): Schemas["Group"][] {
+  const own = useQuery(groupQuery(groupId));
+  const parent = useQuery({ ...groupQuery(own.data?.parent ?? ""), enabled: Boolean(own.data?.parent), retry: false });
+  const grandparent = useQuery({ ...groupQuery(parent.data?.parent ?? ""), enabled: Boolean(parent.data?.parent), retry: false });
+  return [parent.data, grandparent.data].filter((each) => each !== undefined);
+}
+
+function Above({ groupId }: { groupId: string }) {
+  const above = useGroupsAbove(groupId);
+  const members = useQueries({
+    queries: above.map((group) => ({
+      queryKey: ["members-above", group.id],
+      queryFn: ({ signal }: { signal: AbortSignal }) => read(api.GET("/group/users", { params: { query: { groupId: group.id, limit: LIMIT } }, signal })),
+      retry: false,
+    })),
+  });
+  const rows = above.flatMap((group, index) => (members[index]?.data?.items ?? []).map((member) => ({ group, member })));
+  if (rows.length === 0) return null;
+  return (
+    <tbody className="people-above">
+      {rows.map(({ group, member }) => (
+        <tr key={`${group.id} ${member.id}`}>
+          <td>
+            {nameOf(member)}
+            {member.name && <div>{member.email}</div>}
+          </td>
+          <td>{member.role?.name}</td>
+          <td colSpan={2}>
+            through{" "}
+            <Link to="/g/$groupId/people" params={{ groupId: group.id }}>
+              {group.name ?? group.id}
+            </Link>
+          </td>
+        </tr>
+      ))}
+    </tbody>
+  );
+}
 
 export function PeoplePage() {
-  return <PageHeader title="People" />;
+  const { groupId } = route.useParams();
+  const rights = useRights(groupId);
+  const session = useQuery(sessionQuery);
+  const members = useInfiniteQuery(membersQuery(groupId));
+  const roles = useQuery(rolesQuery);
+  const [isInviting, setInviting] = useState(false);
+  const [asked, setAsked] = useState<Member | null>(null);
+  const [link, setLink] = useState<{ url: string; name: string } | null>(null);
+  const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
+  const mine = grantable(roles.data?.items ?? [], rights);
+
+  const ask = (member: Member, what: "may" | "link") => {
+    if (what === "may") {
+      setAsked(member);
+      return;
+    }
+    read(api.POST("/session/link", { params: { header: CONSOLE_HEADERS }, body: { email: member.email ?? "", groupId, show: true } }))
+      .then(({ url }) => setLink({ url: url ?? "", name: nameOf(member) }))
+      .catch((error: Error) => showToast(error.message, { tone: "bad" }));
+  };
+  const remove = (member: Member) => {
+    const id = member.id ?? "";
+    setHidden((known) => new Set(known).add(id));
+    hold(
+      `Removing ${nameOf(member)} from the group.`,
+      async () => {
+        await read(api.DELETE("/group/user", { params: { query: { groupId, userId: id } } }));
+        await queryClient.invalidateQueries({ queryKey: ["members", groupId] });
+      },
+      () => setHidden((known) => new Set([...known].filter((each) => each !== id))),
+    );
+  };
+  const all = members.data?.pages.flatMap((page) => page.items) ?? [];
+  const shown = all.filter((member) => !hidden.has(member.id ?? ""));
+  const lockOf = (member: Member): string | undefined => {
+    if (isLastAdministrator(member, all)) return "the last administrator";
+    return member.id === session.data?.user.id ? "this is you" : undefined;
+  };
+  const invite = mayCall(rights, "PUT /group/invite") ? (
+    <Button look="primary" onClick={() => setInviting(true)}>
+      Invite
+    </Button>
+  ) : (
+    rights.isKnown && <Locked label="Invite" operation="PUT /group/invite" groupId={groupId} />
+  );
+  return (
+    <>
+      <PageHeader title="People" actions={invite} />
+      {members.isPending && <Loading />}
+      {members.isError && <ErrorState error={members.error} onRetry={() => void members.refetch()} operation="GET /group/users" groupId={groupId} />}
+      {members.data && (
+        <div className="card people">
+          <table className="plain">
+            <thead>
+              <tr>
+                <th>Person</th>
+                <th>Role</th>
+                <th>Last seen</th>
+                <th>
+                  <span className="visually-hidden">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map((member) => (
+                <MemberRow key={member.id} member={member} groupId={groupId} rights={rights} roles={mine} lock={lockOf(member)} onAsk={ask} onRemove={remove} />
+              ))}
+            </tbody>
+            <Above groupId={groupId} />
+          </table>
+          {shown.length === 0 && <Empty text="Nobody has a role in this group itself." action={invite} />}
+          {members.hasNextPage && <Button onClick={() => void members.fetchNextPage()}>Show more</Button>}
+        </div>
+      )}
+      {isInviting && <Invite groupId={groupId} roles={mine} onClose={() => setInviting(false)} />}
+      {asked && <WhatMay groupId={groupId} userId={asked.id ?? ""} name={nameOf(asked)} onClose={() => setAsked(null)} />}
+      {link && <LinkDialog {...link} onClose={() => setLink(null)} />}
+    </>
+  );
 }

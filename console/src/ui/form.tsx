@@ -1,0 +1,50 @@
+import type { FormEvent, KeyboardEvent, ReactNode } from "react";
+import { Button } from "./button";
+import { CopyButton } from "./copy";
+import type { Submission } from "./submit";
+
+// A form that is sent by its button or by Ctrl Enter, and shows what was refused.
+export function Form({
+  submission,
+  onSubmit,
+  submit,
+  children,
+  extra,
+  look = "primary",
+}: {
+  submission: Submission;
+  onSubmit: () => Promise<void>;
+  submit: string;
+  children: ReactNode;
+  extra?: ReactNode;
+  look?: "primary" | "danger" | "normal";
+}) {
+  const send = (event: FormEvent) => {
+    event.preventDefault();
+    if (!submission.isBusy) void submission.run(onSubmit);
+  };
+  const onKeyDown = (event: KeyboardEvent<HTMLFormElement>) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
+  };
+  return (
+    <form className="form" onSubmit={send} onKeyDown={onKeyDown}>
+      {children}
+      {submission.error && (
+        <p className="field-error" role="alert">
+          {submission.error}{" "}
+          {submission.problem?.requestId && (
+            <>
+              Request <code>{submission.problem.requestId}</code> <CopyButton text={submission.problem.requestId} />
+            </>
+          )}
+        </p>
+      )}
+      <div className="form-actions">
+        <Button type="submit" look={look} disabledReason={submission.isBusy ? "One moment" : undefined}>
+          {submit}
+        </Button>
+        {extra}
+      </div>
+    </form>
+  );
+}

@@ -1,0 +1,111 @@
+"""Groups and the people in them: who may do what, why not, and what can be taken back."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.conftest import OpenConsole
+from tests.waiting import eventually
+from tests.world import World, ok
+
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
+
+
+def test_a_viewer_is_shown_who_can_help_instead_of_a_refusal(
+    world: World, browse: OpenConsole
+) -> None:
+    ada, grace = world.person("ada"), world.person("grace")
+    harbour = ada.group("Harbour")
+    ada.invite(grace, harbour, ada.role("group.read", "member.read", name="Onlooker"))
+    with browse(world, grace) as console:
+        page = console.open(f"/g/{harbour}/people")
+        expect(page.get_by_role("cell", name="ada@example.com", exact=True)).to_be_visible()
+        expect(page.get_by_role("button", name="Invite")).to_have_count(0)
+        expect(page.get_by_role("combobox")).to_have_count(0)
+        page.get_by_role("button", name="Why?").click()
+        dialog = page.get_by_role("dialog", name="Why may I not?")
+        expect(dialog).to_contain_text("It needs the permission member.write.")
+        expect(dialog).to_contain_text("your role is Onlooker")
+        expect(dialog).to_contain_text("ada@example.com can give it to you")
+
+
+def test_somebody_is_invited_given_another_role_and_gets_the_old_one_back(
+    world: World, browse: OpenConsole
+) -> None:
+    ada, grace = world.person("ada"), world.person("grace")
+    harbour = ada.group("Harbour")
+    with browse(world, ada) as console:
+        page = console.open(f"/g/{harbour}/people")
+        expect(page.get_by_text("(the last administrator)")).to_be_visible()
+        page.get_by_role("button", name="Invite").click()
+        page.get_by_label("Email").fill(world.email_of(grace))
+        page.get_by_label("Role", exact=True).select_option("Viewer")
+        page.get_by_role("dialog").get_by_role("button", name="Invite").click()
+        role = page.get_by_label(f"Role of {world.email_of(grace)}")
+        expect(role).to_have_value("viewer")
+        role.select_option("Manager")
+        page.get_by_role("button", name="Undo").click()
+
+        def roles() -> list[str]:
+            members = ok(ada.get("/group/users", groupId=harbour))["items"]
+            return [member["role"]["id"] for member in members]
+
+        eventually(lambda: roles() == ["administrator", "viewer"])
+        expect(role).to_have_value("viewer")
+
+
+def test_a_group_is_created_and_its_network_token_is_shown_when_asked_for(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    with browse(world, ada) as console:
+        page = console.open("/groups")
+        expect(page.get_by_text("A group holds devices")).to_be_visible()
+        page.get_by_role("button", name="New group").first.click()
+        page.get_by_label("Name", exact=True).fill("Harbour")
+        page.get_by_role("button", name="Create").click()
+        expect(page.get_by_role("button", name="Group Harbour")).to_be_visible()
+        group = ok(ada.get("/groups"))["items"][0]["id"]
+        page.goto(f"{world.url}/console/g/{group}/settings")
+        expect(page.get_by_text("lwg_")).to_have_count(0)
+        page.get_by_role("button", name="Show the token").click()
+        expect(page.get_by_text("lwg_").first).to_be_visible()
+        page.get_by_role("button", name="Hide").click()
+        expect(page.get_by_text("lwg_")).to_have_count(0)
+
+
+def test_an_app_client_shows_its_secret_once_and_its_deletion_can_be_taken_back(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    with browse(world, ada) as console:
+        page = console.open(f"/g/{harbour}/clients")
+        page.get_by_role("button", name="New app client").first.click()
+        page.get_by_label("Name").fill("dashboard")
+        page.get_by_role("button", name="Create").click()
+        secret = page.get_by_role("dialog").locator("dd code").last.text_content()
+        page.get_by_role("button", name="I have kept it").click()
+        expect(page.get_by_text(str(secret))).to_have_count(0)
+        row = page.get_by_role("row", name="dashboard")
+        row.get_by_role("button", name="Delete").click()
+        expect(row).to_have_count(0)
+        page.get_by_role("button", name="Undo").click()
+        expect(row).to_be_visible()
+    assert len(ok(ada.get("/group/appClients", groupId=harbour))["items"]) == 1
+
+
+def test_a_role_holds_only_what_its_maker_holds(world: World, browse: OpenConsole) -> None:
+    ada, grace = world.person("ada"), world.person("grace")
+    harbour = ada.group("Harbour")
+    held = ("group.read", "device.read", "role.read", "role.write")
+    ada.invite(grace, harbour, ada.role(*held, name="crew lead"))
+    with browse(world, grace) as console:
+        page = console.open(f"/g/{harbour}/devices")
+        page.get_by_role("link", name="Roles").click()
+        page.get_by_role("button", name="New role").click()
+        dialog = page.get_by_role("dialog", name="New role")
+        dialog.get_by_label("Name", exact=True).fill("Field crew")
+        expect(dialog.get_by_label("Change connectors")).to_be_disabled()
+        dialog.get_by_label("See devices").check()
+        dialog.get_by_role("button", name="Create").click()
+        expect(page.get_by_role("columnheader", name="Field crew")).to_be_visible()

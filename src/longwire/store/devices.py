@@ -12,7 +12,7 @@ from longwire.clock import Moment
 from longwire.model import Device, Page, PageRequest, Scope, SequenceCounter, Stay
 from longwire.store import device_monitors, device_reports, schema
 from longwire.store.bulk import insert_many
-from longwire.store.database import Tx
+from longwire.store.database import DialectSql, Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array
 from longwire.store.paging import page
 from longwire.store.positions import Position
@@ -72,8 +72,9 @@ class ReportingDevice(msgspec.Struct, frozen=True, gc=False):
     reported_digest: int | None = None  # of the configuration that it reported last
 
 
-_SELECT_REPORTING = """
-select id, number, group_id, stay, name, type, tags, updated_at, reported_digest
+_REPORTING_COLUMNS = "id, number, group_id, stay, name, type, tags, updated_at, reported_digest"
+_SELECT_REPORTING = f"""
+select {_REPORTING_COLUMNS}
 from device"""
 # The first lock of a transaction that stores records, in one order; what it locks later, such as
 # records and the state of their devices, can then be in any order. No stronger than a transfer
@@ -85,9 +86,14 @@ for no key update"""
 GET_REPORTING = f"""{_SELECT_REPORTING}
 where id = :id"""
 
+# On SQLite all of them as one value: between two rows the driver releases the interpreter lock, and
+# the thread that writes would have to wait for it as often as there are devices.
 LIST_REPORTING = dialect_sql(
-    f"""{_SELECT_REPORTING}
-where id {{listed}}""",
+    """
+select {columns}
+from device
+where id {listed}""",
+    columns=DialectSql(f"json_group_array(json_array({_REPORTING_COLUMNS}))", _REPORTING_COLUMNS),
     listed=in_array("ids"),
 )
 
@@ -118,10 +124,12 @@ order by device_number
 for update
 """
 
+# For SQLite, as one value.
 LIST_REPORTING_WITH_COUNTERS = """
-select
+select json_group_array(json_array(
     d.id, d.number, d.group_id, d.stay, d.name, d.type, d.tags, d.updated_at, d.reported_digest,
     s.sequence, s.sequence_at, s.missing
+))
 from device d
 join device_state s
     on s.group_id = d.group_id
@@ -205,6 +213,8 @@ def get_reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, ReportingDev
         rows = tx.fetch_raw(
             LOCK_REPORTING if is_locked else LIST_REPORTING, {"ids": array_param(tx, device_ids)}
         )
+        if not tx.is_postgres:
+            rows = _REPORTING_ROWS.decode(rows[0][0])
     return {row[0]: _reporting(*row) for row in rows}
 
 
@@ -222,7 +232,8 @@ def get_reporting_with_counts(
             LOCK_COUNTERS, {"numbers": [device.number for device in devices.values()]}
         )
         return devices, {row[0]: _count(*row[1:]) for row in rows if row[1] is not None}
-    rows = tx.fetch_raw(LIST_REPORTING_WITH_COUNTERS, {"ids": json.dumps(list(device_ids))})
+    found = tx.fetch_raw(LIST_REPORTING_WITH_COUNTERS, {"ids": array_param(tx, device_ids)})
+    rows = _COUNTED_ROWS.decode(found[0][0])
     return (
         {row[0]: _reporting(*row[:9]) for row in rows},
         {row[1]: _count(*row[9:]) for row in rows if row[9] is not None},
@@ -230,6 +241,10 @@ def get_reporting_with_counts(
 
 
 _MISSING = msgspec.json.Decoder(tuple[tuple[int, int], ...])
+_REPORTING_ROWS = msgspec.json.Decoder(
+    list[tuple[str, int, int, int, str, str, str, Moment, int | None]]
+)
+_COUNTED_ROWS = msgspec.json.Decoder(list[tuple[Any, ...]])
 
 
 def _count(sequence: int, at: Moment, missing: str | None) -> SequenceCounter:

@@ -42,7 +42,8 @@ describe("valueTicks", () => {
     [0, 0.7, 4, false, [0, 0.2, 0.4, 0.6, 0.8]],
     [18.2, 24.9, 4, false, [18, 20, 22, 24, 26]],
     [-4, 9, 4, false, [-5, 0, 5, 10]],
-    [21, 21, 4, false, [21, 42]],
+    [21, 21, 4, false, [15, 20, 25]],
+    [81, 81, 4, false, [70, 80, 90]],
   ])("%f to %f", (low, high, most, isWhole, ticks) => {
     expect(valueTicks(low, high, most, isWhole)).toEqual(ticks);
   });

@@ -95,7 +95,9 @@ export function tickLabel(moment: number, stepMs: number, zone: string): string 
 
 // A round step for at most so many lines, and as many whole steps as hold the largest value.
 export function valueTicks(low: number, high: number, ticksMax: number, isWhole: boolean): number[] {
-  if (!(high > low)) return low === 0 ? [0, 1] : [low, low + Math.abs(low)];
+  if (low === 0 && high === 0) return [0, 1];
+  // A value that never changes is drawn in the middle.
+  if (!(high > low)) return valueTicks(low - Math.abs(low) / 10, low + Math.abs(low) / 10, 2, isWhole);
   const rough = (high - low) / Math.max(1, ticksMax);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough * (1 - 1e-9)) ?? 10 * power;

@@ -1,5 +1,212 @@
+// One device: when it was last seen, what it sent, how it is configured, and what was done to it.
+import { useEffect, useState } from "react";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+import { api, read } from "~/api/client";
+import { mayCall, useRights } from "~/api/may";
+import type { Operation } from "~/api/permissions";
+import { MoveDialog, TypeDialog } from "~/pages/devices/bulk-dialogs";
+import type { BulkAction } from "~/pages/devices/bulk-actions";
+import { silentAfterMs, silentSince } from "~/pages/devices/device-state";
+import { BatteryText } from "~/pages/devices/devices-page";
+import { ObjectChanges } from "~/pages/audit/object-changes";
+import { preferences, setPreference } from "~/preferences";
+import { ago, duration } from "~/time";
+import { Button } from "~/ui/button";
+import { IdText } from "~/ui/copy";
+import { Menu, type MenuItem } from "~/ui/menu";
 import { PageHeader } from "~/ui/page";
+import { Pill } from "~/ui/pill";
+import { QueryView } from "~/ui/state";
+import { Tabs, type Tab } from "~/ui/tabs";
+import { TimeText, useNow } from "~/ui/time-text";
+import { hold, showToast } from "~/ui/toast";
+import { ChartTab } from "./chart-tab";
+import { ConfigurationTab } from "./configuration-tab";
+import { DeleteRecordsDialog, RenameDialog } from "./device-dialogs";
+import { DownlinksTab, SendDialog } from "./downlinks-tab";
+import { deviceQuery, type Device } from "./queries";
+import { RecordsTab } from "./records-tab";
+import type { DeviceSearch, DeviceTab } from "./search";
+import { TagEditor } from "./tag-editor";
+import "~/pages/devices/devices.css";
+import "./device.css";
+
+const route = getRouteApi("/frame/d/$deviceId");
+
+const TABS: readonly (Tab<DeviceTab> & { needs: Operation })[] = [
+  { id: "records", label: "Records", needs: "GET /group/records" },
+  { id: "chart", label: "Chart", needs: "GET /device/series" },
+  { id: "configuration", label: "Configuration", needs: "GET /device/configuration" },
+  { id: "downlinks", label: "Messages to it", needs: "GET /device/downlinks" },
+  { id: "changes", label: "Changes", needs: "GET /group/audit" },
+];
+
+// The groups from the topmost one that is visible down to the device's own.
+function GroupPath({ groupId }: { groupId: string }) {
+  const access = useQuery({
+    queryKey: ["access", groupId, "device.read"],
+    queryFn: ({ signal }) => read(api.GET("/access", { params: { query: { groupId, permission: "device.read" } }, signal })),
+    staleTime: 60_000,
+  });
+  const path = access.data?.path.filter((step) => step.name || step.groupId === groupId) ?? [];
+  return (
+    <nav aria-label="Groups" className="crumbs">
+      {path.map((step) => (
+        <span key={step.groupId}>
+          <Link to="/g/$groupId/devices" params={{ groupId: step.groupId }}>
+            {step.name ?? step.groupId}
+          </Link>
+          <span aria-hidden="true"> / </span>
+        </span>
+      ))}
+    </nav>
+  );
+}
+
+function SeenState({ device }: { device: Device }) {
+  const now = useNow();
+  const since = silentSince(device, now);
+  const interval = silentAfterMs(device.configuration);
+  return (
+    <span className="device-state">
+      {since !== null ? (
+        <Pill tone="warn">silent {ago(since, now).replace(" ago", "")}</Pill>
+      ) : device.seenAt ? (
+        <Pill tone="good">seen {ago(device.seenAt, now)}</Pill>
+      ) : (
+        <Pill tone="idle">never seen</Pill>
+      )}
+      {device.seenAt && <TimeText at={device.seenAt} />}
+      {interval !== null && <span className="ink-2">expected every {duration(interval / 2).replace(/ 0 (s|min)$/, "")}</span>}
+      {device.battery && (
+        <span className="ink-2">
+          battery <BatteryText battery={device.battery} />
+        </span>
+      )}
+    </span>
+  );
+}
+
+function useDeviceActions(device: Device) {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const adopt = (next: Device) => {
+    client.setQueryData(deviceQuery(device.deviceId).queryKey, next);
+    for (const key of ["devices", "device-configuration", "audit"]) void client.invalidateQueries({ queryKey: [key] });
+  };
+  const fail = (error: unknown) => void showToast(error instanceof Error ? error.message : String(error), { tone: "bad" });
+  const deviceId = device.deviceId;
+  const transfer = (groupId: string, toGroupId: string) => read(api.PUT("/device/transfer", { body: { deviceId, groupId, toGroupId } }));
+  const change = useMutation({
+    mutationFn: async (action: BulkAction) => {
+      if (action.kind === "transfer") {
+        const moved = await transfer(device.groupId, action.toGroupId);
+        return { next: moved, text: `Moved ${device.name} to ${action.toName}`, undo: () => transfer(action.toGroupId, device.groupId) };
+      }
+      if (action.kind !== "type") throw new Error("Only moves and types are changed here.");
+      const typed = await read(api.PUT("/device/type", { body: { deviceId, groupId: device.groupId, type: action.type, ifUpdatedAt: device.updatedAt } }));
+      const back = { deviceIds: [deviceId], groupId: device.groupId, type: device.type, configuration: device.configuration ?? "" };
+      const undo = async () => (await read(api.PUT("/devices", { body: back }))).items[0] ?? device;
+      return { next: typed, text: `${device.name} is a ${action.type} now`, undo };
+    },
+    onSuccess: ({ next, text, undo }) => {
+      adopt(next);
+      showToast(text, { action: { label: "Undo", run: () => undo().then(adopt).catch(fail) } });
+    },
+    onError: fail,
+  });
+  const remove = () => {
+    hold(`Deleting ${device.name} with all its records`, async () => {
+      await read(api.DELETE("/device", { params: { query: { deviceId, groupId: device.groupId } } }));
+      client.removeQueries({ queryKey: ["device", deviceId] });
+      await client.invalidateQueries({ queryKey: ["devices"] });
+    });
+    void navigate({ to: "/g/$groupId/devices", params: { groupId: device.groupId } });
+  };
+  return { adopt, change: change.mutate, remove };
+}
+
+type DialogName = "send" | "move" | "type" | "rename" | "records";
+
+function Loaded({ device, search, set }: { device: Device; search: DeviceSearch; set: (change: Partial<DeviceSearch>) => void }) {
+  const rights = useRights(device.groupId);
+  const [dialog, setDialog] = useState<DialogName | null>(null);
+  const { adopt, change, remove } = useDeviceActions(device);
+  useEffect(() => {
+    // Who comes by a link has sections of some group around it.
+    if (!preferences().lastGroup) setPreference("lastGroup", device.groupId);
+  }, [device.groupId]);
+  const may = (operation: Operation) => mayCall(rights, operation);
+  const tabs = TABS.filter((tab) => may(tab.needs));
+  const tab = tabs.find((each) => each.id === search.tab)?.id ?? tabs[0]?.id ?? "configuration";
+  const items: MenuItem[] = [
+    ...(may("PUT /device") ? [{ label: "Rename", onSelect: () => setDialog("rename") }] : []),
+    ...(may("PUT /device/type") ? [{ label: "Change type", onSelect: () => setDialog("type") }] : []),
+    ...(may("DELETE /device/data") ? [{ label: "Delete records", look: "danger" as const, onSelect: () => setDialog("records") }] : []),
+    ...(may("DELETE /device") ? [{ label: "Delete device", look: "danger" as const, onSelect: remove }] : []),
+  ];
+  const close = () => setDialog(null);
+  const choose = (action: BulkAction) => {
+    close();
+    change(action);
+  };
+  return (
+    <>
+      <PageHeader
+        title={device.name}
+        above={<GroupPath groupId={device.groupId} />}
+        state={<SeenState device={device} />}
+        below={
+          <div className="device-facts">
+            <IdText id={device.deviceId} />
+            <span>
+              <code>{device.originalId}</code> on {device.network}
+            </span>
+            <span>
+              <Link to="/types/$type" params={{ type: device.type }}>
+                {device.type}
+              </Link>
+            </span>
+            <TagEditor device={device} mayChange={may("PUT /device")} onChanged={adopt} />
+          </div>
+        }
+        actions={
+          <>
+            {may("POST /device/downlink") && <Button onClick={() => setDialog("send")}>Send message</Button>}
+            {may("PUT /device/transfer") && <Button onClick={() => setDialog("move")}>Move…</Button>}
+            {items.length > 0 && <Menu label={<span aria-label="More actions">⋯</span>} items={items} />}
+          </>
+        }
+      />
+      <Tabs label="About the device" tabs={tabs} current={tab} onChoose={(id) => set({ tab: id, record: undefined })}>
+        {tab === "records" && <RecordsTab device={device} search={search} set={set} />}
+        {tab === "chart" && <ChartTab device={device} search={search} set={set} />}
+        {tab === "configuration" && <ConfigurationTab device={device} />}
+        {tab === "downlinks" && <DownlinksTab device={device} onSend={() => setDialog("send")} />}
+        {tab === "changes" && <ObjectChanges groupId={device.groupId} objectId={device.deviceId} noun="device" />}
+      </Tabs>
+      {dialog === "send" && <SendDialog device={device} onClose={close} />}
+      {dialog === "move" && <MoveDialog count={1} onChoose={choose} onClose={close} />}
+      {dialog === "type" && <TypeDialog count={1} onChoose={choose} onClose={close} />}
+      {dialog === "rename" && <RenameDialog device={device} onChanged={adopt} onClose={close} />}
+      {dialog === "records" && <DeleteRecordsDialog device={device} onClose={close} />}
+    </>
+  );
+}
 
 export function DevicePage() {
-  return <PageHeader title="Device" />;
+  const { deviceId } = route.useParams();
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const query = useQuery(deviceQuery(deviceId));
+  const set = (change: Partial<DeviceSearch>) => void navigate({ search: (before) => ({ ...before, ...change }) });
+  return (
+    <>
+      {!query.data && <PageHeader title="Device" />}
+      <QueryView query={query} noun="device">
+        {(device) => <Loaded key={device.deviceId} device={device} search={search} set={set} />}
+      </QueryView>
+    </>
+  );
 }

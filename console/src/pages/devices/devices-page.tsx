@@ -123,6 +123,7 @@ export function DevicesPage() {
   const { groupId } = route.useParams();
   const search = route.useSearch();
   const navigate = useNavigate();
+  const setSearch = route.useNavigate();
   const query = useInfiniteQuery(devicesQuery(groupId, search));
   const rows = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
   const known = useKnown(rows);
@@ -134,8 +135,8 @@ export function DevicesPage() {
 
   const set = useCallback(
     (change: Partial<DevicesSearch>, replace = false) =>
-      void navigate({ to: "/g/$groupId/devices", params: { groupId }, search: (before) => ({ ...before, ...change }), replace }),
-    [navigate, groupId],
+      void setSearch({ search: (before) => ({ ...before, ...change }), replace }),
+    [setSearch],
   );
   const onSort = useCallback((column: Sort) => set(nextSort(search, column)), [set, search]);
   const columns = useColumns(search, onSort);

@@ -1,0 +1,139 @@
+// Every number that the device sends, as a series to tick; each has a chart and a scale of its own.
+import { useMemo } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { api, read } from "~/api/client";
+import { useRange } from "~/frame/page-state";
+import { bucketSeconds, momentOf } from "~/time";
+import { Checkbox } from "~/ui/field";
+import { seriesStyle } from "~/ui/chart-data";
+import { Card } from "~/ui/page";
+import { Series } from "~/ui/series";
+import { Empty, ErrorState, QueryView } from "~/ui/state";
+import { findNumbers, seriesOf, type NumberSeries } from "./numbers";
+import type { Device } from "./queries";
+import type { DeviceSearch } from "./search";
+
+const SAMPLE_ITEMS = 100;
+const TICKED_FIRST = 2;
+
+function useNumbers(device: Device, begin: number, end: number) {
+  return useQuery({
+    queryKey: ["device-numbers", device.deviceId, begin, end],
+    queryFn: async ({ signal }) => {
+      const query = {
+        deviceId: device.deviceId,
+        beginDate: new Date(begin).toISOString(),
+        endDate: new Date(end).toISOString(),
+        ascending: false,
+        limit: SAMPLE_ITEMS,
+      };
+      const [data, telemetry] = await Promise.all([
+        read(api.GET("/device/data", { params: { query }, signal })),
+        read(api.GET("/device/telemetry", { params: { query }, signal })),
+      ]);
+      return findNumbers(data.items.map((each) => each.data), telemetry.items);
+    },
+    staleTime: 60_000,
+  });
+}
+
+function NumberChart({ device, number, index }: { device: Device; number: NumberSeries; index: number }) {
+  const { span, setRange } = useRange();
+  const timeSpan = bucketSeconds(span);
+  const query = useQuery({
+    queryKey: ["device-series", device.deviceId, number.id, span.begin, span.end],
+    queryFn: ({ signal }) =>
+      read(
+        api.GET("/device/series", {
+          params: {
+            query: {
+              deviceId: [device.deviceId],
+              path: number.path,
+              kind: number.kind,
+              beginDate: new Date(span.begin).toISOString(),
+              endDate: new Date(span.end).toISOString(),
+              timeSpan,
+            },
+          },
+          signal,
+        }),
+      ),
+    refetchInterval: 60_000,
+  });
+  const found = query.data?.items[0];
+  const line = useMemo(() => {
+    const points = found?.points ?? [];
+    const isBand = points.some((each) => each.min !== each.max);
+    return {
+      times: points.map((each) => momentOf(each.timestamp) ?? 0),
+      values: points.map((each) => each.mean),
+      band: isBand ? { low: points.map((each) => each.min), high: points.map((each) => each.max) } : {},
+      isBand,
+    };
+  }, [found]);
+  const style = seriesStyle(index);
+  const note = [
+    line.isBand && "mean, with the smallest and the largest of each span",
+    found?.isSampled && `a sample: ${found.lookedAt.toLocaleString("en")} records were read`,
+  ]
+    .filter(Boolean)
+    .join("; ");
+  return (
+    <Card title={number.label} note={note || undefined}>
+      {query.isError ? (
+        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /device/series" groupId={device.groupId} />
+      ) : (
+        <Series
+          label={number.label}
+          look="lines"
+          times={line.times}
+          bucketMs={gapMs(line.times, timeSpan)}
+          span={span}
+          isLoading={query.isPending}
+          height={150}
+          series={[{ id: number.id, label: number.label, color: style.color, dash: style.dash, values: line.values, ...line.band }]}
+          onRange={(next) => setRange({ from: new Date(next.begin).toISOString(), to: new Date(next.end).toISOString() })}
+          onBack={() => history.back()}
+        />
+      )}
+    </Card>
+  );
+}
+
+// Points that are more than about twice the usual distance apart have a gap between them.
+function gapMs(times: readonly number[], timeSpan: number): number {
+  const distances = times.slice(1).map((each, index) => each - (times[index] ?? 0));
+  const median = distances.sort((a, b) => a - b)[Math.floor(distances.length / 2)] ?? 0;
+  return Math.max(timeSpan * 1_000, median * 1.4);
+}
+
+export function ChartTab({ device, search, set }: { device: Device; search: DeviceSearch; set: (change: Partial<DeviceSearch>) => void }) {
+  const { span } = useRange();
+  const numbers = useNumbers(device, span.begin, span.end);
+  return (
+    <QueryView query={numbers} operation="GET /device/data" groupId={device.groupId} noun="device">
+      {(found) => {
+        const chosen = search.series ?? found.slice(0, TICKED_FIRST).map((each) => each.id);
+        const shown = chosen.flatMap((id) => found.find((each) => each.id === id) ?? seriesOf(id) ?? []);
+        const all = [...found, ...shown.filter((each) => !found.some((known) => known.id === each.id))];
+        const toggle = (id: string) => {
+          const next = chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id];
+          set({ series: next.length > 0 ? next : undefined });
+        };
+        if (all.length === 0) return <Empty text="No number was found in the data of this range. Choose a longer one above." />;
+        return (
+          <>
+            <div className="filters" role="group" aria-label="Numbers on the chart">
+              {all.map((each) => (
+                <Checkbox key={each.id} label={each.label} checked={chosen.includes(each.id)} onChange={() => toggle(each.id)} />
+              ))}
+            </div>
+            {shown.map((each) => (
+              <NumberChart key={each.id} device={device} number={each} index={all.findIndex((known) => known.id === each.id)} />
+            ))}
+          </>
+        );
+      }}
+    </QueryView>
+  );
+}

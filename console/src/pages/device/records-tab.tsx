@@ -1,0 +1,127 @@
+// What the device sent, by arrival, newest first: values in a line, the payload, and the way to the trace.
+import { useMemo } from "react";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { Schemas } from "~/api/client";
+import { useRange } from "~/frame/page-state";
+import { summaryOf, valuesOf } from "~/pages/live/summary";
+import { Button } from "~/ui/button";
+import { CopyButton, IdText } from "~/ui/copy";
+import { Dialog } from "~/ui/dialog";
+import { Checkbox } from "~/ui/field";
+import { Facts } from "~/ui/page";
+import { KIND_LABELS, KindLabel } from "~/ui/pill";
+import { Empty, ErrorState, Loading } from "~/ui/state";
+import { Table, type Column } from "~/ui/table";
+import { TimeText } from "~/ui/time-text";
+import { deviceRecordsQuery, type Device } from "./queries";
+import { KINDS, type DeviceSearch, type Kind } from "./search";
+
+type Arrival = Schemas["Arrival"];
+
+function rawOf(arrival: Arrival): string | null {
+  const raw = (arrival.record as { __raw?: string | null }).__raw;
+  return raw || null;
+}
+
+const COLUMNS: readonly Column<Arrival>[] = [
+  { id: "at", head: "Timestamp", width: "188px", card: "line", cell: (arrival) => <TimeText at={arrival.record.timestamp} precision="millisecond" /> },
+  { id: "kind", head: "Kind", width: "88px", card: "line", cell: (arrival) => <KindLabel kind={arrival.kind} /> },
+  { id: "values", head: "Values", width: "minmax(160px, 3fr)", card: "title", cell: (arrival) => <span title={summaryOf(arrival)}>{summaryOf(arrival)}</span> },
+  { id: "raw", head: "Payload", width: "minmax(72px, 1fr)", cell: (arrival) => (rawOf(arrival) ? <code title={rawOf(arrival) ?? ""}>{rawOf(arrival)}</code> : <span className="ink-3">–</span>) },
+  { id: "source", head: "Source", width: "88px", cell: (arrival) => arrival.source },
+  {
+    id: "trace",
+    head: <span className="visually-hidden">Trace</span>,
+    width: "64px",
+    cell: (arrival) => (
+      <Link to="/r/$recordId" params={{ recordId: arrival.id }}>
+        Trace
+      </Link>
+    ),
+  },
+];
+
+function RecordDrawer({ arrival, onClose }: { arrival: Arrival; onClose: () => void }) {
+  const text = JSON.stringify(arrival.record, null, 2);
+  return (
+    <Dialog
+      side
+      title={<KindLabel kind={arrival.kind} />}
+      onClose={onClose}
+      actions={
+        <Link to="/r/$recordId" params={{ recordId: arrival.id }} className="button button-primary">
+          Open trace
+        </Link>
+      }
+    >
+      <Facts
+        rows={[
+          ["Record", <IdText key="id" id={arrival.id} />],
+          ["Timestamp", <TimeText key="at" at={arrival.record.timestamp} precision="millisecond" />],
+          ["Arrived", <TimeText key="in" at={arrival.arrivedAt} precision="millisecond" />],
+          ["Source", arrival.source],
+          ...valuesOf(arrival).map(([name, value]) => [name, value] as const),
+        ]}
+      />
+      <div>
+        <CopyButton text={text} label="Copy JSON" />
+        <pre>{text}</pre>
+      </div>
+    </Dialog>
+  );
+}
+
+export function RecordsTab({ device, search, set }: { device: Device; search: DeviceSearch; set: (change: Partial<DeviceSearch>) => void }) {
+  const { range, span } = useRange();
+  const query = useInfiniteQuery(deviceRecordsQuery(device, search.kind, span, range.to === "now"));
+  const rows = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
+  const kinds = search.kind ?? [...KINDS];
+  const toggle = (kind: Kind) => {
+    const next = kinds.includes(kind) ? kinds.filter((each) => each !== kind) : KINDS.filter((each) => each === kind || kinds.includes(each));
+    set({ kind: next.length === 0 || next.length === KINDS.length ? undefined : next });
+  };
+  const looked = query.data?.pages.reduce((sum, page) => sum + page.lookedAt, 0) ?? 0;
+  const last = query.data?.pages.at(-1);
+  // A page that found little looked at much: the next one is asked for by hand.
+  const isSparse = last !== undefined && last.nextToken !== undefined && last.items.length < 20;
+  const open = rows.find((each) => each.id === search.record);
+  return (
+    <>
+      <div className="filters" role="group" aria-label="Kinds of records">
+        {KINDS.map((kind) => (
+          <Checkbox key={kind} label={KIND_LABELS[kind]} checked={kinds.includes(kind)} onChange={() => toggle(kind)} />
+        ))}
+        <span className="ink-2">by arrival, newest first</span>
+      </div>
+      {query.data ? (
+        rows.length > 0 ? (
+          <Table
+            label="Records"
+            rows={rows}
+            columns={COLUMNS}
+            rowKey={(arrival) => arrival.id}
+            onOpen={(arrival) => set({ record: arrival.id })}
+            onEndReached={query.hasNextPage && !query.isFetchingNextPage && !isSparse ? () => void query.fetchNextPage() : undefined}
+            isLoadingMore={query.isFetchingNextPage}
+          />
+        ) : (
+          !isSparse && <Empty text="No record of these kinds arrived in this range." action={search.kind && <Button onClick={() => set({ kind: undefined })}>All kinds</Button>} />
+        )
+      ) : query.isError ? (
+        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/records" groupId={device.groupId} noun="device" />
+      ) : (
+        <Loading />
+      )}
+      {isSparse && (
+        <p className="ink-2">
+          Looked at {looked.toLocaleString("en")} messages of the group.{" "}
+          <Button onClick={() => void query.fetchNextPage()} disabledReason={query.isFetchingNextPage ? "Looking" : undefined}>
+            Look further back
+          </Button>
+        </p>
+      )}
+      {open && <RecordDrawer arrival={open} onClose={() => set({ record: undefined })} />}
+    </>
+  );
+}

@@ -1,0 +1,81 @@
+// A record in one line, and its values by name.
+import type { Arrival } from "~/live/protocol";
+
+export type NamedValue = readonly [string, string];
+
+const VALUES_MAX = 200;
+const DEPTH_MAX = 4;
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === "number") return String(Math.round(value * 1e6) / 1e6);
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+// Nested names are joined by dots.
+export function flatten(value: unknown, prefix = "", depth = 0): NamedValue[] {
+  if (!isObject(value)) return [[prefix || "value", textOf(value)]];
+  return Object.entries(value)
+    .flatMap(([name, each]): NamedValue[] => {
+      const path = prefix ? `${prefix}.${name}` : name;
+      return isObject(each) && depth < DEPTH_MAX ? flatten(each, path, depth + 1) : [[path, textOf(each)]];
+    })
+    .slice(0, VALUES_MAX);
+}
+
+// Data of devices is text that is JSON as a rule, and anything otherwise.
+export function parseData(text: string | null | undefined): unknown {
+  if (!text) return null;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}
+
+// What a device measured comes before what its network says about the message.
+function decodedFirst(values: NamedValue[], names: unknown): NamedValue[] {
+  if (!Array.isArray(names) || names.length === 0) return values;
+  const isDecoded = ([name]: NamedValue) => names.some((each) => name === each || name.startsWith(`${String(each)}.`));
+  return [...values.filter(isDecoded), ...values.filter((each) => !isDecoded(each))];
+}
+
+export function valuesOf({ kind, record }: Arrival): NamedValue[] {
+  const values: NamedValue[] = [];
+  const fields = record as unknown as Record<string, unknown>;
+  const take = (name: string, label = name, unit = "") => {
+    const value = fields[name];
+    if (value !== null && value !== undefined && value !== "") values.push([label, `${textOf(value)}${unit}`]);
+  };
+  if (kind === "event") {
+    take("type");
+    take("severity");
+    take("message");
+  } else if (kind === "geoloc") {
+    take("lat");
+    take("lng");
+    take("radius", "radius", " m");
+  } else if (kind === "telemetry") {
+    take("score");
+    take("nbBS", "stations");
+    take("rc");
+  }
+  const data = parseData(fields.data as string | null | undefined);
+  if (data !== null) values.push(...decodedFirst(flatten(data), fields.decodedNames));
+  return values;
+}
+
+const known = new WeakMap<Arrival, string>();
+
+export function summaryOf(arrival: Arrival): string {
+  let text = known.get(arrival);
+  if (text === undefined) {
+    const values = valuesOf(arrival);
+    text = values.map(([name, value]) => (arrival.kind === "event" && name !== "severity" && values.length < 6 ? value : `${name} ${value}`)).join("  ");
+    known.set(arrival, text);
+  }
+  return text;
+}

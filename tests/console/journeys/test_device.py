@@ -1,0 +1,121 @@
+"""One device: its records, its numbers, its configuration, and what is done to it."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.conftest import OpenConsole
+from tests.world import World, ok
+
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
+
+MINUTE_MS = 60_000
+
+
+def test_records_lead_to_their_trace_and_numbers_to_a_chart(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    depot = ada.group("Depot", parent=harbour)
+    device = ada.device(depot, name="Cold room", type="temperature")
+    now = world.clock.now() // 1_000
+    for number in range(6):
+        values = {"celsius": 4 + number, "door": "shut", "air": {"humidity": 50}}
+        ada.reports(device, timestamp=now - number * MINUTE_MS, data=json.dumps(values))
+    ada.reports(device, "event", type="opened", timestamp=now)
+    with browse(world, ada) as console:
+        page = console.open(f"/d/{device}")
+        expect(page.get_by_role("navigation", name="Groups")).to_have_text("Harbour / Depot / ")
+        records = page.get_by_role("grid", name="Records").locator("[data-index]")
+        expect(records).to_have_count(7)
+        page.get_by_role("checkbox", name="data").uncheck()
+        expect(records).to_have_count(1)
+        page.go_back()
+        expect(records).to_have_count(7)
+        records.filter(has_text="celsius 9").click()
+        drawer = page.get_by_role("dialog")
+        expect(drawer).to_contain_text("air.humidity50")
+        drawer.get_by_role("link", name="Open trace").click()
+        expect(page).to_have_url(re.compile("/console/r/rec_"))
+        page.go_back()
+        page.keyboard.press("Escape")
+        page.get_by_role("tab", name="Chart").click()
+        page.get_by_role("checkbox", name="celsius").uncheck()
+        expect(page).to_have_url(re.compile("series=data%2Fdata%2Fair%2Fhumidity"))
+        expect(page.get_by_role("heading", name="celsius")).to_have_count(0)
+        expect(page.get_by_role("heading", name="air.humidity")).to_be_visible()
+        page.get_by_role("button", name="As table").click()
+        expect(page.get_by_role("cell", name="50").first).to_be_visible()
+
+
+def test_a_configuration_says_where_it_is_from_and_a_change_of_somebody_else_is_seen(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    policy = {"groupId": harbour, "policy": {"reportEverySeconds": 300}}
+    ok(ada.put("/group/configuration", policy))
+    device = ada.device(harbour, name="Cold room", type="temperature")
+    ada.reports(device, configuration=json.dumps({"reportEverySeconds": 900}))
+    with browse(world, ada) as console:
+        console.expected_statuses = {409}
+        page = console.open(f"/d/{device}?tab=configuration")
+        row = page.get_by_role("row").filter(has_text="/reportEverySeconds")
+        expect(row).to_contain_text("300policy of Harbour")
+        expect(row).to_contain_text("differs 900")
+        text = page.get_by_role("textbox", name="Configuration")
+        text.fill('{"reportEverySeconds": 900}')
+        ok(ada.put("/device", {"deviceId": device, "groupId": harbour, "name": "Warm room"}))
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("Somebody has changed this device")).to_be_visible()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Warm room")
+        page.get_by_role("button", name="Keep mine, and save over it").click()
+        text.press("Control+Enter")
+        expect(page.get_by_text("Saved the configuration of Warm room")).to_be_visible()
+        page.get_by_role("button", name="Undo").click()
+        expect(text).to_have_value(re.compile("highCelsius"))
+
+
+def test_a_device_is_tagged_moved_written_to_and_its_records_deleted(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    rail = ada.group("Rail")
+    device = ada.device(harbour, name="Cold room", network="vendor", originalId="1FD48BE")
+    ada.reports(device, data="{}")
+    with browse(world, ada) as console:
+        page = console.open(f"/d/{device}")
+        page.get_by_role("button", name="+ tag").click()
+        page.get_by_role("textbox", name="Add a tag").fill("dairy")
+        page.get_by_role("textbox", name="Add a tag").press("Enter")
+        expect(page.get_by_role("button", name="Remove the tag dairy")).to_be_visible()
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_role("button", name="Remove the tag dairy")).to_have_count(0)
+
+        page.get_by_role("button", name="Send message").click()
+        page.get_by_role("textbox", name="Payload").fill("0102030405060708")
+        page.get_by_role("button", name="Send", exact=True).click()
+        page.get_by_role("tab", name="Messages to it").click()
+        page.get_by_role("button", name="Cancel").click()
+        expect(page.get_by_role("grid", name="Messages to it")).to_contain_text("cancelled")
+
+        page.get_by_role("button", name="More actions").click()
+        page.get_by_role("menuitem", name="Delete records").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("data1")
+        dialog.get_by_role("textbox").fill("Cold room")
+        dialog.get_by_role("button", name="Delete records").click()
+        expect(dialog).to_have_count(0)
+        assert ok(ada.get("/device/data", deviceId=device))["items"] == []
+
+        page.get_by_role("button", name="Move…").click()
+        dialog.get_by_role("button", name="Rail").click()
+        dialog.get_by_role("button", name="Move to Rail").click()
+        expect(page.get_by_role("navigation", name="Groups")).to_have_text("Rail / ")
+        assert ok(ada.get("/device", deviceId=device))["groupId"] == rail
+        page.get_by_role("tab", name="Changes").click()
+        expect(page.get_by_role("listitem").filter(has_text="device.transfer")).to_be_visible()

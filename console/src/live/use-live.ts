@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { api, read, reportSignedOut } from "~/api/client";
 import { Invalidator } from "./changes";
 import { listen } from "./connection";
-import { Feed, type FeedView } from "./feed";
+import { Feed, RING_MAX, type FeedView } from "./feed";
 import { RateCounter, type Rates } from "./rates";
 import { streamAddress, type LiveSelection, type StreamState } from "./protocol";
 
@@ -58,13 +58,20 @@ export class LiveSource {
   private hasBegun = false;
 
   readonly selection: LiveSelection;
+  // A date: what arrived before it, from the ledger alone.
+  readonly until: string | null;
 
-  constructor(selection: LiveSelection) {
+  constructor(selection: LiveSelection, until: string | null) {
     this.selection = selection;
+    this.until = until;
     this.rates = new RateCounter(Date.now());
   }
 
   start(): () => void {
+    if (this.until !== null) {
+      this.begin();
+      return () => this.stop();
+    }
     const stop = listen(this.selection, true, (event) => {
       if (event.type === "records") this.arrived(event.items);
       else if (event.type === "fresh") this.begin();
@@ -85,12 +92,17 @@ export class LiveSource {
     return () => {
       stop();
       clearTimeout(timer);
-      this.loading?.abort();
-      this.loading = null;
-      this.isLoading = false;
-      if (this.frame !== null) cancelAnimationFrame(this.frame);
-      this.frame = null;
+      this.stop();
     };
+  }
+
+  private stop(): void {
+    this.loading?.abort();
+    this.loading = null;
+    this.isLoading = false;
+    this.hasBegun = this.feed.oldest !== null;
+    if (this.frame !== null) cancelAnimationFrame(this.frame);
+    this.frame = null;
   }
 
   subscribe = (listener: () => void): (() => void) => {
@@ -143,7 +155,7 @@ export class LiveSource {
       ...(deviceId ? { deviceId } : {}),
       ...(kinds?.length ? { kinds: [...kinds] as never } : {}),
       ...(filter ? { filter } : {}),
-      ...(before ? { before } : {}),
+      ...((before ?? this.until) ? { before: before ?? this.until ?? "" } : {}),
     };
     let page = await read(api.GET("/group/records", { params: { query }, signal }));
     const items = [...page.items];
@@ -159,6 +171,7 @@ export class LiveSource {
     this.rates.add(fresh);
     for (const each of fresh) {
       const { deviceId } = each.record;
+      if (this.devices.size >= RING_MAX && !this.devices.has(deviceId)) continue;
       this.devices.set(deviceId, { deviceId, last: each, count: (this.devices.get(deviceId)?.count ?? 0) + 1 });
     }
     this.publish();
@@ -186,12 +199,15 @@ export class LiveSource {
   }
 }
 
-export function useLiveSource(selection: LiveSelection): { source: LiveSource; view: FeedView; state: StreamState } {
+export function useLiveSource(
+  selection: LiveSelection,
+  until: string | null,
+): { source: LiveSource; view: FeedView; state: StreamState }  {
   const address = streamAddress(selection);
   const latest = useRef(selection);
   latest.current = selection;
   // The address stands for all of the selection.
-  const source = useMemo(() => new LiveSource(latest.current), [address]);
+  const source = useMemo(() => new LiveSource(latest.current, until), [address, until]);
   useEffect(() => source.start(), [source]);
   useSyncExternalStore(source.subscribe, () => source.version);
   return { source, view: source.feed.snapshot(), state: source.state };

@@ -33,10 +33,13 @@ export interface TableProps<Row> {
   rowClass?: (row: Row) => string | undefined;
   // A row that heads those below it: what stands in it, over all columns. It cannot be selected.
   rowHead?: ((row: Row) => ReactNode | undefined) | undefined;
+  // Told whether the first row is in view, for lists that grow at the top.
+  onTopChange?: ((isAtTop: boolean) => void) | undefined;
 }
 
 const END_ROWS = 20;
 const OVERSCAN = 12;
+const TOP_PX = 8;
 
 function rowHeightOf(element: HTMLElement | null, given: number | undefined): number {
   if (given !== undefined) return given;
@@ -45,7 +48,7 @@ function rowHeightOf(element: HTMLElement | null, given: number | undefined): nu
 }
 
 export function Table<Row>(props: TableProps<Row>) {
-  const { label, rows, columns, rowKey, onOpen, selection, onEndReached, total, isLoadingMore, rowClass, rowHead } = props;
+  const { label, rows, columns, rowKey, onOpen, selection, onEndReached, total, isLoadingMore, rowClass, rowHead, onTopChange } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const height = rowHeightOf(scroller.current, props.rowHeight);
   const virtualizer = useVirtualizer({
@@ -78,6 +81,8 @@ export function Table<Row>(props: TableProps<Row>) {
       event.preventDefault();
       focusRow(Math.max(0, Math.min(rows.length - 1, at + step)));
     } else if (event.key === "Enter" && row !== undefined && (event.target as HTMLElement).dataset.index !== undefined) {
+      // Else the same press would act on what has the focus in a dialog that opens.
+      event.preventDefault();
       onOpen?.(row);
     } else if (event.key.toLowerCase() === "x" && row !== undefined && !isHead(row) && selection) {
       event.preventDefault();
@@ -118,7 +123,7 @@ export function Table<Row>(props: TableProps<Row>) {
           ))}
         </div>
       </div>
-      <div ref={scroller} className="table-body">
+      <div ref={scroller} className="table-body" onScroll={onTopChange && ((event) => onTopChange(event.currentTarget.scrollTop < TOP_PX))}>
         <div role="rowgroup" className="table-rows" style={{ height: virtualizer.getTotalSize() }}>
           {items.map((item) => {
             const row = rows[item.index] as Row;

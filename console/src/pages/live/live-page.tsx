@@ -1,5 +1,283 @@
+// What arrives and what has arrived, as one list: the stream on top, the ledger below.
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { Link, getRouteApi } from "@tanstack/react-router";
+import { useQuery } from "@tanstack/react-query";
+import { mayCall, useRights } from "~/api/may";
+import { groupQuery } from "~/api/queries";
+import { useZone } from "~/frame/page-state";
+import { usePaused, setPaused } from "~/live/pause";
+import { KINDS } from "~/live/rates";
+import type { Arrival } from "~/live/protocol";
+import { useLiveSource, useRates, type DeviceSummary, type LiveSource } from "~/live/use-live";
+import { formatTime, momentOf } from "~/time";
+import { Button } from "~/ui/button";
+import { useShortcuts } from "~/ui/keys";
 import { PageHeader } from "~/ui/page";
+import { KIND_LABELS, KindLabel } from "~/ui/pill";
+import { Series } from "~/ui/series";
+import { Empty, ErrorState, Loading, NoMatch, type Chip } from "~/ui/state";
+import { Table, type Column } from "~/ui/table";
+import { TimeText } from "~/ui/time-text";
+import { Why } from "~/ui/why";
+import { LiveFilters } from "./live-filters";
+import { RecordDrawer } from "./record-drawer";
+import type { LiveSearch } from "./search";
+import { summaryOf } from "./summary";
+import "./live.css";
+
+const route = getRouteApi("/frame/g/$groupId/live");
+const READABLE_PER_S = 20;
+
+export type ChangeSearch = (change: Partial<LiveSearch>, options?: { replace?: boolean }) => void;
 
 export function LivePage() {
-  return <PageHeader title="Live" />;
+  const { groupId } = route.useParams();
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const rights = useRights(groupId);
+  const group = useQuery(groupQuery(groupId));
+  const change = useCallback<ChangeSearch>(
+    (next, { replace = false } = {}) => void navigate({ search: (before) => ({ ...before, ...next }), replace }),
+    [navigate],
+  );
+  const above = group.data?.name ?? undefined;
+  if (rights.isKnown && !mayCall(rights, "GET /live"))
+    return (
+      <>
+        <PageHeader title="Live" above={above} />
+        <div className="state">
+          <p>
+            You see {above ?? "this group"}, but not its records. <Why operation="GET /live" groupId={groupId} />
+          </p>
+        </div>
+      </>
+    );
+  return (
+    <>
+      {rights.isKnown ? <Records groupId={groupId} above={above} search={search} change={change} /> : <PageHeader title="Live" above={above} />}
+    </>
+  );
+}
+
+interface PartProps {
+  groupId: string;
+  search: LiveSearch;
+  change: ChangeSearch;
+}
+
+function Records({ groupId, above, search, change }: PartProps & { above: string | undefined }) {
+  const isPaused = usePaused();
+  const selection = { groupId, deviceId: search.device, kinds: search.kind, filter: search.filter };
+  const { source, view } = useLiveSource(selection, search.until ?? null);
+  const isHistory = search.until !== undefined;
+  const opened = search.record === undefined ? null : (view.rows.find((each) => each.id === search.record) ?? null);
+  return (
+    <>
+      <PageHeader
+        title="Live"
+        above={above}
+        actions={
+          isHistory ? (
+            <Button onClick={() => change({ until: undefined })}>Show what arrives now</Button>
+          ) : (
+            <Button onClick={() => setPaused(!isPaused)} aria-pressed={isPaused} title="p">
+              {isPaused ? "Go on" : "Pause"}
+            </Button>
+          )
+        }
+      />
+      <LiveFilters groupId={groupId} search={search} change={change} />
+      {isHistory ? <HistoryNote until={search.until ?? ""} /> : <RateChart source={source} />}
+      <Lists source={source} search={search} change={change} groupId={groupId} />
+      {search.record !== undefined && (
+        <RecordDrawer recordId={search.record} arrival={opened} onClose={() => change({ record: undefined })} />
+      )}
+    </>
+  );
+}
+
+function HistoryNote({ until }: { until: string }) {
+  return (
+    <p className="ink-2">
+      What arrived before <TimeText at={until} />, newest first.
+    </p>
+  );
+}
+
+const RATE_HEIGHT = 104;
+
+function RateChart({ source }: { source: LiveSource }) {
+  const rates = useRates(source);
+  const series = useMemo(
+    () => KINDS.map((kind) => ({ id: kind, label: KIND_LABELS[kind], color: `--kind-${kind}`, values: rates.counts[kind] })),
+    [rates],
+  );
+  return (
+    <section className="card live-rates" aria-label="Messages a second">
+      <Series label="Messages a second in the last two minutes" look="bars" times={rates.times} bucketMs={1_000} series={series} height={RATE_HEIGHT} />
+    </section>
+  );
+}
+
+function rateText(perSecond: number): string {
+  return `${perSecond.toLocaleString("en", { maximumFractionDigits: perSecond < 10 ? 1 : 0 })}/s`;
+}
+
+function Lists({ source, search, change, groupId }: PartProps & { source: LiveSource }) {
+  const isPaused = usePaused();
+  const { perSecond } = useRates(source);
+  const [isAtTop, setAtTop] = useState(true);
+  const [isTouched, setTouched] = useState(false);
+  const box = useRef<HTMLDivElement>(null);
+  const view = source.feed.snapshot();
+  const isHeld = isPaused || !isAtTop || isTouched || search.record !== undefined;
+  useEffect(() => source.hold(isHeld), [source, isHeld]);
+  const toTop = () => {
+    source.release();
+    box.current?.querySelector(".table-body")?.scrollTo({ top: 0 });
+  };
+  const focusFirst = () => box.current?.querySelector<HTMLElement>("[data-index='0']")?.focus();
+  useShortcuts([
+    { key: "j", label: "To the list", run: focusFirst },
+    { key: "k", label: "To the list", run: focusFirst },
+  ]);
+  const isByDevice = search.view === "devices" && search.until === undefined;
+  const hold = {
+    onMouseEnter: () => setTouched(true),
+    onMouseLeave: () => setTouched(box.current?.contains(document.activeElement) ?? false),
+    onFocus: () => setTouched(true),
+    onBlur: (event: React.FocusEvent) => setTouched(event.currentTarget.contains(event.relatedTarget)),
+  };
+  const isTooFast = perSecond > READABLE_PER_S && !isByDevice && !isPaused;
+  return (
+    <>
+      {search.until === undefined && (
+        <div className="live-status">
+          <div role="group" aria-label="View" className="live-views">
+            <Button look={isByDevice ? "quiet" : "normal"} aria-pressed={!isByDevice} onClick={() => change({ view: undefined })}>
+              All
+            </Button>
+            <Button look={isByDevice ? "normal" : "quiet"} aria-pressed={isByDevice} onClick={() => change({ view: "devices" })}>
+              By device
+            </Button>
+          </div>
+          <span className="number">{rateText(perSecond)}</span>
+          <span className="ink-2">
+            {isTooFast ? "too fast to read; by device shows the last of each" : <LostText lost={view.lost} />}
+          </span>
+          {!isByDevice && view.waiting > 0 && (
+            <Button className="live-new" onClick={toTop}>
+              {view.waiting.toLocaleString("en")}
+              {view.hasOverflowed ? "+" : ""} new ↑
+            </Button>
+          )}
+        </div>
+      )}
+      <div ref={box} className="live-list" {...hold}>
+        {isByDevice ? (
+          <DeviceList devices={[...source.devices.values()]} change={change} />
+        ) : (
+          <RecordList source={source} search={search} change={change} groupId={groupId} onTopChange={setAtTop} />
+        )}
+      </div>
+    </>
+  );
+}
+
+function LostText({ lost }: { lost: number | null }) {
+  if (lost === 0) return <>none left out</>;
+  const count = lost === null ? "Some" : lost.toLocaleString("en");
+  return <>{count} left out by the stream; the list below has them</>;
+}
+
+// The time alone for what is of today, else the day too.
+function ArrivalTime({ at }: { at: string }) {
+  const zone = useZone();
+  const moment = momentOf(at) ?? 0;
+  const day = formatTime(moment, zone, "day");
+  const isToday = day === formatTime(Date.now(), zone, "day");
+  return (
+    <time dateTime={at} className="time" title={`${formatTime(moment, "UTC", "millisecond")} UTC`}>
+      {!isToday && <span className="ink-3">{day.replace(/ \d{4}$/, "")} </span>}
+      {formatTime(moment, zone, "time")}
+    </time>
+  );
+}
+
+function DeviceLink({ arrival }: { arrival: Arrival }) {
+  const { deviceId } = arrival.record;
+  return (
+    <Link to="/d/$deviceId" params={{ deviceId }} tabIndex={-1} className="live-device">
+      {arrival.deviceName || deviceId}
+    </Link>
+  );
+}
+
+const COLUMNS: readonly Column<Arrival>[] = [
+  { id: "time", head: "Arrived", width: "148px", cell: (row) => <ArrivalTime at={row.arrivedAt} />, card: "line" },
+  { id: "kind", head: "Kind", width: "88px", cell: (row) => <KindLabel kind={row.kind} />, card: "line" },
+  { id: "device", head: "Device", width: "minmax(120px, 1fr)", cell: (row) => <DeviceLink arrival={row} />, card: "title" },
+  { id: "values", head: "Values", width: "minmax(160px, 3fr)", cell: (row) => <span className="live-values">{summaryOf(row)}</span>, card: "line" },
+  { id: "source", head: "Source", width: "96px", cell: (row) => <span className="ink-2">{row.source}</span> },
+];
+
+function chipsOf(search: LiveSearch, change: ChangeSearch): Chip[] {
+  const chips: Chip[] = [];
+  if (search.kind) chips.push({ label: `kinds: ${search.kind.map((each) => KIND_LABELS[each as keyof typeof KIND_LABELS]).join(", ")}`, onRemove: () => change({ kind: undefined }) });
+  if (search.device) chips.push({ label: `device: ${search.device}`, onRemove: () => change({ device: undefined }) });
+  if (search.filter) chips.push({ label: `filter: ${search.filter}`, onRemove: () => change({ filter: undefined }) });
+  return chips;
+}
+
+function RecordList({ source, search, change, groupId, onTopChange }: PartProps & { source: LiveSource; onTopChange: (isAtTop: boolean) => void }) {
+  const { rows, isComplete } = source.feed.snapshot();
+  const loadOlder = useCallback(() => void source.loadOlder(), [source]);
+  if (rows.length === 0) {
+    if (source.error !== null) return <ErrorState error={source.error} onRetry={loadOlder} operation="GET /group/records" groupId={groupId} />;
+    if (!isComplete) return <Loading rows={12} />;
+    const chips = chipsOf(search, change);
+    if (chips.length > 0) return <NoMatch chips={chips} onClear={() => change({ kind: undefined, device: undefined, filter: undefined })} />;
+    return (
+      <Empty
+        text="Nothing has arrived yet. What devices send is listed here within a second."
+        curl={`curl -X POST ${window.location.origin}/device/data -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"deviceId": "dev_…", "timestamp": "${new Date().toISOString().slice(0, 19)}Z", "data": "{}"}'`}
+      />
+    );
+  }
+  return (
+    <>
+      <Table
+        label="Records"
+        rows={rows}
+        columns={COLUMNS}
+        rowKey={(row) => row.id}
+        onOpen={(row) => change({ record: row.id })}
+        onEndReached={isComplete || source.error !== null ? undefined : loadOlder}
+        onTopChange={onTopChange}
+        isLoadingMore={source.isLoading}
+      />
+      {source.error !== null && <ErrorState error={source.error} onRetry={loadOlder} />}
+    </>
+  );
+}
+
+const DEVICE_COLUMNS: readonly Column<DeviceSummary>[] = [
+  { id: "device", head: "Device", width: "minmax(120px, 1fr)", cell: (row) => <DeviceLink arrival={row.last} />, card: "title" },
+  { id: "count", head: "Records", width: "80px", align: "end", cell: (row) => row.count.toLocaleString("en"), card: "line" },
+  { id: "kind", head: "Kind", width: "88px", cell: (row) => <KindLabel kind={row.last.kind} />, card: "line" },
+  { id: "values", head: "Last values", width: "minmax(160px, 3fr)", cell: (row) => <span className="live-values">{summaryOf(row.last)}</span>, card: "line" },
+  { id: "time", head: "Arrived", width: "148px", cell: (row) => <ArrivalTime at={row.last.arrivedAt} /> },
+];
+
+function DeviceList({ devices, change }: { devices: readonly DeviceSummary[]; change: ChangeSearch }) {
+  if (devices.length === 0) return <Empty text="Nothing has arrived since you opened this page. Devices are listed here as they send." />;
+  return (
+    <Table
+      label="Devices that send"
+      rows={devices}
+      columns={DEVICE_COLUMNS}
+      rowKey={(row) => row.deviceId}
+      onOpen={(row) => change({ device: row.deviceId, view: undefined })}
+    />
+  );
 }

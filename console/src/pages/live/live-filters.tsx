@@ -1,0 +1,184 @@
+import { useEffect, useId, useRef, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { ApiProblem, api, read } from "~/api/client";
+import { useMay } from "~/api/may";
+import { KINDS } from "~/live/rates";
+import { Popover } from "~/ui/menu";
+import { KIND_LABELS } from "~/ui/pill";
+import type { ChangeSearch } from "./live-page";
+import type { LiveSearch } from "./search";
+
+const TYPING_MS = 400;
+const SEARCH_MS = 150;
+
+interface FilterProps {
+  groupId: string;
+  search: LiveSearch;
+  change: ChangeSearch;
+}
+
+export function LiveFilters(props: FilterProps) {
+  return (
+    <div className="filters live-filters">
+      <KindChoice {...props} />
+      <DeviceChoice {...props} />
+      <FilterField {...props} />
+    </div>
+  );
+}
+
+function KindChoice({ search, change }: FilterProps) {
+  const chosen = search.kind ?? KINDS;
+  const toggle = (kind: string) => {
+    const next = KINDS.filter((each) => (each === kind ? !chosen.includes(each) : chosen.includes(each)));
+    change({ kind: next.length === 0 || next.length === KINDS.length ? undefined : [...next] });
+  };
+  return (
+    <fieldset className="live-kinds">
+      <legend className="visually-hidden">Kinds</legend>
+      {KINDS.map((kind) => (
+        <label key={kind} className="live-kind">
+          <input type="checkbox" checked={chosen.includes(kind)} onChange={() => toggle(kind)} />
+          <span className="kind" data-kind={kind}>
+            {KIND_LABELS[kind]}
+          </span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+function useSettled(text: string, ms: number): string {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), ms);
+    return () => clearTimeout(timer);
+  }, [text, ms]);
+  return settled;
+}
+
+function DeviceChoice({ groupId, search, change }: FilterProps) {
+  const maySeeDevices = useMay(groupId, "GET /devices");
+  const device = useQuery({
+    queryKey: ["device", search.device],
+    queryFn: ({ signal }) => read(api.GET("/device", { params: { query: { deviceId: search.device ?? "" } }, signal })),
+    enabled: search.device !== undefined && maySeeDevices,
+  });
+  if (!maySeeDevices && search.device === undefined) return null;
+  const found: unknown = device.data;
+  const name = (Array.isArray(found) ? (found[0] as { name?: string } | undefined) : (found as { name?: string } | undefined))?.name;
+  return (
+    <Popover label={<>{search.device ? (name ?? search.device) : "Any device"} <span aria-hidden="true">⌄</span></>} title="Device">
+      {(close) => (
+        <DeviceSearch
+          groupId={groupId}
+          isChosen={search.device !== undefined}
+          onChoose={(id) => {
+            change({ device: id });
+            close();
+          }}
+        />
+      )}
+    </Popover>
+  );
+}
+
+function DeviceSearch({ groupId, isChosen, onChoose }: { groupId: string; isChosen: boolean; onChoose: (id: string | undefined) => void }) {
+  const [text, setText] = useState("");
+  const q = useSettled(text.trim(), SEARCH_MS);
+  const devices = useQuery({
+    queryKey: ["devices", "choice", groupId, q],
+    queryFn: ({ signal }) =>
+      read(api.GET("/devices", { params: { query: { groupId, subgroups: true, limit: 10, sort: "name", ascending: true, ...(q ? { q } : {}) } }, signal })),
+  });
+  return (
+    <div className="live-device-search">
+      <input className="input" type="search" aria-label="Find a device" placeholder="Name, id or tag" value={text} onChange={(event) => setText(event.target.value)} />
+      <div className="menu">
+        {isChosen && (
+          <button type="button" className="menu-item" onClick={() => onChoose(undefined)}>
+            Any device
+          </button>
+        )}
+        {devices.data?.items.map((each) => (
+          <button key={each.deviceId} type="button" className="menu-item" onClick={() => onChoose(each.deviceId)}>
+            {each.name} <span className="ink-3">{each.originalId}</span>
+          </button>
+        ))}
+        {devices.data?.items.length === 0 && <p className="ink-2 live-none">No device matches.</p>}
+      </div>
+    </div>
+  );
+}
+
+// What is wrong with an expression, in the words of the service, or null. Nothing is looked at: no
+// record arrived before 1970.
+async function checkFilter(groupId: string, filter: string, signal: AbortSignal): Promise<string | null> {
+  try {
+    await read(api.GET("/group/records", { params: { query: { groupId, filter, before: "1970-01-01", limit: 1 } }, signal }));
+    return null;
+  } catch (error) {
+    if (error instanceof ApiProblem && error.status < 500) return error.fields.find((each) => each.field === "filter")?.message ?? error.message;
+    throw error;
+  }
+}
+
+function FilterField({ groupId, search, change }: FilterProps) {
+  const id = useId();
+  const applied = search.filter ?? "";
+  const [draft, setDraft] = useState(applied);
+  const [problem, setProblem] = useState<string | null>(null);
+  const written = useRef(applied);
+  useEffect(() => {
+    // The address changed by other means than this field.
+    if (applied === written.current) return;
+    written.current = applied;
+    setDraft(applied);
+    setProblem(null);
+  }, [applied]);
+  const settled = useSettled(draft.trim(), TYPING_MS);
+  useEffect(() => {
+    if (settled === written.current) {
+      setProblem(null);
+      return;
+    }
+    const aborting = new AbortController();
+    const check = async () => {
+      const found = settled ? await checkFilter(groupId, settled, aborting.signal) : null;
+      if (aborting.signal.aborted) return;
+      setProblem(found);
+      if (found !== null) return;
+      written.current = settled;
+      change({ filter: settled || undefined }, { replace: true });
+    };
+    check().catch(() => {});
+    return () => aborting.abort();
+  }, [settled, groupId, change]);
+  const isApplied = applied !== "" && draft.trim() === applied;
+  return (
+    <div className={`field live-filter ${problem ? "field-wrong" : ""}`}>
+      <label htmlFor={id} className="visually-hidden">
+        Filter
+      </label>
+      <input
+        id={id}
+        className="input input-code"
+        spellCheck={false}
+        autoComplete="off"
+        placeholder="Filter: message.data.celsius > 8"
+        value={draft}
+        aria-invalid={problem ? true : undefined}
+        aria-describedby={`${id}-state`}
+        onChange={(event) => setDraft(event.target.value)}
+      />
+      {isApplied && <span aria-hidden="true" className="live-filter-ok">✓</span>}
+      <p id={`${id}-state`} className="field-error" role="status">
+        {problem && (
+          <>
+            {problem.replace(/\.$/, "")}. {applied ? "The filter before it goes on." : "Nothing is filtered until it is right."}
+          </>
+        )}
+      </p>
+    </div>
+  );
+}

@@ -200,7 +200,7 @@ def test_a_service_is_filled_through_its_api(world: World) -> None:
     assert len(fleet.devices) == 20
     assert {each["id"] for each in list_by_group("/connector/connectors", "test")} == {
         *(receiver.WORKING, receiver.FAILING, receiver.SLOW, receiver.LAKE),
-        *("warm-goods", "old-broker"),
+        *("warm-goods", "weather-service", "old-broker"),
     }
     roles = {each["role"]["name"] for each in list_by_group("/group/users", "items")}
     assert roles == {"Administrator", "Manager", "Viewer", "Member", plan.DISPATCHER}

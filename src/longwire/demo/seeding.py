@@ -35,6 +35,7 @@ from longwire.demo.plan import (
     TRACKER,
     VESSEL,
     WAGON,
+    WEATHER,
     Condition,
     DevicePlan,
     plan_devices,
@@ -325,6 +326,15 @@ class _Seeder:
             "Warm goods",
             description="Its filter reads a field that many records do not have",
             messageFilter="message.data.celsius > 6.0",
+        )
+        await create(
+            "weather-service",
+            "Weather service",
+            root,
+            {"url": "nats://127.0.0.1:9", "subject": "harbour.weather.{deviceId}"},
+            type="nats",
+            description="Nobody listens there: messages wait for their next attempt",
+            deviceTypes=[WEATHER],
         )
         await create(
             "old-broker",

@@ -5,6 +5,7 @@ import math
 import random
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from longwire.clock import MILLISECOND, Clock
 from longwire.demo import messages, physics
@@ -65,6 +66,8 @@ class Traffic:
         device.sequence += self._rng.random() < 0.01  # one that no gateway has received
         now = self.now_ms()
         uplink = device.next_uplink(now)
+        if self._rng.random() < 0.01:  # its codec rejects it
+            uplink = replace(uplink, payload=uplink.payload[:2])
         await self.call(messages.build_chirpstack_uplink(uplink, self._rng))
         measured = physics.measure(device.plan, now / 1_000)
         if device.plan.type == COLD_ROOM and measured["door"] == "open":

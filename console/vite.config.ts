@@ -33,9 +33,10 @@ export default defineConfig(({ command }) => ({
     rolldownOptions: { output: { entryFileNames: "assets/[name].js" } },
   },
   server: {
+    // The host stays that of the browser: requests with a cookie must not come from another one.
     proxy: {
-      "^/(?!console/)": service,
-      "^/console/settings": service,
+      "^/(?!console/)": { target: service, changeOrigin: false },
+      "^/console/settings": { target: service, changeOrigin: false },
     },
   },
   test: { environment: "node", include: ["src/**/*.test.ts", "src/**/*.test.tsx"] },

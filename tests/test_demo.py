@@ -34,6 +34,7 @@ class RunningDemo:
     """The command in a process, what it has printed, and requests of the operator."""
 
     def __init__(self, folder: Path, *flags: str) -> None:
+        self.http = httpx.Client(timeout=60)
         self._out = folder / f"{len(list(folder.iterdir()))}.out"
         self._err = self._out.with_suffix(".err")
         arguments = ["demo", "--json", "--port", "0", *flags]
@@ -54,7 +55,7 @@ class RunningDemo:
         self.printed: dict[str, Any] = json.loads(self._out.read_text())
         self.group: str = self.printed["groupId"]
         known = json.loads((Path(self.printed["data"]) / "operator.json").read_text())
-        self.http = httpx.Client(base_url=self.printed["url"], timeout=60)
+        self.http.base_url = self.printed["url"]
         granted = self.http.post(
             "/oauth2/token?grant_type=client_credentials",
             auth=(known["clientId"], known["clientSecret"]),
@@ -82,6 +83,7 @@ def running_demo(folder: Path, *flags: str) -> Iterator[RunningDemo]:
     try:
         yield demo
     finally:
+        demo.http.close()
         demo.process.kill()
         demo.process.wait(STOP_S)
 

@@ -190,7 +190,13 @@ class App:
         )
         self._audit_retention_days = settings.audit_retention_days
         self._job_keep_days = settings.job_keep_days
-        self._job_runner = JobRunner(database, self._dispatch, settings.jobs_running_per_group_max)
+        self._job_runner = JobRunner(
+            database,
+            self._dispatch,
+            settings.jobs_running_per_group_max,
+            partial(exports.read_rows, self._retention_days),
+            settings.export_bytes_per_owner_max,
+        )
         ingest = Ingest(
             database,
             self._sequencer,
@@ -342,6 +348,7 @@ class App:
         self._request_handler.reload(
             quotas=_build_quotas(settings), logs_requests=settings.log_level == "debug"
         )
+        self._job_runner.export_bytes_max = settings.export_bytes_per_owner_max
 
     async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()

@@ -567,6 +567,8 @@ class Job:
     undo_of: str | None = None
     undone_by: str | None = None
     undo_until: Moment | None = None
+    result_bytes: int = 0  # of the file that it has written, until that is deleted
+    result_until: Moment | None = None
     fence: int = 0
     started_at: Moment | None = None
     ended_at: Moment | None = None

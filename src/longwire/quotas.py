@@ -18,6 +18,7 @@ class Quotas:
     connectors_per_group_max: int = 1_000
     notifications_per_group_max: int = 200
     jobs_per_group_max: int = 20
+    export_bytes_per_owner_max: int = 256 * 1024 * 1024
 
     def require_room(self, name: str, existing: int, *, wanted: int = 1) -> None:
         """Raise LimitReached if so many more would exceed the quota of this name.

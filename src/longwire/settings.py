@@ -422,6 +422,11 @@ class Settings:
     jobs_running_per_group_max: int = _setting(
         2, "maximum jobs of a group that run at once; the others wait", minimum=1
     )
+    export_bytes_per_owner_max: int = _setting(
+        256 * 1024 * 1024,
+        "maximum bytes of the files of export jobs that are kept for the groups of one user",
+        minimum=1,
+    )
     job_keep_days: int = _setting(
         30, "days that jobs are listed after their end", minimum=2, maximum=_DAYS_MAX
     )

@@ -51,6 +51,7 @@ NOWHERE = "http://127.0.0.1:9/"  # nobody listens there
 CONNECTOR = {"connectorId": "@connector", "groupId": "@home"}
 REPLAY = {**CONNECTOR, "replayId": "@replay"}
 JOB = {"jobId": "@job", "groupId": "@home"}
+EXPORT_JOB = {"jobId": "@export", "groupId": "@home"}
 NOTIFICATION = {"notificationId": "@notification", "groupId": "@home"}
 LONG_AGO = {"beginDate": "2020-01-01", "endDate": "2020-01-02"}
 
@@ -241,6 +242,8 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("GET", "/job/items"): Right(JOB),
     ("POST", "/job/cancel"): Right(body=JOB),
     ("POST", "/job/undo"): Right(body=JOB),
+    ("GET", "/job/result"): Right(EXPORT_JOB),
+    ("DELETE", "/job/result"): Right(EXPORT_JOB),
     ("PUT", "/device/transfer"): Right(
         body={"deviceId": "@device", "groupId": "@home", "toGroupId": "@under"}
     ),
@@ -277,8 +280,10 @@ SHARED = {
 # Filters of the audit log: a foreign id finds as little as one that does not exist, see
 # `tests/identity/test_audit.py`.
 FILTERS = {"objectId", "actorId"}
-# Of other kinds of jobs than the one in the table, see `tests/jobs/test_jobs.py`.
-OF_OTHER_KINDS = {"parameters.connectorId"}
+# Of other kinds of jobs than the one in the table, see `tests/jobs/`.
+OF_OTHER_KINDS = {
+    f"parameters.{name}" for name in ("connectorId", "deviceId", "objectId", "actorId")
+}
 
 
 class Tenant:
@@ -323,6 +328,7 @@ class Tenant:
             "@downlink": self._downlink(devices["@sent_to"]),
             "@passkey": self._passkey(admin),
             "@job": self._job(home, devices["@device"]),
+            "@export": self._export(home),
             "@admin": admin.id,
             "@member": self.people["member"].id,
             "@viewer": self.people["viewer"].id,
@@ -386,6 +392,14 @@ class Tenant:
         )
         self.world.write(lambda tx: passkeys.insert(tx, passkey))
         return passkey.id
+
+    def _export(self, home: str) -> str:
+        """A job that has written a file."""
+        admin = self.people["admin"]
+        body = {"kind": "export", "groupId": home, "parameters": {"content": "devices"}}
+        job = str(ok(admin.post("/job", body))["job"]["jobId"])
+        eventually(lambda: "result" in ok(admin.get("/job", groupId=home, jobId=job)))
+        return job
 
     def _job(self, home: str, device: str) -> str:
         """A job that has ended; what it has set was changed since, so an undo changes nothing."""

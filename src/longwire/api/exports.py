@@ -33,12 +33,15 @@ from longwire.api.devices import (
     device_wire,
 )
 from longwire.api.types import DeviceId, GroupId, Tag, parse_period
+from longwire.clock import Moment
 from longwire.delivery import deliveries
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import devices, record_exports, records
 from longwire.fleet.record_exports import ExportedRecords, Position, RecordSelection
 from longwire.identity import audit
 from longwire.ids import format_record_id, parse_delivery_id, parse_record_id
+from longwire.jobs.exporting import ExportedRows
+from longwire.jobs.tasks import ExportTask
 from longwire.model import Actor, AuditFilter, PageRequest
 from longwire.records import KIND_NAMES, RECORD_TYPES, parse_record
 from longwire.store.database import Tx
@@ -142,11 +145,36 @@ class Step:
     """Some rows as they are sent, and where to continue; None at the end."""
 
     content: bytes
+    count: int
     position: Any
 
 
 # From a transaction, the caller as they are now, and a position, None at the begin.
 ReadStep = Callable[[Tx, Actor, Any], Step]
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What is exported, and how its rows are read."""
+
+    name: str  # of the file
+    format: str
+    columns: Sequence[str]
+    read: ReadStep
+    position_type: Any = tuple[int | str, ...]
+
+    @property
+    def header(self) -> bytes:
+        return encode_csv(iter([self.columns])) if self.format == "csv" else b""
+
+    @property
+    def media_type(self) -> str:
+        return "text/csv; charset=utf-8" if self.format == "csv" else "application/x-ndjson"
+
+    @property
+    def headers(self) -> tuple[tuple[bytes, bytes], ...]:
+        disposition = f'attachment; filename="{self.name}.{self.format}"'
+        return ((b"content-disposition", disposition.encode()),)
 
 
 def encode_csv(rows: Iterator[Sequence[Any]]) -> bytes:
@@ -176,19 +204,11 @@ def _columns(struct: type[msgspec.Struct], first: str) -> list[str]:
 # --- streams ---
 
 
-async def _start(
-    context: StreamContext, name: str, format_name: str, columns: Sequence[str], read: ReadStep
-) -> StreamResponse:
+async def _start(context: StreamContext, export: Export) -> StreamResponse:
     """Read the first step, whose errors are those of the request, and stream the others."""
-    first = await context.database.read(partial(_run, read, context.actor, None))
-    is_csv = format_name == "csv"
-    header = encode_csv(iter([columns])) if is_csv else b""
-    media_type = "text/csv; charset=utf-8" if is_csv else "application/x-ndjson"
-    disposition = f'attachment; filename="{name}.{format_name}"'.encode()
+    first = await context.database.read(partial(_run, export.read, context.actor, None))
     return StreamResponse(
-        _stream(context, header, first, read),
-        media_type,
-        ((b"content-disposition", disposition),),
+        _stream(context, export.header, first, export.read), export.media_type, export.headers
     )
 
 
@@ -227,16 +247,20 @@ async def export_records(context: StreamContext, query: RecordExportQuery) -> St
     their arrival. Those of a device are sorted by timestamp, and the dates are about that; with a
     `groupId`, those that belong to this group. An interrupted Parquet file cannot be continued.
     """
-    selection = _record_selection(context, query)
+    now = context.database.context.clock.now()
+    selection = _record_selection(query, context.retention_days, now)
     if query.format == "parquet":
         return await _start_parquet(context, query.kind, selection)
+    return await _start(context, _build_record_export(query, selection))
 
+
+def _build_record_export(query: RecordExportQuery, selection: RecordSelection) -> Export:
     def read(tx: Tx, actor: Actor, position: Any) -> Step:
         found = record_exports.read_step(tx, actor, selection, position)
-        return Step(_encode_records(query.format, query.kind, found.rows), found.position)
+        content = _encode_records(query.format, query.kind, found.rows)
+        return Step(content, len(found.rows), found.position)
 
-    columns = _RECORD_COLUMNS[query.kind]
-    return await _start(context, query.kind, query.format, columns, read)
+    return Export(query.kind, query.format, _RECORD_COLUMNS[query.kind], read, Position)
 
 
 async def _start_parquet(
@@ -280,7 +304,9 @@ def _split(content: bytes) -> Iterator[bytes]:
         yield content[start : start + CHUNK_BYTES]
 
 
-def _record_selection(context: StreamContext, query: RecordExportQuery) -> RecordSelection:
+def _record_selection(
+    query: RecordExportQuery, retention_days: Mapping[str, int], now: Moment
+) -> RecordSelection:
     if query.group_id is None and query.device_id is None:
         raise BadInput(
             field_errors=[
@@ -292,8 +318,7 @@ def _record_selection(context: StreamContext, query: RecordExportQuery) -> Recor
     after = None if query.after is None else parse_record_id(query.after)
     if query.after is not None and after is None:
         raise invalid_field("after", "is no id of a record")
-    now = context.database.context.clock.now()
-    oldest = records.oldest_kept(context.retention_days.get(query.kind, 0), now)
+    oldest = records.oldest_kept(retention_days.get(query.kind, 0), now)
     return RecordSelection(
         query.kind,
         query.group_id,
@@ -328,6 +353,10 @@ async def export_devices(context: StreamContext, query: DeviceExportQuery) -> St
     With the filters of `GET /devices`, by group and in the order of their creation. A CSV file of
     an export can be imported.
     """
+    return await _start(context, _build_device_export(query))
+
+
+def _build_device_export(query: DeviceExportQuery) -> Export:
     wanted = build_device_filter(query)
     group_id, subgroups = query.group_id, query.subgroups
 
@@ -340,9 +369,9 @@ async def export_devices(context: StreamContext, query: DeviceExportQuery) -> St
             tx, actor, group_id, wanted, position, STEP_ROWS_MAX, subgroups=subgroups
         )
         rows = [device_wire(each) for each in found]
-        return Step(encode_rows(query.format, _DEVICE_COLUMNS, rows), following)
+        return Step(encode_rows(query.format, _DEVICE_COLUMNS, rows), len(rows), following)
 
-    return await _start(context, "devices", query.format, _DEVICE_COLUMNS, read)
+    return Export("devices", query.format, _DEVICE_COLUMNS, read)
 
 
 # --- messages of connectors ---
@@ -356,6 +385,10 @@ async def export_messages(context: StreamContext, query: MessageExportQuery) -> 
     Connector by connector, in the order in which their records arrived; `beginDate` and `endDate`
     are about that arrival.
     """
+    return await _start(context, _build_message_export(query))
+
+
+def _build_message_export(query: MessageExportQuery) -> Export:
     begin, end = parse_period(query.begin_date, query.end_date)
     first = 0 if begin is None else first_seq(begin)
     until = ALL_TIME[1] if end is None else first_seq(end)
@@ -375,9 +408,9 @@ async def export_messages(context: StreamContext, query: MessageExportQuery) -> 
             STEP_ROWS_MAX,
         )
         rows = [to_event_wire(connector_id, event) for connector_id, event in found]
-        return Step(encode_rows(query.format, _MESSAGE_COLUMNS, rows), following)
+        return Step(encode_rows(query.format, _MESSAGE_COLUMNS, rows), len(rows), following)
 
-    return await _start(context, "messages", query.format, _MESSAGE_COLUMNS, read)
+    return Export("messages", query.format, _MESSAGE_COLUMNS, read)
 
 
 # --- audit log ---
@@ -390,6 +423,10 @@ async def export_audit(context: StreamContext, query: AuditExportQuery) -> Strea
 
     With the filters of its list, newest first.
     """
+    return await _start(context, _build_audit_export(query))
+
+
+def _build_audit_export(query: AuditExportQuery) -> Export:
     begin, end = parse_period(query.begin_date, query.end_date)
     wanted = AuditFilter(
         query.group_id,
@@ -409,12 +446,52 @@ async def export_audit(context: StreamContext, query: AuditExportQuery) -> Strea
                 raise invalid_field("after", "is no entry of the audit log; start without it")
         page = audit.list_page(tx, actor, wanted, PageRequest(STEP_ROWS_MAX, position))
         rows = [entry_wire(each) for each in page.items]
-        return Step(encode_rows(query.format, _AUDIT_COLUMNS, rows), page.last_key)
+        return Step(encode_rows(query.format, _AUDIT_COLUMNS, rows), len(rows), page.last_key)
 
-    return await _start(context, "audit", query.format, _AUDIT_COLUMNS, read)
+    return Export("audit", query.format, _AUDIT_COLUMNS, read)
 
 
-_CONTENT: Mapping[str, Any] = {
+# --- jobs ---
+
+ExportQuery = RecordExportQuery | DeviceExportQuery | MessageExportQuery | AuditExportQuery
+_QUERIES: Mapping[str, type[ExportQuery]] = {
+    "records": RecordExportQuery,
+    "devices": DeviceExportQuery,
+    "messages": MessageExportQuery,
+    "audit": AuditExportQuery,
+}
+
+
+def decode_export_query(task: ExportTask) -> ExportQuery:
+    return msgspec.json.decode(task.query, type=_QUERIES[task.content])
+
+
+def build_export(query: ExportQuery, retention_days: Mapping[str, int], now: Moment) -> Export:
+    match query:
+        case RecordExportQuery():
+            selection = _record_selection(query, retention_days, now)
+            return _build_record_export(query, selection)
+        case DeviceExportQuery():
+            return _build_device_export(query)
+        case MessageExportQuery():
+            return _build_message_export(query)
+        case AuditExportQuery():
+            return _build_audit_export(query)
+
+
+def read_rows(
+    retention_days: Mapping[str, int], tx: Tx, actor: Actor, task: ExportTask, cursor: str
+) -> ExportedRows:
+    """Some rows of an export that is a job, with the header before the first ones."""
+    export = build_export(decode_export_query(task), retention_days, tx.now)
+    position = msgspec.json.decode(cursor, type=export.position_type | None)
+    step = export.read(tx, actor, position)
+    content = step.content if position is not None else export.header + step.content
+    following = None if step.position is None else msgspec.json.encode(step.position).decode()
+    return ExportedRows(content, step.count, following)
+
+
+CONTENT: Mapping[str, Any] = {
     "text/csv": {"schema": {"type": "string"}},
     "application/x-ndjson": {"schema": {"type": "string"}},
 }
@@ -429,7 +506,7 @@ def _route(path: str, handler: Callable[..., Any], permission: str, **more: Any)
         open_per_caller_max=PER_CALLER_MAX,
         open_max=OPEN_MAX,
         is_addition=True,
-        **{"object_rule": "in the group", "content": _CONTENT, **more},
+        **{"object_rule": "in the group", "content": CONTENT, **more},
     )
 
 
@@ -440,7 +517,7 @@ ROUTES = [
         "record.read",
         object_rule="in groupId, or in the groups the device was in when the records were stored",
         tag="Records",
-        content={**_CONTENT, "application/vnd.apache.parquet": {"schema": {"type": "string"}}},
+        content={**CONTENT, "application/vnd.apache.parquet": {"schema": {"type": "string"}}},
     ),
     _route("/devices/export", export_devices, "device.read", tag="Devices"),
     _route(

@@ -1,7 +1,8 @@
-"""Operations on jobs: work by filter over many devices, with progress, cancel and undo."""
+"""Operations on jobs: work by filter over many devices, with progress, cancel and undo; exports."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -19,6 +20,21 @@ from longwire.api.devices import (
     SomeDeviceIds,
     build_device_filter,
 )
+from longwire.api.exports import (
+    CHUNK_BYTES,
+    CONTENT,
+    OPEN_MAX,
+    PER_CALLER_MAX,
+    AuditExportQuery,
+    DeviceExportQuery,
+    ExportQuery,
+    Format,
+    MessageExportQuery,
+    RecordExportQuery,
+    build_export,
+    decode_export_query,
+    read_rows,
+)
 from longwire.api.types import (
     DeviceId,
     GroupId,
@@ -27,15 +43,18 @@ from longwire.api.types import (
     Tags,
     parse_period,
 )
+from longwire.clock import Moment
 from longwire.dates import format_date
-from longwire.errors import BadInput, FieldError
+from longwire.errors import BadInput, FieldError, NotFound, not_found
 from longwire.jobs import jobs
 from longwire.jobs.jobs import JobDraft
 from longwire.jobs.selection import DeviceSelection, Estimate, decode_selection
 from longwire.jobs.tasks import (
+    EXPORT,
     READ,
     ConfigurationTask,
     DeleteTask,
+    ExportTask,
     RedecodeTask,
     ReplayTask,
     ResendTask,
@@ -50,14 +69,28 @@ from longwire.model import Actor, ItemOutcome, JobState
 from longwire.model import Job as JobValue
 from longwire.model import JobItem as JobItemValue
 from longwire.store.database import Database
-from longwire.web.fields import Body, Count, DateIn, DateText, Paged, Query, Reply
-from longwire.web.routing import RequestContext, Route
+from longwire.web.fields import Body, Count, DateIn, DateText, Id, Paged, Query, Reply
+from longwire.web.routing import RequestContext, Route, StreamContext, StreamResponse, StreamRoute
+
+# Of a dry run.
+COUNTED_ROWS_MAX = 10_000
+COUNTING_SECONDS_MAX = 1.0
 
 JobId = Annotated[
     str, Meta(min_length=1, max_length=128, examples=["job_vzpeqxr5mxjrq2uy6ct3mlgw"])
 ]
 KindName = Annotated[
-    Literal["transfer", "delete", "tag", "type", "configuration", "redecode", "resend", "replay"],
+    Literal[
+        "transfer",
+        "delete",
+        "tag",
+        "type",
+        "configuration",
+        "redecode",
+        "resend",
+        "replay",
+        "export",
+    ],
     Meta(description="What to do with each device.", examples=["tag"]),
 ]
 Reason = Annotated[
@@ -118,6 +151,60 @@ class JobParameters(Body):
     ) = None
     begin_date: DateIn | None = None
     end_date: DateIn | None = None
+    content: (
+        Annotated[
+            Literal["records", "devices", "messages", "audit"],
+            Meta(
+                description="For `export`: what to export. Of devices, those of `filter`.",
+                examples=["records"],
+            ),
+        ]
+        | None
+    ) = None
+    format: Annotated[Format, Meta(description="For `export`; by default `ndjson`.")] | None = None
+    record_kind: (
+        Annotated[
+            Literal["data", "event", "geoloc", "telemetry"],
+            Meta(description="For an export of records; by default `data`.", examples=["event"]),
+        ]
+        | None
+    ) = None
+    device_id: (
+        Annotated[DeviceId, Meta(description="For an export of records: of this device only.")]
+        | None
+    ) = None
+    object_id: (
+        Annotated[Id, Meta(description="For an export of the audit log: of this object only.")]
+        | None
+    ) = None
+    actor_id: (
+        Annotated[
+            Id,
+            Meta(description="For an export of the audit log: by this user or app client only."),
+        ]
+        | None
+    ) = None
+    action: (
+        Annotated[
+            Id,
+            Meta(
+                description="For an export of the audit log: this action only.",
+                examples=["device.update"],
+            ),
+        ]
+        | None
+    ) = None
+    subgroups: (
+        Annotated[
+            bool,
+            Meta(
+                description="For an export of records or of the audit log: of the groups below as"
+                " well.",
+                examples=[True],
+            ),
+        ]
+        | None
+    ) = None
 
 
 class JobInput(Body, kw_only=True):
@@ -202,6 +289,23 @@ class JobParametersReply(Reply):
     connector_id: Annotated[str, Meta(description="The connector.")] | None = None
     begin_date: DateText | None = None
     end_date: DateText | None = None
+    content: Annotated[str, Meta(description="What is exported.")] | None = None
+    format: Annotated[str, Meta(description="Of an export.")] | None = None
+    record_kind: Annotated[str, Meta(description="Of the exported records.")] | None = None
+    device_id: Annotated[str, Meta(description="Of an export: of this device.")] | None = None
+    object_id: Annotated[str, Meta(description="Of an export: of this object.")] | None = None
+    actor_id: Annotated[str, Meta(description="Of an export: by whom.")] | None = None
+    action: Annotated[str, Meta(description="Of an export: this action.")] | None = None
+    subgroups: (
+        Annotated[bool, Meta(description="Of an export: of the groups below as well.")] | None
+    ) = None
+
+
+class JobResult(Reply, kw_only=True):
+    """The file that an export has written, for `GET /job/result`."""
+
+    bytes: Annotated[Count, Meta(description="How large it is.", examples=[48_211_904])]
+    expires_at: Annotated[DateText, Meta(description="When it is deleted.")]
 
 
 class Job(Reply, kw_only=True):
@@ -222,9 +326,10 @@ class Job(Reply, kw_only=True):
     parameters: JobParametersReply | None = None
     filter: JobFilterReply | None = None
     total: (
-        Annotated[int, Meta(description="The devices to process, if they were counted.")] | None
+        Annotated[int, Meta(description="The devices or rows to process, if they were counted.")]
+        | None
     ) = None
-    done: Annotated[Count, Meta(description="The devices that were processed.")]
+    done: Annotated[Count, Meta(description="The devices or rows that were processed.")]
     changed: Annotated[Count, Meta(description="Of these, those that were changed.")]
     skipped: Annotated[Count, Meta(description="Those for which there was nothing to do.")]
     failed: Annotated[Count, Meta(description="Those for which it was not possible.")]
@@ -236,6 +341,7 @@ class Job(Reply, kw_only=True):
     undo_until: (
         Annotated[DateText, Meta(description="Until when `POST /job/undo` undoes it.")] | None
     ) = None
+    result: JobResult | None = None
     undo_of: Annotated[str, Meta(description="The job that it undoes.")] | None = None
     undone_by: Annotated[str, Meta(description="The job that undoes it.")] | None = None
 
@@ -261,7 +367,10 @@ class JobReturn(Reply, kw_only=True):
 
     message: str
     dry_run: Annotated[bool, Meta(description="Whether nothing was started.")] = False
-    total: Annotated[Count, Meta(description="The devices that it takes, as far as counted.")]
+    total: Annotated[
+        Count,
+        Meta(description="The devices that it takes, or the rows of an export; as far as counted."),
+    ]
     total_is_more: Annotated[bool, Meta(description="There are more than were counted.")] = False
     sample: (
         Annotated[list[JobSample], Meta(description="With `dryRun`: up to 20 of the devices.")]
@@ -316,7 +425,7 @@ def _build_task(body: JobInput, tags_max: int) -> StartableTask:
         ]
     if field_errors:
         raise BadInput(field_errors=field_errors)
-    return build({**given, "tags_max": tags_max})
+    return build({**given, "tags_max": tags_max, "body": body})
 
 
 def _build_redecode(given: Mapping[str, Any]) -> RedecodeTask:
@@ -329,6 +438,50 @@ def _build_replay(given: Mapping[str, Any]) -> ReplayTask:
     begin, end = parse_period(given["begin_date"], given["end_date"], "parameters.")
     assert begin is not None and end is not None  # both are required
     return ReplayTask(given["connector_id"], begin, end)
+
+
+# What each sort of export takes besides its format.
+_EXPORT_PARAMETERS = {
+    "records": ("record_kind", "device_id", "begin_date", "end_date", "subgroups"),
+    "devices": (),
+    "messages": ("connector_id", "begin_date", "end_date"),
+    "audit": ("object_id", "actor_id", "action", "begin_date", "end_date", "subgroups"),
+}
+
+
+def _build_export(given: Mapping[str, Any]) -> ExportTask:
+    body: JobInput = given["body"]
+    content = given["content"]
+    known = _EXPORT_PARAMETERS[content]
+    field_errors = [
+        FieldError(f"parameters.{name}", f"is not for an export of {content}")
+        for name in given
+        if name not in (*known, "content", "format", "tags_max", "body")
+    ]
+    if body.device_ids is not None:
+        field_errors.append(FieldError("device_ids", "is not for the kind export"))
+    if body.filter is not None and content != "devices":
+        field_errors.append(FieldError("filter", f"is not for an export of {content}"))
+    if field_errors:
+        raise BadInput(field_errors=field_errors)
+    parse_period(given.get("begin_date"), given.get("end_date"), "parameters.")
+    values = {name: given[name] for name in (*known, "format") if name in given}
+    values |= {name: str(values[name]) for name in ("begin_date", "end_date") if name in values}
+    values["group_id"] = body.group_id
+    query: ExportQuery
+    if content == "records":
+        values["kind"] = values.pop("record_kind", "data")
+        query = RecordExportQuery(**values)
+    elif content == "devices":
+        filters = msgspec.structs.asdict(body.filter or JobFilter())
+        query = DeviceExportQuery(
+            **values, **{name: value for name, value in filters.items() if value is not None}
+        )
+    elif content == "messages":
+        query = MessageExportQuery(**values)
+    else:
+        query = AuditExportQuery(**values)
+    return ExportTask(content, msgspec.json.encode(query).decode())
 
 
 class _TaskParameters(NamedTuple):
@@ -364,10 +517,18 @@ _TASKS: Mapping[str, _TaskParameters] = {
         ("connector_id",), (), (), lambda given: ResendTask(given["connector_id"])
     ),
     "replay": _TaskParameters(("connector_id", "begin_date", "end_date"), (), (), _build_replay),
+    "export": _TaskParameters(
+        ("content",),
+        (),
+        ("format", *sorted({name for names in _EXPORT_PARAMETERS.values() for name in names})),
+        _build_export,
+    ),
 }
 
 
 def _build_selection(body: JobInput) -> DeviceSelection:
+    if body.kind == EXPORT and body.filter is None:
+        return DeviceSelection(body.group_id)
     if (body.device_ids is None) == (body.filter is None):
         message = "is required, or else" if body.filter is None else "excludes"
         raise BadInput(
@@ -390,10 +551,44 @@ def _draft(body: JobInput, tags_max: int) -> JobDraft:
     return JobDraft(_build_task(body, tags_max), _build_selection(body), body.reason or "")
 
 
-async def estimate_job(database: Database, actor: Actor, body: JobInput) -> Estimate:
-    """Count the devices, while no transaction waits for it."""
+async def estimate_job(
+    database: Database, actor: Actor, body: JobInput, *, retention_days: Mapping[str, int]
+) -> Estimate:
+    """Count the devices, or what the job is about, while no transaction waits for it."""
     draft = _draft(body, 0)
-    return await database.read(lambda tx: jobs.estimate(tx, actor, draft))
+    estimated = await database.read(lambda tx: jobs.estimate(tx, actor, draft))
+    if isinstance(draft.task, ExportTask) and draft.task.content != "devices":
+        return await _count_rows(database, actor, draft.task, retention_days)
+    return estimated
+
+
+def _in_parameters(error: NotFound | BadInput) -> NotFound | BadInput:
+    """The same error, about fields of the parameters."""
+    named = [
+        each if each.field == "group_id" else FieldError(f"parameters.{each.field}", each.message)
+        for each in error.field_errors
+    ]
+    return type(error)(field_errors=named)
+
+
+async def _count_rows(
+    database: Database, actor: Actor, task: ExportTask, retention_days: Mapping[str, int]
+) -> Estimate:
+    """The rows of an export, as far as they can be read within a second."""
+    total, cursor = 0, "null"
+    deadline = time.monotonic() + COUNTING_SECONDS_MAX
+    while True:
+        read = partial(read_rows, retention_days, actor=actor, task=task, cursor=cursor)
+        try:
+            rows = await database.read(read)
+        except (NotFound, BadInput) as error:
+            raise _in_parameters(error) from None
+        total += rows.count
+        if rows.cursor is None:
+            return Estimate(total)
+        if total >= COUNTED_ROWS_MAX or time.monotonic() > deadline:
+            return Estimate(total, is_more=True)
+        cursor = rows.cursor
 
 
 # --- values to replies ---
@@ -421,13 +616,33 @@ def _parameters_wire(task: Task) -> JobParametersReply | None:
                 begin_date=_date(task.begin),
                 end_date=_date(task.end),
             )
+        case ExportTask():
+            return _export_wire(task)
         case _:
             return None
 
 
+def _export_wire(task: ExportTask) -> JobParametersReply:
+    query = msgspec.structs.asdict(decode_export_query(task))
+    names = ("device_id", "connector_id", "object_id", "actor_id", "action")
+    begin, end = parse_period(query.get("begin_date"), query.get("end_date"))
+    has_subgroups = "subgroups" in _EXPORT_PARAMETERS[task.content]
+    return JobParametersReply(
+        content=task.content,
+        format=query["format"],
+        record_kind=query.get("kind"),
+        begin_date=_date(begin),
+        end_date=_date(end),
+        subgroups=query["subgroups"] if has_subgroups else None,
+        **{name: query.get(name) for name in names},
+    )
+
+
 def _filter_wire(job: JobValue) -> JobFilterReply | None:
     selection = decode_selection(job)
-    if selection.device_ids is not None or job.undo_of is not None:
+    task = decode_task(job)
+    has_none = isinstance(task, ExportTask) and task.content != "devices"
+    if has_none or selection.device_ids is not None or job.undo_of is not None:
         return None
     return JobFilterReply(
         **dataclasses.asdict(selection.filter),
@@ -439,7 +654,10 @@ def _date(at: int | None) -> str | None:
     return None if at is None else format_date(at)
 
 
-def job_wire(job: JobValue) -> Job:
+def job_wire(job: JobValue, now: Moment) -> Job:
+    result = None
+    if jobs.has_result(job, now) and job.result_until is not None:
+        result = JobResult(bytes=job.result_bytes, expires_at=format_date(job.result_until))
     return Job(
         job_id=job.id,
         group_id=job.group_id,
@@ -460,6 +678,7 @@ def job_wire(job: JobValue) -> Job:
         updated_at=format_date(job.updated_at),
         ended_at=_date(job.ended_at),
         undo_until=_date(job.undo_until),
+        result=result,
         undo_of=job.undo_of,
         undone_by=job.undone_by,
     )
@@ -488,27 +707,30 @@ def start_job(context: RequestContext, body: JobInput, estimated: Estimate) -> J
     are not part of the job.
     """
     draft = _draft(body, context.limits.tags_max)
-    counted = f"{'more than ' if estimated.is_more else ''}{estimated.total} devices"
+    is_of_rows = isinstance(draft.task, ExportTask) and draft.task.content != "devices"
+    unit = "rows" if is_of_rows else "devices"
+    counted = f"{'more than ' if estimated.is_more else ''}{estimated.total} {unit}"
     if body.dry_run:
         return JobReturn(
             message=f"It would take {counted}.",
             dry_run=True,
             total=estimated.total,
             total_is_more=estimated.is_more,
-            sample=_sample_wire(estimated),
+            sample=None if is_of_rows else _sample_wire(estimated),
         )
     job = jobs.start_job(context.tx, context.actor, draft, estimated, context.quotas)
     return JobReturn(
         message=f"Started, for {counted}.",
         total=estimated.total,
         total_is_more=estimated.is_more,
-        job=job_wire(job),
+        job=job_wire(job, context.tx.now),
     )
 
 
 def get_job(context: RequestContext, query: JobQuery) -> Job:
     """Get a job and its progress."""
-    return job_wire(jobs.get_job(context.tx, context.actor, query.group_id, query.job_id))
+    job = jobs.get_job(context.tx, context.actor, query.group_id, query.job_id)
+    return job_wire(job, context.tx.now)
 
 
 def list_jobs(context: RequestContext, query: JobsQuery) -> JobConnection:
@@ -525,7 +747,7 @@ def list_jobs(context: RequestContext, query: JobsQuery) -> JobConnection:
         context.page_tokens.page_request(query),
     )
     return JobConnection(
-        items=[job_wire(each) for each in page.items],
+        items=[job_wire(each, context.tx.now) for each in page.items],
         next_token=context.page_tokens.next_token(query, page),
     )
 
@@ -557,7 +779,8 @@ def cancel_job(context: RequestContext, body: JobRef) -> Job:
 
     What it has done stays done, and can be undone. A job that has ended is unchanged.
     """
-    return job_wire(jobs.cancel_job(context.tx, context.actor, body.group_id, body.job_id))
+    job = jobs.cancel_job(context.tx, context.actor, body.group_id, body.job_id)
+    return job_wire(job, context.tx.now)
 
 
 def undo_job(context: RequestContext, body: JobUndo) -> Job:
@@ -574,12 +797,59 @@ def undo_job(context: RequestContext, body: JobUndo) -> Job:
         body.reason or "",
         context.quotas,
     )
-    return job_wire(undo)
+    return job_wire(undo, context.tx.now)
+
+
+async def get_result(context: StreamContext, query: JobQuery) -> StreamResponse:
+    """Get the file of an export.
+
+    For 24 hours after the end of the job, for everybody who may export the same; of the audit log,
+    for whoever has started the job.
+    """
+    job, task = await context.database.read(
+        lambda tx: jobs.get_result(tx, context.actor, query.group_id, query.job_id)
+    )
+    export = build_export(decode_export_query(task), context.retention_days, job.created_at)
+    return StreamResponse(
+        _stream_result(context, query, job.result_bytes), export.media_type, export.headers
+    )
+
+
+async def _stream_result(
+    context: StreamContext, query: JobQuery, size: int
+) -> AsyncGenerator[bytes, None]:
+    number = sent = 0
+    while sent < size:
+        actor = await context.reauthenticate()
+        read = partial(
+            jobs.read_result,
+            actor=actor,
+            group_id=query.group_id,
+            job_id=query.job_id,
+            number=number,
+        )
+        content = await context.database.read(read)
+        if content is None:
+            raise not_found("job_id", "file of an export")  # it is being deleted
+        for start in range(0, len(content), CHUNK_BYTES):
+            yield content[start : start + CHUNK_BYTES]
+        sent += len(content)
+        number += 1
+
+
+def delete_result(context: RequestContext, query: JobQuery) -> Job:
+    """Delete the file of an export before it expires.
+
+    It makes room for others. A job without a file is unchanged.
+    """
+    job = jobs.delete_result(context.tx, context.actor, query.group_id, query.job_id)
+    return job_wire(job, context.tx.now)
 
 
 _AS_SINGLE = (
     "in groupId; and what the single operation needs: device.transfer (and device.create in"
-    " parameters.toGroupId), device.delete, device.update, record.create or connector.resend"
+    " parameters.toGroupId), device.delete, device.update, record.create, connector.resend, or"
+    " record.read, connector.read or audit.read for an export"
 )
 _route = partial(Route, tag="Jobs", is_addition=True, object_rule="in the group of the job")
 
@@ -591,6 +861,7 @@ ROUTES = [
         READ,
         object_rule=_AS_SINGLE,
         prepare_input=estimate_job,
+        prepare_settings=("retention_days",),
         per_minute_max=60,
         conflicts="The group has too many jobs.",
         is_bulk=True,
@@ -598,6 +869,26 @@ ROUTES = [
     _route("GET", "/job", get_job, READ),
     _route("GET", "/jobs", list_jobs, READ, object_rule="in the group"),
     _route("GET", "/job/items", list_job_items, READ),
+    StreamRoute(
+        "GET",
+        "/job/result",
+        get_result,
+        READ,
+        object_rule="in the group of the job; and what starting it needs",
+        tag="Jobs",
+        is_addition=True,
+        open_per_caller_max=PER_CALLER_MAX,
+        open_max=OPEN_MAX,
+        content=CONTENT,
+        conflicts="The job has not succeeded, or its file has expired.",
+    ),
+    _route(
+        "DELETE",
+        "/job/result",
+        delete_result,
+        READ,
+        object_rule="in the group of the job; and what starting it needs",
+    ),
     _route(
         "POST",
         "/job/cancel",

@@ -5,7 +5,14 @@ from dataclasses import dataclass, replace
 
 from longwire.clock import HOUR, Moment
 from longwire.delivery import connectors
-from longwire.errors import Conflict, FieldError, NotFound, invalid_field, not_found
+from longwire.errors import (
+    Conflict,
+    FieldError,
+    NotAllowed,
+    NotFound,
+    invalid_field,
+    not_found,
+)
 from longwire.fleet import device_types
 from longwire.identity import access
 from longwire.ids import new_id
@@ -14,10 +21,12 @@ from longwire.jobs.results import StepResult
 from longwire.jobs.selection import DeviceSelection, Estimate, encode_selection
 from longwire.jobs.steps import UNCHANGED, StepContext, run_step
 from longwire.jobs.tasks import (
+    EXPORT,
     PERMISSIONS,
     READ,
     UNDO,
     UNDOABLE,
+    ExportTask,
     MessageTask,
     StartableTask,
     Task,
@@ -27,6 +36,7 @@ from longwire.jobs.tasks import (
     decode_task,
     encode_task,
     kind_of,
+    permission_of,
 )
 from longwire.model import (
     Actor,
@@ -40,7 +50,7 @@ from longwire.model import (
     Scope,
 )
 from longwire.quotas import Quotas
-from longwire.store import audit, credentials, locks
+from longwire.store import audit, credentials, job_results, locks
 from longwire.store import devices as store_devices
 from longwire.store import groups as store_groups
 from longwire.store import jobs as store
@@ -48,6 +58,7 @@ from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Tx
 
 UNDO_HOURS = 24
+RESULT_HOURS = 24
 # Of what was skipped or failed, so many are listed; all are counted.
 PROBLEMS_KEPT_MAX = 10_000
 # Old values that are kept for an undo.
@@ -73,6 +84,8 @@ def estimate(tx: Tx, actor: Actor, draft: JobDraft) -> Estimate:
     """What a job would do, if the actor may start it: how many devices, and some of them."""
     _check(tx, actor, draft)
     selection = draft.selection
+    if isinstance(draft.task, ExportTask) and draft.task.content != "devices":
+        return Estimate(0)
     scope = access.authorize_tree(
         tx, actor, READ, selection.group_id, subgroups=selection.subgroups
     )
@@ -83,6 +96,9 @@ def start_job(tx: Tx, actor: Actor, draft: JobDraft, estimated: Estimate, quotas
     """Create a job; its steps follow."""
     _check(tx, actor, draft)
     job = _build(tx, actor, draft.selection, draft.task, draft.reason)
+    if isinstance(draft.task, ExportTask):
+        kept = job_results.count_bytes(tx, job.owner_id)
+        quotas.require_room("export_bytes_per_owner_max", kept)
     if isinstance(draft.task, MessageTask):
         # What it goes through is not counted before.
         scope = access.authorize(tx, actor, PERMISSIONS[type(draft.task)], job.group_id)
@@ -97,7 +113,7 @@ def _check(tx: Tx, actor: Actor, draft: JobDraft) -> None:
     """Whether the actor may do that, and whether what is named exists."""
     group_id, task = draft.selection.group_id, draft.task
     access.authorize(tx, actor, READ, group_id)
-    scope = access.authorize(tx, actor, PERMISSIONS[type(task)], group_id)
+    scope = access.authorize(tx, actor, permission_of(task), group_id)
     if isinstance(task, TransferTask):
         field = "parameters.to_group_id"
         access.authorize(tx, actor, "device.create", task.to_group_id, field=field)
@@ -233,7 +249,47 @@ def _lock(tx: Tx, actor: Actor, group_id: str, job_id: str) -> Job:
     if isinstance(task, UndoTask):
         undone = store.get(tx, scope, task.job_id)
         task = decode_task(undone) if undone is not None else task
-    access.authorize(tx, actor, PERMISSIONS.get(type(task), READ), group_id)
+    access.authorize(tx, actor, permission_of(task), group_id)
+    return job
+
+
+# --- files of exports ---
+
+
+def get_result(tx: Tx, actor: Actor, group_id: str, job_id: str) -> tuple[Job, ExportTask]:
+    """A job whose file the actor may read now."""
+    job = get_job(tx, actor, group_id, job_id)
+    task = decode_task(job)
+    if not isinstance(task, ExportTask):
+        raise not_found("job_id", "export of this group")
+    access.authorize(tx, actor, permission_of(task), group_id)
+    if task.content == "audit" and (actor.kind, actor.id) != (job.actor_kind, job.actor_id):
+        # What it shows of people depends on who reads it.
+        raise NotAllowed("Only whoever has started an export of the audit log can get its file.")
+    if not has_result(job, tx.now):
+        raise Conflict("The job has no file: it has not succeeded, or the file has expired.")
+    return job, task
+
+
+def has_result(job: Job, now: Moment) -> bool:
+    is_kept = job.result_until is not None and job.result_until > now
+    return is_kept and job.state == JobState.SUCCEEDED
+
+
+def read_result(tx: Tx, actor: Actor, group_id: str, job_id: str, number: int) -> bytes | None:
+    """A part of the file; None behind its end."""
+    job, _ = get_result(tx, actor, group_id, job_id)
+    return job_results.read_chunk(tx, job, number)
+
+
+def delete_result(tx: Tx, actor: Actor, group_id: str, job_id: str) -> Job:
+    """Delete the file of a job before it expires; its chunks are deleted in the background."""
+    job = _lock(tx, actor, group_id, job_id)
+    if not has_result(job, tx.now):
+        return job
+    job = replace(job, result_until=tx.now)
+    store.save(tx, job)
+    audit.log(tx, actor, "job.deleteResult", job.id, group_id=group_id)
     return job
 
 
@@ -281,6 +337,7 @@ def _record(tx: Tx, job: Job, result: StepResult) -> Job:
         started_at=job.started_at or tx.now,
         counts=job.counts.plus(result.counts),
         kept_characters=characters,
+        result_bytes=job.result_bytes + result.added_bytes,
         cursor=result.cursor or job.cursor,
     )
     return job if result.cursor is not None else _end(tx, job, JobState.SUCCEEDED)
@@ -306,9 +363,11 @@ def _select_kept(job: Job, items: Sequence[JobItem]) -> tuple[list[JobItem], int
 
 def _end(tx: Tx, job: Job, state: JobState) -> Job:
     is_undoable = job.kind in UNDOABLE and job.counts.changed > 0
+    result_hours = RESULT_HOURS if state == JobState.SUCCEEDED else 0
     return replace(
         job,
         state=state,
         ended_at=tx.now,
         undo_until=tx.now + UNDO_HOURS * HOUR if is_undoable else None,
+        result_until=tx.now + result_hours * HOUR if job.kind == EXPORT else None,
     )

@@ -26,6 +26,7 @@ class StepResult:
     cursor: str | None
     counts: JobCounts
     undone: Sequence[int] = ()  # numbers of items of the job that is undone
+    added_bytes: int = 0  # to the file of the job
 
 
 def count_items(items: Sequence[JobItem]) -> JobCounts:

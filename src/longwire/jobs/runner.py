@@ -17,10 +17,11 @@ from longwire.clock import SECOND, Moment
 from longwire.delivery.channels import DispatchContext
 from longwire.errors import LongwireError, NotAllowed, NotFound, Unavailable
 from longwire.jobs import jobs
+from longwire.jobs.exporting import ExportedRows, ReadRows, export_step
 from longwire.jobs.redecoding import DecodedStep, decode_step
 from longwire.jobs.results import JobFailed, StepPostponed
 from longwire.jobs.steps import StepContext
-from longwire.jobs.tasks import REDECODE
+from longwire.jobs.tasks import EXPORT, PREPARED
 from longwire.model import Job
 from longwire.store import jobs as store
 from longwire.store.database import Database
@@ -31,28 +32,38 @@ POLL_INTERVAL_S = 0.5
 # Renewed by every step, which takes a fraction of a second.
 LEASED_FOR = 10 * SECOND
 OWNERS_PER_ROUND_MAX = 50
-# Steps that are decoded at once, outside of transactions; each may hold some megabytes.
-DECODING_MAX = 4
+# Steps that are prepared at once, outside of transactions; each may hold some megabytes.
+PREPARING_MAX = 4
 # A step that fails for no known reason, such as two creations of one id at once.
 FAILURES_MAX = 3
 INTERNAL = "internal"
 
 log = structlog.get_logger()
 
+PreparedStep = DecodedStep | ExportedRows
+
 
 class JobRunner:
     """Advances the jobs of all groups."""
 
     def __init__(
-        self, database: Database, dispatch: DispatchContext, running_per_group_max: int
+        self,
+        database: Database,
+        dispatch: DispatchContext,
+        running_per_group_max: int,
+        read_rows: ReadRows,
+        export_bytes_max: int,
     ) -> None:
+        """`read_rows` reads some rows of an export."""
         self._database = database
         self._dispatch = dispatch
+        self._read_rows = read_rows
+        self.export_bytes_max = export_bytes_max
         self._running_max = running_per_group_max
         self._leases: dict[str, int] = {}  # fencing tokens
         self._failures: Counter[str] = Counter()
-        self._decoding: dict[str, asyncio.Task[DecodedStep | None]] = {}
-        self._decoded = asyncio.Event()
+        self._preparing: dict[str, asyncio.Task[PreparedStep | None]] = {}
+        self._prepared = asyncio.Event()
         self._after = store.BEFORE_ANY_OWNER
 
     async def run(self) -> None:
@@ -72,15 +83,15 @@ class JobRunner:
     async def _wait(self) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(POLL_INTERVAL_S):
-                await self._decoded.wait()
-        self._decoded.clear()
+                await self._prepared.wait()
+        self._prepared.clear()
 
     async def _stop(self) -> None:
         """Release the leases, so that another process goes on at once."""
-        for task in self._decoding.values():
+        for task in self._preparing.values():
             task.cancel()
-        await asyncio.gather(*self._decoding.values(), return_exceptions=True)
-        self._decoding.clear()
+        await asyncio.gather(*self._preparing.values(), return_exceptions=True)
+        self._preparing.clear()
         leases, self._leases = self._leases, {}
         if leases:
             with contextlib.suppress(LongwireError):
@@ -102,21 +113,21 @@ class JobRunner:
 
     async def _run_step(self, owner: str) -> bool:
         """One step for a user; whether there may be another one at once."""
-        busy = {job_id for job_id, task in self._decoding.items() if not task.done()}
+        busy = {job_id for job_id, task in self._preparing.items() if not task.done()}
         picked = await self._database.read(
             lambda tx: store.pick_next(tx, owner, self._running_max, self._leases, busy)
         )
         fence = await self._lease(picked) if picked is not None else None
         if picked is None or fence is None:
             return False
-        decoded: asyncio.Task[DecodedStep | None] | None = None
-        if picked.kind == REDECODE:
-            decoded = self._decoding.pop(picked.id, None)
-            if decoded is None:
-                self._start_decoding(picked.id, fence)
+        prepared: asyncio.Task[PreparedStep | None] | None = None
+        if picked.kind in PREPARED:
+            prepared = self._preparing.pop(picked.id, None)
+            if prepared is None:
+                self._start_preparing(picked.id, fence)
                 return False
         began_at = time.monotonic()
-        is_busy = await self._advance(picked.id, fence, decoded)
+        is_busy = await self._advance(picked.id, fence, prepared)
         # Never more than half of the time, which requests need as well.
         await asyncio.sleep(time.monotonic() - began_at)
         return is_busy
@@ -134,25 +145,29 @@ class JobRunner:
     def _lease_until(self) -> Moment:
         return self._database.context.clock.now() + LEASED_FOR
 
-    def _start_decoding(self, job_id: str, fence: int) -> None:
-        """Decode beside the steps of others, if not too many do."""
-        if len(self._decoding) >= DECODING_MAX:
+    def _start_preparing(self, job_id: str, fence: int) -> None:
+        """Read and decode beside the steps of others, if not too many do."""
+        if len(self._preparing) >= PREPARING_MAX:
             return
-        task = asyncio.create_task(self._decode(job_id, fence), name=f"decoding of {job_id}")
-        task.add_done_callback(lambda _: self._decoded.set())
-        self._decoding[job_id] = task
+        task = asyncio.create_task(self._prepare(job_id, fence), name=f"step of {job_id}")
+        task.add_done_callback(lambda _: self._prepared.set())
+        self._preparing[job_id] = task
 
-    async def _decode(self, job_id: str, fence: int) -> DecodedStep | None:
+    async def _prepare(self, job_id: str, fence: int) -> PreparedStep | None:
         job = await self._database.read(partial(store.get_leased, job_id=job_id, fence=fence))
-        return None if job is None else await decode_step(self._database, job)
+        if job is None:
+            return None
+        if job.kind == EXPORT:
+            return await export_step(self._database, job, self._read_rows)
+        return await decode_step(self._database, job)
 
     async def _advance(
-        self, job_id: str, fence: int, decoding: "asyncio.Task[DecodedStep | None] | None"
+        self, job_id: str, fence: int, preparing: "asyncio.Task[PreparedStep | None] | None"
     ) -> bool:
         """Do a step; whether there may be another one at once."""
         try:
-            decoded = None if decoding is None else await decoding
-            context = StepContext(self._dispatch, decoded)
+            prepared = None if preparing is None else await preparing
+            context = StepContext(self._dispatch, prepared, self.export_bytes_max)
             step = partial(
                 jobs.advance,
                 job_id=job_id,

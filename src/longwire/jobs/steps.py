@@ -12,6 +12,7 @@ from longwire.fleet import device_types, devices
 from longwire.fleet.devices import BulkChange
 from longwire.identity import access
 from longwire.jobs import selection as selections
+from longwire.jobs.exporting import ExportedRows, store_rows
 from longwire.jobs.messages import run_message_step
 from longwire.jobs.redecoding import DecodedStep, store_step
 from longwire.jobs.results import JobFailed, StepResult, count_items
@@ -21,6 +22,7 @@ from longwire.jobs.tasks import (
     ConfigurationTask,
     DeleteTask,
     DeviceTask,
+    ExportTask,
     RedecodeTask,
     ReplayTask,
     ResendTask,
@@ -54,15 +56,19 @@ class StepContext:
     """What a step needs apart from its job."""
 
     dispatch: DispatchContext
-    decoded: DecodedStep | None = None  # of a step that redecodes
+    prepared: DecodedStep | ExportedRows | None = None  # outside of the transaction
+    export_bytes_max: int = 0  # of the files of a user's groups
 
 
 def run_step(tx: Tx, actor: Actor, job: Job, context: StepContext) -> StepResult:
     """Process the next devices of a job, as far as the actor may do that now."""
     match task := decode_task(job):
         case RedecodeTask():
-            assert context.decoded is not None
-            return store_step(tx, actor, job, context.decoded)
+            assert isinstance(context.prepared, DecodedStep)
+            return store_step(tx, actor, job, context.prepared)
+        case ExportTask():
+            assert isinstance(context.prepared, ExportedRows)
+            return store_rows(tx, actor, job, context.prepared, context.export_bytes_max)
         case ResendTask() | ReplayTask():
             return run_message_step(tx, actor, job, task, context.dispatch)
         case UndoTask():

@@ -1,5 +1,7 @@
 """What a job can do, as values that are stored with it."""
 
+from typing import Literal
+
 import msgspec
 
 from longwire.clock import Moment
@@ -57,6 +59,13 @@ class ReplayTask(msgspec.Struct, frozen=True, tag_field="kind", tag="replay"):
     end: Moment
 
 
+class ExportTask(msgspec.Struct, frozen=True, tag_field="kind", tag="export"):
+    """Write an export into a file."""
+
+    content: Literal["records", "devices", "messages", "audit"]
+    query: str  # JSON: the parameters of the export
+
+
 class UndoTask(msgspec.Struct, frozen=True, tag_field="kind", tag="undo"):
     """Undo what another job has changed."""
 
@@ -65,7 +74,7 @@ class UndoTask(msgspec.Struct, frozen=True, tag_field="kind", tag="undo"):
 
 DeviceTask = TransferTask | DeleteTask | TagTask | TypeTask | ConfigurationTask
 MessageTask = ResendTask | ReplayTask
-StartableTask = DeviceTask | RedecodeTask | MessageTask
+StartableTask = DeviceTask | RedecodeTask | MessageTask | ExportTask
 Task = StartableTask | UndoTask
 
 # The permission that the single operation needs, in the group of each device.
@@ -79,9 +88,17 @@ PERMISSIONS: dict[type, str] = {
     ResendTask: "connector.resend",
     ReplayTask: "connector.resend",
 }
+EXPORT_PERMISSIONS = {
+    "records": "record.read",
+    "devices": "device.read",
+    "messages": "connector.read",
+    "audit": "audit.read",
+}
 READ = "device.read"  # for every job, in addition
 UNDO = "undo"
-REDECODE = "redecode"
+EXPORT = "export"
+# Kinds whose steps read outside of the transaction that stores their result.
+PREPARED = frozenset(["redecode", "export"])
 UNDOABLE = frozenset(["transfer", "delete", "tag", "type", "configuration"])
 
 _decoder = msgspec.json.Decoder(Task)
@@ -94,6 +111,13 @@ def encode_task(task: Task) -> str:
 def decode_task(job: Job) -> Task:
     task: Task = _decoder.decode(job.task)
     return task
+
+
+def permission_of(task: Task) -> str:
+    """The permission to start such a task, besides `READ`."""
+    if isinstance(task, ExportTask):
+        return EXPORT_PERMISSIONS[task.content]
+    return PERMISSIONS.get(type(task), READ)
 
 
 def kind_of(task: Task) -> str:

@@ -19,7 +19,7 @@ from longwire.model import (
     PageRequest,
     Scope,
 )
-from longwire.store import device_bin, schema
+from longwire.store import device_bin, job_results, schema
 from longwire.store.bulk import insert_many
 from longwire.store.database import Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array, on_postgres
@@ -157,6 +157,7 @@ where job_id = :job
 BEFORE_ANY_OWNER = ""
 JOBS_PER_OWNER_MAX = 1_000
 DEVICES_PER_STEP_MAX = 200  # to erase
+CHUNKS_PER_STEP_MAX = 16  # to delete, of a megabyte each
 
 
 class PickedJob(NamedTuple):
@@ -333,7 +334,13 @@ def mark_undone(tx: Tx, job_id: str, numbers: Sequence[int]) -> None:
 
 
 def prune(tx: Tx, before: Moment, most: int) -> int:
-    """Delete some items without a use, or a job that ended before a moment; how many rows."""
+    """Delete some items and files without a use, or a job that ended before a moment.
+
+    How many rows.
+    """
+    deleted = job_results.prune(tx, CHUNKS_PER_STEP_MAX)
+    if deleted:
+        return deleted
     rows = tx.fetch_raw(LOCK_PAST_UNDO, {"now": tx.now})
     if rows:
         (job_id,) = rows[0]
@@ -355,6 +362,9 @@ def delete_some_of_group(tx: Tx, group_id: str, most: int) -> int:
 
 
 def _delete_some(tx: Tx, job_id: str, most: int) -> int:
+    deleted = job_results.delete_some(tx, job_id, CHUNKS_PER_STEP_MAX)
+    if deleted:
+        return deleted
     deleted = tx.execute_raw(DELETE_ITEMS, {"job": job_id, "most": most})
     if deleted < most:
         deleted += tx.execute(sa.delete(_table).where(_table.c.id == job_id))

@@ -1046,6 +1046,9 @@ job = sa.Table(
     sa.Column("undo_of", sa.Text),
     sa.Column("undone_by", sa.Text),
     _moment("undo_until", required=False),  # null if there is nothing to undo any more
+    # Of the file that it has written; 0 and null once that is deleted.
+    sa.Column("result_bytes", sa.BigInteger, nullable=False),
+    _moment("result_until", required=False),
     # The fencing token, which every lease increments.
     sa.Column("fence", sa.BigInteger, nullable=False),
     _moment("lease_until"),
@@ -1061,6 +1064,18 @@ job = sa.Table(
     # Answers: which jobs ended long ago? of which can nothing be undone any more?
     _partial("ix_job_ended_at", "ended_at", where="ended_at is not null"),
     _partial("ix_job_undo_until", "undo_until", where="undo_until is not null"),
+    # Answers: which files have expired? how much is kept for this user?
+    _partial("ix_job_result_until", "result_until", where="result_until is not null"),
+    _partial("ix_job_result_bytes", "owner_id", where="result_bytes > 0"),
+)
+
+job_chunk = sa.Table(
+    "job_chunk",
+    metadata,
+    # The file that an export job writes, sealed, in parts of a megabyte at most.
+    sa.Column("job_id", sa.Text, primary_key=True),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("content", sa.LargeBinary, nullable=False),
 )
 
 job_item = sa.Table(

@@ -761,6 +761,8 @@ def _create_job_tables() -> None:
         *_required(TEXT, "cursor"),
         *_optional(TEXT, "undo_of undone_by"),
         *_optional(BIGINT, "undo_until"),
+        *_required(BIGINT, "result_bytes"),
+        *_optional(BIGINT, "result_until"),
         *_required(BIGINT, "fence lease_until created_at"),
         *_optional(BIGINT, "started_at"),
         *_required(BIGINT, "updated_at"),
@@ -772,8 +774,17 @@ def _create_job_tables() -> None:
     _create_partial_index(
         "ix_job_open", "job", ["owner_id", "created_at"], "state in ('waiting', 'running')"
     )
-    for name in ("ended_at", "undo_until"):
+    for name in ("ended_at", "undo_until", "result_until"):
         _create_partial_index(f"ix_job_{name}", "job", [name], f"{name} is not null")
+    _create_partial_index("ix_job_result_bytes", "job", ["owner_id"], "result_bytes > 0")
+
+    op.create_table(
+        "job_chunk",
+        *_required(TEXT, "job_id"),
+        *_required(BIGINT, "number"),
+        *_required(sa.LargeBinary(), "content"),
+        sa.PrimaryKeyConstraint("job_id", "number", name="pk_job_chunk"),
+    )
 
     op.create_table(
         "job_item",

@@ -1,0 +1,75 @@
+"""The steps of a job that exports: each reads some rows, and adds them to the file of the job.
+
+Reading and encoding take time, so no transaction is open for writing meanwhile: a step reads about
+a megabyte, and stores it with its cursor if the job is still ours. What the rows look like is the
+business of the exports, which give a function that reads some.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from longwire.identity import access
+from longwire.jobs.results import JobFailed, StepPostponed, StepResult
+from longwire.jobs.tasks import ExportTask, decode_task, permission_of
+from longwire.model import Actor, Job, JobCounts
+from longwire.store import credentials, job_results
+from longwire.store.database import Database, Tx
+
+STEP_BYTES = 1024 * 1024
+# Well within the lease.
+STEP_SECONDS_MAX = 2.0
+
+TOO_LARGE = "result_too_large"
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedRows:
+    """Some rows as they are in the file, and the cursor behind them; None at the end."""
+
+    content: bytes
+    count: int
+    cursor: str | None
+    since: str = ""  # the cursor before them
+
+
+# From a transaction, the starter as they are now, what to export, and a cursor as JSON.
+ReadRows = Callable[[Tx, Actor, ExportTask, str], ExportedRows]
+
+
+async def export_step(database: Database, job: Job, read: ReadRows) -> ExportedRows:
+    """Read the next rows of a job."""
+    task = decode_task(job)
+    assert isinstance(task, ExportTask)
+    contents: list[bytes] = []
+    size = count = 0
+    cursor: str | None = job.cursor
+    deadline = time.monotonic() + STEP_SECONDS_MAX
+    while cursor is not None and size < STEP_BYTES and time.monotonic() < deadline:
+        rows = await database.read(partial(_read, job, task, cursor, read))
+        contents.append(rows.content)
+        size += len(rows.content)
+        count += rows.count
+        cursor = rows.cursor
+    return ExportedRows(b"".join(contents), count, cursor, job.cursor)
+
+
+def _read(job: Job, task: ExportTask, cursor: str, read: ReadRows, tx: Tx) -> ExportedRows:
+    actor = credentials.get_actor(tx, job.actor_kind, job.actor_id)
+    if actor is None:
+        raise JobFailed("actor_gone")
+    access.authorize(tx, actor, permission_of(task), job.group_id)
+    return read(tx, actor, task, cursor)
+
+
+def store_rows(tx: Tx, actor: Actor, job: Job, rows: ExportedRows, bytes_max: int) -> StepResult:
+    """Add what was read to the file."""
+    access.authorize(tx, actor, permission_of(decode_task(job)), job.group_id)
+    if rows.since != job.cursor:  # read before another process had the job for a while
+        raise StepPostponed
+    size = len(rows.content)
+    if job_results.count_bytes(tx, job.owner_id) + size > bytes_max:
+        raise JobFailed(TOO_LARGE)
+    job_results.append(tx, job, rows.content)
+    return StepResult([], rows.cursor, JobCounts(rows.count), added_bytes=size)

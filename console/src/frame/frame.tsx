@@ -4,7 +4,6 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useNavigate, useParams } from "@tanstack/react-router";
 import { onSignedOut } from "~/api/client";
 import { mayCall, useRights } from "~/api/may";
-import type { Operation } from "~/api/permissions";
 import { overviewQuery, queryClient, sessionQuery } from "~/api/queries";
 import { retryLive } from "~/live/connection";
 import { preferences, setPreference, usePreferences } from "~/preferences";
@@ -18,37 +17,11 @@ import { LiveIndicator } from "./live-indicator";
 import { OfflineBar } from "./offline-bar";
 import { Palette, openPalette } from "./palette";
 import { RangePicker } from "./range-picker";
+import { MANAGE, SECTIONS, type Section } from "./sections";
 import { ShortcutList } from "./shortcut-list";
 import { SignedOutDialog } from "./signed-out-dialog";
 import { useGroupId, useRange, useZone } from "./page-state";
 import { shiftRange } from "~/time";
-
-interface Section {
-  to: string;
-  label: string;
-  key?: string;
-  needs?: Operation;
-}
-
-const SECTIONS: readonly Section[] = [
-  { to: "/g/$groupId/overview", label: "Overview", key: "o", needs: "GET /group/overview" },
-  { to: "/g/$groupId/live", label: "Live", key: "l", needs: "GET /live" },
-  { to: "/g/$groupId/devices", label: "Devices", key: "d", needs: "GET /devices" },
-  { to: "/g/$groupId/map", label: "Map", key: "m", needs: "GET /group/positions" },
-  { to: "/g/$groupId/connectors", label: "Connectors", key: "c", needs: "GET /connector/connectors" },
-  { to: "/g/$groupId/messages", label: "Messages", key: "s", needs: "GET /connector/messages" },
-  { to: "/g/$groupId/notifications", label: "Notifications", key: "n", needs: "GET /notification/notifications" },
-];
-
-const MANAGE: readonly Section[] = [
-  { to: "/groups", label: "Groups" },
-  { to: "/g/$groupId/people", label: "People", needs: "GET /group/users" },
-  { to: "/roles", label: "Roles" },
-  { to: "/g/$groupId/clients", label: "App clients", needs: "GET /group/appClients" },
-  { to: "/g/$groupId/jobs", label: "Jobs", needs: "GET /jobs" },
-  { to: "/g/$groupId/audit", label: "Audit log", needs: "GET /group/audit" },
-  { to: "/types", label: "Device types" },
-];
 
 function SideLink({ section, groupId, note }: { section: Section; groupId: string | null; note?: string | undefined }) {
   if (section.to.includes("$groupId") && !groupId) return null;

@@ -40,3 +40,29 @@ def test_a_viewer_sees_only_sections_that_are_theirs(world: World, browse: OpenC
         expect(sections.get_by_role("link", name="Connectors")).to_have_count(0)
         expect(sections.get_by_role("link", name="Audit log")).to_have_count(0)
         expect(sections.get_by_role("link", name="Platform")).to_have_count(0)
+
+
+def test_the_palette_finds_a_device_by_its_end_and_an_id_that_was_pasted(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    device = ada.device(harbour, name="Crane 7", originalId="A4C10007BEEF")
+    with browse(world, ada) as console:
+        page = console.open(f"/g/{harbour}/devices")
+        expect(page.get_by_role("heading", name="Devices")).to_be_visible()
+        page.keyboard.press("/")
+        field = page.get_by_role("combobox", name="Find a device")
+        field.fill("BEEF")
+        expect(page.get_by_role("option", name="Crane 7")).to_be_visible()
+        console.check_accessibility()
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(f"{world.url}/console/d/{device}")
+        page.keyboard.press("Control+k")
+        field.fill("aud")
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(f"{world.url}/console/g/{harbour}/audit")
+        page.keyboard.press("/")
+        field.fill(device)
+        page.get_by_role("option", name="Open this device").click()
+        expect(page).to_have_url(f"{world.url}/console/d/{device}")

@@ -174,12 +174,12 @@ class World:
 
     # --- the service ---
 
-    def start(self) -> None:
+    def start(self, port: int = 0) -> None:
         self.database, save_key = build_database(self.settings, self.clock)
         share_compiled_statements(self.database)
         self.bootstrapped = prepare(self.database, self.settings, save_key).operator
         self.database.start()
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", port))
         self.port = self._listener.getsockname()[1]
         self.app = App(self.settings, self.database)
         self._server = build_server(
@@ -220,9 +220,9 @@ class World:
         self.database.close()
         self._listener.close()
 
-    def restart(self) -> None:
+    def restart(self, *, keep_port: bool = False) -> None:
         self.stop()
-        self.start()
+        self.start(self.port if keep_port else 0)
 
     # --- people ---
 

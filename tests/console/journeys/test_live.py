@@ -1,0 +1,199 @@
+"""Somebody watches what arrives."""
+
+import re
+import time
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.console.conftest import OpenConsole
+from tests.waiting import eventually
+from tests.world import Person, World, ok, record_of
+
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
+
+
+def live_state(page: Page, words: str) -> Locator:
+    return page.get_by_role("button", name=re.compile(f"Live updates: {words}"))
+
+
+def rows_of(page: Page) -> Locator:
+    return page.get_by_role("grid", name="Records")
+
+
+def store(person: Person, device: str, count: int) -> None:
+    """So many records in as few requests as can be."""
+    for start in range(0, count, 100):
+        items = [record_of(device, data=f'{{"n":{start + each}}}') for each in range(100)]
+        ok(person.post("/device/data/batch", {"items": items[: count - start]}))
+
+
+def test_a_record_is_seen_as_it_arrives_and_opened_by_keyboard(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    quay = ada.group("Quay 3", parent=harbour)
+    device = ada.device(quay, name="Cold room")
+    ada.reports(device, data='{"celsius":4.5}')
+    with browse(world, ada) as console:
+        page = console.open(f"/g/{harbour}/live")
+        expect(rows_of(page)).to_contain_text("celsius 4.5")
+        expect(live_state(page, "live")).to_be_visible()
+        ada.reports(device, data='{"celsius":9.5}')
+        expect(rows_of(page)).to_contain_text("celsius 9.5")
+        ada.reports(device, "event", type="doorOpen")
+        expect(page.get_by_role("row").nth(1)).to_contain_text("doorOpen")
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        page.keyboard.press("Enter")
+        drawer = page.get_by_role("dialog", name="Cold room")
+        expect(drawer.get_by_role("row", name="celsius 9.5")).to_be_visible()
+        expect(page).to_have_url(re.compile(r"record=rec_"))
+        link = drawer.get_by_role("link", name="Open trace")
+        expect(link).to_have_attribute("href", re.compile(r"/console/r/rec_"))
+
+
+def test_a_filter_with_a_mistake_shows_its_place_and_the_old_one_goes_on(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    device = ada.device(harbour)
+    ada.reports(device, data='{"celsius":2}')
+    ada.reports(device, data='{"celsius":9}')
+    with browse(world, ada) as console:
+        console.expected_statuses = {400}
+        page = console.open(f"/g/{harbour}/live")
+        field = page.get_by_role("textbox", name="Filter")
+        field.fill("message.data.celsius > 8")
+        expect(page).to_have_url(re.compile("filter=message.data.celsius"))
+        expect(rows_of(page)).to_have_attribute("aria-rowcount", "1")
+        field.fill("message.data.celsius >")
+        expect(page.get_by_text("line 1, column 23")).to_be_visible()
+        expect(page.get_by_text("The filter before it goes on")).to_be_visible()
+        ada.reports(device, data='{"celsius":3}')
+        ada.reports(device, data='{"celsius":10}')
+        expect(rows_of(page)).to_contain_text("celsius 10")
+        expect(rows_of(page)).to_have_attribute("aria-rowcount", "2")
+        page.get_by_role("checkbox", name="data").uncheck()
+        expect(page.get_by_text("Nothing matches.")).to_be_visible()
+        page.get_by_role("button", name="Clear all").click()
+        expect(rows_of(page)).to_have_attribute("aria-rowcount", "4")
+
+
+def test_a_burst_is_shown_once_each_and_the_page_answers_meanwhile(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    device = ada.device(harbour)
+    ada.reports(device)
+    with browse(world, ada) as console:
+        page = console.open(f"/g/{harbour}/live")
+        expect(rows_of(page)).to_have_attribute("aria-rowcount", "1")
+        expect(live_state(page, "live")).to_be_visible()
+        store(ada, device, 1_000)
+        expect(rows_of(page)).to_have_attribute("aria-rowcount", "1001")
+        page.get_by_role("button", name="By device").click()
+        devices = page.get_by_role("grid", name="Devices that send")
+        expect(devices).to_have_attribute("aria-rowcount", "1")
+        expect(devices).to_contain_text("1,000")
+
+
+FRAMES = """() => {
+    window.frames_ms = [];
+    let last = performance.now();
+    const next = (now) => {
+        window.frames_ms.push(now - last);
+        last = now;
+        requestAnimationFrame(next);
+    };
+    requestAnimationFrame(next);
+}"""
+
+
+@pytest.mark.soak
+def test_a_thousand_records_a_second_leave_the_page_quick(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    device = ada.device(harbour)
+    ada.reports(device)
+    with browse(world, ada) as console:
+        page = console.open(f"/g/{harbour}/live")
+        expect(rows_of(page)).to_have_attribute("aria-rowcount", "1")
+        expect(live_state(page, "live")).to_be_visible()
+        page.evaluate(FRAMES)
+        begin = time.monotonic()
+        for second in range(20):
+            store(ada, device, 1_000)
+            page.wait_for_timeout(max(0.0, begin + second + 1 - time.monotonic()) * 1_000)
+        expect(page.get_by_text("too fast to read")).to_be_visible()
+        frames = sorted(page.evaluate("window.frames_ms"))
+        print(f"99th frame {frames[len(frames) * 99 // 100]:.0f} ms, longest {frames[-1]:.0f} ms")
+        assert frames[len(frames) * 99 // 100] < 120
+        page.get_by_role("button", name="By device").click()
+        expect(page.get_by_role("grid", name="Devices that send")).to_contain_text("20,000")
+
+
+def test_pause_holds_the_list_and_going_on_loses_nothing(world: World, browse: OpenConsole) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    device = ada.device(harbour)
+    ada.reports(device, data='{"n":"first"}')
+    with browse(world, ada) as console:
+        page = console.open(f"/g/{harbour}/live")
+        expect(rows_of(page)).to_contain_text("n first")
+        expect(live_state(page, "live")).to_be_visible()
+        page.keyboard.press("p")
+        expect(live_state(page, "paused")).to_be_visible()
+        store(ada, device, 37)
+        expect(page.get_by_role("button", name="37 new ↑")).to_be_visible()
+        expect(rows_of(page)).to_have_attribute("aria-rowcount", "1")
+        page.get_by_role("button", name="37 new ↑").click()
+        expect(rows_of(page)).to_have_attribute("aria-rowcount", "38")
+        ada.reports(device, data='{"n":"last"}')
+        expect(page.get_by_role("button", name="1 new ↑")).to_be_visible()
+        page.get_by_role("button", name="Go on").click()
+        expect(rows_of(page)).to_have_attribute("aria-rowcount", "39")
+        expect(page.get_by_role("row").nth(1)).to_contain_text("n last")
+
+
+def test_after_the_service_was_away_the_list_has_what_came_meanwhile(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    device = ada.device(harbour)
+    ada.reports(device, data='{"n":"before"}')
+    with browse(world, ada) as console:
+        page = console.open(f"/g/{harbour}/live")
+        expect(rows_of(page)).to_contain_text("n before")
+        expect(live_state(page, "live")).to_be_visible()
+        world.stop()
+        expect(live_state(page, "reconnecting")).to_be_visible()
+        world.start(world.port)
+        store(ada, device, 300)
+        expect(rows_of(page)).to_have_attribute("aria-rowcount", "301")
+        expect(live_state(page, "live")).to_be_visible()
+
+
+@pytest.mark.parametrize("tabs", [3, pytest.param(10, marks=pytest.mark.soak)])
+def test_all_tabs_are_live_with_one_stream(world: World, browse: OpenConsole, tabs: int) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    device = ada.device(harbour)
+    with browse(world, ada) as console:
+        console.open(f"/g/{harbour}/live")
+        pages = [console.page, *(console.new_tab(f"/g/{harbour}/live") for _ in range(tabs - 1))]
+        for page in pages:
+            expect(live_state(page, "live")).to_be_visible()
+        assert "longwire_live_listeners 1.0" in world.operator.get("/metrics").text
+        ada.reports(device, data='{"n":"everywhere"}')
+        for page in pages:
+            expect(rows_of(page)).to_contain_text("n everywhere")
+        for page in pages[1:]:
+            page.close()
+    eventually(lambda: "longwire_live_listeners 0.0" in world.operator.get("/metrics").text)

@@ -252,3 +252,38 @@ def test_what_the_filter_matches_is_exported(world: World, browse: OpenConsole) 
         text = download.value.path().read_text(encoding="utf-8-sig")
         assert (download.value.suggested_filename, len(text.splitlines())) == ("devices.csv", 251)
         expect(page.get_by_role("dialog")).to_contain_text("Done: 251 lines")
+
+
+def test_an_import_shows_wrong_lines_before_anything_is_created(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour, elsewhere = ada.group("Harbour"), ada.group("Elsewhere")
+    ada.device(elsewhere, network="ttn", originalId="TAKEN")
+    lines = [f"Crane {number};{number:04X};tracker" for number in range(1_100)]
+    lines[7] = "no id;;tracker"
+    lines[20] = "of another group;TAKEN;tracker"
+    lines[1_050] = "twice;0003;tracker"
+    with browse(world, ada) as console:
+        page = console.open(f"/g/{harbour}/devices")
+        page.get_by_role("link", name="Import").click()
+        page.get_by_role("textbox", name="Network").fill("ttn")
+        text = page.get_by_role("textbox", name="CSV")
+        text.fill("\n".join(["name;Original ID;type", *lines]))
+        expect(page.get_by_text("1,097 new, 0 already there, 3 wrong")).to_be_visible()
+        assert total(ada, harbour) == 0
+        page.get_by_role("checkbox", name="Only wrong lines").check()
+        table = page.get_by_role("grid", name="Lines")
+        expect(table.locator("[data-index]")).to_have_count(3)
+        expect(table).to_contain_text("9▲ originalId is required")
+        expect(table).to_contain_text("1,052▲ originalId is that of line 5")
+        expect(page.get_by_role("button", name="Import 1,097")).to_be_disabled()
+        for wrong in (7, 20, 1_050):
+            lines[wrong] = f"Mended;{wrong + 0x8000:X};tracker"
+        text.fill("\n".join(["name;Original ID;type", *lines]))
+        page.get_by_role("button", name="Import 1,100 devices").click()
+        expect(page.get_by_text("1,100 devices created")).to_be_visible()
+        assert total(ada, harbour) == 1_100
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_text("1,100 devices deleted again")).to_be_visible()
+        assert total(ada, harbour) == 0

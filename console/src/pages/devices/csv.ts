@@ -84,13 +84,3 @@ export function parseCsv(given: string): CsvLine[] {
   if (cell !== "" || cells.length > 0) endLine();
   return lines;
 }
-
-// The service reads commas and semicolons; what was pasted out of a spreadsheet has tabs.
-export function withCommas(text: string): string {
-  const head = text.replace(/^\ufeff/, "").split(/\r?\n/, 1)[0] ?? "";
-  if (!head.includes("\t") || head.includes(",") || head.includes(";")) return text;
-  const quote = (cell: string) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
-  return parseCsv(text)
-    .map((each) => each.cells.map(quote).join(","))
-    .join("\n");
-}

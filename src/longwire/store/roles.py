@@ -16,20 +16,37 @@ _held = schema.role_permission
 _member = schema.member
 _group = schema.group
 
+# These run for every role on the path of a group whenever permissions have changed.
+GET_ROLE = """
+select
+    name,
+    description,
+    is_removable,
+    created_by,
+    updated_at
+from role
+where id = :role_id
+"""
+LIST_PERMISSIONS = """
+select permission_id
+from role_permission
+where role_id = :role_id
+order by permission_id
+"""
+
 
 def get(tx: Tx, role_id: str) -> Role | None:
     """A role by id, without a scope: a role shows nothing of any group."""
-    row = tx.row(sa.select(_table).where(_table.c.id == role_id))
-    return _role(row, list_permissions(tx, role_id)) if row else None
+    rows = tx.fetch_raw(GET_ROLE, {"role_id": role_id})
+    if not rows:
+        return None
+    [(name, description, is_removable, created_by, updated_at)] = rows
+    permissions = list_permissions(tx, role_id)
+    return Role(role_id, name, description, permissions, bool(is_removable), created_by, updated_at)
 
 
 def list_permissions(tx: Tx, role_id: str) -> tuple[str, ...]:
-    statement = (
-        sa.select(_held.c.permission_id)
-        .where(_held.c.role_id == role_id)
-        .order_by(_held.c.permission_id)
-    )
-    return tuple(tx.connection.scalars(statement))
+    return tuple(row[0] for row in tx.fetch_raw(LIST_PERMISSIONS, {"role_id": role_id}))
 
 
 def is_visible(tx: Tx, scope: Scope, actor: Actor, role_id: str) -> bool:

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from longwire.cli import main
+from longwire.cli import COMMANDS, main
 
 ROOT = Path(__file__).parent.parent
 _NUMBER = struct.Struct("!i")
@@ -157,6 +157,8 @@ def become(order: dict[str, Any], stdout: int, stderr: int) -> None:
 def load_and_wait() -> bool:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests, which clean up
     importlib.import_module("longwire.serve")
+    for place in COMMANDS.values():
+        importlib.import_module(f"longwire.cli.{place.partition(':')[0]}")
     gc.collect()
     gc.freeze()  # so that a fork does not copy what it only looks at
     with socket.socket(fileno=os.dup(0)) as orders:

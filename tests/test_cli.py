@@ -636,6 +636,10 @@ def test_a_short_command_does_not_wait_for_the_service_to_load(tmp_path: Path) -
     loaded = {line.rpartition("|")[2].strip() for line in shown.stderr.splitlines()}
     assert "longwire.startup" in loaded
     assert loaded.isdisjoint({"longwire.app", "aiohttp", "aiokafka", "cel", "uvicorn"})
+    version = longwire_from_the_shell("--version", cwd=tmp_path, PYTHONPROFILEIMPORTTIME="1")
+    loaded = {line.rpartition("|")[2].strip() for line in version.stderr.splitlines()}
+    assert "click" in loaded
+    assert loaded.isdisjoint({"longwire.settings", "longwire.startup", "sqlalchemy", "rich"})
 
 
 # --- console ---

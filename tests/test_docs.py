@@ -561,7 +561,9 @@ def format_response(route: Route) -> str:
 
 
 def walk_commands(group: click.Group, above: str = "longwire") -> Iterator[tuple[str, Any]]:
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         if isinstance(command, click.Group):
             yield from walk_commands(command, f"{above} {name}")
         else:

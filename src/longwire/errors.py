@@ -16,6 +16,10 @@ class FieldError:
     message: str
 
 
+class OperatorError(Exception):
+    """Something that the operator can fix: the command line prints it without a traceback."""
+
+
 class LongwireError(Exception):
     """The request could not be carried out."""
 

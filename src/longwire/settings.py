@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from longwire.delivery import email_addresses
+from longwire.errors import OperatorError
 from longwire.identity import external_identities
 from longwire.notifications import webpush
 from longwire.quotas import Quotas
@@ -51,7 +52,7 @@ _PAIRS = (
 Network = IPv4Network | IPv6Network
 
 
-class SettingsError(Exception):
+class SettingsError(OperatorError):
     """Some settings are invalid; the message lists all of them."""
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from longwire.clock import Clock
+from longwire.errors import OperatorError
 from longwire.fleet import device_types
 from longwire.identity import bootstrap, sign_in_links, tokens
 from longwire.identity.sign_in_links import LinkPurpose
@@ -28,7 +29,7 @@ from longwire.store.sqlite import SQLite
 HOW_TO_INITIALIZE = "Start `longwire serve` once, or run `longwire migrate`."
 
 
-class StartupError(Exception):
+class StartupError(OperatorError):
     """The service or a command cannot start; the message says why and what to do."""
 
 

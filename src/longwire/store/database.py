@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import sqlalchemy as sa
 
 from longwire.clock import Clock, Moment
+from longwire.errors import OperatorError
 from longwire.model import LOCAL, Origin
 from longwire.seal import Keyring
 from longwire.store.cache import MISSING, Caches
@@ -203,7 +204,7 @@ def _for_psycopg(sql: str) -> str:
 Work = Callable[[Tx], T]
 
 
-class UnsafeServer(Exception):
+class UnsafeServer(OperatorError):
     """The server is configured not to flush commits."""
 
 

@@ -9,10 +9,11 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
+from longwire.errors import OperatorError
 from longwire.store.database import Tx
 
 
-class DatabaseTooNew(Exception):
+class DatabaseTooNew(OperatorError):
     """The database was made by a newer longwire than this one."""
 
 

@@ -54,7 +54,7 @@ class FleetDevice:
         return {
             "deviceId": self.id,
             "timestamp": at_ms,
-            "data": json.dumps({"port": 2} if payload else values),
+            "data": json.dumps({} if payload else values),
             "configuration": json.dumps(self._reported_configuration()),
             "__raw": payload.hex(),
             "deviceType": self.plan.type,

@@ -56,13 +56,13 @@ def locate(plan: DevicePlan, at_s: float) -> Position:
     if plan.type == VESSEL:
         return _along(_FAIRWAY, _travelled(plan, at_s, round_trip_s=14_400))
     if plan.type == WAGON:
-        return _along(_RAILWAY, _travelled(plan, at_s, round_trip_s=28_800))
+        return _along(_RAILWAY, _travelled(plan, at_s, round_trip_s=12_600))
     centre = _CENTRES[plan.group]
     fixed = _fixed_random(plan)
     spread = 0.0015 if plan.group.startswith("Cold") else 0.004
     lat, lng = centre.lat + fixed.gauss(0, spread / 2), centre.lng + fixed.gauss(0, spread)
     if plan.type == TRACKER:
-        angle, size = at_s / (600 + 60 * (plan.number % 7)) + plan.number, 0.003
+        angle, size = at_s / (120 + 12 * (plan.number % 7)) + plan.number, 0.003
         lat += size * math.sin(angle) * 0.6
         lng += size * math.sin(angle * 1.7) * 1.6
     return Position(round(lat, 6), round(lng, 6))

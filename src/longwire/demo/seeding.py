@@ -99,7 +99,7 @@ async def seed(access: Access, options: SeedOptions, report: Report = lambda ste
     await seeder.store_history(fleet)
     decoding = await seeder.start_decoding(fleet)
     report("connectors and notifications")
-    await seeder.create_connectors(groups)
+    await seeder.create_connectors(fleet)
     await seeder.create_notifications(fleet)
     report("first messages")
     await seeder.send_first_messages(fleet)
@@ -283,8 +283,8 @@ class _Seeder:
 
     # --- channels ---
 
-    async def create_connectors(self, groups: Mapping[str, str]) -> None:
-        url, root = self._options.receiver_url, groups[ROOT]
+    async def create_connectors(self, fleet: Fleet) -> None:
+        url, groups, root = self._options.receiver_url, fleet.groups, fleet.group_id
 
         async def create(key: str, name: str, group: str, params: Json, **fields: object) -> None:
             body = {"id": key, "groupId": group, "type": "http", "name": name, **fields}
@@ -334,7 +334,8 @@ class _Seeder:
             {"url": "nats://127.0.0.1:9", "subject": "harbour.weather.{deviceId}"},
             type="nats",
             description="Nobody listens there: messages wait for their next attempt",
-            deviceTypes=[WEATHER],
+            messageFilter="message.kind == 'data'",
+            deviceIds=[fleet.of_type(WEATHER)[0].id],
         )
         await create(
             "old-broker",

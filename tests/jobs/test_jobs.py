@@ -10,7 +10,7 @@ import pytest
 
 from longwire import maintenance
 from longwire.fleet import device_types
-from longwire.jobs import jobs, messages, redecoding, steps
+from longwire.jobs import jobs, message_estimates, messages, redecoding, steps
 from longwire.jobs.results import StepPostponed
 from longwire.model import SYSTEM, DeviceFilter
 from longwire.store import jobs as store
@@ -268,7 +268,7 @@ def test_payloads_are_decoded_again_once_there_is_a_decoder(
 
 
 def test_only_messages_of_the_chosen_devices_are_resent_and_replayed(
-    world: World, ada: Person, home: str
+    world: World, ada: Person, home: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     eve = world.person("eve")
     foreign = eve.connector(eve.group(), "http://127.0.0.1:9/")
@@ -298,6 +298,21 @@ def test_only_messages_of_the_chosen_devices_are_resent_and_replayed(
                 *(f"parameters.{name}" for name in ("connectorId", "beginDate", "endDate")),
             )
         parameters = {"connectorId": connector}
+        period = {"beginDate": "2026-03-01T12:00:01Z", "endDate": "2026-03-01T12:00:03Z"}
+        with nothing_happens(world):
+            tried = ok(ada.post("/job", {**body, "parameters": parameters, "dryRun": True}))
+            assert (tried["total"], tried["messages"]) == (1, 5), "devices, and messages of them"
+            assert "messagesIsMore" not in tried
+            of_chosen = ok(ada.get("/group/records", groupId=home, deviceId=chosen))["items"]
+            assert set(tried["messageSample"]) == {each["id"] for each in of_chosen}
+            replay = {"kind": "replay", "groupId": home, "deviceIds": [other], "dryRun": True}
+            replay["parameters"] = {**parameters, **period}
+            tried = ok(ada.post("/job", replay))
+            assert (tried["messages"], len(tried["messageSample"])) == (2, 2)
+            monkeypatch.setattr(message_estimates, "DEAD_LETTERS_PER_STEP_MAX", 3)
+            monkeypatch.setattr(message_estimates, "DEAD_LETTERS_MAX", 6)
+            tried = ok(ada.post("/job", {**body, "parameters": parameters, "dryRun": True}))
+            assert (tried["messages"], tried["messagesIsMore"]) == (3, True)
         job = start(ada, home, "resend", filter=body["filter"], parameters=parameters)
         assert counts(succeeded(ada, job)) == (10, 5, 5, 0)
         receiver.wait_for(5)
@@ -305,13 +320,13 @@ def test_only_messages_of_the_chosen_devices_are_resent_and_replayed(
         eventually(lambda: ada.events(home, connector)["stats"]["totalSucceed"] == 5)
 
         receiver.clear()
-        period = {"beginDate": "2026-03-01T12:00:01Z", "endDate": "2026-03-01T12:00:03Z"}
         job = start(ada, home, "replay", deviceIds=[other], parameters={**parameters, **period})
         job = succeeded(ada, job)
         assert counts(job) == (4, 2, 2, 0)
         assert job["parameters"]["beginDate"] == "2026-03-01T12:00:01.000Z"
         receiver.wait_for(2)
         assert set(receiver.ids) <= ids[other]
+        assert (job["noUndo"], "undoUntil" in job) == ("messages_sent", False)
         refused(ada.post("/job/undo", {"groupId": home, "jobId": job["jobId"]}), 409)
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from longwire.api.arrivals import RecordId
 from longwire.api.connectors import ConnectorId
 from longwire.api.devices import (
     BatteryBelow,
@@ -46,15 +47,20 @@ from longwire.api.types import (
 from longwire.clock import Moment
 from longwire.dates import format_date
 from longwire.errors import BadInput, FieldError, NotFound, not_found
+from longwire.fleet.codec_guard import CODEC_THREADS
+from longwire.ids import format_record_id
 from longwire.jobs import jobs
 from longwire.jobs.jobs import JobDraft
+from longwire.jobs.message_estimates import MessageEstimate, estimate_messages
 from longwire.jobs.selection import DeviceSelection, Estimate, decode_selection
 from longwire.jobs.tasks import (
     EXPORT,
+    NO_UNDO,
     READ,
     ConfigurationTask,
     DeleteTask,
     ExportTask,
+    MessageTask,
     RedecodeTask,
     ReplayTask,
     ResendTask,
@@ -341,6 +347,18 @@ class Job(Reply, kw_only=True):
     undo_until: (
         Annotated[DateText, Meta(description="Until when `POST /job/undo` undoes it.")] | None
     ) = None
+    no_undo: (
+        Annotated[
+            str,
+            Meta(
+                description="Why a job of this kind cannot be undone: `messages_sent` cannot be"
+                " recalled, `values_replaced` were not kept, `nothing_changed`, or it `is_undo`"
+                " itself.",
+                examples=["messages_sent"],
+            ),
+        ]
+        | None
+    ) = None
     result: JobResult | None = None
     undo_of: Annotated[str, Meta(description="The job that it undoes.")] | None = None
     undone_by: Annotated[str, Meta(description="The job that undoes it.")] | None = None
@@ -374,6 +392,27 @@ class JobReturn(Reply, kw_only=True):
     total_is_more: Annotated[bool, Meta(description="There are more than were counted.")] = False
     sample: (
         Annotated[list[JobSample], Meta(description="With `dryRun`: up to 20 of the devices.")]
+        | None
+    ) = None
+    messages: (
+        Annotated[
+            Count,
+            Meta(
+                description="Of a dry run of `resend` or `replay`: the messages that it would send,"
+                " as far as counted, or an estimate.",
+                examples=[412],
+            ),
+        ]
+        | None
+    ) = None
+    messages_is_more: Annotated[
+        bool, Meta(description="Not all were looked at: there may be more, or fewer of a replay.")
+    ] = False
+    message_sample: (
+        Annotated[
+            list[RecordId],
+            Meta(description="With `messages`: the records that up to 20 of them are about."),
+        ]
         | None
     ) = None
     job: Job | None = None
@@ -551,15 +590,29 @@ def _draft(body: JobInput, tags_max: int) -> JobDraft:
     return JobDraft(_build_task(body, tags_max), _build_selection(body), body.reason or "")
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class EstimatedJob:
+    """How much a job takes, and what a dry run says of its messages."""
+
+    estimate: Estimate
+    messages: MessageEstimate | None = None
+
+
 async def estimate_job(
     database: Database, actor: Actor, body: JobInput, *, retention_days: Mapping[str, int]
-) -> Estimate:
+) -> EstimatedJob:
     """Count the devices, or what the job is about, while no transaction waits for it."""
     draft = _draft(body, 0)
     estimated = await database.read(lambda tx: jobs.estimate(tx, actor, draft))
     if isinstance(draft.task, ExportTask) and draft.task.content != "devices":
-        return await _count_rows(database, actor, draft.task, retention_days)
-    return estimated
+        counted = await _count_rows(database, actor, draft.task, retention_days)
+        return EstimatedJob(counted)
+    if isinstance(draft.task, MessageTask) and body.dry_run:
+        messages = await estimate_messages(
+            database, actor, draft.task, draft.selection, CODEC_THREADS.run
+        )
+        return EstimatedJob(estimated, messages)
+    return EstimatedJob(estimated)
 
 
 def _in_parameters(error: NotFound | BadInput) -> NotFound | BadInput:
@@ -678,6 +731,7 @@ def job_wire(job: JobValue, now: Moment) -> Job:
         updated_at=format_date(job.updated_at),
         ended_at=_date(job.ended_at),
         undo_until=_date(job.undo_until),
+        no_undo=NO_UNDO.get(job.kind),
         result=result,
         undo_of=job.undo_of,
         undone_by=job.undone_by,
@@ -698,7 +752,7 @@ def _sample_wire(estimated: Estimate) -> list[JobSample]:
 # --- operations ---
 
 
-def start_job(context: RequestContext, body: JobInput, estimated: Estimate) -> JobReturn:
+def start_job(context: RequestContext, body: JobInput, found: EstimatedJob) -> JobReturn:
     """Start a job.
 
     It works in the background, in small steps, with the permissions that its starter has at each
@@ -707,6 +761,7 @@ def start_job(context: RequestContext, body: JobInput, estimated: Estimate) -> J
     are not part of the job.
     """
     draft = _draft(body, context.limits.tags_max)
+    estimated, messages = found.estimate, found.messages
     is_of_rows = isinstance(draft.task, ExportTask) and draft.task.content != "devices"
     unit = "rows" if is_of_rows else "devices"
     counted = f"{'more than ' if estimated.is_more else ''}{estimated.total} {unit}"
@@ -717,6 +772,11 @@ def start_job(context: RequestContext, body: JobInput, estimated: Estimate) -> J
             total=estimated.total,
             total_is_more=estimated.is_more,
             sample=None if is_of_rows else _sample_wire(estimated),
+            messages=None if messages is None else messages.total,
+            messages_is_more=messages is not None and not messages.is_all,
+            message_sample=(
+                None if messages is None else [format_record_id(each) for each in messages.sample]
+            ),
         )
     job = jobs.start_job(context.tx, context.actor, draft, estimated, context.quotas)
     return JobReturn(
@@ -777,7 +837,8 @@ def list_job_items(context: RequestContext, query: JobItemsQuery) -> JobItemConn
 def cancel_job(context: RequestContext, body: JobRef) -> Job:
     """Cancel a job.
 
-    What it has done stays done, and can be undone. A job that has ended is unchanged.
+    What it has done stays done, and can be undone; messages that a resend or replay has queued are
+    still sent, see `POST /connector/messages/cancel`. A job that has ended is unchanged.
     """
     job = jobs.cancel_job(context.tx, context.actor, body.group_id, body.job_id)
     return job_wire(job, context.tx.now)

@@ -6,7 +6,7 @@ estimated from it.
 """
 
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -31,9 +31,12 @@ SECONDS_MAX = 1.0
 COUNTED_MAX = 1_000_000
 # A record may be older than its arrival, but hardly newer.
 CLOCK_SKEW = HOUR
+SAMPLE_MAX = 20
 
 # Runs a function that takes CPU time on behalf of a group.
 RunForGroup = Callable[..., Awaitable[list[int]]]
+# Those of some devices whose records are taken.
+SelectDevices = Callable[[Tx, Collection[str]], Collection[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +72,14 @@ class _Plan:
 class ReplayEstimator:
     """One estimate."""
 
-    def __init__(self, database: Database, run_for_group: RunForGroup) -> None:
+    def __init__(
+        self, database: Database, run_for_group: RunForGroup, select: SelectDevices | None = None
+    ) -> None:
+        """`select` chooses devices whose records are taken; else those of all are."""
         self._database = database
         self._run_for_group = run_for_group
+        self._select = select
+        self.sample: list[int] = []  # the `seq` of some that match
         self._looked_at = 0
         self._matches = 0
         self._sent_before = 0
@@ -96,12 +104,13 @@ class ReplayEstimator:
     async def _scan(self, plan: _Plan, segment: _Segment, after_seq: int) -> int | None:
         """Look at some more arrivals; where to go on, None at the end."""
         found, looked_at, following = await self._database.read(
-            partial(_read_step, plan, segment, after_seq)
+            partial(_read_step, plan, segment, after_seq, self._select)
         )
         self._looked_at += looked_at
         matching = await self._run_for_group(plan.group_id, find_matching, plan.matcher, found)
         if matching:
             self._matches += len(matching)
+            self.sample += matching[: SAMPLE_MAX - len(self.sample)]
             self._sent_before += await self._database.read(
                 lambda tx: store_deliveries.count_existing(tx, plan.matcher.number, matching)
             )
@@ -158,7 +167,7 @@ def _list_segments(
 
 
 def _read_step(
-    plan: _Plan, segment: _Segment, after_seq: int, tx: Tx
+    plan: _Plan, segment: _Segment, after_seq: int, select: SelectDevices | None, tx: Tx
 ) -> tuple[list[ArrivedRecord], int, int | None]:
     """Some records with timestamps in the period, how many arrivals were looked at, what follows.
 
@@ -173,6 +182,9 @@ def _read_step(
         for each, body in arrivals.iterate_records(tx, in_period)
         if body is not None
     ]
+    if select is not None and found:
+        selected = select(tx, {each.device.id for each in found})
+        found = [each for each in found if each.device.id in selected]
     return found, len(step.arrivals), step.covered_to
 
 

@@ -194,11 +194,16 @@ def _advance(tx: Tx, connector: Connector, replay: Replay, writer: int) -> Repla
         updated_at=tx.now,
     )
     store.save(tx, replay)
-    if step.inserted:
-        counter = (int(connector.group_id), "connector_message_started")
-        metrics.count(tx, writer, Counter({counter: step.inserted}))
-        connector_minutes.count_made(tx, writer, {connector.number: step.inserted})
+    count_inserted(tx, connector, step.inserted, writer)
     return replay
+
+
+def count_inserted(tx: Tx, connector: Connector, inserted: int, writer: int) -> None:
+    """Count messages that a replay has made, as those of new records are."""
+    if inserted:
+        counter = (int(connector.group_id), "connector_message_started")
+        metrics.count(tx, writer, Counter({counter: inserted}))
+        connector_minutes.count_made(tx, writer, {connector.number: inserted})
 
 
 def scan(

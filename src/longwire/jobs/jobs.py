@@ -17,6 +17,7 @@ from longwire.fleet import device_types
 from longwire.identity import access
 from longwire.ids import new_id
 from longwire.jobs import selection as selections
+from longwire.jobs.messages import require_connector
 from longwire.jobs.results import StepResult
 from longwire.jobs.selection import DeviceSelection, Estimate, encode_selection
 from longwire.jobs.steps import UNCHANGED, StepContext, run_step
@@ -40,7 +41,6 @@ from longwire.jobs.tasks import (
 )
 from longwire.model import (
     Actor,
-    Connector,
     ItemOutcome,
     Job,
     JobItem,
@@ -54,7 +54,6 @@ from longwire.store import audit, credentials, job_results, locks
 from longwire.store import devices as store_devices
 from longwire.store import groups as store_groups
 from longwire.store import jobs as store
-from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Tx
 
 UNDO_HOURS = 24
@@ -102,7 +101,7 @@ def start_job(tx: Tx, actor: Actor, draft: JobDraft, estimated: Estimate, quotas
     if isinstance(draft.task, MessageTask):
         # What it goes through is not counted before.
         scope = access.authorize(tx, actor, PERMISSIONS[type(draft.task)], job.group_id)
-        connector = _require_connector(tx, scope, draft.task)
+        connector = require_connector(tx, scope, draft.task)
         connectors.KIND.log(tx, actor, job.kind, connector, detail=job.id)
     elif not estimated.is_more:
         job = replace(job, total=estimated.total)
@@ -123,16 +122,9 @@ def _check(tx: Tx, actor: Actor, draft: JobDraft) -> None:
         known = ", ".join(each.name for each in device_types.list_all(tx))
         raise invalid_field("parameters.type", f"is no device type; there are {known}")
     if isinstance(task, MessageTask):
-        _require_connector(tx, scope, task)
+        require_connector(tx, scope, task)
     if draft.selection.device_ids is not None:
         _require_devices(tx, scope, draft.selection.device_ids)
-
-
-def _require_connector(tx: Tx, scope: Scope, task: MessageTask) -> Connector:
-    connector = CONNECTORS.get(tx, scope, task.connector_id)
-    if connector is None:
-        raise not_found("parameters.connector_id", "connector of this group")
-    return connector
 
 
 def _require_devices(tx: Tx, scope: Scope, device_ids: Sequence[str]) -> None:

@@ -5,20 +5,19 @@ in its groups; each step looks at a bounded number, whether they are of these de
 the connector has much to send, both wait.
 """
 
-from collections import Counter
 from collections.abc import Collection
 
 import msgspec
 
-from longwire import metrics
 from longwire.delivery import replays
 from longwire.delivery.channels import DispatchContext
 from longwire.delivery.replays import ScanPosition
+from longwire.errors import not_found
 from longwire.identity import access
 from longwire.jobs.results import JobFailed, StepPostponed, StepResult
-from longwire.jobs.selection import decode_selection
-from longwire.jobs.tasks import READ, ReplayTask, ResendTask
-from longwire.model import Actor, Connector, Job, JobCounts
+from longwire.jobs.selection import DeviceSelection, decode_selection
+from longwire.jobs.tasks import READ, MessageTask, ReplayTask, ResendTask
+from longwire.model import Actor, Connector, Job, JobCounts, Scope
 from longwire.store import deliveries, delivery_search, device_search
 from longwire.store.connectors import CONNECTORS
 from longwire.store.database import Tx
@@ -75,19 +74,31 @@ def _replay(
         task.end,
         lambda device_ids: _select(tx, actor, job, device_ids),
     )
-    if scanned.inserted:
-        counter = (int(connector.group_id), "connector_message_started")
-        metrics.count(tx, writer, Counter({counter: scanned.inserted}))
+    replays.count_inserted(tx, connector, scanned.inserted, writer)
     queued = scanned.inserted + scanned.requeued
     counts = JobCounts(scanned.examined, queued, scanned.examined - queued)
     cursor = None if scanned.is_done else msgspec.json.encode(scanned.position).decode()
     return StepResult([], cursor, counts)
 
 
+def require_connector(tx: Tx, scope: Scope, task: MessageTask) -> Connector:
+    connector = CONNECTORS.get(tx, scope, task.connector_id)
+    if connector is None:
+        raise not_found("parameters.connector_id", "connector of this group")
+    return connector
+
+
 def _select(tx: Tx, actor: Actor, job: Job, device_ids: Collection[str]) -> Collection[str]:
-    """Those of the devices that the job is about."""
-    selection = decode_selection(job)
+    return select_devices(tx, device_ids, actor, decode_selection(job))
+
+
+def select_devices(
+    tx: Tx, device_ids: Collection[str], actor: Actor, selection: DeviceSelection
+) -> Collection[str]:
+    """Those of the devices that are selected."""
     if selection.device_ids is not None:
         return set(selection.device_ids) & set(device_ids)
-    scope = access.authorize_tree(tx, actor, READ, job.group_id, subgroups=selection.subgroups)
+    scope = access.authorize_tree(
+        tx, actor, READ, selection.group_id, subgroups=selection.subgroups
+    )
     return device_search.list_matching_ids(tx, scope, selection.filter, device_ids)

@@ -100,6 +100,14 @@ EXPORT = "export"
 # Kinds whose steps read outside of the transaction that stores their result.
 PREPARED = frozenset(["redecode", "export"])
 UNDOABLE = frozenset(["transfer", "delete", "tag", "type", "configuration"])
+# Why the other kinds have no undo.
+NO_UNDO = {
+    "resend": "messages_sent",
+    "replay": "messages_sent",
+    "redecode": "values_replaced",
+    "export": "nothing_changed",
+    "undo": "is_undo",
+}
 
 _decoder = msgspec.json.Decoder(Task)
 

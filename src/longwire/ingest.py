@@ -196,7 +196,6 @@ class Ingest:
             waiting_records_max, lambda queued: len(queued[0].items)
         )
         self._in_flight = 0
-        self._is_waiting = False  # whether a commit is queued that has not taken its batch yet
         self._in_flight_max = COMMITS_IN_FLIGHT_MAX[database.engine_name]
         self._last_busy = 0.0
 
@@ -221,23 +220,19 @@ class Ingest:
         """The same with a callback, called on the event loop. False if the queue is full."""
         if not self._queue.put(request.actor.caller, (request, on_result)):
             return False
-        self._submit_commit_if_needed()
+        if self._in_flight < self._in_flight_max:
+            self._submit_commit()
         return True
 
-    def _submit_commit_if_needed(self) -> None:
+    def _submit_commit(self) -> None:
         """Queue a commit behind the one in flight, so that the disk is never idle.
 
-        Its batch is taken when it starts, not now: everything that has arrived by then. So there is
-        nothing left for a second one that waits beside it.
+        Its batch is taken when it starts, not now: everything that has arrived by then.
         """
-        if self._is_waiting or self._in_flight >= self._in_flight_max:
-            return
         batch: _Batch = []
-        self._is_waiting = True  # first: it may start at once, on its thread
         try:
             commit = self._database.submit(partial(self._store_batch, batch))
         except Exception as error:
-            self._is_waiting = False
             if self._in_flight == 0:
                 # Everything, not one batch: nobody would take the rest before the next record.
                 self._report(self._queue.take_all(), error)
@@ -247,10 +242,7 @@ class Ingest:
 
     def _store_batch(self, batch: _Batch, tx: Tx) -> tuple[_Results, set[int]]:
         if not batch:  # else the transaction is retried with the same batch
-            self._is_waiting = False  # first: what arrives from now on may miss this batch
             batch += self._take_batch()
-        if not batch:
-            return [], set()
         requests = [request for _, (request, _) in batch]
         return store_requests(
             tx,
@@ -265,10 +257,9 @@ class Ingest:
         self._in_flight -= 1
         error = asyncio.CancelledError() if commit.cancelled() else commit.exception()
         if error is not None and not batch:
-            self._is_waiting = False
             batch = self._queue.take_all()  # it failed before it started, and so would the next
-        if self._queue:
-            self._submit_commit_if_needed()  # before the responses: the disk is slower than we are
+        if self._queue and self._in_flight < self._in_flight_max:
+            self._submit_commit()  # before the responses: the disk is slower than we are
         if error is not None:
             self._report(batch, error)
             return

@@ -23,8 +23,16 @@ export interface ConnectorSearch {
   tab?: ConnectorTab | undefined;
   // The message that is open beside the list.
   message?: string | undefined;
+  // The span of the chart that is to be replayed.
+  replayFrom?: string | undefined;
+  replayTo?: string | undefined;
 }
 
 export function connectorSearch(search: RawSearch): ConnectorSearch {
-  return { tab: choiceParam(search, "tab", CONNECTOR_TABS), message: textParam(search, "message") };
+  return {
+    tab: choiceParam(search, "tab", CONNECTOR_TABS),
+    message: textParam(search, "message"),
+    replayFrom: textParam(search, "replayFrom"),
+    replayTo: textParam(search, "replayTo"),
+  };
 }

@@ -47,7 +47,7 @@ export function messageQuery(id: string) {
 
 export function deviceQuery(deviceId: string) {
   return queryOptions({
-    queryKey: ["device", deviceId],
+    queryKey: ["device-name", deviceId],
     queryFn: ({ signal }) => read(api.GET("/device", { params: { query: { deviceId } }, signal })),
     staleTime: 300_000,
     retry: false,

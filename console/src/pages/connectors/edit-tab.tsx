@@ -1,0 +1,202 @@
+// The form of a connector, and what to do when somebody else was faster.
+import { useMemo, useState } from "react";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useBlocker } from "@tanstack/react-router";
+import { ApiProblem, api, read } from "~/api/client";
+import { useMay } from "~/api/may";
+import { Button } from "~/ui/button";
+import { Dialog } from "~/ui/dialog";
+import { Card } from "~/ui/page";
+import { ErrorState, Loading } from "~/ui/state";
+import { showToast } from "~/ui/toast";
+import { TextArea, fieldError } from "~/ui/field";
+import { TimeText } from "~/ui/time-text";
+import { Locked } from "~/ui/why";
+import { bodyOf, differences, formOf, mergeForms, type ConnectorForm } from "./form";
+import { FormatFields, NameFields, ParamFields, PolicyFields, ScopeFields } from "./form-fields";
+import { fieldsOf, type FormField } from "./schema-form";
+import { connectorQuery, connectorTypesQuery, refreshConnector, type Connector } from "./queries";
+
+function updateBody(connector: Connector, form: ConnectorForm, fields: readonly FormField[], ifUpdatedAt: string) {
+  const { retry, ...rest } = bodyOf(form, fields);
+  // An empty text restores the service's own backoff.
+  return { groupId: connector.groupId, connectorId: connector.id, ...rest, retryPolicy: retry ?? "", ifUpdatedAt };
+}
+
+function Conflict({ mine, theirs, base, fields, onMine, onTheirs, onMerged, onClose }: {
+  mine: ConnectorForm;
+  theirs: Connector;
+  base: ConnectorForm;
+  fields: readonly FormField[];
+  onMine: () => void;
+  onTheirs: () => void;
+  onMerged: () => void;
+  onClose: () => void;
+}) {
+  const newer = formOf(theirs, fields);
+  const rows = differences(mine, newer, fields);
+  const merged = mergeForms(base, mine, newer);
+  const isMergeable = differences(merged, mine, fields).length > 0 && differences(merged, newer, fields).length > 0;
+  return (
+    <Dialog
+      title="Somebody changed it meanwhile"
+      width="wide"
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onTheirs}>Take theirs</Button>
+          {isMergeable && <Button onClick={onMerged}>Take both, mine where I changed it</Button>}
+          <Button look="primary" onClick={onMine}>
+            Save mine
+          </Button>
+        </>
+      }
+    >
+      <p>
+        It was changed <TimeText at={theirs.updatedAt} withAgo /> while you edited it. Nothing of yours is saved yet.
+      </p>
+      <table className="plain conflict">
+        <thead>
+          <tr>
+            <th>Field</th>
+            <th>Yours</th>
+            <th>Saved by somebody else</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.label}>
+              <th scope="row">{row.label}</th>
+              <td>
+                <code>{row.mine || "–"}</code>
+              </td>
+              <td>
+                <code>{row.theirs || "–"}</code>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rows.length === 0 && <p className="ink-2">Both versions say the same.</p>}
+    </Dialog>
+  );
+}
+
+function EditForm({ connector, fields, formats }: { connector: Connector; fields: readonly FormField[]; formats: readonly string[] }) {
+  const client = useQueryClient();
+  // What the form began with: a refresh of the page changes nothing under the hands of who types.
+  const [base, setBase] = useState(connector);
+  const baseForm = useMemo(() => formOf(base, fields), [base, fields]);
+  const [form, setForm] = useState(baseForm);
+  const [theirs, setTheirs] = useState<Connector | null>(null);
+  const isChanged = JSON.stringify(form) !== JSON.stringify(baseForm);
+  const adopt = (version: Connector) => {
+    setBase(version);
+    setForm(formOf(version, fields));
+    setTheirs(null);
+  };
+  const save = useMutation({
+    mutationFn: (given: { form: ConnectorForm; ifUpdatedAt: string }) => read(api.PUT("/connector", { body: updateBody(connector, given.form, fields, given.ifUpdatedAt) })),
+    onSuccess: (changed) => {
+      const before = base;
+      refreshConnector(client, changed);
+      void client.invalidateQueries({ queryKey: ["audit"] });
+      adopt(changed);
+      const undo = async () => {
+        try {
+          const body = updateBody(before, formOf(before, fields), fields, changed.updatedAt);
+          const back = await read(api.PUT("/connector", { body }));
+          refreshConnector(client, back);
+          adopt(back);
+        } catch (error) {
+          showToast(error instanceof Error ? error.message : String(error), { tone: "bad" });
+        }
+      };
+      showToast("Saved.", { action: { label: "Undo", run: undo } });
+    },
+    onError: async (error) => {
+      if (!(error instanceof ApiProblem) || error.code !== "changed_meanwhile") return;
+      const newest = await client.fetchQuery({ ...connectorQuery(connector.groupId, connector.id), staleTime: 0 });
+      setTheirs(newest);
+    },
+  });
+  useBlocker({ shouldBlockFn: () => isChanged && !window.confirm("Leave without saving your changes?"), enableBeforeUnload: isChanged, disabled: !isChanged });
+  const problem = save.error instanceof ApiProblem && save.error.code !== "changed_meanwhile" ? save.error : null;
+  const submit = (next = form, ifUpdatedAt = base.updatedAt) => save.mutate({ form: next, ifUpdatedAt });
+  const props = { form, fields, problem, onChange: (change: Partial<ConnectorForm>) => setForm((before) => ({ ...before, ...change })) };
+  return (
+    <form
+      className="edit-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
+      }}
+    >
+      <Card title="Destination" note={connector.type} className="form">
+        <ParamFields {...props} />
+      </Card>
+      <Card title="What it takes" className="form">
+        <TextArea label="Filter" hint="Tried on the last records above." isCode rows={3} error={fieldError(problem, "messageFilter")} value={form.messageFilter} onChange={(event) => props.onChange({ messageFilter: event.target.value })} />
+        <ScopeFields {...props} />
+        <FormatFields {...props} formats={formats} />
+      </Card>
+      <Card title="Name" className="form">
+        <NameFields {...props} />
+      </Card>
+      <Card title="Retries and dead letters" className="form">
+        <PolicyFields {...props} />
+      </Card>
+      {save.error && !theirs && !(problem && problem.fields.length > 0) && <ErrorState error={save.error} />}
+      <div className="form-actions edit-actions">
+        <Button look="primary" type="submit" disabled={!isChanged || save.isPending}>
+          Save
+        </Button>
+        <Button onClick={() => setForm(baseForm)} disabled={!isChanged}>
+          Discard
+        </Button>
+        {problem && problem.fields.length > 0 && (
+          <span className="field-error" role="alert">
+            {problem.fields.length === 1 ? "One field is wrong." : `${problem.fields.length} fields are wrong.`} Nothing is saved.
+          </span>
+        )}
+      </div>
+      {theirs && (
+        <Conflict
+          mine={form}
+          theirs={theirs}
+          base={baseForm}
+          fields={fields}
+          onClose={() => setTheirs(null)}
+          onTheirs={() => {
+            refreshConnector(client, theirs);
+            adopt(theirs);
+          }}
+          onMine={() => {
+            setTheirs(null);
+            submit(form, theirs.updatedAt);
+          }}
+          onMerged={() => {
+            const merged = mergeForms(baseForm, form, formOf(theirs, fields));
+            setTheirs(null);
+            setForm(merged);
+            submit(merged, theirs.updatedAt);
+          }}
+        />
+      )}
+    </form>
+  );
+}
+
+export function EditTab({ connector }: { connector: Connector }) {
+  const types = useQuery(connectorTypesQuery);
+  const mayWrite = useMay(connector.groupId, "PUT /connector");
+  const type = types.data?.find((each) => each.type === connector.type);
+  const fields = useMemo(() => (type ? fieldsOf(type.expectedParameters) : []), [type]);
+  if (!mayWrite) return <Locked label="Edit" operation="PUT /connector" groupId={connector.groupId} />;
+  if (types.isError) return <ErrorState error={types.error} onRetry={() => void types.refetch()} />;
+  if (!type) return <Loading rows={6} />;
+  return <EditForm connector={connector} fields={fields} formats={type.formatAvailable ?? ["json"]} />;
+}

@@ -1,0 +1,127 @@
+// The fields of a connector: used to edit one and to create one.
+import { useQuery } from "@tanstack/react-query";
+import { api, read, type ApiProblem } from "~/api/client";
+import { Select, TextArea, TextField, fieldError } from "~/ui/field";
+import type { ConnectorForm } from "./form";
+import type { FormField } from "./schema-form";
+import { SchemaFields } from "./schema-fields";
+
+export interface FormProps {
+  form: ConnectorForm;
+  fields: readonly FormField[];
+  problem: ApiProblem | null;
+  onChange: (change: Partial<ConnectorForm>) => void;
+}
+
+export function ParamFields({ form, fields, problem, onChange }: FormProps) {
+  const set = (path: string, value: string) => onChange({ values: { ...form.values, [path]: value } });
+  const shown = fields.filter((each) => each.path !== "template");
+  const required = shown.filter((each) => each.isRequired || each.path === "subgroups");
+  const advanced = shown.filter((each) => !required.includes(each));
+  const isOpen = advanced.some((each) => form.values[each.path]) || problem?.fields.some((each) => advanced.some((one) => each.field === `params.${one.path}`));
+  return (
+    <>
+      <SchemaFields fields={required} values={form.values} problem={problem} onChange={set} />
+      {advanced.length > 0 && (
+        <details className="advanced" open={isOpen || undefined}>
+          <summary>More settings of this type</summary>
+          <div className="form">
+            <SchemaFields fields={advanced} values={form.values} problem={problem} onChange={set} />
+          </div>
+        </details>
+      )}
+    </>
+  );
+}
+
+export function ScopeFields({ form, problem, onChange }: FormProps) {
+  const types = useQuery({
+    queryKey: ["device-type-names"],
+    queryFn: async ({ signal }) => (await read(api.GET("/device/types", { params: { query: { limit: 500 } }, signal }))).items.flatMap((each) => each.name ?? []),
+    staleTime: 300_000,
+  });
+  return (
+    <>
+      <TextField
+        label="Only of these device types"
+        hint={`Separated by commas; empty for all.${types.data?.length ? ` There are ${types.data.slice(0, 12).join(", ")}${types.data.length > 12 ? ", …" : ""}.` : ""}`}
+        error={fieldError(problem, "deviceTypes")}
+        value={form.deviceTypes}
+        onChange={(event) => onChange({ deviceTypes: event.target.value })}
+      />
+      <TextField
+        label="Only of these devices"
+        hint="Their ids, separated by commas; empty for all."
+        error={fieldError(problem, "deviceIds")}
+        value={form.deviceIds}
+        onChange={(event) => onChange({ deviceIds: event.target.value })}
+      />
+    </>
+  );
+}
+
+const FORMAT_HINTS: Readonly<Record<string, string>> = {
+  json: "One flat object: the id of the message, the kind, the fields of the record and of its device.",
+  cloudevents: "A CloudEvents 1.0 envelope with the same object in its data.",
+  raw: "The data of the record, exactly as it was stored.",
+  custom: "The result of an expression of your own.",
+};
+
+export function FormatFields({ form, fields, problem, onChange, formats }: FormProps & { formats: readonly string[] }) {
+  const template = fields.filter((each) => each.path === "template");
+  return (
+    <>
+      <Select
+        label="Format"
+        hint={FORMAT_HINTS[form.format]}
+        error={fieldError(problem, "format")}
+        options={formats.map((each) => [each, each])}
+        value={form.format}
+        onChange={(event) => onChange({ format: event.target.value })}
+      />
+      {form.format === "custom" && (
+        <SchemaFields fields={template} values={form.values} problem={problem} onChange={(path, value) => onChange({ values: { ...form.values, [path]: value } })} />
+      )}
+    </>
+  );
+}
+
+export function NameFields({ form, problem, onChange }: FormProps) {
+  return (
+    <>
+      <TextField label="Name" error={fieldError(problem, "name")} value={form.name} onChange={(event) => onChange({ name: event.target.value })} />
+      <TextArea label="Description" error={fieldError(problem, "description")} rows={2} value={form.description} onChange={(event) => onChange({ description: event.target.value })} />
+      <TextField label="Tags" hint="Separated by commas." error={fieldError(problem, "tags")} value={form.tags} onChange={(event) => onChange({ tags: event.target.value })} />
+    </>
+  );
+}
+
+export function PolicyFields({ form, problem, onChange }: FormProps) {
+  return (
+    <>
+      <TextField
+        label="Retries"
+        hint="After the first attempt. Empty, with the next field: 4 retries within 2 h, with growing delays."
+        inputMode="numeric"
+        error={fieldError(problem, "retryPolicy.maxRetry") ?? fieldError(problem, "retryPolicy")}
+        value={form.maxRetry}
+        onChange={(event) => onChange({ maxRetry: event.target.value })}
+      />
+      <TextField
+        label="Seconds between attempts"
+        inputMode="numeric"
+        error={fieldError(problem, "retryPolicy.retryDelay")}
+        value={form.retryDelay}
+        onChange={(event) => onChange({ retryDelay: event.target.value })}
+      />
+      <TextField
+        label="Days that dead letters are kept"
+        hint="0 for not at all, 30 at most."
+        inputMode="decimal"
+        error={fieldError(problem, "dataFailurePolicy")}
+        value={form.keepDays}
+        onChange={(event) => onChange({ keepDays: event.target.value })}
+      />
+    </>
+  );
+}

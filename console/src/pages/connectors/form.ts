@@ -1,0 +1,119 @@
+// A connector as a form: texts of its fields, the body of a request made of them, and what differs
+// between two versions.
+import type { Schemas } from "~/api/client";
+import { parseParams } from "./params";
+import { paramsOf, valuesOf, type FormField, type FormValues } from "./schema-form";
+
+type Connector = Schemas["Connector"];
+
+export interface ConnectorForm {
+  readonly name: string;
+  readonly description: string;
+  readonly type: string;
+  readonly values: FormValues;
+  readonly deviceTypes: string;
+  readonly deviceIds: string;
+  readonly messageFilter: string;
+  readonly format: string;
+  // Empty for the service's own backoff.
+  readonly retryDelay: string;
+  readonly maxRetry: string;
+  readonly keepDays: string;
+  readonly tags: string;
+}
+
+const DAY_S = 86_400;
+
+export function emptyForm(type: string): ConnectorForm {
+  const texts = { name: "", description: "", deviceTypes: "", deviceIds: "", messageFilter: "", retryDelay: "", maxRetry: "", tags: "" };
+  return { ...texts, type, values: {}, format: "json", keepDays: "7" };
+}
+
+export function formOf(connector: Connector, fields: readonly FormField[]): ConnectorForm {
+  return {
+    name: connector.name ?? "",
+    description: connector.description ?? "",
+    type: connector.type,
+    values: valuesOf(fields, parseParams(connector.params)),
+    deviceTypes: (connector.deviceTypes ?? []).join(", "),
+    deviceIds: (connector.deviceIds ?? []).join(", "),
+    messageFilter: connector.messageFilter ?? "",
+    format: connector.format ?? "json",
+    retryDelay: connector.retryPolicy?.retryDelay?.toString() ?? "",
+    maxRetry: connector.retryPolicy?.maxRetry?.toString() ?? "",
+    keepDays: String(Math.round(((connector.dataFailurePolicy?.storingDuration ?? 0) / DAY_S) * 100) / 100),
+    tags: (connector.tags ?? []).join(", "),
+  };
+}
+
+export function words(text: string): string[] {
+  return text.split(/[,\n]+/).map((each) => each.trim()).filter(Boolean);
+}
+
+export function draftOf(form: ConnectorForm, fields: readonly FormField[]): Schemas["PreviewDraft"] {
+  return {
+    type: form.type,
+    params: JSON.stringify(paramsOf(fields, form.values)),
+    deviceTypes: words(form.deviceTypes),
+    deviceIds: words(form.deviceIds),
+    messageFilter: form.messageFilter.trim(),
+    format: form.format,
+  };
+}
+
+function retryOf(form: ConnectorForm): { retryDelay: number; maxRetry: number } | null {
+  if (!form.retryDelay.trim() && !form.maxRetry.trim()) return null;
+  return { retryDelay: Number(form.retryDelay || 60), maxRetry: Number(form.maxRetry || 0) };
+}
+
+// All that the form has; of a new connector or for an update, which says the same of each field.
+export function bodyOf(form: ConnectorForm, fields: readonly FormField[]) {
+  const retry = retryOf(form);
+  return {
+    ...draftOf(form, fields),
+    type: form.type,
+    params: JSON.stringify(paramsOf(fields, form.values)),
+    name: form.name.trim(),
+    description: form.description.trim(),
+    dataFailurePolicy: { storingDuration: Math.round(Number(form.keepDays || 0) * DAY_S) },
+    retry,
+    tags: words(form.tags),
+  };
+}
+
+export interface Difference {
+  readonly label: string;
+  readonly mine: string;
+  readonly theirs: string;
+}
+
+const LABELS: readonly (readonly [keyof Omit<ConnectorForm, "values">, string])[] = [
+  ["name", "Name"],
+  ["description", "Description"],
+  ["type", "Type"],
+  ["deviceTypes", "Device types"],
+  ["deviceIds", "Devices"],
+  ["messageFilter", "Filter"],
+  ["format", "Format"],
+  ["retryDelay", "Seconds between attempts"],
+  ["maxRetry", "Retries"],
+  ["keepDays", "Days that dead letters are kept"],
+  ["tags", "Tags"],
+];
+
+export function differences(mine: ConnectorForm, theirs: ConnectorForm, fields: readonly FormField[]): Difference[] {
+  const all = [
+    ...LABELS.map(([name, label]) => ({ label, mine: mine[name], theirs: theirs[name] })),
+    ...fields.map((field) => ({ label: field.label, mine: mine.values[field.path] ?? "", theirs: theirs.values[field.path] ?? "" })),
+  ];
+  return all.filter((each) => each.mine.trim() !== each.theirs.trim());
+}
+
+// Fields that I changed stay mine; of all others the newer version is taken.
+export function mergeForms(base: ConnectorForm, mine: ConnectorForm, theirs: ConnectorForm): ConnectorForm {
+  const merged: Record<string, unknown> = { ...theirs };
+  for (const [name] of LABELS) if (mine[name] !== base[name]) merged[name] = mine[name];
+  const values: Record<string, string> = { ...theirs.values };
+  for (const [path, value] of Object.entries(mine.values)) if (value !== (base.values[path] ?? "")) values[path] = value;
+  return { ...(merged as unknown as ConnectorForm), values };
+}

@@ -1,0 +1,171 @@
+// The preview of a draft on the last records, while it is being written.
+import { useEffect, useRef, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { ApiProblem, api, read, type Schemas } from "~/api/client";
+import { DeviceName } from "~/pages/messages/device-name";
+import { Button } from "~/ui/button";
+import { copyText } from "~/ui/copy";
+import { Card } from "~/ui/page";
+import { Pill } from "~/ui/pill";
+import { showToast } from "~/ui/toast";
+import { TimeText } from "~/ui/time-text";
+import { countPreview, curlOfRequest, mistakeIn, requestText, verdictOf, type PreviewItem } from "./preview";
+
+const LOOKED_AT = 100;
+const PAUSE_MS = 300;
+
+export function useDebounced<T>(value: T, ms: number): T {
+  const [settled, setSettled] = useState(value);
+  const text = JSON.stringify(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(value), ms);
+    return () => clearTimeout(timer);
+    // The text is the value, without its identity.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [text, ms]);
+  return settled;
+}
+
+export interface PreviewState {
+  // Of the last draft without a mistake.
+  items: readonly PreviewItem[] | null;
+  problem: ApiProblem | null;
+  error: Error | null;
+  isFetching: boolean;
+}
+
+// Without a draft: what the saved connector would do.
+export function usePreview(groupId: string, connectorId: string | null, draft: Schemas["PreviewDraft"] | null, isEnabled = true): PreviewState {
+  const settled = useDebounced(draft, PAUSE_MS);
+  const query = useQuery({
+    queryKey: ["connector-preview", groupId, connectorId, settled],
+    queryFn: ({ signal }) => {
+      const body = { groupId, limit: LOOKED_AT, ...(connectorId ? { connectorId } : {}), ...(settled ? { draft: settled } : {}) };
+      return read(api.POST("/connector/preview", { body, signal }));
+    },
+    // Not for a draft that is older than what says that it is complete.
+    enabled: isEnabled && JSON.stringify(settled) === JSON.stringify(draft),
+    staleTime: 5_000,
+  });
+  const last = useRef<readonly PreviewItem[] | null>(null);
+  if (query.data) last.current = query.data.items;
+  const problem = query.error instanceof ApiProblem ? query.error : null;
+  return { items: last.current, problem, error: query.error, isFetching: query.isFetching };
+}
+
+export function MistakePlace({ expression, message }: { expression: string; message: string | undefined }) {
+  if (!message) return null;
+  const mistake = mistakeIn(expression, message);
+  if (!mistake) return <p className="field-error">{message}</p>;
+  return (
+    <div className="mistake" role="status">
+      <p className="field-error">
+        Line {mistake.line}, column {mistake.column}: {mistake.text}
+      </p>
+      <pre>
+        {mistake.before}
+        <mark>{mistake.at}</mark>
+        {mistake.after}
+      </pre>
+    </div>
+  );
+}
+
+export function PreviewSummary({ preview, isChanged }: { preview: PreviewState; isChanged: boolean }) {
+  if (!preview.items) return null;
+  const counts = countPreview(preview.items);
+  if (counts.total === 0) return <p className="ink-2">There are no records yet to try it on.</p>;
+  return (
+    <p className={isChanged ? "preview-summary preview-changed" : "preview-summary"} role="status">
+      {isChanged && preview.problem ? "Before the mistake, of" : "Of"} the last {counts.total} records{" "}
+      <strong>
+        {counts.pass} {counts.pass === 1 ? "passes" : "pass"}
+      </strong>
+      {isChanged && counts.passedBefore !== null && `, ${counts.passedBefore} did with the saved one`}.
+      {counts.errors.slice(0, 2).map(([reason, count]) => (
+        <span key={reason}>
+          {" "}
+          For {count} {reason.replace(/(message[\w.[\]']*)$/, "")}
+          <code>{/(message[\w.[\]']*)$/.exec(reason)?.[0]}</code>: they do not pass.
+        </span>
+      ))}
+    </p>
+  );
+}
+
+const SHOWN_MAX = 100;
+
+export function PreviewRows({ items, chosen, onChoose, isChanged }: { items: readonly PreviewItem[]; chosen: number; onChoose: (index: number) => void; isChanged: boolean }) {
+  // Rows that change their answer come first: they are what an edit is about.
+  const order = items.map((item, index) => ({ item, index }));
+  if (isChanged) order.sort((a, b) => Number(b.item.matches !== b.item.matchedBefore) - Number(a.item.matches !== a.item.matchedBefore));
+  return (
+    <div className="preview-rows" tabIndex={0} role="region" aria-label="Records that were tried">
+      <table className="plain">
+        <thead>
+          <tr>
+            <th>Time</th>
+            <th>Device</th>
+            <th>Passes</th>
+            <th>Why not</th>
+          </tr>
+        </thead>
+        <tbody>
+          {order.slice(0, SHOWN_MAX).map(({ item, index }) => {
+            const verdict = verdictOf(item);
+            return (
+              <tr key={index} className={index === chosen ? "preview-chosen" : undefined}>
+                <td className="number">
+                  <button type="button" className="link" aria-pressed={index === chosen} title="Show what would be sent" onClick={() => onChoose(index)}>
+                    <TimeText at={item.timestamp} precision="time" />
+                  </button>
+                </td>
+                <td>
+                  <DeviceName deviceId={item.deviceId} />
+                </td>
+                <td>
+                  <Pill tone={verdict.tone}>{verdict.label}</Pill>
+                </td>
+                <td className="ink-2">{item.reason}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+// The record that is chosen, else the first that passes.
+export function chosenIndex(items: readonly PreviewItem[], chosen: number | null): number {
+  if (chosen !== null && items[chosen]) return chosen;
+  const first = items.findIndex((each) => each.matches);
+  return first < 0 ? 0 : first;
+}
+
+export function WouldSend({ item }: { item: PreviewItem | undefined }) {
+  const request = item?.request;
+  const curl = request ? curlOfRequest(request) : null;
+  const copy = async () => showToast((await copyText(curl ?? "")) ? "Command copied." : "The browser does not let this page copy.");
+  return (
+    <Card
+      title="Would send"
+      note={
+        item ? (
+          <>
+            record of <TimeText at={item.timestamp} precision="time" /> · nothing is sent
+          </>
+        ) : undefined
+      }
+    >
+      {!item && <p className="ink-2">There are no records yet to show it with.</p>}
+      {item && !request && <p className="ink-2">Nothing: {item.reason || "the request cannot be built"}.</p>}
+      {request && (
+        <div className="would-send">
+          <pre tabIndex={0}>{requestText(request)}</pre>
+          {curl && <Button onClick={() => void copy()}>Copy as curl</Button>}
+        </div>
+      )}
+    </Card>
+  );
+}

@@ -18,12 +18,22 @@ Json = dict[str, Any]
 class Listening:
     """Reads events until it is closed or the service ends the stream."""
 
-    def __init__(self, person: Person, last_id: str | None = None, **params: Any) -> None:
+    def __init__(
+        self,
+        person: Person,
+        last_id: str | None = None,
+        *,
+        cookie: str | None = None,
+        **params: Any,
+    ) -> None:
+        """With the cookie of a session there is no token, as in a browser's `EventSource`."""
         self.events: list[tuple[str, Any]] = []
         self.last_id = last_id
         self.has_ended = False
         self.comments = 0
         headers = {"Authorization": f"Bearer {person.token}"}
+        if cookie is not None:
+            headers = {"Cookie": f"longwire={cookie}", "Sec-Fetch-Site": "same-origin"}
         if last_id is not None:
             headers["Last-Event-ID"] = last_id
         self._client = httpx.Client(base_url=person.world.url, timeout=None)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -16,8 +16,11 @@ from longwire.api import live
 from longwire.fleet import arrivals
 from longwire.live import hub
 from longwire.live.cursors import LiveCursor, SentArrivals, SeqRun, parse_cursor
+from longwire.settings import Settings
 from longwire.store.database import Tx
+from tests.browser import Browser
 from tests.listening import Listening
+from tests.process import Service
 from tests.waiting import eventually
 from tests.web.test_streaming import open_stream
 from tests.world import Person, World, ok, record_of, refused, walk
@@ -101,6 +104,49 @@ def test_history_and_live_are_one_list_across_disconnects_and_a_restart(world: W
     everything = history(ada, group)
     assert len(set(got)) == len(got), "none twice"
     assert before + got == everything, "and none left out"
+
+
+def test_a_page_listens_with_its_session_alone_and_no_other_site_does(world: World) -> None:
+    ada = world.person()
+    group = ada.group()
+    device = ada.device(group)
+    with Browser(world) as browser:
+        browser.sign_in_as(ada)
+        with Listening(ada, cookie=browser.cookie, groupId=group) as listening:
+            ada.reports(device)
+            assert len(listening.wait_for(1)) == 1
+            for header in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+                forged = browser.http.get("/live", params={"groupId": group}, headers=header)
+                assert refused(forged, 403)["code"] == "cross_site"
+            assert browser.http.delete("/session").status_code == 200
+            ada.reports(device, "event")
+            assert listening.wait_for_end()["code"] == "not_authenticated"
+            assert len(listening.ids) == 1
+        refused(browser.http.get("/live", params={"groupId": group}), 401)
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
+def test_a_record_stored_by_one_process_is_seen_by_those_who_listen_to_another(
+    world: World, settings: Settings
+) -> None:
+    ada = world.person()
+    group = ada.group()
+    device = ada.device(group)
+    numbers = itertools.count()
+    service = Service(settings.data, "--database", settings.database)
+    try:
+        # It has an address and a client, which is all that a person needs of a world.
+        there = Person(cast(World, service.started()), ada.token, ada.id, ("", ""))
+        with Listening(there, groupId=group) as far, Listening(ada, groupId=group) as near:
+            for _ in range(3):
+                store(ada, device, numbers)
+                store(there, device, numbers)
+            far.wait_for(6)
+            near.wait_for(6)
+        assert set(far.ids) == set(near.ids) == set(history(ada, group))
+        assert len(far.ids) == len(near.ids) == 6
+    finally:
+        service.clean_up()
 
 
 @pytest.mark.parametrize("engine", ["postgresql"])  # one process serves a file

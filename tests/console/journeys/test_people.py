@@ -109,3 +109,18 @@ def test_a_role_holds_only_what_its_maker_holds(world: World, browse: OpenConsol
         dialog.get_by_label("See devices").check()
         dialog.get_by_role("button", name="Create").click()
         expect(page.get_by_role("columnheader", name="Field crew")).to_be_visible()
+
+
+def test_an_operator_sees_groups_they_are_no_member_of_and_how_the_service_is(
+    world: World, browse: OpenConsole
+) -> None:
+    world.person("ada").group("Harbour")
+    chief = world.person("chief", operator=True)
+    with browse(world, chief) as console:
+        page = console.open("/groups")
+        page.get_by_role("link", name="Harbour").click()
+        expect(page.get_by_role("button", name="Group Harbour")).to_be_visible()
+        page.get_by_role("link", name="Platform").click()
+        expect(page.get_by_text("✓ ready")).to_be_visible()
+        expect(page.get_by_text("Stored since the start")).to_be_visible()
+        expect(page.get_by_role("cell", name="ada@example.com")).to_be_visible()

@@ -1,5 +1,185 @@
-import { PageHeader } from "~/ui/page";
+// For operators: whether the service is ready and why not, how much waits, who there is.
+import { useState } from "react";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { api, fetchRaw, read } from "~/api/client";
+import { queryClient, sessionQuery, settingsQuery } from "~/api/queries";
+import { Button } from "~/ui/button";
+import { IdText } from "~/ui/copy";
+import { Dialog } from "~/ui/dialog";
+import { TextField } from "~/ui/field";
+import { Form } from "~/ui/form";
+import { Card, Facts, PageHeader } from "~/ui/page";
+import { Pill } from "~/ui/pill";
+import { ErrorState, Loading, QueryView } from "~/ui/state";
+import { useSubmission } from "~/ui/submit";
+import { TimeText } from "~/ui/time-text";
+import { showToast } from "~/ui/toast";
+import { duration } from "~/time";
+import { bytes, parseExposition, total, type Sample } from "./exposition";
+
+const REFRESH_MS = 5_000;
+const USERS = 100;
+
+const readyQuery = {
+  queryKey: ["ready"],
+  // 503 is an answer as well: it says why.
+  queryFn: async ({ signal }: { signal: AbortSignal }) => {
+    const response = await fetch("/health/ready", { signal });
+    const body = (await response.json()) as { status?: string; reason?: string };
+    return { isReady: response.ok, reason: body.reason ?? null };
+  },
+  refetchInterval: REFRESH_MS,
+};
+
+const metricsQuery = {
+  queryKey: ["metrics"],
+  queryFn: async ({ signal }: { signal: AbortSignal }) => parseExposition(await (await fetchRaw("/metrics", { signal })).text()),
+  refetchInterval: REFRESH_MS,
+};
+
+function figure(samples: readonly Sample[], name: string, labels: Record<string, string>, format: (value: number) => string): string {
+  const value = total(samples, name, labels);
+  return value === null ? "not known" : format(value);
+}
+
+const count = (value: number) => value.toLocaleString("en");
+
+function Figures({ samples }: { samples: readonly Sample[] }) {
+  const started = total(samples, "process_start_time_seconds");
+  const of = (name: string, format: (value: number) => string = count, labels: Record<string, string> = {}) => figure(samples, name, labels, format);
+  const states = [...new Set(samples.filter((each) => each.name === "longwire_deliveries").map((each) => each.labels.state ?? ""))];
+  return (
+    <div className="cards">
+      <Card title="Records">
+        <Facts
+          rows={[
+            ["Stored since the start", of("longwire_records_stored_total")],
+            ["Waiting to be written", of("longwire_ingest_queued_records")],
+            ["Network messages rejected", of("longwire_network_messages_rejected_total")],
+            ["Live listeners", of("longwire_live_listeners")],
+          ]}
+        />
+      </Card>
+      <Card title="Deliveries">
+        <Facts
+          rows={[
+            ...states.map((state) => [state, of("longwire_deliveries", count, { state })] as const),
+            ["Oldest that waits", of("longwire_delivery_oldest_seconds", (seconds) => (seconds > 0 ? duration(seconds * 1_000) : "none"))],
+            ["Attempts since the start", of("longwire_delivery_attempts_total")],
+          ]}
+        />
+      </Card>
+      <Card title="Machine">
+        <Facts
+          rows={[
+            ["Memory", of("process_resident_memory_bytes", bytes)],
+            ["Database", of("longwire_database_bytes", bytes)],
+            ["Disk free", of("longwire_disk_free_bytes", bytes)],
+            ["Open files", `${of("process_open_fds")} of ${of("process_max_fds")}`],
+            ["Running since", <TimeText at={started} precision="minute" withAgo />],
+          ]}
+        />
+      </Card>
+      <Card title="Errors">
+        <Facts
+          rows={[
+            ["Server errors", of("longwire_server_errors_total")],
+            ["Background tasks failing", of("longwire_background_tasks_failing")],
+            ["Their failures", of("longwire_background_task_failures_total")],
+            ["Connections rejected", of("longwire_connections_rejected_total")],
+          ]}
+        />
+      </Card>
+    </div>
+  );
+}
+
+function NewUser({ onClose }: { onClose: () => void }) {
+  const [email, setEmail] = useState("");
+  const [firstName, setFirstName] = useState("");
+  const [lastName, setLastName] = useState("");
+  const submission = useSubmission(["email", "lastName", "firstname"]);
+  const create = async () => {
+    await read(api.POST("/user", { body: { email, lastName, ...(firstName && { firstname: firstName }) } }));
+    await queryClient.invalidateQueries({ queryKey: ["users"] });
+    showToast(`${email} is created. They sign in by a link, or with credentials that you issue.`);
+    onClose();
+  };
+  return (
+    <Dialog title="New user" onClose={onClose}>
+      <Form submission={submission} onSubmit={create} submit="Create">
+        <TextField label="Email" type="email" required autoFocus value={email} error={submission.errorOf("email")} onChange={(event) => setEmail(event.target.value)} />
+        <TextField label="First name" value={firstName} error={submission.errorOf("firstname")} onChange={(event) => setFirstName(event.target.value)} />
+        <TextField label="Last name" required value={lastName} error={submission.errorOf("lastName")} onChange={(event) => setLastName(event.target.value)} />
+      </Form>
+    </Dialog>
+  );
+}
+
+function Users() {
+  const [isCreating, setCreating] = useState(false);
+  const users = useInfiniteQuery({
+    queryKey: ["users"],
+    queryFn: ({ signal, pageParam }) => read(api.GET("/users", { params: { query: { limit: USERS, ...(pageParam && { nextToken: pageParam }) } }, signal })),
+    initialPageParam: "",
+    getNextPageParam: (page) => page.nextToken ?? undefined,
+  });
+  return (
+    <Card title="Users" note={<Button onClick={() => setCreating(true)}>New user</Button>}>
+      {users.isPending && <Loading rows={3} />}
+      {users.isError && <ErrorState error={users.error} onRetry={() => void users.refetch()} />}
+      {users.data && (
+        <table className="plain">
+          <thead>
+            <tr>
+              <th>Person</th>
+              <th>User id</th>
+              <th>Last seen</th>
+            </tr>
+          </thead>
+          <tbody>
+            {users.data.pages
+              .flatMap((page) => page.items)
+              .map((user) => (
+                <tr key={user.id}>
+                  <td>
+                    {user.name ?? user.email} {user.name && <span className="ink-2">{user.email}</span>}
+                  </td>
+                  <td>{user.id && <IdText id={user.id} />}</td>
+                  <td>
+                    <TimeText at={user.seenAt} precision="minute" withAgo />
+                  </td>
+                </tr>
+              ))}
+          </tbody>
+        </table>
+      )}
+      {users.hasNextPage && <Button onClick={() => void users.fetchNextPage()}>Show more</Button>}
+      {isCreating && <NewUser onClose={() => setCreating(false)} />}
+    </Card>
+  );
+}
 
 export function PlatformPage() {
-  return <PageHeader title="Platform" />;
+  const session = useQuery(sessionQuery);
+  const settings = useQuery(settingsQuery);
+  const ready = useQuery(readyQuery);
+  const metrics = useQuery(metricsQuery);
+  const state = ready.data && (ready.data.isReady ? <Pill tone="good">ready</Pill> : <Pill tone="bad">not ready: {ready.data.reason ?? "no reason given"}</Pill>);
+  if (session.data && !session.data.isOperator)
+    return (
+      <>
+        <PageHeader title="Platform" />
+        <div className="state">
+          <p>This page is for those who run the service.</p>
+        </div>
+      </>
+    );
+  return (
+    <>
+      <PageHeader title="Platform" state={state} below={settings.data ? `longwire ${settings.data.version}, figures of the process that answered` : undefined} />
+      <QueryView query={metrics}>{(samples) => <Figures samples={samples} />}</QueryView>
+      <Users />
+    </>
+  );
 }

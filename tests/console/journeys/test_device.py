@@ -119,3 +119,23 @@ def test_a_device_is_tagged_moved_written_to_and_its_records_deleted(
         assert ok(ada.get("/device", deviceId=device))["groupId"] == rail
         page.get_by_role("tab", name="Changes").click()
         expect(page.get_by_role("listitem").filter(has_text="device.transfer")).to_be_visible()
+
+
+def test_devices_that_drift_are_listed_with_what_differs(world: World, browse: OpenConsole) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    quay = ada.group("Quay 3", parent=harbour)
+    device = ada.device(quay, name="Meter 1", type="meter")
+    ada.device(quay, name="Meter 2", type="meter")
+    ada.reports(device, configuration=json.dumps({"reportEverySeconds": 60}))
+    with browse(world, ada) as console:
+        page = console.open(f"/g/{harbour}/devices")
+        page.get_by_role("link", name="1 with configuration drift").click()
+        row = page.get_by_role("grid", name="Devices that drift").locator("[data-index]")
+        expect(row).to_have_count(1)
+        expect(row).to_contain_text("reportEverySeconds 3600 reports 60")
+        page.get_by_role("checkbox", name="With groups below").uncheck()
+        expect(page.get_by_text("Every device of this group")).to_be_visible()
+        page.go_back()
+        row.get_by_role("link", name="Meter 1").click()
+        expect(page.get_by_role("row").filter(has_text="differs")).to_contain_text("60")

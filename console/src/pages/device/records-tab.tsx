@@ -4,12 +4,10 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Schemas } from "~/api/client";
 import { useRange } from "~/frame/page-state";
-import { summaryOf, valuesOf } from "~/pages/live/summary";
+import { RecordDrawer } from "~/pages/live/record-drawer";
+import { summaryOf } from "~/pages/live/summary";
 import { Button } from "~/ui/button";
-import { CopyButton, IdText } from "~/ui/copy";
-import { Dialog } from "~/ui/dialog";
 import { Checkbox } from "~/ui/field";
-import { Facts } from "~/ui/page";
 import { KIND_LABELS, KindLabel } from "~/ui/pill";
 import { Empty, ErrorState, Loading } from "~/ui/state";
 import { Table, type Column } from "~/ui/table";
@@ -41,36 +39,6 @@ const COLUMNS: readonly Column<Arrival>[] = [
     ),
   },
 ];
-
-function RecordDrawer({ arrival, onClose }: { arrival: Arrival; onClose: () => void }) {
-  const text = JSON.stringify(arrival.record, null, 2);
-  return (
-    <Dialog
-      side
-      title={<KindLabel kind={arrival.kind} />}
-      onClose={onClose}
-      actions={
-        <Link to="/r/$recordId" params={{ recordId: arrival.id }} className="button button-primary">
-          Open trace
-        </Link>
-      }
-    >
-      <Facts
-        rows={[
-          ["Record", <IdText key="id" id={arrival.id} />],
-          ["Timestamp", <TimeText key="at" at={arrival.record.timestamp} precision="millisecond" />],
-          ["Arrived", <TimeText key="in" at={arrival.arrivedAt} precision="millisecond" />],
-          ["Source", arrival.source],
-          ...valuesOf(arrival).map(([name, value]) => [name, value] as const),
-        ]}
-      />
-      <div>
-        <CopyButton text={text} label="Copy JSON" />
-        <pre>{text}</pre>
-      </div>
-    </Dialog>
-  );
-}
 
 export function RecordsTab({ device, search, set }: { device: Device; search: DeviceSearch; set: (change: Partial<DeviceSearch>) => void }) {
   const { range, span } = useRange();
@@ -121,7 +89,7 @@ export function RecordsTab({ device, search, set }: { device: Device; search: De
           </Button>
         </p>
       )}
-      {open && <RecordDrawer arrival={open} onClose={() => set({ record: undefined })} />}
+      {search.record && <RecordDrawer recordId={search.record} arrival={open ?? null} onClose={() => set({ record: undefined })} />}
     </>
   );
 }

@@ -3,7 +3,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useMay } from "~/api/may";
-import { groupQuery } from "~/api/queries";
+import { groupQuery, overviewQuery } from "~/api/queries";
 import { Button } from "~/ui/button";
 import { useShortcuts } from "~/ui/keys";
 import { PageHeader } from "~/ui/page";
@@ -92,9 +92,39 @@ function useColumns(search: DevicesSearch, onSort: (column: Sort) => void): read
       { id: "group", head: "Group", width: "minmax(80px, 1fr)", cell: (device) => <GroupName groupId={device.groupId} /> },
       { id: "tags", head: "Tags", width: "minmax(80px, 1fr)", cell: (device) => <Tags tags={device.tags} /> },
       { id: "battery", head: "Battery", width: "72px", align: "end", sort: sort("battery"), cell: (device) => <BatteryText battery={device.battery} /> },
-      { id: "seenAt", head: "Last seen", width: "minmax(208px, 1.4fr)", card: "line", sort: sort("seenAt"), cell: (device) => <LastSeen device={device} /> },
+      { id: "seenAt", head: "Last seen", width: "minmax(264px, 1.4fr)", card: "line", sort: sort("seenAt"), cell: (device) => <LastSeen device={device} /> },
     ];
   }, [search, onSort]);
+}
+
+// What needs attention among all devices of the group and below, each a way to the devices it counts.
+function Attention({ groupId }: { groupId: string }) {
+  const maySee = useMay(groupId, "GET /group/overview");
+  const overview = useQuery({ ...overviewQuery(groupId), enabled: maySee });
+  const counts = overview.data?.devices;
+  if (!counts) return null;
+  const filters: readonly (readonly [number | null | undefined, string, DevicesSearch])[] = [
+    [counts.silent, "silent", { seen: "silent", below: true }],
+    [counts.batteryLow, "with a low battery", { battery: "20", below: true }],
+    [counts.never, "never seen", { seen: "never", below: true }],
+  ];
+  return (
+    <div className="attention">
+      {filters.map(
+        ([count, words, search]) =>
+          !!count && (
+            <Link key={words} to="/g/$groupId/devices" params={{ groupId }} search={search}>
+              {count.toLocaleString("en")} {words}
+            </Link>
+          ),
+      )}
+      {!!counts.drifting && (
+        <Link to="/g/$groupId/drift" params={{ groupId }} search={{ below: true }}>
+          {counts.drifting.toLocaleString("en")} with configuration drift
+        </Link>
+      )}
+    </div>
+  );
 }
 
 function chipsOf(search: DevicesSearch, set: (change: Partial<DevicesSearch>) => void): Chip[] {
@@ -160,6 +190,7 @@ export function DevicesPage() {
     <>
       <PageHeader
         title="Devices"
+        below={<Attention groupId={groupId} />}
         state={first && <span className="count" title={isMore ? "More than are counted" : undefined}>{totalText}</span>}
         actions={
           <>

@@ -1,5 +1,108 @@
+// Devices that report another configuration than they should have, and what differs.
+import { useMemo } from "react";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+import { api, read, type Schemas } from "~/api/client";
+import { GroupName } from "~/pages/devices/devices-page";
+import { Button } from "~/ui/button";
+import { Checkbox } from "~/ui/field";
 import { PageHeader } from "~/ui/page";
+import { Empty, ErrorState, Loading } from "~/ui/state";
+import { Table, type Column } from "~/ui/table";
+import { TimeText } from "~/ui/time-text";
+import "~/pages/devices/devices.css";
+import "./drift.css";
+
+type Drifting = Schemas["DriftingDevice"];
+
+const route = getRouteApi("/frame/g/$groupId/drift");
+const SHOWN_MAX = 3;
+
+function valueText(value: unknown): string {
+  return value === undefined ? "nothing" : JSON.stringify(value);
+}
+
+function Differences({ device }: { device: Drifting }) {
+  const text = device.differences.map((each) => `${each.path}: should be ${valueText(each.expected)}, reports ${valueText(each.reported)}`);
+  const rest = text.length - SHOWN_MAX;
+  return (
+    <span title={text.join("\n")}>
+      {device.differences.slice(0, SHOWN_MAX).map((each) => (
+        <span key={each.path} className="difference">
+          <code>{each.path.slice(1)}</code> <ins>{valueText(each.expected)}</ins> <span className="ink-2">reports</span> <del>{valueText(each.reported)}</del>
+        </span>
+      ))}
+      {rest > 0 && <span className="ink-2">and {rest} more</span>}
+    </span>
+  );
+}
+
+const COLUMNS: readonly Column<Drifting>[] = [
+  {
+    id: "name",
+    head: "Device",
+    width: "minmax(120px, 1fr)",
+    card: "title",
+    cell: (device) => (
+      <Link to="/d/$deviceId" params={{ deviceId: device.deviceId }} search={{ tab: "configuration" }} className="row-link">
+        {device.name}
+      </Link>
+    ),
+  },
+  { id: "type", head: "Type", width: "minmax(90px, 0.7fr)", cell: (device) => device.type },
+  { id: "group", head: "Group", width: "minmax(80px, 0.7fr)", cell: (device) => <GroupName groupId={device.groupId} /> },
+  { id: "differences", head: "Should be, and reports", width: "minmax(220px, 3fr)", card: "line", cell: (device) => <Differences device={device} /> },
+  { id: "since", head: "Drifts since", width: "minmax(228px, 1fr)", cell: (device) => <TimeText at={device.since} withAgo precision="minute" none="not known" /> },
+];
 
 export function DriftPage() {
-  return <PageHeader title="Configuration drift" />;
+  const { groupId } = route.useParams();
+  const search = route.useSearch();
+  const setSearch = route.useNavigate();
+  const navigate = useNavigate();
+  const query = useInfiniteQuery({
+    queryKey: ["drift", groupId, search.below ?? false],
+    queryFn: ({ pageParam, signal }) =>
+      read(api.GET("/group/drift", { params: { query: { groupId, subgroups: search.below ?? false, limit: 100, nextToken: pageParam } }, signal })),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.nextToken ?? undefined,
+  });
+  const rows = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
+  const setBelow = (below: boolean) => void setSearch({ search: (before) => ({ ...before, below: below ? true : undefined }) });
+  return (
+    <>
+      <PageHeader
+        title="Configuration drift"
+        state={query.data && <span className="ink-2 number">{rows.length.toLocaleString("en")}{query.hasNextPage && " or more"}</span>}
+        below="Devices whose data records report another configuration than policies and they themselves ask for."
+      />
+      <div className="filters">
+        <Checkbox label="With groups below" checked={search.below ?? false} onChange={(event) => setBelow(event.target.checked)} />
+      </div>
+      {query.isFetching && !query.isPending && <div className="refreshing" aria-hidden="true" />}
+      {query.data ? (
+        rows.length > 0 ? (
+          <Table
+            label="Devices that drift"
+            rows={rows}
+            columns={COLUMNS}
+            rowKey={(device) => device.deviceId}
+            onOpen={(device) => void navigate({ to: "/d/$deviceId", params: { deviceId: device.deviceId }, search: { tab: "configuration" } })}
+            onEndReached={query.hasNextPage && !query.isFetchingNextPage ? () => void query.fetchNextPage() : undefined}
+            isLoadingMore={query.isFetchingNextPage}
+          />
+        ) : (
+          <Empty
+            text="Every device of this group that reports its configuration has the one it should have."
+            action={!search.below && <Button onClick={() => setBelow(true)}>With groups below</Button>}
+            curl={`curl -H "Authorization: Bearer $TOKEN" "${location.origin}/group/drift?groupId=${groupId}&subgroups=true"`}
+          />
+        )
+      ) : query.isError ? (
+        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/drift" groupId={groupId} noun="group" />
+      ) : (
+        <Loading />
+      )}
+    </>
+  );
 }

@@ -1,5 +1,9 @@
-import type { RawSearch } from "~/search";
+import { flagParam, type RawSearch } from "~/search";
 
-export function driftSearch(_search: RawSearch): Record<never, never> {
-  return {};
+export interface DriftSearch {
+  below?: true | undefined;
+}
+
+export function driftSearch(search: RawSearch): DriftSearch {
+  return { below: flagParam(search, "below") ? true : undefined };
 }

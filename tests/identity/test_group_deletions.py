@@ -64,7 +64,10 @@ def test_an_empty_group_is_deleted_at_once(world: World) -> None:
 def test_what_a_request_adds_while_its_group_is_deleted_goes_with_the_group(world: World) -> None:
     ada = world.person("ada")
     doomed = ada.group("doomed")
-    role = {"group_id": doomed, "user_id": ada.id, "role_id": "member", "created_at": 1}
+    role = {
+        **{"group_id": doomed, "user_id": ada.id, "role_id": "member"},
+        **{"created_at": 1, "updated_at": 1},
+    }
     client = {
         **{"id": "app_late", "group_id": doomed, "name": "late", "sealed_secret": ""},
         **{"secret_digest": b"late", "created_at": 1, "updated_at": 1, "created_by": ada.id},

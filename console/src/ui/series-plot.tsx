@@ -10,7 +10,7 @@ import { crosshair, onCrosshair, setCrosshair } from "./crosshair";
 import { formatValue, type SeriesProps } from "./series";
 
 const FONT = "12px system-ui, sans-serif";
-const TICK_PX = 84;
+const TICK_PX = 72;
 const LINE_PX = 40;
 const DRAG_PX = 4;
 const DOUBLE_CLICK_MS = 250;

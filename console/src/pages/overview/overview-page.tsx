@@ -1,5 +1,330 @@
-import { PageHeader } from "~/ui/page";
+// How a group is: four figures, its messages over time, what needs attention, what was changed.
+import { useEffect, useMemo, useState, type ReactNode } from "react";
+import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+import { useQuery } from "@tanstack/react-query";
+import type { Schemas } from "~/api/client";
+import { mayCall, useRights, type Rights } from "~/api/may";
+import { groupQuery, overviewQuery } from "~/api/queries";
+import { useRange } from "~/frame/page-state";
+import { usePaused } from "~/live/pause";
+import { KINDS } from "~/live/rates";
+import { differencesOf } from "~/pages/audit/differences";
+import { isRelative, rangeLabel, spanOf, type Span } from "~/time";
+import { shortId } from "~/ui/copy";
+import { Card, PageHeader } from "~/ui/page";
+import { KIND_LABELS, Pill } from "~/ui/pill";
+import { Series } from "~/ui/series";
+import { ErrorState, Loading, QueryView } from "~/ui/state";
+import { TimeText } from "~/ui/time-text";
+import { Why } from "~/ui/why";
+import { FirstSteps } from "./first-steps";
+import { bucketsOf, groupMetricsQuery, groupTotalsQuery, lastChangesQuery } from "./queries";
+import { attentionWords, bucketWords, changeOf, changeWords, deliveredPercent, figure, type Attention } from "./words";
+import "./overview.css";
+
+const route = getRouteApi("/frame/g/$groupId/overview");
+const MOVE_MS = 15_000;
+
+// A relative range moves on, except while the page is paused.
+function useMovingSpan(): Span {
+  const { range } = useRange();
+  const isPaused = usePaused();
+  const [now, setNow] = useState(Date.now);
+  const isMoving = isRelative(range) && !isPaused;
+  useEffect(() => {
+    setNow(Date.now());
+    if (!isMoving) return;
+    const timer = setInterval(() => setNow(Date.now()), MOVE_MS);
+    return () => clearInterval(timer);
+  }, [isMoving, range]);
+  return useMemo(() => spanOf(range, now), [range, now]);
+}
 
 export function OverviewPage() {
-  return <PageHeader title="Overview" />;
+  const { groupId } = route.useParams();
+  const rights = useRights(groupId);
+  const group = useQuery(groupQuery(groupId));
+  const above = group.data?.name ?? undefined;
+  const maySee = mayCall(rights, "GET /group/overview");
+  if (group.isError) return <ErrorState error={group.error} noun="group" onRetry={() => void group.refetch()} />;
+  return (
+    <>
+      <PageHeader title="Overview" above={above && <GroupLine group={group.data} />} />
+      {rights.isKnown && !maySee && (
+        <div className="state">
+          <p>
+            You see {above ?? "this group"}, but not its metrics. <Why operation="GET /group/overview" groupId={groupId} />
+          </p>
+        </div>
+      )}
+      {rights.isKnown && maySee && <Parts key={groupId} groupId={groupId} rights={rights} />}
+    </>
+  );
+}
+
+function GroupLine({ group }: { group: Schemas["Group"] | undefined }) {
+  const below = (group as { numberOfGroups?: number | null } | undefined)?.numberOfGroups ?? 0;
+  const words = below === 0 ? "" : below === 1 ? " · with 1 group below" : ` · with ${below.toLocaleString("en")} groups below`;
+  return (
+    <>
+      {group?.name}
+      {words}
+    </>
+  );
+}
+
+function Parts({ groupId, rights }: { groupId: string; rights: Rights }) {
+  const overview = useQuery(overviewQuery(groupId));
+  const span = useMovingSpan();
+  return (
+    <QueryView query={overview} operation="GET /group/overview" groupId={groupId} noun="group" skeletonRows={10}>
+      {(data) => (
+        <>
+          <FirstSteps groupId={groupId} rights={rights} overview={data} />
+          <Figures groupId={groupId} overview={data} span={span} />
+          <MessagesByKind groupId={groupId} span={span} />
+          <div className="overview-pair">
+            <NeedsAttention groupId={groupId} items={data.attention} asOf={data.asOf} />
+            {mayCall(rights, "GET /group/audit") && <LastChanges groupId={groupId} />}
+          </div>
+        </>
+      )}
+    </QueryView>
+  );
+}
+
+function Figure({ label, value, children }: { label: string; value: ReactNode; children: ReactNode }) {
+  return (
+    <section className="card overview-figure" aria-label={label}>
+      <h2>{label}</h2>
+      <p className="figure">{value}</p>
+      <p className="overview-note">{children}</p>
+    </section>
+  );
+}
+
+const UNKNOWN = <span className="ink-3">–</span>;
+
+function Figures({ groupId, overview, span }: { groupId: string; overview: Schemas["GroupOverview"]; span: Span }) {
+  const { range } = useRange();
+  const { devices, connectors } = overview;
+  const length = span.end - span.begin;
+  const now = useQuery(groupMetricsQuery(groupId, bucketsOf(span)));
+  const before = useQuery(groupTotalsQuery(groupId, { begin: span.begin - length, end: span.begin }));
+  const messages = now.data?.totalDeviceMessage ?? 0;
+  const compared = now.data && before.data ? changeOf(messages, before.data.totalDeviceMessage ?? 0) : null;
+  const delivered = now.data ? deliveredPercent(now.data.totalConnectorMessageProcessed ?? 0, now.data.totalConnectorMessageError ?? 0) : null;
+  const period = rangeLabel(range, "").toLowerCase();
+  return (
+    <div className="cards overview-figures">
+      {devices && (
+        <Figure label="Devices seen today" value={devices.seenDay === null || devices.seenDay === undefined ? UNKNOWN : figure(devices.seenDay)}>
+          of {figure(devices.total)}
+          {devices.seenDay !== null && devices.seenDay !== undefined && devices.total > 0 && ` · ${Math.floor((devices.seenDay / devices.total) * 100)} %`}
+        </Figure>
+      )}
+      {devices && (
+        <Figure label="Silent" value={devices.silent === null || devices.silent === undefined ? UNKNOWN : figure(devices.silent)}>
+          {(devices.silent ?? 0) > 0 ? (
+            <Link to="/g/$groupId/devices" params={{ groupId }} search={{ seen: "silent", below: true }}>
+              List them
+            </Link>
+          ) : (
+            "none longer than it should be"
+          )}
+          {(devices.never ?? 0) > 0 && ` · ${figure(devices.never ?? 0)} never seen`}
+        </Figure>
+      )}
+      <Figure label="Messages" value={now.data ? figure(messages) : UNKNOWN}>
+        {range.to === "now" ? period : "in the chosen range"}
+        {compared !== null && ` · ${compared} on the one before`}
+      </Figure>
+      {connectors && (
+        <Figure label="Delivered" value={delivered ?? UNKNOWN}>
+          {delivered === null && connectors.waiting === 0 && connectors.deadLetters === 0
+            ? "nothing was forwarded"
+            : `${capped(connectors.waiting)} waiting · ${capped(connectors.deadLetters)} dead letters`}
+        </Figure>
+      )}
+    </div>
+  );
+}
+
+const COUNTED_MAX = 100_000;
+
+function capped(count: number): string {
+  return count >= COUNTED_MAX ? `${figure(COUNTED_MAX)} or more` : figure(count);
+}
+
+const FIELDS = { data: "totalDeviceData", telemetry: "totalDeviceTelemetry", geoloc: "totalDeviceGeoloc", event: "totalDeviceEvent" } as const;
+
+function MessagesByKind({ groupId, span }: { groupId: string; span: Span }) {
+  const { setRange } = useRange();
+  const navigate = useNavigate();
+  const buckets = useMemo(() => bucketsOf(span), [span]);
+  const query = useQuery(groupMetricsQuery(groupId, buckets));
+  const drawn = useMemo(() => {
+    const items = query.data?.items ?? [];
+    return {
+      times: items.map((each) => Date.parse(each.timestamp ?? "")),
+      series: KINDS.map((kind) => ({ id: kind, label: KIND_LABELS[kind], color: `--kind-${kind}`, values: items.map((each) => each[FIELDS[kind]] ?? 0) })),
+    };
+  }, [query.data]);
+  return (
+    <Card title="Messages by kind" note={`arrival, ${bucketWords(buckets.seconds)} · drag to zoom, press a bar for its records`}>
+      {query.isError && !query.data ? (
+        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/metrics" groupId={groupId} />
+      ) : (
+        <Series
+          label="Messages by kind"
+          look="bars"
+          isLoading={query.data === undefined}
+          times={drawn.times}
+          series={drawn.series}
+          bucketMs={buckets.seconds * 1_000}
+          span={span}
+          onRange={({ begin, end }) => setRange({ from: new Date(begin).toISOString(), to: new Date(end).toISOString() })}
+          onBack={() => window.history.back()}
+          onPick={({ end }) => void navigate({ to: "/g/$groupId/live", params: { groupId }, search: { until: new Date(end).toISOString() } })}
+        />
+      )}
+    </Card>
+  );
+}
+
+const SHOWN_MAX = 8;
+
+function NeedsAttention({ groupId, items, asOf }: { groupId: string; items: readonly Attention[]; asOf: string }) {
+  const [showsAll, setShowsAll] = useState(false);
+  const shown = showsAll ? items : items.slice(0, SHOWN_MAX);
+  return (
+    <Card title="Needs attention" note={<>as of <TimeText at={asOf} precision="minute" /></>}>
+      {items.length === 0 && <p className="ink-2">Nothing does: no connector fails, no device is silent.</p>}
+      <ul className="overview-list">
+        {shown.map((item, index) => (
+          <AttentionRow key={`${item.what} ${item.id ?? item.groupId} ${index}`} item={item} groupId={groupId} />
+        ))}
+      </ul>
+      {items.length > shown.length && (
+        <button type="button" className="link" onClick={() => setShowsAll(true)}>
+          {(items.length - shown.length).toLocaleString("en")} more
+        </button>
+      )}
+    </Card>
+  );
+}
+
+function AttentionRow({ item, groupId }: { item: Attention; groupId: string }) {
+  const group = useQuery(groupQuery(item.groupId));
+  const words = attentionWords(item, item.groupId === groupId ? null : (group.data?.name ?? null));
+  const parts: ReactNode[] = [];
+  if (item.detail) parts.push(item.detail);
+  if (item.since) parts.push(<>since <TimeText at={item.since} precision="minute" /></>);
+  if (item.what === "connectorFailing" && item.groupId !== groupId && group.data?.name) parts.push(<>in {group.data.name}</>);
+  return (
+    <li>
+      <Pill tone={words.tone}>{words.state}</Pill>
+      <div className="overview-what">
+        <strong>{words.title}</strong>
+        {parts.length > 0 && (
+          <p className="ink-2">
+            {parts.map((part, index) => (
+              <span key={index}>
+                {index > 0 && " · "}
+                {part}
+              </span>
+            ))}
+          </p>
+        )}
+      </div>
+      <AttentionLink item={item} label={words.action} subject={words.title} />
+    </li>
+  );
+}
+
+function AttentionLink({ item, label, subject }: { item: Attention; label: string; subject: string }) {
+  const { groupId } = item;
+  const common = { className: "button button-normal", "aria-label": `${label}: ${subject}` };
+  if (item.id)
+    return (
+      <Link to="/g/$groupId/connectors/$connectorId" params={{ groupId, connectorId: item.id }} {...common}>
+        {label}
+      </Link>
+    );
+  if (item.what === "configurationDrift")
+    return (
+      <Link to="/g/$groupId/drift" params={{ groupId }} {...common}>
+        {label}
+      </Link>
+    );
+  const search = item.what === "batteryLow" ? ({ battery: "20" } as const) : ({ seen: "silent" } as const);
+  return (
+    <Link to="/g/$groupId/devices" params={{ groupId }} search={search} {...common}>
+      {label}
+    </Link>
+  );
+}
+
+const LINES_MAX = 2;
+const LINE_CHARS = 80;
+
+function shorten(text: string): string {
+  return text.length > LINE_CHARS ? `${text.slice(0, LINE_CHARS)}…` : text;
+}
+
+function LastChanges({ groupId }: { groupId: string }) {
+  const query = useQuery(lastChangesQuery(groupId));
+  return (
+    <Card
+      title="Audit log"
+      note={
+        <Link to="/g/$groupId/audit" params={{ groupId }}>
+          All changes
+        </Link>
+      }
+    >
+      {query.data ? (
+        <>
+          {query.data.items.length === 0 && <p className="ink-2">Nobody has changed anything here yet.</p>}
+          <ul className="overview-list overview-changes">
+            {query.data.items.map((entry) => (
+              <ChangeRow key={entry.id} entry={entry} />
+            ))}
+          </ul>
+        </>
+      ) : query.isError ? (
+        <ErrorState error={query.error} onRetry={() => void query.refetch()} operation="GET /group/audit" groupId={groupId} />
+      ) : (
+        <Loading rows={4} />
+      )}
+    </Card>
+  );
+}
+
+function ChangeRow({ entry }: { entry: Schemas["AuditEntry"] }) {
+  const differences = entry.before && entry.after ? differencesOf(entry.before, entry.after).slice(0, LINES_MAX) : [];
+  return (
+    <li>
+      <TimeText at={entry.timestamp} withAgo precision="clock" />
+      <div className="overview-what">
+        <p>
+          <strong>{entry.actorName ?? entry.actorId}</strong> {changeWords(entry.action)} {entry.objectName ? <strong>{entry.objectName}</strong> : <code title={entry.objectId}>{shortId(entry.objectId)}</code>}
+        </p>
+        {differences.map((each) => (
+          <div key={each.field} className="overview-diff">
+            {each.before !== null && (
+              <del>
+                − {each.field} {shorten(each.before)}
+              </del>
+            )}
+            {each.after !== null && (
+              <ins>
+                + {each.field} {shorten(each.after)}
+              </ins>
+            )}
+          </div>
+        ))}
+      </div>
+    </li>
+  );
 }

@@ -6,6 +6,8 @@ import { bucketSeconds, spanOf, type TimeRange } from "~/time";
 export type Connector = Schemas["Connector"];
 
 const REFRESH_MS = 15_000;
+// While something is about to change.
+const MOVING_MS = 3_000;
 const PAGE = 200;
 // More connectors than anybody reads; the list says so beyond.
 export const CONNECTORS_MAX = 2_000;
@@ -33,7 +35,7 @@ export function connectorQuery(groupId: string, connectorId: string) {
   return queryOptions({
     queryKey: ["connector", groupId, connectorId],
     queryFn: ({ signal }) => read(api.GET("/connector", { params: { query: { groupId, connectorId } }, signal })),
-    refetchInterval: REFRESH_MS,
+    refetchInterval: ({ state }) => (state.data?.dataFailurePolicy?.resending ? MOVING_MS : REFRESH_MS),
   });
 }
 
@@ -41,7 +43,7 @@ export function healthQuery(groupId: string, connectorId: string) {
   return queryOptions({
     queryKey: ["connector-health", groupId, connectorId],
     queryFn: ({ signal }) => read(api.GET("/connector/health", { params: { query: { groupId, connectorId } }, signal })),
-    refetchInterval: REFRESH_MS,
+    refetchInterval: ({ state }) => (state.data && state.data.failures + state.data.waiting > 0 ? MOVING_MS : REFRESH_MS),
   });
 }
 

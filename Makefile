@@ -20,13 +20,13 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo check test brokers signin node console console-dev console-packages lint \
-	format bench soak lock clean
+.PHONY: help install run demo check test brokers signin node console console-dev console-packages screenshots \
+	lint format bench soak lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s  %s\n", $$1, $$2 }' Makefile
 	@echo
-	@echo '  ARGS="..." is handed to run, demo and bench, PYTEST_ARGS="..." to test and soak;'
+	@echo '  ARGS="..." is handed to run, demo, screenshots and bench, PYTEST_ARGS="..." to test and soak;'
 	@echo '  make lock LOCK_ARGS=--upgrade takes the newest versions.'
 
 install: .venv/.run-installed ## Install the service into .venv
@@ -70,6 +70,9 @@ console: .venv/.run-installed node ## Check, test and build the web console
 
 console-dev: node ## Serve the console from its sources, for a service on port 8080
 	@exec $(WITH_NODE) npm run --silent dev
+
+screenshots: .venv/.dev-installed ## Take pictures of every screen of the console, with Chromium
+	$(BIN)/python -m tests.console.screenshots $(ARGS)
 
 lint: .venv/.dev-installed ## Check lint, format and types without changing a file
 	$(BIN)/ruff check .

@@ -184,7 +184,7 @@ export function ConnectorsPage() {
           return (
             <>
               <div className="filters">
-                <input className="input" type="search" placeholder="Name, type or destination" aria-label="Search connectors" value={q ?? ""} onChange={(event) => setQ(event.target.value)} />
+                <input className="input connectors-q" type="search" placeholder="Name, type or destination" aria-label="Search connectors" value={q ?? ""} onChange={(event) => setQ(event.target.value)} />
                 <span className="ink-2">
                   {rows.length === all.length ? all.length : `${rows.length} of ${all.length}`}
                   {all.length >= CONNECTORS_MAX ? "+" : ""} connectors

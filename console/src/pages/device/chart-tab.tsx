@@ -31,7 +31,7 @@ function useNumbers(device: Device, begin: number, end: number) {
         read(api.GET("/device/data", { params: { query }, signal })),
         read(api.GET("/device/telemetry", { params: { query }, signal })),
       ]);
-      return findNumbers(data.items.map((each) => each.data), telemetry.items);
+      return findNumbers(data.items, telemetry.items);
     },
     staleTime: 60_000,
   });

@@ -52,12 +52,12 @@ function GroupPath({ groupId }: { groupId: string }) {
   const path = access.data?.path.filter((step) => step.name || step.groupId === groupId) ?? [];
   return (
     <nav aria-label="Groups" className="crumbs">
-      {path.map((step) => (
+      {path.map((step, index) => (
         <span key={step.groupId}>
+          {index > 0 && <span aria-hidden="true"> / </span>}
           <Link to="/g/$groupId/devices" params={{ groupId: step.groupId }}>
             {step.name ?? step.groupId}
           </Link>
-          <span aria-hidden="true"> / </span>
         </span>
       ))}
     </nav>

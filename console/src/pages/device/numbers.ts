@@ -8,6 +8,11 @@ export interface NumberSeries {
   readonly label: string;
 }
 
+export interface DataOf {
+  readonly data: string;
+  readonly decodedNames?: readonly string[] | null | undefined;
+}
+
 const LABELS: Readonly<Record<string, string>> = { "telemetry/score": "signal score", "telemetry/nbBS": "stations" };
 const DEPTH_MAX = 6;
 const FOUND_MAX = 40;
@@ -37,16 +42,21 @@ function collect(value: unknown, path: string, depth: number, found: Set<string>
 }
 
 // What can be drawn of these records: every number and every yes or no in `data`, in the order in
-// which they first appear; of telemetry its score and the number of stations.
-export function findNumbers(data: readonly string[], telemetry: readonly Record<string, unknown>[]): NumberSeries[] {
-  const found = new Set<string>();
-  for (const text of data) {
+// which they first appear, what a decoder has added before what the network says of the message;
+// of telemetry its score and the number of stations.
+export function findNumbers(data: readonly DataOf[], telemetry: readonly Record<string, unknown>[]): NumberSeries[] {
+  const all = new Set<string>();
+  const decoded = new Set<string>();
+  for (const record of data) {
+    for (const name of record.decodedNames ?? []) decoded.add(escapePointer(name));
     try {
-      collect(JSON.parse(text), "data/data", 0, found);
+      collect(JSON.parse(record.data), "data/data", 0, all);
     } catch {
       // Data may be any text.
     }
   }
+  const isDecoded = (id: string) => decoded.has(id.split("/")[2] ?? "");
+  const found = new Set([...[...all].filter(isDecoded), ...all]);
   for (const name of ["score", "nbBS"]) if (telemetry.some((each) => typeof each[name] === "number")) found.add(`telemetry/${name}`);
   return [...found].flatMap((id) => seriesOf(id) ?? []);
 }

@@ -140,13 +140,16 @@ function Decoded({ trace, first }: { trace: Trace; first: number | null }) {
         <strong>{decoding ? (decoding.error ? "Not decoded" : "Decoded") : "Read"}</strong>{" "}
         <span className="ink-2">
           {decoding?.error ? `${decoding.error} · ` : ""}
-          {decoding ? `${decoding.decoder || "no"} decoder of ` : "as it was sent, by a device of type "}
+          {decoding ? `${decoding.decoder || "no"} decoder of ` : "as it was sent"}
           {record.deviceType ? (
-            <Link to="/types/$type" params={{ type: record.deviceType }}>
-              {record.deviceType}
-            </Link>
+            <>
+              {!decoding && ", by a device of type "}
+              <Link to="/types/$type" params={{ type: record.deviceType }}>
+                {record.deviceType}
+              </Link>
+            </>
           ) : (
-            "a type that is not known"
+            decoding && "a type that is not known"
           )}
           {decoding && decoding.names.length > 0 ? ` · added ${decoding.names.join(", ")}` : ""}
         </span>

@@ -61,7 +61,6 @@ NOT_QUICK = {
     "test_cli_deliveries.py",
     "test_demo.py",
     "test_docs.py",
-    "test_egress_guard.py",
     "test_engine.py",
     "test_engine_machine.py",
     "test_fuzz.py",

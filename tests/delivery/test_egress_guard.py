@@ -35,8 +35,15 @@ def runner(request: pytest.FixtureRequest) -> Iterator[asyncio.Runner]:
         yield runner
 
 
+@pytest.fixture(scope="module")
+def small_heap() -> None:
+    """Collecting garbage after a test looks only at what was created here."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
-def discarded_sockets() -> Iterator[None]:
+def discarded_sockets(small_heap: None) -> Iterator[None]:
     """Some libraries do not close a socket whose connect was refused."""
     yield
     with warnings.catch_warnings():

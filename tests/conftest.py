@@ -52,6 +52,70 @@ SQLITE_ONLY = {
     "test_triggers.py",
     "test_users.py",
 }
+# The same for single tests: who may do what, what is refused, how protocols and retries work.
+SQLITE_ONLY_TESTS = {
+    "test_a_dead_destination_costs_few_connections_and_its_messages_their_attempts",
+    "test_a_host_name_of_a_private_address_fails_like_an_unknown_one",
+    "test_a_member_with_more_permissions_cannot_be_changed",
+    "test_a_message_is_sent_to_loriot_and_acknowledged_by_an_uplink",
+    "test_a_message_is_sent_to_thingpark_and_its_reports_name_it",
+    "test_a_missing_or_foreign_connector_is_an_invalid_parameter",
+    "test_a_next_token_is_good_for_one_list_of_one_device",
+    "test_a_payload_that_loops_costs_its_device_its_values_and_nobody_else",
+    "test_a_reason_never_repeats_what_the_receiver_sent",
+    "test_a_receiver_that_hangs_does_not_delay_the_others",
+    "test_a_request_for_a_downlink_gets_the_response_no_data",
+    "test_a_role_with_more_permissions_than_ones_own_cannot_be_granted",
+    "test_a_silent_stream_shows_that_it_lives_and_a_stop_says_so_and_waits_for_nobody",
+    "test_a_success_with_a_huge_or_endless_body_is_a_success",
+    "test_a_transfer_needs_rights_at_both_ends",
+    "test_a_vendor_message_without_a_timestamp_gets_that_of_its_arrival",
+    "test_a_wrong_new_device_is_refused_with_every_wrong_field_named",
+    "test_after_many_moves_access_follows_the_parents",
+    "test_all_invalid_fields_are_reported_at_once_and_nothing_changes",
+    "test_an_app_client_can_move_groups_but_create_no_roots",
+    "test_an_engine_that_hangs_makes_the_service_unready",
+    "test_an_engine_without_progress_makes_the_service_unready",
+    "test_an_internal_error_while_formatting_fails_one_message_and_not_the_connector",
+    "test_an_invalid_invitation_is_refused_with_every_invalid_field_named",
+    "test_an_invalid_message_is_refused_with_all_invalid_fields_and_counted",
+    "test_an_invalid_request_about_a_token_gets_the_reason",
+    "test_an_invalid_token_request_gets_the_reason",
+    "test_an_invalid_update_is_refused_with_every_invalid_field_named",
+    "test_an_invalid_update_of_a_member_is_refused_with_the_invalid_field_named",
+    "test_chirpstack_events_become_records",
+    "test_connections_of_a_connector_that_is_gone_are_closed",
+    "test_decoders_that_cannot_be_used_are_refused_and_change_nothing",
+    "test_each_operation_requires_its_own_permission",
+    "test_every_operation_requires_a_token",
+    "test_loriot_and_thingpark_messages_become_records",
+    "test_messages_go_where_the_things_stack_says_with_the_key_it_says",
+    "test_messages_that_cannot_be_formatted_cost_the_next_ones_no_attempts",
+    "test_moving_requires_permissions_at_the_group_and_at_both_parents",
+    "test_nothing_about_tokens_is_served_with_an_external_token_service",
+    "test_one_wrong_record_in_a_batch_is_named_and_nothing_is_stored",
+    "test_only_post_issues_tokens",
+    "test_retries_are_made_also_while_another_connector_is_busy_all_the_time",
+    "test_retry_after_is_honoured_up_to_a_limit",
+    "test_secrets_are_not_accepted_without_tls_to_revoke_or_introspect",
+    "test_several_vendor_messages_can_be_sent_as_lines",
+    "test_streams_of_a_caller_are_limited",
+    "test_the_catalogue_describes_parameters_and_formats_of_each_type",
+    "test_the_default_role_must_be_one_that_the_user_could_grant",
+    "test_the_formats_over_http",
+    "test_the_header_has_the_token_with_or_without_its_scheme",
+    "test_the_lifetime_of_a_token_is_configurable",
+    "test_the_things_stack_messages_become_records",
+    "test_the_token_endpoint_accepts_what_rfc_6749_allows",
+    "test_the_tree_has_at_most_sixteen_levels",
+    "test_there_is_one_attempt_and_the_retries_of_the_policy",
+    "test_unknown_clients_and_wrong_secrets_get_the_same_response",
+    "test_what_each_role_may_do_with_a_device",
+    "test_what_is_told_to_the_vendor_must_fit_the_device",
+    "test_who_may_create_a_device",
+    "test_who_may_store_read_and_delete",
+    "test_without_a_policy_there_are_five_attempts_with_growing_delays",
+}
 # Left out of `make check`: these start processes or brokers, need PostgreSQL, or take long.
 NOT_QUICK = {
     "test_access_machine.py",
@@ -191,7 +255,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.name in SQLITE_ONLY and "postgresql" in item.name:
+        if "postgresql" in item.name and _is_for_sqlite(item):
             item.add_marker("soak")
         if _is_quick(item):
             item.add_marker("quick")
@@ -201,6 +265,11 @@ def pytest_collection_finish() -> None:
     """What imports and the collection created stays: collecting garbage need not look at it."""
     gc.collect()
     gc.freeze()
+
+
+def _is_for_sqlite(item: pytest.Item) -> bool:
+    name = getattr(item, "originalname", None)
+    return item.path.name in SQLITE_ONLY or name in SQLITE_ONLY_TESTS
 
 
 def _is_quick(item: pytest.Item) -> bool:

@@ -285,11 +285,13 @@ class AuditFilter:
     action: str | None = None
     begin: Moment | None = None
     end: Moment | None = None
+    request_id: str | None = None
 
     @property
     def is_selective(self) -> bool:
         """Whether rows may be read that are not wanted."""
-        return any(each is not None for each in (self.object_id, self.actor_id, self.action))
+        wanted = (self.object_id, self.actor_id, self.action, self.request_id)
+        return any(each is not None for each in wanted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,7 @@ def test_a_tree_is_read_in_order_and_by_every_filter(
     (by_robot,) = entries(ada, root, subgroups=True, actorId=client.id, limit=1)
     assert (by_robot["actorName"], by_robot["objectName"]) == ("robot", "d2")
     assert (by_robot["before"], by_robot["after"]) == ({"tags": []}, {"tags": ["x"]})
+    assert entries(ada, root, subgroups=True, requestId=by_robot["requestId"]) == [by_robot]
     created = entries(ada, root, subgroups=True, action="device.create", limit=4)
     assert [each["objectId"] for each in created] == devices[::-1]
     moved = entries(ada, root, subgroups=True, objectId=devices[0])

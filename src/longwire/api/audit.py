@@ -68,6 +68,7 @@ class AuditQuery(GroupPage, kw_only=True):
         None
     )
     action: Annotated[Id, Meta(description="Only this action, like `device.update`.")] | None = None
+    request_id: Annotated[Id, Meta(description="Only changes by this request.")] | None = None
     begin_date: DateQuery | None = None
     end_date: DateQuery | None = None
 
@@ -129,6 +130,7 @@ def list_audit_entries(context: RequestContext, query: AuditQuery) -> AuditEntry
         query.action,
         begin,
         end,
+        query.request_id,
     )
     page = audit.list_page(
         context.tx, context.actor, wanted, context.page_tokens.page_request(query)

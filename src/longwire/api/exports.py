@@ -131,6 +131,7 @@ class AuditExportQuery(Query, kw_only=True):
         None
     )
     action: Annotated[Id, Meta(description="Only this action, like `device.update`.")] | None = None
+    request_id: Annotated[Id, Meta(description="Only changes by this request.")] | None = None
     begin_date: DateQuery | None = None
     end_date: DateQuery | None = None
     format: Format = "ndjson"
@@ -436,6 +437,7 @@ def _build_audit_export(query: AuditExportQuery) -> Export:
         query.action,
         begin,
         end,
+        query.request_id,
     )
 
     def read(tx: Tx, actor: Actor, position: Any) -> Step:

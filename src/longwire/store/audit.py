@@ -285,7 +285,11 @@ def _matches(entry: AuditEntry, wanted: AuditFilter) -> bool:
         entry.depth is None or (entry.depth > 0 and not wanted.subgroups)
     ):
         return False
-    return wanted.actor_id in (None, entry.actor_id) and wanted.action in (None, entry.action)
+    return (
+        wanted.actor_id in (None, entry.actor_id)
+        and wanted.action in (None, entry.action)
+        and wanted.request_id in (None, entry.request_id)
+    )
 
 
 def _entry(

@@ -1,33 +1,25 @@
 // The changes of one object, newest first: who, when, and what the fields were before and after.
 import { useInfiniteQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { api, read, type Schemas } from "~/api/client";
 import { Button } from "~/ui/button";
 import { Empty, ErrorState, Loading } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
-import { differencesOf } from "./differences";
+import { Diff } from "~/ui/diff";
+import { actionWords } from "./actions";
 import "./audit.css";
 
 function Entry({ entry }: { entry: Schemas["AuditEntry"] }) {
-  const differences = differencesOf(entry.before, entry.after);
   return (
     <li className="change">
       <p>
-        <TimeText at={entry.timestamp} withAgo /> <strong>{entry.actorName ?? entry.actorId}</strong> <code>{entry.action}</code>
+        <TimeText at={entry.timestamp} withAgo /> <strong>{entry.actorName ?? entry.actorId}</strong> <span title={entry.action}>{actionWords(entry.action)}</span>{" "}
+        <Link to="/g/$groupId/audit" params={{ groupId: entry.groupId }} search={{ request: entry.requestId, entry: entry.id }}>
+          Open
+        </Link>
         {entry.detail && <span className="ink-2"> {entry.detail}</span>}
       </p>
-      {differences.length > 0 && (
-        <dl className="change-fields">
-          {differences.map((each) => (
-            <div key={each.field}>
-              <dt>{each.field}</dt>
-              <dd>
-                {each.before !== null && <del>{each.before || "(empty)"}</del>} {each.after !== null && <ins>{each.after || "(empty)"}</ins>}
-              </dd>
-            </div>
-          ))}
-        </dl>
-      )}
-      {entry.omittedFields?.length ? <p className="ink-2">Not shown: {entry.omittedFields.join(", ")}</p> : null}
+      <Diff before={entry.before} after={entry.after} omitted={entry.omittedFields} />
     </li>
   );
 }

@@ -15,7 +15,7 @@ import { Tabs } from "~/ui/tabs";
 import { hold, showToast } from "~/ui/toast";
 import { TimeText } from "~/ui/time-text";
 import { Scope, StatePill } from "./connectors-page";
-import { ChangesTab } from "./changes-tab";
+import { ObjectChanges } from "~/pages/audit/object-changes";
 import { DeliveriesCard, ResponseTimeCard } from "./deliveries-card";
 import { EditTab } from "./edit-tab";
 import { FilterEditor } from "./filter-editor";
@@ -169,7 +169,7 @@ export function ConnectorPage() {
               )}
               {tab === "edit" && <EditTab connector={connector} />}
               {tab === "replays" && <ReplaysTab connector={connector} />}
-              {tab === "changes" && <ChangesTab connector={connector} />}
+              {tab === "changes" && <ObjectChanges groupId={connector.groupId} objectId={connector.id} noun="connector" />}
             </Tabs>
             {search.message && <MessageDrawer id={search.message} connectorName={() => name} onClose={() => set({ message: undefined })} />}
           </div>

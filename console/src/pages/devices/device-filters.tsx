@@ -27,7 +27,7 @@ const SEEN_OPTIONS: Record<Seen, string> = {
 type SetSearch = (change: Partial<DevicesSearch>, replace?: boolean) => void;
 
 // Typing replaces the entry of the history, a moment after the last key.
-function Typed({
+export function Typed({
   value,
   onType,
   label,

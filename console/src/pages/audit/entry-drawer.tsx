@@ -1,0 +1,107 @@
+import { useState } from "react";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { mayCall, useRights } from "~/api/may";
+import { Button } from "~/ui/button";
+import { IdText } from "~/ui/copy";
+import { Dialog } from "~/ui/dialog";
+import { Diff } from "~/ui/diff";
+import { Facts } from "~/ui/page";
+import { TimeText } from "~/ui/time-text";
+import { showToast } from "~/ui/toast";
+import { actionWords } from "./actions";
+import { runUndo } from "./current";
+import { ObjectLink } from "./object-link";
+import type { AuditSearch } from "./search";
+import { isPlan, undoOf, type AuditEntry, type UndoPlan } from "./undo";
+
+// Whether everything that the undo needs is allowed here, so that no press ends in a refusal.
+function useMayUndo(plan: UndoPlan | null): boolean {
+  const first = plan?.steps[0];
+  const groupId = plan === null ? null : plan.noun === "group" || plan.noun === "policy" ? plan.id : plan.groupId;
+  const body = first?.body ?? {};
+  const isTransfer = first?.operation === "PUT /device/transfer";
+  const here = useRights(isTransfer ? String(body["groupId"]) : groupId);
+  const there = useRights(isTransfer ? String(body["toGroupId"]) : null);
+  if (!plan) return false;
+  return plan.steps.every((each) => mayCall(here, each.operation)) && (!isTransfer || mayCall(there, "POST /device"));
+}
+
+function Undo({ entry, onDone }: { entry: AuditEntry; onDone: () => void }) {
+  const answer = undoOf(entry);
+  const plan = isPlan(answer) ? answer : null;
+  const may = useMayUndo(plan);
+  const client = useQueryClient();
+  const [isDone, setDone] = useState(false);
+  const undo = useMutation({
+    mutationFn: (wanted: UndoPlan) => runUndo(wanted),
+    onSuccess: () => {
+      setDone(true);
+      showToast("Undone. That is a change of its own in the audit log.");
+      void client.invalidateQueries();
+      onDone();
+    },
+  });
+  if (!isPlan(answer)) return <p className="ink-2">No undo: {answer.reason}</p>;
+  if (!may) return <p className="ink-2">No undo: you may not make this change.</p>;
+  return (
+    <>
+      <Button onClick={() => undo.mutate(answer)} disabledReason={isDone ? "It is undone" : undo.isPending ? "One moment" : undefined}>
+        Undo this change
+      </Button>
+      {undo.isError && (
+        <p className="field-error" role="alert">
+          Not undone. {undo.error.message}
+        </p>
+      )}
+    </>
+  );
+}
+
+export function EntryDrawer({ entry, set, onClose }: { entry: AuditEntry; set: (change: Partial<AuditSearch>) => void; onClose: () => void }) {
+  const name = entry.actorName ?? entry.actorId;
+  const job = /^job_\w+/.exec(entry.detail ?? "")?.[0];
+  return (
+    <Dialog side title={`${name} ${actionWords(entry.action)}`} onClose={onClose} actions={<Undo key={entry.id} entry={entry} onDone={onClose} />}>
+      <Facts
+        rows={[
+          ["When", <TimeText key="at" at={entry.timestamp} precision="millisecond" withAgo />],
+          [
+            "Who",
+            <span key="who">
+              {name}{" "}
+              <button type="button" className="link" onClick={() => set({ who: entry.actorId, entry: undefined })}>
+                Only theirs
+              </button>
+            </span>,
+          ],
+          [
+            "What",
+            <span key="what">
+              <ObjectLink entry={entry} />{" "}
+              <button type="button" className="link" onClick={() => set({ thing: entry.objectId, entry: undefined })}>
+                All changes of it
+              </button>
+            </span>,
+          ],
+          ["Action", <code key="action">{entry.action}</code>],
+          ...(entry.detail ? [["Detail", job ? <Link key="job" to="/g/$groupId/jobs/$jobId" params={{ groupId: entry.groupId, jobId: job }}>{job}</Link> : entry.detail] as const] : []),
+          ...(entry.address ? [["From", <code key="from">{entry.address}</code>] as const] : []),
+          [
+            "Request",
+            <span key="request">
+              <IdText id={entry.requestId} />{" "}
+              <button type="button" className="link" onClick={() => set({ request: entry.requestId, entry: undefined })}>
+                All of this request
+              </button>
+            </span>,
+          ],
+        ]}
+      />
+      <section className="drawer-section">
+        <h3>Changes</h3>
+        {entry.before || entry.after ? <Diff before={entry.before} after={entry.after} omitted={entry.omittedFields} /> : <p className="ink-2">The audit log keeps no fields of this action.</p>}
+      </section>
+    </Dialog>
+  );
+}

@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+import { ACTIONS } from "./actions";
+import { changedSince, isPlan, undoOf, type AuditEntry, type UndoPlan } from "./undo";
+
+function entry(action: string, before?: object, after?: object, more: Partial<AuditEntry> = {}): AuditEntry {
+  return {
+    id: "1",
+    timestamp: "2026-11-16T06:00:00.000Z",
+    actorKind: "user",
+    actorId: "usr_1",
+    action,
+    objectId: "x",
+    groupId: "g",
+    requestId: "r",
+    ...(before ? { before } : {}),
+    ...(after ? { after } : {}),
+    ...more,
+  } as AuditEntry;
+}
+
+test.each<[string, object, object, [string, object][]]>([
+  ["device.update", { name: "a", tags: [] }, { name: "b", tags: ["t"] }, [["PUT /device", { deviceId: "x", groupId: "g", name: "a", tags: [] }]]],
+  [
+    "device.update",
+    { type: "meter", configuration: "{}" },
+    { type: "button", configuration: '{"a":1}' },
+    [
+      ["PUT /device/type", { deviceId: "x", groupId: "g", type: "meter" }],
+      ["PUT /device", { deviceId: "x", groupId: "g", configuration: "{}" }],
+    ],
+  ],
+  ["device.transfer", { groupId: "g" }, { groupId: "h" }, [["PUT /device/transfer", { deviceId: "x", groupId: "h", toGroupId: "g" }]]],
+  [
+    "connector.update",
+    { messageFilter: null, params: '{"url":"a"}', retryDelay: 30, storingDuration: 60, subgroups: false },
+    { messageFilter: "x > 8", params: '{"url":"b"}', retryDelay: 60, storingDuration: 90, subgroups: true },
+    [
+      [
+        "PUT /connector",
+        { connectorId: "x", groupId: "g", messageFilter: "", params: '{"url":"a"}', dataFailurePolicy: { storingDuration: 60 }, retryPolicy: { retryDelay: 30 } },
+      ],
+    ],
+  ],
+  [
+    "connector.update",
+    { retryDelay: null, maxRetry: null },
+    { retryDelay: 60, maxRetry: 3 },
+    [["PUT /connector", { connectorId: "x", groupId: "g", retryPolicy: "" }]],
+  ],
+  [
+    "notification.update",
+    { enabled: true, deviceId: null, schedule: null },
+    { enabled: false, deviceId: "dev_1", schedule: '{"days":[1]}' },
+    [["PUT /notification", { notificationId: "x", groupId: "g", enabled: true, deviceId: "", schedule: "" }]],
+  ],
+  ["group.update", { name: "a", parent: null }, { name: "b", parent: "p" }, [["PUT /group", { groupId: "x", name: "a", parent: "" }]]],
+  ["group.updateConfiguration", { policy: {} }, { policy: { a: 1 } }, [["PUT /group/configuration", { groupId: "x", policy: {} }]]],
+  ["role.update", { permissions: ["a.b"] }, { permissions: ["a.b", "c.d"] }, [["PUT /role", { roleId: "x", groupId: "g", permissions: ["a.b"] }]]],
+  ["member.update", { roleId: "viewer" }, { roleId: "manager" }, [["PUT /group/user", { userId: "x", groupId: "g", roleId: "viewer" }]]],
+  ["appClient.update", { name: "a" }, { name: "b" }, [["PUT /appClient", { groupId: "g", name: "b", newName: "a" }]]],
+])("%s from %j to %j", (action, before, after, steps) => {
+  const plan = undoOf(entry(action, before, after)) as UndoPlan;
+  expect(plan.steps.map((each) => [each.operation, each.body])).toEqual(steps);
+  expect(plan.expected).toEqual(after);
+});
+
+test("a group that is about to be deleted is restored", () => {
+  expect((undoOf(entry("group.scheduleDeletion")) as UndoPlan).steps).toEqual([{ operation: "POST /group/restore", body: { groupId: "x" }, isVersioned: false }]);
+});
+
+test("whatever else is in the log says why it cannot be undone", () => {
+  const undone = new Set(["device.update", "device.transfer", "connector.update", "notification.update", "group.update", "group.updateConfiguration"]);
+  for (const each of ["role.update", "member.update", "appClient.update", "group.scheduleDeletion"]) undone.add(each);
+  for (const action of Object.keys(ACTIONS).filter((each) => !undone.has(each))) {
+    const answer = undoOf(entry(action, { name: "a" }));
+    expect(isPlan(answer) ? "" : answer.reason, action).toMatch(/\.$/);
+  }
+});
+
+test.each<[string, AuditEntry, RegExp]>([
+  ["no fields", entry("device.update"), /nothing that is kept/],
+  ["a secret", entry("connector.update", { params: '{"secret":"***"}' }, { params: '{ "secret": "***" }' }), /Only a secret/],
+  ["large fields", entry("device.update", {}, {}, { omittedFields: ["configuration"] }), /configuration/],
+])("%s cannot be set back", (_name, given, reason) => {
+  expect((undoOf(given) as { reason: string }).reason).toMatch(reason);
+});
+
+test("what somebody changed since is named, other fields do not matter", () => {
+  const plan = undoOf(entry("device.update", { name: "a", tags: ["t"] }, { name: "b", tags: [] })) as UndoPlan;
+  expect(changedSince(plan, { name: "b", tags: null, type: "x" })).toEqual([]);
+  expect(changedSince(plan, { name: "c", tags: [] })).toEqual(["name"]);
+});

@@ -1,0 +1,163 @@
+// How a change of the audit log is undone: by setting its fields back, where they still are as the
+// change has set them. Pure: what is to be sent, or why there is nothing.
+import type { Schemas } from "~/api/client";
+import type { Operation } from "~/api/permissions";
+import { isSame, type Fields } from "~/ui/diff-data";
+
+export type AuditEntry = Schemas["AuditEntry"];
+export type Noun = "device" | "connector" | "notification" | "group" | "policy" | "role" | "member" | "appClient";
+
+export interface UndoStep {
+  readonly operation: Operation;
+  readonly body: Fields;
+  // Whether it takes `ifUpdatedAt`, so that nobody's change is lost in between.
+  readonly isVersioned: boolean;
+}
+
+export interface UndoPlan {
+  readonly noun: Noun;
+  readonly id: string;
+  readonly groupId: string;
+  // What must still be so.
+  readonly expected: Fields;
+  readonly steps: readonly UndoStep[];
+}
+
+export interface NoUndo {
+  readonly reason: string;
+}
+
+export const CHANGED_SINCE = "It was changed since.";
+
+const NO_UNDO: Readonly<Record<string, string>> = {
+  "appClient.delete": "Its secret is gone. Create a new app client.",
+  "connector.delete": "Its secrets and waiting messages are gone. Create a new connector.",
+  "connector.disable": "Its destination refused messages for good. Enable it on its own page when that is mended.",
+  "device.delete": "The device is gone with its records, unless a job deleted it: then undo the job.",
+  "group.delete": "The group is gone.",
+  "group.rotateToken": "The old token is gone.",
+  "job.create": "Undo it on the page of the job.",
+  "member.remove": "Invite the person again.",
+  "notification.delete": "Its secrets are gone. Create a new notification.",
+  "notification.disable": "Enable it on its own page when its destination is mended.",
+  "role.delete": "Nobody has the role any more. Create a new one.",
+};
+
+const CREATED = /\.(create|add|invite|restore|accept)$/;
+
+// Texts that an empty text removes.
+function textOrEmpty(value: unknown): unknown {
+  return value ?? "";
+}
+
+function pick(fields: Fields, names: readonly string[], empty: readonly string[] = []): Fields {
+  return Object.fromEntries(
+    names.filter((name) => name in fields).map((name) => [name, empty.includes(name) ? textOrEmpty(fields[name]) : fields[name]]),
+  );
+}
+
+function step(operation: Operation, body: Fields, isVersioned = true): UndoStep {
+  return { operation, body, isVersioned };
+}
+
+function deviceSteps(entry: AuditEntry, before: Fields): UndoStep[] {
+  const keys = { deviceId: entry.objectId, groupId: entry.groupId };
+  const fields = pick(before, ["name", "configuration", "tags"]);
+  // A new type comes with its default configuration, so the old one is set after it.
+  const first = "type" in before ? [step("PUT /device/type", { ...keys, type: before["type"] })] : [];
+  return [...first, ...(Object.keys(fields).length > 0 ? [step("PUT /device", { ...keys, ...fields })] : [])];
+}
+
+const CHANNEL_FIELDS = ["name", "description", "type", "params", "enabled", "deviceTypes", "tags"];
+const CHANNEL_TEXTS = ["name", "description"];
+
+function connectorSteps(entry: AuditEntry, before: Fields): UndoStep[] {
+  const names = [...CHANNEL_FIELDS, "deviceIds", "messageFilter", "format"];
+  const body: Record<string, unknown> = pick(before, names, [...CHANNEL_TEXTS, "messageFilter"]);
+  if ("storingDuration" in before) body["dataFailurePolicy"] = { storingDuration: before["storingDuration"] ?? 0 };
+  if ("retryDelay" in before || "maxRetry" in before) {
+    // A part that did not change is left out, and the service keeps it.
+    const isNone = before["retryDelay"] === null && before["maxRetry"] === null;
+    body["retryPolicy"] = isNone ? "" : pick(before, ["retryDelay", "maxRetry"]);
+  }
+  return [step("PUT /connector", { connectorId: entry.objectId, groupId: entry.groupId, ...body })];
+}
+
+function notificationSteps(entry: AuditEntry, before: Fields): UndoStep[] {
+  const body = pick(before, [...CHANNEL_FIELDS, "deviceId", "reason", "schedule"], [...CHANNEL_TEXTS, "deviceId", "reason", "schedule"]);
+  return [step("PUT /notification", { notificationId: entry.objectId, groupId: entry.groupId, ...body })];
+}
+
+type Builder = (entry: AuditEntry, before: Fields, after: Fields) => { noun: Noun; steps: UndoStep[] };
+
+const BUILDERS: Readonly<Record<string, Builder>> = {
+  "device.update": (entry, before) => ({ noun: "device", steps: deviceSteps(entry, before) }),
+  "device.transfer": (entry, before, after) => ({
+    noun: "device",
+    steps: [step("PUT /device/transfer", { deviceId: entry.objectId, groupId: after["groupId"], toGroupId: before["groupId"] }, false)],
+  }),
+  "connector.update": (entry, before) => ({ noun: "connector", steps: connectorSteps(entry, before) }),
+  "notification.update": (entry, before) => ({ noun: "notification", steps: notificationSteps(entry, before) }),
+  "group.update": (entry, before) => ({
+    noun: "group",
+    steps: [
+      step("PUT /group", {
+        groupId: entry.objectId,
+        ...pick(before, ["name", "description", "tags", "ownerId", "roleId", "parent"], ["name", "description", "parent"]),
+      }),
+    ],
+  }),
+  "group.updateConfiguration": (entry, before) => ({
+    noun: "policy",
+    steps: [step("PUT /group/configuration", { groupId: entry.objectId, policy: before["policy"] ?? {} })],
+  }),
+  "role.update": (entry, before) => ({
+    noun: "role",
+    steps: [step("PUT /role", { roleId: entry.objectId, groupId: entry.groupId, ...pick(before, ["name", "description", "permissions"], ["description"]) })],
+  }),
+  "member.update": (entry, before) => ({
+    noun: "member",
+    steps: [step("PUT /group/user", { userId: entry.objectId, groupId: entry.groupId, roleId: before["roleId"] })],
+  }),
+  "appClient.update": (entry, before, after) => ({
+    noun: "appClient",
+    steps: [step("PUT /appClient", { groupId: entry.groupId, name: after["name"], newName: before["name"] })],
+  }),
+};
+
+function reasonOf(entry: AuditEntry): string {
+  const known = NO_UNDO[entry.action];
+  if (known) return known;
+  if (CREATED.test(entry.action)) return "What was created can be deleted on its own page.";
+  return "This cannot be undone.";
+}
+
+export function undoOf(entry: AuditEntry): UndoPlan | NoUndo {
+  if (entry.action === "group.scheduleDeletion")
+    return {
+      noun: "group",
+      id: entry.objectId,
+      groupId: entry.groupId,
+      expected: { isDeleted: true },
+      steps: [step("POST /group/restore", { groupId: entry.objectId }, false)],
+    };
+  const build = BUILDERS[entry.action];
+  if (!build) return { reason: reasonOf(entry) };
+  if (entry.omittedFields?.length) return { reason: `Not all of it is kept in the audit log: ${entry.omittedFields.join(", ")}.` };
+  const before = entry.before as Fields | null | undefined;
+  const after = entry.after as Fields | null | undefined;
+  if (!before || !after) return { reason: "It changed nothing that is kept." };
+  const changed = Object.keys(after).filter((name) => !isSame(before[name], after[name]));
+  if (changed.length === 0) return { reason: "Only a secret was changed, and secrets are not kept." };
+  const built = build(entry, pick(before, changed), pick(after, changed));
+  return { noun: built.noun, id: entry.objectId, groupId: entry.groupId, expected: pick(after, changed), steps: built.steps };
+}
+
+// The fields that are not as the change has left them.
+export function changedSince(plan: UndoPlan, current: Fields): string[] {
+  return Object.keys(plan.expected).filter((name) => name in current && !isSame(plan.expected[name], current[name]));
+}
+
+export function isPlan(answer: UndoPlan | NoUndo): answer is UndoPlan {
+  return "steps" in answer;
+}

@@ -1,0 +1,35 @@
+import { differencesOf, type Fields } from "./diff-data";
+import "./diff.css";
+
+// What changed, with what was there above what is there now.
+export function Diff({ before, after, omitted }: { before: Fields | null | undefined; after: Fields | null | undefined; omitted?: readonly string[] | null | undefined }) {
+  const differences = differencesOf(before, after);
+  return (
+    <>
+      {differences.length > 0 && (
+        <dl className="diff">
+          {differences.map((each) => (
+            <div key={each.field}>
+              <dt>{each.field}</dt>
+              <dd>
+                {each.before !== null && (
+                  <del>
+                    <span aria-hidden="true">− </span>
+                    {each.before || "(empty)"}
+                  </del>
+                )}
+                {each.after !== null && (
+                  <ins>
+                    <span aria-hidden="true">+ </span>
+                    {each.after || "(empty)"}
+                  </ins>
+                )}
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      {omitted?.length ? <p className="ink-2">Changed as well, too large to be kept: {omitted.join(", ")}</p> : null}
+    </>
+  );
+}

@@ -35,6 +35,12 @@ def test_records_lead_to_their_trace_and_numbers_to_a_chart(
         expect(records).to_have_count(1)
         page.go_back()
         expect(records).to_have_count(7)
+        page.get_by_role("button", name="Export").click()
+        with page.expect_download() as download:
+            page.get_by_role("dialog").get_by_role("button", name="Export").click()
+        assert len(download.value.path().read_text().splitlines()) == 7
+        assert download.value.suggested_filename == "Cold-room-data.csv"
+        page.get_by_role("dialog").get_by_role("button", name="Close").last.click()
         records.filter(has_text="celsius 9").click()
         drawer = page.get_by_role("dialog")
         expect(drawer).to_contain_text("air.humidity50")
@@ -68,6 +74,9 @@ def test_a_configuration_says_where_it_is_from_and_a_change_of_somebody_else_is_
         expect(row).to_contain_text("differs 900")
         text = page.get_by_role("textbox", name="Configuration")
         text.fill('{"reportEverySeconds": 900}')
+        page.once("dialog", lambda question: question.dismiss())
+        page.get_by_role("tab", name="Changes").click()
+        expect(text).to_have_value('{"reportEverySeconds": 900}')  # it asked, and stayed
         ok(ada.put("/device", {"deviceId": device, "groupId": harbour, "name": "Warm room"}))
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_text("Somebody has changed this device")).to_be_visible()

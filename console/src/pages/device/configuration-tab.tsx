@@ -2,7 +2,7 @@
 // instead; and the text of its own, which is written here.
 import { useMemo, useState } from "react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
+import { Link, useBlocker } from "@tanstack/react-router";
 import { ApiProblem, api, read, type Schemas } from "~/api/client";
 import { useMay } from "~/api/may";
 import { GroupName } from "~/pages/devices/devices-page";
@@ -129,6 +129,14 @@ function Own({ device }: { device: Device }) {
   const [draft, setDraft] = useState<{ text: string; basedOn: string; updatedAt: string } | null>(null);
   const text = draft?.text ?? saved;
   const isChanged = draft !== null && draft.text !== draft.basedOn;
+  useBlocker({
+    shouldBlockFn: ({ current, next }) => {
+      const stays = next.pathname === current.pathname && (next.search as { tab?: string }).tab === "configuration";
+      return isChanged && !stays && !window.confirm("Leave without saving your changes?");
+    },
+    enableBeforeUnload: isChanged,
+    disabled: !isChanged,
+  });
   const put = (configuration: string, ifUpdatedAt: string) =>
     read(api.PUT("/device", { body: { deviceId: device.deviceId, groupId: device.groupId, configuration, ifUpdatedAt } }));
   const adopt = (next: Device) => {

@@ -1,6 +1,8 @@
-import { useId, useState, type FormEvent } from "react";
+import { useId, useRef, useState, type FormEvent } from "react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ApiProblem, api, read } from "~/api/client";
+import { useZone } from "~/frame/page-state";
+import { formatTime, type Span } from "~/time";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
 import { TextField, fieldError } from "~/ui/field";
@@ -89,6 +91,95 @@ export function DeleteRecordsDialog({ device, onClose }: { device: Device; onClo
       </QueryView>
       <TextField label={`Type “${device.name}” to delete them`} value={typed} autoComplete="off" onChange={(event) => setTyped(event.target.value)} />
       {remove.error && <ErrorState error={remove.error} />}
+    </Dialog>
+  );
+}
+
+const REDECODE_ITEMS = 500;
+
+interface Redecoded {
+  readonly lookedAt: number;
+  readonly changed: number;
+  readonly skipped: number;
+  readonly failed: number;
+  readonly failure: string | null;
+  readonly isOver: boolean;
+}
+
+// Stored payloads through the decoder that the type has now, request by request.
+export function RedecodeDialog({ device, span, onClose }: { device: Device; span: Span; onClose: () => void }) {
+  const client = useQueryClient();
+  const zone = useZone();
+  const isStopped = useRef(false);
+  const [progress, setProgress] = useState<Redecoded | null>(null);
+  const run = useMutation({
+    mutationFn: async () => {
+      isStopped.current = false;
+      let sum: Redecoded = { lookedAt: 0, changed: 0, skipped: 0, failed: 0, failure: null, isOver: false };
+      let nextToken: string | undefined;
+      do {
+        const period = { beginDate: new Date(span.begin).toISOString(), endDate: new Date(span.end).toISOString() };
+        const answer = await read(api.POST("/device/redecode", { body: { deviceId: device.deviceId, ...period, limit: REDECODE_ITEMS, nextToken } }));
+        sum = {
+          lookedAt: sum.lookedAt + answer.lookedAt,
+          changed: sum.changed + answer.changed,
+          skipped: sum.skipped + answer.skipped,
+          failed: sum.failed + answer.failed,
+          failure: sum.failure ?? answer.failure ?? null,
+          isOver: false,
+        };
+        setProgress(sum);
+        nextToken = answer.nextToken ?? undefined;
+      } while (nextToken && !isStopped.current);
+      setProgress({ ...sum, isOver: !nextToken });
+    },
+    onSettled: () => {
+      for (const key of ["device-records", "device-numbers", "device-series"]) void client.invalidateQueries({ queryKey: [key, device.deviceId] });
+    },
+  });
+  const stop = () => {
+    isStopped.current = true;
+  };
+  return (
+    <Dialog
+      title={`Redecode records of ${device.name}`}
+      onClose={() => {
+        stop();
+        onClose();
+      }}
+      actions={
+        run.isPending ? (
+          <Button onClick={stop}>Stop</Button>
+        ) : (
+          <>
+            <Button onClick={onClose}>Close</Button>
+            {!progress?.isOver && (
+              <Button look="primary" onClick={() => run.mutate()}>
+                Redecode
+              </Button>
+            )}
+          </>
+        )
+      }
+    >
+      <p>
+        Payloads from {formatTime(span.begin, zone, "minute")} to {formatTime(span.end, zone, "minute")} go through the decoder that the type {device.type} has now. Values of an earlier decoding are replaced;
+        connectors get nothing.
+      </p>
+      {progress && (
+        <div role="status">
+          <Facts
+            rows={[
+              ["Records looked at", progress.lookedAt.toLocaleString("en")],
+              ["Changed", progress.changed.toLocaleString("en")],
+              ["Without a payload", progress.skipped.toLocaleString("en")],
+              ["Refused by the decoder", progress.failed.toLocaleString("en")],
+            ]}
+          />
+          {progress.failure && <p className="ink-2">The first one: {progress.failure}</p>}
+        </div>
+      )}
+      {run.error && <ErrorState error={run.error} />}
     </Dialog>
   );
 }

@@ -10,6 +10,7 @@ import type { BulkAction } from "~/pages/devices/bulk-actions";
 import { silentAfterMs, silentSince } from "~/pages/devices/device-state";
 import { BatteryText } from "~/pages/devices/devices-page";
 import { ObjectChanges } from "~/pages/audit/object-changes";
+import { useRange } from "~/frame/page-state";
 import { preferences, setPreference } from "~/preferences";
 import { ago, duration } from "~/time";
 import { Button } from "~/ui/button";
@@ -23,7 +24,7 @@ import { TimeText, useNow } from "~/ui/time-text";
 import { hold, showToast } from "~/ui/toast";
 import { ChartTab } from "./chart-tab";
 import { ConfigurationTab } from "./configuration-tab";
-import { DeleteRecordsDialog, RenameDialog } from "./device-dialogs";
+import { DeleteRecordsDialog, RedecodeDialog, RenameDialog } from "./device-dialogs";
 import { DownlinksTab, SendDialog } from "./downlinks-tab";
 import { deviceQuery, type Device } from "./queries";
 import { RecordsTab } from "./records-tab";
@@ -127,10 +128,11 @@ function useDeviceActions(device: Device) {
   return { adopt, change: change.mutate, remove };
 }
 
-type DialogName = "send" | "move" | "type" | "rename" | "records";
+type DialogName = "send" | "move" | "type" | "rename" | "redecode" | "records";
 
 function Loaded({ device, search, set }: { device: Device; search: DeviceSearch; set: (change: Partial<DeviceSearch>) => void }) {
   const rights = useRights(device.groupId);
+  const { span } = useRange();
   const [dialog, setDialog] = useState<DialogName | null>(null);
   const { adopt, change, remove } = useDeviceActions(device);
   useEffect(() => {
@@ -143,6 +145,7 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
   const items: MenuItem[] = [
     ...(may("PUT /device") ? [{ label: "Rename", onSelect: () => setDialog("rename") }] : []),
     ...(may("PUT /device/type") ? [{ label: "Change type", onSelect: () => setDialog("type") }] : []),
+    ...(may("POST /device/redecode") ? [{ label: "Redecode records", onSelect: () => setDialog("redecode") }] : []),
     ...(may("DELETE /device/data") ? [{ label: "Delete records", look: "danger" as const, onSelect: () => setDialog("records") }] : []),
     ...(may("DELETE /device") ? [{ label: "Delete device", look: "danger" as const, onSelect: remove }] : []),
   ];
@@ -190,6 +193,7 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
       {dialog === "move" && <MoveDialog count={1} onChoose={choose} onClose={close} />}
       {dialog === "type" && <TypeDialog count={1} onChoose={choose} onClose={close} />}
       {dialog === "rename" && <RenameDialog device={device} onChanged={adopt} onClose={close} />}
+      {dialog === "redecode" && <RedecodeDialog device={device} span={span} onClose={close} />}
       {dialog === "records" && <DeleteRecordsDialog device={device} onClose={close} />}
     </>
   );

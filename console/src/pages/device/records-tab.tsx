@@ -1,12 +1,14 @@
 // What the device sent, by arrival, newest first: values in a line, the payload, and the way to the trace.
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { Schemas } from "~/api/client";
 import { useRange } from "~/frame/page-state";
+import type { Span } from "~/time";
 import { RecordDrawer } from "~/pages/live/record-drawer";
 import { summaryOf } from "~/pages/live/summary";
 import { Button } from "~/ui/button";
+import { ExportDialog, type ExportSource } from "~/ui/export";
 import { Checkbox } from "~/ui/field";
 import { KIND_LABELS, KindLabel } from "~/ui/pill";
 import { Empty, ErrorState, Loading } from "~/ui/state";
@@ -40,8 +42,20 @@ const COLUMNS: readonly Column<Arrival>[] = [
   },
 ];
 
+// A file has records of one kind, by their timestamps.
+function exportSource(device: Device, kinds: readonly Kind[], span: Span): ExportSource {
+  return {
+    path: "/records/export",
+    params: { deviceId: device.deviceId, beginDate: new Date(span.begin).toISOString(), endDate: new Date(span.end).toISOString() },
+    name: `${device.name.replace(/[^\w-]+/g, "-").slice(0, 40)}`,
+    title: `Export records of ${device.name}`,
+    choice: { name: "kind", label: "Kind", options: kinds.map((kind) => [kind, KIND_LABELS[kind]] as const) },
+  };
+}
+
 export function RecordsTab({ device, search, set }: { device: Device; search: DeviceSearch; set: (change: Partial<DeviceSearch>) => void }) {
   const { range, span } = useRange();
+  const [isExporting, setExporting] = useState(false);
   const query = useInfiniteQuery(deviceRecordsQuery(device, search.kind, span, range.to === "now"));
   const rows = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
   const kinds = search.kind ?? [...KINDS];
@@ -61,6 +75,7 @@ export function RecordsTab({ device, search, set }: { device: Device; search: De
           <Checkbox key={kind} label={KIND_LABELS[kind]} checked={kinds.includes(kind)} onChange={() => toggle(kind)} />
         ))}
         <span className="ink-2">by arrival, newest first</span>
+        <Button onClick={() => setExporting(true)}>Export</Button>
       </div>
       {query.data ? (
         rows.length > 0 ? (
@@ -89,6 +104,7 @@ export function RecordsTab({ device, search, set }: { device: Device; search: De
           </Button>
         </p>
       )}
+      {isExporting && <ExportDialog source={exportSource(device, kinds, span)} onClose={() => setExporting(false)} />}
       {search.record && <RecordDrawer recordId={search.record} arrival={open ?? null} onClose={() => set({ record: undefined })} />}
     </>
   );

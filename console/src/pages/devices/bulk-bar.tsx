@@ -11,7 +11,7 @@ import { hold, showToast } from "~/ui/toast";
 import { countOf, runSteps, type BulkOutcome } from "./bulk";
 import { callOf, undoOf, wordsOf, type BulkAction } from "./bulk-actions";
 import { MoveDialog, TagDialog, TypeDialog } from "./bulk-dialogs";
-import { ExportDialog, exportSelected } from "./export-dialog";
+import { DevicesExportDialog, exportSelected } from "./export-dialog";
 import { JobBanner, JobDialog } from "./bulk-job";
 import { loadAll } from "./queries";
 import type { DevicesSearch } from "./search";
@@ -225,7 +225,7 @@ export function BulkBar(props: BarProps) {
       {dialog === "tag" && <TagDialog count={count} devices={chosen()} onChoose={choose} onClose={() => setDialog(null)} />}
       {dialog === "type" && <TypeDialog count={count} onChoose={choose} onClose={() => setDialog(null)} />}
       {dialog === "move" && <MoveDialog count={count} onChoose={choose} onClose={() => setDialog(null)} />}
-      {dialog === "export" && <ExportDialog groupId={groupId} search={search} total={total} totalIsMore={totalIsMore} onClose={() => setDialog(null)} />}
+      {dialog === "export" && <DevicesExportDialog groupId={groupId} search={search} total={total} totalIsMore={totalIsMore} onClose={() => setDialog(null)} />}
       {jobAction && (
         <JobDialog
           groupId={groupId}

@@ -17,7 +17,7 @@ import { ago } from "~/time";
 import { BulkBar } from "./bulk-bar";
 import { BATTERY_LOW_PERCENT, batteryPercent, silentSince } from "./device-state";
 import { DeviceFilters, SEEN_LABELS } from "./device-filters";
-import { ExportDialog } from "./export-dialog";
+import { DevicesExportDialog } from "./export-dialog";
 import { NewDeviceDialog } from "./new-device-dialog";
 import { devicesQuery, type Device } from "./queries";
 import { nextSort, orderOf, type DevicesSearch, type Sort } from "./search";
@@ -248,7 +248,7 @@ export function DevicesPage() {
       )}
       <BulkBar groupId={groupId} search={search} selection={selection} known={known} total={total} totalIsMore={isMore} rows={rows} onHeld={setHeld} held={held} />
       {dialog === "new" && <NewDeviceDialog groupId={groupId} onClose={() => setDialog(null)} />}
-      {dialog === "export" && <ExportDialog groupId={groupId} search={search} total={total} totalIsMore={isMore} onClose={() => setDialog(null)} />}
+      {dialog === "export" && <DevicesExportDialog groupId={groupId} search={search} total={total} totalIsMore={isMore} onClose={() => setDialog(null)} />}
     </>
   );
 }

@@ -271,6 +271,7 @@ def test_a_disk_that_fails_to_flush_ends_the_service_and_loses_nothing_confirmed
     assert_fails_safely(serve(under=traced(data, "fdatasync", "EIO", "20+")), serve)
 
 
+@pytest.mark.soak  # tests/faults does this in every run
 def test_a_disk_that_fails_to_flush_once_is_not_trusted_again(
     serve: Callable[..., Service], data: Path
 ) -> None:
@@ -281,6 +282,7 @@ def test_a_disk_that_fails_to_flush_once_is_not_trusted_again(
     assert_fails_safely(serve(under=traced(data, "fdatasync", "EIO", "20")), serve)
 
 
+@pytest.mark.soak  # tests/faults does this in every run
 def test_a_disk_without_room_for_the_log_refuses_and_heals_without_a_restart(
     serve: Callable[..., Service], data: Path
 ) -> None:
@@ -296,7 +298,7 @@ def test_a_disk_without_room_for_the_log_refuses_and_heals_without_a_restart(
     assert service.stop() == 0
 
 
-@pytest.mark.parametrize("error", ["EIO", "ESTALE"])
+@pytest.mark.parametrize("error", ["EIO", pytest.param("ESTALE", marks=pytest.mark.soak)])
 def test_a_disk_that_cannot_be_read_ends_the_service(
     serve: Callable[..., Service], data: Path, error: str
 ) -> None:

@@ -76,6 +76,8 @@ def test_figures_chart_and_attention_lead_to_what_is_behind_them(
         page.mouse.move(box["x"] + box["width"] - 30, box["y"] + 60, steps=4)
         page.mouse.up()
         expect(page).to_have_url(re.compile(r"from=20\d\d-"))
+        chart.dblclick(position={"x": box["width"] / 2, "y": 40})
+        expect(page).to_have_url(re.compile("from=now-15m"))
         chart.focus()
         page.keyboard.press("End")
         page.keyboard.press("Enter")

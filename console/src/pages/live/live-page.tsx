@@ -41,6 +41,7 @@ export function LivePage() {
     [navigate],
   );
   const above = group.data?.name ?? undefined;
+  if (group.isError && !rights.isOperator) return <ErrorState error={group.error} noun="group" onRetry={() => void group.refetch()} />;
   if (rights.isKnown && !mayCall(rights, "GET /live"))
     return (
       <>

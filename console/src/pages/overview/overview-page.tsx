@@ -1,15 +1,15 @@
 // How a group is: four figures, its messages over time, what needs attention, what was changed.
-import { useEffect, useMemo, useState, type ReactNode } from "react";
+import { useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useQuery } from "@tanstack/react-query";
 import type { Schemas } from "~/api/client";
 import { mayCall, useRights, type Rights } from "~/api/may";
-import { groupQuery, overviewQuery } from "~/api/queries";
+import { childGroupsQuery, groupQuery, overviewQuery } from "~/api/queries";
 import { useRange } from "~/frame/page-state";
 import { usePaused } from "~/live/pause";
 import { KINDS } from "~/live/rates";
 import { differencesOf } from "~/pages/audit/differences";
-import { isRelative, rangeLabel, spanOf, type Span } from "~/time";
+import { isRelative, rangeLabel, spanOf, type Span, type TimeRange } from "~/time";
 import { shortId } from "~/ui/copy";
 import { Card, PageHeader } from "~/ui/page";
 import { KIND_LABELS, Pill } from "~/ui/pill";
@@ -49,7 +49,7 @@ export function OverviewPage() {
   if (group.isError) return <ErrorState error={group.error} noun="group" onRetry={() => void group.refetch()} />;
   return (
     <>
-      <PageHeader title="Overview" above={above && <GroupLine group={group.data} />} />
+      <PageHeader title="Overview" above={above && <GroupLine groupId={groupId} name={above} />} />
       {rights.isKnown && !maySee && (
         <div className="state">
           <p>
@@ -62,13 +62,12 @@ export function OverviewPage() {
   );
 }
 
-function GroupLine({ group }: { group: Schemas["Group"] | undefined }) {
-  const below = (group as { numberOfGroups?: number | null } | undefined)?.numberOfGroups ?? 0;
-  const words = below === 0 ? "" : below === 1 ? " · with 1 group below" : ` · with ${below.toLocaleString("en")} groups below`;
+function GroupLine({ groupId, name }: { groupId: string; name: string }) {
+  const children = useQuery(childGroupsQuery(groupId));
   return (
     <>
-      {group?.name}
-      {words}
+      {name}
+      {(children.data?.items?.length ?? 0) > 0 && " · with the groups below"}
     </>
   );
 }
@@ -159,8 +158,17 @@ function capped(count: number): string {
 const FIELDS = { data: "totalDeviceData", telemetry: "totalDeviceTelemetry", geoloc: "totalDeviceGeoloc", event: "totalDeviceEvent" } as const;
 
 function MessagesByKind({ groupId, span }: { groupId: string; span: Span }) {
-  const { setRange } = useRange();
+  const { range, setRange } = useRange();
   const navigate = useNavigate();
+  const zoomedFrom = useRef<TimeRange[]>([]);
+  const zoom = ({ begin, end }: Span) => {
+    zoomedFrom.current.push(range);
+    setRange({ from: new Date(begin).toISOString(), to: new Date(end).toISOString() });
+  };
+  const back = () => {
+    const before = zoomedFrom.current.pop();
+    if (before) setRange(before);
+  };
   const buckets = useMemo(() => bucketsOf(span), [span]);
   const query = useQuery(groupMetricsQuery(groupId, buckets));
   const drawn = useMemo(() => {
@@ -183,8 +191,8 @@ function MessagesByKind({ groupId, span }: { groupId: string; span: Span }) {
           series={drawn.series}
           bucketMs={buckets.seconds * 1_000}
           span={span}
-          onRange={({ begin, end }) => setRange({ from: new Date(begin).toISOString(), to: new Date(end).toISOString() })}
-          onBack={() => window.history.back()}
+          onRange={zoom}
+          onBack={back}
           onPick={({ end }) => void navigate({ to: "/g/$groupId/live", params: { groupId }, search: { until: new Date(end).toISOString() } })}
         />
       )}

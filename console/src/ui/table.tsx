@@ -40,10 +40,16 @@ export interface TableProps<Row> {
 const END_ROWS = 20;
 const OVERSCAN = 12;
 const TOP_PX = 8;
+const CARD_PX = 56;
+
+// On a phone a row is a card, as high as what stands in it.
+function hasCards(): boolean {
+  return window.matchMedia("(max-width: 640px)").matches;
+}
 
 function rowHeightOf(element: HTMLElement | null, given: number | undefined): number {
   if (given !== undefined) return given;
-  if (window.matchMedia("(max-width: 640px)").matches) return 56;
+  if (hasCards()) return CARD_PX;
   return (element && parseInt(getComputedStyle(element).getPropertyValue("--row"), 10)) || 36;
 }
 
@@ -58,6 +64,9 @@ export function Table<Row>(props: TableProps<Row>) {
     overscan: OVERSCAN,
     getItemKey: (index) => rowKey(rows[index] as Row),
   });
+  const isCard = hasCards() && props.rowHeight === undefined;
+  const measured = isCard ? virtualizer.measureElement : undefined;
+  const sizeOf = (size: number) => (isCard ? { minHeight: CARD_PX } : { height: size });
   const items = virtualizer.getVirtualItems();
   const lastShown = items[items.length - 1]?.index ?? 0;
   useEffect(() => {
@@ -134,12 +143,13 @@ export function Table<Row>(props: TableProps<Row>) {
               return (
                 <div
                   key={item.key}
+                  ref={measured}
                   role="row"
                   data-index={item.index}
                   tabIndex={item.index === 0 ? 0 : -1}
                   aria-rowindex={item.index + 1}
                   className="table-row table-row-head"
-                  style={{ transform: `translateY(${item.start}px)`, height: item.size }}
+                  style={{ transform: `translateY(${item.start}px)`, ...sizeOf(item.size) }}
                 >
                   <div role="gridcell" aria-colspan={columns.length + (selection ? 1 : 0)}>
                     {head}
@@ -149,13 +159,14 @@ export function Table<Row>(props: TableProps<Row>) {
             return (
               <div
                 key={item.key}
+                ref={measured}
                 role="row"
                 data-index={item.index}
                 tabIndex={item.index === 0 ? 0 : -1}
                 aria-rowindex={item.index + 1}
                 aria-selected={selection ? isChosen : undefined}
                 className={`table-row ${onOpen ? "table-row-link" : ""} ${rowClass?.(row) ?? ""}`}
-                style={{ gridTemplateColumns: template, transform: `translateY(${item.start}px)`, height: item.size }}
+                style={{ gridTemplateColumns: template, transform: `translateY(${item.start}px)`, ...sizeOf(item.size) }}
                 onClick={(event) => {
                   if (!(event.target as HTMLElement).closest("a, button, input, label, select")) onOpen?.(row);
                 }}

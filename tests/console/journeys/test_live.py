@@ -2,10 +2,12 @@
 
 import re
 import time
+from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.console.browser import PHONE
 from tests.console.conftest import OpenConsole
 from tests.waiting import eventually
 from tests.world import Person, World, ok, record_of
@@ -29,22 +31,29 @@ def store(person: Person, device: str, count: int, first: int = 0) -> None:
         ok(person.post("/device/data/batch", {"items": items}))
 
 
+# A phone in the dark, with a browser that has no shared workers.
+SMALL = {"size": PHONE, "color_scheme": "dark", "timezone_id": "UTC"}
+
+
+@pytest.mark.parametrize("options", [{}, SMALL], ids=["desktop", "phone"])
 def test_a_record_is_seen_as_it_arrives_and_opened_by_keyboard(
-    world: World, browse: OpenConsole
+    world: World, browse: OpenConsole, options: dict[str, Any]
 ) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")
     quay = ada.group("Quay 3", parent=harbour)
     device = ada.device(quay, name="Cold room")
     ada.reports(device, data='{"celsius":4.5}')
-    with browse(world, ada) as console:
+    with browse(world, ada, **options) as console:
+        if options:
+            console.context.add_init_script("delete window.SharedWorker")
         page = console.open(f"/g/{harbour}/live")
         expect(rows_of(page)).to_contain_text("celsius 4.5")
         expect(live_state(page, "live")).to_be_visible()
         ada.reports(device, data='{"celsius":9.5}')
         expect(rows_of(page)).to_contain_text("celsius 9.5")
         ada.reports(device, "event", type="doorOpen")
-        expect(page.get_by_role("row").nth(1)).to_contain_text("doorOpen")
+        expect(rows_of(page).locator("[data-index='0']")).to_contain_text("doorOpen")
         page.keyboard.press("j")
         page.keyboard.press("j")
         page.keyboard.press("Enter")
@@ -173,17 +182,38 @@ def test_after_the_service_was_away_the_list_has_what_came_meanwhile(
     ada = world.person("ada")
     harbour = ada.group("Harbour")
     device = ada.device(harbour)
-    ada.reports(device, data='{"n":"before"}')
+    store(ada, device, 250)
     with browse(world, ada) as console:
         page = console.open(f"/g/{harbour}/live")
-        expect(rows_of(page)).to_contain_text("n before")
+        expect(rows_of(page)).to_have_attribute("aria-rowcount", "200")
         expect(live_state(page, "live")).to_be_visible()
         world.stop()
         expect(live_state(page, "reconnecting")).to_be_visible()
         world.start(world.port)
-        store(ada, device, 300)
-        expect(rows_of(page)).to_have_attribute("aria-rowcount", "301")
+        store(ada, device, 300, first=250)
+        expect(rows_of(page)).to_have_attribute("aria-rowcount", "500")
         expect(live_state(page, "live")).to_be_visible()
+        # Further down the list goes on with what had arrived before it was opened.
+        page.locator(".table-body").evaluate("each => each.scrollTo(0, each.scrollHeight)")
+        expect(rows_of(page)).to_have_attribute("aria-rowcount", "550")
+        page.locator(".table-body").evaluate("each => each.scrollTo(0, each.scrollHeight)")
+        expect(rows_of(page).locator("[data-index='549']")).to_contain_text("n 0")
+        ada.reports(device, data='{"n":"new"}')
+        page.get_by_role("button", name="1 new ↑").click()
+        expect(rows_of(page).locator("[data-index='0']")).to_contain_text("n new")
+
+
+def test_somebody_without_the_right_is_told_why(world: World, browse: OpenConsole) -> None:
+    ada, grace = world.person("ada"), world.person("grace")
+    harbour = ada.group("Harbour")
+    ada.invite(grace, harbour, ada.role("group.read", "device.read"))
+    with browse(world, grace) as console:
+        page = console.open(f"/g/{harbour}/live")
+        expect(page.get_by_text("You see Harbour, but not its records.")).to_be_visible()
+        expect(live_state(page, "off")).to_be_visible()
+        console.open(f"/g/{harbour}/overview")
+        page.get_by_role("button", name="Why?").click()
+        expect(page.get_by_text("It needs the permission metrics.read.")).to_be_visible()
 
 
 @pytest.mark.parametrize("tabs", [3, pytest.param(10, marks=pytest.mark.soak)])

@@ -8,7 +8,7 @@ import { childGroupsQuery, groupQuery, overviewQuery } from "~/api/queries";
 import { useRange } from "~/frame/page-state";
 import { usePaused } from "~/live/pause";
 import { KINDS } from "~/live/rates";
-import { differencesOf } from "~/pages/audit/differences";
+import { differencesOf } from "~/ui/diff-data";
 import { isRelative, rangeLabel, spanOf, type Span, type TimeRange } from "~/time";
 import { shortId } from "~/ui/copy";
 import { Card, PageHeader } from "~/ui/page";

@@ -115,6 +115,17 @@ export async function read<T>(answer: Promise<Answer<T>>): Promise<T> {
   throw noteStatus(problemFrom(settled.response, text));
 }
 
+// One thing by its id, of an operation that says 400 where the id is unknown: that is a 404 to a page.
+export async function readOne<T>(answer: Promise<Answer<T>>, idField: string): Promise<T> {
+  try {
+    return await read(answer);
+  } catch (error) {
+    if (!(error instanceof ApiProblem) || error.status !== 400 || !error.fields.some((each) => each.field === idField)) throw error;
+    const { code, message: detail, fields, requestId } = error;
+    throw new ApiProblem({ status: 404, code, detail, fields, requestId });
+  }
+}
+
 // For responses that are no JSON, such as exports: the response itself, when it is a success.
 export async function fetchRaw(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = { ...CONSOLE_HEADERS, ...(init.headers as Record<string, string> | undefined) };

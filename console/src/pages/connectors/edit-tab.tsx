@@ -55,7 +55,7 @@ function Conflict({ mine, theirs, base, fields, onMine, onTheirs, onMerged, onCl
       <p>
         It was changed <TimeText at={theirs.updatedAt} withAgo /> while you edited it. Nothing of yours is saved yet.
       </p>
-      <table className="plain conflict">
+      <table className="plain versions">
         <thead>
           <tr>
             <th>Field</th>

@@ -138,15 +138,22 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
   // What only a test has made is deleted when the page is left without saving.
   const leftOver = useRef<Connector | null>(null);
   leftOver.current = created;
-  useEffect(
-    () => () => {
+  useEffect(() => {
+    const discard = () => {
       const left = leftOver.current;
+      leftOver.current = null;
       if (!left) return;
       const query = new URLSearchParams({ groupId: left.groupId, connectorId: left.id });
       void fetch(`/connector?${query.toString()}`, { method: "DELETE", headers: CONSOLE_HEADERS, credentials: "same-origin", keepalive: true });
-    },
-    [],
-  );
+    };
+    // A page that the browser keeps for going back still has its connector.
+    const onHide = (event: PageTransitionEvent) => !event.persisted && discard();
+    window.addEventListener("pagehide", onHide);
+    return () => {
+      window.removeEventListener("pagehide", onHide);
+      discard();
+    };
+  }, []);
   const isFilled = fields.every((each) => !each.isRequired || (form.values[each.path] ?? "").trim());
   const preview = usePreview(groupId, null, draftOf(form, fields), mayRead && isFilled);
   const save = useMutation({
@@ -178,7 +185,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
   return (
     <>
       <div className="edit-form">
-        <div className="column">
+        <div className="form-column">
           <Card title="2 Destination" note={type.name ?? type.type} className="form">
             <ParamFields {...props} />
           </Card>
@@ -203,7 +210,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
             {items.length > 0 && <PreviewRows items={items} chosen={at} onChoose={setChosen} isChanged={false} />}
           </Card>
         </div>
-        <div className="column">
+        <div className="form-column">
           <Card title="Name" className="form">
             <NameFields {...props} />
           </Card>

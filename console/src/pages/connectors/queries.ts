@@ -1,6 +1,6 @@
 // Queries about connectors that several screens share.
 import { queryOptions, type QueryClient } from "@tanstack/react-query";
-import { api, read, type Schemas } from "~/api/client";
+import { api, read, readOne, type Schemas } from "~/api/client";
 import { bucketSeconds, spanOf, type TimeRange } from "~/time";
 
 export type Connector = Schemas["Connector"];
@@ -34,7 +34,7 @@ export function connectorsQuery(groupId: string) {
 export function connectorQuery(groupId: string, connectorId: string) {
   return queryOptions({
     queryKey: ["connector", groupId, connectorId],
-    queryFn: ({ signal }) => read(api.GET("/connector", { params: { query: { groupId, connectorId } }, signal })),
+    queryFn: ({ signal }) => readOne(api.GET("/connector", { params: { query: { groupId, connectorId } }, signal }), "connectorId"),
     refetchInterval: ({ state }) => (state.data?.dataFailurePolicy?.resending ? MOVING_MS : REFRESH_MS),
   });
 }

@@ -1,5 +1,5 @@
 import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
-import { api, read } from "~/api/client";
+import { api, read, readOne } from "~/api/client";
 import { spanOf, type TimeRange } from "~/time";
 import type { Kind, Status } from "./search";
 
@@ -40,7 +40,7 @@ export function messagesQuery(groupId: string, filter: MessageFilter, range: Tim
 export function messageQuery(id: string) {
   return queryOptions({
     queryKey: ["message", id],
-    queryFn: ({ signal }) => read(api.GET("/connector/message", { params: { query: { id } }, signal })),
+    queryFn: ({ signal }) => readOne(api.GET("/connector/message", { params: { query: { id } }, signal }), "id"),
     refetchInterval: ({ state }) => (state.data?.state === "queued" || state.data?.state === "sending" ? 2_000 : 15_000),
   });
 }

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
-import { ApiProblem, api, read } from "~/api/client";
+import { ApiProblem } from "~/api/client";
+import { messageQuery } from "~/pages/messages/queries";
 import { Card, PageHeader } from "~/ui/page";
 import { KindLabel } from "~/ui/pill";
 import { IdText } from "~/ui/copy";
@@ -13,11 +14,7 @@ const route = getRouteApi("/frame/m/$messageId");
 
 // The record is gone, or not to be read here: the message and its attempts stay.
 function MessageAlone({ messageId }: { messageId: string }) {
-  const query = useQuery({
-    queryKey: ["message", messageId],
-    queryFn: ({ signal }) => read(api.GET("/connector/message", { params: { query: { id: messageId } }, signal })),
-    refetchInterval: 5_000,
-  });
+  const query = useQuery(messageQuery(messageId));
   return (
     <QueryView query={query} noun="message" skeletonRows={4}>
       {(message) => (

@@ -42,7 +42,8 @@ function Step({ at, first, tone = "idle", children }: { at?: string | null; firs
   return (
     <li className="step">
       <div className="step-time">
-        {isFirst ? <TimeText at={at} precision="time" /> : <span title={at ?? undefined}>{offsetText(moment, first)}</span>}
+        {isFirst && <TimeText at={at} precision="time" />}
+        {!isFirst && moment !== null && <span title={at ?? undefined}>{offsetText(moment, first)}</span>}
       </div>
       <div className="step-dot" data-tone={tone} aria-hidden="true" />
       <div className="step-body">{children}</div>

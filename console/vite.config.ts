@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { basemapPlugin } from "./scripts/basemap.mjs";
 
 const service = process.env.LONGWIRE_URL ?? "http://127.0.0.1:8080";
 
@@ -7,6 +8,7 @@ const service = process.env.LONGWIRE_URL ?? "http://127.0.0.1:8080";
 // `__files__` by a hash of all files, which makes every address immutable for browsers.
 export default defineConfig(({ command }) => ({
   base: command === "build" ? "/console/__files__/" : "/console/",
+  plugins: [basemapPlugin()],
   resolve: { alias: { "~": fileURLToPath(new URL("./src", import.meta.url)) } },
   build: {
     outDir: process.env.CONSOLE_OUT ?? "../src/longwire/web/console",

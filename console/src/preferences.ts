@@ -44,15 +44,13 @@ export function setPreference<K extends keyof Preferences>(name: K, value: Prefe
   for (const listener of listeners) listener();
 }
 
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
 export function usePreferences(): Preferences {
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    preferences,
-    preferences,
-  );
+  return useSyncExternalStore(subscribe, preferences, preferences);
 }
 
 const systemIsDark = typeof matchMedia === "undefined" ? null : matchMedia("(prefers-color-scheme: dark)");
@@ -60,6 +58,11 @@ const systemIsDark = typeof matchMedia === "undefined" ? null : matchMedia("(pre
 export function themeInUse(): "light" | "dark" {
   if (current.theme !== "system") return current.theme;
   return systemIsDark?.matches ? "dark" : "light";
+}
+
+// Also of a system that becomes dark in the evening.
+export function useThemeInUse(): "light" | "dark" {
+  return useSyncExternalStore(subscribe, themeInUse, themeInUse);
 }
 
 export function applyPreferences(): void {

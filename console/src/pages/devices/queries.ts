@@ -32,11 +32,11 @@ export function devicesQuery(groupId: string, search: DevicesSearch) {
 }
 
 // All that match, for a selection by id.
-export async function loadAll(groupId: string, search: DevicesSearch, max: number): Promise<Device[]> {
+export async function loadAll(groupId: string, search: DevicesSearch, max: number, signal?: AbortSignal): Promise<Device[]> {
   const found: Device[] = [];
   let token: string | undefined;
   do {
-    const page = await fetchDevices(groupId, search, 1_000, token);
+    const page = await fetchDevices(groupId, search, 1_000, token, signal);
     found.push(...page.items);
     token = page.nextToken ?? undefined;
   } while (token && found.length < max);

@@ -1,5 +1,206 @@
+// Where the devices of a group are, beside a list of those that are in the frame.
+import { useCallback, useEffect, useMemo, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+import type { Schemas } from "~/api/client";
+import { boundsOf, formatView, isInBounds, isInside, parseView, type Bounds, type Place, type View } from "~/map/geometry";
+import { Lasso } from "~/map/lasso";
+import { MapView, boundsInView, useLeaflet } from "~/map/map-view";
+import { PointLayer, type MapPoint } from "~/map/point-layer";
+import { BulkBar } from "~/pages/devices/bulk-bar";
+import { DeviceFilters } from "~/pages/devices/device-filters";
+import type { DevicesSearch } from "~/pages/devices/search";
+import { silentSince } from "~/pages/devices/device-state";
+import { ago } from "~/time";
+import { useShortcuts } from "~/ui/keys";
 import { PageHeader } from "~/ui/page";
+import { Pill } from "~/ui/pill";
+import { useSelection } from "~/ui/selection";
+import { ErrorState, Loading } from "~/ui/state";
+import { Table, type Column } from "~/ui/table";
+import { useNow } from "~/ui/time-text";
+import { DEVICES_MAX, mapDevicesQuery, positionsQuery } from "./queries";
+import { place } from "./points";
+import type { MapSearch } from "./search";
+import "~/pages/devices/devices.css";
+import "./map-page.css";
+
+type Device = Schemas["Device"];
+
+const route = getRouteApi("/frame/g/$groupId/map");
+const NO_DEVICES: readonly Device[] = [];
+
+function filterOnly({ q, type, network, tag, seen, battery, below }: MapSearch): DevicesSearch {
+  return { q, type, network, tag, seen, battery, below };
+}
+
+function Seen({ device }: { device: Device }) {
+  const now = useNow();
+  const since = silentSince(device, now);
+  if (since !== null) return <Pill tone="warn">silent {ago(since, now).replace(" ago", "")}</Pill>;
+  return <span className="ink-2">{device.seenAt ? ago(device.seenAt, now) : "never seen"}</span>;
+}
+
+const COLUMNS: readonly Column<Device>[] = [
+  {
+    id: "name",
+    head: "In the frame",
+    width: "minmax(0, 1fr)",
+    card: "title",
+    cell: (device) => (
+      <Link to="/d/$deviceId" params={{ deviceId: device.deviceId }} className="row-link" title={device.name}>
+        {device.name}
+      </Link>
+    ),
+  },
+  { id: "seen", head: "Last seen", width: "124px", card: "line", cell: (device) => <Seen device={device} /> },
+];
+
+// Tells the page what the map shows, after every move.
+function FrameWatch({ onFrame }: { onFrame: (bounds: Bounds) => void }) {
+  const map = useLeaflet();
+  useEffect(() => {
+    const report = () => onFrame(boundsInView(map));
+    report();
+    map.on("moveend resize", report);
+    return () => void map.off("moveend resize", report);
+  }, [map, onFrame]);
+  return null;
+}
+
+function Unplaced({ count, groupId, search }: { count: number; groupId: string; search: DevicesSearch }) {
+  if (count === 0) return null;
+  return (
+    <Link to="/g/$groupId/devices" params={{ groupId }} search={search} className="map-unplaced">
+      {count === 1 ? "1 device has no position" : `${count.toLocaleString("en")} devices have no position`}
+    </Link>
+  );
+}
+
+function useMapData(groupId: string, search: MapSearch) {
+  const filter = useMemo(() => filterOnly(search), [JSON.stringify(filterOnly(search))]); // eslint-disable-line react-hooks/exhaustive-deps
+  const positions = useQuery(positionsQuery(groupId, search.below ?? false));
+  const devices = useQuery(mapDevicesQuery(groupId, filter));
+  const known = useMemo(() => (devices.data ? new Map(devices.data.map((each) => [each.deviceId, each])) : null), [devices.data]);
+  const isFiltered = [filter.q, filter.type, filter.network, filter.tag, filter.seen, filter.battery].some(Boolean);
+  const placed = useMemo(
+    () => place(positions.data ?? [], known, isFiltered, Date.now()),
+    [positions.data, known, isFiltered],
+  );
+  return { filter, positions, devices, known, isFiltered, ...placed };
+}
 
 export function MapPage() {
-  return <PageHeader title="Map" />;
+  const { groupId } = route.useParams();
+  const search = route.useSearch();
+  const setSearch = route.useNavigate();
+  const navigate = useNavigate();
+  const { filter, positions, devices, known, points, unplaced } = useMapData(groupId, search);
+  const [frame, setFrame] = useState<Bounds | null>(null);
+  const [isDrawing, setDrawing] = useState(false);
+  const [held, setHeld] = useState<ReadonlySet<string>>(new Set());
+  const selection = useSelection();
+  const view = useMemo(() => parseView(search.at), [search.at]);
+  // What there is when the page is opened; later positions do not move the map.
+  const [fit, setFit] = useState<Bounds | null>(null);
+  useEffect(() => setFit(null), [groupId]);
+  const hasPoints = points.length > 0;
+  useEffect(() => {
+    if (hasPoints) setFit((before) => before ?? boundsOf(points));
+  }, [hasPoints, groupId]); // eslint-disable-line react-hooks/exhaustive-deps
+
+  const set = useCallback(
+    (change: Partial<MapSearch>, replace = false) => void setSearch({ search: (before) => ({ ...before, ...change }), replace }),
+    [setSearch],
+  );
+  const onView = useCallback((next: View) => set({ at: formatView(next) }, true), [set]);
+  const open = useCallback((deviceId: string) => void navigate({ to: "/d/$deviceId", params: { deviceId } }), [navigate]);
+  const { setKeys, clear } = selection;
+  const onLasso = (outline: readonly Place[]) => {
+    setDrawing(false);
+    setKeys(points.filter((point) => isInside(point, outline)).map((point) => point.id));
+  };
+  useShortcuts([{ key: "Escape", label: "Clear the selection", run: clear }]);
+
+  const selected = useMemo(
+    () => (selection.selection.mode === "keys" ? selection.selection.keys : new Set(points.map((point: MapPoint) => point.id))),
+    [selection.selection, points],
+  );
+  const rows = useMemo(() => {
+    if (!frame || !known) return NO_DEVICES;
+    return points.filter((point) => isInBounds(point, frame)).flatMap((point) => known.get(point.id) ?? []);
+  }, [frame, known, points]);
+  const knownRef = useMemo(() => ({ current: known ?? new Map<string, Device>(), add: () => {} }), [known]);
+  const all = devices.data ?? NO_DEVICES;
+  const error = positions.error ?? devices.error;
+  if (error && !positions.data)
+    return (
+      <>
+        <PageHeader title="Map" />
+        <ErrorState error={error} onRetry={() => void Promise.all([positions.refetch(), devices.refetch()])} operation="GET /group/positions" groupId={groupId} noun="group" />
+      </>
+    );
+  return (
+    <>
+      <PageHeader
+        title="Map"
+        state={
+          <>
+            {positions.data && <span className="count">{points.length.toLocaleString("en")}</span>}
+            {unplaced !== null && <Unplaced count={unplaced} groupId={groupId} search={filter} />}
+            {all.length >= DEVICES_MAX && <span className="ink-2">The first {DEVICES_MAX.toLocaleString("en")} devices are shown.</span>}
+          </>
+        }
+      />
+      <DeviceFilters search={search} set={set} rows={all} />
+      <div className="map-page">
+        <MapView
+          label="Map of devices"
+          view={view}
+          fit={fit}
+          onView={onView}
+          controls={
+            <button type="button" className="button button-normal map-lasso-button" aria-pressed={isDrawing} onClick={() => setDrawing(!isDrawing)}>
+              {isDrawing ? "Draw around devices" : "Select an area"}
+            </button>
+          }
+        >
+          <PointLayer points={points} selected={selected} onOpen={open} onStack={setKeys} />
+          <FrameWatch onFrame={setFrame} />
+          {isDrawing && <Lasso onDrawn={onLasso} onCancel={() => setDrawing(false)} />}
+        </MapView>
+        <section className="map-list" aria-label="Devices in the frame">
+          <p className="map-list-head" role="status">
+            {devices.data && positions.data ? (
+              <>
+                <strong className="number">{rows.length.toLocaleString("en")}</strong> of {points.length.toLocaleString("en")} in the frame
+              </>
+            ) : (
+              "Loading"
+            )}
+          </p>
+          {devices.isError && !devices.data ? (
+            <ErrorState error={devices.error} onRetry={() => void devices.refetch()} operation="GET /devices" groupId={groupId} noun="group" />
+          ) : !devices.data || !positions.data ? (
+            <Loading rows={8} />
+          ) : rows.length > 0 ? (
+            <Table
+              label="Devices in the frame"
+              rows={rows}
+              columns={COLUMNS}
+              rowKey={(device) => device.deviceId}
+              selection={selection}
+              onOpen={(device) => open(device.deviceId)}
+              rowClass={(device) => (held.has(device.deviceId) ? "row-held" : undefined)}
+            />
+          ) : (
+            <div className="state">
+              <p>{points.length > 0 ? "No device is in the frame." : all.length > 0 ? "None of these devices has sent a position yet." : "No device matches, or there is none yet."}</p>
+            </div>
+          )}
+        </section>
+      </div>
+      <BulkBar groupId={groupId} search={filter} selection={selection} known={knownRef} total={all.length} totalIsMore={false} rows={rows} held={held} onHeld={setHeld} />
+    </>
+  );
 }

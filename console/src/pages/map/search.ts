@@ -1,5 +1,13 @@
-import type { RawSearch } from "~/search";
+import { devicesSearch, type DevicesSearch } from "~/pages/devices/search";
+import { formatView, parseView } from "~/map/geometry";
+import { textParam, type RawSearch } from "~/search";
 
-export function mapSearch(_search: RawSearch): Record<never, never> {
-  return {};
+export interface MapSearch extends DevicesSearch {
+  // `at=51.95,4.14,9`: what is in the middle, and the zoom.
+  at?: string | undefined;
+}
+
+export function mapSearch(search: RawSearch): MapSearch {
+  const view = parseView(textParam(search, "at"));
+  return { ...devicesSearch(search), at: view ? formatView(view) : undefined };
 }

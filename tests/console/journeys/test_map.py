@@ -1,0 +1,77 @@
+"""Where devices are: on a map that needs nobody else."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.browser import seed_devices
+from tests.console.conftest import OpenConsole
+from tests.world import Person, World, ok
+
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
+
+ROTTERDAM = (51.95, 4.14)
+SUVA = (-18.14, 178.44)
+HOUR_MS = 3_600_000
+
+
+def place(person: Person, devices: list[str], lat: float, lng: float) -> None:
+    """Positions of an hour ago, in a row to the east, 500 metres apart."""
+    items = [
+        {
+            "deviceId": device,
+            "timestamp": person.world.clock.now() // 1_000 - HOUR_MS,
+            "status": 1,
+            "source": 1,
+            "radius": 80,
+            "lat": lat,
+            "lng": lng + number * 0.007,
+        }
+        for number, device in enumerate(devices)
+    ]
+    ok(person.post("/device/geoloc/batch", {"items": items}))
+
+
+def test_the_map_shows_devices_without_another_host_and_who_has_no_position(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    devices = seed_devices(ada, harbour, 22)
+    place(ada, devices[:3], *ROTTERDAM)
+    place(ada, devices[3:5], *SUVA)
+    silent = {"groupId": harbour, "deviceIds": devices[:1]}
+    ok(ada.put("/devices", silent | {"configuration": json.dumps({"silentAfterSeconds": 1})}))
+    with browse(world, ada) as console:
+        page = console.open(f"/g/{harbour}/map")
+        expect(page.get_by_role("link", name="17 devices have no position")).to_be_visible()
+        expect(page.get_by_role("status").get_by_text("5 of 5 in the frame")).to_be_visible()
+        expect(page.get_by_role("button", name=re.compile("^2 devices"))).to_be_visible()
+        # A cluster opens, until each device has a place of its own.
+        page.get_by_role("button", name="3 devices, 1 silent").press("Enter")
+        expect(page).to_have_url(re.compile(r"at=51\.9\d*%2C4\.1\d*%2C1\d"))
+        expect(page.get_by_role("status").get_by_text("3 of 5 in the frame")).to_be_visible()
+        expect(page.get_by_text("No street map here")).to_be_visible()
+        page.get_by_role("button", name="Dismiss").click()
+        # Whoever gets the address sees the same.
+        page.reload()
+        grid = page.get_by_role("grid", name="Devices in the frame")
+        expect(grid.locator("[data-index]")).to_have_count(3)
+        # Around two of them, a line is drawn.
+        page.get_by_role("button", name="Select an area").click()
+        box = page.get_by_role("button", name=re.compile("^2 devices")).bounding_box()
+        assert box
+        left, right = box["x"] - 15, box["x"] + box["width"] + 15
+        top, bottom = box["y"] - 15, box["y"] + box["height"] + 15
+        page.mouse.move(left, top)
+        page.mouse.down()
+        for x, y in ((right, top), (right, bottom), (left, bottom)):
+            page.mouse.move(x, y, steps=4)
+        page.mouse.up()
+        expect(page.get_by_role("region", name="Selection")).to_contain_text("2 selected")
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("region", name="Selection")).to_have_count(0)
+        page.get_by_role("combobox", name="Tag").fill("none such")
+        expect(page.get_by_text("No device matches")).to_be_visible()

@@ -127,7 +127,7 @@ def test_a_device_is_tagged_moved_written_to_and_its_records_deleted(
         expect(page.get_by_role("navigation", name="Groups")).to_have_text("Rail")
         assert ok(ada.get("/device", deviceId=device))["groupId"] == rail
         page.get_by_role("tab", name="Changes").click()
-        expect(page.get_by_role("listitem").filter(has_text="device.transfer")).to_be_visible()
+        expect(page.get_by_role("listitem").filter(has_text="moved the device")).to_be_visible()
 
 
 def test_devices_that_drift_are_listed_with_what_differs(world: World, browse: OpenConsole) -> None:

@@ -79,7 +79,7 @@ function SeenState({ device }: { device: Device }) {
         <Pill tone="idle">never seen</Pill>
       )}
       {device.seenAt && <TimeText at={device.seenAt} />}
-      {interval !== null && <span className="ink-2">expected every {duration(interval / 2).replace(/ 0 (s|min)$/, "")}</span>}
+      {interval !== null && <span className="ink-2">silent after {duration(interval).replace(/ 0 (s|min)$/, "")}</span>}
       {device.battery && (
         <span className="ink-2">
           battery <BatteryText battery={device.battery} />

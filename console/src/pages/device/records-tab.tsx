@@ -29,6 +29,7 @@ const COLUMNS: readonly Column<Arrival>[] = [
   { id: "kind", head: "Kind", width: "88px", card: "line", cell: (arrival) => <KindLabel kind={arrival.kind} /> },
   { id: "values", head: "Values", width: "minmax(160px, 3fr)", card: "title", cell: (arrival) => <span title={summaryOf(arrival)}>{summaryOf(arrival)}</span> },
   { id: "raw", head: "Payload", width: "minmax(72px, 1fr)", cell: (arrival) => (rawOf(arrival) ? <code title={rawOf(arrival) ?? ""}>{rawOf(arrival)}</code> : <span className="ink-3">–</span>) },
+  { id: "arrived", head: "Arrived", width: "150px", cell: (arrival) => <TimeText at={arrival.arrivedAt} /> },
   { id: "source", head: "Source", width: "88px", cell: (arrival) => arrival.source },
   {
     id: "trace",

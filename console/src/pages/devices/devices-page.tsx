@@ -33,10 +33,10 @@ export function GroupName({ groupId }: { groupId: string }) {
 export function BatteryText({ battery }: { battery: string | null | undefined }) {
   const percent = batteryPercent(battery);
   if (percent === null) return <span className="ink-3">{battery || "–"}</span>;
-  if (percent >= BATTERY_LOW_PERCENT) return <>{percent} %</>;
+  if (percent >= BATTERY_LOW_PERCENT) return <>{Math.floor(percent)} %</>;
   return (
     <span className="battery-low">
-      <span aria-hidden="true">▲</span> {percent} % <span className="visually-hidden">low</span>
+      <span aria-hidden="true">▲</span> {Math.floor(percent)} % <span className="visually-hidden">low</span>
     </span>
   );
 }
@@ -90,9 +90,9 @@ function useColumns(search: DevicesSearch, onSort: (column: Sort) => void): read
       { id: "originalId", head: "Original id", width: "minmax(120px, 1.4fr)", card: "line", cell: (device) => <code title={device.originalId}>{device.originalId}</code> },
       { id: "type", head: "Type", width: "minmax(90px, 1fr)", cell: (device) => device.type },
       { id: "group", head: "Group", width: "minmax(80px, 1fr)", cell: (device) => <GroupName groupId={device.groupId} /> },
-      { id: "tags", head: "Tags", width: "minmax(80px, 1fr)", cell: (device) => <Tags tags={device.tags} /> },
+      { id: "tags", head: "Tags", width: "minmax(100px, 1.6fr)", cell: (device) => <Tags tags={device.tags} /> },
       { id: "battery", head: "Battery", width: "72px", align: "end", sort: sort("battery"), cell: (device) => <BatteryText battery={device.battery} /> },
-      { id: "seenAt", head: "Last seen", width: "minmax(264px, 1.4fr)", card: "line", sort: sort("seenAt"), cell: (device) => <LastSeen device={device} /> },
+      { id: "seenAt", head: "Last seen", width: "264px", card: "line", sort: sort("seenAt"), cell: (device) => <LastSeen device={device} /> },
     ];
   }, [search, onSort]);
 }

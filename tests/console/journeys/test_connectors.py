@@ -82,6 +82,9 @@ def test_a_filter_is_tried_on_stored_records_before_it_is_saved(
         expect(filter_box(page)).to_have_value(saved)
         assert fetch(ada, harbour, connector)["messageFilter"] == saved
 
+        other = console.new_tab(f"/g/{harbour}/connectors/con_nothing")
+        expect(other.get_by_role("main")).to_contain_text("There is no such connector")
+
 
 def test_a_receiver_that_is_down_loses_nothing(world: World, browse: OpenConsole) -> None:
     ada = world.person("ada")
@@ -156,6 +159,17 @@ def test_a_webhook_id_leads_to_every_attempt_and_another_is_made(
             expect(page.get_by_role("main")).to_contain_text("1 connector that you may not see")
             expect(page.get_by_role("main")).not_to_contain_text("From above")
             expect(page.get_by_role("button", name="Retry now")).to_have_count(0)
+            # Nor is there anything on the other screens that ends in a refusal.
+            console.expected_statuses = set()
+            console.open(f"/g/{quay}/connectors")
+            expect(page.get_by_role("button", name="Why?")).to_be_visible()
+            expect(page.get_by_role("switch")).to_have_count(0)
+            page.get_by_role("link", name="To the cellar").click()
+            expect(filter_box(page)).not_to_be_editable()
+            expect(page.get_by_role("main")).to_contain_text("Of the last record 1 passes")
+            for name in ("Edit", "Disable", "Enable", "Replay all of this range…", "More actions"):
+                expect(page.get_by_role("button", name=name)).to_have_count(0)
+            expect(page.get_by_role("tab", name="Messages")).to_be_visible()
 
 
 def test_a_span_of_the_chart_is_replayed_under_the_old_ids(
@@ -248,6 +262,7 @@ def test_a_new_connector_is_tested_by_a_real_delivery(world: World, browse: Open
         receiver.respond_with(204)
         page.get_by_role("button", name="Send again").click()
         expect(attempts).to_contain_text("status 204")
+        console.check_accessibility()
         warm(ada, device, 30)  # is not forwarded yet
         page.get_by_role("button", name="Save and forward").click()
         expect(page.get_by_role("heading", name="To the lake")).to_be_visible()

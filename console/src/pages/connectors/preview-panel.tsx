@@ -77,7 +77,7 @@ export function PreviewSummary({ preview, isChanged }: { preview: PreviewState; 
   if (counts.total === 0) return <p className="ink-2">There are no records yet to try it on.</p>;
   return (
     <p className={isChanged ? "preview-summary preview-changed" : "preview-summary"} role="status">
-      {isChanged && preview.problem ? "Before the mistake, of" : "Of"} the last {counts.total} records{" "}
+      {isChanged && preview.problem ? "Before the mistake, of" : "Of"} the last {counts.total === 1 ? "record" : `${counts.total} records`}{" "}
       <strong>
         {counts.pass} {counts.pass === 1 ? "passes" : "pass"}
       </strong>

@@ -12,6 +12,7 @@ const PAGE = 200;
 // More connectors than anybody reads; the list says so beyond.
 export const CONNECTORS_MAX = 2_000;
 const HOUR_MS = 3_600_000;
+const MINUTES_READ_MAX = 10_080;
 
 export function connectorsQuery(groupId: string) {
   return queryOptions({
@@ -69,6 +70,14 @@ export function chartSeconds(range: TimeRange, now: number): number {
   return Math.max(60, bucketSeconds(spanOf(range, now)));
 }
 
+// One item over a whole period. In minutes as long as it may be read in minutes: in hours, a period
+// begins and ends with a whole hour, and would have what happened around it.
+export function wholeSeconds(periodMs: number): number {
+  const minutes = Math.ceil(periodMs / 60_000) + 1;
+  if (minutes > MINUTES_READ_MAX) return Math.ceil(periodMs / HOUR_MS + 1) * 3_600;
+  return (minutes % 60 === 0 ? minutes + 1 : minutes) * 60;
+}
+
 export function metricsQuery(groupId: string, connectorId: string, range: TimeRange) {
   return queryOptions({
     queryKey: ["connector-metrics", groupId, connectorId, range],
@@ -76,7 +85,7 @@ export function metricsQuery(groupId: string, connectorId: string, range: TimeRa
       const { begin, end } = spanOf(range, Date.now());
       const query = { groupId, connectorId, beginDate: String(Math.floor(begin)), endDate: String(Math.ceil(end)) };
       const timeSpan = chartSeconds(range, Date.now());
-      const whole = Math.max(3_600, Math.ceil((end - begin) / HOUR_MS + 1) * 3_600);
+      const whole = wholeSeconds(end - begin);
       const [spans, all] = await Promise.all([
         read(api.GET("/connector/metrics", { params: { query: { ...query, timeSpan } }, signal })),
         read(api.GET("/connector/metrics", { params: { query: { ...query, timeSpan: whole } }, signal })),

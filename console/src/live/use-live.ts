@@ -34,6 +34,7 @@ export function useLiveState(groupId: string | null): StreamState | null {
 const PAGE_ITEMS = 200;
 // Without a stream the ledger is shown alone.
 const STREAM_PATIENCE_MS = 2_000;
+const ARRIVALS_MS = 180;
 
 export interface DeviceSummary {
   readonly deviceId: string;
@@ -54,6 +55,8 @@ export class LiveSource {
   version = 0;
   private readonly listeners = new Set<() => void>();
   private frame: number | null = null;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private publishedAt = 0;
   private loading: AbortController | null = null;
   private hasBegun = false;
 
@@ -101,6 +104,8 @@ export class LiveSource {
     this.loading = null;
     this.isLoading = false;
     this.hasBegun = this.feed.oldest !== null;
+    clearTimeout(this.timer);
+    this.timer = undefined;
     if (this.frame !== null) cancelAnimationFrame(this.frame);
     this.frame = null;
   }
@@ -174,7 +179,7 @@ export class LiveSource {
       if (this.devices.size >= RING_MAX && !this.devices.has(deviceId)) continue;
       this.devices.set(deviceId, { deviceId, last: each, count: (this.devices.get(deviceId)?.count ?? 0) + 1 });
     }
-    this.publish();
+    this.publishArrivals();
   }
 
   private begin(): void {
@@ -193,9 +198,21 @@ export class LiveSource {
   private publish(): void {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
+      this.publishedAt = performance.now();
       this.version += 1;
       for (const listener of this.listeners) listener();
     });
+  }
+
+  // What arrives faster than anybody can read is shown a little later, and more of it at once.
+  private publishArrivals(): void {
+    const wait = this.publishedAt + ARRIVALS_MS - performance.now();
+    if (wait <= 0) this.publish();
+    else
+      this.timer ??= setTimeout(() => {
+        this.timer = undefined;
+        this.publish();
+      }, wait);
   }
 }
 

@@ -60,7 +60,7 @@ def test_figures_chart_and_attention_lead_to_what_is_behind_them(
         expect(page.get_by_role("link", name="Open: To the cellar").first).to_have_attribute(
             "href", re.compile(f"/g/{harbour}/connectors/{connector}")
         )
-        expect(page.get_by_text("created connector")).to_be_visible()
+        expect(page.get_by_text("created the connector")).to_be_visible()
         chart = page.get_by_role("group", name=re.compile("Messages by kind"))
         chart.focus()
         page.keyboard.press("End")

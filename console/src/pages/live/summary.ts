@@ -73,8 +73,9 @@ const known = new WeakMap<Arrival, string>();
 export function summaryOf(arrival: Arrival): string {
   let text = known.get(arrival);
   if (text === undefined) {
-    const values = valuesOf(arrival);
-    text = values.map(([name, value]) => (arrival.kind === "event" && name !== "severity" && values.length < 6 ? value : `${name} ${value}`)).join("  ");
+    // The type of an event and its message speak for themselves.
+    const isPlain = (index: number, name: string) => arrival.kind === "event" && index < 3 && (name === "type" || name === "message");
+    text = valuesOf(arrival).map(([name, value], index) => (isPlain(index, name) ? value : `${name} ${value}`)).join("  ");
     known.set(arrival, text);
   }
   return text;

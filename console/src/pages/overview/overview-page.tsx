@@ -8,9 +8,10 @@ import { childGroupsQuery, groupQuery, overviewQuery } from "~/api/queries";
 import { useRange } from "~/frame/page-state";
 import { usePaused } from "~/live/pause";
 import { KINDS } from "~/live/rates";
-import { differencesOf } from "~/ui/diff-data";
+import { actionWords } from "~/pages/audit/actions";
+import { ObjectLink } from "~/pages/audit/object-link";
 import { isRelative, rangeLabel, spanOf, type Span, type TimeRange } from "~/time";
-import { shortId } from "~/ui/copy";
+import { differencesOf } from "~/ui/diff-data";
 import { Card, PageHeader } from "~/ui/page";
 import { KIND_LABELS, Pill } from "~/ui/pill";
 import { Series } from "~/ui/series";
@@ -19,7 +20,7 @@ import { TimeText } from "~/ui/time-text";
 import { Why } from "~/ui/why";
 import { FirstSteps } from "./first-steps";
 import { bucketsOf, groupMetricsQuery, groupTotalsQuery, lastChangesQuery } from "./queries";
-import { attentionWords, bucketWords, changeOf, changeWords, deliveredPercent, figure, type Attention } from "./words";
+import { attentionWords, bucketWords, changeOf, deliveredPercent, figure, type Attention } from "./words";
 import "./overview.css";
 
 const route = getRouteApi("/frame/g/$groupId/overview");
@@ -316,7 +317,7 @@ function ChangeRow({ entry }: { entry: Schemas["AuditEntry"] }) {
       <TimeText at={entry.timestamp} withAgo precision="clock" />
       <div className="overview-what">
         <p>
-          <strong>{entry.actorName ?? entry.actorId}</strong> {changeWords(entry.action)} {entry.objectName ? <strong>{entry.objectName}</strong> : <code title={entry.objectId}>{shortId(entry.objectId)}</code>}
+          <strong>{entry.actorName ?? entry.actorId}</strong> {actionWords(entry.action)} <ObjectLink entry={entry} />
         </p>
         {differences.map((each) => (
           <div key={each.field} className="overview-diff">

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { attentionWords, changeOf, changeWords, deliveredPercent, figure } from "./words";
+import { attentionWords, changeOf, deliveredPercent, figure } from "./words";
 
 describe("attentionWords", () => {
   it.each([
@@ -11,14 +11,6 @@ describe("attentionWords", () => {
   ])("%j", (item, title) => {
     expect(attentionWords(item, "Quay 3").title).toBe(title);
   });
-});
-
-it.each([
-  ["device.update", "changed device"],
-  ["appClient.create", "created app client"],
-  ["record.redecode", "record.redecode"],
-])("%s is %s", (action, words) => {
-  expect(changeWords(action)).toBe(words);
 });
 
 it.each([

@@ -1,4 +1,4 @@
-// Sentences of the overview: what needs attention, and what was changed.
+// Figures and sentences of the overview.
 import type { Schemas } from "~/api/client";
 import type { Tone } from "~/ui/pill";
 
@@ -32,26 +32,6 @@ export function attentionWords({ what, name, count }: Attention, groupName: stri
     default:
       return { tone: "warn", state: what, title: name ?? counted(count, "object", "objects"), action: "Open" };
   }
-}
-
-const VERBS: Readonly<Record<string, string>> = {
-  create: "created",
-  update: "changed",
-  delete: "deleted",
-  transfer: "moved",
-  restore: "restored",
-  resend: "resent messages of",
-  replay: "replayed records to",
-  invite: "invited",
-  import: "imported",
-};
-
-// "device.update" of "Crane 7" is "changed device Crane 7".
-export function changeWords(action: string): string {
-  const [noun = action, verb] = action.split(".");
-  const words = noun.replace(/([A-Z])/g, " $1").toLowerCase();
-  const known = verb === undefined ? undefined : VERBS[verb];
-  return known ? `${known} ${words}` : action;
 }
 
 // "+3 % on the day before": null when there is nothing to compare with.

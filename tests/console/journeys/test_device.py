@@ -148,3 +148,33 @@ def test_devices_that_drift_are_listed_with_what_differs(world: World, browse: O
         page.go_back()
         row.get_by_role("link", name="Meter 1").click()
         expect(page.get_by_role("row").filter(has_text="differs")).to_contain_text("60")
+
+
+def test_a_viewer_reaches_a_device_by_keys_and_sees_nothing_that_is_refused(
+    world: World, browse: OpenConsole
+) -> None:
+    ada, grace = world.person("ada"), world.person("grace")
+    harbour = ada.group("Harbour")
+    ada.invite(grace, harbour, ada.role("group.read", "device.read"))
+    for name in ("Cold room", "Crane 7"):
+        ada.device(harbour, name=name, tags=["port"])
+    with browse(world, grace, color_scheme="dark") as console:
+        page = console.open(f"/g/{harbour}/devices")
+        rows = page.get_by_role("grid", name="Devices").locator("[data-index]")
+        rows.first.focus()
+        page.keyboard.press("x")
+        expect(page.get_by_text("1 selected")).to_be_visible()
+        bar = page.get_by_role("region", name="Selection")
+        left = ["Select all 2 that match", "Export", "Clear"]
+        expect(bar.get_by_role("button")).to_have_text(left)
+        page.keyboard.press("Escape")
+        expect(bar).to_have_count(0)
+        page.keyboard.press("j")
+        expect(rows.nth(1)).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Crane 7")
+        expect(page.get_by_role("tab")).to_have_text(["Configuration", "Messages to it"])
+        page.get_by_role("tab", name="Messages to it").click()
+        expect(page.get_by_text("Why?")).to_be_visible()
+        actions = page.get_by_role("button", name=re.compile(r"^(Send|Move|More|Remove|\+ tag)"))
+        expect(actions).to_have_count(0)

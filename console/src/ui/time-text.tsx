@@ -21,7 +21,8 @@ export function TimeText({
   none = "–",
 }: {
   at: string | number | null | undefined;
-  precision?: Precision;
+  // `recent`: the time alone if it is of today, else with its date.
+  precision?: Precision | "recent";
   withAgo?: boolean;
   none?: string;
 }) {
@@ -29,11 +30,13 @@ export function TimeText({
   const now = useNow();
   const moment = momentOf(at);
   if (moment === null) return <span className="ink-3">{none}</span>;
+  const isToday = formatTime(moment, zone, "day") === formatTime(now, zone, "day");
+  const shown = precision === "recent" ? (isToday ? "time" : "millisecond") : precision;
   const full = `${formatTime(moment, zone, "millisecond")} ${zoneLabel(zone)}\n${formatTime(moment, "UTC", "millisecond")} UTC`;
   return (
     <time dateTime={new Date(moment).toISOString()} title={full} className="time">
       {withAgo && <span>{ago(moment, now)} </span>}
-      <span className={withAgo ? "ink-3" : undefined}>{formatTime(moment, zone, precision)}</span>
+      <span className={withAgo ? "ink-3" : undefined}>{formatTime(moment, zone, shown)}</span>
     </time>
   );
 }

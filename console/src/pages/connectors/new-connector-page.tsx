@@ -107,7 +107,7 @@ function TestDelivery({ groupId, form, fields, record, created, onCreated }: {
         {record ? (
           <>
             <p className="ink-2">
-              Sends the record of <TimeText at={record.timestamp} precision="time" /> to your destination, once. Nothing else is forwarded meanwhile.
+              Sends the record of <TimeText at={record.timestamp} precision="recent" /> to your destination, once. Nothing else is forwarded meanwhile.
             </p>
             <div>
               <Button onClick={() => test.mutate(record)} disabled={test.isPending}>

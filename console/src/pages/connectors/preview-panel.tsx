@@ -117,7 +117,7 @@ export function PreviewRows({ items, chosen, onChoose, isChanged }: { items: rea
               <tr key={index} className={index === chosen ? "preview-chosen" : undefined}>
                 <td className="number">
                   <button type="button" className="link" aria-pressed={index === chosen} title="Show what would be sent" onClick={() => onChoose(index)}>
-                    <TimeText at={item.timestamp} precision="time" />
+                    <TimeText at={item.timestamp} precision="recent" />
                   </button>
                 </td>
                 <td>
@@ -153,7 +153,7 @@ export function WouldSend({ item }: { item: PreviewItem | undefined }) {
       note={
         item ? (
           <>
-            record of <TimeText at={item.timestamp} precision="time" /> · nothing is sent
+            record of <TimeText at={item.timestamp} precision="recent" /> · nothing is sent
           </>
         ) : undefined
       }

@@ -36,7 +36,7 @@ export function AttemptsTable({ attempts, dueAt, label }: { attempts: readonly A
           <tr key={index}>
             <td className="number">{attempt.number}</td>
             <td>
-              <TimeText at={attempt.timestamp} precision="time" />
+              <TimeText at={attempt.timestamp} precision="recent" />
             </td>
             <td className={isDelivered(attempt) ? undefined : "attempt-failed"}>{outcomeWords(attempt)}</td>
             <td className="number cell-end">{duration(attempt.durationMs)}</td>
@@ -46,7 +46,7 @@ export function AttemptsTable({ attempts, dueAt, label }: { attempts: readonly A
           <tr className="ink-2">
             <td className="number">{(attempts[attempts.length - 1]?.number ?? 0) + 1}</td>
             <td>
-              <TimeText at={dueAt} precision="time" />
+              <TimeText at={dueAt} precision="recent" />
             </td>
             <td>
               <NextAttempt dueAt={dueAt} />

@@ -47,6 +47,7 @@ def list_screens(get: Get, group: str) -> dict[str, str]:
         "trace": f"/r/{record}",
         "message-trace": f"/m/{message}",
         "device-chart": f"/d/{device}?tab=chart",
+        "device-map": f"/d/{device}?tab=map",
         "device-configuration": f"/d/{device}?tab=configuration",
         "device-downlinks": f"/d/{device}?tab=downlinks",
         "device-changes": f"/d/{device}?tab=changes",

@@ -25,16 +25,18 @@ def test_records_lead_to_their_trace_and_numbers_to_a_chart(
     for number in range(6):
         values = {"celsius": 4 + number, "door": "shut", "air": {"humidity": 50}}
         ada.reports(device, timestamp=now - number * MINUTE_MS, data=json.dumps(values))
+    for lat, at in ((51.95, now - 1_000), (51.96, now)):
+        ada.reports(device, "geoloc", lat=lat, lng=4.14, radius=80, timestamp=at)
     ada.reports(device, "event", type="opened", timestamp=now)
     with browse(world, ada) as console:
         page = console.open(f"/d/{device}")
         expect(page.get_by_role("navigation", name="Groups")).to_have_text("Harbour / Depot")
         records = page.get_by_role("grid", name="Records").locator("[data-index]")
-        expect(records).to_have_count(7)
+        expect(records).to_have_count(9)
         page.get_by_role("checkbox", name="data").uncheck()
-        expect(records).to_have_count(1)
+        expect(records).to_have_count(3)
         page.go_back()
-        expect(records).to_have_count(7)
+        expect(records).to_have_count(9)
         page.get_by_role("button", name="Export").click()
         with page.expect_download() as download:
             page.get_by_role("dialog").get_by_role("button", name="Export").click()
@@ -48,6 +50,11 @@ def test_records_lead_to_their_trace_and_numbers_to_a_chart(
         expect(page).to_have_url(re.compile("/console/r/rec_"))
         page.go_back()
         page.keyboard.press("Escape")
+        page.get_by_role("tab", name="Map").click()
+        expect(page.get_by_role("application", name="Track of Cold room")).to_be_visible()
+        expect(page.get_by_text("2 positions")).to_be_visible()
+        page.get_by_role("slider", name="Until").press("ArrowLeft")
+        expect(page.get_by_text("51.95000, 4.14000 ± 80 m")).to_be_visible()
         page.get_by_role("tab", name="Chart").click()
         page.get_by_role("checkbox", name="celsius").uncheck()
         expect(page).to_have_url(re.compile("series=data%2Fdata%2Fair%2Fhumidity"))

@@ -1,5 +1,5 @@
 // One device: when it was last seen, what it sent, how it is configured, and what was done to it.
-import { useEffect, useState } from "react";
+import { Suspense, lazy, useEffect, useState } from "react";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { api, read } from "~/api/client";
@@ -18,7 +18,7 @@ import { IdText } from "~/ui/copy";
 import { Menu, type MenuItem } from "~/ui/menu";
 import { PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
-import { QueryView } from "~/ui/state";
+import { Loading, QueryView } from "~/ui/state";
 import { Tabs, type Tab } from "~/ui/tabs";
 import { TimeText, useNow } from "~/ui/time-text";
 import { hold, showToast } from "~/ui/toast";
@@ -35,9 +35,13 @@ import "./device.css";
 
 const route = getRouteApi("/frame/d/$deviceId");
 
+// The map is large, and most devices are looked at without it.
+const MapTab = lazy(() => import("./map-tab"));
+
 const TABS: readonly (Tab<DeviceTab> & { needs: Operation })[] = [
   { id: "records", label: "Records", needs: "GET /group/records" },
   { id: "chart", label: "Chart", needs: "GET /device/series" },
+  { id: "map", label: "Map", needs: "GET /device/geoloc" },
   { id: "configuration", label: "Configuration", needs: "GET /device/configuration" },
   { id: "downlinks", label: "Messages to it", needs: "GET /device/downlinks" },
   { id: "changes", label: "Changes", needs: "GET /group/audit" },
@@ -185,6 +189,11 @@ function Loaded({ device, search, set }: { device: Device; search: DeviceSearch;
       <Tabs label="About the device" tabs={tabs} current={tab} onChoose={(id) => set({ tab: id, record: undefined })}>
         {tab === "records" && <RecordsTab device={device} search={search} set={set} />}
         {tab === "chart" && <ChartTab device={device} search={search} set={set} />}
+        {tab === "map" && (
+          <Suspense fallback={<Loading />}>
+            <MapTab device={device} />
+          </Suspense>
+        )}
         {tab === "configuration" && <ConfigurationTab device={device} />}
         {tab === "downlinks" && <DownlinksTab device={device} onSend={() => setDialog("send")} />}
         {tab === "changes" && <ObjectChanges groupId={device.groupId} objectId={device.deviceId} noun="device" />}

@@ -1,6 +1,6 @@
 import { choiceParam, listParam, textParam, type RawSearch } from "~/search";
 
-export const DEVICE_TABS = ["records", "chart", "configuration", "downlinks", "changes"] as const;
+export const DEVICE_TABS = ["records", "chart", "map", "configuration", "downlinks", "changes"] as const;
 export const KINDS = ["data", "event", "geoloc", "telemetry"] as const;
 
 export type DeviceTab = (typeof DEVICE_TABS)[number];

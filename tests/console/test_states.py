@@ -1,0 +1,206 @@
+"""What every screen shows instead of its data: loading, refused, unknown, busy, offline, empty.
+
+One browser walks all screens in a state. The service's answers are replaced on their way to the
+page, but for those that say who is there: without them there would be no screen at all.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from longwire.demo.seeding import SeedOptions
+from tests.console.browser import Console
+from tests.console.conftest import OpenConsole
+from tests.console.screens import list_screens
+from tests.demo_world import fill_world
+from tests.world import World, ok
+
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
+
+NOWHERE = "http://127.0.0.1:9"
+# Asked for by what stands around every screen.
+KEPT = {"/session", "/console/settings", "/group", "/health/live"}
+# One tab of a device is about something of its own once the device itself is there.
+KEPT_FOR_TABS = {"/device", "/access"}
+# This has nothing to load before it can be used.
+FORMS = {"import"}
+# These have a title and nothing else so far.
+BARE = {"notifications", "new-notification", "notification", "jobs", "job", "types", "type"}
+REQUEST_ID = "7776ddb92b00001ec"
+DETAIL = "This is what the service says."
+WAIT_S = 30
+AWAY = "The service cannot be reached"
+
+GO = """path => {
+    for (const alert of document.querySelectorAll('main [role=alert]')) alert.dataset.before = '';
+    history.pushState({}, '', '/console' + path);
+}"""
+NEW_ALERT = "main [role=alert]:not([data-before])"
+GREY_ROWS = "main .skeleton, main [aria-busy=true]"
+
+
+@dataclass(frozen=True)
+class State:
+    """How the service answers, and what every screen has to say then."""
+
+    status: int
+    code: str
+    words: tuple[str, ...]
+
+
+STATES = (
+    State(500, "internal", (DETAIL, "internal", REQUEST_ID, "Try again")),
+    State(403, "forbidden", (f"may not|{DETAIL}",)),
+    State(404, "not_found", ("There is no such",)),
+    State(429, "too_many_requests", (DETAIL, "Trying again in")),
+    State(503, "unavailable", (DETAIL, "Trying again in")),
+)
+
+
+@dataclass(frozen=True)
+class Company:
+    group: str
+    screens: dict[str, str]
+
+
+@pytest.fixture
+def company(world: World) -> Company:
+    """The company of the demo; whom it forwards to is not there."""
+    options = SeedOptions(NOWHERE, NOWHERE, devices=11, history_days=0.1)
+    group = fill_world(world, options).group_id
+
+    def get(path: str, parameters: dict[str, str]) -> object:
+        return ok(world.operator.get(path, **parameters))
+
+    screens = list_screens(get, group)
+    return Company(group, {name: screens[name] for name in screens if name not in BARE})
+
+
+def go(page: Page, path: str) -> None:
+    """Follow a link, without loading the page again; what the screen before has said is marked."""
+    page.evaluate(GO, path)
+
+
+@contextmanager
+def intercepting(console: Console, answer: Callable[[Route], None]) -> Iterator[set[str]]:
+    """Requests to the API are answered by `answer`, but for those in the set."""
+    kept = set(KEPT)
+
+    def on_request(route: Route) -> None:
+        path = urlsplit(route.request.url).path
+        if path in kept or path.startswith("/console/"):
+            route.continue_()
+        else:
+            answer(route)
+
+    console.context.route("**/*", on_request)
+    yield kept
+    console.context.unroute_all(behavior="ignoreErrors")
+
+
+def refuse(route: Route, state: State) -> None:
+    body = {
+        "type": f"urn:longwire:error:{state.code}",
+        "title": "Problem",
+        "status": state.status,
+        "detail": DETAIL,
+        "code": state.code,
+        "requestId": REQUEST_ID,
+    }
+    route.fulfill(
+        status=state.status,
+        headers={"Retry-After": str(WAIT_S)} if state.status in (429, 503) else {},
+        content_type="application/problem+json",
+        body=json.dumps(body),
+    )
+
+
+@pytest.mark.parametrize(
+    "states",
+    # Each state on some screens; all of them on all screens take their time.
+    [pytest.param(STATES, id="in-turn")]
+    + [pytest.param((each,), id=each.code, marks=pytest.mark.soak) for each in STATES],
+)
+def test_every_screen_says_why_it_has_nothing_to_show(
+    world: World, company: Company, browse: OpenConsole, states: tuple[State, ...]
+) -> None:
+    state = states[0]
+    with browse(world, world.operator, color_scheme="dark") as console:
+        console.expected_statuses = {each.status for each in states}
+        with intercepting(console, lambda route: refuse(route, state)) as kept:
+            page = console.open("/sign-in")
+            for number, (screen, path) in enumerate(company.screens.items()):
+                if screen in FORMS:
+                    continue
+                state = states[number % len(states)]
+                if screen.startswith("device-"):
+                    kept |= KEPT_FOR_TABS
+                else:
+                    kept -= KEPT_FOR_TABS
+                go(page, path)
+                for words in state.words:
+                    said = page.locator(NEW_ALERT).filter(has_text=re.compile(words))
+                    expect(said.first, f"{screen}, {state.code}").to_be_visible()
+                console.check_accessibility()
+
+
+def test_every_screen_shows_that_it_is_loading(
+    world: World, company: Company, browse: OpenConsole
+) -> None:
+    waiting: list[Route] = []
+    with (
+        browse(world, world.operator) as console,
+        intercepting(console, waiting.append),
+    ):
+        page = console.open("/sign-in")
+        for screen, path in company.screens.items():
+            if screen in FORMS:
+                continue
+            go(page, path)
+            expect(page).to_have_url(f"{world.url}/console{path}")
+            expect(page.locator(GREY_ROWS).first, screen).to_be_attached()
+            expect(page.locator(NEW_ALERT), screen).to_have_count(0)
+        assert waiting != []
+
+
+def test_without_the_service_every_screen_stays_readable(
+    world: World, company: Company, browse: OpenConsole
+) -> None:
+    """What was not kept of a screen is missing, and it says why."""
+    with browse(world, world.operator, color_scheme="dark") as console:
+        page = console.open("/sign-in")
+        for screen, path in company.screens.items():
+            go(page, path)
+            expect(page.locator("main h1"), screen).to_be_visible()
+            expect(page.locator(GREY_ROWS), screen).to_have_count(0)
+            console.check_accessibility()
+        console.context.set_offline(True)
+        expect(page.locator(".offline")).to_contain_text(AWAY)
+        for screen, path in company.screens.items():
+            go(page, path)
+            expect(page).to_have_url(f"{world.url}/console{path}")
+            expect(page.locator("main h1"), screen).to_be_visible()
+            other = page.locator(NEW_ALERT).filter(has_not_text=AWAY)
+            expect(other, screen).to_have_count(0)
+        console.context.set_offline(False)
+        expect(page.locator(".offline")).to_have_count(0)
+
+
+EMPTY = ("overview", "live", "devices", "map", "connectors", "messages", "clients", "drift")
+
+
+def test_a_new_group_says_what_belongs_there(world: World, browse: OpenConsole) -> None:
+    ada = world.person("ada")
+    group = ada.group("Harbour")
+    with browse(world, ada) as console:
+        page = console.open("/groups")
+        for screen in EMPTY:
+            go(page, f"/g/{group}/{screen}")
+            expect(page.locator("main .state, main .overview-steps").first, screen).to_be_visible()
+            console.check_accessibility()

@@ -1,6 +1,6 @@
 // What arrives and what has arrived, as one list: the stream on top, the ledger below.
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import { Link, getRouteApi } from "@tanstack/react-router";
+import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useQuery } from "@tanstack/react-query";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
@@ -191,36 +191,61 @@ function LostText({ lost }: { lost: number | null }) {
   return <>{count} left out by the stream; the list below has them</>;
 }
 
-// The time alone for what is of today, else the day too.
-function ArrivalTime({ at }: { at: string }) {
+// Rows are made anew many times a second: they subscribe to nothing, and get what they need once.
+interface RowContext {
+  readonly zone: string;
+  readonly today: string;
+  readonly openDevice: (deviceId: string) => void;
+}
+
+function useRowContext(): RowContext {
   const zone = useZone();
+  const navigate = useNavigate();
+  const today = formatTime(Date.now(), zone, "day");
+  return useMemo(() => ({ zone, today, openDevice: (deviceId) => void navigate({ to: "/d/$deviceId", params: { deviceId } }) }), [zone, today, navigate]);
+}
+
+// The time alone for what is of today, else the day too.
+function arrivalTime(at: string, { zone, today }: RowContext) {
   const moment = momentOf(at) ?? 0;
   const day = formatTime(moment, zone, "day");
-  const isToday = day === formatTime(Date.now(), zone, "day");
   return (
-    <time dateTime={at} className="time" title={`${formatTime(moment, "UTC", "millisecond")} UTC`}>
-      {!isToday && <span className="ink-3">{day.replace(/ \d{4}$/, "")} </span>}
+    <time dateTime={at} className="time" title={at}>
+      {day !== today && <span className="ink-3">{day.replace(/ \d{4}$/, "")} </span>}
       {formatTime(moment, zone, "time")}
     </time>
   );
 }
 
-function DeviceLink({ arrival }: { arrival: Arrival }) {
+function deviceLink(arrival: Arrival, { openDevice }: RowContext) {
   const { deviceId } = arrival.record;
   return (
-    <Link to="/d/$deviceId" params={{ deviceId }} tabIndex={-1} className="live-device">
+    <a
+      href={`/console/d/${deviceId}`}
+      tabIndex={-1}
+      className="live-device"
+      onClick={(event) => {
+        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+        event.preventDefault();
+        openDevice(deviceId);
+      }}
+    >
       {arrival.deviceName || deviceId}
-    </Link>
+    </a>
   );
 }
 
-const COLUMNS: readonly Column<Arrival>[] = [
-  { id: "time", head: "Arrived", width: "148px", cell: (row) => <ArrivalTime at={row.arrivedAt} />, card: "line" },
-  { id: "kind", head: "Kind", width: "88px", cell: (row) => <KindLabel kind={row.kind} />, card: "line" },
-  { id: "device", head: "Device", width: "minmax(120px, 1fr)", cell: (row) => <DeviceLink arrival={row} />, card: "title" },
-  { id: "values", head: "Values", width: "minmax(160px, 3fr)", cell: (row) => <span className="live-values">{summaryOf(row)}</span>, card: "line" },
-  { id: "source", head: "Source", width: "96px", cell: (row) => <span className="ink-2">{row.source}</span> },
-];
+const values = (arrival: Arrival) => <span className="live-values">{summaryOf(arrival)}</span>;
+
+function recordColumns(context: RowContext): Column<Arrival>[] {
+  return [
+    { id: "time", head: "Arrived", width: "148px", cell: (row) => arrivalTime(row.arrivedAt, context), card: "line" },
+    { id: "kind", head: "Kind", width: "88px", cell: (row) => <KindLabel kind={row.kind} />, card: "line" },
+    { id: "device", head: "Device", width: "minmax(120px, 1fr)", cell: (row) => deviceLink(row, context), card: "title" },
+    { id: "values", head: "Values", width: "minmax(160px, 3fr)", cell: values, card: "line" },
+    { id: "source", head: "Source", width: "96px", cell: (row) => <span className="ink-2">{row.source}</span> },
+  ];
+}
 
 function chipsOf(search: LiveSearch, change: ChangeSearch): Chip[] {
   const chips: Chip[] = [];
@@ -233,6 +258,8 @@ function chipsOf(search: LiveSearch, change: ChangeSearch): Chip[] {
 function RecordList({ source, search, change, groupId, onTopChange }: PartProps & { source: LiveSource; onTopChange: (isAtTop: boolean) => void }) {
   const { rows, isComplete } = source.feed.snapshot();
   const loadOlder = useCallback(() => void source.loadOlder(), [source]);
+  const context = useRowContext();
+  const columns = useMemo(() => recordColumns(context), [context]);
   if (rows.length === 0) {
     if (source.error !== null) return <ErrorState error={source.error} onRetry={loadOlder} operation="GET /group/records" groupId={groupId} />;
     if (!isComplete) return <Loading rows={12} />;
@@ -250,7 +277,7 @@ function RecordList({ source, search, change, groupId, onTopChange }: PartProps 
       <Table
         label="Records"
         rows={rows}
-        columns={COLUMNS}
+        columns={columns}
         rowKey={(row) => row.id}
         onOpen={(row) => change({ record: row.id })}
         onEndReached={isComplete || source.error !== null ? undefined : loadOlder}
@@ -262,21 +289,25 @@ function RecordList({ source, search, change, groupId, onTopChange }: PartProps 
   );
 }
 
-const DEVICE_COLUMNS: readonly Column<DeviceSummary>[] = [
-  { id: "device", head: "Device", width: "minmax(120px, 1fr)", cell: (row) => <DeviceLink arrival={row.last} />, card: "title" },
-  { id: "count", head: "Records", width: "80px", align: "end", cell: (row) => row.count.toLocaleString("en"), card: "line" },
-  { id: "kind", head: "Kind", width: "88px", cell: (row) => <KindLabel kind={row.last.kind} />, card: "line" },
-  { id: "values", head: "Last values", width: "minmax(160px, 3fr)", cell: (row) => <span className="live-values">{summaryOf(row.last)}</span>, card: "line" },
-  { id: "time", head: "Arrived", width: "148px", cell: (row) => <ArrivalTime at={row.last.arrivedAt} /> },
-];
+function deviceColumns(context: RowContext): Column<DeviceSummary>[] {
+  return [
+    { id: "device", head: "Device", width: "minmax(120px, 1fr)", cell: (row) => deviceLink(row.last, context), card: "title" },
+    { id: "count", head: "Records", width: "80px", align: "end", cell: (row) => row.count.toLocaleString("en"), card: "line" },
+    { id: "kind", head: "Kind", width: "88px", cell: (row) => <KindLabel kind={row.last.kind} />, card: "line" },
+    { id: "values", head: "Last values", width: "minmax(160px, 3fr)", cell: (row) => values(row.last), card: "line" },
+    { id: "time", head: "Arrived", width: "148px", cell: (row) => arrivalTime(row.last.arrivedAt, context) },
+  ];
+}
 
 function DeviceList({ devices, change }: { devices: readonly DeviceSummary[]; change: ChangeSearch }) {
+  const context = useRowContext();
+  const columns = useMemo(() => deviceColumns(context), [context]);
   if (devices.length === 0) return <Empty text="Nothing has arrived since you opened this page. Devices are listed here as they send." />;
   return (
     <Table
       label="Devices that send"
       rows={devices}
-      columns={DEVICE_COLUMNS}
+      columns={columns}
       rowKey={(row) => row.deviceId}
       onOpen={(row) => change({ device: row.deviceId, view: undefined })}
     />

@@ -12,6 +12,7 @@ import { firstRecordQuery, groupTotalsQuery } from "./queries";
 const FORWARDED_DAYS = 30;
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
+const COUNTED_MS = 5_500;
 
 interface StepState {
   readonly hasDevice: boolean;
@@ -33,12 +34,26 @@ function useSteps(groupId: string, rights: Rights, overview: Schemas["GroupOverv
   const isDone = hasRecord && hasForwarded;
   useEffect(() => {
     if (!mayRead || isDone) return;
-    return listen({ groupId }, true, (event) => {
-      if (event.type !== "records" && event.type !== "deliveries" && event.type !== "changed") return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const ask = () => {
       void client.invalidateQueries({ queryKey: firstRecordQuery(groupId).queryKey });
       void client.invalidateQueries({ queryKey: ["group-metrics", groupId] });
       void client.invalidateQueries({ queryKey: ["overview", groupId] });
+    };
+    const stop = listen({ groupId }, true, (event) => {
+      if (event.type !== "records" && event.type !== "deliveries" && event.type !== "changed") return;
+      // The service counts every few seconds at most, so the first answer may be an older one.
+      if (timer === undefined) ask();
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        timer = undefined;
+        ask();
+      }, COUNTED_MS);
     });
+    return () => {
+      stop();
+      clearTimeout(timer);
+    };
   }, [groupId, mayRead, isDone, client]);
   if (!overview.devices || !overview.connectors || !first.data || !forwarded.data) return null;
   return { hasDevice: overview.devices.total > 0, hasRecord, hasConnector: overview.connectors.total > 0, hasForwarded };

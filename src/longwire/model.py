@@ -330,6 +330,7 @@ class DeviceType:
     decoder_source: str | None = None
     encoder_source: str | None = None  # JavaScript, if encoding has a source of its own
     decoded_location: str | None = None  # the names of latitude and longitude, like "lat,lng"
+    updated_at: Moment = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,6 +163,18 @@ REQUESTS: dict[tuple[str, str], Right] = {
     ("PUT", "/device/type/configuration"): Right(
         body={"type": "tracker", "policy": {"new": 1}}, by="operator"
     ),
+    ("GET", "/device/type/decoder"): Right({"type": "tracker"}),
+    ("PUT", "/device/type/decoder"): Right(
+        body={"type": "tracker", "decoder": "cayenneLpp"}, by="operator"
+    ),
+    ("POST", "/device/type/preview"): Right(
+        body={
+            "type": "generic",
+            "groupId": "@home",
+            "deviceId": "@device",
+            "decoder": "cayenneLpp",
+        }
+    ),
     ("GET", "/group/drift"): Right({"groupId": "@home", "subgroups": "true"}),
     ("GET", "/device/configuration"): Right({"deviceId": "@device", "groupId": "@home"}),
     ("PUT", "/devices"): Right(
@@ -279,7 +291,7 @@ SHARED = {
 }
 # Filters of the audit log: a foreign id finds as little as one that does not exist, see
 # `tests/identity/test_audit.py`.
-FILTERS = {"objectId", "actorId"}
+FILTERS = {"objectId", "actorId", "requestId"}
 # Of other kinds of jobs than the one in the table, see `tests/jobs/`.
 OF_OTHER_KINDS = {
     f"parameters.{name}" for name in ("connectorId", "deviceId", "objectId", "actorId")

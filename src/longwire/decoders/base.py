@@ -49,11 +49,12 @@ class EncodeError(CodecFailure):
 class InvalidDecoder(Exception):
     """The source of a decoder is invalid: why, and where."""
 
-    def __init__(self, reason: str, line: int = 1, column: int = 1) -> None:
+    def __init__(self, reason: str, line: int = 1, column: int = 1, cpu_s: float = 0.0) -> None:
         super().__init__(f"line {line}, column {column}: {reason}")
         self.reason = reason
         self.line = line
         self.column = column
+        self.cpu_s = cpu_s  # that it took to find out
 
 
 class Decoder(Protocol):

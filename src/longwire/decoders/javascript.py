@@ -126,7 +126,7 @@ class _JavaScriptCodec:
         except _NoSandbox as error:
             raise Unavailable(f"The codec cannot be checked now: {error}.") from error
         except _CodecError as error:
-            raise InvalidDecoder(error.reason, error.line, error.column) from None
+            raise InvalidDecoder(error.reason, error.line, error.column, error.cpu_s) from None
         self._functions = {name for name in FUNCTIONS if found.get(name) is True}
         if self._functions.isdisjoint(self.REQUIRED):
             raise InvalidDecoder(_no_function(self.REQUIRED))

@@ -3,16 +3,19 @@
 import json
 from dataclasses import replace
 
+from longwire.clock import Moment
 from longwire.decoders.base import InvalidDecoder
 from longwire.decoders.catalogue import get_decoder, get_encoder
 from longwire.decoders.javascript import JavaScriptDecoder
 from longwire.errors import Conflict, invalid_field, not_found
+from longwire.identity import access
 from longwire.model import Actor, DeviceType, Page, PageRequest
 from longwire.store import audit, cache_epochs
 from longwire.store import device_reports as store_reports
 from longwire.store import device_types as store
 from longwire.store import devices as store_devices
 from longwire.store.database import Tx
+from longwire.versions import next_version, require_version
 
 NAME_CHARACTERS_MAX = 128
 LOCATION_CHARACTERS_MAX = 256
@@ -119,7 +122,29 @@ def set_decoder(
     tx: Tx, actor: Actor, name: str, kind: str | None, source: str, location: str | None = None
 ) -> DeviceType:
     """Set the decoder of a type, or remove it if there is no kind."""
-    present = _get_by_name(tx, name)
+    return _apply_decoder(tx, actor, _get_by_name(tx, name), kind, source, location)
+
+
+def change_decoder(
+    tx: Tx,
+    actor: Actor,
+    name: str,
+    kind: str | None,
+    source: str,
+    location: str | None,
+    *,
+    if_updated_at: Moment | None = None,
+) -> DeviceType:
+    """The same by an operator, unless somebody has changed the type since."""
+    access.require_operator(actor, "deviceType.write")
+    present = get_device_type(tx, name)
+    require_version(present.updated_at, if_updated_at)
+    return _apply_decoder(tx, actor, present, kind, source, location)
+
+
+def _apply_decoder(
+    tx: Tx, actor: Actor, present: DeviceType, kind: str | None, source: str, location: str | None
+) -> DeviceType:
     if kind is not None:
         validate_decoder(kind, source)
     parse_location(location)
@@ -130,10 +155,27 @@ def set_decoder(
         decoder=kind,
         decoder_source=None if kind is None else source,
         decoded_location=None if kind is None else location,
+        updated_at=next_version(tx.now, present.updated_at),
     )
     store.upsert(tx, kept)
-    audit.log(tx, actor, "deviceType.decoder", name, detail=kind or "")
+    audit.log(
+        tx,
+        actor,
+        "deviceType.decoder",
+        present.name,
+        detail=kind or "",
+        before=_audited_decoder(present),
+        after=_audited_decoder(kept),
+    )
     return kept
+
+
+def _audited_decoder(device_type: DeviceType) -> audit.Fields:
+    return {
+        "decoder": device_type.decoder,
+        "decoder_source": device_type.decoder_source,
+        "decoded_location": device_type.decoded_location,
+    }
 
 
 def set_encoder(tx: Tx, actor: Actor, name: str, source: str | None) -> DeviceType:

@@ -37,7 +37,7 @@ def upsert(tx: Tx, device_type: DeviceType) -> None:
         "decoder_source": device_type.decoder_source,
         "encoder_source": device_type.encoder_source,
         "decoded_location": device_type.decoded_location,
-        "updated_at": tx.now,
+        "updated_at": max(tx.now, device_type.updated_at),
     }
     statement = sa.update(_table).where(_table.c.name == device_type.name).values(values)
     if not tx.execute(statement):
@@ -62,4 +62,5 @@ def _device_type(row: sa.Row[Any]) -> DeviceType:
         decoder_source=row.decoder_source,
         encoder_source=row.encoder_source,
         decoded_location=row.decoded_location,
+        updated_at=row.updated_at,
     )

@@ -1,5 +1,109 @@
+// Work by filter over many devices: what runs, what ran, and a new one.
+import { useCallback, useMemo } from "react";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+import { useRights } from "~/api/may";
+import { groupQuery } from "~/api/queries";
+import { Button } from "~/ui/button";
 import { PageHeader } from "~/ui/page";
+import { Pill } from "~/ui/pill";
+import { Empty, NoMatch, QueryView } from "~/ui/state";
+import { Table, type Column } from "~/ui/table";
+import { TimeText } from "~/ui/time-text";
+import { NewJob, kindsAllowed } from "./new-job";
+import { jobsQuery, usePeople } from "./queries";
+import { STATES, type JobsSearch, type State } from "./search";
+import { STATE_TONES, jobTitle, progressWords, type Job } from "./words";
+import "./jobs.css";
+
+const route = getRouteApi("/frame/g/$groupId/jobs");
+
+function useColumns(groupId: string): Column<Job>[] {
+  const nameOf = usePeople(groupId);
+  return useMemo(
+    () => [
+      { id: "state", head: "State", width: "116px", card: "line", cell: (job) => <Pill tone={STATE_TONES[job.state] ?? "idle"}>{job.state}</Pill> },
+      {
+        id: "what",
+        head: "What",
+        width: "minmax(150px, 1.2fr)",
+        card: "title",
+        cell: (job) => (
+          <Link to="/g/$groupId/jobs/$jobId" params={{ groupId, jobId: job.jobId }} className="row-link">
+            {jobTitle(job)}
+          </Link>
+        ),
+      },
+      { id: "progress", head: "Progress", width: "minmax(200px, 2fr)", card: "line", cell: (job) => <span title={progressWords(job)}>{progressWords(job)}</span> },
+      { id: "who", head: "Who", width: "minmax(100px, 1fr)", cell: (job) => <span title={job.createdBy}>{nameOf(job.createdBy)}</span> },
+      { id: "why", head: "Why", width: "minmax(100px, 1.4fr)", cell: (job) => <span className="ink-2" title={job.reason ?? undefined}>{job.reason || "–"}</span> },
+      { id: "since", head: "Started", width: "152px", cell: (job) => <TimeText at={job.createdAt} /> },
+    ],
+    // Names come once.
+    [groupId, nameOf],
+  );
+}
 
 export function JobsPage() {
-  return <PageHeader title="Jobs" />;
+  const { groupId } = route.useParams();
+  const search = route.useSearch();
+  const navigate = useNavigate();
+  const group = useQuery(groupQuery(groupId));
+  const rights = useRights(groupId);
+  const query = useInfiniteQuery(jobsQuery(groupId, search.state));
+  const columns = useColumns(groupId);
+  const set = (change: Partial<JobsSearch>, replace = false): void =>
+    void navigate({ to: ".", search: (before: object) => ({ ...before, ...change }), replace } as never);
+  const jobs = useMemo(() => query.data?.pages.flatMap((page) => page.items) ?? [], [query.data]);
+  const { fetchNextPage, hasNextPage, isFetchingNextPage } = query;
+  const onEndReached = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
+  }, [fetchNextPage, hasNextPage, isFetchingNextPage]);
+  const kinds = kindsAllowed(rights);
+  const [firstKind] = kinds;
+  const start = firstKind && (
+    <Button look="primary" onClick={() => set({ new: firstKind })}>
+      New job
+    </Button>
+  );
+  return (
+    <>
+      <PageHeader title="Jobs" above={group.data?.name} actions={start} />
+      <div className="filters">
+        <select className="input" aria-label="State" value={search.state ?? ""} onChange={(event) => set({ state: (event.target.value || undefined) as State | undefined })}>
+          <option value="">Any state</option>
+          {STATES.map((state) => (
+            <option key={state} value={state}>
+              {state}
+            </option>
+          ))}
+        </select>
+      </div>
+      <QueryView query={query} operation="GET /jobs" groupId={groupId} noun="group">
+        {() => {
+          if (jobs.length > 0)
+            return (
+              <Table
+                label="Jobs"
+                rows={jobs}
+                columns={columns}
+                rowKey={(job) => job.jobId}
+                onOpen={(job) => void navigate({ to: "/g/$groupId/jobs/$jobId", params: { groupId, jobId: job.jobId } })}
+                onEndReached={onEndReached}
+                isLoadingMore={isFetchingNextPage}
+              />
+            );
+          if (search.state) return <NoMatch chips={[{ label: `state ${search.state}`, onRemove: () => set({ state: undefined }) }]} onClear={() => set({ state: undefined })} />;
+          return (
+            <Empty
+              text="No job in the last 30 days. A job changes all devices that a filter matches, and can be undone for 24 hours."
+              action={start}
+              curl={`curl "${location.origin}/jobs?groupId=${groupId}" -H "Authorization: Bearer $TOKEN"`}
+            />
+          );
+        }}
+      </QueryView>
+      {search.new && kinds.length > 0 && <NewJob groupId={groupId} search={search} set={set} kinds={kinds} />}
+    </>
+  );
 }

@@ -1,9 +1,18 @@
-import type { RawSearch } from "~/search";
+import { textParam, type RawSearch } from "~/search";
 
-export function typesSearch(_search: RawSearch): Record<never, never> {
-  return {};
+export interface TypesSearch {
+  q?: string | undefined;
 }
 
-export function typeSearch(_search: RawSearch): Record<never, never> {
-  return {};
+export function typesSearch(search: RawSearch): TypesSearch {
+  return { q: textParam(search, "q") };
+}
+
+export interface TypeSearch {
+  // Only stored payloads of this device are tried.
+  device?: string | undefined;
+}
+
+export function typeSearch(search: RawSearch): TypeSearch {
+  return { device: textParam(search, "device") };
 }

@@ -1,5 +1,120 @@
-import { PageHeader } from "~/ui/page";
+// One device type: its devices, its configuration policy, and the workbench for its decoder.
+import { useState } from "react";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, getRouteApi } from "@tanstack/react-router";
+import { api, read, type Schemas } from "~/api/client";
+import { mayCall, useRights } from "~/api/may";
+import { groupQuery } from "~/api/queries";
+import { useGroupId } from "~/frame/page-state";
+import { TextArea } from "~/ui/field";
+import { Form } from "~/ui/form";
+import { Card, Facts, PageHeader } from "~/ui/page";
+import { QueryView } from "~/ui/state";
+import { useSubmission } from "~/ui/submit";
+import { showToast } from "~/ui/toast";
+import { Workbench } from "./workbench";
+import "./types.css";
+
+const route = getRouteApi("/frame/types/$type");
+
+function DeviceCount({ groupId, type }: { groupId: string; type: string }) {
+  const group = useQuery(groupQuery(groupId));
+  const devices = useQuery({
+    queryKey: ["type-devices", groupId, type],
+    queryFn: ({ signal }) => read(api.GET("/devices", { params: { query: { groupId, type, subgroups: true, limit: 1 } }, signal })),
+  });
+  if (!devices.data) return <span className="ink-3">{devices.isError ? "not known" : "…"}</span>;
+  const { total, totalIsMore } = devices.data;
+  return (
+    <Link to="/g/$groupId/devices" params={{ groupId }} search={{ type, below: true }}>
+      {(total ?? 0).toLocaleString("en")}
+      {totalIsMore ? "+" : ""} in {group.data?.name ?? "this group"} and below
+    </Link>
+  );
+}
+
+function PolicyForm({ type, found, isEditable }: { type: string; found: Schemas["ConfigurationPolicy"]; isEditable: boolean }) {
+  const [text, setText] = useState(JSON.stringify(found.policy, null, 2));
+  const submission = useSubmission(["policy"]);
+  const client = useQueryClient();
+  const save = async () => {
+    let policy: Record<string, never>;
+    try {
+      policy = JSON.parse(text) as Record<string, never>;
+    } catch (error) {
+      throw new Error(`This is no JSON: ${(error as Error).message}`);
+    }
+    await read(api.PUT("/device/type/configuration", { body: { type, policy, ifUpdatedAt: found.updatedAt ?? null } }));
+    await client.invalidateQueries({ queryKey: ["type-policy", type] });
+    showToast("The policy is saved. Devices that differ are listed as drift.");
+  };
+  const explanation = "What every device of this type should be configured with. Policies of groups and the device's own values go before it.";
+  if (!isEditable)
+    return (
+      <>
+        <p className="ink-2">{explanation} Operators change it.</p>
+        <pre>{text}</pre>
+      </>
+    );
+  return (
+    <Form submission={submission} onSubmit={save} submit="Save the policy" look="normal">
+      <TextArea label="Policy, as JSON" isCode rows={6} hint={explanation} value={text} error={submission.errorOf("policy")} onChange={(event) => setText(event.target.value)} />
+    </Form>
+  );
+}
+
+function Policy({ type, isEditable }: { type: string; isEditable: boolean }) {
+  const query = useQuery({
+    queryKey: ["type-policy", type],
+    queryFn: ({ signal }) => read(api.GET("/device/type/configuration", { params: { query: { type } }, signal })),
+  });
+  return (
+    <Card title="Configuration policy">
+      <QueryView query={query} skeletonRows={3} noun="device type">
+        {(found) => <PolicyForm key={found.updatedAt ?? ""} type={type} found={found} isEditable={isEditable} />}
+      </QueryView>
+    </Card>
+  );
+}
 
 export function TypePage() {
-  return <PageHeader title="Device type" />;
+  const { type } = route.useParams();
+  const search = route.useSearch();
+  const groupId = useGroupId();
+  const rights = useRights(groupId);
+  const query = useQuery({
+    queryKey: ["device-type", type],
+    queryFn: ({ signal }) => read(api.GET("/device/type", { params: { query: { type } }, signal })),
+  });
+  const decoder = useQuery({
+    queryKey: ["type-decoder", type],
+    queryFn: ({ signal }) => read(api.GET("/device/type/decoder", { params: { query: { type } }, signal })),
+  });
+  return (
+    <>
+      <PageHeader title={query.data?.displayName ?? type} above={<Link to="/types">Device types</Link>} />
+      <QueryView query={query} noun="device type">
+        {(found) => (
+          <>
+            <Card>
+              <Facts
+                rows={[
+                  ["Id", <code key="id">{found.name}</code>],
+                  ...(groupId && mayCall(rights, "GET /devices") ? [["Devices", <DeviceCount key="devices" groupId={groupId} type={type} />] as const] : []),
+                  ["Decoder", decoder.data ? (decoder.data.decoder ?? "none") : "…"],
+                  ["Battery", found.battery ?? "–"],
+                  ["Firmware", found.firmwareVersion ?? "–"],
+                  ["Default configuration", <code key="configuration">{found.defaultConfiguration ?? "–"}</code>],
+                ]}
+              />
+            </Card>
+            <QueryView query={decoder} noun="device type" skeletonRows={6}>
+              {(present) => <Workbench key={present.updatedAt} present={present} groupId={groupId} deviceId={search.device} />}
+            </QueryView>
+            <Policy type={type} isEditable={rights.isOperator} />
+          </>
+        )}
+      </QueryView>
+    </>
+  );
 }

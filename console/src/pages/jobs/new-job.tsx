@@ -1,0 +1,262 @@
+// A new job: what, with which devices, counted before it starts.
+import { useState } from "react";
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { api, ApiProblem, read, type Schemas } from "~/api/client";
+import { mayCall, type Rights } from "~/api/may";
+import type { Operation } from "~/api/permissions";
+import { groupQuery } from "~/api/queries";
+import { GroupTree } from "~/frame/group-picker";
+import { useRange, useZone } from "~/frame/page-state";
+import { connectorsQuery } from "~/pages/connectors/queries";
+import { parseTags } from "~/pages/devices/bulk";
+import { DeviceFilters } from "~/pages/devices/device-filters";
+import { deviceTypesQuery } from "~/pages/devices/queries";
+import { filterOf } from "~/pages/devices/search";
+import { present } from "~/pages/messages/queries";
+import { rangeLabel, spanOf } from "~/time";
+import { Button } from "~/ui/button";
+import { Dialog } from "~/ui/dialog";
+import { Checkbox, Select, TextArea, TextField, fieldError } from "~/ui/field";
+import { ErrorState, Loading } from "~/ui/state";
+import { KINDS, type JobsSearch, type Kind } from "./search";
+import { KIND_WORDS } from "./words";
+
+const CONTENTS: Readonly<Record<string, readonly [string, Operation]>> = {
+  devices: ["Devices", "GET /devices/export"],
+  records: ["Records", "GET /records/export"],
+  messages: ["Messages", "GET /connector/messages/export"],
+  audit: ["Audit log", "GET /group/audit/export"],
+};
+
+const NEEDS: Readonly<Record<Exclude<Kind, "export">, Operation>> = {
+  tag: "PUT /devices",
+  type: "PUT /devices",
+  configuration: "PUT /devices",
+  transfer: "PUT /devices/transfer",
+  delete: "POST /devices/delete",
+  redecode: "POST /device/redecode",
+  resend: "POST /connector/resendData",
+  replay: "POST /connector/replay",
+};
+
+// The operation whose permission a job of the kind needs.
+export function needsOf(kind: string, content?: string | null): Operation {
+  if (kind === "export") return CONTENTS[content ?? "devices"]?.[1] ?? "GET /devices/export";
+  return NEEDS[kind as keyof typeof NEEDS] ?? "POST /job";
+}
+
+export function kindsAllowed(rights: Rights): Kind[] {
+  return KINDS.filter((kind) =>
+    kind === "export" ? Object.values(CONTENTS).some(([, operation]) => mayCall(rights, operation)) : mayCall(rights, needsOf(kind)),
+  );
+}
+
+interface Draft {
+  added: string;
+  removed: string;
+  type: string;
+  toGroupId: string | null;
+  configuration: string;
+  connectorId: string;
+  isRangeOnly: boolean;
+  content: string;
+  format: "csv" | "ndjson";
+  reason: string;
+  typed: string;
+}
+
+const EMPTY: Draft = {
+  added: "",
+  removed: "",
+  type: "",
+  toGroupId: null,
+  configuration: "",
+  connectorId: "",
+  isRangeOnly: false,
+  content: "devices",
+  format: "csv",
+  reason: "",
+  typed: "",
+};
+
+type Period = { beginDate: string; endDate: string };
+
+function tagsOf(draft: Draft): Schemas["JobParameters"] {
+  const [addTags, removeTags] = [parseTags(draft.added), parseTags(draft.removed)];
+  return { ...(addTags.length ? { addTags } : {}), ...(removeTags.length ? { removeTags } : {}) };
+}
+
+// What is sent as parameters, or what is still missing.
+function parametersOf(kind: Kind, draft: Draft, period: Period): Schemas["JobParameters"] | string {
+  if (kind === "tag") return draft.added.trim() || draft.removed.trim() ? tagsOf(draft) : "No tag is named yet";
+  if (kind === "type") return draft.type ? { type: draft.type } : "No type is chosen yet";
+  if (kind === "transfer") return draft.toGroupId ? { toGroupId: draft.toGroupId } : "No group is chosen yet";
+  if (kind === "configuration") return draft.configuration ? { configuration: draft.configuration } : "No configuration is written yet";
+  if (kind === "redecode") return draft.isRangeOnly ? period : {};
+  if (kind === "resend") return draft.connectorId ? { connectorId: draft.connectorId } : "No connector is chosen yet";
+  if (kind === "replay") return draft.connectorId ? { connectorId: draft.connectorId, ...period } : "No connector is chosen yet";
+  if (kind === "export") return { content: draft.content as "devices", format: draft.format, ...(draft.content === "devices" ? {} : period) };
+  return {};
+}
+
+function ConnectorChoice({ groupId, draft, change }: { groupId: string; draft: Draft; change: (part: Partial<Draft>) => void }) {
+  const connectors = useQuery(connectorsQuery(groupId));
+  const options = (connectors.data ?? []).map((each) => [each.id, each.name ?? each.id] as const);
+  return <Select label="Connector" options={[["", "Choose a connector"], ...options]} value={draft.connectorId} onChange={(event) => change({ connectorId: event.target.value })} />;
+}
+
+function TypeChoice({ draft, change }: { draft: Draft; change: (part: Partial<Draft>) => void }) {
+  const types = useQuery(deviceTypesQuery);
+  const options = (types.data ?? []).flatMap((each) => (each.name ? [[each.name, each.displayName ?? each.name] as const] : []));
+  return (
+    <Select
+      label="New type"
+      hint="The configuration of each is reset to the default of that type."
+      options={[["", "Choose a type"], ...options]}
+      value={draft.type}
+      onChange={(event) => change({ type: event.target.value })}
+    />
+  );
+}
+
+function GroupChoice({ draft, change }: { draft: Draft; change: (part: Partial<Draft>) => void }) {
+  const group = useQuery({ ...groupQuery(draft.toGroupId ?? ""), enabled: draft.toGroupId !== null });
+  return (
+    <>
+      <GroupTree onChoose={(toGroupId) => change({ toGroupId })} />
+      {draft.toGroupId && (
+        <p aria-live="polite">
+          To <strong>{group.data?.name ?? draft.toGroupId}</strong>
+        </p>
+      )}
+    </>
+  );
+}
+
+function Parameters({ kind, groupId, draft, change, error }: { kind: Kind; groupId: string; draft: Draft; change: (part: Partial<Draft>) => void; error: (name: string) => string | undefined }) {
+  const { range } = useRange();
+  const zone = useZone();
+  if (kind === "tag")
+    return (
+      <>
+        <TextField label="Add tags" hint="With commas between them." value={draft.added} error={error("addTags")} onChange={(event) => change({ added: event.target.value })} />
+        <TextField label="Remove tags" value={draft.removed} error={error("removeTags")} onChange={(event) => change({ removed: event.target.value })} />
+      </>
+    );
+  if (kind === "type") return <TypeChoice draft={draft} change={change} />;
+  if (kind === "transfer") return <GroupChoice draft={draft} change={change} />;
+  if (kind === "configuration")
+    return <TextArea isCode label="Configuration" rows={4} value={draft.configuration} error={error("configuration")} onChange={(event) => change({ configuration: event.target.value })} />;
+  if (kind === "redecode")
+    return <Checkbox label={`Only records of the range of the page (${rangeLabel(range, zone)})`} checked={draft.isRangeOnly} onChange={(event) => change({ isRangeOnly: event.target.checked })} />;
+  if (kind === "resend") return <ConnectorChoice groupId={groupId} draft={draft} change={change} />;
+  if (kind === "replay")
+    return (
+      <>
+        <ConnectorChoice groupId={groupId} draft={draft} change={change} />
+        <p className="ink-2">Records of the range of the page: {rangeLabel(range, zone)}.</p>
+      </>
+    );
+  if (kind === "export")
+    return (
+      <>
+        <Select label="Content" options={Object.entries(CONTENTS).map(([key, [words]]) => [key, words] as const)} value={draft.content} onChange={(event) => change({ content: event.target.value })} />
+        <Select label="Format" options={[["csv", "CSV"], ["ndjson", "NDJSON"]]} value={draft.format} onChange={(event) => change({ format: event.target.value as Draft["format"] })} />
+        {draft.content !== "devices" && <p className="ink-2">Of the range of the page: {rangeLabel(range, zone)}.</p>}
+      </>
+    );
+  return null;
+}
+
+function Count({ counted, kind }: { counted: Schemas["JobReturn"]; kind: Kind }) {
+  const number = (value: number) => value.toLocaleString("en");
+  const sample = counted.sample?.slice(0, 5) ?? [];
+  return (
+    <div className="job-count" role="status">
+      <strong>
+        {number(counted.total)}
+        {counted.totalIsMore ? " or more" : ""} {kind === "export" ? "rows" : counted.total === 1 ? "device" : "devices"}
+        {typeof counted.messages === "number" && `, ${number(counted.messages)}${counted.messagesIsMore ? " or more" : ""} messages`}
+      </strong>
+      {sample.length > 0 && (
+        <ul>
+          {sample.map((each) => (
+            <li key={each.deviceId}>
+              {each.name} <span className="ink-2">{each.type}</span>
+            </li>
+          ))}
+          {counted.total > sample.length && <li className="ink-2">and {number(counted.total - sample.length)} more</li>}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+export function NewJob({ groupId, search, set, kinds }: { groupId: string; search: JobsSearch; set: (change: Partial<JobsSearch>, replace?: boolean) => void; kinds: readonly Kind[] }) {
+  const navigate = useNavigate();
+  const [draft, setDraft] = useState(EMPTY);
+  const group = useQuery(groupQuery(groupId));
+  const { range } = useRange();
+  const kind = search.new && kinds.includes(search.new) ? search.new : (kinds[0] ?? "tag");
+  const span = spanOf(range, Date.now());
+  const period = { beginDate: new Date(span.begin).toISOString(), endDate: new Date(span.end).toISOString() };
+  const parameters = parametersOf(kind, draft, period);
+  const hasFilter = kind !== "export" || draft.content === "devices";
+  const missing = typeof parameters === "string" ? parameters : undefined;
+  const body = {
+    groupId,
+    kind,
+    ...(hasFilter ? { filter: present(filterOf(search)) } : {}),
+    parameters: typeof parameters === "string" ? {} : parameters,
+    ...(draft.reason ? { reason: draft.reason } : {}),
+  };
+  // The end of the range moves on with the clock; a count is of what was chosen.
+  const key = JSON.stringify([kind, hasFilter ? filterOf(search) : null, missing ? null : { ...(parameters as object), ...("beginDate" in (parameters as object) ? { beginDate: range.from, endDate: range.to } : {}) }]);
+  const count = useQuery({
+    queryKey: ["job-count", groupId, key],
+    queryFn: ({ signal }) => read(api.POST("/job", { body: { ...body, dryRun: true }, signal })),
+    enabled: missing === undefined,
+    gcTime: 0,
+    staleTime: Infinity,
+  });
+  const start = useMutation({
+    mutationFn: () => read(api.POST("/job", { body })),
+    onSuccess: (started) => started.job && void navigate({ to: "/g/$groupId/jobs/$jobId", params: { groupId, jobId: started.job.jobId } }),
+  });
+  const problem = [start.error, count.error].find((each): each is ApiProblem => each instanceof ApiProblem) ?? null;
+  const name = group.data?.name ?? groupId;
+  const needsName = kind === "delete" && draft.typed !== name ? "The name of the group is not typed yet" : undefined;
+  const reason = missing ?? (!count.data ? "Not counted yet" : count.data.total === 0 ? "Nothing matches" : (needsName ?? (start.isPending ? "Being started" : undefined)));
+  const close = () => set({ new: undefined, q: undefined, type: undefined, network: undefined, tag: undefined, seen: undefined, battery: undefined, below: undefined });
+  const change = (part: Partial<Draft>) => setDraft((before) => ({ ...before, ...part }));
+  return (
+    <Dialog
+      title="New job"
+      width="wide"
+      onClose={close}
+      actions={
+        <>
+          <Button onClick={close}>Cancel</Button>
+          <Button look={kind === "delete" ? "danger" : "primary"} disabledReason={reason} onClick={() => start.mutate()}>
+            Start job
+          </Button>
+        </>
+      }
+    >
+      <div className="form">
+        <Select label="What" options={kinds.map((each) => [each, KIND_WORDS[each] ?? each] as const)} value={kind} onChange={(event) => set({ new: event.target.value as Kind }, true)} />
+        {hasFilter && <DeviceFilters search={search} set={(part) => set(part, true)} rows={[]} />}
+        <Parameters kind={kind} groupId={groupId} draft={draft} change={change} error={(field) => fieldError(problem, `parameters.${field}`)} />
+        <TextField label="Why" hint="For whoever reads the list of jobs and the audit log." maxLength={256} value={draft.reason} onChange={(event) => change({ reason: event.target.value })} />
+        {missing === undefined && count.isPending && <Loading rows={2} />}
+        {count.data && <Count counted={count.data} kind={kind} />}
+        {count.isError && <ErrorState error={count.error} onRetry={() => void count.refetch()} operation={needsOf(kind, draft.content)} groupId={groupId} />}
+        {kind === "delete" && count.data && count.data.total > 0 && (
+          <TextField label={`Type “${name}” to delete them`} hint="They can be restored for 24 hours, by the undo of the job." autoComplete="off" value={draft.typed} onChange={(event) => change({ typed: event.target.value })} />
+        )}
+        {start.isError && <ErrorState error={start.error} />}
+      </div>
+    </Dialog>
+  );
+}

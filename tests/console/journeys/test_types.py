@@ -1,0 +1,44 @@
+"""Device types: a decoder is tried on what is stored, saved, and applied to the past."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.conftest import OpenConsole
+from tests.world import World, ok
+
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
+
+CODEC = "function decodeUplink(input) { return {data: {celsius: input.bytes[0]}}; }"
+
+
+def test_a_decoder_is_tried_on_stored_payloads_and_then_saved(
+    world: World, browse: OpenConsole
+) -> None:
+    operator = world.operator
+    harbour = operator.group("Harbour")
+    device = operator.device(harbour, type="temperature", name="Cold room")
+    operator.reports(device, __raw="05")
+    with browse(world, operator) as console:
+        console.open(f"/g/{harbour}/devices")
+        page = console.page
+        page.get_by_role("link", name="Device types").click()
+        page.get_by_role("link", name="Temperature and humidity sensor").click()
+        source = page.get_by_label("Source")
+        console.expected_statuses.add(400)
+        source.fill("function decodeUplink(")
+        page.get_by_role("button", name="Try it").click()
+        expect(page.get_by_text("missing formal parameter")).to_be_visible()
+        source.fill(CODEC)
+        source.press("Control+Enter")
+        expect(page.get_by_text("1 payload: 1 would change")).to_be_visible()
+        expect(page.locator(".bench-item")).to_contain_text("celsius")
+        assert "decoder" not in ok(operator.get("/device/type/decoder", type="temperature"))
+        page.get_by_role("button", name="Save for all devices").click()
+        expect(page.get_by_text("As it is in use")).to_be_visible()
+        page.get_by_role("link", name="Redecode stored records").click()
+        dialog = page.get_by_role("dialog", name="New job")
+        expect(dialog.get_by_role("status")).to_contain_text("1 device")
+        dialog.get_by_role("button", name="Start job").click()
+        expect(page.get_by_text("succeeded")).to_be_visible()
+        expect(page.get_by_text("1 of 1 · 1 changed")).to_be_visible()
+    assert '"celsius":5' in operator.records(device)[0]["data"]

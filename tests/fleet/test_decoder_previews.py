@@ -1,0 +1,96 @@
+"""A decoder is tried on stored payloads before anybody depends on it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from longwire.fleet import decoder_previews
+from tests.world import Person, World, nothing_happens, ok, refused
+
+DRAFT = """function decodeUplink(input) {
+  if (input.bytes[0] > 100) throw new Error("too hot");
+  return {data: {celsius: input.bytes[0]}};
+}"""
+
+
+@pytest.fixture(autouse=True)
+def fresh_budget() -> Iterator[None]:
+    yield
+    decoder_previews.DRAFT_GUARD.set_budget(ms_per_s=200, burst_ms=5_000)
+
+
+def preview(person: Person, group: str, **fields: object) -> list[dict[str, object]]:
+    body = {"type": "temperature", "groupId": group, **fields}
+    return list(ok(person.post("/device/type/preview", body))["items"])
+
+
+def test_a_draft_is_compared_with_what_is_stored_and_then_becomes_the_decoder(
+    world: World,
+) -> None:
+    ada, operator = world.person("ada"), world.operator
+    group = ada.group("Harbour")
+    device = ada.device(group, type="temperature", name="Cold room")
+    other = ada.device(group, type="meter")
+    for raw in ("05", "ff", ""):
+        ada.reports(device, __raw=raw, data='{"kept": 1}')
+        world.clock.let_pass(seconds=1)
+    ada.reports(other, __raw="06")
+    with nothing_happens(world):
+        hot, cold = preview(ada, group, decoder="javascript", decoderSource=DRAFT)
+    assert (hot["payload"], hot["deviceName"], hot["stored"]) == ("ff", "Cold room", {})
+    assert "too hot" in str(hot["error"]) and "values" not in hot
+    assert (cold["payload"], cold["values"]) == ("05", {"celsius": 5})
+    (given,) = preview(
+        ada, group, decoder="javascript", decoderSource=DRAFT, payloads=[{"payload": "07"}]
+    )
+    assert given["values"] == {"celsius": 7} and "deviceId" not in given
+
+    change = {"type": "temperature", "decoder": "javascript", "decoderSource": DRAFT}
+    before = ok(ada.get("/device/type/decoder", type="temperature"))
+    assert "decoder" not in before
+    refused(ada.put("/device/type/decoder", change), 403)
+    set_ = ok(operator.put("/device/type/decoder", {**change, "ifUpdatedAt": before["updatedAt"]}))
+    assert set_["decoderSource"] == DRAFT
+    again = operator.put("/device/type/decoder", {**change, "ifUpdatedAt": before["updatedAt"]})
+    assert refused(again, 409)["code"] == "changed_meanwhile"
+    # Without a draft, the decoder of the type is tried.
+    assert [each.get("values") for each in preview(ada, group)] == [None, {"celsius": 5}]
+    ok(operator.put("/device/type/decoder", {"type": "temperature"}))
+    refused(ada.post("/device/type/preview", {"type": "temperature", "groupId": group}), 409)
+
+
+def test_what_is_wrong_is_named_and_nobody_else_may_look(world: World) -> None:
+    ada, eve = world.person("ada"), world.person("eve")
+    group, foreign = ada.group("Harbour"), eve.group("foreign")
+    body = {"type": "temperature", "groupId": group, "decoder": "javascript"}
+    path = "/device/type/preview"
+    broken = refused(ada.post(path, {**body, "decoderSource": "function ("}), 400, "decoderSource")
+    assert "line 1" in broken["errors"][0]["message"]
+    refused(ada.post(path, {**body, "decoder": "cobol"}), 400, "decoder")
+    refused(ada.post(path, {**body, "limit": 101}), 400, "limit")
+    odd = [{"payload": "05"}, {"payload": "5"}, {"payload": "zz"}]
+    refused(ada.post(path, {**body, "payloads": odd}), 400)
+    refused(ada.post(path, {**body, "deviceId": "dev_none"}), 404, "deviceId")
+    refused(ada.post(path, {**body, "type": "none"}), 404, "type")
+    theirs = eve.device(foreign, type="temperature")
+    refused(ada.post(path, {**body, "deviceId": theirs}), 404, "deviceId")
+    refused(eve.post(path, {**body, "decoderSource": DRAFT}), 404, "groupId")
+    wrong = {"type": "temperature", "decoder": "javascript", "decoderSource": "nothing"}
+    refused(world.operator.put("/device/type/decoder", wrong), 400, "decoder")
+
+
+def test_a_draft_that_loops_costs_only_its_own_group(world: World) -> None:
+    ada, eve = world.person("ada"), world.person("eve")
+    group, foreign = ada.group("Harbour"), eve.group("foreign")
+    decoder_previews.DRAFT_GUARD.set_budget(ms_per_s=0.001, burst_ms=50)
+    loop = "function decodeUplink(input) { while (true) {} }"
+    payloads = [{"payload": "05"}] * 3
+    items = preview(ada, group, decoder="javascript", decoderSource=loop, payloads=payloads)
+    assert "ran out of time" in str(items[0]["error"])
+    assert str(items[-1]["error"]).startswith("not tried")
+    body = {"type": "temperature", "groupId": group, "decoder": "cayenneLpp"}
+    refused(ada.post("/device/type/preview", body), 429)
+    (fine,) = preview(
+        eve, foreign, decoder="javascript", decoderSource=DRAFT, payloads=[{"payload": "05"}]
+    )
+    assert fine["values"] == {"celsius": 5}

@@ -1,5 +1,261 @@
-import { PageHeader } from "~/ui/page";
+import { useMemo, useState } from "react";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Link, getRouteApi, useBlocker, useNavigate } from "@tanstack/react-router";
+import { ApiProblem, api, read } from "~/api/client";
+import { useMay } from "~/api/may";
+import { groupQuery } from "~/api/queries";
+import { parseParams } from "~/pages/connectors/params";
+import { fieldsOf, type FormField } from "~/pages/connectors/schema-form";
+import { Button } from "~/ui/button";
+import { IdText } from "~/ui/copy";
+import { Dialog } from "~/ui/dialog";
+import { Card, Facts, PageHeader } from "~/ui/page";
+import { ErrorState, Loading, QueryView } from "~/ui/state";
+import { TimeText } from "~/ui/time-text";
+import { hold, showToast } from "~/ui/toast";
+import { Locked } from "~/ui/why";
+import { bodyOf, differences, formOf, isComplete, type NotificationForm } from "./form";
+import { NotificationFields } from "./notification-fields";
+import { StatePill, zoneOf } from "./notifications-page";
+import { notificationQuery, notificationTypesQuery, refreshNotification, type Notification } from "./queries";
+import { NotificationSwitch } from "./toggle";
+import { WeekBar } from "./week-bar";
+import { parseSchedule, reasonWords, recipientWords, scheduleWords } from "./words";
+import "~/pages/connectors/connectors.css";
+import "./notifications.css";
+
+const route = getRouteApi("/frame/g/$groupId/notifications/$notificationId");
+
+function About({ notification }: { notification: Notification }) {
+  const params = parseParams(notification.params);
+  return (
+    <Card>
+      <Facts
+        rows={[
+          ["Fires when", reasonWords(notification.reason, params)],
+          ["To", recipientWords(notification.type, params)],
+          [
+            "May be sent",
+            <>
+              <WeekBar schedule={notification.schedule} zone={zoneOf(notification)} /> {scheduleWords(parseSchedule(notification.schedule), zoneOf(notification))}
+            </>,
+          ],
+          ["Last fired", <TimeText at={notification.lastFiredAt} withAgo none="never" />],
+          ["Last sent", <TimeText at={notification.lastSentAt} withAgo none="never" />],
+          [
+            "Last error",
+            notification.error?.message ? (
+              <>
+                <TimeText at={notification.error.at} withAgo /> {notification.error.message}
+              </>
+            ) : (
+              "none"
+            ),
+          ],
+        ]}
+      />
+    </Card>
+  );
+}
+
+function Conflict({ mine, theirs, fields, onMine, onTheirs, onClose }: {
+  mine: NotificationForm;
+  theirs: Notification;
+  fields: readonly FormField[];
+  onMine: () => void;
+  onTheirs: () => void;
+  onClose: () => void;
+}) {
+  return (
+    <Dialog
+      title="Somebody changed it meanwhile"
+      width="wide"
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onTheirs}>Take theirs</Button>
+          <Button look="primary" onClick={onMine}>
+            Save mine
+          </Button>
+        </>
+      }
+    >
+      <p>
+        It was changed <TimeText at={theirs.updatedAt} withAgo /> while you edited it. Nothing of yours is saved yet.
+      </p>
+      <table className="plain conflict">
+        <thead>
+          <tr>
+            <th>Field</th>
+            <th>Yours</th>
+            <th>Saved by somebody else</th>
+          </tr>
+        </thead>
+        <tbody>
+          {differences(mine, formOf(theirs, fields)).map((row) => (
+            <tr key={row.label}>
+              <th scope="row">{row.label}</th>
+              <td>
+                <code>{row.mine || "–"}</code>
+              </td>
+              <td>
+                <code>{row.theirs || "–"}</code>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Dialog>
+  );
+}
+
+function EditForm({ notification, fields }: { notification: Notification; fields: readonly FormField[] }) {
+  const client = useQueryClient();
+  const { groupId, id: notificationId } = notification;
+  // What the form began with: a refresh of the page changes nothing under the hands of who types.
+  const [base, setBase] = useState(notification);
+  const baseForm = useMemo(() => formOf(base, fields), [base, fields]);
+  const [form, setForm] = useState(baseForm);
+  const [theirs, setTheirs] = useState<Notification | null>(null);
+  const isChanged = JSON.stringify(form) !== JSON.stringify(baseForm);
+  const adopt = (version: Notification) => {
+    refreshNotification(client, version);
+    setBase(version);
+    setForm(formOf(version, fields));
+    setTheirs(null);
+  };
+  const put = (given: NotificationForm, ifUpdatedAt: string) => read(api.PUT("/notification", { body: { groupId, notificationId, ...bodyOf(given, fields), ifUpdatedAt } }));
+  const save = useMutation({
+    mutationFn: (ifUpdatedAt: string) => put(form, ifUpdatedAt),
+    onSuccess: (changed) => {
+      const undo = () => put(baseForm, changed.updatedAt).then(adopt, (error: Error) => void showToast(error.message, { tone: "bad" }));
+      adopt(changed);
+      showToast("Saved.", { action: { label: "Undo", run: undo } });
+    },
+    onError: async (error) => {
+      if (!(error instanceof ApiProblem) || error.code !== "changed_meanwhile") return;
+      setTheirs(await client.fetchQuery({ ...notificationQuery(groupId, notificationId), staleTime: 0 }));
+    },
+  });
+  useBlocker({ shouldBlockFn: () => isChanged && !window.confirm("Leave without saving your changes?"), enableBeforeUnload: isChanged, disabled: !isChanged });
+  const problem = save.error instanceof ApiProblem && save.error.code !== "changed_meanwhile" ? save.error : null;
+  const submit = (ifUpdatedAt = base.updatedAt) => save.mutate(ifUpdatedAt);
+  return (
+    <form
+      className="edit-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isChanged && !isComplete(form, fields)) submit();
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
+      }}
+    >
+      <NotificationFields groupId={groupId} form={form} fields={fields} problem={problem} onChange={(change) => setForm((before) => ({ ...before, ...change }))} />
+      {save.error && !theirs && !(problem && problem.fields.length > 0) && <ErrorState error={save.error} />}
+      <div className="form-actions edit-actions">
+        <Button look="primary" type="submit" disabled={!isChanged || save.isPending} disabledReason={isChanged ? isComplete(form, fields) : undefined}>
+          Save
+        </Button>
+        <Button onClick={() => setForm(baseForm)} disabled={!isChanged}>
+          Discard
+        </Button>
+        {problem && problem.fields.length > 0 && (
+          <span className="field-error" role="alert">
+            {problem.fields.length === 1 ? "One field is wrong." : `${problem.fields.length} fields are wrong.`} Nothing is saved.
+          </span>
+        )}
+      </div>
+      {theirs && (
+        <Conflict
+          mine={form}
+          theirs={theirs}
+          fields={fields}
+          onClose={() => setTheirs(null)}
+          onTheirs={() => adopt(theirs)}
+          onMine={() => {
+            setTheirs(null);
+            submit(theirs.updatedAt);
+          }}
+        />
+      )}
+    </form>
+  );
+}
+
+function Edit({ notification }: { notification: Notification }) {
+  const types = useQuery(notificationTypesQuery);
+  const type = types.data?.find((each) => each.type === notification.type);
+  const fields = useMemo(() => (type ? fieldsOf(type.expectedParameters) : []), [type]);
+  if (types.isError) return <ErrorState error={types.error} onRetry={() => void types.refetch()} />;
+  if (!type) return <Loading rows={6} />;
+  return <EditForm notification={notification} fields={fields} />;
+}
+
+function Actions({ notification }: { notification: Notification }) {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const { groupId, id: notificationId } = notification;
+  const name = notification.name ?? notificationId;
+  const test = useMutation({
+    mutationFn: () => read(api.POST("/notification/test", { body: { groupId, notificationId } })),
+    onSuccess: ({ queued }) => {
+      showToast(queued === 1 ? "One test message is on its way." : `${queued} test messages are on their way.`);
+      void client.invalidateQueries({ queryKey: ["notification", groupId, notificationId] });
+    },
+    onError: (error) => void showToast(error.message, { tone: "bad" }),
+  });
+  const remove = () => {
+    hold(`Deleting ${name}`, async () => {
+      await read(api.DELETE("/notification", { params: { query: { name: groupId, notificationId } } }));
+      client.removeQueries({ queryKey: ["notification", groupId, notificationId] });
+      await client.invalidateQueries({ queryKey: ["notifications", groupId] });
+    });
+    void navigate({ to: "/g/$groupId/notifications", params: { groupId } });
+  };
+  return (
+    <>
+      <NotificationSwitch notification={notification} />
+      <Button onClick={() => test.mutate()} disabled={test.isPending} title="Sample content to every recipient, whatever schedule and throttle say; five a minute">
+        Test
+      </Button>
+      <Button look="danger" onClick={remove}>
+        Delete
+      </Button>
+    </>
+  );
+}
 
 export function NotificationPage() {
-  return <PageHeader title="Notification" />;
+  const { groupId, notificationId } = route.useParams();
+  const query = useQuery(notificationQuery(groupId, notificationId));
+  const group = useQuery(groupQuery(groupId));
+  const mayWrite = useMay(groupId, "PUT /notification");
+  const found = query.data;
+  return (
+    <>
+      <PageHeader
+        title={found?.name ?? "Notification"}
+        above={
+          <>
+            {group.data?.name} /{" "}
+            <Link to="/g/$groupId/notifications" params={{ groupId }}>
+              Notifications
+            </Link>
+          </>
+        }
+        state={found && <StatePill notification={found} />}
+        below={found && <IdText id={found.id} />}
+        actions={found && mayWrite && <Actions notification={found} />}
+      />
+      <QueryView query={query} noun="notification" operation="GET /notification" groupId={groupId}>
+        {(notification) => (
+          <>
+            <About notification={notification} />
+            {mayWrite ? <Edit key={notification.id} notification={notification} /> : <Locked label="Edit" operation="PUT /notification" groupId={groupId} />}
+          </>
+        )}
+      </QueryView>
+    </>
+  );
 }

@@ -1,5 +1,130 @@
+import { useMemo } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
+import { mayCall, useRights } from "~/api/may";
+import { groupQuery } from "~/api/queries";
+import { parseParams } from "~/pages/connectors/params";
+import { Button } from "~/ui/button";
 import { PageHeader } from "~/ui/page";
+import { Pill } from "~/ui/pill";
+import { Empty, NoMatch, QueryView } from "~/ui/state";
+import { Table, type Column } from "~/ui/table";
+import { TimeText } from "~/ui/time-text";
+import { Locked } from "~/ui/why";
+import { notificationsQuery, type Notification } from "./queries";
+import { NotificationSwitch } from "./toggle";
+import { WeekBar } from "./week-bar";
+import { reasonWords, recipientWords } from "./words";
+import "./notifications.css";
+
+const route = getRouteApi("/frame/g/$groupId/notifications");
+
+export function StatePill({ notification }: { notification: Notification }) {
+  const message = notification.error?.message;
+  if (notification.enabled === false) return <Pill tone="idle">disabled</Pill>;
+  if (message)
+    return (
+      <Pill tone="bad" title={message}>
+        {message}
+      </Pill>
+    );
+  return <span className="ink-3">no error</span>;
+}
+
+export function zoneOf(notification: Notification): string {
+  const { timezone } = parseParams(notification.params);
+  return typeof timezone === "string" ? timezone : "UTC";
+}
+
+function useColumns(groupId: string): Column<Notification>[] {
+  const mayWrite = mayCall(useRights(groupId), "PUT /notification");
+  return useMemo(() => {
+    const columns: Column<Notification>[] = [
+      {
+        id: "name",
+        head: "Name",
+        width: "minmax(110px, 1fr)",
+        card: "title",
+        cell: (row) => (
+          <Link to="/g/$groupId/notifications/$notificationId" params={{ groupId, notificationId: row.id }} className="row-name">
+            {row.name ?? row.id}
+          </Link>
+        ),
+      },
+      { id: "reason", head: "Fires when", width: "minmax(150px, 1.6fr)", card: "wide", cell: (row) => <span title={reasonWords(row.reason, parseParams(row.params))}>{reasonWords(row.reason, parseParams(row.params))}</span> },
+      { id: "to", head: "To", width: "minmax(110px, 1.2fr)", cell: (row) => <span title={recipientWords(row.type, parseParams(row.params))}>{recipientWords(row.type, parseParams(row.params))}</span> },
+      { id: "schedule", head: "Week", width: "88px", cell: (row) => <WeekBar schedule={row.schedule} zone={zoneOf(row)} /> },
+      { id: "fired", head: "Last fired", width: "126px", card: "line", cell: (row) => <TimeText at={row.lastFiredAt} precision="minute" none="never" /> },
+      { id: "sent", head: "Last sent", width: "126px", cell: (row) => <TimeText at={row.lastSentAt} precision="minute" none="never" /> },
+      { id: "error", head: "State", width: "minmax(100px, 1fr)", card: "line", cell: (row) => <StatePill notification={row} /> },
+    ];
+    if (mayWrite) columns.push({ id: "switch", head: "On", width: "44px", card: "line", cell: (row) => <NotificationSwitch notification={row} /> });
+    return columns;
+  }, [groupId, mayWrite]);
+}
 
 export function NotificationsPage() {
-  return <PageHeader title="Notifications" />;
+  const { groupId } = route.useParams();
+  const { q } = route.useSearch();
+  const navigate = useNavigate();
+  const setSearch = route.useNavigate();
+  const rights = useRights(groupId);
+  const group = useQuery(groupQuery(groupId));
+  const query = useQuery(notificationsQuery(groupId));
+  const columns = useColumns(groupId);
+  const mayCreate = mayCall(rights, "POST /notification");
+  const setQ = (text: string) => void setSearch({ search: (before) => ({ ...before, q: text || undefined }), replace: true });
+  const create = () => void navigate({ to: "/g/$groupId/notifications/new", params: { groupId } });
+  return (
+    <>
+      <PageHeader
+        title="Notifications"
+        above={group.data?.name}
+        actions={
+          rights.isKnown &&
+          (mayCreate ? (
+            <Button look="primary" onClick={create}>
+              New notification
+            </Button>
+          ) : (
+            <Locked label="New notification" operation="POST /notification" groupId={groupId} />
+          ))
+        }
+      />
+      <QueryView query={query} operation="GET /notification/notifications" groupId={groupId} noun="group">
+        {(all) => {
+          if (all.length === 0)
+            return (
+              <Empty
+                text="A notification sends an alert when something happens to a device or a connector: by e-mail, webhook, push or chat."
+                action={mayCreate && <Button onClick={create}>Create the first notification</Button>}
+                curl={`curl -H "Authorization: Bearer $TOKEN" ${location.origin}/notification --json '{"groupId":"${groupId}","name":"Cold room","type":"webhook","reason":"batteryLow","params":"{\\"url\\":\\"https://example.com/alarm\\"}"}'`}
+              />
+            );
+          const words = (q ?? "").toLowerCase();
+          const rows = all.filter((each) => `${each.name ?? ""} ${each.reason ?? ""} ${each.type} ${recipientWords(each.type, parseParams(each.params))}`.toLowerCase().includes(words));
+          return (
+            <>
+              <div className="filters">
+                <input className="input" type="search" placeholder="Name, reason or recipient" aria-label="Search notifications" value={q ?? ""} onChange={(event) => setQ(event.target.value)} />
+                <span className="ink-2">{rows.length === all.length ? all.length : `${rows.length} of ${all.length}`} notifications</span>
+              </div>
+              {rows.length === 0 ? (
+                <NoMatch chips={[{ label: q ?? "", onRemove: () => setQ("") }]} onClear={() => setQ("")} />
+              ) : (
+                <Table
+                  label="Notifications"
+                  rows={rows}
+                  columns={columns}
+                  rowKey={(row) => row.id}
+                  rowHeight={matchMedia("(max-width: 640px)").matches ? 104 : 40}
+                  onOpen={(row) => void navigate({ to: "/g/$groupId/notifications/$notificationId", params: { groupId, notificationId: row.id } })}
+                />
+              )}
+            </>
+          );
+        }}
+      </QueryView>
+    </>
+  );
 }

@@ -1,11 +1,19 @@
-import type { RawSearch } from "~/search";
+import { textParam, type RawSearch } from "~/search";
 
-export function notificationsSearch(_search: RawSearch): Record<never, never> {
-  return {};
+export interface NotificationsSearch {
+  q?: string | undefined;
 }
 
-export function newNotificationSearch(_search: RawSearch): Record<never, never> {
-  return {};
+export function notificationsSearch(search: RawSearch): NotificationsSearch {
+  return { q: textParam(search, "q") };
+}
+
+export interface NewNotificationSearch {
+  type?: string | undefined;
+}
+
+export function newNotificationSearch(search: RawSearch): NewNotificationSearch {
+  return { type: textParam(search, "type") };
 }
 
 export function notificationSearch(_search: RawSearch): Record<never, never> {

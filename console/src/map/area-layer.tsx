@@ -1,0 +1,95 @@
+// An area on the map, and a way to draw one: a circle from its middle outwards, or the corners of a
+// polygon one by one.
+import { useEffect, useRef } from "react";
+import { Circle, CircleMarker, Polygon, Polyline, type LatLng, type LeafletMouseEvent } from "leaflet";
+import { polygonOf, type Area } from "./area";
+import { distanceM, wrapLng, type Place } from "./geometry";
+import { useLeaflet } from "./map-view";
+
+export type Drawing = "circle" | "polygon" | null;
+
+const CORNERS_MIN = 3;
+const CLOSE_PX = 12;
+const STYLE = { className: "map-area", interactive: false };
+
+function placeOf({ lat, lng }: LatLng): Place {
+  return { lat, lng: wrapLng(lng) };
+}
+
+export function AreaLayer({ area, drawing, onDrawn }: { area: Area | null; drawing: Drawing; onDrawn: (area: Area) => void }) {
+  const map = useLeaflet();
+  const told = useRef(onDrawn);
+  told.current = onDrawn;
+  useEffect(() => {
+    if (!area || drawing) return;
+    const layer =
+      area.kind === "circle"
+        ? new Circle([area.lat, area.lng], { ...STYLE, radius: area.radius })
+        : new Polygon(area.polygons.map((rings) => rings.map((ring) => ring.map(({ lat, lng }): [number, number] => [lat, lng]))), STYLE);
+    layer.addTo(map);
+    return () => void layer.remove();
+  }, [map, area, drawing]);
+
+  useEffect(() => {
+    if (drawing !== "circle") return;
+    const container = map.getContainer();
+    let circle: Circle | null = null;
+    const onDown = ({ latlng }: LeafletMouseEvent) => {
+      circle = new Circle(latlng, { ...STYLE, radius: 1 }).addTo(map);
+    };
+    const onMove = ({ latlng }: LeafletMouseEvent) => void circle?.setRadius(distanceM(circle.getLatLng(), latlng));
+    const onUp = ({ latlng }: LeafletMouseEvent) => {
+      if (!circle) return;
+      const middle = circle.getLatLng();
+      const radius = distanceM(middle, latlng);
+      circle.remove();
+      circle = null;
+      if (radius >= 1) told.current({ kind: "circle", ...placeOf(middle), radius });
+    };
+    map.dragging.disable();
+    container.classList.add("map-drawing");
+    map.on("mousedown", onDown).on("mousemove", onMove).on("mouseup", onUp);
+    return () => {
+      map.dragging.enable();
+      container.classList.remove("map-drawing");
+      map.off("mousedown", onDown).off("mousemove", onMove).off("mouseup", onUp);
+      circle?.remove();
+    };
+  }, [map, drawing]);
+
+  useEffect(() => {
+    if (drawing !== "polygon") return;
+    const container = map.getContainer();
+    const corners: LatLng[] = [];
+    const line = new Polyline([], STYLE).addTo(map);
+    let start: CircleMarker | null = null;
+    const finish = () => {
+      if (corners.length >= CORNERS_MIN) told.current(polygonOf(corners.map(placeOf)));
+    };
+    const onClick = ({ latlng }: LeafletMouseEvent) => {
+      const [first] = corners;
+      const point = map.latLngToContainerPoint(latlng);
+      // On the first corner: the ring is closed.
+      if (first && map.latLngToContainerPoint(first).distanceTo(point) <= CLOSE_PX) return finish();
+      corners.push(latlng);
+      start ??= new CircleMarker(latlng, { ...STYLE, radius: 6 }).addTo(map);
+      line.setLatLngs(corners);
+    };
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key === "Enter" && event.target === container) finish();
+    };
+    map.doubleClickZoom.disable();
+    container.classList.add("map-drawing");
+    map.on("click", onClick).on("dblclick", finish);
+    container.addEventListener("keydown", onKey);
+    return () => {
+      map.doubleClickZoom.enable();
+      container.classList.remove("map-drawing");
+      map.off("click", onClick).off("dblclick", finish);
+      container.removeEventListener("keydown", onKey);
+      line.remove();
+      start?.remove();
+    };
+  }, [map, drawing]);
+  return null;
+}

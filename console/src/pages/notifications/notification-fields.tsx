@@ -1,0 +1,131 @@
+// The fields of a notification: used to edit one and to create one.
+import type { ApiProblem } from "~/api/client";
+import { SchemaFields } from "~/pages/connectors/schema-fields";
+import type { FormField } from "~/pages/connectors/schema-form";
+import { Select, TextArea, TextField, fieldError } from "~/ui/field";
+import { Card } from "~/ui/page";
+import { AreaField } from "./area-field";
+import { THRESHOLDS, ownFields, type NotificationForm } from "./form";
+import { ALERTS, DAYS, isAlert, usesArea } from "./words";
+import { WeekBar } from "./week-bar";
+
+interface Props {
+  groupId: string;
+  form: NotificationForm;
+  fields: readonly FormField[];
+  problem: ApiProblem | null;
+  onChange: (change: Partial<NotificationForm>) => void;
+}
+
+const THRESHOLD_LABELS = {
+  batteryBelow: ["Below so many per cent", "20"],
+  silentAfter: ["After so many seconds of silence", "86400"],
+  failingAfter: ["After so many failures in a row", "5"],
+} as const;
+
+function Reason({ groupId, form, problem, onChange }: Props) {
+  const isOwn = form.reason !== "" && !isAlert(form.reason);
+  const choice = (value: string, label: string, hint: string, isChosen: boolean) => (
+    <label key={value} className="reason">
+      <input type="radio" name="reason" checked={isChosen} onChange={() => onChange({ reason: value })} />
+      <span>
+        {label}
+        <span className="field-hint">{hint}</span>
+      </span>
+    </label>
+  );
+  const threshold = THRESHOLDS[form.reason];
+  return (
+    <Card title="Fires when" className="form">
+      <fieldset className="reasons">
+        <legend className="visually-hidden">Fires when</legend>
+        {ALERTS.map(({ reason, label, hint }) => choice(reason, label, hint, form.reason === reason))}
+        {choice("", "Any event", "For every event that a device sends.", form.reason === "")}
+        {choice("status", "A reason of yours", "For events of that type, and data records with that reason.", isOwn)}
+      </fieldset>
+      {fieldError(problem, "reason") && <p className="field-error">{fieldError(problem, "reason")}</p>}
+      {isOwn && <TextField label="Reason" error={fieldError(problem, "reason")} value={form.reason} onChange={(event) => onChange({ reason: event.target.value || "status" })} />}
+      {threshold && (
+        <TextField
+          label={THRESHOLD_LABELS[threshold][0]}
+          placeholder={THRESHOLD_LABELS[threshold][1]}
+          inputMode="numeric"
+          error={fieldError(problem, `params.${threshold}`)}
+          value={form[threshold]}
+          onChange={(event) => onChange({ [threshold]: event.target.value })}
+        />
+      )}
+      {usesArea(form.reason) && <AreaField groupId={groupId} text={form.geofence} error={fieldError(problem, "params.geofence")} onChange={(geofence) => onChange({ geofence })} />}
+      <TextField label="Only if" hint="CEL over message; empty for always. For example message.radius < 500" error={fieldError(problem, "params.when")} value={form.when} onChange={(event) => onChange({ when: event.target.value })} />
+    </Card>
+  );
+}
+
+function ScheduleFields({ form, problem, onChange }: Props) {
+  const zones = Intl.supportedValuesOf("timeZone");
+  const time = (text: string) => (text ? { Hours: Number(text.split(":")[0]), Minutes: Number(text.split(":")[1]) } : undefined);
+  const schedule = form.day ? JSON.stringify({ Day: Number(form.day), From: time(form.from), To: time(form.to) }) : "";
+  return (
+    <Card title="When it may be sent" className="form">
+      <WeekBar schedule={schedule} zone={form.timezone} />
+      <div className="schedule">
+        <Select label="Day" error={fieldError(problem, "schedule")} options={[["", "Always"], ...DAYS.map((day, index) => [String(index + 1), day] as const)]} value={form.day} onChange={(event) => onChange({ day: event.target.value })} />
+        {form.day && (
+          <>
+            <TextField label="From" type="time" value={form.from} onChange={(event) => onChange({ from: event.target.value })} />
+            <TextField label="To" type="time" value={form.to} onChange={(event) => onChange({ to: event.target.value })} />
+          </>
+        )}
+        <Select
+          label="Time zone"
+          error={fieldError(problem, "params.timezone")}
+          options={[...new Set(["UTC", form.timezone, ...zones])].map((each) => [each, each] as const)}
+          value={form.timezone}
+          onChange={(event) => onChange({ timezone: event.target.value })}
+        />
+      </div>
+      <TextField label="Throttle" hint="Seconds in which at most one per device is sent; empty for all." inputMode="numeric" error={fieldError(problem, "params.throttle")} value={form.throttle} onChange={(event) => onChange({ throttle: event.target.value })} />
+    </Card>
+  );
+}
+
+export function NotificationFields(props: Props) {
+  const { form, fields, problem, onChange } = props;
+  const own = ownFields(fields);
+  const set = (path: string, value: string) => onChange({ values: { ...form.values, [path]: value } });
+  const more = own.filter((each) => !each.isRequired);
+  return (
+    <>
+      <div className="column">
+        <Reason {...props} />
+      </div>
+      <div className="column">
+        <Card title="Name" className="form">
+          <TextField label="Name" error={fieldError(problem, "name")} value={form.name} onChange={(event) => onChange({ name: event.target.value })} />
+        </Card>
+        <Card title="To whom" className="form">
+          {fieldError(problem, "type") && <p className="field-error">{fieldError(problem, "type")}</p>}
+          {own.length === 0 && <p className="ink-2">To every member of the group who has registered a phone or a browser.</p>}
+          <SchemaFields fields={own.filter((each) => each.isRequired)} values={form.values} problem={problem} onChange={set} />
+          {more.length > 0 && (
+            <details>
+              <summary>More settings of this type</summary>
+              <div className="form">
+                <SchemaFields fields={more} values={form.values} problem={problem} onChange={set} />
+              </div>
+            </details>
+          )}
+        </Card>
+        <ScheduleFields {...props} />
+        <Card title="Text" note="empty for the service's own" className="form">
+          <TextField label="Subject" placeholder="{{ message.deviceName }} is too warm" error={fieldError(problem, "params.subject")} value={form.subject} onChange={(event) => onChange({ subject: event.target.value })} />
+          <TextArea label="Body" hint="{{ … }} is an expression; it is checked when you save." rows={3} error={fieldError(problem, "params.body")} value={form.body} onChange={(event) => onChange({ body: event.target.value })} />
+        </Card>
+        <Card title="Only for some devices" className="form">
+          <TextField label="Device types" hint="Separated by commas; empty for all." error={fieldError(problem, "deviceTypes")} value={form.deviceTypes} onChange={(event) => onChange({ deviceTypes: event.target.value })} />
+          <TextField label="Device" hint="Its id; empty for all." error={fieldError(problem, "deviceId")} value={form.deviceId} onChange={(event) => onChange({ deviceId: event.target.value })} />
+        </Card>
+      </div>
+    </>
+  );
+}

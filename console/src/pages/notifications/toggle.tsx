@@ -1,0 +1,30 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { api, read } from "~/api/client";
+import { Switch } from "~/pages/connectors/toggle";
+import { showToast } from "~/ui/toast";
+import { refreshNotification, type Notification } from "./queries";
+
+const DISABLED_MEANS = "While it is disabled it does not fire, also not later for what happened meanwhile.";
+
+// At once, with undo.
+export function NotificationSwitch({ notification }: { notification: Notification }) {
+  const client = useQueryClient();
+  const { groupId, id: notificationId } = notification;
+  const name = notification.name ?? notificationId;
+  const put = (enabled: boolean) => read(api.PUT("/notification", { body: { groupId, notificationId, enabled } }));
+  const fail = (error: Error) => {
+    void client.invalidateQueries({ queryKey: ["notifications", groupId] });
+    showToast(error.message, { tone: "bad" });
+  };
+  const toggle = useMutation({
+    mutationFn: put,
+    onMutate: (enabled) => refreshNotification(client, { ...notification, enabled }),
+    onSuccess: (changed, enabled) => {
+      refreshNotification(client, changed);
+      const undo = () => put(!enabled).then((back) => refreshNotification(client, back), fail);
+      showToast(enabled ? `${name} fires again.` : `${name} is disabled. ${DISABLED_MEANS}`, { action: { label: "Undo", run: undo } });
+    },
+    onError: fail,
+  });
+  return <Switch isOn={notification.enabled !== false} label={`Fire ${name}`} title={DISABLED_MEANS} onChange={(enabled) => toggle.mutate(enabled)} />;
+}

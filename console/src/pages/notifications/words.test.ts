@@ -1,0 +1,58 @@
+import { expect, it } from "vitest";
+import type { Schemas } from "~/api/client";
+import { bodyOf, differences, emptyForm, formOf, isComplete } from "./form";
+import { fieldsOf } from "~/pages/connectors/schema-form";
+import { reasonWords, recipientWords, scheduleWords, weekSpans } from "./words";
+
+it.each([
+  [undefined, {}, "Every event"],
+  ["deviceSilent", {}, "A device is silent for 1 day"],
+  ["deviceSilent", { silentAfter: 7_200 }, "A device is silent for 2 h"],
+  ["batteryLow", { batteryBelow: 15 }, "A battery is below 15 %"],
+  ["geofenceExit", { geofence: { lat: 1, lng: 2, radius: 2_500 } }, "A device leaves a circle of 2.5 km"],
+  ["geofenceEnter", { geofence: { type: "Polygon", coordinates: [] } }, "A device enters a polygon"],
+  ["connectorFailing", { failingAfter: 1 }, "A connector fails once"],
+  ["doorOpen", {}, "An event or a record says doorOpen"],
+])("%s %j", (reason, params, words) => expect(reasonWords(reason, params)).toBe(words));
+
+it("says whom it reaches", () => {
+  expect(recipientWords("email", { to: ["ada@example.com", "bo@example.com"] })).toBe("ada@example.com, bo@example.com");
+  expect(recipientWords("webhook", { url: "https://example.com/a" })).toBe("https://example.com/a");
+  expect(recipientWords("chat", { url: "slack://********" })).toBe("Chat slack");
+});
+
+const at = (Hours: number, Minutes = 0) => ({ Hours, Minutes });
+
+it.each([
+  [{ Day: 1 }, [[0, 1_440]], "Monday, UTC"],
+  [{ Day: 2, From: at(8), To: at(17, 30) }, [[1_920, 2_490]], "Tuesday 08:00 to 17:30, UTC"],
+  [{ Day: 1, From: at(22), To: at(6) }, [[1_320, 1_800]], "Monday 22:00 to 06:00, UTC"],
+  [{ Day: 0, From: at(22), To: at(6) }, [[9_960, 10_080], [0, 360]], "Sunday 22:00 to 06:00, UTC"],
+  [{ Day: 7, From: at(12) }, [[9_360, 10_080]], "Sunday 12:00 to 24:00, UTC"],
+  [{ Day: 1, From: at(9), To: at(9) }, [[540, 1_980]], "Monday 09:00 to 09:00, UTC"],
+])("the week of %j", (schedule, spans, words) => {
+  expect(weekSpans(schedule)).toEqual(spans);
+  expect(scheduleWords(schedule, "UTC")).toBe(words);
+});
+
+const fields = fieldsOf(JSON.stringify({ properties: { url: { type: "string" }, when: { type: "string" }, batteryBelow: { type: "number" } }, required: ["url"] }));
+
+it("a form sends what belongs to its reason, and nothing else", () => {
+  const form = { ...emptyForm("Europe/Paris"), name: "Left", reason: "geofenceExit", batteryBelow: "10", throttle: "60", values: { url: "https://example.com" } };
+  expect(isComplete(form, fields)).toBe("It needs an area.");
+  const drawn = { ...form, geofence: '{"lat":51,"lng":4,"radius":500}', day: "1", from: "22:00", to: "06:00" };
+  expect(isComplete(drawn, fields)).toBeUndefined();
+  const body = bodyOf(drawn, fields);
+  expect(JSON.parse(body.params)).toEqual({ url: "https://example.com", throttle: 60, timezone: "Europe/Paris", geofence: { lat: 51, lng: 4, radius: 500 } });
+  expect(body.schedule).toEqual({ Day: 1, From: at(22), To: at(6) });
+});
+
+it("a form made of a notification makes the same again", () => {
+  const params = { url: "https://example.com", when: "message.radius < 500", batteryBelow: 15 };
+  const stored = { name: "Low", reason: "batteryLow", type: "webhook", params: JSON.stringify(params), schedule: '{"Day":0,"From":{"Hours":8,"Minutes":5}}' };
+  const form = formOf(stored as Schemas["Notification"], fields);
+  const body = bodyOf(form, fields);
+  expect(JSON.parse(body.params)).toEqual(params);
+  expect(body.schedule).toEqual({ Day: 7, From: at(8, 5), To: undefined });
+  expect(differences(form, { ...form, name: "Empty" })).toEqual([{ label: "Name", mine: "Low", theirs: "Empty" }]);
+});

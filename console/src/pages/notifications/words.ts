@@ -1,0 +1,121 @@
+// A notification in words: why it fires, whom it reaches, and when it may.
+import type { Params } from "~/pages/connectors/params";
+import { seconds } from "~/pages/connectors/params";
+
+export interface ReasonChoice {
+  readonly reason: string;
+  readonly label: string;
+  readonly hint: string;
+}
+
+// Those that the service raises itself.
+export const ALERTS: readonly ReasonChoice[] = [
+  { reason: "deviceSilent", label: "A device is silent", hint: "Sent when it has not reported for so long, and when it reports again." },
+  { reason: "batteryLow", label: "A battery is low", hint: "Sent when the charge falls below a limit, and when it has recovered." },
+  { reason: "geofenceEnter", label: "A device enters an area", hint: "From its second position on; the first one only says where it is." },
+  { reason: "geofenceExit", label: "A device leaves an area", hint: "From its second position on; the first one only says where it is." },
+  { reason: "configurationDrift", label: "A configuration drifts", hint: "Sent when a device reports another configuration than it should have." },
+  { reason: "connectorFailing", label: "A connector is failing", hint: "After so many failures in a row, or when its receiver has gone." },
+  { reason: "connectorRecovered", label: "A connector has recovered", hint: "When it succeeds again." },
+];
+
+export function isAlert(reason: string): boolean {
+  return ALERTS.some((each) => each.reason === reason);
+}
+
+export function usesArea(reason: string): boolean {
+  return reason === "geofenceEnter" || reason === "geofenceExit";
+}
+
+function numberOf(params: Params, name: string, fallback: number): number {
+  const value = params[name];
+  return typeof value === "number" ? value : fallback;
+}
+
+function areaWords(params: Params): string {
+  const area = params.geofence as { radius?: unknown; type?: unknown } | null | undefined;
+  if (typeof area?.radius === "number") return area.radius >= 1_000 ? `a circle of ${Number((area.radius / 1_000).toFixed(1))} km` : `a circle of ${area.radius} m`;
+  return area?.type === "MultiPolygon" ? "several areas" : area ? "a polygon" : "an area";
+}
+
+export function reasonWords(reason: string | null | undefined, params: Params): string {
+  const failures = numberOf(params, "failingAfter", 5);
+  switch (reason ?? "") {
+    case "":
+      return "Every event";
+    case "deviceSilent":
+      return `A device is silent for ${seconds(numberOf(params, "silentAfter", 86_400))}`;
+    case "batteryLow":
+      return `A battery is below ${numberOf(params, "batteryBelow", 20)} %`;
+    case "geofenceEnter":
+      return `A device enters ${areaWords(params)}`;
+    case "geofenceExit":
+      return `A device leaves ${areaWords(params)}`;
+    case "configurationDrift":
+      return "A configuration drifts";
+    case "connectorFailing":
+      return failures === 1 ? "A connector fails once" : `A connector fails ${failures} times in a row`;
+    case "connectorRecovered":
+      return "A connector has recovered";
+    default:
+      return `An event or a record says ${reason}`;
+  }
+}
+
+export function recipientWords(type: string, params: Params): string {
+  const url = typeof params.url === "string" ? params.url : "";
+  if (type === "email") return Array.isArray(params.to) ? params.to.join(", ") : "";
+  if (type === "push") return "Members with a registered phone or browser";
+  if (type === "chat") return `Chat ${url.split(":")[0] ?? ""}`.trim();
+  return url;
+}
+
+interface Time {
+  Hours: number;
+  Minutes: number;
+}
+
+export interface Schedule {
+  Day: number;
+  From?: Time | null;
+  To?: Time | null;
+}
+
+export const DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"] as const;
+const DAY_MINUTES = 24 * 60;
+export const WEEK_MINUTES = 7 * DAY_MINUTES;
+
+export function parseSchedule(text: string | null | undefined): Schedule | null {
+  try {
+    const found = JSON.parse(text ?? "") as Schedule | null;
+    return found && typeof found.Day === "number" ? found : null;
+  } catch {
+    return null;
+  }
+}
+
+const minutesOf = ({ Hours, Minutes }: Time) => Hours * 60 + Minutes;
+
+// From Monday 00:00, in minutes. What goes past Sunday begins again on Monday.
+export function weekSpans({ Day, From, To }: Schedule): (readonly [number, number])[] {
+  const start = ((Day || 7) - 1) * DAY_MINUTES;
+  const begin = From ? minutesOf(From) : 0;
+  let end = To ? minutesOf(To) : DAY_MINUTES;
+  if (From && To && end <= begin) end += DAY_MINUTES;
+  if (start + end <= WEEK_MINUTES) return [[start + begin, start + end]];
+  return [
+    [start + begin, WEEK_MINUTES],
+    [0, start + end - WEEK_MINUTES],
+  ];
+}
+
+export function clock(time: Time | null | undefined): string {
+  return time ? `${String(time.Hours).padStart(2, "0")}:${String(time.Minutes).padStart(2, "0")}` : "";
+}
+
+export function scheduleWords(schedule: Schedule | null, zone: string): string {
+  if (!schedule) return "Always";
+  const day = DAYS[(schedule.Day || 7) - 1] ?? "";
+  if (!schedule.From && !schedule.To) return `${day}, ${zone}`;
+  return `${day} ${clock(schedule.From) || "00:00"} to ${clock(schedule.To) || "24:00"}, ${zone}`;
+}

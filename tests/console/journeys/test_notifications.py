@@ -1,0 +1,64 @@
+"""Who is told when a device leaves, drawn on a map."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.console.conftest import OpenConsole
+from tests.delivery.receiver import Receiver
+from tests.world import World, ok
+
+pytestmark = pytest.mark.parametrize("engine", ["sqlite"])
+
+
+def test_an_area_is_drawn_and_whoever_leaves_it_is_reported(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    crane = ada.device(harbour, name="Crane")
+    now = world.clock.now() // 1_000
+    fix = {"status": 1, "source": 1, "radius": 80}
+    ada.reports(crane, "geoloc", timestamp=now - 2_000, lat=51.95, lng=4.14, **fix)
+    with Receiver() as receiver, browse(world, ada) as console:
+        console.expected_statuses = {400, 409}
+        page = console.open(f"/g/{harbour}/notifications")
+        page.get_by_role("button", name="Create the first notification").click()
+        page.get_by_role("button", name="HTTP webhook").click()
+        page.get_by_role("textbox", name="Name", exact=True).fill("Left the port")
+        page.get_by_label("URL (required)").fill(receiver.url)
+        page.get_by_role("radio", name="A device leaves an area").check()
+        page.get_by_role("button", name="Draw a circle").click()
+        box = page.get_by_role("application", name="Area").bounding_box()
+        assert box
+        middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        page.mouse.move(*middle)
+        page.mouse.down()
+        page.mouse.move(middle[0] + 60, middle[1], steps=3)
+        page.mouse.up()
+        expect(page.get_by_label("Latitude")).to_have_value(re.compile(r"^51\.9"))
+        page.get_by_role("textbox", name="Subject").fill("{{ mesage.deviceName }} left")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_text("line 1, column 4")).to_be_visible()
+        page.get_by_role("textbox", name="Subject").fill("{{ message.deviceName }} left")
+        page.get_by_role("button", name="Save").click()
+        expect(page).to_have_url(re.compile("/notifications/ntf_"))
+        # The first position says where it is; the second one, far away, that it has left.
+        ada.reports(crane, "geoloc", timestamp=now - 1_000, lat=51.95, lng=4.14, **fix)
+        ada.reports(crane, "geoloc", timestamp=now, lat=48.85, lng=2.35, **fix)
+        expect(page.get_by_text(re.compile("A device leaves a circle of"))).to_be_visible()
+        assert receiver.wait_for(1)[0].json["subject"] == "Crane left"
+        # Somebody else was faster.
+        notification = page.url.rsplit("/", 1)[1].partition("?")[0]
+        named = {"notificationId": notification, "groupId": harbour}
+        ok(ada.put("/notification", named | {"name": "Gone"}))
+        page.get_by_role("textbox", name="Throttle").fill("60")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("row", name="Name Left the port Gone")).to_be_visible()
+        page.get_by_role("button", name="Take theirs").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Gone")
+        page.get_by_role("link", name="Notifications").last.click()
+        row = page.get_by_role("grid", name="Notifications").locator("[data-index]")
+        expect(row).to_contain_text("A device leaves a circle of")
+        expect(row.get_by_role("img", name="Always")).to_be_visible()

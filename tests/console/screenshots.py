@@ -31,7 +31,11 @@ CHOSEN = {
     "map": "dark",
 }
 # What a person would look at, where the first thing that a screen shows says little.
-BETTER = {"connector": "?from=now-1h", "messages": "?from=now-1h"}
+BETTER = {
+    "connector": "?from=now-1h",
+    "messages": "?from=now-1h",
+    "map": "?below=true&at=52.3,4.9,7",
+}
 # These fill while they are open, so they are opened first and taken last.
 FILLING = "live"
 PICTURE_MAX = 200_000

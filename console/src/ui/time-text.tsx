@@ -1,17 +1,33 @@
-import { useEffect, useState } from "react";
+import { useSyncExternalStore } from "react";
 import { ago, formatTime, momentOf, zoneLabel, type Precision } from "~/time";
 import { useZone } from "~/frame/page-state";
 
 const TICK_MS = 15_000;
 
-// One timer for all relative times of the page.
+// One timer for all relative times of the page, while there are any.
+let ticks = 0;
+let timer: ReturnType<typeof setInterval> | undefined;
+const listeners = new Set<() => void>();
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  timer ??= setInterval(() => {
+    ticks += 1;
+    for (const each of listeners) each();
+  }, TICK_MS);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+}
+
+// The moment of this render, which is repeated with every tick: what happened since the last tick
+// is never "in 2 s".
 export function useNow(): number {
-  const [now, setNow] = useState(Date.now);
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), TICK_MS);
-    return () => clearInterval(timer);
-  }, []);
-  return now;
+  useSyncExternalStore(subscribe, () => ticks);
+  return Date.now();
 }
 
 export function TimeText({

@@ -1,7 +1,9 @@
 """Where devices are: on a map that needs nobody else."""
 
 import json
+import os
 import re
+import time
 
 import pytest
 from playwright.sync_api import expect
@@ -75,3 +77,46 @@ def test_the_map_shows_devices_without_another_host_and_who_has_no_position(
         expect(page.get_by_role("region", name="Selection")).to_have_count(0)
         page.get_by_role("combobox", name="Tag").fill("none such")
         expect(page.get_by_text("No device matches")).to_be_visible()
+
+
+FRAMES = """() => {
+  window.frameTimes = [];
+  let last = performance.now();
+  const note = (now) => {
+    window.frameTimes.push(now - last);
+    last = now;
+    requestAnimationFrame(note);
+  };
+  requestAnimationFrame(note);
+}"""
+
+
+@pytest.mark.soak
+def test_ten_thousand_devices_are_drawn_soon_and_dragged_smoothly(
+    world: World, browse: OpenConsole
+) -> None:
+    ada = world.person("ada")
+    harbour = ada.group("Harbour")
+    devices = seed_devices(ada, harbour, 10_000)
+    for start in range(0, len(devices), 500):
+        place(ada, devices[start : start + 500], 36.0 + start / 500, -3.0)
+    drawn_s, frames_ms = [], []
+    with browse(world, ada) as console:
+        for _ in range(3):
+            began = time.monotonic()
+            page = console.open(f"/g/{harbour}/map")
+            page.locator(".map-point").first.wait_for()
+            page.locator("canvas.leaflet-tile-loaded").first.wait_for()
+            drawn_s.append(time.monotonic() - began)
+            expect(page.get_by_role("status").get_by_text("10,000 of 10,000")).to_be_visible()
+            page.evaluate(FRAMES)
+            page.mouse.move(700, 700)
+            page.mouse.down()
+            for step in range(60):
+                page.mouse.move(700 - step * 4, 700 - step)
+            page.mouse.up()
+            times = sorted(page.evaluate("window.frameTimes"))
+            frames_ms.append(times[len(times) * 95 // 100])
+    slack = 2 if os.environ.get("CI") else 1
+    assert min(drawn_s) <= 3 * slack
+    assert min(frames_ms) <= 50 * slack

@@ -33,6 +33,23 @@ function DeviceCount({ groupId, type }: { groupId: string; type: string }) {
   );
 }
 
+// The group whose payloads a draft is tried on: that of the device, or of the one that was seen last
+// here or below.
+function usePayloadGroup(groupId: string | null, type: string, deviceId: string | undefined): string | null {
+  const may = mayCall(useRights(groupId), "GET /devices");
+  const found = useQuery({
+    queryKey: ["type-payload-group", groupId, type, deviceId],
+    queryFn: async ({ signal }) => {
+      if (deviceId) return (await read(api.GET("/device", { params: { query: { deviceId } }, signal }))).groupId;
+      const query = { groupId: groupId ?? "", type, subgroups: true, sort: "seenAt" as const, ascending: false, limit: 1 };
+      return (await read(api.GET("/devices", { params: { query }, signal }))).items[0]?.groupId ?? groupId;
+    },
+    enabled: groupId !== null && may,
+    retry: false,
+  });
+  return found.data ?? groupId;
+}
+
 function PolicyForm({ type, found, isEditable }: { type: string; found: Schemas["ConfigurationPolicy"]; isEditable: boolean }) {
   const [text, setText] = useState(JSON.stringify(found.policy, null, 2));
   const submission = useSubmission(["policy"]);
@@ -82,6 +99,7 @@ export function TypePage() {
   const search = route.useSearch();
   const groupId = useGroupId();
   const rights = useRights(groupId);
+  const payloadGroup = usePayloadGroup(groupId, type, search.device);
   const query = useQuery({
     queryKey: ["device-type", type],
     queryFn: ({ signal }) => read(api.GET("/device/type", { params: { query: { type } }, signal })),
@@ -109,7 +127,7 @@ export function TypePage() {
               />
             </Card>
             <QueryView query={decoder} noun="device type" skeletonRows={6}>
-              {(present) => <Workbench key={present.updatedAt} present={present} groupId={groupId} deviceId={search.device} />}
+              {(present) => <Workbench key={present.updatedAt} present={present} groupId={payloadGroup} pageGroupId={groupId} deviceId={search.device} />}
             </QueryView>
             <Policy type={type} isEditable={rights.isOperator} />
           </>

@@ -4,6 +4,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { api, ApiProblem, read, type Schemas } from "~/api/client";
 import { mayCall, useRights } from "~/api/may";
+import { GroupName } from "~/pages/devices/devices-page";
 import { Button } from "~/ui/button";
 import { Diff } from "~/ui/diff";
 import { Select, TextArea, TextField, fieldError } from "~/ui/field";
@@ -57,7 +58,8 @@ function Result({ item }: { item: PreviewItem }) {
   );
 }
 
-export function Workbench({ present, groupId, deviceId }: { present: TypeDecoder; groupId: string | null; deviceId: string | undefined }) {
+// It is tried on payloads of one group, and applied to the past of the group of the page.
+export function Workbench({ present, groupId, pageGroupId, deviceId }: { present: TypeDecoder; groupId: string | null; pageGroupId: string | null; deviceId: string | undefined }) {
   const type = present.type;
   const rights = useRights(groupId);
   const navigate = useNavigate();
@@ -68,10 +70,10 @@ export function Workbench({ present, groupId, deviceId }: { present: TypeDecoder
   const given = parsePayloads(pasted);
   const draft = { decoder: kind, ...(kind === "cayenneLpp" ? {} : { decoderSource: source }) };
   const run = useMutation({
-    mutationFn: () =>
+    mutationFn: (where: { groupId: string; isPasted: boolean }) =>
       read(
         api.POST("/device/type/preview", {
-          body: { type, groupId: groupId ?? "", ...draft, ...(given.payloads.length ? { payloads: given.payloads } : { limit: STORED_LIMIT, ...(deviceId ? { deviceId } : {}) }) },
+          body: { type, groupId: where.groupId, ...draft, ...(given.payloads.length ? { payloads: given.payloads } : { limit: STORED_LIMIT, ...(deviceId ? { deviceId } : {}) }) },
         }),
       ),
   });
@@ -94,8 +96,9 @@ export function Workbench({ present, groupId, deviceId }: { present: TypeDecoder
   const sourceError = fieldError(problem, "decoderSource") ?? fieldError(problem, "decoder");
   const otherError = [run.error, save.error].find((each) => each !== null && !(each instanceof ApiProblem && (fieldError(each, "decoderSource") ?? fieldError(each, "decoder"))));
   const isChanged = kind !== (present.decoder ?? "") || (kind !== "cayenneLpp" && source !== (present.decoderSource ?? ""));
+  const start = () => run.mutate({ groupId, isPasted: given.payloads.length > 0 });
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && mayTry && !run.isPending && !given.error) run.mutate();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && mayTry && !run.isPending && !given.error) start();
   };
   return (
     <Card title="Decoder" note={isChanged ? "A draft: nothing is saved yet" : "As it is in use"}>
@@ -103,7 +106,7 @@ export function Workbench({ present, groupId, deviceId }: { present: TypeDecoder
         <div className="form" onKeyDown={onKeyDown}>
           <Select label="Kind" options={KINDS} value={kind} onChange={(event) => setKind(event.target.value)} />
           {kind !== "cayenneLpp" && (
-            <TextArea label="Source" isCode rows={16} value={source} error={sourceError} hint="Ctrl Enter tries it. It runs in a sandbox and stores nothing." onChange={(event) => setSource(event.target.value)} />
+            <TextArea label="Source" isCode rows={12} value={source} error={sourceError} hint="Ctrl Enter tries it. It runs in a sandbox and stores nothing." onChange={(event) => setSource(event.target.value)} />
           )}
           <TextArea
             label="Payloads"
@@ -126,7 +129,7 @@ export function Workbench({ present, groupId, deviceId }: { present: TypeDecoder
           )}
           <div className="form-actions">
             {mayTry ? (
-              <Button look="primary" onClick={() => run.mutate()} disabledReason={run.isPending ? "It runs" : (given.error ?? undefined)}>
+              <Button look="primary" onClick={start} disabledReason={run.isPending ? "It runs" : (given.error ?? undefined)}>
                 Try it
               </Button>
             ) : (
@@ -138,7 +141,7 @@ export function Workbench({ present, groupId, deviceId }: { present: TypeDecoder
               </Button>
             )}
             {present.decoder && !isChanged && mayCall(rights, "POST /device/redecode") && (
-              <Link to="/g/$groupId/jobs" params={{ groupId }} search={{ new: "redecode", type, below: true }} className="button button-normal">
+              <Link to="/g/$groupId/jobs" params={{ groupId: pageGroupId ?? groupId }} search={{ new: "redecode", type, below: true }} className="button button-normal">
                 Redecode stored records
               </Link>
             )}
@@ -150,7 +153,12 @@ export function Workbench({ present, groupId, deviceId }: { present: TypeDecoder
           {run.data && (
             <>
               <p>
-                <strong>{summaryOf(run.data.items)}</strong>
+                <strong>{summaryOf(run.data.items)}</strong>{" "}
+                {!run.variables.isPasted && (
+                  <span className="ink-2">
+                    of <GroupName groupId={run.variables.groupId} />
+                  </span>
+                )}
               </p>
               {run.data.items.length === 0 && <p className="ink-2">No payload of this type is among the last 5,000 arrivals of the group. Paste some, or choose another group.</p>}
               <ul className="bench-items">

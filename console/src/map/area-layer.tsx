@@ -34,25 +34,33 @@ export function AreaLayer({ area, drawing, onDrawn }: { area: Area | null; drawi
     if (drawing !== "circle") return;
     const container = map.getContainer();
     let circle: Circle | null = null;
-    const onDown = ({ latlng }: LeafletMouseEvent) => {
-      circle = new Circle(latlng, { ...STYLE, radius: 1 }).addTo(map);
+    // Of pens and fingers, too: Leaflet's own events are those of a mouse.
+    const onDown = (event: PointerEvent) => {
+      if (event.button !== 0) return;
+      event.preventDefault();
+      container.setPointerCapture(event.pointerId);
+      circle = new Circle(map.mouseEventToLatLng(event), { ...STYLE, radius: 1 }).addTo(map);
     };
-    const onMove = ({ latlng }: LeafletMouseEvent) => void circle?.setRadius(distanceM(circle.getLatLng(), latlng));
-    const onUp = ({ latlng }: LeafletMouseEvent) => {
+    const onMove = (event: PointerEvent) => void circle?.setRadius(distanceM(circle.getLatLng(), map.mouseEventToLatLng(event)));
+    const onUp = (event: PointerEvent) => {
       if (!circle) return;
       const middle = circle.getLatLng();
-      const radius = distanceM(middle, latlng);
+      const radius = distanceM(middle, map.mouseEventToLatLng(event));
       circle.remove();
       circle = null;
       if (radius >= 1) told.current({ kind: "circle", ...placeOf(middle), radius });
     };
     map.dragging.disable();
     container.classList.add("map-drawing");
-    map.on("mousedown", onDown).on("mousemove", onMove).on("mouseup", onUp);
+    container.addEventListener("pointerdown", onDown);
+    container.addEventListener("pointermove", onMove);
+    container.addEventListener("pointerup", onUp);
     return () => {
       map.dragging.enable();
       container.classList.remove("map-drawing");
-      map.off("mousedown", onDown).off("mousemove", onMove).off("mouseup", onUp);
+      container.removeEventListener("pointerdown", onDown);
+      container.removeEventListener("pointermove", onMove);
+      container.removeEventListener("pointerup", onUp);
       circle?.remove();
     };
   }, [map, drawing]);

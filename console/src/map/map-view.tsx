@@ -115,6 +115,7 @@ function Notes({ hasTilesFailed }: { hasTilesFailed: boolean }) {
     return () => void map.off("zoomend", onZoom);
   }, [map]);
   const tiles = settings.data?.mapTiles;
+  const sources = [...(tiles && settings.data?.mapAttribution ? [settings.data.mapAttribution] : []), ...(!tiles || hasTilesFailed ? ["Natural Earth"] : [])];
   const isBare = !tiles && zoom > DETAIL_ZOOM_MAX && !isDismissed;
   return (
     <>
@@ -135,7 +136,7 @@ function Notes({ hasTilesFailed }: { hasTilesFailed: boolean }) {
           )}
         </p>
       )}
-      <p className="map-source">{tiles && settings.data?.mapAttribution ? settings.data.mapAttribution : "Natural Earth"}</p>
+      <p className="map-source">{sources.join(", ")}</p>
     </>
   );
 }

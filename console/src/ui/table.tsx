@@ -3,7 +3,7 @@
 import { useCallback, useEffect, useRef, type KeyboardEvent, type ReactNode } from "react";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import type { SelectionState } from "./selection";
-import { isShortcut } from "./keys";
+import { isShortcut, useShortcuts } from "./keys";
 
 export interface Column<Row> {
   id: string;
@@ -77,10 +77,18 @@ export function Table<Row>(props: TableProps<Row>) {
   const keysOf = useCallback(() => rows.filter((row) => !isHead(row)).map(rowKey), [rows, rowKey, isHead]);
   const focusRow = (index: number) => {
     virtualizer.scrollToIndex(index);
-    requestAnimationFrame(() =>
-      scroller.current?.querySelector<HTMLElement>(`[data-index="${index}"]`)?.focus({ preventScroll: true }),
-    );
+    const find = () => scroller.current?.querySelector<HTMLElement>(`[data-index="${index}"]`);
+    const row = find();
+    // At once where it can be, so that keys that follow quickly find it focused.
+    if (row) row.focus({ preventScroll: true });
+    else requestAnimationFrame(() => find()?.focus({ preventScroll: true }));
   };
+  // From elsewhere on the page; within the list the same keys move on.
+  const enter = () => scroller.current?.querySelector<HTMLElement>("[data-index]")?.focus();
+  useShortcuts([
+    { key: "j", label: "To the list, and to the next row", run: enter },
+    { key: "k", label: "To the previous row", run: enter },
+  ]);
   const onKeyDown = (event: KeyboardEvent<HTMLDivElement>) => {
     if (!isShortcut(event.nativeEvent)) return;
     const at = Number((event.target as HTMLElement).closest<HTMLElement>("[data-index]")?.dataset.index ?? -1);

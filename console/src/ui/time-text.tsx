@@ -51,7 +51,7 @@ export function TimeText({
   const full = `${formatTime(moment, zone, "millisecond")} ${zoneLabel(zone)}\n${formatTime(moment, "UTC", "millisecond")} UTC`;
   return (
     <time dateTime={new Date(moment).toISOString()} title={full} className="time">
-      {withAgo && <span>{ago(moment, now)} </span>}
+      {withAgo && <span>{ago(moment, Math.max(now, Date.now()))} </span>}
       <span className={withAgo ? "ink-3" : undefined}>{formatTime(moment, zone, shown)}</span>
     </time>
   );

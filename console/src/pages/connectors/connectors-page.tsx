@@ -187,7 +187,7 @@ export function ConnectorsPage() {
                 <input className="input connectors-q" type="search" placeholder="Name, type or destination" aria-label="Search connectors" value={q ?? ""} onChange={(event) => setQ(event.target.value)} />
                 <span className="ink-2">
                   {rows.length === all.length ? all.length : `${rows.length} of ${all.length}`}
-                  {all.length >= CONNECTORS_MAX ? "+" : ""} connectors
+                  {all.length >= CONNECTORS_MAX ? "+" : ""} {all.length === 1 ? "connector" : "connectors"}
                 </span>
               </div>
               {rows.length === 0 ? (

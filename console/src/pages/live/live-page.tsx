@@ -11,7 +11,6 @@ import type { Arrival } from "~/live/protocol";
 import { useLiveSource, useRates, type DeviceSummary, type LiveSource } from "~/live/use-live";
 import { formatTime, momentOf } from "~/time";
 import { Button } from "~/ui/button";
-import { useShortcuts } from "~/ui/keys";
 import { PageHeader } from "~/ui/page";
 import { KIND_LABELS, KindLabel } from "~/ui/pill";
 import { Series } from "~/ui/series";
@@ -137,11 +136,6 @@ function Lists({ source, search, change, groupId }: PartProps & { source: LiveSo
     source.release();
     box.current?.querySelector(".table-body")?.scrollTo({ top: 0 });
   };
-  const focusFirst = () => box.current?.querySelector<HTMLElement>("[data-index='0']")?.focus();
-  useShortcuts([
-    { key: "j", label: "To the list", run: focusFirst },
-    { key: "k", label: "To the list", run: focusFirst },
-  ]);
   const isByDevice = search.view === "devices" && search.until === undefined;
   const hold = {
     onMouseEnter: () => setTouched(true),

@@ -80,7 +80,6 @@ BEING_BUILT = {
     "PUT /permission",
     "DELETE /permission",
     "POST /user/password/reset",
-    "GET /docs",
     "GET /openapi.json",
 }
 

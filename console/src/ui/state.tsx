@@ -46,7 +46,7 @@ export function Empty({ text, action, curl }: { text: ReactNode; action?: ReactN
       {action}
       {curl && (
         <div className="state-curl">
-          <code>{curl}</code> <CopyButton text={curl} label="Copy" />
+          <code>{curl}</code> <CopyButton text={curl} label="Copy" /> <a href="/docs">All operations</a>
         </div>
       )}
     </div>

@@ -47,6 +47,7 @@ REFUSED_BEFORE_PARSING = {413, 431}  # generated strings can be too long for a b
 DEVICES = 60  # enough for all that are moved and deleted meanwhile
 CONNECTORS = 30
 DOWNLINKS = 30
+EXPORTS = 4
 NOTIFICATIONS = 30
 PASSKEYS = 30
 NOWHERE = "http://127.0.0.1:9/"  # a closed port
@@ -142,8 +143,11 @@ def fill_world(world: World) -> KnownValues:
         "parameters": {"addTags": ["new"]},
     }
     job = ok(operator.post("/job", {**tagging, "filter": None, "deviceIds": devices[:1]}))["job"]
-    job = job["jobId"]
-    eventually(lambda: "endedAt" in ok(operator.get("/job", groupId=home, jobId=job)))
+    # Several files: a request that deletes one is among those that are generated.
+    exporting = {"kind": "export", "groupId": home, "parameters": {"content": "devices"}}
+    exports = [ok(operator.post("/job", exporting))["job"] for _ in range(EXPORTS)]
+    jobs = [{"jobId": each["jobId"], "groupId": home} for each in (job, *exports)]
+    eventually(lambda: all("endedAt" in ok(operator.get("/job", **each)) for each in jobs))
     notification = {"params": json.dumps({"url": NOWHERE}), "type": "webhook", "groupId": home}
     values = {
         "deviceId": devices,
@@ -198,7 +202,7 @@ def fill_world(world: World) -> KnownValues:
             "notificationId": notifications,
             # None excludes what is generated for the other way to choose devices.
             "parameters": [{**tagging, "deviceIds": None}],
-            "jobId": [{"jobId": job, "groupId": home}],
+            "jobId": jobs,
         },
         ok(operator.get("/group", groupId=home))[0]["token"],
     )

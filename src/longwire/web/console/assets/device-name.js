@@ -1,0 +1,1 @@
+import{j as e}from"./useNavigate.js";import{T as t,d as n}from"./state.js";import{B as r}from"./index.js";import{t as i}from"./queries3.js";var a=e();function o({deviceId:e}){let{data:o}=t(i(e));return(0,a.jsx)(r,{to:`/d/$deviceId`,params:{deviceId:e},title:e,children:o?.name??n(e)})}export{o as t};

@@ -1,0 +1,5 @@
+var e=/^[+-]?\d{1,40}(\.\d{1,40})?([eE][+-]?\d{1,3})?$/;function t(t){if(t==null)return``;let n=typeof t==`string`?t:typeof t==`object`?JSON.stringify(t):String(t),r=/^[=+\-@\t\r]/.test(n)&&!e.test(n)?`'${n}`:n;return/[",;\r\n]/.test(r)?`"${r.replaceAll(`"`,`""`)}"`:r}var n=[`deviceId`,`groupId`,`name`,`type`,`network`,`originalId`,`battery`,`seenAt`,`createdAt`,`updatedAt`,`tags`,`configuration`];function r(e){let t=e??[];return t.every(e=>!e.includes(`|`)&&!e.startsWith(`[`)&&e===e.trim())?t.join(`|`):JSON.stringify(t)}function i(e){let i=e.map(e=>n.map(n=>t(n===`tags`?r(e.tags):e[n])).join(`,`));return`\ufeff${[n.join(`,`),...i].join(`\r
+`)}\r\n`}function a(e){let t=e.replace(/^\ufeff/,``),n=t.split(/\r?\n/,1)[0]??``,r=[`,`,`;`,`	`].reduce((e,t)=>n.split(t).length>n.split(e).length?t:e,`,`),i=[],a=[],o=``,s=!1,c=1,l=1,u=()=>{a.push(o),o=``},d=()=>{u(),(a.length>1||a[0]!==``)&&i.push({line:l,cells:a}),a=[],l=c};for(let e=0;e<t.length;e+=1){let n=t[e]??``;n===`
+`&&(c+=1),s?n===`"`?t[e+1]===`"`?(o+=`"`,e+=1):s=!1:o+=n:n===`"`&&o===``?s=!0:n===r?u():n===`
+`?d():(n!==`\r`||t[e+1]!==`
+`)&&(o+=n)}return(o!==``||a.length>0)&&d(),i}export{a as n,i as t};

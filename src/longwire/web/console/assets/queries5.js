@@ -1,0 +1,1 @@
+import{v as e,w as t,x as n}from"./state.js";var r=1e3,i=t({queryKey:[`roles`],queryFn:({signal:t})=>n(e.GET(`/group/roles`,{params:{query:{limit:r}},signal:t})),staleTime:3e4}),a=t({queryKey:[`permissions`],queryFn:({signal:t})=>n(e.GET(`/permission`,{params:{query:{limit:r}},signal:t})),staleTime:1/0});export{i as n,a as t};

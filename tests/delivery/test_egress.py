@@ -385,7 +385,8 @@ def test_many_who_ask_for_one_name_share_the_answer_even_when_some_give_up(
     first, *others = run(story())
     assert isinstance(first, asyncio.CancelledError)
     assert others == [["8.8.8.8"]] * 9
-    assert asked == ["shared.example"]
+    # Threads that an earlier test let go may still ask for names of its own.
+    assert asked.count("shared.example") == 1
 
 
 # --- connections ---

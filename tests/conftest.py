@@ -54,6 +54,8 @@ SQLITE_ONLY = {
 }
 # The same for single tests: who may do what, what is refused, how protocols and retries work.
 SQLITE_ONLY_TESTS = {
+    "test_the_file_of_a_job_is_the_streamed_export",
+    "test_paths_follow_from_the_parents_after_any_moves",
     "test_a_dead_destination_costs_few_connections_and_its_messages_their_attempts",
     "test_a_host_name_of_a_private_address_fails_like_an_unknown_one",
     "test_a_member_with_more_permissions_cannot_be_changed",

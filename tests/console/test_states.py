@@ -121,6 +121,7 @@ def refuse(route: Route, state: State) -> None:
     )
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "states",
     # Each state on some screens; all of them on all screens take their time.
@@ -169,6 +170,7 @@ def test_every_screen_shows_that_it_is_loading(
         assert waiting != []
 
 
+@pytest.mark.soak
 def test_without_the_service_every_screen_stays_readable(
     world: World, company: Company, browse: OpenConsole
 ) -> None:

@@ -134,6 +134,7 @@ def test_some_of_many_are_tagged_at_once_and_undone(world: World, browse: OpenCo
         assert total(ada, harbour, tag="winter") == 1  # what one had before, it keeps
 
 
+@pytest.mark.soak
 def test_one_that_is_gone_is_named_and_none_of_its_thousand_is_moved(
     world: World, browse: OpenConsole
 ) -> None:
@@ -164,6 +165,7 @@ def test_one_that_is_gone_is_named_and_none_of_its_thousand_is_moved(
         assert (total(ada, harbour), total(ada, rail)) == (999, 500)
 
 
+@pytest.mark.soak
 def test_all_that_match_are_a_job_that_is_counted_first_and_undone(
     world: World, browse: OpenConsole
 ) -> None:
@@ -254,6 +256,7 @@ def test_what_the_filter_matches_is_exported(world: World, browse: OpenConsole) 
         expect(page.get_by_role("dialog")).to_contain_text("Done: 251 lines")
 
 
+@pytest.mark.soak
 def test_an_import_shows_wrong_lines_before_anything_is_created(
     world: World, browse: OpenConsole
 ) -> None:

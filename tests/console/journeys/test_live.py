@@ -153,6 +153,7 @@ def test_a_thousand_records_a_second_leave_the_page_quick(
         expect(page.get_by_role("grid", name="Devices that send")).to_contain_text("20,000")
 
 
+@pytest.mark.soak
 def test_pause_holds_the_list_and_going_on_loses_nothing(world: World, browse: OpenConsole) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")
@@ -216,6 +217,7 @@ def test_somebody_without_the_right_is_told_why(world: World, browse: OpenConsol
         expect(page.get_by_text("It needs the permission metrics.read.")).to_be_visible()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("tabs", [3, pytest.param(10, marks=pytest.mark.soak)])
 def test_all_tabs_are_live_with_one_stream(world: World, browse: OpenConsole, tabs: int) -> None:
     ada = world.person("ada")

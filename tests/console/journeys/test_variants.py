@@ -28,6 +28,7 @@ def count_failed(person: Person, group: str) -> int:
     return len(ok(person.get("/connector/messages", groupId=group, status="failed"))["items"])
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "options",
     [
@@ -87,6 +88,7 @@ def tab_to(console: Console, words: str) -> None:
     raise AssertionError(f"{words} cannot be reached")
 
 
+@pytest.mark.soak
 def test_the_same_with_nothing_but_the_keyboard(world: World, browse: OpenConsole) -> None:
     ada = world.person("ada")
     harbour = ada.group("Harbour")

@@ -70,7 +70,7 @@ def test_the_interface_lists_every_operation(tmp_path):
             row["Response"],
         )
         for row in tables(
-            "docs/interface.md", "Method", "Path", "Parameters", "Permission", "Response"
+            "docs/reference/interface.md", "Method", "Path", "Parameters", "Permission", "Response"
         )
     }
     assert listed == {
@@ -87,7 +87,7 @@ def test_the_interface_lists_every_operation(tmp_path):
 def test_the_interface_lists_every_other_route(tmp_path):
     listed = {
         (row["Method"], bare(row["Path"]))
-        for row in tables("docs/interface.md", "Method", "Path", "What it does")
+        for row in tables("docs/reference/interface.md", "Method", "Path", "What it does")
         if "Parameters" not in row
     }
     assert listed == {
@@ -110,7 +110,9 @@ def test_the_interface_lists_the_operations_without_404(tmp_path):
 def test_the_interface_lists_every_built_in_device_type():
     listed = [
         (bare(row["Type"]), row["Display name"], bare(row["Default configuration"]))
-        for row in tables("docs/interface.md", "Type", "Display name", "Default configuration")
+        for row in tables(
+            "docs/reference/interface.md", "Type", "Display name", "Default configuration"
+        )
     ]
     assert listed == [
         (each.name, each.display_name, each.default_configuration) for each in device_types.BUILT_IN
@@ -120,7 +122,7 @@ def test_the_interface_lists_every_built_in_device_type():
 def test_the_limits_name_existing_settings():
     named = {
         name
-        for row in tables("docs/interface.md", "What", "Limit", "Setting")
+        for row in tables("docs/reference/interface.md", "What", "Limit", "Setting")
         for name in re.findall(r"`(\w+)`", row["Setting"])
     }
     assert named
@@ -130,7 +132,7 @@ def test_the_limits_name_existing_settings():
 def test_operations_lists_every_setting_with_default_and_description():
     listed = [
         (bare(row["Setting"]), bare(row["Default"]), row["What it is for"])
-        for row in tables("docs/operations.md", "Setting", "Default", "What it is for")
+        for row in tables("docs/operate/operations.md", "Setting", "Default", "What it is for")
     ]
     assert listed == [
         (each.name, "none" if each.default in ("", ()) else str(each.default), each.reason)
@@ -146,7 +148,7 @@ def test_operations_lists_every_limit():
     defaults = {each.name: str(each.default) for each in settings.describe_settings()}
     listed = {
         name: default
-        for row in tables("docs/operations.md", "Setting", "Default", "What it limits")
+        for row in tables("docs/operate/operations.md", "Setting", "Default", "What it limits")
         for name, default in zip(
             *(re.findall(r"`([\w.]+)`", row[column]) for column in ("Setting", "Default")),
             strict=True,
@@ -161,7 +163,7 @@ def test_operations_lists_every_limit():
 def test_operations_lists_every_setting_that_can_be_reloaded():
     listed = [
         name
-        for row in tables("docs/operations.md", "Changes at once", "What happens")
+        for row in tables("docs/operate/operations.md", "Changes at once", "What happens")
         for name in re.findall(r"`(\w+)`", row["Changes at once"])
     ]
     quotas = {each.name for each in dataclasses.fields(Quotas)}
@@ -169,7 +171,7 @@ def test_operations_lists_every_setting_that_can_be_reloaded():
 
 
 def test_operations_shows_how_descriptors_are_divided():
-    rows = list(tables("docs/operations.md", "Descriptors", "`connections_max`"))
+    rows = list(tables("docs/operate/operations.md", "Descriptors", "`connections_max`"))
     assert rows
     for row in rows:
         budget = divide_descriptors(
@@ -185,7 +187,7 @@ def test_operations_shows_how_descriptors_are_divided():
 def test_operations_lists_every_command_with_its_options():
     listed = {
         bare(row["Command"]): set(re.findall(r"`(--[a-z-]+)`", row["Options"]))
-        for row in tables("docs/operations.md", "Command", "Options")
+        for row in tables("docs/operate/operations.md", "Command", "Options")
     }
     assert listed == {name: list_own_options(each) for name, each in walk_commands(cli.commands)}
 
@@ -193,7 +195,7 @@ def test_operations_lists_every_command_with_its_options():
 def test_operations_lists_every_metric_with_its_labels(tmp_path):
     listed = {
         bare(row["Metric"]): (row["Kind"], set(re.findall(r"`(\w+)`", row["Labels"])))
-        for row in tables("docs/operations.md", "Metric", "Kind", "Labels")
+        for row in tables("docs/operate/operations.md", "Metric", "Kind", "Labels")
     }
     metrics = PrometheusMetrics(MetricLabels(mqtt_outcomes=["stored"]))
     metrics.observe_response("/group", "GET", 200, 0.1)
@@ -216,22 +218,24 @@ def test_operations_lists_every_metric_with_its_labels(tmp_path):
 def test_operations_lists_every_background_task():
     listed = {
         bare(row["Task"])
-        for row in tables("docs/operations.md", "Task", "Runs", "What it does", "On failure")
+        for row in tables(
+            "docs/operate/operations.md", "Task", "Runs", "What it does", "On failure"
+        )
     }
     source = Path(app.__file__).read_text()
     assert listed == set(re.findall(r'BackgroundTask\(\s*"([^"]+)"', source))
 
 
 def test_operations_lists_existing_log_events():
-    listed = {bare(row["Event"]) for row in tables("docs/operations.md", "Event", "Level")}
+    listed = {bare(row["Event"]) for row in tables("docs/operate/operations.md", "Event", "Level")}
     sources = [path.read_text() for path in SOURCE.rglob("*.py")]
     assert listed
     assert {each for each in listed if not any(f'"{each}"' in text for text in sources)} == set()
 
 
 TYPED_PAGES = {
-    "docs/connectors.md": (destinations, DestinationParams),
-    "docs/notifications.md": (notification_types, NotificationParams),
+    "docs/guides/connectors.md": (destinations, DestinationParams),
+    "docs/guides/notifications.md": (notification_types, NotificationParams),
 }
 
 
@@ -259,14 +263,16 @@ def test_a_page_lists_every_parameter_of_its_types(page, name):
 
 
 def test_connectors_lists_every_type_and_format():
-    types = [bare(row["Type"]) for row in tables("docs/connectors.md", "Type", "Delivered when")]
+    types = [
+        bare(row["Type"]) for row in tables("docs/guides/connectors.md", "Type", "Delivered when")
+    ]
     assert types == list(destinations.TYPES)
-    formats = re.findall(r"^\*\*`(\w+)`\*\*", section("docs/connectors.md", "Formats"), re.M)
+    formats = re.findall(r"^\*\*`(\w+)`\*\*", section("docs/guides/connectors.md", "Formats"), re.M)
     assert tuple(formats) == FORMATS
 
 
 def test_the_example_filters_are_valid():
-    shown = [bare(row["Filter"]) for row in tables("docs/connectors.md", "Filter")]
+    shown = [bare(row["Filter"]) for row in tables("docs/guides/connectors.md", "Filter")]
     assert shown
     message = build_cel_message(
         DataRecord(
@@ -283,14 +289,16 @@ def test_the_example_filters_are_valid():
 
 
 def test_operations_lists_the_exit_code_of_a_failed_database():
-    codes = {int(row["Code"]) for row in tables("docs/operations.md", "Code", "Meaning")}
+    codes = {int(row["Code"]) for row in tables("docs/operate/operations.md", "Code", "Meaning")}
     assert serve.EXIT_DATABASE_FAILED in codes
 
 
 def test_errors_lists_every_code():
     listed = {
         (int(row["Status"]), bare(row["Code"]))
-        for row in tables("docs/errors.md", "Status", "Code", "What it means", "What to do")
+        for row in tables(
+            "docs/reference/errors.md", "Status", "Code", "What it means", "What to do"
+        )
     }
     rejections = {
         (fault.status, fault.code)
@@ -301,7 +309,9 @@ def test_errors_lists_every_code():
 
 
 def test_errors_lists_every_error_of_the_token_endpoint():
-    listed = {bare(row["`error`"]) for row in tables("docs/errors.md", "Status", "`error`")}
+    listed = {
+        bare(row["`error`"]) for row in tables("docs/reference/errors.md", "Status", "`error`")
+    }
     source = Path(tokens.__file__).read_text()
     assert listed == set(re.findall(r'"(invalid_\w+|unsupported_\w+|unauthorized_\w+)"', source))
 
@@ -310,7 +320,7 @@ def test_permissions_lists_every_permission_with_its_roles():
     names = [role.name for role in bootstrap.ROLES]
     listed = [
         (bare(row["Permission"]), row["What it allows"], [row[name] for name in names])
-        for row in tables("docs/permissions.md", "Permission", "What it allows", *names)
+        for row in tables("docs/reference/permissions.md", "Permission", "What it allows", *names)
     ]
     assert listed == [
         (
@@ -325,7 +335,7 @@ def test_permissions_lists_every_permission_with_its_roles():
 def test_permissions_lists_every_built_in_role():
     listed = [
         (row["Role"], bare(row["Id"]), row["In a sentence"])
-        for row in tables("docs/permissions.md", "Role", "Id", "In a sentence")
+        for row in tables("docs/reference/permissions.md", "Role", "Id", "In a sentence")
     ]
     assert listed == [(role.name, role.id, role.description) for role in bootstrap.ROLES]
 
@@ -358,16 +368,16 @@ def test_the_tour_works_as_printed(service, tmp_path):
 
 def test_the_commands_of_connectors_work_as_printed(service, tmp_path):
     first = commands("README.md", "A tour in five minutes")[:1]
-    run_blocks(with_local_ports(first + commands("docs/connectors.md"), service), tmp_path)
+    run_blocks(with_local_ports(first + commands("docs/guides/connectors.md"), service), tmp_path)
 
 
 def test_the_commands_of_networks_work_as_printed(service, tmp_path):
     first = commands("README.md", "A tour in five minutes")[:1]
-    run_blocks(with_local_ports(first + commands("docs/networks.md"), service), tmp_path)
+    run_blocks(with_local_ports(first + commands("docs/guides/networks.md"), service), tmp_path)
 
 
 def test_a_backup_of_a_running_service_can_be_restored(service, tmp_path):
-    backing_up, restoring = commands("docs/operations.md", "Backups")
+    backing_up, restoring = commands("docs/operate/operations.md", "Backups")
     ok(service.post_group("before"))
     run_blocks([backing_up], tmp_path)
     ok(service.post_group("after"))
@@ -391,7 +401,7 @@ def test_no_printed_command_sets_a_variable_of_the_shell():
     assert SHELL_NAMES.isdisjoint(names)
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/operations.md"])
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/operate/operations.md"])
 def test_every_make_target_exists(document):
     mentioned = set(re.findall(r"\bmake ([a-z-]+)\b", extract_code((ROOT / document).read_text())))
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.console.test_tokens import SOURCES
 
-INTERFACE = Path(__file__).parents[2] / "docs/interface.md"
+INTERFACE = Path(__file__).parents[2] / "docs/reference/interface.md"
 _ROW = re.compile(r"^\| (GET|POST|PUT|DELETE) \| `(/[^`]*)` \|", re.MULTILINE)
 _CALL = re.compile(r"""\bapi\.(GET|POST|PUT|DELETE)\(\s*["'`](/[^"'`?$]*)["'`]""")
 # A path alone: a link, a download, or a stream.

@@ -25,6 +25,8 @@ from tests.process import longwire_from_the_shell
 from tests.waiting import eventually
 from tests.world import World, ok
 
+pytestmark = pytest.mark.engine_free
+
 
 @dataclass(frozen=True)
 class CommandResult:

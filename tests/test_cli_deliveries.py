@@ -10,6 +10,8 @@ from tests.test_cli import Command, where
 from tests.waiting import eventually
 from tests.world import Person, World, ok
 
+pytestmark = pytest.mark.engine_free
+
 command = test_cli.command
 
 ONCE = {"retryDelay": 1, "maxRetry": 0}

@@ -25,6 +25,8 @@ from tests.test_cli import Command
 from tests.waiting import eventually
 from tests.world import World, ok, walk
 
+pytestmark = pytest.mark.engine_free
+
 command = test_cli.command
 DEVICES = 14
 AT_S = 1_794_731_400.0

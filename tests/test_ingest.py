@@ -503,6 +503,7 @@ def test_a_request_whose_commit_is_refused_gets_its_response_from_the_commit_in_
 # --- the same again ---
 
 
+@pytest.mark.slow
 def test_the_same_record_sent_fifty_times_at_once_is_stored_and_counted_once(
     world: World, crowd: Crowd
 ) -> None:

@@ -315,6 +315,7 @@ def test_a_permission_or_token_that_ends_ends_the_stream(world: World) -> None:
         assert other.wait_for_end()["code"] == "not_authenticated"
 
 
+@pytest.mark.engine_free
 def test_a_silent_stream_shows_that_it_lives_and_a_stop_says_so_and_waits_for_nobody(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,6 +329,7 @@ def test_a_silent_stream_shows_that_it_lives_and_a_stop_says_so_and_waits_for_no
         assert listening.wait_for_end()["code"] == "stopping"
 
 
+@pytest.mark.engine_free
 def test_streams_of_a_caller_are_limited(make_world: Callable[..., World]) -> None:
     world = make_world(live_listeners_max=9)
     ada, bob = world.person(), world.person("bob")

@@ -169,6 +169,7 @@ periods = st.lists(
 )
 
 
+@pytest.mark.slow
 def test_any_report_equals_a_recount_of_what_was_acknowledged(frozen_world: World) -> None:
     ada = frozen_world.person("ada")
     fresh_days = itertools.count(1)

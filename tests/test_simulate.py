@@ -20,6 +20,8 @@ from tests.reports import KINDS, counted, list_records
 from tests.test_cli import Command
 from tests.world import Person, World, ok, walk
 
+pytestmark = pytest.mark.engine_free
+
 command = test_cli.command
 
 LINE = re.compile(

@@ -31,6 +31,7 @@ from longwire.store.database import Database, Tx
 from longwire.store.schema import metadata
 from longwire.web.errors import encode_problem
 from longwire.web.server import build_server
+from tests.waiting import eventually
 
 T = TypeVar("T")
 
@@ -331,8 +332,13 @@ def nothing_happens(world: World) -> Iterator[None]:
     """Nothing in this block may change a row or write to the audit log."""
     # What an earlier request left to do in the background may still change a row.
     rows = world.everything()
-    while (later := world.everything()) != rows:
-        rows = later
+
+    def is_settled() -> bool:
+        nonlocal rows
+        before, rows = rows, world.everything()
+        return rows == before
+
+    eventually(is_settled)
     trail = world.audit()
     yield
     now = world.everything()

@@ -7,8 +7,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+import pytest
+
 from tests.abuse.victim import Scene
 from tests.world import Person, record_of
+
+pytestmark = pytest.mark.engine_free
 
 
 @contextmanager

@@ -350,6 +350,7 @@ def wrong_bodies(group: str, foreign_device: str) -> list[tuple[dict[str, Any], 
     ]
 
 
+@pytest.mark.engine_free
 def test_all_invalid_fields_are_reported_at_once_and_nothing_changes(world: World) -> None:
     ada, eve = world.person("ada"), world.person("eve")
     group, lair = ada.group(), eve.group()
@@ -494,6 +495,7 @@ def begun(person: Person, group: str, connector: str) -> str:
     )
 
 
+@pytest.mark.engine_free
 def test_a_missing_or_foreign_connector_is_an_invalid_parameter(world: World) -> None:
     ada, eve = world.person("ada"), world.person("eve")
     home = ada.group()
@@ -527,6 +529,7 @@ def test_a_missing_or_foreign_connector_is_an_invalid_parameter(world: World) ->
             refused(ada.get("/connector/connectorType", type=name), 400, "type")
 
 
+@pytest.mark.engine_free
 def test_each_operation_requires_its_own_permission(world: World) -> None:
     ada, chief = world.person("ada"), world.operator
     group = ada.group()
@@ -722,6 +725,7 @@ def test_secrets_are_encrypted_and_never_returned(world: World) -> None:
 # --- types ---
 
 
+@pytest.mark.engine_free
 def test_the_catalogue_describes_parameters_and_formats_of_each_type(world: World) -> None:
     ada = world.person("ada")
     page = ok(ada.get("/connector/connectorTypes"))

@@ -29,6 +29,8 @@ from longwire.web.routing import Route
 from tests.waiting import eventually
 from tests.world import KINDS, Person, World, ok, record_of
 
+pytestmark = pytest.mark.engine_free
+
 Values = dict[str, Any]
 
 
@@ -658,6 +660,7 @@ def attempts(
         yield Attempt("somebody below", own.people["below"], sent, own)
 
 
+@pytest.mark.slow
 def test_foreign_objects_are_refused_without_details_and_stay_unchanged(
     world: World, tenants: tuple[Tenant, Tenant], strangers: dict[str, Person]
 ) -> None:

@@ -9,6 +9,8 @@ from jsonschema import Draft202012Validator
 
 from tests.world import Person, World, nothing_happens, ok, refused, walk
 
+pytestmark = pytest.mark.engine_free
+
 URL = "https://example.com/alarm"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 MASK = "********"

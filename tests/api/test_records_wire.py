@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
+import pytest
 
 from longwire.web.fields import InputLimits
 from tests.world import KINDS, NOON, Person, World, nothing_happens, ok, record_of, refused
+
+pytestmark = pytest.mark.engine_free
 
 ODD = ' {"a" : 1.0,\n\t"a":"ü\\u00fc\U0001f6f0\\\\"}\x01\u2028'  # any text, to the letter
 

@@ -131,6 +131,7 @@ def test_an_invalid_downlink_is_refused(source, values, reason):
 # What is checked when a codec is saved.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source, reason, line, column",
     [
@@ -322,6 +323,7 @@ def test_any_string_is_a_codec_or_refused(source):
 # Many threads, few processes.
 
 
+@pytest.mark.slow
 def test_many_threads_share_a_codec_and_get_their_own_results():
     echo = codec("return {data: {bytes: input.bytes, port: input.fPort}}")
     faulty = codec("if (input.bytes[0] % 2) throw null; [].join.call({length: 2 ** 53 - 1})")

@@ -199,6 +199,7 @@ def test_a_filter_that_cannot_be_evaluated_matches_nothing_and_shows_the_error(
         settled(ada, group, connector, 1)
 
 
+@pytest.mark.engine_free
 def test_the_formats_over_http(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -640,6 +641,7 @@ def test_a_replay_sends_stored_records_also_from_before_the_connector_existed(wo
             refused(ada.post("/connector/replay", {**which, **span}), 400, "beginDate", "endDate")
 
 
+@pytest.mark.slow
 def test_a_long_replay_continues_in_the_background_until_it_is_cancelled(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -854,6 +856,7 @@ def test_a_preview_shows_what_would_be_sent_and_why_not_and_sends_nothing(world:
 # --- egress ---
 
 
+@pytest.mark.engine_free
 def test_a_host_name_of_a_private_address_fails_like_an_unknown_one(
     make_world: Callable[..., World],
 ) -> None:

@@ -259,6 +259,7 @@ def test_a_message_is_sent_although_its_device_was_deleted(world: World) -> None
         assert receiver.requests[0].json["deviceName"]
 
 
+@pytest.mark.slow
 def test_large_messages_and_a_long_backlog_all_arrive(world: World) -> None:
     ada = world.person("ada")
     with Receiver() as receiver, Receiver() as other:
@@ -281,6 +282,7 @@ def test_large_messages_and_a_long_backlog_all_arrive(world: World) -> None:
         assert totals["RetryMessageProcessed"] == totals["RetryMessageStarted"]
 
 
+@pytest.mark.slow
 def test_a_clock_that_jumps_repeats_only_messages_in_flight(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -349,6 +351,7 @@ def test_a_receiver_that_was_down_gets_everything_under_the_same_ids_once_it_is_
         assert all("message" not in event for event in line.events())
 
 
+@pytest.mark.engine_free
 def test_without_a_policy_there_are_five_attempts_with_growing_delays(world: World) -> None:
     ada = world.person("ada")
     with Receiver(500) as receiver:
@@ -376,6 +379,7 @@ def test_without_a_policy_there_are_five_attempts_with_growing_delays(world: Wor
         assert line.kept["hasData"] is False
 
 
+@pytest.mark.engine_free
 @pytest.mark.parametrize("retries", [0, 1, 3])
 def test_there_is_one_attempt_and_the_retries_of_the_policy(world: World, retries: int) -> None:
     ada = world.person("ada")
@@ -396,6 +400,7 @@ def test_there_is_one_attempt_and_the_retries_of_the_policy(world: World, retrie
         assert set(Counter(receiver.ids).values()) == {1 + retries}
 
 
+@pytest.mark.engine_free
 def test_retry_after_is_honoured_up_to_a_limit(world: World) -> None:
     ada = world.person("ada")
     now_s = world.clock.now() // SECOND
@@ -428,6 +433,7 @@ def test_retry_after_is_honoured_up_to_a_limit(world: World) -> None:
 # --- failing receivers ---
 
 
+@pytest.mark.engine_free
 def test_a_reason_never_repeats_what_the_receiver_sent(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -470,6 +476,7 @@ def test_a_reason_never_repeats_what_the_receiver_sent(
         assert secure.requests == []
 
 
+@pytest.mark.engine_free
 def test_a_success_with_a_huge_or_endless_body_is_a_success(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -630,6 +637,7 @@ def test_a_message_that_cannot_be_formatted_fails_and_the_others_are_sent(world:
         )
 
 
+@pytest.mark.engine_free
 def test_an_internal_error_while_formatting_fails_one_message_and_not_the_connector(
     make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -654,6 +662,7 @@ def test_an_internal_error_while_formatting_fails_one_message_and_not_the_connec
         assert line.error == "the message could not be formatted because of an internal error"
 
 
+@pytest.mark.engine_free
 def test_messages_that_cannot_be_formatted_cost_the_next_ones_no_attempts(world: World) -> None:
     """A dead destination is probed with one message, which must be one that can be sent."""
     ada = world.person("ada")
@@ -684,6 +693,7 @@ def test_messages_that_cannot_be_formatted_cost_the_next_ones_no_attempts(world:
 # --- isolation between connectors ---
 
 
+@pytest.mark.engine_free
 def test_a_receiver_that_hangs_does_not_delay_the_others(world: World) -> None:
     ada = world.person("ada")
     with Receiver(HANG) as hanging, many(9) as healthy:
@@ -700,6 +710,7 @@ def test_a_receiver_that_hangs_does_not_delay_the_others(world: World) -> None:
         assert len(hanging.requests) == 16
 
 
+@pytest.mark.engine_free
 def test_retries_are_made_also_while_another_connector_is_busy_all_the_time(world: World) -> None:
     ada = world.person("ada")
     with Receiver() as receiver, Receiver() as other:
@@ -735,6 +746,7 @@ def busily(line: Line) -> Iterator[None]:
         thread.join()
 
 
+@pytest.mark.engine_free
 def test_a_dead_destination_costs_few_connections_and_its_messages_their_attempts(
     world: World,
 ) -> None:
@@ -825,6 +837,7 @@ def test_a_connector_that_is_deleted_under_way_sends_nothing_more(world: World) 
         assert line.totals() == {"MessageStarted": 100, "MessageProcessed": 16}
 
 
+@pytest.mark.engine_free
 def test_connections_of_a_connector_that_is_gone_are_closed(world: World) -> None:
     ada = world.person("ada")
     with many(3) as receivers:
@@ -844,6 +857,7 @@ def number_of(line: Line) -> int:
 # --- resend ---
 
 
+@pytest.mark.slow
 def test_twenty_people_who_resend_at_once_send_everything_again_once(world: World) -> None:
     ada = world.person("ada")
     with Receiver(500) as receiver:
@@ -917,6 +931,8 @@ def test_without_a_storing_duration_no_dead_letter_is_kept(world: World) -> None
 # --- health and metrics ---
 
 
+@pytest.mark.engine_free
+@pytest.mark.slow
 def test_an_engine_without_progress_makes_the_service_unready(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -942,6 +958,7 @@ def test_an_engine_without_progress_makes_the_service_unready(
         assert len(receiver.requests) == 3
 
 
+@pytest.mark.engine_free
 def test_an_engine_that_hangs_makes_the_service_unready(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

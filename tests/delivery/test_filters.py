@@ -431,6 +431,7 @@ def outcome(evaluate: Any, *arguments: Any) -> bytes | None:
         return None
 
 
+@pytest.mark.slow
 @hypothesis_settings(max_examples=200, deadline=None)
 @given(st.recursive(PATHS | LITERALS, combined, max_leaves=8))
 def test_an_expression_means_what_it_means_in_plain_cel(source: str) -> None:

@@ -235,6 +235,7 @@ TEMPLATES = [
 ]
 
 
+@pytest.mark.slow
 @hypothesis_settings(max_examples=200, deadline=None)
 @given(
     stored_records(),

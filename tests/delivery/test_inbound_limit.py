@@ -36,6 +36,7 @@ def kafka(port: int) -> BrokerDestination[Any]:
     return Kafka(KafkaParams(brokers=f"127.0.0.1:{port}", topic="readings"), LOCAL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make_destination, behaves",
     [

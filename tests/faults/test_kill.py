@@ -11,6 +11,8 @@ from tests.faults.ledger import Ledger, Start, assert_whole, traced, wait_for_mo
 from tests.process import Service
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.engine_free
+
 
 def run_through_kills(serve: Start, settings: Settings, kills: int) -> None:
     """Kill the service repeatedly under load, then compare the ledger with what is stored."""

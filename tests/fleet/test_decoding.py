@@ -167,6 +167,7 @@ def test_decoded_coordinates_become_a_geolocation_if_the_type_says_so(world: Wor
 LOOPS_ON_ONE = "function decodeUplink({bytes}) { while (bytes[0] === 1); return {data: {ok: 1}} }"
 
 
+@pytest.mark.engine_free
 def test_a_payload_that_loops_costs_its_device_its_values_and_nobody_else(world: World) -> None:
     field = Field(world)
     decode_with(world, "javascript", LOOPS_ON_ONE)
@@ -276,6 +277,7 @@ def test_known_devices_are_not_looked_up_again(world: World) -> None:
     assert len(field.ada.records(field.crane)) == 11
 
 
+@pytest.mark.engine_free
 def test_decoders_that_cannot_be_used_are_refused_and_change_nothing(world: World) -> None:
     Field(world)
     decode_with(world, "bits", "byte::uint:8")

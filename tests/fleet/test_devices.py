@@ -109,6 +109,7 @@ def test_a_new_device_has_every_field_and_only_the_service_fills_its_own(world: 
     assert counted(ada, group) == 2
 
 
+@pytest.mark.engine_free
 def test_a_wrong_new_device_is_refused_with_every_wrong_field_named(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -138,6 +139,7 @@ def test_a_wrong_new_device_is_refused_with_every_wrong_field_named(world: World
     assert all(name in unknown["detail"] for name in known), "the known ones are listed"
 
 
+@pytest.mark.engine_free
 def test_who_may_create_a_device(world: World) -> None:
     ada, bob, eve = world.person("ada"), world.person("bob"), world.person("eve")
     root = ada.group("root")
@@ -287,6 +289,7 @@ def test_a_device_at_the_vendors_is_pending_and_its_pac_is_nowhere_to_be_seen(
     assert unsealed == PAC
 
 
+@pytest.mark.engine_free
 def test_what_is_told_to_the_vendor_must_fit_the_device(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
@@ -458,6 +461,7 @@ def test_another_type_brings_its_own_configuration(world: World) -> None:
         refused(ada.put("/device/type", elsewhere), 404, "deviceId")
 
 
+@pytest.mark.engine_free
 def test_what_each_role_may_do_with_a_device(world: World) -> None:
     ada, eve = world.person("ada"), world.person("eve")
     group, target = ada.group("group"), ada.group("target")
@@ -604,6 +608,7 @@ def test_many_devices_are_transferred_and_deleted_all_or_none(world: World) -> N
 # --- being handed over ---
 
 
+@pytest.mark.engine_free
 def test_a_transfer_needs_rights_at_both_ends(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     source, target = ada.group("source"), ada.group("target")

@@ -712,6 +712,7 @@ def loriot(receiver: Receiver) -> dict[str, str]:
 TAKEN = StubResponse(body=b'{"cmd":"tx","success":"Data enqueued"}')
 
 
+@pytest.mark.engine_free
 def test_a_message_is_sent_to_loriot_and_acknowledged_by_an_uplink(
     make_world: Callable[..., World],
 ) -> None:
@@ -768,6 +769,7 @@ def thingpark(receiver: Receiver) -> dict[str, str]:
     }
 
 
+@pytest.mark.engine_free
 def test_a_message_is_sent_to_thingpark_and_its_reports_name_it(
     make_world: Callable[..., World],
 ) -> None:
@@ -844,6 +846,7 @@ class TtnSite(Site):
         return self.world.read(lambda tx: tuple(map(tuple, tx.rows(table.select()))))
 
 
+@pytest.mark.engine_free
 def test_messages_go_where_the_things_stack_says_with_the_key_it_says(world: World) -> None:
     site = TtnSite(world)
     with Receiver() as receiver, Receiver() as moved:

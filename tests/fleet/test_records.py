@@ -282,6 +282,7 @@ def test_pages_neither_skip_nor_repeat_while_records_come_and_go(scene: Scene) -
         assert times == sorted(times, reverse=ascending == "false")
 
 
+@pytest.mark.engine_free
 def test_a_next_token_is_good_for_one_list_of_one_device(scene: Scene) -> None:
     other = scene.ada.device(scene.group)
     for at in (1, 2, 3):
@@ -308,6 +309,7 @@ def test_a_next_token_is_good_for_one_list_of_one_device(scene: Scene) -> None:
 # --- who may ---
 
 
+@pytest.mark.engine_free
 def test_who_may_store_read_and_delete(scene: Scene) -> None:
     ada = scene.ada
     viewer, member, manager = (scene.someone(role) for role in ("viewer", "member", "manager"))
@@ -369,6 +371,7 @@ def test_a_role_above_reaches_the_records_below(lasting_world: World) -> None:
 # --- whose they are after a transfer ---
 
 
+@pytest.mark.slow
 def test_records_stay_with_the_group_they_were_said_in(world: World) -> None:
     ada, old, new = world.person("ada"), world.person("old"), world.person("new")
     source, target = ada.group("source"), ada.group("target")
@@ -507,6 +510,7 @@ def test_deleting_all_records_counts_them_and_what_comes_again_is_stored_anew(
 # --- many at once ---
 
 
+@pytest.mark.slow
 def test_a_batch_takes_five_thousand_and_not_one_more(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -533,6 +537,7 @@ def test_a_batch_takes_five_thousand_and_not_one_more(world: World) -> None:
         assert heard == [str(number) for number in range(index, BATCH_MAX + 1, 3)]
 
 
+@pytest.mark.engine_free
 def test_one_wrong_record_in_a_batch_is_named_and_nothing_is_stored(scene: Scene) -> None:
     other = scene.ada.group("other")
     right = [scene.record(hour(at), str(at)) for at in range(7)]
@@ -618,6 +623,7 @@ def test_a_device_was_seen_when_its_newest_record_says_but_never_in_the_future(
     assert seen() == (now + HOUR // 4) // MILLISECOND
 
 
+@pytest.mark.slow
 def test_a_page_of_very_large_records_ends_early_and_goes_on(world: World) -> None:
     ada = world.person("ada")
     device = ada.device(ada.group())

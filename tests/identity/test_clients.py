@@ -3,9 +3,13 @@
 import re
 from typing import Any
 
+import pytest
+
 from longwire.clock import SECOND
 from longwire.store.schema import metadata
 from tests.world import Person, World, ok, refused, walk
+
+pytestmark = pytest.mark.engine_free
 
 
 def every_row(world: World) -> str:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 
 from longwire.identity import groups
@@ -308,6 +309,7 @@ def test_an_app_client_sees_its_group_and_all_subgroups(world: World) -> None:
     refused(client.get("/user/groups", groupId=root), 404, "groupId")
 
 
+@pytest.mark.slow
 def test_pages_neither_skip_nor_repeat_while_others_write(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     root = ada.group("root")
@@ -408,6 +410,7 @@ def test_omitted_fields_stay_unchanged(world: World) -> None:
         group = changed
 
 
+@pytest.mark.engine_free
 def test_an_invalid_update_is_refused_with_every_invalid_field_named(world: World) -> None:
     ada = world.person("ada")
     group = ada.group()
@@ -446,6 +449,7 @@ def test_an_invalid_update_is_refused_with_every_invalid_field_named(world: Worl
         refused(ada.put("/group", {**fine, "roleId": "viewer", "parent": group}), 400, "parent")
 
 
+@pytest.mark.engine_free
 def test_the_default_role_must_be_one_that_the_user_could_grant(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
@@ -584,6 +588,8 @@ def test_a_group_moves_with_its_subtree_and_the_permissions_follow(world: World)
     assert_paths_follow_from_parents(world)
 
 
+@pytest.mark.engine_free
+@pytest.mark.slow
 def test_moving_requires_permissions_at_the_group_and_at_both_parents(world: World) -> None:
     ada = world.person("ada")
     source, target = ada.group("source"), ada.group("target")
@@ -673,6 +679,7 @@ def test_a_group_becomes_a_root_only_if_it_has_its_own_administrator(world: Worl
     assert shown(bob, group)["role"]["id"] == "administrator"
 
 
+@pytest.mark.engine_free
 def test_an_app_client_can_move_groups_but_create_no_roots(world: World) -> None:
     ada = world.person("ada")
     root = ada.group("root")
@@ -701,6 +708,7 @@ def test_a_group_cannot_be_moved_below_itself(world: World) -> None:
     assert_paths_follow_from_parents(world)
 
 
+@pytest.mark.engine_free
 def test_the_tree_has_at_most_sixteen_levels(world: World) -> None:
     ada = world.person("ada")
     deep = chain(ada, LEVELS)
@@ -719,6 +727,8 @@ def test_the_tree_has_at_most_sixteen_levels(world: World) -> None:
     assert_paths_follow_from_parents(world)
 
 
+@pytest.mark.engine_free
+@pytest.mark.slow
 def test_after_many_moves_access_follows_the_parents(world: World) -> None:
     chance = random.Random(20_260)
     ada, bob = world.person("ada"), world.person("bob")

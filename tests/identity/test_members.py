@@ -5,6 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
 from tests.world import Person, World, ok, refused, walk
 
 RELATION = {"id", "userId", "role", "token", "description", "name", "updatedAt"}
@@ -110,6 +112,7 @@ def test_a_repeated_invitation_changes_nothing_and_another_role_is_a_conflict(
     assert roles_in(ada, group) == {ada.id: "administrator", first["userId"]: "viewer"}
 
 
+@pytest.mark.engine_free
 def test_an_invalid_invitation_is_refused_with_every_invalid_field_named(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
@@ -203,6 +206,7 @@ def test_until_they_accept_others_see_only_the_address_that_was_typed(world: Wor
 # --- no privilege escalation ---
 
 
+@pytest.mark.engine_free
 def test_a_role_with_more_permissions_than_ones_own_cannot_be_granted(world: World) -> None:
     ada, bob, carl = (world.person(name) for name in ("ada", "bob", "carl"))
     group = ada.group()
@@ -242,6 +246,7 @@ def test_a_role_with_more_permissions_than_ones_own_cannot_be_granted(world: Wor
     ok(bob.put("/group/invite", invitation("carl@example.com", below, mixed)))
 
 
+@pytest.mark.engine_free
 def test_a_member_with_more_permissions_cannot_be_changed(world: World) -> None:
     ada, bob, carl = (world.person(name) for name in ("ada", "bob", "carl"))
     group = ada.group()
@@ -307,6 +312,7 @@ def test_a_changed_role_of_a_member_applies_at_once(world: World) -> None:
     assert ok(bob.get("/user/groups"))["items"] == []
 
 
+@pytest.mark.engine_free
 def test_an_invalid_update_of_a_member_is_refused_with_the_invalid_field_named(
     world: World,
 ) -> None:

@@ -1,6 +1,10 @@
 """The catalogue of permissions: readable for every user, writable for operators."""
 
+import pytest
+
 from tests.world import Person, World, ok, refused, walk
+
+pytestmark = pytest.mark.engine_free
 
 BUILT_IN = {
     "group.read",

@@ -2,7 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from tests.world import Person, World, ok, refused, walk
+
+pytestmark = pytest.mark.engine_free
 
 BUILT_IN = ["Administrator", "Manager", "Member", "Viewer"]
 READS = {

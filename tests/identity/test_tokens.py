@@ -138,6 +138,7 @@ def test_a_token_is_a_uuid_that_is_valid_for_an_hour(world: World) -> None:
     ok(fresh.get("/user/me"))
 
 
+@pytest.mark.engine_free
 def test_the_lifetime_of_a_token_is_configurable(make_world: MakeWorld) -> None:
     world = make_world(token_lifetime_s=60)
     ada = world.person("ada")
@@ -147,6 +148,7 @@ def test_the_lifetime_of_a_token_is_configurable(make_world: MakeWorld) -> None:
     refused(ada.get("/user/me"), 401)
 
 
+@pytest.mark.engine_free
 def test_the_token_endpoint_accepts_what_rfc_6749_allows(world: World) -> None:
     ada = world.person("ada")
     right = basic(ada.client_id, ada.client_secret)
@@ -168,6 +170,7 @@ def test_the_token_endpoint_accepts_what_rfc_6749_allows(world: World) -> None:
         assert response.status_code == 200, f"{case}: {response.text}"
 
 
+@pytest.mark.engine_free
 def test_an_invalid_token_request_gets_the_reason(world: World) -> None:
     ada = world.person("ada")
     client, secret = ada.client_id, ada.client_secret
@@ -232,6 +235,7 @@ def test_an_invalid_token_request_gets_the_reason(world: World) -> None:
         denied(response, 400, "unsupported_grant_type", grant)
 
 
+@pytest.mark.engine_free
 def test_only_post_issues_tokens(world: World) -> None:
     ada = world.person("ada")
     headers = {"Authorization": basic(ada.client_id, ada.client_secret), "Content-Type": FORM}
@@ -243,6 +247,7 @@ def test_only_post_issues_tokens(world: World) -> None:
     assert world.http.head(f"/oauth2/token?{GRANT}", headers=headers).status_code == 405
 
 
+@pytest.mark.engine_free
 def test_unknown_clients_and_wrong_secrets_get_the_same_response(world: World) -> None:
     ada, bob = world.person("ada"), world.person("bob")
     group = ada.group()
@@ -272,6 +277,7 @@ def test_unknown_clients_and_wrong_secrets_get_the_same_response(world: World) -
 # --- use ---
 
 
+@pytest.mark.engine_free
 def test_the_header_has_the_token_with_or_without_its_scheme(world: World) -> None:
     ada = world.person("ada")
     token = ada.token
@@ -318,6 +324,7 @@ def test_the_header_has_the_token_with_or_without_its_scheme(world: World) -> No
     refused(world.http.get(f"/user/me?access_token={token}"), 401)
 
 
+@pytest.mark.engine_free
 def test_every_operation_requires_a_token(world: World) -> None:
     assert len(OPERATIONS) >= 25
     for route in OPERATIONS:
@@ -326,6 +333,7 @@ def test_every_operation_requires_a_token(world: World) -> None:
         assert response.headers["www-authenticate"] == "Bearer"
 
 
+@pytest.mark.engine_free
 def test_nothing_about_tokens_is_served_with_an_external_token_service(settings: Settings) -> None:
     def paths(chosen: Settings) -> set[str]:
         database, _ = build_database(chosen, Clock())
@@ -476,6 +484,7 @@ def test_introspection_tells_a_client_about_its_token(make_world: MakeWorld) -> 
         assert auth_epoch(world) == epoch
 
 
+@pytest.mark.engine_free
 @pytest.mark.parametrize("path", [REVOKE, INTROSPECT])
 def test_an_invalid_request_about_a_token_gets_the_reason(make_world: MakeWorld, path: str) -> None:
     world = make_world(token_failures_per_client_max=2)
@@ -524,6 +533,7 @@ def test_an_invalid_request_about_a_token_gets_the_reason(make_world: MakeWorld,
     assert is_active(world, ada, token)
 
 
+@pytest.mark.engine_free
 def test_secrets_are_not_accepted_without_tls_to_revoke_or_introspect(
     make_world: MakeWorld,
 ) -> None:

@@ -2,9 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from longwire.dates import format_date
 from longwire.store.schema import metadata
 from tests.world import World, ok, refused, walk
+
+pytestmark = pytest.mark.engine_free
 
 PRIVATE = {"gender", "devices"}
 

@@ -280,6 +280,7 @@ def test_the_battery_level_is_that_of_the_newest_status(site: Site) -> None:
     assert site.counted()["uplink"] == 8
 
 
+@pytest.mark.engine_free
 def test_a_request_for_a_downlink_gets_the_response_no_data(site: Site) -> None:
     for number, asks in enumerate(({"ack": True}, {"ack": "true"}, {"longPolling": "true"})):
         said = vendor_message(device="001fd48be", data="01", seqNumber=number, **asks)
@@ -338,6 +339,7 @@ def test_a_device_is_found_in_the_group_of_the_token_and_below_and_nowhere_else(
 # --- ChirpStack and The Things Stack ---
 
 
+@pytest.mark.engine_free
 def test_chirpstack_events_become_records(site: Site) -> None:
     device = site.ada.device(site.home, network="chirpstack", originalId=EUI.upper(), name="buoy")
     described = {"devEui": EUI, "tags": {"site": "quay"}}
@@ -388,6 +390,7 @@ def test_chirpstack_events_become_records(site: Site) -> None:
     assert site.totals()["totalDeviceMessage"] == 9
 
 
+@pytest.mark.engine_free
 def test_the_things_stack_messages_become_records(site: Site) -> None:
     device = site.ada.device(site.home, network="ttn", originalId=EUI, name="buoy")
     envelope = {
@@ -420,6 +423,7 @@ def test_the_things_stack_messages_become_records(site: Site) -> None:
     assert types == ["join_accept", "downlink_sent", "downlink_failed", "service_data"]
 
 
+@pytest.mark.engine_free
 def test_loriot_and_thingpark_messages_become_records(site: Site) -> None:
     buoy = site.ada.device(site.home, network="loriot", originalId=EUI)
     crane = site.ada.device(site.home, network="thingpark", originalId=EUI)
@@ -478,6 +482,7 @@ def test_nobody_makes_the_service_forget_the_messages_of_others() -> None:
     assert arrivals.first_arrival("flood", "dev_2", "data 0 00", now=3) == 3
 
 
+@pytest.mark.engine_free
 def test_a_vendor_message_without_a_timestamp_gets_that_of_its_arrival(site: Site) -> None:
     said = {"id": DEVICE, "data": "0aff", "seqNumber": 16, "ack": True}
     queued = {"deviceId": site.device, "payload": "0102030405060708"}
@@ -498,6 +503,7 @@ def test_a_vendor_message_without_a_timestamp_gets_that_of_its_arrival(site: Sit
 # --- several at once ---
 
 
+@pytest.mark.engine_free
 def test_several_vendor_messages_can_be_sent_as_lines(site: Site) -> None:
     other = site.ada.device(site.home, network="vendor", originalId="ABC")
     lines = [
@@ -619,6 +625,7 @@ def rejected_messages(world: World) -> dict[str, float]:
     return {network: number for network, number in found.items() if number}
 
 
+@pytest.mark.engine_free
 def test_an_invalid_message_is_refused_with_all_invalid_fields_and_counted(site: Site) -> None:
     says, calls = site.network.says, site.network.calls
     eui = {"deviceInfo": {"devEui": EUI}}
@@ -669,6 +676,7 @@ SOUND: dict[str, Json] = {
 }
 
 
+@pytest.mark.slow
 @on_sqlite
 def test_no_message_causes_a_server_error(site: Site) -> None:
     for network in ("chirpstack", "ttn", "loriot", "thingpark"):
@@ -768,6 +776,7 @@ def test_a_network_gets_its_response_only_after_the_commit(site: Site) -> None:
 # --- logs ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["json", "human"])
 def test_the_token_of_a_group_never_reaches_the_logs(
     sqlite_template: Path, tmp_path: Path, form: str

@@ -360,7 +360,9 @@ def test_a_message_that_cannot_be_stored_is_not_acknowledged_and_stored_later(
     assert outcomes(world) == {}
     monkeypatch.setattr(world.app.listener, "handle", take)
     eventually(lambda: site.number("event") == 20)
-    eventually(lambda: outcomes(world) == {"stored": 20})  # counted once it is acknowledged
+    # Counted once it is acknowledged; a connection that broke meanwhile brings one of them again.
+    eventually(lambda: outcomes(world).get("stored", 0) >= 20)
+    assert set(outcomes(world)) == {"stored"}
 
 
 @on_sqlite

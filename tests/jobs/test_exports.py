@@ -44,6 +44,7 @@ def settle(world: World) -> None:
     world.clock.let_pass(seconds=10)
 
 
+@pytest.mark.engine_free
 def test_the_file_of_a_job_is_the_streamed_export(world: World) -> None:
     ada = world.person("ada")
     home = ada.group("home")

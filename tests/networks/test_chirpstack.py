@@ -332,6 +332,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.slow
 @given(st.sampled_from(EVENTS), messages(NAMES, {"deviceInfo": {"devEui": "01"}, "time": TIME}))
 def test_any_message_is_parsed_or_invalid(event, values):
     try:

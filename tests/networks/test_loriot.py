@@ -163,6 +163,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.slow
 @given(st.sampled_from(["rx", "gw", "txd", "join", "x"]), messages(NAMES, {"EUI": EUI}))
 def test_any_message_is_parsed_or_invalid(command, values):
     try:

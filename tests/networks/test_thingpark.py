@@ -222,6 +222,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.slow
 @given(st.sampled_from(KEYS), messages(NAMES, {"DevEUI": EUI}))
 def test_any_message_is_parsed_or_invalid(key, report):
     try:

@@ -340,6 +340,7 @@ NAMES = [
 VALID = {"end_device_ids": {"dev_eui": "0004A30B001C0530"}, "received_at": RECEIVED}
 
 
+@pytest.mark.slow
 @given(st.sampled_from(KEYS), messages(NAMES, VALID), messages(NAMES, {}))
 def test_any_message_is_parsed_or_invalid(key, values, message):
     try:

@@ -379,6 +379,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.slow
 @given(st.sampled_from(KINDS), messages(NAMES, {"device": "1FD48BE", "time": TIME, "data": "00"}))
 def test_any_message_is_parsed_or_invalid(kind, values):
     copy = msgspec.json.decode(msgspec.json.encode(values))

@@ -17,6 +17,8 @@ from tests.notifications.stories import Alarm, alarmed, chirpstack_status, count
 from tests.waiting import eventually
 from tests.world import World, ok, record_of, refused
 
+pytestmark = pytest.mark.engine_free
+
 
 @pytest.fixture
 def world(make_world: Callable[..., World]) -> World:
@@ -504,6 +506,7 @@ def list_alerts(world: World, notification_id: str) -> list[dict[str, Any]]:
     return [json.loads(row[0]) for row in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite"])
 def test_an_error_in_handling_results_does_not_delay_others(
     world: World, monkeypatch: pytest.MonkeyPatch

@@ -23,6 +23,8 @@ from tests.notifications.standins import (
 from tests.waiting import eventually
 from tests.world import ok, refused
 
+pytestmark = pytest.mark.engine_free
+
 TELEGRAM = "tgram://123456789:AbCdEf1234567890_kLmNoPqRsTuVwXyZ12/87654321"
 
 

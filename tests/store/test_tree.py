@@ -107,6 +107,8 @@ def stored_parents(tx: Tx) -> Parents:
     return {row.id: row.parent_id for row in tx.rows(sa.select(schema.group))}
 
 
+@pytest.mark.engine_free
+@pytest.mark.slow
 @hypothesis_settings(
     max_examples=60,
     deadline=None,

@@ -260,6 +260,7 @@ def marked(names: Any, required: Any) -> set[str]:
 # --- valid, and complete ---
 
 
+@pytest.mark.slow
 def test_the_document_is_valid_openapi(document: Json) -> None:
     assert [str(each) for each in OpenAPIV31SpecValidator(document).iter_errors()] == []
 

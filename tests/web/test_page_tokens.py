@@ -15,6 +15,8 @@ from longwire.model import SYSTEM, DeviceType
 from tests.waiting import eventually
 from tests.world import KINDS, Person, World, ok, refused, walk
 
+pytestmark = pytest.mark.engine_free
+
 NOWHERE = "http://127.0.0.1:9/"  # a closed port
 
 
@@ -234,6 +236,7 @@ def test_a_fixed_list_is_the_same_in_pages_of_any_size(world: World) -> None:
         assert each.everything(world.operator) == whole
 
 
+@pytest.mark.slow
 def test_pages_neither_skip_nor_repeat_while_others_write(world: World) -> None:
     operator, ada = world.operator, world.person("ada")
     for each in paged_lists(world, ada):

@@ -26,6 +26,8 @@ from longwire.web.fields import InputLimits
 from longwire.web.routing import PlainRoute, Route
 from tests.world import Person, World, ok, refused
 
+pytestmark = pytest.mark.engine_free
+
 on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE")
@@ -246,6 +248,7 @@ def send(person: Person, route: Route, wrong: Wrong) -> httpx.Response:
     )
 
 
+@pytest.mark.slow
 def test_an_invalid_request_is_refused_and_changes_nothing(small_world: World) -> None:
     world = small_world
     before = world.everything()
@@ -312,6 +315,7 @@ def wrong_messages() -> Iterator[Wrong]:
     yield Wrong("too many bytes in pieces", 413, content=lambda: iter([too_much[:9], too_much[9:]]))
 
 
+@pytest.mark.slow
 def test_network_callbacks_get_the_same_error_responses(small_world: World) -> None:
     world = small_world
     group = world.operator.group()

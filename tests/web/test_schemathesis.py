@@ -32,6 +32,8 @@ from longwire.store.database import Tx
 from tests.waiting import eventually
 from tests.world import KINDS, NOON, Person, World, ok, record_of
 
+pytestmark = pytest.mark.engine_free
+
 CHECKS: list[CheckFunction] = [
     not_a_server_error,
     status_code_conformance,

@@ -396,6 +396,7 @@ def test_any_bytes_are_accepted_or_refused(raw: bytes) -> None:
     outcome(raw)
 
 
+@pytest.mark.slow
 @without_deadline
 @given(LIKELY, st.booleans(), st.data())
 def test_json_with_a_few_wrong_bytes_is_accepted_or_refused(

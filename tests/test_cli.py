@@ -116,7 +116,7 @@ def test_config_prints_every_setting_with_value_default_and_reason(
     )
 
 
-@pytest.mark.parametrize("form", [["--json"], []])
+@pytest.mark.parametrize("form", [["--json"], [], ["--effective"]])
 def test_config_shows_no_secret(command: Command, form: list[str]) -> None:
     result = command(
         *("config", *form, "--database", "postgresql://ada:hunter2@db/lw?sslpassword=hunter3"),

@@ -340,6 +340,68 @@ def has_read(service: Service, connections: int) -> bool:
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+class Supervisor:
+    """The socket of systemd."""
+
+    def __init__(self, folder: Path) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.path = folder / "notify"
+        self._socket.bind(str(self.path))
+        self._socket.settimeout(60)
+
+    def next_message(self) -> dict[str, str]:
+        """The next one that says more than that the process is alive."""
+        while True:
+            lines = self._socket.recv(4096).decode().splitlines()
+            message = dict(line.split("=", 1) for line in lines)
+            if message != {"WATCHDOG": "1"}:
+                return message
+
+    def next_sign_of_life(self) -> None:
+        while self._socket.recv(4096) != b"WATCHDOG=1":
+            pass
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    with contextlib.closing(Supervisor(tmp_path)) as listening:
+        yield listening
+
+
+def test_systemd_is_told_of_start_reload_life_and_stop(
+    serve: Callable[..., Service], supervisor: Supervisor, tmp_path: Path
+) -> None:
+    notified = {"NOTIFY_SOCKET": str(supervisor.path), "WATCHDOG_USEC": "200000"}
+    service = serve(tmp_path / "data", "--lame-duck-s", "3600", **notified)
+    ready = supervisor.next_message()
+    assert ready["READY"] == "1" and service.url in ready["STATUS"]
+    supervisor.next_sign_of_life()
+    supervisor.next_sign_of_life()
+    service.signal(signal.SIGHUP)
+    reloading = supervisor.next_message()
+    assert reloading["RELOADING"] == "1" and int(reloading["MONOTONIC_USEC"]) > 0
+    assert supervisor.next_message()["READY"] == "1"
+    service.signal(signal.SIGTERM)
+    stopping = supervisor.next_message()
+    assert stopping["STOPPING"] == "1"
+    assert int(stopping["EXTEND_TIMEOUT_USEC"]) > 3_600_000_000
+
+    # The lame duck: unready for the load balancer, still there for those who have not noticed.
+    unready = service.http.get("/health/ready")
+    assert unready.status_code == 503 and unready.json()["reason"] == "the service is stopping"
+    assert service.http.get("/health/live").status_code == 200
+    assert ok(service.post_group("late"))["name"] == "late"
+    service.signal(signal.SIGTERM)  # a second signal cuts it short
+    assert service.ended() == 0
+    started = [line for line in service.log if line["event"] == "started"]
+    assert [(each["command"], each["url"], each["pid"]) for each in started] == [
+        ("serve", service.url, service.pid)
+    ]
+
+
 def test_a_stop_completes_every_request_that_had_arrived(
     serve: Callable[..., Service], how: signal.Signals
 ) -> None:

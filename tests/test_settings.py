@@ -1,14 +1,17 @@
 """Settings: where they come from, which one wins, and how an invalid one is reported."""
 
 import json
-from dataclasses import fields
+import re
+from dataclasses import fields, replace
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from longwire.notifications import webpush
 from longwire.settings import Settings, SettingsError, describe_settings, load
+from longwire.settings_file import SECTIONS, render_effective, render_template
 
 # What a number counts if its name does not end in a unit.
 COUNTED = {
@@ -106,6 +109,87 @@ def test_flags_win_over_the_environment_and_the_environment_over_the_file(tmp_pa
 
 def test_the_variable_that_names_the_file_is_not_a_setting() -> None:
     assert load({}, {"LONGWIRE_CONFIG": "somewhere.toml"}) == Settings()
+
+
+SECRETS = [each.name for each in describe_settings() if each.may_be_file]
+
+
+def test_every_secret_may_be_in_a_file(tmp_path: Path) -> None:
+    assert {"secret_key", "smtp_password", "database", "mqtt_url"} <= set(SECRETS)
+    key = webpush.generate_vapid_key()
+    contents = {
+        "database": "postgresql://ada:hunter2@db/lw",
+        "mqtt_url": "mqtts://ada:hunter3@broker",
+        "vapid_key": key,
+    }
+    others = {
+        "smtp_user": "ada",
+        "smtp_host": "mail",
+        "smtp_from": "lw@example.com",
+        "vapid_contact": "mailto:lw@example.com",
+    }
+    environ = {f"LONGWIRE_{name.upper()}": value for name, value in others.items()}
+    for name in SECRETS:
+        (tmp_path / name).write_text(contents.get(name, f"hunter-{name}") + "\n")
+        environ[f"LONGWIRE_{name.upper()}_FILE"] = str(tmp_path / name)
+    chosen = load({}, environ)
+    for name in SECRETS:
+        assert getattr(chosen, name) == contents.get(name, f"hunter-{name}")
+
+
+def test_a_file_of_settings_names_files_next_to_it(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("c0ffee")
+    config = from_file(tmp_path, 'secret_key_file = "key"\n')
+    assert load({}, {}, config).secret_key == "c0ffee"
+    assert load({}, {"LONGWIRE_SECRET_KEY": "cafe"}, config).secret_key == "cafe"
+    assert load({}, {"LONGWIRE_SECRET_KEY_FILE": ""}, config).secret_key == "c0ffee"
+
+
+def test_a_secret_is_given_once_and_errors_name_its_file_only(tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(b"\xff\xfe secret")
+    environ = {
+        "LONGWIRE_SECRET_KEY": "c0ffee",
+        "LONGWIRE_SECRET_KEY_FILE": str(tmp_path / "key"),
+        "LONGWIRE_SMTP_PASSWORD_FILE": str(tmp_path / "nowhere"),
+        "LONGWIRE_METRICS_TOKEN_FILE": str(tmp_path / "key"),
+        "LONGWIRE_HOST_FILE": str(tmp_path / "key"),
+    }
+    wrong = problems(environ=environ)
+    assert "secret_key, secret_key_file: give one of them" in wrong
+    assert f"LONGWIRE_METRICS_TOKEN_FILE: {tmp_path / 'key'} cannot be read: is not text" in wrong
+    missing = f"{tmp_path / 'nowhere'} cannot be read: No such file or directory"
+    assert f"LONGWIRE_SMTP_PASSWORD_FILE: {missing}" in wrong
+    assert any(line.startswith("LONGWIRE_HOST_FILE is not a setting") for line in wrong)
+    assert "c0ffee" not in "".join(wrong)
+
+
+# --- as a file ---
+
+
+def test_the_template_has_every_setting_and_changes_none(tmp_path: Path) -> None:
+    template = render_template()
+    assert load({}, {}, from_file(tmp_path, template)) == Settings()
+    assert set(SECTIONS) <= {each.name for each in describe_settings()}
+    for each in describe_settings():
+        assert f"\n# {each.name} = " in template, "as a comment"
+    uncommented = re.sub(r"(?m)^# (\w+ = )", r"\1", template)
+    of_files = re.sub(r'(?m)^\w+_file = ""\n', "", uncommented)
+    assert load({}, {}, from_file(tmp_path, of_files)) == Settings(), "with the defaults"
+
+
+def test_what_is_in_force_can_be_loaded_again_but_for_its_secrets(tmp_path: Path) -> None:
+    chosen = load(
+        {"port": 9000, "egress_allow": "127.0.0.0/8,::1", "delivery": False},
+        {
+            "LONGWIRE_DATABASE": "postgresql://ada:hunter2@db/lw",
+            "LONGWIRE_SECRET_KEY": "c0ffee",
+            "LONGWIRE_MAP_ATTRIBUTION": 'a "quoted" \\ näme',
+        },
+    )
+    text = render_effective(chosen)
+    assert "c0ffee" not in text and "hunter2" not in text and "postgresql://ada:***@db" in text
+    loaded = load({}, {}, from_file(tmp_path, text))
+    assert loaded == replace(chosen, database="", secret_key="")
 
 
 @pytest.mark.parametrize(

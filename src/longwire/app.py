@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from longwire import __version__, maintenance, startup
+from longwire import __version__, maintenance, startup, systemd
 from longwire.api import (
     access,
     arrivals,
@@ -168,6 +168,7 @@ class App:
         self.database = database
         self.stop: Callable[[], None] = lambda: None  # set by `serve`
         self.on_hangup: Callable[[], None] | None = None  # the same, for SIGHUP
+        self._is_leaving = False
         self._retention_days = _get_retention_days(settings)
         self._rejected_connections = 0
         self._rejections_logged_at = -math.inf
@@ -239,6 +240,7 @@ class App:
             metrics_token=settings.metrics_token,
             metrics_connectors_max=settings.metrics_connectors_max,
             console=ConsolePage(console_page.FOLDER, settings.map_tiles),
+            is_leaving=lambda: self._is_leaving,
         )
         session_rules = _build_session_rules(settings)
         authenticator = Authenticator(
@@ -336,6 +338,10 @@ class App:
             log.warning("too many connections", rejected=self._rejected_connections)
             self._rejected_connections = 0
 
+    def leave(self) -> None:
+        """Be unready from now on, because a stop has begun."""
+        self._is_leaving = True
+
     def stop_streams(self) -> None:
         """Before the server waits for its responses."""
         self._request_handler.stop_streams()
@@ -412,6 +418,9 @@ class App:
                 may_finish=True,
             ),
         ]
+        watchdog_s = systemd.get_watchdog_interval_s()
+        if watchdog_s is not None:
+            tasks.append(BackgroundTask("watchdog", partial(_notify_watchdog, watchdog_s)))
         if self._delivers:
             tasks.append(BackgroundTask("delivery engine", engine.run, is_critical=True))
         if self.listener is not None:
@@ -449,6 +458,9 @@ class DeliveryProcess:
             BackgroundTask("delivery engine", self._engine.run, is_critical=True),
             *_list_database_tasks(self._database),
         ]
+        watchdog_s = systemd.get_watchdog_interval_s()
+        if watchdog_s is not None:
+            tasks.append(BackgroundTask("watchdog", partial(_notify_watchdog, watchdog_s)))
         if listener is not None:
             # Each run gets its own duplicate: the server closes its socket when it ends.
             tasks.append(
@@ -501,6 +513,13 @@ class _DeliveryStack:
             on_attempt=prometheus.observe_attempt,
             is_busy=is_busy,
         )
+
+
+async def _notify_watchdog(interval_s: float) -> None:
+    """Say that the event loop turns, until it does not."""
+    while True:
+        systemd.notify_alive()
+        await asyncio.sleep(interval_s)
 
 
 def _list_database_tasks(database: Database) -> list[BackgroundTask]:

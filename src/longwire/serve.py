@@ -6,6 +6,7 @@ import gc
 import json
 import math
 import os
+import platform
 import signal
 import socket
 import ssl
@@ -14,8 +15,8 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -23,12 +24,19 @@ from types import FrameType
 
 import structlog
 
-from longwire import app, startup
+from longwire import __version__, app, startup, systemd
 from longwire.clock import Clock
 from longwire.descriptors import divide_descriptors, raise_descriptor_limit
 from longwire.live.hub import BOX_BYTES_MAX
 from longwire.logs import configure_logging
-from longwire.settings import PREFIX, RELOADABLE, Settings, SettingsError, list_changed
+from longwire.settings import (
+    PREFIX,
+    RELOADABLE,
+    Settings,
+    SettingsError,
+    list_changed,
+    redact_password,
+)
 from longwire.settings import load as load_settings
 from longwire.store import sqlite
 from longwire.web import response_cache
@@ -36,6 +44,7 @@ from longwire.web.errors import encode_problem
 from longwire.web.prometheus import SHARED_FOLDER_VARIABLE
 from longwire.web.server import (
     CONNECTION_BUFFER_BYTES,
+    StopEvents,
     build_server,
     reload_server,
     run_until_done,
@@ -44,6 +53,8 @@ from longwire.web.server import (
 EXIT_DATABASE_FAILED = 70
 BACKLOG = 2_048
 RESTART_AFTER_S = 1.0
+# For delivery attempts in progress and for closing the database.
+STOP_MARGIN_S = 20.0
 GC_AFTER_OBJECTS = 20_000
 MIB = 1024 * 1024
 INHERITED_FDS_VARIABLE = "WORKER_OF_LONGWIRE_INHERITS"  # not a setting, so without their prefix
@@ -74,11 +85,12 @@ def serve(settings: Settings, announce: Announce, load: LoadSettings) -> int:
 def serve_as_worker(settings: Settings, inherited: str) -> int:
     """Serve on a socket inherited from the parent process, as long as the parent lives."""
     _ignore_hangup()
-    descriptor, lifeline, reloaded = inherited.split(",", 2)
+    descriptor, lifeline, started, reloaded = inherited.split(",", 3)
     threading.Thread(target=_stop_when_parent_exits, args=(int(lifeline),), daemon=True).start()
     with socket.socket(fileno=int(descriptor)) as listener:
         reload = _Reload(settings, partial(_load_reloaded, Path(reloaded), settings))
-        return _run_server(settings, listener, lambda settings, prepared: None, reload)
+        on_started = partial(os.write, int(started), b"1")
+        return _run_server(settings, listener, lambda settings, prepared: None, reload, on_started)
 
 
 def _stop_when_parent_exits(lifeline: int) -> None:
@@ -88,7 +100,11 @@ def _stop_when_parent_exits(lifeline: int) -> None:
 
 
 def _run_server(
-    settings: Settings, listener: socket.socket, announce: Announce, reload: "_Reload"
+    settings: Settings,
+    listener: socket.socket,
+    announce: Announce,
+    reload: "_Reload",
+    on_started: Callable[[], object] = lambda: None,
 ) -> int:
     database, prepared = startup.open_prepared_database(settings, Clock())
     database.start()
@@ -104,6 +120,7 @@ def _run_server(
             fast_path=application.fast_path,
             on_too_many=application.count_rejected_connection,
             on_stopping=application.stop_streams,
+            stop_events=_build_stop_events(settings, application, on_started),
             tls_cert=settings.tls_cert or None,
             tls_key=settings.tls_key or None,
             graceful_s=math.ceil(settings.stop_timeout_s),
@@ -132,6 +149,48 @@ def _run_server(
         database.close()
     log.info("stopped")
     return EXIT_DATABASE_FAILED if database.broken else 0
+
+
+def _build_stop_events(
+    settings: Settings, application: app.App, on_started: Callable[[], object]
+) -> StopEvents:
+    def notify_started() -> None:
+        log_started("serve", settings)
+        systemd.notify_ready(_describe_status(settings))
+        on_started()
+
+    def leave() -> None:
+        log.info("stopping", lame_duck_s=settings.lame_duck_s)
+        systemd.notify_stopping(_stop_takes_s(settings))
+        application.leave()
+
+    return StopEvents(notify_started, leave, settings.lame_duck_s)
+
+
+def log_started(command: str, settings: Settings) -> None:
+    """One line that says what runs where."""
+    log.info(
+        "started",
+        command=command,
+        version=__version__,
+        pid=os.getpid(),
+        url=startup.get_base_url(settings) if command == "serve" else None,
+        listens=f"{settings.host}:{settings.port}" if command == "serve" else None,
+        tls=bool(settings.tls_cert),
+        database=redact_password(settings.database) if settings.database else "sqlite",
+        data=str(settings.data.absolute()),
+        delivery=settings.delivery,
+        mqtt=redact_password(settings.mqtt_url) or None,
+        python=platform.python_version(),
+    )
+
+
+def _describe_status(settings: Settings) -> str:
+    return f"longwire {__version__} serves {startup.get_base_url(settings)}"
+
+
+def _stop_takes_s(settings: Settings) -> float:
+    return settings.lame_duck_s + settings.stop_timeout_s + STOP_MARGIN_S
 
 
 def _fit_to_descriptor_limit(settings: Settings) -> Settings:
@@ -195,6 +254,7 @@ def deliver(settings: Settings, announce: Callable[[Settings], None], load: Load
             settings = _fit_to_descriptor_limit(settings)
             announce(settings)
             _tune_garbage_collector()
+            log_started("deliver", settings)
             deliverer = app.DeliveryProcess(settings, database)
             on_hangup = partial(reload, settings, lambda changed: None, deliverer.stop)
             run_until_done(_deliver(deliverer, listener, on_hangup))
@@ -212,8 +272,14 @@ async def _deliver(
 ) -> None:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGHUP, on_hangup)
+
+    def stop() -> None:
+        systemd.notify_stopping(STOP_MARGIN_S)
+        deliverer.stop()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, deliverer.stop)
+        loop.add_signal_handler(number, stop)
+    systemd.notify_ready(f"longwire {__version__} delivers")
     await deliverer.run(listener)
 
 
@@ -252,6 +318,13 @@ class _Reload:
         if self._had_terminal and not sys.stderr.isatty():
             stop()  # the terminal was closed: nobody is left to press Ctrl-C
             return
+        systemd.notify_reloading()
+        try:
+            self._reload(running, apply)
+        finally:
+            systemd.notify_ready(_describe_status(running))
+
+    def _reload(self, running: Settings, apply: Callable[[Settings], None]) -> None:
         try:
             loaded = self._load()
             _require_certificate(loaded)
@@ -348,14 +421,20 @@ def _run_workers(
     stopping, hanging_up = threading.Event(), threading.Event()
 
     def stop(number: int, frame: FrameType | None) -> None:
+        if stopping.is_set():
+            _terminate(workers)  # a second signal: they stop at once
         stopping.set()
 
+    workers: list[subprocess.Popen[bytes]] = []
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     signal.signal(signal.SIGHUP, lambda number, frame: hanging_up.set())
     # Nobody writes; workers see it close when this process exits, for whatever reason.
     lifeline, _write_end = os.pipe()
-    inherited = (listener.fileno(), lifeline)
+    # Each worker writes a byte when it serves.
+    started, started_end = os.pipe()
+    os.set_blocking(started, False)
+    inherited = (listener.fileno(), lifeline, started_end)
     with tempfile.TemporaryDirectory(prefix="longwire-metrics-") as counters:
         reloaded = Path(counters) / "settings.json"
         environment = {
@@ -370,17 +449,46 @@ def _run_workers(
             for worker in workers:
                 worker.send_signal(signal.SIGHUP)
 
-        workers = [_start_worker(inherited, environment) for _ in range(settings.workers)]
+        workers += [_start_worker(inherited, environment) for _ in range(settings.workers)]
         announce(settings, prepared)
+        supervision = _WorkerSupervision(settings, started)
         while not stopping.wait(0.2):
+            supervision.notify()
             if hanging_up.is_set():
                 hanging_up.clear()
                 reload(settings, apply, stopping.set)
             workers[:] = [_restart_if_exited(each, inherited, environment) for each in workers]
-        for worker in workers:
-            worker.terminate()
+        systemd.notify_stopping(_stop_takes_s(settings))
+        _terminate(workers)
         codes = [worker.wait() for worker in workers]
     return max((code for code in codes if code > 0), default=0)
+
+
+def _terminate(workers: Iterable[subprocess.Popen[bytes]]) -> None:
+    for worker in workers:
+        worker.terminate()
+
+
+class _WorkerSupervision:
+    """Tells systemd when all workers serve, and then that this process looks after them."""
+
+    def __init__(self, settings: Settings, started: int) -> None:
+        self._settings = settings
+        self._started = started
+        self._count = 0
+        self._watchdog_s = systemd.get_watchdog_interval_s()
+        self._alive_at = -math.inf
+
+    def notify(self) -> None:
+        if self._count < self._settings.workers:
+            with suppress(BlockingIOError):
+                self._count += len(os.read(self._started, self._settings.workers))
+            if self._count >= self._settings.workers:
+                systemd.notify_ready(_describe_status(self._settings))
+        now = time.monotonic()
+        if self._watchdog_s is not None and now - self._alive_at >= self._watchdog_s:
+            self._alive_at = now
+            systemd.notify_alive()
 
 
 def _restart_if_exited(
@@ -398,10 +506,20 @@ def _start_worker(
 ) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-m", "longwire", "serve"],
-        env={**os.environ, **environment},
+        # All settings are in `environment`; where the parent took them from must not interfere.
+        env={**_without_settings(os.environ), **environment},
         pass_fds=inherited,
         start_new_session=True,  # Ctrl-C reaches only the parent, which stops the workers
     )
+
+
+def _without_settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """Without what is for the parent alone: settings, and the socket of systemd."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith((PREFIX, *systemd.VARIABLES))
+    }
 
 
 def _to_environment(settings: Settings) -> dict[str, str]:

@@ -88,6 +88,11 @@ class SettingInfo:
     is_secret: bool
 
     @property
+    def may_be_file(self) -> bool:
+        """Whether its value may be in a file, which is named instead."""
+        return self.is_secret or self.name in URLS_WITH_PASSWORD
+
+    @property
     def flag(self) -> str:
         return "--" + self.name.replace("_", "-")
 
@@ -467,8 +472,17 @@ class Settings:
     )
     fcm_url: str = _setting("https://fcm.googleapis.com", "the URL of Firebase Cloud Messaging")
     # --- shutdown ---
+    lame_duck_s: float = _setting(
+        0.0,
+        "how long a stopping service is unready but serves on, so that load balancers notice first",
+    )
     stop_timeout_s: float = _setting(30.0, "how long a shutdown waits for requests in progress")
 
+
+# Settings that may contain a password although they are no secret as a whole.
+URLS_WITH_PASSWORD = frozenset({"database", "mqtt_url"})
+# Appended to the name of a secret: the file to read it from.
+FILE_SUFFIX = "_file"
 
 # What a running service can change; everything else needs a restart.
 RELOADABLE = frozenset(
@@ -536,18 +550,44 @@ def _load_file(path: Path, wrong: list[str]) -> dict[str, Any]:
         values = tomllib.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path}: {error}") from error
-    for name in values:
-        _require_known(name, f"{path}: {name}", wrong)
-    return values
+    given = {name: (f"{path}: {name}", value) for name, value in values.items()}
+    return _resolve_source(given, path.parent, wrong)
 
 
 def _load_environment(environ: Mapping[str, str], wrong: list[str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
+    given: dict[str, tuple[str, Any]] = {}
     for variable, value in environ.items():
         name = variable.removeprefix(PREFIX).lower()
         if variable.startswith(PREFIX) and name != "config":
-            _require_known(name, variable, wrong)
+            given[name] = (variable, value)
+    return _resolve_source(given, Path(), wrong)
+
+
+def _resolve_source(
+    given: Mapping[str, tuple[str, Any]], folder: Path, wrong: list[str]
+) -> dict[str, Any]:
+    """The settings of one source; secrets that are in files are read, from `folder` if relative.
+
+    `given` has what each is called there and its value, by name.
+    """
+    in_files = {
+        each.name + FILE_SUFFIX: each.name for each in describe_settings() if each.may_be_file
+    }
+    values: dict[str, Any] = {}
+    for name, (source, value) in given.items():
+        secret = in_files.get(name)
+        if secret is None:
+            _require_known(name, source, wrong)
             values[name] = value
+        elif secret in given:
+            wrong.append(f"{secret}, {name}: give one of them")
+        elif value:
+            try:
+                # The path is not a secret, the content is: errors name the path only.
+                values[secret] = (folder / str(value)).read_text().rstrip("\r\n")
+            except (OSError, UnicodeDecodeError) as error:
+                reason = error.strerror if isinstance(error, OSError) else "is not text"
+                wrong.append(f"{source}: {value} cannot be read: {reason}")
     return values
 
 

@@ -68,8 +68,11 @@ class ServiceEndpoints:
         metrics_token: str = "",
         metrics_connectors_max: int = 100,
         console: ConsolePage | None = None,
+        is_leaving: Callable[[], bool] = lambda: False,
     ) -> None:
         """`data_folder` is that of an embedded database, whose disk is measured.
+
+        `is_leaving` says whether a stop has begun, so that no more requests should come.
 
         Without `metrics_token` anybody may read the metrics, so they do not name connectors.
         """
@@ -77,6 +80,7 @@ class ServiceEndpoints:
         self._console = console
         connectors_max = metrics_connectors_max if metrics_token else 0
         self._failing_tasks = failing_tasks
+        self._is_leaving = is_leaving
         self._mqtt_status = mqtt_status
         self._database = database
         self._ingest = ingest
@@ -153,6 +157,8 @@ class ServiceEndpoints:
         return Response(200, self._openapi)
 
     async def _unready_reason(self) -> str | None:
+        if self._is_leaving():
+            return "the service is stopping"
         if self._database.broken:
             return "the database failed; the service is stopping"
         try:

@@ -4,36 +4,44 @@ from typing import Any
 
 import click
 
-from longwire import settings
+from longwire import settings, settings_file
 from longwire.cli.base import json_flag, print_result, print_table, setting_flags
 from longwire.notifications import webpush
 from longwire.settings import Settings
 
 
 @click.command("config")
+@click.option("--toml", "as_toml", is_flag=True, help="print a TOML file with all defaults")
+@click.option("--effective", is_flag=True, help="print a TOML file with the values in force")
 @setting_flags()
 @json_flag
-def config_command(chosen: Settings, as_json: bool) -> None:
-    """Print every setting with its value, default and description."""
+def config_command(chosen: Settings, as_json: bool, as_toml: bool, effective: bool) -> None:
+    """Print every setting with its value, default and description.
+
+    Secrets are masked. What --toml prints is a file for --config, with every line commented out.
+    """
+    if effective:
+        click.echo(settings_file.render_effective(chosen), nl=False)
+        return
+    if as_toml:
+        click.echo(settings_file.render_template(), nl=False)
+        return
     rows = [_setting_row(chosen, each) for each in settings.describe_settings()]
     print_table(rows, ("name", "value", "default", "reason"), as_json)
 
 
 def _setting_row(chosen: Settings, each: settings.SettingInfo) -> dict[str, Any]:
-    value = getattr(chosen, each.name)
     return {
         "name": each.name,
         "flag": each.flag,
         "variable": each.variable,
-        "value": "***" if each.is_secret and value else _format_value(each.name, value),
-        "default": _format_value(each.name, each.default),
+        "value": _format_value(settings_file.mask(each, getattr(chosen, each.name))),
+        "default": _format_value(each.default),
         "reason": each.reason,
     }
 
 
-def _format_value(name: str, value: object) -> object:
-    if name in ("database", "mqtt_url"):
-        return settings.redact_password(str(value))
+def _format_value(value: object) -> object:
     if isinstance(value, tuple):
         return [str(part) for part in value]
     return value if isinstance(value, int | float | str) else str(value)

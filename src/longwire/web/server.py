@@ -17,11 +17,13 @@ import os
 import secrets
 import socket
 import ssl
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, MutableMapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
+from types import FrameType
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
@@ -88,6 +90,15 @@ class WireLimits:
     unsent_bytes_max: int = 128 * 1024 * 1024
 
 
+@dataclass(frozen=True, slots=True)
+class StopEvents:
+    """What a process does at its start and at its end, besides serving."""
+
+    on_started: Callable[[], None] = lambda: None
+    on_signal: Callable[[], None] = lambda: None  # the first one; the server still serves
+    lame_duck_s: float = 0.0  # how long it does so after that
+
+
 def run_until_done(work: Coroutine[Any, Any, None]) -> None:
     """Run something on the event loop that the service runs on, without serving."""
     uvloop.run(work)
@@ -103,6 +114,7 @@ def build_server(
     fast_path: FastPath | None = None,
     on_too_many: Callable[[], None] = lambda: None,
     on_stopping: Callable[[], None] = lambda: None,
+    stop_events: StopEvents | None = None,
     tls_cert: str | os.PathLike[str] | None = None,
     tls_key: str | os.PathLike[str] | None = None,
     graceful_s: int = 30,
@@ -133,7 +145,7 @@ def build_server(
         ssl_keyfile=tls_key,
         ssl_context_factory=None if tls_cert is None else _tls_context,
     )
-    return _Server(config, limits, on_stopping)
+    return _Server(config, limits, on_stopping, stop_events or StopEvents())
 
 
 def reload_server(
@@ -810,20 +822,45 @@ def _tls_context(
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, with limits on the TLS handshake, and a stop that streams know of."""
+    """uvicorn's server, with limits on the TLS handshake, and a stop that others know of."""
 
     def __init__(
-        self, config: uvicorn.Config, limits: WireLimits, on_stopping: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        limits: WireLimits,
+        on_stopping: Callable[[], None],
+        stop_events: StopEvents,
     ) -> None:
         super().__init__(config)
         self._limits = limits
         self._on_stopping = on_stopping
+        self._stop_events = stop_events
+        self._exit_at = math.inf
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Serve on for a while after the first signal; a second one stops at once."""
+        if self._exit_at != math.inf:
+            super().handle_exit(sig, frame)
+            return
+        self._captured_signals.append(sig)
+        self._exit_at = time.monotonic() + self._stop_events.lame_duck_s
+        self._stop_events.on_signal()
+
+    async def on_tick(self, counter: int) -> bool:
+        if time.monotonic() >= self._exit_at:
+            self.should_exit = True
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._on_stopping()
         await super().shutdown(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._open(sockets)
+        if self.started:
+            self._stop_events.on_started()
+
+    async def _open(self, sockets: list[socket.socket] | None = None) -> None:
         if not self.config.is_ssl:
             await super().startup(sockets)
             return

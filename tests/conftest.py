@@ -63,7 +63,7 @@ NOT_QUICK = {
     "test_sqlite.py",
     "test_status_server.py",
 }
-NOT_QUICK_FOLDERS = {"abuse", "bench", "faults", "journeys"}
+NOT_QUICK_FOLDERS = {"abuse", "bench", "cluster", "faults", "journeys"}
 ENGINES = ("sqlite", "postgresql")
 # Databases of tests are written here if there is room: a commit that waits for a disk takes
 # milliseconds, and thousands of them minutes. Tests of crashes and full disks use `tmp_path`.

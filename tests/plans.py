@@ -21,7 +21,7 @@ from typing import Any
 
 import psycopg
 
-from longwire.store.postgres import make_session_tables
+from longwire.store.records import CREATE_INCOMING
 
 LARGE_TABLES = ("record_data", "record_event", "record_geoloc", "record_telemetry")
 LARGE_TABLES += ("arrival", "delivery")
@@ -230,7 +230,7 @@ def find_scans() -> dict[str, list[str]]:
             scans |= {sql: sqlite_scans(connection, sql) for sql in new}
     if postgres_url is not None and (new := _take_new(postgres_statements)):
         with psycopg.connect(postgres_url) as server:
-            make_session_tables(server, None)
+            server.execute(CREATE_INCOMING)
             scans |= {sql: postgres_scans(server, sql) for sql in new}
     return {sql: steps for sql, steps in scans.items() if steps}
 

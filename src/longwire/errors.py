@@ -104,6 +104,10 @@ class Unavailable(LongwireError):
     retry_after_s = 1
 
 
+class DatabaseAway(Unavailable):
+    """The database does not answer; nothing was changed. Retry shortly."""
+
+
 class OutcomeUnknown(Unavailable):
     """The change may or may not have been stored. Retry the request to be sure."""
 

@@ -286,7 +286,15 @@ class Settings:
         200, "maximum clients of a process that follow what arrives, at GET /live"
     )
     # --- the database ---
-    database_connections: int = _setting(8, "pool size per process for PostgreSQL", minimum=1)
+    database_connections: int = _setting(
+        8, "connections per process to PostgreSQL; half of them only read", minimum=2
+    )
+    database_timeout_s: float = _setting(
+        35.0,
+        "how long a request waits for PostgreSQL at most; the outcome of a commit that takes"
+        " longer is unknown",
+        minimum=10,
+    )
     ingest_waiting_records_max: int = _setting(
         20_000, "size of the ingest queue in records; when full, requests get 503"
     )

@@ -89,7 +89,10 @@ def build_database(
         # Imported on demand: the driver is slow to load.
         engine: Any = importlib.import_module("longwire.store.postgres")
         database: Database = engine.Postgres(
-            settings.database, context, connections=settings.database_connections
+            settings.database,
+            context,
+            connections=settings.database_connections,
+            timeout_s=settings.database_timeout_s,
         )
         return database, save_key
     settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -58,8 +58,8 @@ def gate() -> Iterator[Gate]:
 
 
 def writers(database: Database) -> int:
-    """How many works are under way at the same time."""
-    return 1 if database.engine_name == "sqlite" else 4
+    """How many works are under way at the same time: half of four connections only read."""
+    return 1 if database.engine_name == "sqlite" else 2
 
 
 async def hold_up(database: Database, gate: Gate) -> list[asyncio.Task[None]]:

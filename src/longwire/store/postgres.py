@@ -2,21 +2,27 @@
 
 A commit that PostgreSQL confirmed is on its disk: a server configured not to flush is refused. A
 connection lost before the commit was sent means that nothing happened; one lost while waiting for
-its response means an unknown outcome, which the caller gets as an error.
+its response means an unknown outcome, which the caller gets as an error. So does one that was cut
+because the server hangs, or because the deadline of the work has passed.
+
+Reads and writes have their own threads and connections: commits that wait for a standby keep nobody
+from reading.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import psycopg
 import sqlalchemy as sa
 import structlog
 
-from longwire.errors import BadInput, Conflict, OutcomeUnknown, Unavailable
+from longwire.errors import Conflict, DatabaseAway, OutcomeUnknown, Unavailable
 from longwire.store.database import DatabaseContext, Tx, UnsafeServer, Work
+from longwire.store.postgres_connections import Address, ConnectionWatch, Connector
 from longwire.store.workers import Job, RunJobs, WorkerPool
 from longwire.store.writer_lock import WriterLock
 
@@ -27,8 +33,10 @@ ATTEMPTS_MAX = 4
 WRITER_NUMBER_TIMEOUT_S = 5.0
 UPGRADE_LOCK = 7_105_511_993  # any number, the same in every process
 
+# The server gives up so much earlier than we do, so that it can say why.
+STATEMENT_TIMEOUT_EARLIER_S = 5
+
 SESSION = {
-    "statement_timeout": "30s",
     "lock_timeout": "5s",
     "idle_in_transaction_session_timeout": "10s",
     "timezone": "UTC",
@@ -36,6 +44,8 @@ SESSION = {
 
 # The server is unreachable, overloaded or read-only (a standby, a full disk).
 UNAVAILABLE = (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction, sa.exc.TimeoutError)
+
+TIMED_OUT = "The database does not answer in time; nothing was changed."
 
 log = structlog.get_logger()
 
@@ -45,63 +55,105 @@ class Postgres:
     cursor_class: type[psycopg.Cursor[Any]] = psycopg.Cursor
     write_failure: str | None = None
 
-    def __init__(self, url: str, context: DatabaseContext, *, connections: int = 8) -> None:
+    def __init__(
+        self,
+        url: str,
+        context: DatabaseContext,
+        *,
+        connections: int = 8,
+        timeout_s: float = 35.0,
+    ) -> None:
+        """`timeout_s` is that of a work, with the time that it waits for a thread."""
         self.context = context
         # Only a lost writer number breaks it: a lost server may come back.
         self.broken: str | None = None
-        self._connections = connections
+        self._timeout_s = timeout_s
         self._writer_lock: WriterLock | None = None
-        self._connect_args = {
-            "application_name": "longwire",
-            "cursor_factory": self.cursor_class,
-            "connect_timeout": 5,
-            "keepalives_idle": 10,
-            "keepalives_interval": 5,
-            "keepalives_count": 3,
-            "tcp_user_timeout": 10_000,
-            "options": " ".join(f"-c {name}={value}" for name, value in SESSION.items()),
-        }
-        self._engine = sa.create_engine(
-            _url(url),
+        self._left_at: dict[Address, float] = {}
+        timeout = {"statement_timeout": f"{max(1, timeout_s - STATEMENT_TIMEOUT_EARLIER_S):.0f}s"}
+        self._connector = Connector(
+            url,
+            {
+                "cursor_factory": self.cursor_class,
+                "options": " ".join(f"-c {name}={v}" for name, v in {**SESSION, **timeout}.items()),
+            },
+        )
+        readers = max(1, connections // 2)
+        writers = max(1, connections - readers)
+        self._engine = self._create_engine(writers)
+        self._reading = self._create_engine(readers, isolation_level="AUTOCOMMIT")
+        self._watch = ConnectionWatch(self._connector.responds, self._leave_server)
+        self._readers = self._create_workers("read", readers)
+        self._writers = self._create_workers("write", writers)
+
+    def _create_engine(self, connections: int, **options: Any) -> sa.Engine:
+        engine = sa.create_engine(
+            "postgresql+psycopg://",
             pool_size=connections,
             max_overflow=1,
             hide_parameters=True,  # an error that is logged must not carry what was to be stored
-            connect_args=self._connect_args,
+            **options,
         )
-        sa.event.listen(self._engine, "connect", make_session_tables)
-        self._reading = self._engine.execution_options(isolation_level="AUTOCOMMIT")
-        self._pool = WorkerPool(
-            "database",
-            self._open_worker,
-            threads=connections,
-            batch_max=1,
-            waiting_max=WAITING_MAX,
+
+        @sa.event.listens_for(engine, "do_connect")
+        def connect(dialect: Any, record: Any, arguments: Any, parameters: dict[str, Any]) -> Any:
+            return self._connector.open(**parameters)
+
+        @sa.event.listens_for(engine, "connect")
+        def note_age(connection: Any, record: Any) -> None:
+            record.info["opened_at"] = time.monotonic()
+
+        @sa.event.listens_for(engine, "checkout")
+        def discard_left(connection: psycopg.Connection[Any], record: Any, proxy: Any) -> None:
+            if self._left_at and record.info["opened_at"] < self._left_at.get(
+                (connection.info.host, connection.info.port), 0.0
+            ):
+                raise sa.exc.DisconnectionError
+
+        return engine
+
+    def _create_workers(self, name: str, threads: int) -> WorkerPool:
+        return WorkerPool(
+            name, self._open_worker, threads=threads, batch_max=1, waiting_max=WAITING_MAX
         )
 
     def start(self) -> None:
         with self._reading.connect() as connection:
             _refuse_unsafe(connection)
-        self._pool.start()
+        self._watch.start()
+        self._readers.start()
+        self._writers.start()
 
     def close(self) -> None:
-        self._pool.close()
+        self._readers.close()
+        self._writers.close()
         if self._writer_lock is not None:
             self._writer_lock.close()
             self._writer_lock = None
+        self._watch.close()
         self._engine.dispose()
+        self._reading.dispose()
+
+    def _leave_server(self, address: Address) -> None:
+        """Use none of the connections to it any more, also those that nobody waits for."""
+        log.error("database server does not respond", host=address[0], port=address[1])
+        self._left_at[address] = time.monotonic()
 
     async def read(self, work: Work[T]) -> T:
-        return await self._pool.submit_for_caller(_ReadWork(work))
+        return await self._readers.submit_for_caller(self._build_job(work, is_read=True))
 
     async def write(self, work: Work[T]) -> T:
-        return await self._pool.submit_for_caller(work)
+        return await self._writers.submit_for_caller(self._build_job(work))
 
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
-        return self._pool.submit(work)
+        return self._writers.submit(self._build_job(work))
+
+    def _build_job(self, work: Work[T], *, is_read: bool = False) -> "_TimedWork[T]":
+        return _TimedWork(work, is_read, time.monotonic() + self._timeout_s)
 
     @property
     def waiting(self) -> Mapping[str, int]:
-        return {"database": self._pool.waiting}
+        return {"read": self._readers.waiting, "write": self._writers.waiting}
 
     def upgrade(self, work: Work[T]) -> T:
         try:
@@ -116,7 +168,7 @@ class Postgres:
             raise Unavailable(f"The database cannot be used: {reason}") from error
 
     def hold_writer_number(self, first: int, count: int) -> int:
-        lock = WriterLock(self._open_session, self._break)
+        lock = WriterLock(self._open_session, self._break, self._watch)
         try:
             number = lock.acquire(first, count)
         except Exception as error:
@@ -127,8 +179,7 @@ class Postgres:
 
     def _open_session(self) -> psycopg.Connection[Any]:
         """A connection beside the pool, for a lock of this process."""
-        arguments, options = self._engine.dialect.create_connect_args(self._engine.url)
-        return psycopg.connect(*arguments, **{**options, **self._connect_args}, autocommit=True)
+        return self._connector.open(autocommit=True)
 
     def _break(self, reason: str) -> None:
         self.broken = reason
@@ -145,23 +196,24 @@ class Postgres:
 
     def _run(self, jobs: list[Job[Any]]) -> None:
         for job in jobs:
-            work = job.work
+            timed = job.work
+            assert isinstance(timed, _TimedWork)
+            run = self._read_one if timed.is_read else self._write_one
             try:
-                if isinstance(work, _ReadWork):
-                    job.result = self._retried(partial(self._read_one, work.work))
-                else:
-                    job.result = self._retried(partial(self._write_one, work))
+                job.result = self._retried(partial(run, timed), timed.deadline)
             except Exception as error:
                 job.error = _translate(error)
-                if not isinstance(work, _ReadWork) and _is_outage(error):
+                if not timed.is_read and _is_outage(error):
                     self.write_failure = "the database cannot be written"
 
-    def _retried(self, attempt: Callable[[], T]) -> T:
-        """Retry on serialization failure, deadlock or lost connection."""
+    def _retried(self, attempt: Callable[[], T], deadline: float) -> T:
+        """Retry on serialization failure, deadlock or lost connection, until the deadline."""
         attempts_max = ATTEMPTS_MAX
         # After a cut, every connection of the pool is found to be lost, one after the other.
-        lost_max = self._connections + 1
+        lost_max = self._engine.pool.size() + 1  # type: ignore[attr-defined]
         while True:
+            if time.monotonic() >= deadline:
+                raise DatabaseAway
             try:
                 return attempt()
             except (sa.exc.DBAPIError, psycopg.Error) as error:
@@ -174,25 +226,22 @@ class Postgres:
                 if not attempts_max:
                     raise
 
-    def _read_one(self, work: Work[T]) -> T:
+    def _read_one(self, timed: "_TimedWork[T]") -> T:
         with self._reading.connect() as connection:
-            return _run_work(connection, work, self._tx(connection, is_write=False))
+            tx = self._tx(connection, is_write=False)
+            with self._watch.watch(tx.driver, timed.deadline):
+                return _run_work(connection, timed.work, tx)
 
-    def _write_one(self, work: Work[T]) -> T:
+    def _write_one(self, timed: "_TimedWork[T]") -> T:
         self._require_writer_number()
         with self._engine.connect() as connection:
-            # Explicit: a work whose statements all go to the driver would begin a transaction
-            # that SQLAlchemy does not know of, and does not commit.
-            transaction = connection.begin()
             tx = self._tx(connection, is_write=True)
-            result = _run_work(connection, work, tx)
-            try:
-                transaction.commit()
-            except sa.exc.DBAPIError as error:
-                if _is_retryable(error) and not error.connection_invalidated:
-                    raise
-                log.error("commit with unknown outcome", error=str(error.orig))
-                raise OutcomeUnknown from error
+            with self._watch.watch(tx.driver, timed.deadline):
+                # Explicit: a work whose statements all go to the driver would begin a transaction
+                # that SQLAlchemy does not know of, and does not commit.
+                transaction = connection.begin()
+                result = _run_work(connection, timed.work, tx)
+                _commit(transaction)
             tx.committed()
             return result
 
@@ -201,7 +250,7 @@ class Postgres:
 
 
 def _run_work(connection: sa.Connection, work: Work[T], tx: Tx) -> T:
-    """Run a work; discard a connection that was lost, or that lacks its session table."""
+    """Run a work; discard a connection that was lost, or that lacks a table of its session."""
     try:
         return work(tx)
     except psycopg.Error as error:
@@ -210,41 +259,28 @@ def _run_work(connection: sa.Connection, work: Work[T], tx: Tx) -> T:
         raise
 
 
-class _ReadWork:
-    """A work that only reads; it runs without a transaction around it."""
+def _commit(transaction: sa.RootTransaction) -> None:
+    try:
+        transaction.commit()
+    except sa.exc.DBAPIError as error:
+        if _is_retryable(error) and not error.connection_invalidated:
+            raise
+        log.error("commit with unknown outcome", error=str(error.orig))
+        raise OutcomeUnknown from error
 
-    __slots__ = ("work",)
 
-    def __init__(self, work: Work[Any]) -> None:
+class _TimedWork(Generic[T]):
+    """A work, the engine that it is for, and the monotonic time until which it may take."""
+
+    __slots__ = ("deadline", "is_read", "work")
+
+    def __init__(self, work: Work[T], is_read: bool, deadline: float) -> None:
         self.work = work
+        self.is_read = is_read
+        self.deadline = deadline
 
-    def __call__(self, tx: Tx) -> Any:
+    def __call__(self, tx: Tx) -> T:
         return self.work(tx)
-
-
-def make_session_tables(connection: psycopg.Connection[Any], record: object) -> None:
-    """Where COPY puts records before they are checked against those that are there."""
-    connection.autocommit = True
-    try:
-        # A temporary table is no write on a server that is set read-only.
-        connection.execute("set session characteristics as transaction read write")
-        connection.execute(
-            "create temp table incoming (kind smallint, device_number bigint, stay integer,"
-            " ts bigint, digest bytea, seq bigint, body text) on commit delete rows"
-        )
-    except psycopg.errors.ReadOnlySqlTransaction:
-        pass  # a standby; should it be promoted, `_run_work` discards the connection
-    finally:
-        connection.execute("reset default_transaction_read_only")
-        connection.autocommit = False
-
-
-def _url(url: str) -> sa.URL:
-    try:
-        return sa.make_url(url).set(drivername="postgresql+psycopg")
-    except (ValueError, sa.exc.ArgumentError) as error:
-        # Not repeated here: there may be a password in it.
-        raise BadInput("The URL of the database is invalid.") from error
 
 
 def _refuse_unsafe(connection: sa.Connection) -> None:
@@ -282,7 +318,7 @@ def _is_lost(error: sa.exc.DBAPIError | psycopg.Error) -> bool:
 
 def _is_outage(error: Exception) -> bool:
     """Whether any write would fail now: the server is away, its disk is full, or it only reads."""
-    if isinstance(error, OutcomeUnknown):
+    if isinstance(error, OutcomeUnknown | DatabaseAway):
         return True
     cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
     if isinstance(cause, psycopg.errors.ReadOnlySqlTransaction | sa.exc.TimeoutError):
@@ -301,5 +337,5 @@ def _translate(error: Exception) -> Exception:
         return Conflict("This conflicts with something that was stored meanwhile; read again.")
     if isinstance(cause, UNAVAILABLE):
         log.warning("database unavailable", error=str(cause).strip())
-        return Unavailable("The database does not answer; nothing was changed.")
+        return DatabaseAway() if _is_outage(error) else Unavailable(TIMED_OUT)
     return error

@@ -43,6 +43,7 @@ PAGE_CHARACTERS_MAX = 16 * 1024 * 1024
 EARLIER_STAYS_MAX = 32
 
 _COLUMNS = ("device_number", "stay", "ts", "digest", "seq", "body")
+HAS_INCOMING = "has incoming"  # noted at a connection that has the table below
 ALL_TIME = (-(2**63), 2**63 - 1)
 
 # --- statements ---
@@ -63,6 +64,19 @@ where device_number = :device
     and digest = :digest
 """
 )
+
+# Where COPY puts records before they are checked against those that are there; of one session.
+CREATE_INCOMING = """
+create temp table incoming (
+    kind smallint,
+    device_number bigint,
+    stay integer,
+    ts bigint,
+    digest bytea,
+    seq bigint,
+    body text
+) on commit delete rows
+"""
 
 # Sorted, so that two processes with the same records wait for each other in one order.
 INSERT_INCOMING = _for_each_kind(
@@ -364,6 +378,11 @@ def _key(row: RecordRow) -> dict[str, Any]:
 
 def _copy_in(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
     """Through a table of the session, which every commit empties."""
+    session = tx.connection.info
+    if HAS_INCOMING not in session:
+        # Not when a connection is opened: that would write, and wait for a standby.
+        tx.driver.execute(CREATE_INCOMING)
+        tx.on_commit(lambda: session.update({HAS_INCOMING: True}))
     cursor = tx.driver.cursor()
     with cursor.copy("copy incoming from stdin (format binary)") as copy:
         copy.set_types(["int2", "int8", "int4", "int8", "bytea", "int8", "text"])

@@ -15,9 +15,11 @@ import psycopg
 import structlog
 
 from longwire.errors import Unavailable
+from longwire.store.postgres_connections import ConnectionWatch
 
 WRITER_LOCKS = 71_055_119  # any number, the same in every process
 CHECK_INTERVAL_S = 5.0
+CHECK_TIMEOUT_S = 10.0
 RECONNECT_AFTER_S = 0.1
 
 TRY_LOCK = "select pg_try_advisory_lock(%(locks)s, %(number)s)"
@@ -42,8 +44,14 @@ Session = psycopg.Connection[Any]
 class WriterLock:
     """Holds a number, and holds it again after the connection was lost."""
 
-    def __init__(self, connect: Callable[[], Session], on_taken: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], Session],
+        on_taken: Callable[[str], None],
+        watch: ConnectionWatch,
+    ) -> None:
         """`on_taken` is called once, when another process holds the number."""
+        self._watcher = watch
         self._connect = connect
         self._on_taken = on_taken
         self._is_held = threading.Event()
@@ -109,7 +117,8 @@ class WriterLock:
         if self._is_closing:
             return False
         try:
-            session.execute("select 1")
+            with self._watcher.watch(session, time.monotonic() + CHECK_TIMEOUT_S):
+                session.execute("select 1")
         except psycopg.Error:
             return False
         return True

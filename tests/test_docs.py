@@ -344,7 +344,7 @@ def test_the_architecture_lists_every_package():
     drawn = set(list_drawn_paths((ROOT / "ARCHITECTURE.md").read_text()))
     modules = {path for path in SOURCE.glob("*.py") if path.name != "__init__.py"}
     folders = {path.parent for path in SOURCE.rglob("*.py")} - {SOURCE}
-    folders |= {SOURCE / "web/assets", SOURCE / "web/console"}
+    folders |= {SOURCE / "web/assets", SOURCE / "web/console", SOURCE / "web/guide"}
     assert relative_names(SOURCE, drawn) == relative_names(SOURCE, modules | folders)
 
 
@@ -437,7 +437,8 @@ def test_every_mentioned_file_exists(document):
 
 
 def test_no_file_contains_a_path_of_a_developer_machine():
-    folders = [ROOT / name for name in ("src", "tests", "bench", "docs", "requirements", ".ci")]
+    names = ("src", "tests", "bench", "docs", "scripts", "requirements", ".ci")
+    folders = [ROOT / name for name in names]
     files = [*ROOT.glob("*"), *(path for folder in folders for path in folder.rglob("*"))]
     # In a linked worktree, .git is a file with the path of the main one.
     ours = (path for path in files if path.is_file() and path.name != ".git")

@@ -102,10 +102,11 @@ from longwire.storage_quota import StorageQuota
 from longwire.store.database import Database, Tx
 from longwire.store.instance import hold_writer_number
 from longwire.supervisor import BackgroundTask, Supervisor
-from longwire.web import console_page
+from longwire.web import console_page, guide_page
 from longwire.web.authentication import Authenticator
 from longwire.web.console_page import ConsolePage
 from longwire.web.fields import InputLimits
+from longwire.web.guide_page import GuidePage
 from longwire.web.openapi import build_document
 from longwire.web.prometheus import SHARED_FOLDER_VARIABLE, MetricLabels, PrometheusMetrics
 from longwire.web.request_handler import (
@@ -241,6 +242,7 @@ class App:
             metrics_connectors_max=settings.metrics_connectors_max,
             console=ConsolePage(console_page.FOLDER, settings.map_tiles),
             is_leaving=lambda: self._is_leaving,
+            guide=GuidePage(guide_page.FOLDER),
         )
         session_rules = _build_session_rules(settings)
         authenticator = Authenticator(

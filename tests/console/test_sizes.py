@@ -6,7 +6,8 @@ from collections.abc import Mapping
 import pytest
 
 from longwire.web import console_page
-from longwire.web.console_page import ConsoleFile, load_console
+from longwire.web.console_page import load_console
+from longwire.web.static_files import StaticFile
 from tests.chromium import require_console
 
 KB = 1_000
@@ -20,16 +21,16 @@ _SCRIPT = re.compile(r"/assets/([\w.-]+\.js)")
 
 
 @pytest.fixture(scope="module")
-def files() -> Mapping[str, ConsoleFile]:
+def files() -> Mapping[str, StaticFile]:
     require_console()
     return load_console(console_page.FOLDER).files
 
 
-def weigh(file: ConsoleFile) -> int:
+def weigh(file: StaticFile) -> int:
     return len(file.gzipped or file.content)
 
 
-def list_first_scripts(files: Mapping[str, ConsoleFile]) -> set[str]:
+def list_first_scripts(files: Mapping[str, StaticFile]) -> set[str]:
     """Those that the page names, and all that they import at once."""
     found: set[str] = set()
     waiting = {f"assets/{name}" for name in _SCRIPT.findall(files["index.html"].content.decode())}
@@ -41,13 +42,13 @@ def list_first_scripts(files: Mapping[str, ConsoleFile]) -> set[str]:
     return found
 
 
-def test_the_first_page_is_small(files: Mapping[str, ConsoleFile]) -> None:
+def test_the_first_page_is_small(files: Mapping[str, StaticFile]) -> None:
     first = list_first_scripts(files)
     assert "assets/index.js" in first
     assert sum(weigh(files[name]) for name in first) <= FIRST_SCRIPTS_MAX
 
 
-def test_what_is_loaded_later_is_small(files: Mapping[str, ConsoleFile]) -> None:
+def test_what_is_loaded_later_is_small(files: Mapping[str, StaticFile]) -> None:
     later = files.keys() - list_first_scripts(files)
     scripts = {name: weigh(files[name]) for name in later if name.endswith(".js")}
     assert {name: size for name, size in scripts.items() if size > CHUNK_MAX} == {}
@@ -55,5 +56,5 @@ def test_what_is_loaded_later_is_small(files: Mapping[str, ConsoleFile]) -> None
     assert sum(styles.values()) <= STYLE_MAX
 
 
-def test_the_package_stays_small(files: Mapping[str, ConsoleFile]) -> None:
+def test_the_package_stays_small(files: Mapping[str, StaticFile]) -> None:
     assert sum(len(each.content) for each in files.values()) <= ALL_MAX

@@ -25,6 +25,7 @@ from longwire.store.shared_read import SharedRead
 from longwire.web import docs_page
 from longwire.web.console_page import ConsolePage
 from longwire.web.docs_page import CONTENT_SECURITY_POLICY, Asset, build_page_headers
+from longwire.web.guide_page import GuidePage
 from longwire.web.openapi import Json, problem_responses
 from longwire.web.prometheus import MEDIA_TYPE, DatabaseStats, PrometheusMetrics
 from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response, bearer_token
@@ -42,6 +43,7 @@ _ROOT = {
     "service": "longwire",
     "version": __version__,
     "documentation": "/docs",
+    "guide": "/guide/",
     "openapi": "/openapi.json",
     "health": "/health/ready",
     "metrics": "/metrics",
@@ -69,6 +71,7 @@ class ServiceEndpoints:
         metrics_connectors_max: int = 100,
         console: ConsolePage | None = None,
         is_leaving: Callable[[], bool] = lambda: False,
+        guide: GuidePage | None = None,
     ) -> None:
         """`data_folder` is that of an embedded database, whose disk is measured.
 
@@ -78,6 +81,7 @@ class ServiceEndpoints:
         """
         self._metrics_token = metrics_token.encode()
         self._console = console
+        self._guide = guide
         connectors_max = metrics_connectors_max if metrics_token else 0
         self._failing_tasks = failing_tasks
         self._is_leaving = is_leaving
@@ -196,6 +200,7 @@ class ServiceEndpoints:
             _route("/sign-in", self.get_sign_in),
             *(_route(path, _serve_asset(asset)) for path, asset in docs_page.ASSETS.items()),
             *(self._console.routes() if self._console is not None else ()),
+            *(self._guide.routes() if self._guide is not None else ()),
         ]
 
 

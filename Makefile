@@ -16,12 +16,13 @@ BIN := .venv/bin
 WITH_NODE := console/scripts/with-node
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
-	--generate-hashes --no-emit-index-url --custom-compile-command "make lock"
+	--generate-hashes --no-emit-index-url --no-emit-package longwire-client \
+	--custom-compile-command "make lock"
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install run demo docs check test brokers signin node console console-dev console-packages screenshots \
-	lint format bench soak lock clean
+	client lint format bench soak lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s  %s\n", $$1, $$2 }' Makefile
@@ -78,6 +79,9 @@ console-dev: node ## Serve the console from its sources, for a service on port 8
 screenshots: .venv/.dev-installed ## Take pictures of every screen of the console, with Chromium
 	$(BIN)/python -m tests.console.screenshots $(ARGS)
 
+client: .venv/.dev-installed ## Write the generated files of the Python client, after a change of the API
+	$(BIN)/python clients/python/scripts/generate.py
+
 lint: .venv/.dev-installed ## Check lint, format and types without changing a file
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -116,10 +120,10 @@ $(BIN)/pip:
 	@$(PYTHON) -m venv .venv
 
 # The order-only bar: a newer pip is no reason to install again.
-.venv/.run-installed: requirements/run.txt pyproject.toml | $(BIN)/pip
+.venv/.run-installed: requirements/run.txt pyproject.toml clients/python/pyproject.toml | $(BIN)/pip
 	@echo 'Installing longwire and what it needs into .venv'
 	@$(PIP_INSTALL) --require-hashes --only-binary :all: -r requirements/run.txt
-	@$(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@$(PIP_INSTALL) --no-deps --no-build-isolation -e clients/python -e .
 	@touch $@
 
 .venv/.dev-installed: requirements/dev.txt .venv/.run-installed

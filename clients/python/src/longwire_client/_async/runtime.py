@@ -1,0 +1,6 @@
+"""What differs between the two clients beyond `async` and `await`."""
+
+import asyncio
+
+sleep = asyncio.sleep
+Lock = asyncio.Lock

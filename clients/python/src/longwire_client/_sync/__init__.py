@@ -1,0 +1,1 @@
+"""The client without asyncio, made from `_async` by scripts/generate.py."""

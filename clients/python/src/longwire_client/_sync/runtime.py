@@ -1,0 +1,7 @@
+"""What differs between the two clients beyond `async` and `await`."""
+
+import threading
+import time
+
+sleep = time.sleep
+Lock = threading.Lock

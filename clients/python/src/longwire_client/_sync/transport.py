@@ -1,0 +1,168 @@
+# Made from _async/transport.py by scripts/generate.py; do not edit.
+"""Sends requests: with a token, over pooled connections, again where that helps."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TypeVar
+
+import httpx
+
+from longwire_client._sync.runtime import Lock, sleep
+from longwire_client._version import USER_AGENT
+from longwire_client.auth import TOKEN_CALL, ClientCredentials, TokenCache
+from longwire_client.calls import Call
+from longwire_client.errors import (
+    ConnectionFailed,
+    LongwireError,
+    NotAuthenticated,
+    ResponseLost,
+)
+from longwire_client.options import Options
+
+T = TypeVar("T")
+
+# The service closes idle connections after 30 seconds; we let go of them before.
+_LIMITS = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=20)
+# Nothing was sent yet when one of these occurs.
+_NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+
+
+class Transport:
+    """One service, one token, one pool of connections."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self._http = httpx.Client(
+            base_url=options.url,
+            headers={"User-Agent": USER_AGENT, **options.headers},
+            timeout=options.timeout_s,
+            verify=options.verify,
+            limits=_LIMITS,
+        )
+        self._cache = TokenCache()
+        self._renewing = Lock()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def request(self, call: Call[T]) -> T:
+        """The response of an operation; or a LongwireError."""
+        response = self._send(call, {})
+        return call.parse(response.status_code, response.headers, response.content)
+
+    @contextmanager
+    def stream(
+        self,
+        call: Call[bytes],
+        headers: Mapping[str, str] | None = None,
+        read_timeout_s: float | None = None,
+    ) -> Iterator[Iterator[bytes]]:
+        """The body of a response while it arrives."""
+        timeout_s = self.options.timeout_s
+        response = self._send(
+            call,
+            headers or {},
+            is_stream=True,
+            timeouts=httpx.Timeout(timeout_s, read=read_timeout_s or timeout_s),
+        )
+        try:
+            yield response.iter_bytes()
+        except httpx.TransportError as error:
+            raise ResponseLost(f"{call.method} {call.path}: {error!r}") from error
+        finally:
+            response.close()
+
+    def _send(
+        self,
+        call: Call[T],
+        headers: Mapping[str, str],
+        *,
+        is_stream: bool = False,
+        timeouts: httpx.Timeout | None = None,
+    ) -> httpx.Response:
+        """A success; a token that the service refuses is renewed once."""
+        may_renew = True
+        attempt = 1
+        while True:
+            token = self._token()
+            sent = {"Authorization": f"Bearer {token}", **headers}
+            try:
+                return self._attempt(call, sent, is_stream, timeouts)
+            except NotAuthenticated:
+                if not may_renew or not self._is_renewable(token):
+                    raise
+                may_renew = False
+                self._cache.discard(token)
+            except LongwireError as error:
+                self._pause(error, attempt, call)
+                attempt += 1
+
+    def _attempt(
+        self,
+        call: Call[T],
+        headers: Mapping[str, str],
+        is_stream: bool = False,
+        timeouts: httpx.Timeout | None = None,
+        url: str | None = None,
+    ) -> httpx.Response:
+        """One request; a success, or an exception."""
+        if call.body is not None:
+            headers = {"Content-Type": call.media_type, **headers}
+        request = self._http.build_request(
+            call.method,
+            call.path if url is None else url,
+            params=call.parameters(),
+            content=call.body,
+            headers=headers,
+            timeout=httpx.USE_CLIENT_DEFAULT if timeouts is None else timeouts,
+        )
+        try:
+            response = self._http.send(request, stream=is_stream)
+            if response.status_code == 200:
+                return response
+            body = response.read()
+            response.close()
+        except _NOT_SENT as error:
+            raise ConnectionFailed(f"{self.options.url}: {error!r}") from error
+        except httpx.TransportError as error:
+            raise ResponseLost(f"{call.method} {call.path}: {error!r}") from error
+        raise call.error(response.status_code, response.headers, body)
+
+    def _pause(self, error: LongwireError, attempt: int, call: Call[T]) -> None:
+        """Wait for the next attempt, or raise the error if there is none."""
+        retries = self.options.retries
+        delay_s = retries.next_delay(error, attempt, is_repeatable=call.is_repeatable)
+        if delay_s is None:
+            raise error
+        sleep(delay_s)
+
+    # --- tokens ---
+
+    def _token(self) -> str:
+        token = self._cache.get()
+        if token is not None:
+            return token
+        with self._renewing:  # others wait for the one that is on its way
+            return self._cache.get() or self._renew()
+
+    def _renew(self) -> str:
+        source = self.options.source
+        if not isinstance(source, ClientCredentials):
+            return self._cache.set(source.get())
+        headers = {"Authorization": source.authorization()}
+        url = self.options.auth_url + TOKEN_CALL.path
+        attempt = 1
+        while True:
+            try:
+                response = self._attempt(TOKEN_CALL, headers, url=url)
+            except LongwireError as error:
+                self._pause(error, attempt, TOKEN_CALL)
+                attempt += 1
+            else:
+                issued = TOKEN_CALL.parse(200, response.headers, response.content)
+                return self._cache.set(issued.access_token, issued.expires_in)
+
+    def _is_renewable(self, token: str) -> bool:
+        """Whether there may be another token than the one that was refused."""
+        source = self.options.source
+        return isinstance(source, ClientCredentials) or source.get() != token

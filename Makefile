@@ -21,8 +21,8 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo docs check test brokers signin node console console-dev console-packages screenshots \
-	client lint format bench soak lock clean
+.PHONY: help install run demo docs reference check test brokers signin node console console-dev \
+	console-packages screenshots client lint format bench soak lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s  %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,9 @@ demo: .venv/.run-installed ## Start the service with a simulated fleet, to look 
 # Offline, once the generator is installed. The service serves what is built, and a wheel contains it.
 docs: .venv/.docs-installed ## Build the documentation site, which the service serves at /guide/
 	$(BIN)/python -m scripts.guide
+
+reference: .venv/.run-installed ## Write what docs/reference has from the code: settings, commands, permissions
+	$(BIN)/python -m scripts.guide.reference
 
 check: lint ## Check quickly: lint, format, types, and the tests on SQLite without processes or brokers
 	$(BIN)/python -m pytest -m quick $(PYTEST_ARGS)

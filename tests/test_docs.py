@@ -19,13 +19,11 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any, NamedTuple
 
-import click
 import msgspec
 import pytest
 
 from longwire import (
     app,
-    cli,
     serve,
     settings,
     startup,
@@ -40,7 +38,6 @@ from longwire.delivery.destinations.parameters import schema_text
 from longwire.delivery.formats import FORMATS
 from longwire.descriptors import divide_descriptors
 from longwire.fleet import device_types
-from longwire.identity import bootstrap
 from longwire.notifications.types import catalogue as notification_types
 from longwire.notifications.types.base import Params as NotificationParams
 from longwire.quotas import Quotas
@@ -51,6 +48,7 @@ from longwire.store.deliveries import Backlog
 from longwire.web import errors, server
 from longwire.web.prometheus import DatabaseStats, MetricLabels, PrometheusMetrics
 from longwire.web.routing import PlainRoute, Route
+from scripts.guide import reference
 from tests.process import Service, environment
 from tests.world import ok
 
@@ -129,15 +127,10 @@ def test_the_limits_name_existing_settings():
     assert named <= {each.name for each in settings.describe_settings()}
 
 
-def test_operations_lists_every_setting_with_default_and_description():
-    listed = [
-        (bare(row["Setting"]), bare(row["Default"]), row["What it is for"])
-        for row in tables("docs/operate/operations.md", "Setting", "Default", "What it is for")
-    ]
-    assert listed == [
-        (each.name, "none" if each.default in ("", ()) else str(each.default), each.reason)
-        for each in settings.describe_settings()
-    ]
+@pytest.mark.parametrize("page", reference.PARTS)
+def test_what_is_generated_is_what_the_code_says(page):
+    text = (reference.DOCS / page).read_text()
+    assert reference.write_parts(page, text) == text, "run `make reference`"
 
 
 # What a name of a limit ends with: an amount, a rate or a burst.
@@ -182,14 +175,6 @@ def test_operations_shows_how_descriptors_are_divided():
         )
         assert row["`connections_max`"] == str(budget.connections_max)
         assert row["`attempts_in_flight_max`"] == str(budget.attempts_in_flight_max)
-
-
-def test_operations_lists_every_command_with_its_options():
-    listed = {
-        bare(row["Command"]): set(re.findall(r"`(--[a-z-]+)`", row["Options"]))
-        for row in tables("docs/operate/operations.md", "Command", "Options")
-    }
-    assert listed == {name: list_own_options(each) for name, each in walk_commands(cli.commands)}
 
 
 def test_operations_lists_every_metric_with_its_labels(tmp_path):
@@ -314,30 +299,6 @@ def test_errors_lists_every_error_of_the_token_endpoint():
     }
     source = Path(tokens.__file__).read_text()
     assert listed == set(re.findall(r'"(invalid_\w+|unsupported_\w+|unauthorized_\w+)"', source))
-
-
-def test_permissions_lists_every_permission_with_its_roles():
-    names = [role.name for role in bootstrap.ROLES]
-    listed = [
-        (bare(row["Permission"]), row["What it allows"], [row[name] for name in names])
-        for row in tables("docs/reference/permissions.md", "Permission", "What it allows", *names)
-    ]
-    assert listed == [
-        (
-            each.id,
-            each.description + (" (platform)" if each.is_platform_wide else ""),
-            ["yes" if each.id in role.permissions else "" for role in bootstrap.ROLES],
-        )
-        for each in bootstrap.PERMISSIONS
-    ]
-
-
-def test_permissions_lists_every_built_in_role():
-    listed = [
-        (row["Role"], bare(row["Id"]), row["In a sentence"])
-        for row in tables("docs/reference/permissions.md", "Role", "Id", "In a sentence")
-    ]
-    assert listed == [(role.name, role.id, role.description) for role in bootstrap.ROLES]
 
 
 def test_the_architecture_lists_every_package():
@@ -571,25 +532,6 @@ def format_response(route: Route) -> str:
         return name
     annotation = re.sub(r"[\w.]+\.", "", str(route.reply))
     return annotation.replace("list[", "[").replace(" | ", " or ")
-
-
-def walk_commands(group: click.Group, above: str = "longwire") -> Iterator[tuple[str, Any]]:
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        if isinstance(command, click.Group):
-            yield from walk_commands(command, f"{above} {name}")
-        else:
-            yield f"{above} {name}", command
-
-
-def list_own_options(command: click.Command) -> set[str]:
-    """The options except settings and those that select the database."""
-    options = {name for each in command.params for name in each.opts if name.startswith("--")}
-    flags = {each.flag for each in settings.describe_settings()}
-    if flags <= options:
-        return options - flags
-    return options - flags - {"--config"}
 
 
 class Parameter(NamedTuple):

@@ -105,6 +105,7 @@ from longwire.supervisor import BackgroundTask, Supervisor
 from longwire.web import console_page, guide_page
 from longwire.web.authentication import Authenticator
 from longwire.web.console_page import ConsolePage
+from longwire.web.cors import parse_origins
 from longwire.web.fields import InputLimits
 from longwire.web.guide_page import GuidePage
 from longwire.web.openapi import build_document
@@ -243,6 +244,7 @@ class App:
             console=ConsolePage(console_page.FOLDER, settings.map_tiles),
             is_leaving=lambda: self._is_leaving,
             guide=GuidePage(guide_page.FOLDER),
+            base_path=startup.get_base_path(settings),
         )
         session_rules = _build_session_rules(settings)
         authenticator = Authenticator(
@@ -319,6 +321,9 @@ class App:
                 quotas=_build_quotas(settings),
                 request_bytes_max=settings.request_bytes_max,
                 group_deletion_grace_hours=settings.group_deletion_grace_hours,
+                base_path=startup.get_base_path(settings),
+                cors_origins=parse_origins(settings.cors_origins),
+                compresses=settings.compression,
             ),
             prometheus,
             authenticator,
@@ -370,6 +375,7 @@ class App:
                 await receive()
         finally:
             self._password_hashing.close()
+            self._request_handler.close()
             self._uplinks.close()
             if self._oidc_provider is not None:
                 await self._oidc_provider.close()

@@ -21,6 +21,7 @@ from longwire.errors import OperatorError
 from longwire.identity import external_identities
 from longwire.notifications import webpush
 from longwire.quotas import Quotas
+from longwire.web import cors
 from longwire.web.body_budget import CALLER_SHARE
 
 PREFIX = "LONGWIRE_"
@@ -135,6 +136,12 @@ class Settings:
     )
     tls_cert: str = _setting("", "certificate chain (PEM) to serve HTTPS with")
     tls_key: str = _setting("", "private key (PEM) of that certificate")
+    cors_origins: str = _setting(
+        "",
+        "origins whose pages may use the API with a token, like https://app.example.com, separated"
+        " by commas; * for all, empty for none",
+    )
+    compression: bool = _setting(True, "compress responses for clients that accept gzip")
     trusted_proxies: tuple[Network, ...] = _setting(
         (), "networks whose X-Forwarded-Proto and X-Forwarded-For headers are trusted"
     )
@@ -670,6 +677,12 @@ def _validate_process(settings: Settings) -> list[str]:
         wrong.append(
             "workers: the embedded database is served by one process; use PostgreSQL for more"
         )
+    try:
+        cors.parse_origins(settings.cors_origins)
+    except ValueError as error:
+        wrong.append(f"cors_origins: {error}")
+    if settings.public_url and not _API.fullmatch(settings.public_url):
+        wrong.append("public_url: must be http:// or https:// with a host, and no login in it")
     if settings.batch_records_max > settings.ingest_waiting_records_max:
         wrong.append("batch_records_max: must not be larger than ingest_waiting_records_max")
     if settings.request_bytes_max < CALLER_SHARE * settings.bulk_body_bytes_max:

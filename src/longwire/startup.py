@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from longwire.clock import Clock
 from longwire.errors import OperatorError
@@ -252,6 +253,11 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def get_base_path(settings: Settings) -> str:
+    """The path of the public URL, below which a proxy serves everything; empty for none."""
+    return urlsplit(get_base_url(settings)).path.rstrip("/")
 
 
 def get_base_url(settings: Settings) -> str:

@@ -52,7 +52,8 @@ class Response:
         self.cache.put(tx or self.begin(), KEY, body, device_number=device, valid_until=until)
 
     def get(self, now: int = 0) -> bytes | None:
-        return self.cache.get(KEY, now)
+        found = self.cache.get(KEY, now)
+        return None if found is None else found.body
 
 
 # --- the cache by itself ---
@@ -119,7 +120,7 @@ def test_records_changed_by_another_process_evict_every_response() -> None:
 
 
 def test_responses_and_tracked_devices_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    size = module.ENTRY_OVERHEAD_BYTES + 4 + 3
+    size = module.ENTRY_OVERHEAD_BYTES + 4 + 1 + 3  # a body, room for it compressed, a query
     monkeypatch.setattr(module, "BYTES_MAX", 2 * size)
     monkeypatch.setattr(cache_module, "TRACKED_MAX", 3)
     response = Response()
@@ -129,7 +130,8 @@ def test_responses_and_tracked_devices_are_bounded(monkeypatch: pytest.MonkeyPat
         response.cache.put(response.begin(), key, body, device_number=device, valid_until=FOREVER)
 
     def get(query: bytes) -> bytes | None:
-        return response.cache.get((SYSTEM, "/", query), 0)
+        found = response.cache.get((SYSTEM, "/", query), 0)
+        return None if found is None else found.body
 
     for device in range(4):
         put(b"%03d" % device, device, b"%04d" % device)
@@ -392,6 +394,8 @@ def test_a_reader_that_began_before_a_commit_caches_nothing_stale(world: World) 
     reading.join(120)
     assert cache.get(KEY, 0) is None
     world.read(lambda tx: put(tx, b"one record stored"))
-    assert cache.get(KEY, 0) == (b"one record stored" if caches_responses(world) else None)
+    found = cache.get(KEY, 0)
+    assert (found is not None) == caches_responses(world)
+    assert found is None or found.body == b"one record stored"
     world.write(lambda tx: put(tx, b"not yet committed"))
-    assert cache.get(KEY, 0) != b"not yet committed"
+    assert cache.get(KEY, 0) is found

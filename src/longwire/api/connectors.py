@@ -511,7 +511,13 @@ _FOR_EVERYONE = "the catalogue is the same for everyone"
 _route = partial(Route, tag="Connectors", object_rule=_IN_GROUP, not_found_is_bad_request=True)
 
 ROUTES = [
-    _route("GET", "/connector", get_connector, "connector.read"),
+    _route(
+        "GET",
+        "/connector",
+        get_connector,
+        "connector.read",
+        has_secrets=True,
+    ),
     _route("POST", "/connector", create_connector, "connector.write", object_rule="in groupId"),
     _route("PUT", "/connector", update_connector, "connector.write", conflicts=CHANGED_MEANWHILE),
     _route("DELETE", "/connector", delete_connector, "connector.write"),
@@ -521,6 +527,7 @@ ROUTES = [
         list_connectors,
         "connector.read",
         object_rule="in the group",
+        has_secrets=True,
     ),
     _route(
         "GET", "/connector/connectorType", get_connector_type, ANY_TOKEN, object_rule=_FOR_EVERYONE

@@ -440,6 +440,7 @@ ROUTES = [
         list_user_groups,
         OWN,
         object_rule="one's own groups; somebody else's where member.read is held",
+        has_secrets=True,
     ),
     _group_route(
         "GET",
@@ -448,6 +449,7 @@ ROUTES = [
         "group.read",
         object_rule="in parentId, else in each group that is listed",
         is_addition=True,
+        has_secrets=True,
     ),
     _group_route(
         "GET",
@@ -456,6 +458,7 @@ ROUTES = [
         "group.read",
         object_rule="in the group",
         not_found_is_bad_request=True,
+        has_secrets=True,
     ),
     _group_route(
         "POST",

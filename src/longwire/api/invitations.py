@@ -68,8 +68,8 @@ class InvitationPage:
             return _page(404, groups.INVITATION_INVALID)
         text = f"You have accepted the invitation to the group {_name(group)}."
         if new is None:
-            return _page(200, text, f'<p><a href="{PAGE_PATH}">Sign in</a></p>')
-        link = '<p>You are signed in. <a href="/console/">Go on</a></p>'
+            return _page(200, text, f'<p><a href="{PAGE_PATH[1:]}">Sign in</a></p>')
+        link = '<p>You are signed in. <a href="console/">Go on</a></p>'
         return with_session(_page(200, text, link), request, new)
 
     def _sign_in(self, tx: Tx, request: Request, accepted: Membership) -> NewSession | None:

@@ -366,7 +366,13 @@ _FOR_EVERYONE = "the catalogue is the same for everyone"
 _route = partial(Route, tag="Notifications", object_rule=_IN_GROUP)
 
 ROUTES = [
-    _route("GET", "/notification", get_notification, "notification.read"),
+    _route(
+        "GET",
+        "/notification",
+        get_notification,
+        "notification.read",
+        has_secrets=True,
+    ),
     _route(
         "POST",
         "/notification",
@@ -409,6 +415,7 @@ ROUTES = [
         list_notifications,
         "notification.read",
         object_rule="in the group; without groupId, in each group whose notifications are listed",
+        has_secrets=True,
     ),
     _route(
         "POST",

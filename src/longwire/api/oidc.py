@@ -8,7 +8,7 @@ one of our codes; a text of the provider is shown to nobody.
 import hmac
 import re
 import secrets
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import msgspec
 import structlog
@@ -90,6 +90,7 @@ class OidcEndpoints:
         self._policy = policy
         self._rules = rules
         self._redirect_uri = base_url + CALLBACK_PATH
+        self._base_path = urlsplit(base_url).path
         self._failures = failures
 
     async def begin(self, request: Request, body: bytes) -> Response:
@@ -126,7 +127,7 @@ class OidcEndpoints:
             return _lead_to_sign_in(request, INVALID_STATE)
         try:
             flow, new = await self._finish(request, provider)
-            response = with_session(_redirect(flow.return_to), request, new)
+            response = with_session(_redirect(self._base_path + flow.return_to), request, new)
         except SignInFailed as failed:
             response = _lead_to_sign_in(request, failed.code)
         return with_cookie(response, request, FLOW_COOKIE, b"", 0, same_site=b"Lax")

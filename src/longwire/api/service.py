@@ -42,6 +42,8 @@ STATUS_PATHS = ("/health/live", "/health/ready", "/metrics")
 _ROOT = {
     "service": "longwire",
     "version": __version__,
+}
+_PATHS = {
     "documentation": "/docs",
     "guide": "/guide/",
     "openapi": "/openapi.json",
@@ -72,6 +74,7 @@ class ServiceEndpoints:
         console: ConsolePage | None = None,
         is_leaving: Callable[[], bool] = lambda: False,
         guide: GuidePage | None = None,
+        base_path: str = "",
     ) -> None:
         """`data_folder` is that of an embedded database, whose disk is measured.
 
@@ -85,6 +88,7 @@ class ServiceEndpoints:
         connectors_max = metrics_connectors_max if metrics_token else 0
         self._failing_tasks = failing_tasks
         self._is_leaving = is_leaving
+        self._base_path = base_path
         self._mqtt_status = mqtt_status
         self._database = database
         self._ingest = ingest
@@ -117,7 +121,8 @@ class ServiceEndpoints:
             headers = ((b"location", page), (b"vary", b"accept"))
             return Response(302, b"", "text/html", headers)
         pages = {"console": "/console/", "signIn": PAGE_PATH} if has_console else {}
-        return Response(200, msgspec.json.encode(_ROOT | pages))
+        paths = {name: self._base_path + path for name, path in (_PATHS | pages).items()}
+        return Response(200, msgspec.json.encode(_ROOT | paths))
 
     async def get_sign_in(self, request: Request, body: bytes) -> Response:
         """Lead to the console, where links and bookmarks of before did not; the fragment stays."""
@@ -195,10 +200,13 @@ class ServiceEndpoints:
             _route("/", self.get_root),
             _route("/health/live", self.get_live, _LIVE_OPENAPI),
             _route("/health/ready", self.get_ready, _READY_OPENAPI),
-            _route("/metrics", self.get_metrics, _METRICS_OPENAPI),
-            _route("/openapi.json", self.get_openapi),
+            _route("/metrics", self.get_metrics, _METRICS_OPENAPI, is_compressed=True),
+            _route("/openapi.json", self.get_openapi, is_compressed=True, takes_cors=True),
             _route("/sign-in", self.get_sign_in),
-            *(_route(path, _serve_asset(asset)) for path, asset in docs_page.ASSETS.items()),
+            *(
+                _route(path, _serve_asset(asset), is_compressed=True)
+                for path, asset in docs_page.ASSETS.items()
+            ),
             *(self._console.routes() if self._console is not None else ()),
             *(self._guide.routes() if self._guide is not None else ()),
         ]
@@ -214,7 +222,14 @@ def _read_stats(data_folder: Path | None, connectors_max: int, tx: Tx) -> Databa
     )
 
 
-def _route(path: str, handler: Handler, openapi: Json | None = None) -> PlainRoute:
+def _route(
+    path: str,
+    handler: Handler,
+    openapi: Json | None = None,
+    *,
+    is_compressed: bool = False,
+    takes_cors: bool = False,
+) -> PlainRoute:
     return PlainRoute(
         method="GET",
         path=path,
@@ -222,6 +237,8 @@ def _route(path: str, handler: Handler, openapi: Json | None = None) -> PlainRou
         permission=NO_TOKEN,
         object_rule=_ANYONE,
         openapi=openapi,
+        is_compressed=is_compressed,
+        takes_cors=takes_cors,
     )
 
 

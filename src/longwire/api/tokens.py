@@ -310,6 +310,7 @@ def routes(endpoint: TokenEndpoint) -> list[PlainRoute]:
             permission=NO_TOKEN,
             object_rule="reveals nothing about any group",
             tag="Tokens",
+            takes_cors=True,
             openapi=_METADATA_OPENAPI,
             schemas=(AuthorizationServerMetadata,),
         ),
@@ -327,6 +328,7 @@ def _route(
         permission=NO_TOKEN,
         object_rule="whoever knows a client id and its secret",
         tag="Tokens",
+        takes_cors=True,
         openapi=openapi,
         schemas=(response, TokenError),
     )

@@ -230,9 +230,20 @@ def delete_vendor_token(context: RequestContext, query: VendorTokenQuery) -> Gen
 _route = partial(Route, tag="Users", object_rule="the user behind the token")
 
 ROUTES = [
-    _route("GET", "/user/me", get_me, OWN),
     _route(
-        "GET", "/user", get_user, "member.read", object_rule="in some group of the user, or oneself"
+        "GET",
+        "/user/me",
+        get_me,
+        OWN,
+        has_secrets=True,
+    ),
+    _route(
+        "GET",
+        "/user",
+        get_user,
+        "member.read",
+        object_rule="in some group of the user, or oneself",
+        has_secrets=True,
     ),
     _route(
         "GET",

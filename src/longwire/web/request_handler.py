@@ -35,6 +35,8 @@ from longwire.store.fair_queue import current_caller
 from longwire.web import errors
 from longwire.web.authentication import Authenticator, Caller, get_token
 from longwire.web.body_budget import BodyBudget
+from longwire.web.compression import BYTES_MIN, Compression
+from longwire.web.cors import Cors
 from longwire.web.fields import InputLimits
 from longwire.web.page_tokens import PageTokens
 from longwire.web.prometheus import PrometheusMetrics
@@ -93,6 +95,9 @@ class RequestHandlerSettings:
     quotas: Quotas = field(default_factory=Quotas)
     request_bytes_max: int = 128 * 1024 * 1024
     group_deletion_grace_hours: int = 72
+    base_path: str = ""  # of the public URL
+    cors_origins: frozenset[str] = frozenset()
+    compresses: bool = True
 
 
 class ClientDisconnected(Exception):
@@ -116,11 +121,17 @@ class RequestHandler:
         self._response_cache = ResponseCache(database.context.caches)
         self._ingest = ingest
         self._routes = routes_by_path(routes)
+        self._cors = Cors(settings.cors_origins) if settings.cors_origins else None
+        self._compression = Compression() if settings.compresses else None
+        self._base_path = settings.base_path
         self._paths_with_more_below = [
             route.path for route in routes if isinstance(route, PlainRoute) and route.takes_below
         ]
         self._fast_path_routes = {
-            route.path: route for route in routes if route.method == "POST" and _may_be_fast(route)
+            base_path + route.path: route
+            for base_path in {"", settings.base_path}
+            for route in routes
+            if route.method == "POST" and _may_be_fast(route)
         }
         self._retries: set[asyncio.Task[None]] = set()
         self._rate_limiters = {
@@ -166,7 +177,15 @@ class RequestHandler:
             if request.charged_bytes:
                 self._body_budget.release(request.charged_to, request.charged_bytes)
         self._observe(request, route, response, started)
+        if self._cors is not None:
+            response = self._cors.with_headers(request, route, response)
+        if self._compression is not None and len(response.body) >= BYTES_MIN:
+            response = await self._compression.apply(request, route, response)
         await self._send(send, request, response)
+
+    def close(self) -> None:
+        if self._compression is not None:
+            self._compression.close()
 
     def stop_streams(self) -> None:
         """Have the streams end, so that a stop need not wait for their clients."""
@@ -194,6 +213,8 @@ class RequestHandler:
 
         try:
             request = self._request(scope)
+            if self._cors is not None and b"origin" in request.headers:
+                return False
             check_size(len(body), self._size_max(route))
             if isinstance(route, PlainRoute):
                 return self._enqueue_message(request, route, bytes(body), respond)
@@ -277,6 +298,10 @@ class RequestHandler:
     ) -> Response:
         if methods is None:
             raise NotFound(f"There is no path {request.path}; see /docs.")
+        if route is None and self._cors is not None:
+            preflight = self._cors.build_preflight(request, methods)
+            if preflight is not None:
+                return preflight
         if route is None:
             raise errors.WrongMethod(
                 f"{request.path} takes {', '.join(sorted(methods))}, not {request.method}.",
@@ -306,7 +331,7 @@ class RequestHandler:
             now = self._database.context.clock.now()
             cached = self._response_cache.get(cache_key, now)
             if cached is not None:
-                return Response(200, cached)
+                return Response(200, cached.body, cached=cached)
         inputs = await self._read_inputs(request, route, receive)
         if route.per_minute_max:
             self._rate_limiters[route.operation_id].acquire(actor.id)
@@ -345,6 +370,8 @@ class RequestHandler:
         with self._open_streams.slot(route, actor.caller):
             stream = await route.handler(context, *inputs)
             response = Response(200, b"", stream.media_type, stream.headers)
+            if self._cors is not None:
+                response = self._cors.with_headers(request, route, response)
             self._observe(request, route, response, started)
             headers = [each for each in self._headers(request, response) if each[0] != _LENGTH]
             await send_stream(
@@ -488,7 +515,7 @@ class RequestHandler:
         )
         return Request(
             scope["method"],
-            scope["path"],
+            self._without_base_path(scope["path"]),
             scope["query_string"],
             headers,
             repeated,
@@ -496,6 +523,13 @@ class RequestHandler:
             is_secure,
             request_id,
         )
+
+    def _without_base_path(self, path: str) -> str:
+        """The path as routes have it; a proxy may remove that of the public URL or leave it."""
+        base_path = self._base_path
+        if base_path and path not in self._routes and path.startswith(base_path + "/"):
+            return path.removeprefix(base_path)
+        return path
 
     def _is_trusted(self, address: str) -> bool:
         try:

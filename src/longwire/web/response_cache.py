@@ -20,11 +20,13 @@ from longwire.store.database import Tx
 
 BYTES_MAX = 32 * 1024 * 1024
 ENTRY_OVERHEAD_BYTES = 500
+# Part of the size of a response that is set aside for its compressed form.
+GZIPPED_SHARE = 4
 
 CacheKey = tuple[Actor, str, bytes]  # the caller, the path and the query string
 
 
-class CachedResponse(msgspec.Struct, frozen=True, gc=False):
+class CachedResponse(msgspec.Struct, gc=False):
     """A response and what it depends on."""
 
     body: bytes
@@ -33,6 +35,16 @@ class CachedResponse(msgspec.Struct, frozen=True, gc=False):
     auth_generation: int  # when its transaction began
     commits: int  # of this process, when its transaction began
     size: int
+    _gzipped: bytes | None = None
+
+    @property
+    def gzipped(self) -> bytes | None:
+        """The body in a compressed form that was sent before."""
+        return self._gzipped
+
+    def keep_gzipped(self, gzipped: bytes) -> None:
+        if len(gzipped) <= len(self.body) // GZIPPED_SHARE:
+            self._gzipped = gzipped
 
 
 class ResponseCache:
@@ -43,7 +55,7 @@ class ResponseCache:
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def get(self, key: CacheKey, now: Moment) -> bytes | None:
+    def get(self, key: CacheKey, now: Moment) -> CachedResponse | None:
         """The response to the same request, if it would be the same now."""
         found = self._entries.get(key)
         if found is None or not self._auth.is_trusted:
@@ -52,7 +64,7 @@ class ResponseCache:
             return None
         if self._device_changes.is_changed(found.device_number, found.commits):
             return None
-        return found.body
+        return found
 
     def put(
         self, tx: Tx, key: CacheKey, body: bytes, *, device_number: int, valid_until: Moment
@@ -60,7 +72,7 @@ class ResponseCache:
         """Cache a response that depends on authorization, one device and the time only."""
         if tx.is_postgres or tx.is_write:
             return
-        size = len(body) + len(key[-1]) + ENTRY_OVERHEAD_BYTES
+        size = len(body) + len(body) // GZIPPED_SHARE + len(key[-1]) + ENTRY_OVERHEAD_BYTES
         entry = CachedResponse(
             body, device_number, valid_until, tx.auth_generation, tx.commits, size
         )

@@ -26,7 +26,7 @@ from longwire.store.database import Database, Tx
 from longwire.web.errors import FieldLocations
 from longwire.web.fields import Body, InputLimits, Query
 from longwire.web.page_tokens import PageTokens
-from longwire.web.response_cache import CacheKey, ResponseCache
+from longwire.web.response_cache import CachedResponse, CacheKey, ResponseCache
 from longwire.web.type_info import wire_names
 
 ANY_TOKEN = "any valid token"
@@ -127,6 +127,7 @@ class Response:
     media_type: str = "application/json"
     headers: tuple[tuple[bytes, bytes], ...] = ()
     cache_control: bytes = b"no-store"
+    cached: CachedResponse | None = None  # where it was taken from
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,7 @@ class Route:
     per_minute_max: int = 0  # per caller; 0 for no limit
     only_reads: bool = False  # although it is no GET
     is_addition: bool = False  # not part of the original interface
+    has_secrets: bool = False  # in its responses, which are therefore not compressed
     is_cached: bool = False  # its handler puts its responses into the response cache
     doc: str = ""  # summary and description, when they are not the handler's docstring
     # From the signature of the handler, unless given.
@@ -256,6 +258,8 @@ class PlainRoute:
     permission: str
     object_rule: str
     tag: str = "Service"
+    takes_cors: bool = False  # pages of other origins may use it, if the operator names them
+    is_compressed: bool = False  # for clients that accept it; its responses have no secret
     takes_below: bool = False  # every path that begins with its own, unless that has a route
     body_bytes_max: int | None = None  # if less than what every request may have
     # Runs before a body that does not arrive at once is kept; sets whose budget it is in.

@@ -8,6 +8,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from longwire.web.compression import accepts_gzip
 from longwire.web.routing import NO_TOKEN, Handler, PlainRoute, Request, Response
 
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -62,7 +63,7 @@ def serve_file(
 ) -> Response:
     headers = (*headers, (b"vary", b"accept-encoding"))
     content = file.content
-    if file.gzipped is not None and _takes_gzip(request):
+    if file.gzipped is not None and accepts_gzip(request):
         content = file.gzipped
         headers += ((b"content-encoding", b"gzip"),)
     return Response(200, content, file.media_type, headers, cache_control)
@@ -87,11 +88,3 @@ def build_route(path: str, handler: Handler, *, takes_below: bool = False) -> Pl
         object_rule="reveals nothing about any group",
         takes_below=takes_below,
     )
-
-
-def _takes_gzip(request: Request) -> bool:
-    for coding in request.headers.get(b"accept-encoding", b"").lower().split(b","):
-        name, _, weight = coding.replace(b" ", b"").partition(b";q=")
-        if name in (b"gzip", b"*"):
-            return weight.strip(b"0.") != b"" or not weight
-    return False

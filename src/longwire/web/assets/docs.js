@@ -4,8 +4,10 @@
 // HTML, so no description and no response can run as script. Token and credentials are stored in
 // their input fields only.
 
-const DOCUMENT_URL = "/openapi.json";
-const TOKEN_URL = "/oauth2/token?grant_type=client_credentials";
+// Of the service, which a proxy may serve below a path.
+const BASE_URL = location.origin + location.pathname.replace(/\/docs$/, "");
+const DOCUMENT_URL = "openapi.json";
+const TOKEN_URL = "oauth2/token?grant_type=client_credentials";
 const METHODS = ["get", "post", "put", "patch", "delete", "head", "options", "trace"];
 const SKIP_LINK = "#content"; // an anchor of the page, not an operation
 const JSON_TYPE = "application/json";
@@ -781,7 +783,7 @@ function requestOf(operation, inputs, body) {
     return {
         method: operation.method.toUpperCase(),
         // Concatenated: a path that starts with two slashes must not select another host.
-        url: location.origin + path + (query.size ? `?${query}` : ""),
+        url: BASE_URL + path + (query.size ? `?${query}` : ""),
         headers,
         body: content || undefined,
         scheme: schemeOf(operation),

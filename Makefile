@@ -19,6 +19,9 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-package longwire-client \
 	--custom-compile-command "make lock"
 
+# What a clone and the container image have. Not parquet, which is larger than all the rest.
+RUN_EXTRAS := postgres kafka amqp chat geo
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help install run demo docs reference check test brokers signin node console console-dev \
@@ -104,8 +107,9 @@ soak: .venv/.dev-installed ## Run the tests that take minutes
 lock: $(BIN)/pip ## Write requirements/ from pyproject.toml
 	@test -x $(BIN)/uv || { echo 'Installing uv, which resolves the versions'; $(PIP_INSTALL) uv; }
 	@echo 'Resolving versions into requirements/'
-	@$(COMPILE) $(LOCK_ARGS) pyproject.toml --group build --group dev -o requirements/dev.txt
-	@$(COMPILE) $(LOCK_ARGS) pyproject.toml --group build -c requirements/dev.txt -o requirements/run.txt
+	@$(COMPILE) $(LOCK_ARGS) pyproject.toml --all-extras --group build --group dev -o requirements/dev.txt
+	@$(COMPILE) $(LOCK_ARGS) pyproject.toml $(RUN_EXTRAS:%=--extra %) --group build \
+		-c requirements/dev.txt -o requirements/run.txt
 	@$(COMPILE) $(LOCK_ARGS) --group pyproject.toml:docs -c requirements/dev.txt -o requirements/docs.txt
 	@$(COMPILE) $(LOCK_ARGS) --group pyproject.toml:node -o requirements/node.txt
 

@@ -73,6 +73,7 @@ LAYERS = (
     {"store"},
     {"versions"},
     {"records", "model", "ids", "dates", "quotas"},
+    {"extras"},
     {"errors", "clock", "seal", "descriptors"},
 )
 LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}

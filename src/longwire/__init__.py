@@ -1,3 +1,3 @@
 """longwire: connected devices in groups, what they say, and who hears it."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

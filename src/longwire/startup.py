@@ -3,7 +3,6 @@
 Commands that run next to a service load this too, so it imports neither the API nor delivery.
 """
 
-import importlib
 import json
 import os
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from longwire import extras
 from longwire.clock import Clock
 from longwire.errors import OperatorError
 from longwire.fleet import device_types
@@ -88,7 +88,7 @@ def build_database(
     context = DatabaseContext(clock, Keyring(key))
     if settings.database:
         # Imported on demand: the driver is slow to load.
-        engine: Any = importlib.import_module("longwire.store.postgres")
+        engine: Any = extras.load("postgres", "longwire.store.postgres")
         database: Database = engine.Postgres(
             settings.database,
             context,

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
+from longwire import extras
 from longwire.api import exports, parquet
 from longwire.api.csv_cells import escape_cell, format_tags, parse_tags, unescape_cell
 from longwire.fleet import record_exports
@@ -335,5 +336,5 @@ def test_a_month_of_a_group_is_a_parquet_file(
 
     empty = ada.get("/records/export", format="parquet", groupId=group, kind="event")
     assert tables.ParquetFile(io.BytesIO(empty.content)).read().num_rows == 0
-    monkeypatch.setattr(parquet, "is_installed", lambda: False)
+    monkeypatch.setattr(extras, "is_installed", lambda extra: False)
     refused(ada.get("/records/export", format="parquet", **month), 400, "format")

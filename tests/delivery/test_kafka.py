@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from aiokafka import errors
 
-from longwire.delivery.destinations import kafka
+from longwire.delivery.destinations import kafka, kafka_producer
 from longwire.delivery.destinations.base import (
     Delivered,
     FailureCode,
@@ -24,12 +24,8 @@ from longwire.delivery.destinations.base import (
 )
 from longwire.delivery.destinations.broker import FLOODING
 from longwire.delivery.destinations.connections import default_tls_context
-from longwire.delivery.destinations.kafka import (
-    BATCH_BYTES_MAX,
-    Kafka,
-    KafkaParams,
-    sanitize_topic,
-)
+from longwire.delivery.destinations.kafka import Kafka, KafkaParams, sanitize_topic
+from longwire.delivery.destinations.kafka_producer import BATCH_BYTES_MAX
 from longwire.delivery.egress import Egress
 from tests.certificates import write_certificate
 from tests.delivery.brokers import Relay, a_message, free_port, make_batch
@@ -44,7 +40,7 @@ DENIED = "127.0.0.2 is not a public address and may not be reached"
 @pytest.fixture(autouse=True)
 def patience_s(monkeypatch: pytest.MonkeyPatch) -> float:
     """Less of it than in service, where a new leader may take a moment."""
-    monkeypatch.setattr(kafka, "RETRY_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(kafka_producer, "RETRY_TIMEOUT_S", 0.3)
     return 0.3
 
 
@@ -340,7 +336,7 @@ def test_what_answers_and_is_no_kafka_is_not_believed() -> None:
 
 
 def test_a_cluster_of_many_nodes_gets_a_few_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka, "NODE_CONNECTIONS_MAX", 2)
+    monkeypatch.setattr(kafka_producer, "NODE_CONNECTIONS_MAX", 2)
 
     async def tell() -> None:
         async with KafkaStandin() as broker:

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import astuple
 
+from longwire import extras
 from longwire.api import parquet
 from longwire.api.audit import AuditEntry, entry_wire
 from longwire.api.connectors import ConnectorEvent, to_event_wire
@@ -267,8 +268,8 @@ def _build_record_export(query: RecordExportQuery, selection: RecordSelection) -
 async def _start_parquet(
     context: StreamContext, kind: str, selection: RecordSelection
 ) -> StreamResponse:
-    if not parquet.is_installed():
-        raise invalid_field("format", "needs pyarrow, which is not installed here; use ndjson")
+    if not extras.is_installed("parquet"):
+        raise invalid_field("format", f"{extras.explain_missing('parquet')}; use ndjson")
     first = await context.database.read(partial(_read_records, context.actor, selection, None))
     return StreamResponse(
         _stream_parquet(context, kind, selection, first),

@@ -1,7 +1,5 @@
 """Records as a Parquet file, written a row group at a time; needs the optional pyarrow."""
 
-import importlib
-import importlib.util
 import typing
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -9,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from longwire import extras
 from longwire.ids import format_record_id
 from longwire.records import KIND_NAMES, RECORD_TYPES, parse_record, to_members
 
@@ -17,17 +16,13 @@ ROW_GROUP_RECORDS = 20_000
 ROW_GROUP_CHARACTERS = 16 * 1024 * 1024
 
 
-def is_installed() -> bool:
-    return importlib.util.find_spec("pyarrow") is not None
-
-
 class RecordFile:
     """A Parquet file of one kind of records, taken in pieces while it is written."""
 
     def __init__(self, kind: str) -> None:
         # Only now: it takes memory and a third of a second, and few need it.
-        self._arrow: Any = importlib.import_module("pyarrow")
-        parquet: Any = importlib.import_module("pyarrow.parquet")
+        self._arrow: Any = extras.load("parquet", "pyarrow")
+        parquet: Any = extras.load("parquet", "pyarrow.parquet")
         self._kind = KIND_NAMES.index(kind)
         self._schema = self._arrow.schema(_list_fields(self._arrow, kind))
         self._sink = _Sink()

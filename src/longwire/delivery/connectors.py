@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from longwire import extras
 from longwire.clock import Moment
 from longwire.delivery.cel.expressions import Expression
 from longwire.delivery.cel.lexer import InvalidExpression
@@ -227,6 +228,7 @@ def _check_draft(
     type_name = draft.type or connector.channel.type
     subgroups = params is not None and params.subgroups
     return [
+        *_check_installed(draft, type_name),
         *_check_filter(draft.message_filter),
         *_check_format(type_name, updated(draft.format, connector.format), params),
         *check_device_types(tx, draft.device_types),
@@ -252,6 +254,14 @@ def _merge(connector: Connector, draft: ConnectorDraft, params: DestinationParam
         message_filter=message_filter,
         format=updated(draft.format, connector.format),
     )
+
+
+def _check_installed(draft: ConnectorDraft, type_name: str) -> list[FieldError]:
+    """Only with new parameters: what exists may be renamed or disabled in any case."""
+    extra = catalogue.get_extra(type_name) if type_name in catalogue.TYPES else ""
+    if draft.params is None or not extra or extras.is_installed(extra):
+        return []
+    return [FieldError("type", extras.explain_missing(extra))]
 
 
 def _check_template(type_name: str, params: DestinationParams) -> list[FieldError]:

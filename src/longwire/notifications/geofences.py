@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Protocol
 import msgspec
 from msgspec import Meta
 
+from longwire import extras
 from longwire.notifications.polygons import PolygonArea, Rings, check_polygon
 
 EARTH_RADIUS_M = 6_371_008.8
@@ -66,6 +67,8 @@ def validate(geofence: Geofence) -> list[tuple[str, str]]:
     missing = [(field, "is required") for field, value in required.items() if value is None]
     if missing or has_circle:
         return missing
+    if not extras.is_installed("geo"):
+        return [("type", extras.explain_missing("geo"))]
     try:
         polygons = _parse_polygons(geofence)
     except InvalidShape as error:

@@ -1,17 +1,20 @@
-"""Polygons, through shapely, which is loaded on first use: most services never need it."""
+"""Polygons, through shapely, which is loaded on first use: most services never need it.
 
-import functools
-import importlib
+Our own point-in-polygon test would do for small ones. For the largest that we accept, it takes
+twenty times as long in the transaction that stores a position, and validity is harder still.
+"""
+
 from collections.abc import Sequence
 from typing import Any
+
+from longwire import extras
 
 Ring = list[tuple[float, float]]  # of (longitude, latitude)
 Rings = list[Ring]  # the outer ring of a polygon, and its holes
 
 
-@functools.cache
 def _load_shapely() -> Any:
-    return importlib.import_module("shapely")
+    return extras.load("geo", "shapely")
 
 
 def check_polygon(rings: Rings) -> str | None:

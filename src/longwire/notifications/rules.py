@@ -13,6 +13,7 @@ import structlog
 from longwire.clock import SECOND, Moment
 from longwire.delivery.cel.expressions import Expression, PreparedExpression
 from longwire.delivery.channel_owners import OwnerKind
+from longwire.errors import OperatorError
 from longwire.model import ChannelPurpose, Notification
 from longwire.notifications import schedules
 from longwire.notifications.geofences import Fence, build_fence
@@ -102,6 +103,8 @@ def _compile_rules(tx: Tx, group_id: str) -> GroupRules | None:
     for each in store.list_enabled(tx, group_id):
         try:
             found.append(_get_rule(tx, each))
+        except OperatorError as error:  # a part of the installation is missing
+            log.warning("notification not usable", notification=each.id, error=str(error))
         except Exception:
             # It was valid when it was saved, by the rules of that time. Records are stored anyway.
             log.exception("notification not usable", notification=each.id)

@@ -2,14 +2,16 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar, Generic
+from typing import Any, ClassVar, Generic
 
+from longwire import extras
 from longwire.delivery.destinations.base import (
     Delivered,
     FailureCode,
     OutboundBatch,
     OutboundMessage,
     Outcome,
+    Refused,
     RequestPreview,
     Unreachable,
 )
@@ -34,12 +36,21 @@ class BrokerDestination(ABC, Generic[ConnectionT]):
     formats: ClassVar[tuple[str, ...]] = FORMATS
     batch_max: ClassVar[int] = 1
     method: ClassVar[str] = "PUBLISH"  # in previews
+    extra: ClassVar[str] = ""  # what has to be installed to send
     _shared: SharedConnection[ConnectionT]
 
     def __init__(self) -> None:
         self._inbound = InboundLimit()
 
+    def _load(self, module: str) -> Any:
+        """The module that needs the extra. None without it: the connector can still be shown."""
+        return extras.load(self.extra, module) if extras.is_installed(self.extra) else None
+
     async def send(self, batch: OutboundBatch) -> Outcome:
+        if self.extra and not extras.is_installed(self.extra):
+            # Not final: after the operator has installed it, what was kept can be sent.
+            reason = f"the connector {extras.explain_missing(self.extra)}"
+            return Refused(reason, code=FailureCode.NOT_CONFIGURED)
         message, exceeded_count = batch.single, self._inbound.exceeded_count
         outcome: Outcome
         try:

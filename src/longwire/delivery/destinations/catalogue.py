@@ -31,5 +31,10 @@ class _Types(Mapping[str, type[Destination]]):
 TYPES: Mapping[str, type[Destination]] = _Types()
 
 
+def get_extra(name: str) -> str:
+    """What has to be installed for this type; empty if nothing."""
+    return getattr(TYPES[name], "extra", "")
+
+
 def get_params_type(name: str) -> type[DestinationParams]:
     return TYPES[name].params_type

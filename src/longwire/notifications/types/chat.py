@@ -9,7 +9,6 @@ import asyncio
 import builtins
 import contextlib
 import functools
-import importlib
 import re
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -17,6 +16,7 @@ from typing import Annotated, ClassVar, Protocol, cast
 
 from msgspec import Meta
 
+from longwire import extras
 from longwire.delivery.destinations.base import (
     Delivered,
     FailureCode,
@@ -33,6 +33,7 @@ from longwire.notifications.types.base import (
     Params,
     PublicService,
     SenderContext,
+    SendingConfig,
     decode_notification,
 )
 
@@ -91,6 +92,8 @@ def check_url(url: str) -> str | None:
     found = URL.fullmatch(url)
     if found is None or found[1] not in SERVICES:
         return f"must begin with one of {', '.join(f'{name}://' for name in SERVICES)}"
+    if not extras.is_installed("chat"):
+        return None  # nothing is sent; see is_available
     plugin, options = SERVICES[found[1]]
     return _load_apprise().check_url(plugin, url, options)
 
@@ -103,12 +106,20 @@ class ChatSender(PublicService):
     params_type: ClassVar[builtins.type[Params]] = ChatParams
     keeps_message: ClassVar[bool] = True
     batch_max: ClassVar[int] = 1
+    setup_hint: ClassVar[str] = extras.explain_missing("chat")
+
+    @classmethod
+    def is_available(cls, config: SendingConfig) -> bool:
+        return extras.is_installed("chat")
 
     def __init__(self, params: ChatParams, context: SenderContext) -> None:
         self._url = params.url
         self._in_flight = asyncio.Semaphore(IN_FLIGHT_MAX)
 
     async def send(self, batch: OutboundBatch) -> Outcome:
+        if not extras.is_installed("chat"):
+            reason = f"the notification {self.setup_hint}"
+            return Refused(reason, code=FailureCode.NOT_CONFIGURED)
         message = decode_notification(batch)
         body = templates.append_held_back(message.body, message.held_back)
         try:
@@ -156,9 +167,8 @@ class _AppriseModule(Protocol):
 
 def _load_apprise() -> _AppriseModule:
     # Loaded on first use: Apprise takes time and memory that most services never need.
-    return cast(
-        _AppriseModule, importlib.import_module("longwire.notifications.types.chat_services")
-    )
+    module = extras.load("chat", "longwire.notifications.types.chat_services")
+    return cast(_AppriseModule, module)
 
 
 def _release(

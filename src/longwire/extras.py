@@ -1,0 +1,39 @@
+"""The optional parts of an installation, by the names that pip knows them by.
+
+What an extra brings is imported when it is first used. Whoever needs one that is missing gets a
+reason that names it, never an import error.
+"""
+
+import functools
+import importlib
+import importlib.util
+from typing import Any
+
+from longwire.errors import OperatorError
+
+# By the name of the extra: the module that shows whether it is installed.
+EXTRAS = {
+    "postgres": "psycopg",
+    "kafka": "aiokafka",
+    "amqp": "aiormq",
+    "chat": "apprise",
+    "geo": "shapely",
+    "parquet": "pyarrow",
+}
+
+
+@functools.cache
+def is_installed(extra: str) -> bool:
+    return importlib.util.find_spec(EXTRAS[extra]) is not None
+
+
+def explain_missing(extra: str) -> str:
+    """Why something cannot be used here, for tenants."""
+    return f"needs longwire[{extra}], which the operator has not installed"
+
+
+def load(extra: str, module: str) -> Any:
+    """A module that needs the extra; raises OperatorError if it is missing."""
+    if not is_installed(extra):
+        raise OperatorError(f"{EXTRAS[extra]} is missing: pip install 'longwire[{extra}]'.")
+    return importlib.import_module(module)

@@ -1,0 +1,140 @@
+"""The wheel that we publish: what it says, what it contains, and that it serves without extras."""
+
+import email
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from longwire import __version__, extras
+from tests.process import environment
+from tests.waiting import eventually
+
+ROOT = Path(__file__).parent.parent.parent
+CORE_MB_MAX = 120
+# Runs before everything else in a Python process whose path begins with its folder.
+HIDE_EXTRAS = f"import sys\nsys.modules.update(dict.fromkeys({list(extras.EXTRAS.values())}))\n"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture
+def unpacked(wheel: Path, tmp_path: Path) -> Path:
+    """The wheel as an import path without any extra."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "lib")
+    (tmp_path / "lib" / "sitecustomize.py").write_text(HIDE_EXTRAS)
+    return tmp_path / "lib"
+
+
+def test_the_wheel_says_what_it_is_and_contains_the_console(wheel: Path) -> None:
+    assert wheel.name == f"longwire-{__version__}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        metadata = email.message_from_bytes(
+            archive.read(f"longwire-{__version__}.dist-info/METADATA")
+        )
+    assert {"longwire/py.typed", "longwire/web/console/index.html"} <= set(names)
+    outside = ("longwire/", f"longwire-{__version__}.dist-info/")
+    assert [name for name in names if not name.startswith(outside)] == []
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert {*extras.EXTRAS, "all"} <= set(metadata.get_all("Provides-Extra") or ())
+    assert "Typing :: Typed" in (metadata.get_all("Classifier") or ())
+    assert not re.search(r"/(?:work|tmp|home)/", metadata.as_string())
+
+
+def test_it_serves_its_console_without_any_extra(unpacked: Path, tmp_path: Path) -> None:
+    with serving([sys.executable, "-m", "longwire"], tmp_path, PYTHONPATH=str(unpacked)) as url:
+        check_service(url)
+
+
+def test_an_operator_is_told_which_extra_a_setting_needs(unpacked: Path, tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "longwire", "serve", "--database", "postgresql://localhost/x"],
+        cwd=tmp_path,
+        env=environment(PYTHONPATH=str(unpacked)),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ran.returncode != 0
+    assert "psycopg is missing: pip install 'longwire[postgres]'." in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("way", ["pip", "uvx"])
+def test_it_installs_into_an_empty_environment_and_serves(
+    wheel: Path, tmp_path: Path, way: str
+) -> None:
+    uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+    if way == "uvx":
+        if uv is None:
+            pytest.skip("uv is not installed; `make lock` installs it")
+        command = [uv, "tool", "run", "--isolated", "--from", str(wheel), "longwire"]
+    else:
+        venv = tmp_path / "venv"
+        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+        install = [str(venv / "bin" / "pip"), "install", "--quiet", str(wheel)]
+        subprocess.run(install, check=True)
+        command = [str(venv / "bin" / "longwire")]
+        assert measure_mb(venv) < CORE_MB_MAX
+    with serving(command, tmp_path) as url:
+        check_service(url)
+
+
+def measure_mb(venv: Path) -> float:
+    """What longwire and its dependencies take; pip itself and compiled bytecode are not theirs."""
+    packages = next(venv.glob("lib/python*/site-packages"))
+    files = [
+        path
+        for path in packages.rglob("*")
+        if path.is_file()
+        and path.suffix != ".pyc"
+        and path.relative_to(packages).parts[0].split("-")[0] not in ("pip", "setuptools")
+    ]
+    return sum(path.stat().st_size for path in files) / 1e6
+
+
+@contextmanager
+def serving(command: list[str], folder: Path, **variables: str) -> Iterator[str]:
+    """`longwire serve` by this command, until the block ends; its address."""
+    out = folder / "out"
+    serve = [*command, "serve", "--data", str(folder / "data"), "--port", "0"]
+    with out.open("wb") as file:
+        process = subprocess.Popen(
+            serve, cwd=folder, env=environment(**variables), stdout=file, stderr=file
+        )
+    try:
+        pattern = re.compile(r" serves (https?://\S+) ")
+        eventually(lambda: bool(pattern.search(out.read_text())) or process.poll() is not None, 300)
+        found = pattern.search(out.read_text())
+        assert found, out.read_text()
+        yield found[1]
+    finally:
+        process.terminate()
+        process.wait(60)
+
+
+def check_service(url: str) -> None:
+    with httpx.Client(base_url=url) as http:
+        eventually(lambda: http.get("/health/ready").status_code == 200)
+        page = http.get("/console/")
+        assert page.status_code == 200 and "<script" in page.text
+        script = re.search(r'src="([^"]+\.js)"', page.text)
+        assert script and http.get(script[1]).status_code == 200
+        assert http.get("/openapi.json").json()["info"]["version"] == __version__

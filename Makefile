@@ -1,7 +1,7 @@
 # Every command of the project. Needs make and Python 3.11 or newer, nothing else.
 #
 # Two stamp files inside .venv remember what has been installed, so that a second `make run` does
-# not call pip at all. They go stale when a lock file or pyproject.toml changes.
+# not install at all. They go stale when a lock file or pyproject.toml changes.
 
 PYTHON ?= python3
 ARGS ?=
@@ -14,7 +14,8 @@ export PYTHONDONTWRITEBYTECODE =
 
 BIN := .venv/bin
 WITH_NODE := console/scripts/with-node
-PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# With uv, which takes seconds where pip takes a minute; with pip where there is no uv.
+PIP_INSTALL := requirements/install
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-package longwire-client \
 	--custom-compile-command "make lock"
@@ -65,7 +66,7 @@ signin: ## Install Chromium and an OpenID provider for the tests, as far as this
 	@tests/sign_in/install
 
 # Running the service needs none of it: what `make console` builds is committed.
-node: $(BIN)/pip ## Install Node.js, if there is none that is new enough, and what builds the console
+node: $(BIN)/python ## Install Node.js, if there is none that is new enough, and what builds the console
 	@$(WITH_NODE) true 2>/dev/null || $(MAKE) --no-print-directory .venv/.node-installed
 	@cmp -s console/package-lock.json console/node_modules/.installed.json \
 		|| $(MAKE) --no-print-directory console-packages
@@ -104,14 +105,15 @@ soak: .venv/.dev-installed ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m soak $(PYTEST_ARGS)
 
 # dev is resolved first and holds run to its versions, so that we test what we ship.
-lock: $(BIN)/pip ## Write requirements/ from pyproject.toml
-	@test -x $(BIN)/uv || { echo 'Installing uv, which resolves the versions'; $(PIP_INSTALL) uv; }
+lock: $(BIN)/python ## Write requirements/ from pyproject.toml
+	@test -x $(BIN)/uv || $(PIP_INSTALL) --require-hashes --only-binary :all: -r requirements/uv.txt
 	@echo 'Resolving versions into requirements/'
 	@$(COMPILE) $(LOCK_ARGS) pyproject.toml --all-extras --group build --group dev -o requirements/dev.txt
 	@$(COMPILE) $(LOCK_ARGS) pyproject.toml $(RUN_EXTRAS:%=--extra %) --group build \
 		-c requirements/dev.txt -o requirements/run.txt
 	@$(COMPILE) $(LOCK_ARGS) --group pyproject.toml:docs -c requirements/dev.txt -o requirements/docs.txt
 	@$(COMPILE) $(LOCK_ARGS) --group pyproject.toml:node -o requirements/node.txt
+	@$(COMPILE) $(LOCK_ARGS) --group pyproject.toml:uv -o requirements/uv.txt
 
 clean: ## Remove .venv, caches and build output; data stays
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .schemathesis build dist
@@ -119,15 +121,15 @@ clean: ## Remove .venv, caches and build output; data stays
 	rm -rf console/node_modules console/openapi.json console/src/api/schema.d.ts
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# pip comes last when a virtual environment is made, so a half-made one is made again.
-$(BIN)/pip:
+# Without pip, which takes longer to install than all the rest: requirements/install has it if need be.
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo 'longwire needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ...' >&2; exit 1; }
 	@echo 'Making a virtual environment in .venv'
-	@$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv --without-pip .venv
 
-# The order-only bar: a newer pip is no reason to install again.
-.venv/.run-installed: requirements/run.txt pyproject.toml clients/python/pyproject.toml | $(BIN)/pip
+# The order-only bar: a newer Python is no reason to install again.
+.venv/.run-installed: requirements/run.txt pyproject.toml clients/python/pyproject.toml | $(BIN)/python
 	@echo 'Installing longwire and what it needs into .venv'
 	@$(PIP_INSTALL) --require-hashes --only-binary :all: -r requirements/run.txt
 	@$(PIP_INSTALL) --no-deps --no-build-isolation -e clients/python -e .
@@ -144,7 +146,7 @@ $(BIN)/pip:
 	@touch $@
 
 # The wheel has no commands of its own.
-.venv/.node-installed: requirements/node.txt | $(BIN)/pip
+.venv/.node-installed: requirements/node.txt | $(BIN)/python
 	@echo 'Installing Node.js into .venv'
 	@$(PIP_INSTALL) --require-hashes --only-binary :all: -r requirements/node.txt
 	@mkdir -p .venv/node/bin

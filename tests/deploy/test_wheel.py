@@ -25,9 +25,18 @@ HIDE_EXTRAS = f"import sys\nsys.modules.update(dict.fromkeys({list(extras.EXTRAS
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
+    return build_wheel(ROOT, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="module")
+def client_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The one of our client, which the service depends on."""
+    return build_wheel(ROOT / "clients" / "python", tmp_path_factory.mktemp("wheel"))
+
+
+def build_wheel(project: Path, folder: Path) -> Path:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    subprocess.run(build, cwd=project, check=True, capture_output=True)
     (built,) = folder.glob("*.whl")
     return built
 
@@ -79,17 +88,18 @@ def test_an_operator_is_told_which_extra_a_setting_needs(unpacked: Path, tmp_pat
 @pytest.mark.soak
 @pytest.mark.parametrize("way", ["pip", "uvx"])
 def test_it_installs_into_an_empty_environment_and_serves(
-    wheel: Path, tmp_path: Path, way: str
+    wheel: Path, client_wheel: Path, tmp_path: Path, way: str
 ) -> None:
     uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
     if way == "uvx":
         if uv is None:
             pytest.skip("uv is not installed; `make lock` installs it")
-        command = [uv, "tool", "run", "--isolated", "--from", str(wheel), "longwire"]
+        source = ["--from", str(wheel), "--with", str(client_wheel)]
+        command = [uv, "tool", "run", "--isolated", *source, "longwire"]
     else:
         venv = tmp_path / "venv"
         subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
-        install = [str(venv / "bin" / "pip"), "install", "--quiet", str(wheel)]
+        install = [str(venv / "bin" / "pip"), "install", "--quiet", str(client_wheel), str(wheel)]
         subprocess.run(install, check=True)
         command = [str(venv / "bin" / "longwire")]
         assert measure_mb(venv) < CORE_MB_MAX

@@ -202,11 +202,12 @@ class App:
             partial(exports.read_rows, self._retention_days),
             settings.export_bytes_per_owner_max,
         )
-        ingest = Ingest(
+        self._ingest = ingest = Ingest(
             database,
             self._sequencer,
             waiting_records_max=settings.ingest_waiting_records_max,
             records_per_commit_max=settings.ingest_commit_records_max,
+            patience_s=settings.database_patience_s,
             wake=self.engine.wake if settings.delivery else lambda channels: None,
             budgets=stack.budgets,
             on_deferred=self._deferred_matching.notify,
@@ -353,6 +354,7 @@ class App:
         """Before the server waits for its responses."""
         self._request_handler.stop_streams()
         self._live_hub.wake_all()
+        self._ingest.stop_waiting()
 
     def fast_path(self, scope: Scope, body: bytes | bytearray, send: SendResponse) -> bool:
         """See `web.server`."""

@@ -3,6 +3,9 @@
 There is no timer. Whatever arrives while one commit is on its way to the disk goes into the next,
 so an idle service responds at once and a busy one commits hundreds of records together. The queue
 is bounded. A response is sent only after the commit.
+
+While PostgreSQL is away, as during the promotion of a standby, what was not sent to it yet waits in
+the same queue, for a limited time.
 """
 
 import asyncio
@@ -23,6 +26,7 @@ from longwire.delivery import matching
 from longwire.delivery.budgets import ComputeBudgets, InlineAllowance
 from longwire.errors import (
     BadInput,
+    DatabaseAway,
     FieldError,
     LongwireError,
     NotAllowed,
@@ -68,6 +72,9 @@ COMMITS_IN_FLIGHT_MAX = {"sqlite": 2, "postgresql": 1}
 # one; that is assumed to last for a while.
 BUSY_REQUESTS = 8
 BUSY_FOR_S = 0.1
+
+# While the database is away, it is tried so often.
+RETRY_INTERVAL_S = 0.1
 
 log = structlog.get_logger()
 
@@ -180,13 +187,16 @@ class Ingest:
         *,
         waiting_records_max: int = 20_000,
         records_per_commit_max: int = 1_000,
+        patience_s: float = 0.0,
         wake: Callable[[Collection[int]], None] = lambda channels: None,
         budgets: ComputeBudgets | None = None,
         on_deferred: Callable[[], None] | None = None,
         storage_quota: StorageQuota = NO_STORAGE_QUOTA,
     ) -> None:
+        """`patience_s` is how long records wait for a database that is away."""
         self._database = database
         self._sequencer = sequencer
+        self._patience_s = patience_s
         self._storage_quota = storage_quota
         self._records_per_commit_max = records_per_commit_max
         self._wake = wake
@@ -198,6 +208,8 @@ class Ingest:
         self._in_flight = 0
         self._in_flight_max = COMMITS_IN_FLIGHT_MAX[database.engine_name]
         self._last_busy = 0.0
+        self._away_since: float | None = None
+        self._held: tuple[asyncio.TimerHandle, _Batch] | None = None  # to be retried
 
     @property
     def is_busy(self) -> bool:
@@ -224,18 +236,29 @@ class Ingest:
             self._submit_commit()
         return True
 
-    def _submit_commit(self) -> None:
+    def stop_waiting(self) -> None:
+        """The service stops: whatever waits for a database that is away is refused."""
+        self._patience_s = 0.0
+        if self._held is not None:
+            timer, batch = self._held
+            timer.cancel()
+            self._held = None
+            self._in_flight -= 1
+            self._report([*batch, *self._queue.take_all()], DatabaseAway())
+
+    def _submit_commit(self, retried: _Batch | None = None) -> None:
         """Queue a commit behind the one in flight, so that the disk is never idle.
 
         Its batch is taken when it starts, not now: everything that has arrived by then.
         """
-        batch: _Batch = []
+        batch: _Batch = retried or []
         try:
             commit = self._database.submit(partial(self._store_batch, batch))
         except Exception as error:
             if self._in_flight == 0:
                 # Everything, not one batch: nobody would take the rest before the next record.
-                self._report(self._queue.take_all(), error)
+                batch += self._queue.take_all()
+            self._report(batch, error)
             return  # else the commit in flight takes the queue, or submits the next one
         self._in_flight += 1
         commit.add_done_callback(partial(self._on_committed, batch))
@@ -254,10 +277,16 @@ class Ingest:
         )
 
     def _on_committed(self, batch: _Batch, commit: "asyncio.Future[Any]") -> None:
-        self._in_flight -= 1
         error = asyncio.CancelledError() if commit.cancelled() else commit.exception()
-        if error is not None and not batch:
-            batch = self._queue.take_all()  # it failed before it started, and so would the next
+        is_away = isinstance(error, DatabaseAway)
+        if is_away and self._hold(batch):
+            return
+        if not is_away:
+            self._away_since = None
+        self._in_flight -= 1
+        if is_away or (error is not None and not batch):
+            # It failed before it started, and so would the next.
+            batch = [*batch, *self._queue.take_all()]
         if self._queue and self._in_flight < self._in_flight_max:
             self._submit_commit()  # before the responses: the disk is slower than we are
         if error is not None:
@@ -267,6 +296,24 @@ class Ingest:
         if woken:
             self._wake(woken)
         self._report(batch, results)
+
+    def _hold(self, batch: _Batch) -> bool:
+        """Whether a batch of which nothing was stored is retried, while all others wait."""
+        now = time.monotonic()
+        if self._away_since is None:
+            self._away_since = now
+        if now - self._away_since >= self._patience_s:
+            return False
+        loop = asyncio.get_running_loop()
+        self._held = loop.call_later(RETRY_INTERVAL_S, self._retry), batch
+        return True
+
+    def _retry(self) -> None:
+        assert self._held is not None
+        _, batch = self._held
+        self._held = None
+        self._in_flight -= 1
+        self._submit_commit(batch)
 
     def _report(
         self, batch: _Batch, results: Sequence[IngestResult | Exception] | BaseException

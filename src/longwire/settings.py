@@ -302,6 +302,11 @@ class Settings:
         " longer is unknown",
         minimum=10,
     )
+    database_patience_s: float = _setting(
+        10.0,
+        "how long records wait in the ingest queue while PostgreSQL is away, instead of a 503",
+        minimum=0,
+    )
     ingest_waiting_records_max: int = _setting(
         20_000, "size of the ingest queue in records; when full, requests get 503"
     )

@@ -1,16 +1,21 @@
 """The primary dies, and its standby is promoted."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+import httpx
 import pytest
 
+from longwire import maintenance
 from longwire.settings import Settings
+from longwire.store import cache_epochs
 from tests.cluster.pair import Pair
 from tests.faults.ledger import Ledger, wait_for_more
 from tests.process import Service
-from tests.world import copy_data_folder
+from tests.waiting import eventually
+from tests.world import Person, World, copy_data_folder, ok, record_of, refused
 
 
 @pytest.fixture
@@ -54,3 +59,72 @@ def test_the_next_acknowledgement_comes_within_two_seconds_of_a_promotion(
     pair: Pair, node: Service
 ) -> None:
     assert fail_over(pair, node) < 2
+
+
+@pytest.fixture
+def trusted_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However slow the machine is, callers are known from the caches during the test."""
+    monkeypatch.setattr(maintenance, "EPOCH_MAX_AGE_S", 600.0)
+
+
+def kill_primary(pair: Pair, node: World, ada: Person) -> None:
+    """Kill it once the caches of the node have seen their own changes, and have the caller."""
+    node.database.context.caches.observe(node.read(cache_epochs.read_epochs))
+    ok(ada.get("/user/groups"))
+    pair.primary.kill()
+
+
+def send_while_away(
+    pool: ThreadPoolExecutor, node: World, ada: Person, device: str, number: int
+) -> list["Future[httpx.Response]"]:
+    """Send records to a node whose database is away, one after the other; their responses."""
+    sent = []
+    for each in range(number):
+        body = record_of(device, timestamp="2026-03-01T13:00:00Z", data=f"{each}")
+        sent.append(pool.submit(ada.post, "/device/data", body))
+        eventually(lambda: node.app._ingest.waiting == each + 1)  # noqa: B023 (it is called right here)
+    return sent
+
+
+def test_records_wait_for_the_promotion_in_their_order(
+    pair: Pair, make_node: Callable[..., World], trusted_caches: None
+) -> None:
+    node = make_node(database_patience_s=60.0, ingest_waiting_records_max=10)
+    ada = node.person()
+    device = ada.device(ada.group())
+    ada.reports(device)
+    kill_primary(pair, node, ada)
+    with ThreadPoolExecutor(10) as pool:
+        sent = send_while_away(pool, node, ada, device, 5)
+        refused(ada.post("/device/data", record_of(device)), 503)  # the queue is bounded
+        assert not any(each.done() for each in sent)
+        pair.standby.promote()
+        assert [each.result().status_code for each in sent] == [200] * 5
+    found = [each["data"] for each in ada.records(device)]
+    assert found[1:] == [f"{each}" for each in range(5)]
+
+
+def test_a_node_that_stops_refuses_what_waits_for_its_database(
+    pair: Pair, make_node: Callable[..., World], trusted_caches: None
+) -> None:
+    node = make_node(database_patience_s=3_600.0)
+    ada = node.person()
+    device = ada.device(ada.group())
+    kill_primary(pair, node, ada)
+    with ThreadPoolExecutor(10) as pool:
+        sent = send_while_away(pool, node, ada, device, 3)
+        node._server.should_exit = True
+        assert {refused(each.result(), 503)["code"] for each in sent} == {"unavailable"}
+    pair.standby.promote()
+    node.restart()
+    assert ada.records(device) == []
+
+
+def test_records_are_refused_when_the_patience_ends(
+    pair: Pair, make_node: Callable[..., World], trusted_caches: None
+) -> None:
+    node = make_node(database_patience_s=0.2)
+    ada = node.person()
+    device = ada.device(ada.group())
+    kill_primary(pair, node, ada)
+    assert refused(ada.post("/device/data", record_of(device)), 503)["code"] == "unavailable"

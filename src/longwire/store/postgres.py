@@ -22,7 +22,12 @@ import structlog
 
 from longwire.errors import Conflict, DatabaseAway, OutcomeUnknown, Unavailable
 from longwire.store.database import DatabaseContext, Tx, UnsafeServer, Work
-from longwire.store.postgres_connections import Address, ConnectionWatch, Connector
+from longwire.store.postgres_connections import (
+    Address,
+    ConnectionWatch,
+    Connector,
+    RecentlyUnreachable,
+)
 from longwire.store.workers import Job, RunJobs, WorkerPool
 from longwire.store.writer_lock import WriterLock
 
@@ -187,8 +192,10 @@ class Postgres:
 
     def _require_writer_number(self) -> None:
         lock = self._writer_lock
-        if self.broken or (lock is not None and not lock.wait(WRITER_NUMBER_TIMEOUT_S)):
-            raise Unavailable("This process may not write at present; nothing was changed.")
+        if lock is not None and not lock.wait(WRITER_NUMBER_TIMEOUT_S) and not self.broken:
+            raise DatabaseAway
+        if self.broken:
+            raise Unavailable("This process may not write any more; nothing was changed.")
 
     @contextmanager
     def _open_worker(self) -> Iterator[RunJobs]:
@@ -336,6 +343,7 @@ def _translate(error: Exception) -> Exception:
     if isinstance(cause, psycopg.errors.IntegrityError):
         return Conflict("This conflicts with something that was stored meanwhile; read again.")
     if isinstance(cause, UNAVAILABLE):
-        log.warning("database unavailable", error=str(cause).strip())
+        if not isinstance(cause, RecentlyUnreachable):  # which was logged by who tried
+            log.warning("database unavailable", error=str(cause).strip())
         return DatabaseAway() if _is_outage(error) else Unavailable(TIMED_OUT)
     return error

@@ -44,6 +44,10 @@ Connection = psycopg.Connection[Any]
 Address = tuple[str, int]
 
 
+class RecentlyUnreachable(psycopg.OperationalError):
+    """No server could be reached a moment ago."""
+
+
 class Connector:
     """Opens connections to the server, or to one of the servers, that a URL names."""
 
@@ -67,7 +71,7 @@ class Connector:
 
     def open(self, **options: Any) -> Connection:
         if time.monotonic() < self._unreachable_until:
-            raise psycopg.OperationalError("no server could be reached a moment ago")
+            raise RecentlyUnreachable
         try:
             return psycopg.connect(**{**self._parameters, **options})
         except psycopg.OperationalError:

@@ -695,11 +695,11 @@ lease = sa.Table(
 
 
 def _record_table(kind: str) -> sa.Table:
-    """What devices said of one kind. The row is found by its key alone: one tree, no index beside.
+    """What devices said of one kind, appended in order of arrival; the key is a narrow index.
 
-    The key puts a page of one device's records next to each other on the disk, whatever else comes
-    in between, and makes the same record sent twice one row. `body` is the record as it is
-    answered; `seq` is the order of arrival, with the moment of arrival in its upper bits.
+    The key leads to the records of one device by time, whatever else comes in between, and makes
+    the same record sent twice one row. `body` is the record as it is answered; `seq` is the order
+    of arrival, with the moment of arrival in its upper bits.
     """
     return sa.Table(
         f"record_{kind}",
@@ -710,7 +710,6 @@ def _record_table(kind: str) -> sa.Table:
         sa.Column("digest", sa.LargeBinary, primary_key=True),
         sa.Column("seq", sa.BigInteger, nullable=False),
         sa.Column("body", sa.Text, nullable=False),
-        sqlite_with_rowid=False,
         postgresql_partition_by="RANGE (ts)",
     )
 

@@ -556,7 +556,6 @@ def _create_record_tables() -> None:
                 "device_number", "stay", "ts", "digest", name=f"pk_record_{kind}"
             ),
             postgresql_partition_by="RANGE (ts)",
-            sqlite_with_rowid=False,
         )
     op.create_table(
         "arrival",

@@ -79,7 +79,8 @@ def _parse_number(number: float) -> Moment:
     if not -1e15 < number < 1e15:
         raise ValueError("is not a valid date: the number is too large")
     unit = MILLISECOND if abs(number) >= _MILLISECONDS_FROM else SECOND
-    return _require_in_range(round(number * unit))
+    moment = number * unit
+    return _require_in_range(moment if isinstance(moment, int) else round(moment))
 
 
 def _require_in_range(moment: Moment) -> Moment:

@@ -2,6 +2,7 @@
 
 import contextlib
 from dataclasses import dataclass
+from typing import Any
 
 from longwire.clock import Moment
 from longwire.errors import NotAllowed, NotAuthenticated, Unavailable
@@ -9,6 +10,7 @@ from longwire.identity import sessions, tokens
 from longwire.identity.rate_limiter import RateLimiter
 from longwire.identity.sessions import SessionRules
 from longwire.model import Actor, Session
+from longwire.store.cache import MISSING
 from longwire.store.database import Database
 from longwire.store.fair_queue import current_caller
 from longwire.web.routing import Request, bearer_token
@@ -76,8 +78,11 @@ class Authenticator:
 
     def _get_cached(self, namespace: str, secret: str) -> Caller | None:
         context = self._database.context
-        found: Caller | None = context.caches.auth.get(namespace, secret)
-        return found if found is not None and found.expires_at > context.clock.now() else None
+        found: Any = context.caches.auth.lookup(namespace, secret)
+        if found is MISSING or found is None or found.expires_at <= context.clock.now():
+            return None
+        caller: Caller = found
+        return caller
 
     async def _identify_by_token(self, token: str) -> Caller:
         caller = self._get_cached(_TOKENS, token)

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Any
 from weakref import WeakValueDictionary
@@ -26,7 +27,7 @@ from longwire.delivery.egress import Egress
 from longwire.errors import LongwireError, NotFound
 from longwire.identity import groups
 from longwire.identity.rate_limiter import RateLimiter
-from longwire.ingest import Ingest, IngestRequest, IngestResult, StaleDevice
+from longwire.ingest import Ingest, IngestRequest, IngestResult, OnResult, StaleDevice
 from longwire.model import Actor, Origin
 from longwire.notifications.types.base import SendingConfig
 from longwire.quotas import Quotas
@@ -207,23 +208,35 @@ class RequestHandler:
         if route is None or self._settings.caller_rate_limiter is not None:
             return False
 
-        def respond(response: Response) -> None:
-            self._observe(request, route, response, started)
-            send(response.status, self._headers(request, response), response.body)
-
         try:
             request = self._request(scope)
             if self._cors is not None and b"origin" in request.headers:
                 return False
             check_size(len(body), self._size_max(route))
+            respond = partial(self._respond, request, route, started, send)
             if isinstance(route, PlainRoute):
                 return self._enqueue_message(request, route, bytes(body), respond)
             return self._enqueue_record(request, route, bytes(body), respond)
         except LongwireError:
             return False
 
+    def _respond(
+        self,
+        request: Request,
+        route: Route | PlainRoute,
+        started: float,
+        send: SendResponse,
+        result: Response | IngestResult | Exception,
+    ) -> None:
+        """Send a response, or the one for the result of ingest."""
+        response = (
+            result if isinstance(result, Response) else self._build_response(request, route, result)
+        )
+        self._observe(request, route, response, started)
+        send(response.status, self._headers(request, response), response.body)
+
     def _enqueue_record(
-        self, request: Request, route: Route, body: bytes, respond: Callable[[Response], None]
+        self, request: Request, route: Route, body: bytes, on_result: OnResult
     ) -> bool:
         assert route.body is not None
         require_json(request)
@@ -233,10 +246,7 @@ class RequestHandler:
         decoded = decode_body(body, route.body, self._limits)
         if actor.has_invitations and _list_named_groups([decoded]):
             return False  # it may accept one
-        ingest_request = route.handler(actor, decoded)
-        return self._ingest.try_enqueue(
-            ingest_request, lambda result: respond(self._build_response(request, route, result))
-        )
+        return self._ingest.try_enqueue(route.handler(actor, decoded), on_result)
 
     def _enqueue_message(
         self, request: Request, route: PlainRoute, body: bytes, respond: Callable[[Response], None]
@@ -270,12 +280,13 @@ class RequestHandler:
         respond(response)
 
     def _build_response(
-        self, request: Request, route: Route, result: IngestResult | Exception
+        self, request: Request, route: Route | PlainRoute, result: IngestResult | Exception
     ) -> Response:
+        if isinstance(result, Exception):
+            return _error_response(result, request, route)
+        assert isinstance(route, Route)
         assert route.build_response is not None
-        if isinstance(result, IngestResult):
-            return Response(200, route.build_response(result))
-        return _error_response(result, request, route)
+        return Response(200, route.build_response(result))
 
     def _observe(
         self, request: Request, route: Route | PlainRoute | None, response: Response, started: float
@@ -509,9 +520,11 @@ class RequestHandler:
         if is_forwarded and self._is_trusted(address):
             is_secure = headers.get(b"x-forwarded-proto", b"").strip().lower() == b"https"
             address = self._forwarded_for(headers.get(b"x-forwarded-for", b""), address)
-        given_id = headers.get(b"x-request-id", b"")
+        given_id = headers.get(b"x-request-id")
         request_id = (
-            given_id.decode() if _REQUEST_ID.fullmatch(given_id) else next(self._request_ids)
+            given_id.decode()
+            if given_id is not None and _REQUEST_ID.fullmatch(given_id)
+            else next(self._request_ids)
         )
         return Request(
             scope["method"],

@@ -114,6 +114,8 @@ def bearer_token(request: Request) -> bytes:
     if b"authorization" in request.repeated_headers:
         raise BadInput("The header Authorization is given more than once.")
     value = request.headers.get(b"authorization", b"").strip()
+    if value.startswith(b"Bearer "):
+        return value[7:].strip()
     scheme, _, token = value.partition(b" ")
     return token.strip() if scheme.lower() == b"bearer" and token else value
 

@@ -23,6 +23,7 @@ from collections.abc import Callable, Coroutine, MutableMapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
+from itertools import chain
 from types import FrameType
 from typing import Any, ClassVar
 from urllib.parse import unquote
@@ -61,8 +62,10 @@ _FAST_PATH_BODY_BYTES_MAX = 32 * 1024
 CONNECTION_BUFFER_BYTES = HIGH_WATER_LIMIT
 _FRAMING = {b"connection", b"transfer-encoding"}
 _VERSIONS = {"1.0", "1.1"}
-# Header fields that concern the server itself.
-_CHECKED_FIELDS = {b"host", b"expect", b"transfer-encoding"}
+# Takes the fields of a trailer: the application has already read the header fields.
+_IGNORED_FIELDS: Any = deque(maxlen=0)
+# The lines of so many header fields: one format operation costs less than one for each of them.
+_FIELD_LINES = tuple(b"%b: %b\r\n" * count for count in range(64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +268,9 @@ class _NoEvent:
         pass
 
 
+_NO_EVENT = _NoEvent()
+
+
 class _Cycle(RequestResponseCycle):
     """One request and its response, cheaper than uvicorn's.
 
@@ -273,9 +279,10 @@ class _Cycle(RequestResponseCycle):
     with the scope that is copied instead of built, and most requests take the fast path).
     """
 
-    message_event: Any = _NoEvent()
+    message_event: Any = _NO_EVENT
     logger = logging.getLogger("uvicorn.error")
     access_log = False
+    waiting_for_100_continue = False
     disconnected = False
     more_body = True
     response_started = False
@@ -297,7 +304,8 @@ class _Cycle(RequestResponseCycle):
         self.flow = connection.flow
         self.default_headers = connection.server_state.default_headers
         self.on_response = connection.on_response_complete
-        self.waiting_for_100_continue = connection.expect_100_continue
+        if connection.expect_100_continue:
+            self.waiting_for_100_continue = True
         self.keep_alive = keep_alive
         self.body = bytearray()
 
@@ -354,7 +362,8 @@ class _Cycle(RequestResponseCycle):
         self.response_started = self.response_complete = True
         self.waiting_for_100_continue = False
         self.transport.write(self._encode(status, fields, body))
-        self.message_event.set()
+        if self.message_event is not _NO_EVENT:
+            self.message_event.set()
         if not self.keep_alive:
             self.transport.close()
         self.on_response()
@@ -363,12 +372,13 @@ class _Cycle(RequestResponseCycle):
         fields = [*self.default_headers, *fields]
         if not self.keep_alive:
             fields.append((b"connection", b"close"))
-        lines = b"".join([b"%s: %s\r\n" % field for field in fields])
-        if lines.count(b"\n") != len(fields) or lines.count(b"\r") != len(fields):
+        count = len(fields)
+        lines = _FIELD_LINES[count] % tuple(chain.from_iterable(fields))
+        if lines.count(b"\n") != count or lines.count(b"\r") != count:
             raise RuntimeError("A response header contains a line break.")
         if self.scope["method"] == "HEAD":
             body = b""
-        return b"%s%s\r\n%s" % (STATUS_LINE[status], lines, body)
+        return b"%b%b\r\n%b" % (STATUS_LINE[status], lines, body)
 
 
 class _GuardedProtocol(HttpToolsProtocol):
@@ -388,7 +398,6 @@ class _GuardedProtocol(HttpToolsProtocol):
     _scope: dict[str, Any]
     # A fresh connection owes a request at once; a kept-alive one may rest first.
     _reading: _Reading = _HEAD
-    _has_host: bool = False
     _started_at: float = 0.0
     _idle_since: float = 0.0
     _arrived_bytes: int = 0
@@ -476,8 +485,9 @@ class _GuardedProtocol(HttpToolsProtocol):
         except httptools.HttpParserError:
             self.send_400_response(_INVALID.detail)
             return
-        if self._admitted is not None and not self._waits_for_body(self._admitted):
-            self._start_response(self._admitted)
+        admitted = self._admitted
+        if admitted is not None and not (admitted.more_body and self._waits_for_body(admitted)):
+            self._start_response(admitted)
         if self._unparsed_bytes > self._limits.head_bytes_max and self._reading is not _NOTHING:
             # A head, a chunk's extension or a trailer that grows and never ends.
             self._reject_request(_HEAD_TOO_LARGE)
@@ -488,7 +498,7 @@ class _GuardedProtocol(HttpToolsProtocol):
         Many clients send head and body one after the other. Not if the client expects a
         100 Continue before it sends the body.
         """
-        if self._shared.fast_path is None or not cycle.more_body or cycle.waiting_for_100_continue:
+        if self._shared.fast_path is None or cycle.waiting_for_100_continue:
             return False
         for name, value in cycle.scope["headers"]:
             if name == b"content-length":
@@ -533,27 +543,25 @@ class _GuardedProtocol(HttpToolsProtocol):
             self._reading = _HEAD
         self.url = b""
         self.expect_100_continue = False
-        self._has_host = False
         self.headers = []
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._reading is _BODY:
-            return  # A trailer: the application has already read the header fields.
-        name = name.lower()
-        if name in _CHECKED_FIELDS:
-            self._check_field(name, value.lower())
-        self.headers.append((name, value))
+        self.headers.append((name.lower(), value))
 
-    def _check_field(self, name: bytes, value: bytes) -> None:
-        if name == b"expect":
-            self.expect_100_continue = value == b"100-continue"
-        elif name == b"host":
-            if self._has_host:
-                self._refuse_head(_HOST_MISSING)
-            self._has_host = True
-        elif value != b"chunked":
-            # The parser would hand over a body that is still encoded otherwise.
-            self._refuse_head(_UNKNOWN_CODING)
+    def _check_fields(self, version: str) -> None:
+        """Check the header fields that concern the server itself."""
+        names = [name for name, _ in self.headers]
+        hosts = names.count(b"host")
+        if hosts > 1 or (hosts == 0 and version == "1.1"):
+            self._refuse_head(_HOST_MISSING)
+        if b"expect" not in names and b"transfer-encoding" not in names:
+            return
+        for name, value in self.headers:
+            if name == b"expect":
+                self.expect_100_continue = value.lower() == b"100-continue"
+            elif name == b"transfer-encoding" and value.lower() != b"chunked":
+                # The parser would hand over a body that is still encoded otherwise.
+                self._refuse_head(_UNKNOWN_CODING)
 
     def _refuse_head(self, rejection: _Rejection) -> None:
         self._rejection = rejection
@@ -565,8 +573,7 @@ class _GuardedProtocol(HttpToolsProtocol):
         version = self.parser.get_http_version()
         if version not in _VERSIONS:
             self._refuse_head(_UNKNOWN_VERSION)
-        if not self._has_host and version == "1.1":
-            self._refuse_head(_HOST_MISSING)
+        self._check_fields(version)
         # The sum counts other requests' bytes as well, but it is at hand; the loop is seldom run.
         if (
             self._unparsed_bytes + self._arrived_bytes > self._limits.head_bytes_max
@@ -576,26 +583,31 @@ class _GuardedProtocol(HttpToolsProtocol):
         if len(self._pipelined) >= self._limits.pipelined_max:
             self._refuse_head(_PIPELINE_FULL)
         self.cycle = self._build_cycle(version)
-        if self._admitted is None and not self._is_responding():
+        active = self._active
+        if self._admitted is None and (active is None or active.response_complete):
             # Not started from here: the parser validates a transfer encoding only after its head is
             # complete, and the application must not act on a request that is about to be rejected.
             self._admitted = self.cycle
         else:
             self.flow.pause_reading()
             self._pipelined.append(self.cycle)
+        self.headers = _IGNORED_FIELDS
         self._reading = _BODY
         self._unparsed_bytes = 0
 
     def _build_cycle(self, version: str) -> _Cycle:
         url = httptools.parse_url(self.url)
-        path = url.path.decode("ascii")
-        scope = self._scope.copy()
-        scope["http_version"] = version
-        scope["method"] = self.parser.get_method().decode("ascii")
-        scope["path"] = unquote(path) if "%" in path else path
-        scope["raw_path"] = url.path
-        scope["query_string"] = url.query or b""
-        scope["headers"] = self.headers
+        raw_path = url.path
+        path = raw_path.decode("ascii")
+        scope = {
+            **self._scope,
+            "http_version": version,
+            "method": self.parser.get_method().decode("ascii"),
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": raw_path,
+            "query_string": url.query or b"",
+            "headers": self.headers,
+        }
         return _Cycle(self, scope, keep_alive=version != "1.0" and self.parser.should_keep_alive())
 
     def _head_bytes(self) -> int:
@@ -609,7 +621,8 @@ class _GuardedProtocol(HttpToolsProtocol):
         cycle.body += body
         if len(cycle.body) > HIGH_WATER_LIMIT:
             self.flow.pause_reading()
-        cycle.message_event.set()
+        if cycle.message_event is not _NO_EVENT:
+            cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         if self.parser.should_upgrade():
@@ -622,29 +635,31 @@ class _GuardedProtocol(HttpToolsProtocol):
             self._idle_since = self.loop.time()
             return
         cycle.more_body = False
-        cycle.message_event.set()
+        if cycle.message_event is not _NO_EVENT:
+            cycle.message_event.set()
 
     # Responding.
 
     def _start_response(self, cycle: _Cycle) -> None:
         self._admitted = None
         self._active = cycle
-        if not self._takes_fast_path(cycle):
+        fast_path = self._shared.fast_path
+        if (
+            fast_path is None
+            or cycle.more_body
+            or self.flow.write_paused
+            or not fast_path(cycle.scope, cycle.body, cycle.send_response)
+        ):
             cycle.listen()
             self._start_asgi_task(cycle, self.app)
-
-    def _takes_fast_path(self, cycle: _Cycle) -> bool:
-        fast_path = self._shared.fast_path
-        if fast_path is None or cycle.more_body or self.flow.write_paused:
-            return False
-        return fast_path(cycle.scope, cycle.body, cycle.send_response)
 
     def on_response_complete(self) -> None:
         # Stands in for uvicorn's own, which sets and cancels a keep-alive timer for each request.
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
-        self.flow.resume_reading()
+        if self.flow.read_paused:
+            self.flow.resume_reading()
         if self._pipelined:
             self._start_response(self._pipelined.popleft())
         elif self._rejection is not None:

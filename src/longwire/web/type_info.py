@@ -63,6 +63,12 @@ def field_bounds(struct: type[msgspec.Struct]) -> Sequence[FieldBound]:
     return found
 
 
+@functools.cache
+def has_bounds(struct: type[msgspec.Struct]) -> bool:
+    """Whether the settings bound anything in the struct, or in one nested in it."""
+    return bool(field_bounds(struct) or bounded_struct_fields(struct))
+
+
 def type_limits(annotated: Any) -> Iterator[Mapping[str, str]]:
     """The limits that `limited_by` put on a type."""
     if typing.get_origin(annotated) is Annotated:

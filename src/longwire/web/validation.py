@@ -21,6 +21,7 @@ from longwire.web.fields import InputLimits
 from longwire.web.type_info import (
     bounded_struct_fields,
     field_bounds,
+    has_bounds,
     is_date,
     item_type,
     items_max,
@@ -123,15 +124,16 @@ _SUSPICIOUS = re.compile(rb"\\u0000|\\u[dD][89a-fA-F]")
 
 def decode_body(raw: bytes, expected: type[S], limits: InputLimits) -> S:
     """Decode a JSON object; unknown members are ignored."""
-    check_text(raw)
+    if not raw.isascii():
+        check_text(raw)
     check_depth(raw, limits.json_depth_max)
-    if not _SUSPICIOUS.search(raw):
+    if b"\\u" not in raw or not _SUSPICIOUS.search(raw):
         try:
             body: S = _decoder(expected).decode(raw)
         except (msgspec.MsgspecError, RecursionError):
             pass
         else:
-            if _is_within_limits(body, limits):
+            if not has_bounds(expected) or _is_within_limits(body, limits):
                 return body
     return _decode_reporting_errors(raw, expected, limits)
 

@@ -34,6 +34,7 @@ from longwire.ingest import (
 )
 from longwire.model import Actor, ServiceEvent
 from longwire.records import EventRecord, digest_record
+from longwire.store import devices as store_devices
 from longwire.store import postgres
 from longwire.store import records as store_records
 from longwire.store.database import Tx
@@ -51,7 +52,7 @@ from tests.reports import (
     report,
 )
 from tests.waiting import eventually
-from tests.world import Person, World, ok, refused
+from tests.world import Person, World, ok, record_of, refused
 
 T = TypeVar("T")
 
@@ -631,6 +632,55 @@ def test_a_record_belongs_to_the_group_its_device_was_in_when_it_was_stored(
     assert len(fleeting.sent) > 40
     assert len({sent.answer["groupId"] for sent in fleeting.sent}) == 2
     assert_every_record_is_where_it_was_said(world, fleeting)
+
+
+# --- what is known of devices ---
+
+
+def test_what_is_known_of_a_device_that_reports_is_never_older_than_its_last_change(
+    world: World,
+) -> None:
+    ada = world.person("ada")
+    group, other = ada.group(), ada.group()
+    tracker = ada.device(group, name="one")
+    assert [ada.reports(tracker)["deviceName"] for _ in range(2)] == ["one", "one"]
+    ok(ada.put("/device", {"deviceId": tracker, "groupId": group, "name": "two"}))
+    assert ada.reports(tracker)["deviceName"] == "two"
+    ok(ada.put("/device/transfer", {"deviceId": tracker, "groupId": group, "toGroupId": other}))
+    moved = ada.reports(tracker)
+    assert (moved["groupId"], moved["deviceName"]) == (other, "two")
+    ok(ada.delete("/device", deviceId=tracker, groupId=other))
+    refused(ada.post("/device/data", record_of(tracker)), 404)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_device_that_another_process_changes_in_the_file_is_read_again(
+    world: World,
+) -> None:
+    tracker = world.operator.device(world.operator.group(), name="one")
+    world.operator.reports(tracker)
+    with sqlite3.connect(world.settings.data / "longwire.db") as beside:
+        beside.execute("update device set name = 'two' where id = ?", [tracker])
+    beside.close()
+    assert world.operator.reports(tracker)["deviceName"] == "two"
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_a_change_that_is_rolled_back_leaves_what_is_known_of_a_device_as_it_was(
+    world: World,
+) -> None:
+    ada = world.person("ada")
+    tracker = ada.device(ada.group(), name="one")
+
+    def rename_and_fail(tx: Tx) -> None:
+        tx.execute_raw("update device set name = 'two' where id = :id", {"id": tracker})
+        assert store_devices.get_reporting(tx, [tracker])[tracker].name == "two"
+        raise Unavailable
+
+    assert ada.reports(tracker)["deviceName"] == "one"
+    with pytest.raises(Unavailable):
+        world.write(rename_and_fail)
+    assert ada.reports(tracker)["deviceName"] == "one"
 
 
 # --- several processes on one database ---

@@ -79,6 +79,7 @@ RETRY_INTERVAL_S = 0.1
 log = structlog.get_logger()
 
 _NEVER: Moment = -(2**63)
+_DATA = RecordKind.DATA.value
 _GEOLOC = RecordKind.GEOLOC.value
 _READ_PERMISSIONS = {"device.read", "record.read"}
 
@@ -437,15 +438,19 @@ def _build_rows(
     rows_by_request: list[list[RecordRow]] = []
     for request in requests:
         rows: list[RecordRow] = []
-        error = _validate(request, devices, permissions)
-        if error is None and storage_quota.is_set:
-            homes = {devices[item.record.device_id].group_number for item in request.items}
-            error = storage_quota.find_excess(tx, homes)
-        if error is None:
+        senders = _find_senders(request, devices, permissions)
+        error: LongwireError | None = None
+        if senders is None:
+            error = _explain_rejection(request, devices, permissions)
+        elif _is_stale(request, devices):
+            error = StaleDevice()
+        elif storage_quota.is_set:
+            error = storage_quota.find_excess(tx, {device.group_number for device in senders})
+        if error is None and senders is not None:
             source = request.source
             rows = [
-                _row(item, devices[item.record.device_id], next(seqs), source)
-                for item in request.items
+                _row(item, device, next(seqs), source)
+                for item, device in zip(request.items, senders, strict=True)
             ]
         results.append(error or IngestResult([row.encoded.body for row in rows], 0))
         rows_by_request.append(rows)
@@ -458,6 +463,17 @@ class _PermissionCache:
     def __init__(self, tx: Tx) -> None:
         self._tx = tx
         self._cached: dict[tuple[int, str], frozenset[str]] = {}
+        self._last: tuple[Actor | None, str] = (None, "")  # who may create records, and where
+
+    def may_create(self, actor: Actor, group_id: str) -> bool:
+        """Whether the actor may create records; most requests of a commit ask for the same."""
+        known_actor, known_group = self._last
+        if actor is known_actor and group_id == known_group:
+            return True
+        if "record.create" not in self.get(actor, group_id):
+            return False
+        self._last = actor, group_id
+        return True
 
     def get(self, actor: Actor, group_id: str) -> frozenset[str]:
         key = (id(actor), group_id)  # the requests keep their actors alive
@@ -468,9 +484,25 @@ class _PermissionCache:
         return permissions
 
 
-def _validate(
+def _find_senders(
     request: IngestRequest, devices: dict[str, ReportingDevice], permissions: _PermissionCache
-) -> LongwireError | None:
+) -> list[ReportingDevice] | None:
+    """The device of each item; None if one of them must not be stored."""
+    actor = request.actor
+    found: list[ReportingDevice] = []
+    for item in request.items:
+        device = devices.get(item.record.device_id)
+        if device is None or not permissions.may_create(actor, device.group_id):
+            return None
+        if item.claimed_group is not None and item.claimed_group != device.group_id:
+            return None
+        found.append(device)
+    return found
+
+
+def _explain_rejection(
+    request: IngestRequest, devices: dict[str, ReportingDevice], permissions: _PermissionCache
+) -> LongwireError:
     """Why nothing of a request is stored, with every item that is at fault."""
     missing: list[FieldError] = []
     wrong: list[FieldError] = []
@@ -495,9 +527,7 @@ def _validate(
             )
     if missing:
         return NotFound(field_errors=missing + wrong)
-    if wrong:
-        return BadInput(field_errors=wrong)
-    return StaleDevice() if _is_stale(request, devices) else None
+    return BadInput(field_errors=wrong)
 
 
 def _is_stale(request: IngestRequest, devices: dict[str, ReportingDevice]) -> bool:
@@ -618,21 +648,19 @@ def _reported_by_devices(
 
 def _touch_devices(tx: Tx, fresh: Sequence[RecordRow], counts: dict[int, SequenceCounter]) -> None:
     """Last seen is the newest timestamp of a device's records, but never in the future."""
+    now = tx.now
     newest: dict[store_devices.StateKey, Moment] = {}
     located: list[RecordRow] = []
     for row in fresh:
         key, ts = (row.group_number, row.device_number), row.ts
+        if ts > now:
+            ts = now
         if ts > newest.get(key, _NEVER):
             newest[key] = ts
         if row.kind == _GEOLOC:
             located.append(row)
-    now = tx.now
-    store_devices.update_last_seen(
-        tx,
-        {key: min(ts, now) for key, ts in newest.items()},
-        counts,
-        _last_positions(located, now) if located else {},
-    )
+    positions = _last_positions(located, now) if located else {}
+    store_devices.update_last_seen(tx, newest, counts, positions)
 
 
 def _last_positions(
@@ -688,9 +716,12 @@ def _store_configurations(
         if request.metadata is not None and not request.metadata.reports_configuration:
             continue
         for row in rows:
+            if row.kind != _DATA:
+                continue
             record = row.encoded.record
+            assert isinstance(record, DataRecord)
             # An empty object reports nothing; most senders have nothing else to say.
-            if isinstance(record, DataRecord) and len(record.configuration) > len("{}"):
+            if len(record.configuration) > len("{}"):
                 known = newest.get(row.device_number)
                 if known is None or row.ts >= known[0].ts:
                     newest[row.device_number] = row, record

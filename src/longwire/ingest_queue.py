@@ -60,18 +60,31 @@ class IngestQueue(Generic[Request]):
             postponed: list[tuple[str, deque[Request]]] = []
             while self._senders and size < records_max:
                 sender, waiting = self._senders.popitem(last=False)
-                if taken and size + self._size_of(waiting[0]) > records_max:
+                some, more = self._take_turn(waiting, records_max - size, is_first=not taken)
+                taken += [(sender, request) for request in some]
+                size += more
+                if not some:
                     postponed.append((sender, waiting))
-                    continue
-                request = waiting.popleft()
-                taken.append((sender, request))
-                size += self._size_of(request)
-                if waiting:
+                elif waiting:
                     self._senders[sender] = waiting  # behind the others
             for sender, waiting in reversed(postponed):
                 self._senders[sender] = waiting
                 self._senders.move_to_end(sender, last=False)
         return taken
+
+    def _take_turn(
+        self, waiting: deque[Request], room: int, *, is_first: bool
+    ) -> tuple[list[Request], int]:
+        """What one sender has in its turn and how large that is; all that fits if it is alone."""
+        some: list[Request] = []
+        size = 0
+        while waiting and (not some or (not self._senders and size < room)):
+            more = self._size_of(waiting[0])
+            if size + more > room and (some or not is_first):
+                break
+            some.append(waiting.popleft())
+            size += more
+        return some, size
 
     def take_all(self) -> list[tuple[str, Request]]:
         with self._lock:

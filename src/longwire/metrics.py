@@ -66,9 +66,10 @@ def count_arrivals(
     events: Mapping[tuple[int, str], int],
 ) -> None:
     """Count new records by their arrival and in what is stored, other events as `count` does."""
-    counts: Counter[tuple[int, int, int]] = Counter()
+    counts: dict[tuple[int, int, int], int] = {}
     active: set[tuple[int, int, int]] = set()
-    stored: dict[int, tuple[int, int]] = {}
+    records: Counter[int] = Counter()
+    characters: dict[int, int] = {}
     next_second_seq = second = hour = -1
     for row in fresh:
         seq, group = row.seq, row.group_number
@@ -76,14 +77,19 @@ def count_arrivals(
             second = store_records.arrival_moment(seq) // SECOND
             hour = second // HOUR_S
             next_second_seq = store_records.first_seq((second + 1) * SECOND)
-        counts[(group, second, row.kind)] += 1
+        key = group, second, row.kind
+        counts[key] = counts.get(key, 0) + 1
         active.add((group, hour, row.device_number))
-        records, characters = stored.get(group, (0, 0))
-        stored[group] = records + 1, characters + len(row.encoded.body)
-    counts.update(_in_this_second(tx, events))
+        characters[group] = characters.get(group, 0) + len(row.encoded.body)
+    for (group, _, _), count in counts.items():
+        records[group] += count
+    for key, value in _in_this_second(tx, events).items():
+        counts[key] = counts.get(key, 0) + value
     store.increment(tx, writer, counts)
     store.insert_activity(tx, active)
-    group_storage.add(tx, writer, stored)
+    group_storage.add(
+        tx, writer, {group: (records[group], size) for group, size in characters.items()}
+    )
 
 
 def count(tx: Tx, writer: int, events: Mapping[tuple[int, str], int]) -> None:

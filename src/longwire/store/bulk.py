@@ -7,6 +7,7 @@ back and forth for every row while the event loop wants it too.
 import functools
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import sqlalchemy as sa
@@ -54,7 +55,7 @@ def insert_many(
         else:
             size = _SIZES[bisect_right(_SIZES, left) - 1]
         some = rows[start : start + size]
-        flat = [value for row in some for value in row]
+        flat = list(chain.from_iterable(some))
         if len(some) < size:
             flat += list(some[-1]) * (size - len(some))
         changed += tx.driver.execute(_listed(table, columns, size, then), flat).rowcount

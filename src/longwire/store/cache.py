@@ -7,7 +7,7 @@ they next read the epoch (see `cache_epochs`).
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Set
 from typing import Any, NamedTuple, TypeVar
 
 from longwire.clock import Moment
@@ -16,6 +16,7 @@ T = TypeVar("T")
 
 ENTRIES_PER_NAMESPACE_MAX = 50_000
 COMPILED_MAX = 10_000
+DEVICES_MAX = 20_000
 TRACKED_MAX = 50_000  # groups or devices of which the last change is known one by one
 
 MISSING: Any = object()
@@ -217,15 +218,50 @@ class WrittenRows:
     """Rows that are in the database for good, so that they need not be inserted again."""
 
     def __init__(self) -> None:
-        self._rows: set[Hashable] = set()
+        self._rows: set[Any] = set()
 
-    def __contains__(self, row: Hashable) -> bool:
-        return row in self._rows
+    def list_missing(self, rows: Set[T]) -> Set[T]:
+        """Those of the rows that may have to be inserted."""
+        return rows - self._rows
 
     def add(self, rows: Iterable[Hashable]) -> None:
         if len(self._rows) >= ENTRIES_PER_NAMESPACE_MAX:
             self._rows = set()
         self._rows.update(rows)
+
+
+class DeviceCache:
+    """Devices by their ids as ingest needs them; for the one writer of the embedded database.
+
+    Triggers of its connection forget a device with the statement that changes it. What a work has
+    read is put here after its commit, unless anything was changed since it was read.
+    """
+
+    def __init__(self) -> None:
+        self.is_watched = False  # whether there are such triggers
+        self.changes = 0
+        self._version = 0  # that of the file, as far as others have changed it
+        self._devices: dict[str, Any] = {}
+
+    def find(self, ids: Iterable[str], version: int) -> dict[str, Any]:
+        """Those of the devices that are cached; none if somebody else has written the file."""
+        if version != self._version:
+            self._version = version
+            self.changes += 1
+            self._devices = {}
+        cached = self._devices
+        return {each: cached[each] for each in ids if each in cached}
+
+    def put(self, devices: Mapping[str, object], *, since: int) -> None:
+        if since != self.changes:
+            return
+        if len(self._devices) + len(devices) > DEVICES_MAX:
+            self._devices = {}
+        self._devices.update(devices)
+
+    def forget(self, device_id: str) -> None:
+        self.changes += 1
+        self._devices.pop(device_id, None)
 
 
 class CompiledCache:
@@ -279,6 +315,7 @@ class Caches:
         self.compiled = CompiledCache()
         self.device_changes = DeviceChanges()
         self.activity = WrittenRows()
+        self.devices = DeviceCache()
         self.overviews = ExpiringCache()
 
     def observe(self, epochs: CacheEpochs) -> None:

@@ -1,6 +1,6 @@
 """Counters by group and second, the ledger of arrivals, and the devices active in each hour."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -180,14 +180,13 @@ def increment(tx: Tx, writer: int, found: Mapping[tuple[int, int, int], int]) ->
     )
 
 
-def insert_activity(tx: Tx, active: Collection[Activity]) -> None:
+def insert_activity(tx: Tx, active: Set[Activity]) -> None:
     """Insert (group, hour, device) of active devices.
 
     A busy device has the same row all hour, so a process caches what it has committed. Such rows
     are deleted only long after their hour.
     """
-    written = tx.caches.activity
-    fresh = sorted(each for each in active if each not in written)
+    fresh = sorted(tx.caches.activity.list_missing(active))
     if not fresh:
         return
     insert_many(

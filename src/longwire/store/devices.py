@@ -1,6 +1,7 @@
 """Devices, the groups they have been in, and what changes with every message."""
 
 import json
+import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,6 +13,7 @@ from longwire.clock import Moment
 from longwire.model import Device, Page, PageRequest, Scope, SequenceCounter, Stay
 from longwire.store import device_monitors, device_reports, schema
 from longwire.store.bulk import insert_many
+from longwire.store.cache import DeviceCache
 from longwire.store.database import DialectSql, Tx
 from longwire.store.dialects import array_param, dialect_sql, in_array
 from longwire.store.paging import page
@@ -95,6 +97,28 @@ from device
 where id {listed}""",
     columns=DialectSql(f"json_group_array(json_array({_REPORTING_COLUMNS}))", _REPORTING_COLUMNS),
     listed=in_array("ids"),
+)
+
+# For the cache of SQLite's one writer: grows with every commit of another connection.
+GET_VERSION = "pragma data_version"
+
+EXISTS = "select 1 from sqlite_master where type = 'table' and name = 'device'"
+
+WATCH_CHANGES = (
+    """
+create temp trigger device_updated
+after update on main.device
+begin
+    select forget_device(old.id);
+end
+""",
+    """
+create temp trigger device_deleted
+after delete on main.device
+begin
+    select forget_device(old.id);
+end
+""",
 )
 
 # For a write on PostgreSQL; SQLite has one writer, which needs no lock.
@@ -203,8 +227,36 @@ def get_reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, ReportingDev
     """Devices of any group, for their records; the caller must check the group.
 
     In a write they are locked, so that nobody transfers or deletes them: a record belongs to the
-    stay of its device at that time. SQLite has one writer, which needs no lock.
+    stay of its device at that time. SQLite has one writer, which needs no lock, and which has read
+    most of them for earlier records.
     """
+    cache = tx.caches.devices
+    if not tx.is_write or not cache.is_watched:
+        return _read_reporting(tx, device_ids)
+    found: dict[str, ReportingDevice] = cache.find(device_ids, tx.fetch_raw(GET_VERSION, {})[0][0])
+    if len(found) < len(device_ids):
+        since = cache.changes
+        read = _read_reporting(tx, [each for each in device_ids if each not in found])
+        tx.on_commit(lambda: cache.put(read, since=since))
+        found |= read
+    return found
+
+
+def watch_changes(driver: sqlite3.Connection, cache: DeviceCache) -> None:
+    """Have the writer's connection of the embedded database forget devices that are changed.
+
+    The triggers would be gone after a rollback, so this is not for a connection in a transaction.
+    """
+    assert not driver.in_transaction
+    if driver.execute(EXISTS).fetchone() is None:
+        return  # a database that is not prepared yet
+    driver.create_function("forget_device", 1, cache.forget)
+    for statement in WATCH_CHANGES:
+        driver.execute(statement)
+    cache.is_watched = True
+
+
+def _read_reporting(tx: Tx, device_ids: Collection[str]) -> dict[str, ReportingDevice]:
     is_locked = tx.is_postgres and tx.is_write
     if len(device_ids) == 1:
         statement = LOCK_REPORTING_ONE if is_locked else GET_REPORTING

@@ -351,7 +351,8 @@ def insert_arrivals(tx: Tx, fresh: Sequence[RecordRow]) -> None:
 
 def _insert(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
     fresh: list[RecordRow] = []
-    for number in sorted({row.kind for row in rows}):
+    kinds = sorted({row.kind for row in rows})
+    for number in kinds:
         mine = [row for row in rows if row.kind == number]
         table = schema.record[KIND_NAMES[number]]
         values = [
@@ -363,7 +364,7 @@ def _insert(tx: Tx, rows: Sequence[RecordRow]) -> list[RecordRow]:
         )
         fresh += mine if stored == len(mine) else [row for row in mine if _is_stored(tx, row)]
     # In order of arrival, whatever their kinds.
-    return sorted(fresh, key=lambda row: row.seq)
+    return sorted(fresh, key=lambda row: row.seq) if len(kinds) > 1 else fresh
 
 
 def _is_stored(tx: Tx, row: RecordRow) -> bool:

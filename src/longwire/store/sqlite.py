@@ -19,6 +19,7 @@ import structlog
 
 from longwire.errors import Conflict, LongwireError, OutcomeUnknown, Unavailable
 from longwire.store.database import DatabaseContext, Tx, Work
+from longwire.store.devices import watch_changes
 from longwire.store.workers import IDLE_S, Job, RunJobs, WorkerPool
 
 T = TypeVar("T")
@@ -175,6 +176,7 @@ class SQLite:
     def _open_writer(self) -> Iterator[RunJobs]:
         with self._engine.connect() as connection:
             _driver(connection).execute(f"pragma cache_size = {WRITER_CACHE_KIB * -1}")
+            watch_changes(_driver(connection), self.context.caches.devices)
 
             def run(jobs: list[Job[Any]]) -> None:
                 if jobs:

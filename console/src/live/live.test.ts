@@ -154,10 +154,10 @@ describe("Hub", () => {
   afterEach(() => vi.useRealTimers());
 
   const tab = () => {
-    const heard: FromHub[] = [];
-    const listener = { postMessage: (message: FromHub) => void heard.push(message) };
-    const states = () => heard.flatMap((each) => (each.type === "state" ? [each.state.is] : []));
-    return { heard, listener, states };
+    const received: FromHub[] = [];
+    const listener = { postMessage: (message: FromHub) => void received.push(message) };
+    const states = () => received.flatMap((each) => (each.type === "state" ? [each.state.is] : []));
+    return { received, listener, states };
   };
   const settle = () => vi.advanceTimersByTimeAsync(1);
 
@@ -169,8 +169,8 @@ describe("Hub", () => {
     expect(service.requests.length).toBe(1);
     service.requests[0]?.write(`${HELLO}event: records\nid: rec_2\ndata: []\n\nevent: changed\ndata: {"devices":["dev_1"]}\n\n`);
     await settle();
-    expect(one.heard.map((each) => each.type)).toEqual(["state", "state", "fresh", "records", "changed"]);
-    expect(two.heard.map((each) => each.type)).toEqual(["state", "state", "fresh", "changed"]);
+    expect(one.received.map((each) => each.type)).toEqual(["state", "state", "fresh", "records", "changed"]);
+    expect(two.received.map((each) => each.type)).toEqual(["state", "state", "fresh", "changed"]);
   });
 
   it("goes on behind the last event after 1, 2, 5 and 10 seconds", async () => {
@@ -206,12 +206,12 @@ describe("Hub", () => {
   });
 
   it("does not ask again for what was refused, until it is told to", async () => {
-    const { listener, heard, states } = tab();
+    const { listener, received, states } = tab();
     service.status = 401;
     hub.receive(listener, { type: "open", address: "/live?a", wantsRecords: true });
     await vi.advanceTimersByTimeAsync(60_000);
     expect(states()).toEqual(["connecting", "refused"]);
-    expect(heard.at(-1)).toMatchObject({ state: { refusal: { status: 401, detail: "No." } } });
+    expect(received.at(-1)).toMatchObject({ state: { refusal: { status: 401, detail: "No." } } });
     service.status = 200;
     hub.receive(listener, { type: "retry" });
     await settle();

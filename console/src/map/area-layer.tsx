@@ -3,6 +3,7 @@
 import { useEffect, useRef } from "react";
 import { Circle, CircleMarker, Polygon, Polyline, type LatLng, type LeafletMouseEvent } from "leaflet";
 import { polygonOf, type Area } from "./area";
+import { listenForDrag } from "./drag";
 import { distanceM, wrapLng, type Place } from "./geometry";
 import { useLeaflet } from "./map-view";
 
@@ -18,8 +19,8 @@ function placeOf({ lat, lng }: LatLng): Place {
 
 export function AreaLayer({ area, drawing, onDrawn }: { area: Area | null; drawing: Drawing; onDrawn: (area: Area) => void }) {
   const map = useLeaflet();
-  const told = useRef(onDrawn);
-  told.current = onDrawn;
+  const latest = useRef(onDrawn);
+  latest.current = onDrawn;
   useEffect(() => {
     if (!area || drawing) return;
     const layer =
@@ -32,36 +33,28 @@ export function AreaLayer({ area, drawing, onDrawn }: { area: Area | null; drawi
 
   useEffect(() => {
     if (drawing !== "circle") return;
-    const container = map.getContainer();
     let circle: Circle | null = null;
-    // Of pens and fingers, too: Leaflet's own events are those of a mouse.
-    const onDown = (event: PointerEvent) => {
-      if (event.button !== 0) return;
-      event.preventDefault();
-      container.setPointerCapture(event.pointerId);
-      circle = new Circle(map.mouseEventToLatLng(event), { ...STYLE, radius: 1 }).addTo(map);
-    };
-    const onMove = (event: PointerEvent) => void circle?.setRadius(distanceM(circle.getLatLng(), map.mouseEventToLatLng(event)));
-    const onUp = (event: PointerEvent) => {
-      if (!circle) return;
-      const middle = circle.getLatLng();
-      const radius = distanceM(middle, map.mouseEventToLatLng(event));
-      circle.remove();
-      circle = null;
-      if (radius >= 1) told.current({ kind: "circle", ...placeOf(middle), radius });
-    };
-    map.dragging.disable();
-    container.classList.add("map-drawing");
-    container.addEventListener("pointerdown", onDown);
-    container.addEventListener("pointermove", onMove);
-    container.addEventListener("pointerup", onUp);
-    return () => {
-      map.dragging.enable();
-      container.classList.remove("map-drawing");
-      container.removeEventListener("pointerdown", onDown);
-      container.removeEventListener("pointermove", onMove);
-      container.removeEventListener("pointerup", onUp);
+    const remove = () => {
       circle?.remove();
+      circle = null;
+    };
+    const stop = listenForDrag(map, {
+      onStart: (event) => {
+        circle = new Circle(map.mouseEventToLatLng(event), { ...STYLE, radius: 1 }).addTo(map);
+      },
+      onMove: (event) => void circle?.setRadius(distanceM(circle.getLatLng(), map.mouseEventToLatLng(event))),
+      onEnd: (event) => {
+        if (!circle) return;
+        const middle = circle.getLatLng();
+        const radius = distanceM(middle, map.mouseEventToLatLng(event));
+        remove();
+        if (radius >= 1) latest.current({ kind: "circle", ...placeOf(middle), radius });
+      },
+      onCancel: remove,
+    });
+    return () => {
+      stop();
+      remove();
     };
   }, [map, drawing]);
 
@@ -72,7 +65,7 @@ export function AreaLayer({ area, drawing, onDrawn }: { area: Area | null; drawi
     const line = new Polyline([], STYLE).addTo(map);
     let start: CircleMarker | null = null;
     const finish = () => {
-      if (corners.length >= CORNERS_MIN) told.current(polygonOf(corners.map(placeOf)));
+      if (corners.length >= CORNERS_MIN) latest.current(polygonOf(corners.map(placeOf)));
     };
     const onClick = ({ latlng }: LeafletMouseEvent) => {
       const [first] = corners;

@@ -178,14 +178,14 @@ export function MapView({
     };
   }, []);
 
-  const told = useRef(onView);
-  told.current = onView;
+  const latest = useRef(onView);
+  latest.current = onView;
   useEffect(() => {
     if (!map) return;
     // What was fitted or came out of the address was not somebody's move.
     const onMoved = () => {
       const at = JSON.stringify(viewOf(map));
-      if (shown.current !== "" && at !== shown.current) told.current?.(viewOf(map));
+      if (shown.current !== "" && at !== shown.current) latest.current?.(viewOf(map));
       shown.current = at;
     };
     shown.current = JSON.stringify(viewOf(map));

@@ -13,7 +13,7 @@ export interface Submission {
   run: (work: () => Promise<void>) => Promise<void>;
 }
 
-export function useSubmission(fields: readonly string[] = []): Submission {
+export function useSubmission(fields: readonly string[] = [], wordsFor: (error: Error) => string = (error) => error.message): Submission {
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Error | null>(null);
   const problem = failure instanceof ApiProblem ? failure : null;
@@ -32,7 +32,7 @@ export function useSubmission(fields: readonly string[] = []): Submission {
   return {
     isBusy,
     problem,
-    error: failure && !isShownByField ? failure.message : null,
+    error: failure && !isShownByField ? wordsFor(failure) : null,
     errorOf: (field) => fieldError(problem, field),
     run,
   };

@@ -1,46 +1,31 @@
 // Name, password and authenticator app.
-import { useState, type FormEvent } from "react";
+import { useState } from "react";
 import { ApiProblem, api, read, type Schemas } from "~/api/client";
 import { queryClient, sessionQuery } from "~/api/queries";
-import { Button } from "~/ui/button";
 import { CopyButton } from "~/ui/copy";
-import { TextField, fieldError } from "~/ui/field";
+import { TextField } from "~/ui/field";
+import { Form } from "~/ui/form";
+import { NewPasswordField } from "~/ui/new-password-field";
 import { Card } from "~/ui/page";
+import { useSubmission } from "~/ui/submit";
 import { showToast } from "~/ui/toast";
 import { wordsForError } from "~/pages/sign-in/failures";
 
 const refreshSession = () => queryClient.invalidateQueries({ queryKey: sessionQuery.queryKey });
 
-function useSubmit(work: () => Promise<void>) {
-  const [problem, setProblem] = useState<ApiProblem | null>(null);
-  const [error, setError] = useState<string | null>(null);
-  const onSubmit = (event: FormEvent) => {
-    event.preventDefault();
-    setProblem(null);
-    setError(null);
-    work().catch((failure: unknown) => {
-      if (failure instanceof ApiProblem) setProblem(failure);
-      setError(wordsForError(failure));
-    });
-  };
-  return { onSubmit, problem, error };
-}
-
 export function NameForm({ user }: { user: Schemas["User"] }) {
   const [name, setName] = useState(user.name ?? "");
-  const { onSubmit, problem, error } = useSubmit(async () => {
+  const submission = useSubmission(["name"], wordsForError);
+  const save = async () => {
     await read(api.PUT("/user", { body: { name } }));
     await refreshSession();
     showToast("Your name is changed.");
-  });
+  };
   return (
     <Card title="Name">
-      <form className="form" onSubmit={onSubmit}>
-        <TextField label="What others call you" value={name} error={fieldError(problem, "name") ?? error ?? undefined} onChange={(event) => setName(event.target.value)} />
-        <div className="form-actions">
-          <Button type="submit">Save</Button>
-        </div>
-      </form>
+      <Form submission={submission} onSubmit={save} submit="Save" look="normal">
+        <TextField label="What others call you" value={name} error={submission.errorOf("name")} onChange={(event) => setName(event.target.value)} />
+      </Form>
     </Card>
   );
 }
@@ -49,7 +34,8 @@ export function PasswordForm({ session }: { session: Schemas["SessionInfo"] }) {
   const [old, setOld] = useState("");
   const [fresh, setFresh] = useState("");
   const [asksForOld, setAsksForOld] = useState(false);
-  const { onSubmit, problem, error } = useSubmit(async () => {
+  const submission = useSubmission(["new"], wordsForError);
+  const save = async () => {
     try {
       await read(api.PUT("/user/password", { body: asksForOld ? { old, new: fresh } : { new: fresh } }));
     } catch (failure) {
@@ -62,30 +48,16 @@ export function PasswordForm({ session }: { session: Schemas["SessionInfo"] }) {
     setAsksForOld(false);
     await refreshSession();
     showToast("The password is set. Your other sessions have ended.");
-  });
+  };
   return (
     <Card title="Password" note={session.hasPassword ? "set" : "none yet"}>
-      <form className="form" onSubmit={onSubmit}>
+      <Form submission={submission} onSubmit={save} submit="Set the password" look="normal">
         <input type="email" autoComplete="username" hidden readOnly value={session.user.email ?? ""} />
         {asksForOld && (
           <TextField label="Present password" type="password" autoComplete="current-password" required value={old} onChange={(event) => setOld(event.target.value)} />
         )}
-        <TextField
-          label="New password"
-          hint="10 characters or more."
-          type="password"
-          autoComplete="new-password"
-          minLength={10}
-          maxLength={256}
-          required
-          error={fieldError(problem, "new") ?? error ?? undefined}
-          value={fresh}
-          onChange={(event) => setFresh(event.target.value)}
-        />
-        <div className="form-actions">
-          <Button type="submit">Set the password</Button>
-        </div>
-      </form>
+        <NewPasswordField value={fresh} error={submission.errorOf("new")} onChange={setFresh} />
+      </Form>
     </Card>
   );
 }
@@ -94,7 +66,8 @@ export function AuthenticatorApp({ hasTotp }: { hasTotp: boolean }) {
   const [secret, setSecret] = useState<Schemas["TotpSecret"] | null>(null);
   const [recovery, setRecovery] = useState<readonly string[]>([]);
   const [code, setCode] = useState("");
-  const { onSubmit, error } = useSubmit(async () => {
+  const submission = useSubmission([], wordsForError);
+  const send = async () => {
     if (hasTotp) await read(api.DELETE("/user/totp", { body: { code } }));
     else if (secret) setRecovery((await read(api.PUT("/user/totp", { body: { code } }))).recoveryCodes);
     else {
@@ -104,11 +77,11 @@ export function AuthenticatorApp({ hasTotp }: { hasTotp: boolean }) {
     setCode("");
     setSecret(null);
     await refreshSession();
-  });
+  };
   const asksForCode = hasTotp || secret !== null;
   return (
     <Card title="Authenticator app" note={hasTotp ? "on" : "off"}>
-      <form className="form" onSubmit={onSubmit}>
+      <Form submission={submission} onSubmit={send} submit={hasTotp ? "Turn off" : secret ? "Confirm" : "Turn on"} look="normal">
         <p className="ink-2">
           {hasTotp ? "Your password and links by mail need a code as well." : "With it, your password alone signs nobody in."}
         </p>
@@ -127,15 +100,7 @@ export function AuthenticatorApp({ hasTotp }: { hasTotp: boolean }) {
         {asksForCode && (
           <TextField label="Code" autoComplete="one-time-code" maxLength={32} required value={code} onChange={(event) => setCode(event.target.value)} />
         )}
-        {error && (
-          <p className="field-error" role="alert">
-            {error}
-          </p>
-        )}
-        <div className="form-actions">
-          <Button type="submit">{hasTotp ? "Turn off" : secret ? "Confirm" : "Turn on"}</Button>
-        </div>
-      </form>
+      </Form>
     </Card>
   );
 }

@@ -8,8 +8,9 @@ import { useShortcuts } from "~/ui/keys";
 import { PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
 import { Sparkline } from "~/ui/sparkline";
-import { Empty, NoMatch, QueryView } from "~/ui/state";
-import { Table, type Column } from "~/ui/table";
+import { SearchedList } from "~/ui/searched-list";
+import { Empty, QueryView } from "~/ui/state";
+import type { Column } from "~/ui/table";
 import { Locked } from "~/ui/why";
 import { duration } from "~/time";
 import { countText, percent, stateOf, totalsOf } from "./health";
@@ -179,30 +180,19 @@ export function ConnectorsPage() {
                 curl={`curl -X POST ${location.origin}/connector -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -d '{"groupId":"${groupId}","type":"http","name":"To my service","params":"{\\"url\\":\\"https://example.com/hook\\"}"}'`}
               />
             );
-          const words = (q ?? "").toLowerCase();
-          const rows = all.filter((each) => `${each.name ?? ""} ${each.id} ${each.type} ${each.params}`.toLowerCase().includes(words));
           return (
-            <>
-              <div className="filters">
-                <input className="input connectors-q" type="search" placeholder="Name, type or destination" aria-label="Search connectors" value={q ?? ""} onChange={(event) => setQ(event.target.value)} />
-                <span className="ink-2">
-                  {rows.length === all.length ? all.length : `${rows.length} of ${all.length}`}
-                  {all.length >= CONNECTORS_MAX ? "+" : ""} {all.length === 1 ? "connector" : "connectors"}
-                </span>
-              </div>
-              {rows.length === 0 ? (
-                <NoMatch chips={[{ label: q ?? "", onRemove: () => setQ("") }]} onClear={() => setQ("")} />
-              ) : (
-                <Table
-                  label="Connectors"
-                  rows={rows}
-                  columns={columns}
-                  rowKey={(row) => row.id}
-                  rowHeight={typeof matchMedia !== "undefined" && matchMedia("(max-width: 640px)").matches ? 104 : 56}
-                  onOpen={(row) => void navigate({ to: "/g/$groupId/connectors/$connectorId", params: { groupId, connectorId: row.id } })}
-                />
-              )}
-            </>
+            <SearchedList
+              all={all}
+              isCapped={all.length >= CONNECTORS_MAX}
+              nouns={["connector", "connectors"]}
+              columns={columns}
+              textOf={(each) => `${each.name ?? ""} ${each.id} ${each.type} ${each.params}`}
+              placeholder="Name, type or destination"
+              q={q ?? ""}
+              onQ={setQ}
+              rowHeight={matchMedia("(max-width: 640px)").matches ? 104 : 56}
+              onOpen={(row) => void navigate({ to: "/g/$groupId/connectors/$connectorId", params: { groupId, connectorId: row.id } })}
+            />
           );
         }}
       </QueryView>

@@ -5,12 +5,11 @@ import { useBlocker } from "@tanstack/react-router";
 import { ApiProblem, api, read } from "~/api/client";
 import { useMay } from "~/api/may";
 import { Button } from "~/ui/button";
-import { Dialog } from "~/ui/dialog";
+import { ConflictDialog } from "~/ui/conflict-dialog";
 import { Card } from "~/ui/page";
 import { ErrorState, Loading } from "~/ui/state";
 import { showToast } from "~/ui/toast";
 import { TextArea, fieldError } from "~/ui/field";
-import { TimeText } from "~/ui/time-text";
 import { Locked } from "~/ui/why";
 import { bodyOf, differences, formOf, mergeForms, type ConnectorForm } from "./form";
 import { FormatFields, NameFields, ParamFields, PolicyFields, ScopeFields } from "./form-fields";
@@ -21,65 +20,6 @@ function updateBody(connector: Connector, form: ConnectorForm, fields: readonly 
   const { retry, ...rest } = bodyOf(form, fields);
   // An empty text restores the service's own backoff.
   return { groupId: connector.groupId, connectorId: connector.id, ...rest, retryPolicy: retry ?? "", ifUpdatedAt };
-}
-
-function Conflict({ mine, theirs, base, fields, onMine, onTheirs, onMerged, onClose }: {
-  mine: ConnectorForm;
-  theirs: Connector;
-  base: ConnectorForm;
-  fields: readonly FormField[];
-  onMine: () => void;
-  onTheirs: () => void;
-  onMerged: () => void;
-  onClose: () => void;
-}) {
-  const newer = formOf(theirs, fields);
-  const rows = differences(mine, newer, fields);
-  const merged = mergeForms(base, mine, newer);
-  const isMergeable = differences(merged, mine, fields).length > 0 && differences(merged, newer, fields).length > 0;
-  return (
-    <Dialog
-      title="Somebody changed it meanwhile"
-      width="wide"
-      onClose={onClose}
-      actions={
-        <>
-          <Button onClick={onTheirs}>Take theirs</Button>
-          {isMergeable && <Button onClick={onMerged}>Take both, mine where I changed it</Button>}
-          <Button look="primary" onClick={onMine}>
-            Save mine
-          </Button>
-        </>
-      }
-    >
-      <p>
-        It was changed <TimeText at={theirs.updatedAt} withAgo /> while you edited it. Nothing of yours is saved yet.
-      </p>
-      <table className="plain versions">
-        <thead>
-          <tr>
-            <th>Field</th>
-            <th>Yours</th>
-            <th>Saved by somebody else</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.label}>
-              <th scope="row">{row.label}</th>
-              <td>
-                <code>{row.mine || "–"}</code>
-              </td>
-              <td>
-                <code>{row.theirs || "–"}</code>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {rows.length === 0 && <p className="ink-2">Both versions say the same.</p>}
-    </Dialog>
-  );
 }
 
 function EditForm({ connector, fields, formats }: { connector: Connector; fields: readonly FormField[]; formats: readonly string[] }) {
@@ -123,16 +63,28 @@ function EditForm({ connector, fields, formats }: { connector: Connector; fields
   useBlocker({ shouldBlockFn: () => isChanged && !window.confirm("Leave without saving your changes?"), enableBeforeUnload: isChanged, disabled: !isChanged });
   const problem = save.error instanceof ApiProblem && save.error.code !== "changed_meanwhile" ? save.error : null;
   const submit = (next = form, ifUpdatedAt = base.updatedAt) => save.mutate({ form: next, ifUpdatedAt });
+  // Undefined where taking both would be the same as taking one of them.
+  const mergeOf = (version: Connector): (() => void) | undefined => {
+    const newer = formOf(version, fields);
+    const merged = mergeForms(baseForm, form, newer);
+    const isOneOfThem = differences(merged, form, fields).length === 0 || differences(merged, newer, fields).length === 0;
+    if (isOneOfThem) return undefined;
+    return () => {
+      setTheirs(null);
+      setForm(merged);
+      submit(merged, version.updatedAt);
+    };
+  };
   const props = { form, fields, problem, onChange: (change: Partial<ConnectorForm>) => setForm((before) => ({ ...before, ...change })) };
   return (
     <form
       className="edit-form"
       onSubmit={(event) => {
         event.preventDefault();
-        submit();
+        if (isChanged && !save.isPending) submit();
       }}
       onKeyDown={(event) => {
-        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
+        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
       }}
     >
       <Card title="Destination" note={connector.type} className="form">
@@ -164,11 +116,9 @@ function EditForm({ connector, fields, formats }: { connector: Connector; fields
         )}
       </div>
       {theirs && (
-        <Conflict
-          mine={form}
-          theirs={theirs}
-          base={baseForm}
-          fields={fields}
+        <ConflictDialog
+          rows={differences(form, formOf(theirs, fields), fields)}
+          changedAt={theirs.updatedAt}
           onClose={() => setTheirs(null)}
           onTheirs={() => {
             refreshConnector(client, theirs);
@@ -178,12 +128,7 @@ function EditForm({ connector, fields, formats }: { connector: Connector; fields
             setTheirs(null);
             submit(form, theirs.updatedAt);
           }}
-          onMerged={() => {
-            const merged = mergeForms(baseForm, form, formOf(theirs, fields));
-            setTheirs(null);
-            setForm(merged);
-            submit(merged, theirs.updatedAt);
-          }}
+          onMerged={mergeOf(theirs)}
         />
       )}
     </form>

@@ -8,10 +8,11 @@ import { groupQuery, queryClient } from "~/api/queries";
 import { Button } from "~/ui/button";
 import { IdText } from "~/ui/copy";
 import { Dialog } from "~/ui/dialog";
-import { Select, TextArea, TextField } from "~/ui/field";
+import { Select, TextField } from "~/ui/field";
 import { Form } from "~/ui/form";
 import { Card, Facts, PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
+import { PolicyForm } from "~/ui/policy-form";
 import { QueryView } from "~/ui/state";
 import { useSubmission } from "~/ui/submit";
 import { TimeText } from "~/ui/time-text";
@@ -130,38 +131,20 @@ function Policy({ groupId, isEditable }: { groupId: string; isEditable: boolean 
   return (
     <Card title="Configuration policy" note={<Link to="/g/$groupId/drift" params={{ groupId }}>Devices that drift</Link>}>
       <QueryView query={query} skeletonRows={3} operation="GET /group/configuration" groupId={groupId}>
-        {(found) => <PolicyForm key={found.updatedAt ?? ""} groupId={groupId} found={found} isEditable={isEditable} />}
+        {(found) => (
+          <PolicyForm
+            key={found.updatedAt ?? ""}
+            found={found}
+            explanation="What every device here and below should be configured with. Groups further down and the device's own values go before it."
+            isEditable={isEditable}
+            onSave={async (policy, ifUpdatedAt) => {
+              await read(api.PUT("/group/configuration", { body: { groupId, policy, ifUpdatedAt } }));
+              await queryClient.invalidateQueries({ queryKey: ["group-policy", groupId] });
+            }}
+          />
+        )}
       </QueryView>
     </Card>
-  );
-}
-
-function PolicyForm({ groupId, found, isEditable }: { groupId: string; found: Schemas["ConfigurationPolicy"]; isEditable: boolean }) {
-  const [text, setText] = useState(JSON.stringify(found.policy, null, 2));
-  const submission = useSubmission(["policy"]);
-  const save = async () => {
-    let policy: Record<string, never>;
-    try {
-      policy = JSON.parse(text) as Record<string, never>;
-    } catch (error) {
-      throw new Error(`This is no JSON: ${(error as Error).message}`);
-    }
-    await read(api.PUT("/group/configuration", { body: { groupId, policy, ifUpdatedAt: found.updatedAt ?? null } }));
-    await queryClient.invalidateQueries({ queryKey: ["group-policy", groupId] });
-    showToast("The policy is saved. Devices that differ are listed as drift.");
-  };
-  const explanation = "What every device here and below should be configured with. Groups further down and the device's own values go before it.";
-  if (!isEditable)
-    return (
-      <>
-        <p className="ink-2">{explanation}</p>
-        <pre>{text}</pre>
-      </>
-    );
-  return (
-    <Form submission={submission} onSubmit={save} submit="Save the policy" look="normal">
-      <TextArea label="Policy, as JSON" isCode rows={8} hint={explanation} value={text} error={submission.errorOf("policy")} onChange={(event) => setText(event.target.value)} />
-    </Form>
   );
 }
 

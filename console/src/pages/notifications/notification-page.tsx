@@ -7,8 +7,8 @@ import { groupQuery } from "~/api/queries";
 import { parseParams } from "~/pages/connectors/params";
 import { fieldsOf, type FormField } from "~/pages/connectors/schema-form";
 import { Button } from "~/ui/button";
+import { ConflictDialog } from "~/ui/conflict-dialog";
 import { IdText } from "~/ui/copy";
-import { Dialog } from "~/ui/dialog";
 import { Card, Facts, PageHeader } from "~/ui/page";
 import { ErrorState, Loading, QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
@@ -55,57 +55,6 @@ function About({ notification }: { notification: Notification }) {
         ]}
       />
     </Card>
-  );
-}
-
-function Conflict({ mine, theirs, fields, onMine, onTheirs, onClose }: {
-  mine: NotificationForm;
-  theirs: Notification;
-  fields: readonly FormField[];
-  onMine: () => void;
-  onTheirs: () => void;
-  onClose: () => void;
-}) {
-  return (
-    <Dialog
-      title="Somebody changed it meanwhile"
-      width="wide"
-      onClose={onClose}
-      actions={
-        <>
-          <Button onClick={onTheirs}>Take theirs</Button>
-          <Button look="primary" onClick={onMine}>
-            Save mine
-          </Button>
-        </>
-      }
-    >
-      <p>
-        It was changed <TimeText at={theirs.updatedAt} withAgo /> while you edited it. Nothing of yours is saved yet.
-      </p>
-      <table className="plain conflict">
-        <thead>
-          <tr>
-            <th>Field</th>
-            <th>Yours</th>
-            <th>Saved by somebody else</th>
-          </tr>
-        </thead>
-        <tbody>
-          {differences(mine, formOf(theirs, fields)).map((row) => (
-            <tr key={row.label}>
-              <th scope="row">{row.label}</th>
-              <td>
-                <code>{row.mine || "–"}</code>
-              </td>
-              <td>
-                <code>{row.theirs || "–"}</code>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Dialog>
   );
 }
 
@@ -167,10 +116,9 @@ function EditForm({ notification, fields }: { notification: Notification; fields
         )}
       </div>
       {theirs && (
-        <Conflict
-          mine={form}
-          theirs={theirs}
-          fields={fields}
+        <ConflictDialog
+          rows={differences(form, formOf(theirs, fields))}
+          changedAt={theirs.updatedAt}
           onClose={() => setTheirs(null)}
           onTheirs={() => adopt(theirs)}
           onMine={() => {

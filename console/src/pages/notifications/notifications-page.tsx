@@ -7,8 +7,9 @@ import { parseParams } from "~/pages/connectors/params";
 import { Button } from "~/ui/button";
 import { PageHeader } from "~/ui/page";
 import { Pill } from "~/ui/pill";
-import { Empty, NoMatch, QueryView } from "~/ui/state";
-import { Table, type Column } from "~/ui/table";
+import { SearchedList } from "~/ui/searched-list";
+import { Empty, QueryView } from "~/ui/state";
+import type { Column } from "~/ui/table";
 import { TimeText } from "~/ui/time-text";
 import { Locked } from "~/ui/why";
 import { notificationsQuery, type Notification } from "./queries";
@@ -101,27 +102,18 @@ export function NotificationsPage() {
                 curl={`curl -H "Authorization: Bearer $TOKEN" ${location.origin}/notification --json '{"groupId":"${groupId}","name":"Cold room","type":"webhook","reason":"batteryLow","params":"{\\"url\\":\\"https://example.com/alarm\\"}"}'`}
               />
             );
-          const words = (q ?? "").toLowerCase();
-          const rows = all.filter((each) => `${each.name ?? ""} ${each.reason ?? ""} ${each.type} ${recipientWords(each.type, parseParams(each.params))}`.toLowerCase().includes(words));
           return (
-            <>
-              <div className="filters">
-                <input className="input" type="search" placeholder="Name, reason or recipient" aria-label="Search notifications" value={q ?? ""} onChange={(event) => setQ(event.target.value)} />
-                <span className="ink-2">{rows.length === all.length ? all.length : `${rows.length} of ${all.length}`} notifications</span>
-              </div>
-              {rows.length === 0 ? (
-                <NoMatch chips={[{ label: q ?? "", onRemove: () => setQ("") }]} onClear={() => setQ("")} />
-              ) : (
-                <Table
-                  label="Notifications"
-                  rows={rows}
-                  columns={columns}
-                  rowKey={(row) => row.id}
-                  rowHeight={matchMedia("(max-width: 640px)").matches ? 104 : 40}
-                  onOpen={(row) => void navigate({ to: "/g/$groupId/notifications/$notificationId", params: { groupId, notificationId: row.id } })}
-                />
-              )}
-            </>
+            <SearchedList
+              all={all}
+              nouns={["notification", "notifications"]}
+              columns={columns}
+              textOf={(each) => `${each.name ?? ""} ${each.reason ?? ""} ${each.type} ${recipientWords(each.type, parseParams(each.params))}`}
+              placeholder="Name, reason or recipient"
+              q={q ?? ""}
+              onQ={setQ}
+              rowHeight={matchMedia("(max-width: 640px)").matches ? 104 : 40}
+              onOpen={(row) => void navigate({ to: "/g/$groupId/notifications/$notificationId", params: { groupId, notificationId: row.id } })}
+            />
           );
         }}
       </QueryView>

@@ -9,6 +9,7 @@ import { ApiProblem, CONSOLE_HEADERS, api, read, type Schemas } from "~/api/clie
 import { queryClient, sessionQuery, settingsQuery } from "~/api/queries";
 import { Button } from "~/ui/button";
 import { TextField } from "~/ui/field";
+import { NewPasswordField } from "~/ui/new-password-field";
 import { QueryView } from "~/ui/state";
 import { wordsForCode, wordsForError } from "./failures";
 import { nextPath, parseLink, type SignInLink } from "./next";
@@ -210,19 +211,7 @@ function SetPassword({ onDone, canSkip }: { onDone: () => void; canSkip: boolean
   return (
     <form className="form" onSubmit={submit}>
       <p>{canSkip ? "Set a password, so that you can come back without a link." : "Set a new password. Your other sessions end with it."}</p>
-      <TextField
-        label="New password"
-        hint="10 characters or more."
-        type="password"
-        autoComplete="new-password"
-        minLength={10}
-        maxLength={256}
-        required
-        autoFocus
-        error={work.error ?? undefined}
-        value={password}
-        onChange={(event) => setPassword(event.target.value)}
-      />
+      <NewPasswordField value={password} error={work.error ?? undefined} onChange={setPassword} autoFocus />
       <div className="form-actions">
         <SubmitButton work={work}>Set the password</SubmitButton>
         {canSkip && (

@@ -1,17 +1,13 @@
 // One device type: its devices, its configuration policy, and the workbench for its decoder.
-import { useState } from "react";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
-import { api, read, type Schemas } from "~/api/client";
+import { api, read } from "~/api/client";
 import { mayCall, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { useGroupId } from "~/frame/page-state";
-import { TextArea } from "~/ui/field";
-import { Form } from "~/ui/form";
 import { Card, Facts, PageHeader } from "~/ui/page";
+import { PolicyForm } from "~/ui/policy-form";
 import { QueryView } from "~/ui/state";
-import { useSubmission } from "~/ui/submit";
-import { showToast } from "~/ui/toast";
 import { Workbench } from "./workbench";
 import "./types.css";
 
@@ -50,37 +46,10 @@ function usePayloadGroup(groupId: string | null, type: string, deviceId: string 
   return found.data ?? groupId;
 }
 
-function PolicyForm({ type, found, isEditable }: { type: string; found: Schemas["ConfigurationPolicy"]; isEditable: boolean }) {
-  const [text, setText] = useState(JSON.stringify(found.policy, null, 2));
-  const submission = useSubmission(["policy"]);
-  const client = useQueryClient();
-  const save = async () => {
-    let policy: Record<string, never>;
-    try {
-      policy = JSON.parse(text) as Record<string, never>;
-    } catch (error) {
-      throw new Error(`This is no JSON: ${(error as Error).message}`);
-    }
-    await read(api.PUT("/device/type/configuration", { body: { type, policy, ifUpdatedAt: found.updatedAt ?? null } }));
-    await client.invalidateQueries({ queryKey: ["type-policy", type] });
-    showToast("The policy is saved. Devices that differ are listed as drift.");
-  };
-  const explanation = "What every device of this type should be configured with. Policies of groups and the device's own values go before it.";
-  if (!isEditable)
-    return (
-      <>
-        <p className="ink-2">{explanation} Operators change it.</p>
-        <pre>{text}</pre>
-      </>
-    );
-  return (
-    <Form submission={submission} onSubmit={save} submit="Save the policy" look="normal">
-      <TextArea label="Policy, as JSON" isCode rows={6} hint={explanation} value={text} error={submission.errorOf("policy")} onChange={(event) => setText(event.target.value)} />
-    </Form>
-  );
-}
+const POLICY = "What every device of this type should be configured with. Policies of groups and the device's own values go before it.";
 
 function Policy({ type, isEditable }: { type: string; isEditable: boolean }) {
+  const client = useQueryClient();
   const query = useQuery({
     queryKey: ["type-policy", type],
     queryFn: ({ signal }) => read(api.GET("/device/type/configuration", { params: { query: { type } }, signal })),
@@ -88,7 +57,18 @@ function Policy({ type, isEditable }: { type: string; isEditable: boolean }) {
   return (
     <Card title="Configuration policy">
       <QueryView query={query} skeletonRows={3} noun="device type">
-        {(found) => <PolicyForm key={found.updatedAt ?? ""} type={type} found={found} isEditable={isEditable} />}
+        {(found) => (
+          <PolicyForm
+            key={found.updatedAt ?? ""}
+            found={found}
+            explanation={isEditable ? POLICY : `${POLICY} Operators change it.`}
+            isEditable={isEditable}
+            onSave={async (policy, ifUpdatedAt) => {
+              await read(api.PUT("/device/type/configuration", { body: { type, policy, ifUpdatedAt } }));
+              await client.invalidateQueries({ queryKey: ["type-policy", type] });
+            }}
+          />
+        )}
       </QueryView>
     </Card>
   );

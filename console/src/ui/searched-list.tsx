@@ -1,0 +1,47 @@
+// A list that is here as a whole: one box searches it, and what is found is a table.
+import { NoMatch } from "./state";
+import { Table, type Column } from "./table";
+
+export function SearchedList<Row extends { id: string }>({ all, isCapped = false, nouns, columns, textOf, placeholder, q, onQ, rowHeight, onOpen }: {
+  all: readonly Row[];
+  // There are more than the list can hold.
+  isCapped?: boolean;
+  // One of them, and many.
+  nouns: readonly [string, string];
+  columns: readonly Column<Row>[];
+  // Where the words are looked for.
+  textOf: (row: Row) => string;
+  placeholder: string;
+  q: string;
+  onQ: (text: string) => void;
+  rowHeight: number;
+  onOpen: (row: Row) => void;
+}) {
+  const [one, many] = nouns;
+  const words = q.toLowerCase();
+  const rows = all.filter((each) => textOf(each).toLowerCase().includes(words));
+  const counted = rows.length === all.length ? `${all.length}` : `${rows.length} of ${all.length}`;
+  return (
+    <>
+      <div className="filters">
+        <input className="input search-box" type="search" placeholder={placeholder} aria-label={`Search ${many}`} value={q} onChange={(event) => onQ(event.target.value)} />
+        <span className="ink-2">
+          {counted}
+          {isCapped ? "+" : ""} {all.length === 1 ? one : many}
+        </span>
+      </div>
+      {rows.length === 0 ? (
+        <NoMatch chips={[{ label: q, onRemove: () => onQ("") }]} onClear={() => onQ("")} />
+      ) : (
+        <Table
+          label={`${many.charAt(0).toUpperCase()}${many.slice(1)}`}
+          rows={rows}
+          columns={columns}
+          rowKey={(row) => row.id}
+          rowHeight={rowHeight}
+          onOpen={onOpen}
+        />
+      )}
+    </>
+  );
+}

@@ -68,8 +68,7 @@ NOT_CALLED = {
         for method in ("POST", "PUT", "DELETE")
     },
     "POST /devices": f"{ANOTHER}, POST /devices/import",
-    "POST /device/vendor": "no screen yet: registration at the vendor's network",
-    "POST /devices/vendor": "no screen yet: registration at the vendor's network",
+    "POST /devices/vendor": "people register one at a time, by POST /device/vendor",
     "PUT /user/vendorToken": "a push token is registered by the app on a phone",
     "DELETE /user/vendorToken": "a push token is registered by the app on a phone",
 }

@@ -30,8 +30,6 @@ KEPT = {"/session", "/console/settings", "/group", "/health/live"}
 KEPT_FOR_TABS = {"/device", "/access"}
 # This has nothing to load before it can be used.
 FORMS = {"import"}
-# These have a title and nothing else so far.
-BARE = {"notifications", "new-notification", "notification", "jobs", "job", "types", "type"}
 REQUEST_ID = "7776ddb92b00001ec"
 DETAIL = "This is what the service says."
 WAIT_S = 30
@@ -78,8 +76,7 @@ def company(world: World) -> Company:
     def get(path: str, parameters: dict[str, str]) -> object:
         return ok(world.operator.get(path, **parameters))
 
-    screens = list_screens(get, group)
-    return Company(group, {name: screens[name] for name in screens if name not in BARE})
+    return Company(group, list_screens(get, group))
 
 
 def go(page: Page, path: str) -> None:
@@ -194,7 +191,18 @@ def test_without_the_service_every_screen_stays_readable(
         expect(page.locator(".offline")).to_have_count(0)
 
 
-EMPTY = ("overview", "live", "devices", "map", "connectors", "messages", "clients", "drift")
+EMPTY = (
+    "overview",
+    "live",
+    "devices",
+    "map",
+    "connectors",
+    "messages",
+    "notifications",
+    "clients",
+    "jobs",
+    "drift",
+)
 
 
 def test_a_new_group_says_what_belongs_there(world: World, browse: OpenConsole) -> None:

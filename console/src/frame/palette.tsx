@@ -9,7 +9,8 @@ import { groupSearchQuery, sessionQuery } from "~/api/queries";
 import { setPreference } from "~/preferences";
 import { signOut } from "~/session";
 import { Dialog } from "~/ui/dialog";
-import { activeShortcuts } from "~/ui/keys";
+import { activeShortcuts, isCommand } from "~/ui/keys";
+import { useSettled } from "~/ui/settled";
 import { idTarget, matchesWords, type IdTarget } from "./palette-target";
 import { useGroupId } from "./page-state";
 import { MANAGE, SECTIONS } from "./sections";
@@ -79,17 +80,8 @@ function actionEntries(typed: string): Entry[] {
   return typed ? [...ofPage, ...own].filter((each) => matchesWords(each.label, typed)) : [];
 }
 
-function usePaused(text: string): string {
-  const [paused, setPaused] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setPaused(text), PAUSE_MS);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return paused;
-}
-
 function useFound(typed: string, groupId: string | null, rights: Rights): { entries: Entry[]; isAsking: boolean } {
-  const q = usePaused(typed.trim());
+  const q = useSettled(typed.trim(), PAUSE_MS);
   const mayFindDevices = groupId !== null && mayCall(rights, "GET /devices");
   const devices = useQuery({
     queryKey: ["palette-devices", groupId, q],
@@ -246,7 +238,7 @@ export function Palette() {
   );
   useEffect(() => {
     const onKeyDown = (event: globalThis.KeyboardEvent) => {
-      if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return;
+      if (!isCommand(event, "k")) return;
       event.preventDefault();
       show(true);
     };

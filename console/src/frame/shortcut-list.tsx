@@ -1,13 +1,13 @@
 import { Dialog } from "~/ui/dialog";
-import { activeShortcuts } from "~/ui/keys";
+import { COMMAND, activeShortcuts } from "~/ui/keys";
 
 const IN_LISTS = [
   ["j, k", "Next and previous row"],
   ["x, Shift x", "Select a row, or up to this row"],
   ["Enter", "Open the row"],
   ["Esc", "Clear the selection, close"],
-  ["Ctrl K", "Find anything"],
-  ["Ctrl Enter", "Save the form"],
+  [`${COMMAND} K`, "Find anything"],
+  [`${COMMAND} Enter`, "Save the form"],
 ] as const;
 
 export function ShortcutList({ onClose }: { onClose: () => void }) {

@@ -1,8 +1,9 @@
 // An area on the map, and a way to draw one: a circle from its middle outwards, or the corners of a
-// polygon one by one.
+// polygon one by one. What is there can be taken by its corners.
 import { useEffect, useRef } from "react";
 import { Circle, CircleMarker, Polygon, Polyline, type LatLng, type LeafletMouseEvent } from "leaflet";
 import { polygonOf, type Area } from "./area";
+import { addHandles } from "./area-handles";
 import { listenForDrag } from "./drag";
 import { distanceM, wrapLng, type Place } from "./geometry";
 import { useLeaflet } from "./map-view";
@@ -17,18 +18,35 @@ function placeOf({ lat, lng }: LatLng): Place {
   return { lat, lng: wrapLng(lng) };
 }
 
+function shapeOf(area: Area): Circle | Polygon {
+  if (area.kind === "circle") return new Circle([area.lat, area.lng], { ...STYLE, radius: area.radius });
+  return new Polygon(area.polygons.map((rings) => rings.map((ring) => ring.map(({ lat, lng }): [number, number] => [lat, lng]))), STYLE);
+}
+
 export function AreaLayer({ area, drawing, onDrawn }: { area: Area | null; drawing: Drawing; onDrawn: (area: Area) => void }) {
   const map = useLeaflet();
   const latest = useRef(onDrawn);
   latest.current = onDrawn;
+  // The handle that goes on having the focus when the area is drawn anew.
+  const focused = useRef<number | null>(null);
   useEffect(() => {
     if (!area || drawing) return;
-    const layer =
-      area.kind === "circle"
-        ? new Circle([area.lat, area.lng], { ...STYLE, radius: area.radius })
-        : new Polygon(area.polygons.map((rings) => rings.map((ring) => ring.map(({ lat, lng }): [number, number] => [lat, lng]))), STYLE);
-    layer.addTo(map);
-    return () => void layer.remove();
+    let layer = shapeOf(area).addTo(map);
+    const removeHandles = addHandles(map, area, focused.current, {
+      onMoving: (moving) => {
+        layer.remove();
+        layer = shapeOf(moving).addTo(map);
+      },
+      onMoved: (moved, handle) => {
+        focused.current = handle;
+        latest.current(moved);
+      },
+    });
+    focused.current = null;
+    return () => {
+      layer.remove();
+      removeHandles();
+    };
   }, [map, area, drawing]);
 
   useEffect(() => {

@@ -1,5 +1,5 @@
 // An area as notifications have it: a circle, or a polygon of GeoJSON.
-import { boundsOf, type Bounds, type Place } from "./geometry";
+import { boundsOf, distanceM, type Bounds, type Place } from "./geometry";
 
 export interface CircleArea extends Place {
   readonly kind: "circle";
@@ -71,6 +71,60 @@ export function geofenceOf(area: Area): Record<string, unknown> {
 export function polygonOf(corners: readonly Place[]): PolygonArea {
   const [first] = corners;
   return { kind: "polygon", polygons: [[first ? [...corners, first] : []]] };
+}
+
+// One of the points that an area is changed by: of a circle its middle or its edge, of a polygon a
+// corner of a ring.
+export type Handle = "middle" | "edge" | readonly [polygon: number, ring: number, corner: number];
+
+export interface HandlePlace {
+  readonly handle: Handle;
+  readonly place: Place;
+}
+
+const HANDLES_MAX = 200;
+
+// Of shapes with more corners than anybody drags, none.
+export function handlesOf(area: Area): HandlePlace[] {
+  if (area.kind === "circle") {
+    const { east } = boundsOfArea(area) as Bounds;
+    return [
+      { handle: "middle", place: { lat: area.lat, lng: area.lng } },
+      { handle: "edge", place: { lat: area.lat, lng: east } },
+    ];
+  }
+  const found = area.polygons.flatMap((rings, polygon) =>
+    // The last corner of a ring is its first one again.
+    rings.flatMap((ring, at) => ring.slice(0, -1).map((place, corner): HandlePlace => ({ handle: [polygon, at, corner], place }))),
+  );
+  return found.length > HANDLES_MAX ? [] : found;
+}
+
+function withRing(area: PolygonArea, [polygon, ring]: readonly [number, number, number], corners: readonly Place[]): PolygonArea {
+  const closed = corners[0] ? [...corners, corners[0]] : [];
+  return {
+    kind: "polygon",
+    polygons: area.polygons.map((rings, at) => (at === polygon ? rings.map((each, index) => (index === ring ? closed : each)) : rings)),
+  };
+}
+
+function cornersOf(area: PolygonArea, [polygon, ring]: readonly [number, number, number]): Place[] {
+  return area.polygons[polygon]?.[ring]?.slice(0, -1) ?? [];
+}
+
+export function moveHandle(area: Area, handle: Handle, place: Place): Area {
+  if (area.kind === "circle") return handle === "edge" ? { ...area, radius: Math.max(1, distanceM(area, place)) } : { ...area, ...place };
+  if (typeof handle === "string") return area;
+  return withRing(area, handle, cornersOf(area, handle).map((each, index) => (index === handle[2] ? place : each)));
+}
+
+const CORNERS_MIN = 3;
+
+// Null where a polygon would be left with too few corners.
+export function removeHandle(area: Area, handle: Handle): Area | null {
+  if (area.kind === "circle" || typeof handle === "string") return null;
+  const corners = cornersOf(area, handle);
+  return corners.length > CORNERS_MIN ? withRing(area, handle, corners.filter((_, index) => index !== handle[2])) : null;
 }
 
 const DEGREE_M = 111_195;

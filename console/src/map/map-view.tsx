@@ -11,7 +11,8 @@ import { BasemapLayer } from "./painter";
 import "./map.css";
 
 const WORLD: View = { lat: 25, lng: 10, zoom: 2 };
-const FIT_ZOOM_MAX = 13;
+// Closer than this the built-in map is one colour, and says nothing about where things are.
+const FIT_ZOOM_MAX = { tiles: 13, builtIn: DETAIL_ZOOM_MAX };
 const FIT_PADDING_PX = 40;
 
 const Context = createContext<LeafletMap | null>(null);
@@ -202,12 +203,15 @@ export function MapView({
     shown.current = "";
     map.setView([view.lat, view.lng], view.zoom, { animate: false });
   }, [map, given]); // eslint-disable-line react-hooks/exhaustive-deps
-  const fitted = fit && !view ? `${fit.west},${fit.south},${fit.east},${fit.north}` : "";
+  const settings = useQuery(settingsQuery);
+  const fitZoomMax = settings.data?.mapTiles && !hasTilesFailed ? FIT_ZOOM_MAX.tiles : FIT_ZOOM_MAX.builtIn;
+  const isGroundKnown = !settings.isPending;
+  const fitted = fit && !view && isGroundKnown ? `${fit.west},${fit.south},${fit.east},${fit.north}` : "";
   useEffect(() => {
     if (!map || !fit || !fitted) return;
     shown.current = "";
     const padding: [number, number] = [FIT_PADDING_PX, FIT_PADDING_PX];
-    map.fitBounds([[fit.south, fit.west], [fit.north, fit.east]], { animate: false, maxZoom: FIT_ZOOM_MAX, padding });
+    map.fitBounds([[fit.south, fit.west], [fit.north, fit.east]], { animate: false, maxZoom: fitZoomMax, padding });
   }, [map, fitted]); // eslint-disable-line react-hooks/exhaustive-deps
 
   return (

@@ -1,9 +1,10 @@
 import type { FormEvent, KeyboardEvent, ReactNode } from "react";
 import { Button } from "./button";
 import { CopyButton } from "./copy";
+import { isCommand } from "./keys";
 import type { Submission } from "./submit";
 
-// A form that is sent by its button or by Ctrl Enter, and shows what was refused.
+// A form that is sent by its button or by Ctrl Enter (⌘ Enter), and shows what was refused.
 export function Form({
   submission,
   onSubmit,
@@ -24,7 +25,7 @@ export function Form({
     if (!submission.isBusy) void submission.run(onSubmit);
   };
   const onKeyDown = (event: KeyboardEvent<HTMLFormElement>) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
+    if (isCommand(event, "Enter")) event.currentTarget.requestSubmit();
   };
   return (
     <form className="form" onSubmit={send} onKeyDown={onKeyDown}>

@@ -3,6 +3,16 @@
 import { useEffect, useRef } from "react";
 import { preferences } from "~/preferences";
 
+// The key that goes with a letter or Enter, as it is named on the keyboard of this machine.
+export const COMMAND = typeof navigator !== "undefined" && /Mac|iP(hone|ad)/.test(navigator.platform) ? "⌘" : "Ctrl";
+
+type Modified = Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey">;
+
+// Either modifier on every machine: remote desktops send the one that the other end has.
+export function isCommand(event: Modified, key: string): boolean {
+  return event.key.toLowerCase() === key.toLowerCase() && (event.ctrlKey || event.metaKey);
+}
+
 const TYPING = "input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]";
 
 export function isTyping(target: EventTarget | null): boolean {

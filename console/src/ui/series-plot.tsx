@@ -7,7 +7,7 @@ import { themeInUse, usePreferences } from "~/preferences";
 import { formatTime, type Span } from "~/time";
 import { indexAt, stack, tickLabel, timeStep, timeTicks, valueTicks, withGaps } from "./chart-data";
 import { crosshair, onCrosshair, setCrosshair } from "./crosshair";
-import { formatValue, type SeriesProps } from "./series";
+import { formatValue, type SeriesMark, type SeriesProps } from "./series";
 
 const FONT = "12px system-ui, sans-serif";
 const TICK_PX = 72;
@@ -15,6 +15,8 @@ const LINE_PX = 40;
 const DRAG_PX = 4;
 const DOUBLE_CLICK_MS = 250;
 const AXIS_GAP_PX = 6;
+const MARK_PX = 12;
+const NEAR_PX = 6;
 
 type Current = SeriesProps & { readonly zone: string };
 
@@ -105,6 +107,16 @@ function valueAxis(current: () => Current): [uPlot.Scale, uPlot.Axis] {
   return [scale, axis];
 }
 
+// Labels that would reach beyond the drawing are left out: half a time is none.
+function withoutCut(u: uPlot, moments: readonly number[], labels: readonly string[]): string[] {
+  const left = u.bbox.left / devicePixelRatio;
+  return labels.map((label, index) => {
+    const middle = left + u.valToPos(moments[index] ?? 0, "x");
+    const half = textWidth(u, [label]) / 2;
+    return middle - half < 0 || middle + half > u.width ? "" : label;
+  });
+}
+
 function timeAxis(current: () => Current): [uPlot.Scale, uPlot.Axis] {
   const ticksMax = (u: uPlot) => Math.max(1, Math.floor(u.bbox.width / devicePixelRatio / TICK_PX));
   const scale: uPlot.Scale = {
@@ -125,7 +137,7 @@ function timeAxis(current: () => Current): [uPlot.Scale, uPlot.Axis] {
     values: (u, splits) => {
       const { begin, end } = shownSpan(current());
       const step = timeStep(end - begin, ticksMax(u));
-      return splits.map((each) => tickLabel(each, step, current().zone));
+      return withoutCut(u, splits, splits.map((each) => tickLabel(each, step, current().zone)));
     },
   };
   return [scale, axis];
@@ -152,8 +164,26 @@ function plotOptions(current: () => Current, width: number, height: number): uPl
       drag: { x: current().onRange !== undefined, y: false, setScale: false, dist: DRAG_PX },
       bind: { dblclick: () => null },
     },
-    hooks: {},
+    hooks: { draw: [(u) => drawMarks(u, current())] },
   };
+}
+
+function drawMarks(u: uPlot, { marks = [] }: SeriesProps): void {
+  const { ctx, bbox } = u;
+  ctx.save();
+  ctx.fillStyle = cssColour("--kind-event");
+  const bottom = bbox.top + bbox.height;
+  const height = MARK_PX * devicePixelRatio;
+  for (const { at } of marks) {
+    const x = u.valToPos(at, "x", true);
+    if (x >= bbox.left && x <= bbox.left + bbox.width) ctx.fillRect(Math.round(x) - 1, bottom - height, 2, height);
+  }
+  ctx.restore();
+}
+
+// What happened where the crosshair is.
+function marksNear(u: uPlot, { marks = [] }: SeriesProps, left: number): readonly SeriesMark[] {
+  return marks.filter(({ at }) => Math.abs(u.valToPos(at, "x") - left) <= NEAR_PX).slice(0, 5);
 }
 
 // Marks the span that the page has chosen, or none.
@@ -246,6 +276,13 @@ function movedBy(event: KeyboardEvent, times: readonly number[], at: number | nu
   return null;
 }
 
+// What happened up to this point, since the one before it.
+function marksBetween({ marks = [], times }: SeriesProps, index: number): readonly SeriesMark[] {
+  const from = times[index - 1] ?? -Infinity;
+  const to = index === times.length - 1 ? Infinity : (times[index] ?? 0);
+  return marks.filter(({ at }) => at > from && at <= to).slice(0, 5);
+}
+
 function useKeys(current: () => Current, mark: (span: Span | null) => void): { onKeyDown: (event: KeyboardEvent) => void; spoken: string } {
   const [spoken, setSpoken] = useState("");
   const anchor = useRef<number | null>(null);
@@ -263,7 +300,8 @@ function useKeys(current: () => Current, mark: (span: Span | null) => void): { o
       event.preventDefault();
       setCrosshair(middle(props, next));
       const { title, values } = readingAt(props, next);
-      setSpoken(`${title}: ${values.map((each) => `${each.label} ${each.text}`).join(", ")}`);
+      const happened = marksBetween(props, next).map((each) => each.label);
+      setSpoken(`${title}: ${[...values.map((each) => `${each.label} ${each.text}`), ...happened].join(", ")}`);
       if (anchor.current !== null) mark(spanTo(props, next));
     } else if (event.key === " " && at !== null && props.onRange) {
       event.preventDefault();
@@ -302,7 +340,7 @@ export default function Plot(given: SeriesProps & { height: number }) {
   const latest = useRef<Current>({ ...given, zone });
   latest.current = { ...given, zone };
   const current = useCallback(() => latest.current, []);
-  const [tip, setTip] = useState<{ index: number; left: number; isRight: boolean } | null>(null);
+  const [tip, setTip] = useState<{ index: number; left: number; isRight: boolean; marks: readonly SeriesMark[] } | null>(null);
   // What uPlot cannot change later: the drawing is made again when one of these changes.
   const shape = JSON.stringify([look, theme, height, given.onRange !== undefined, series.map((each) => [each.id, each.color, each.dash, each.low !== undefined])]);
 
@@ -319,7 +357,7 @@ export default function Plot(given: SeriesProps & { height: number }) {
       const left = isInside ? made.valToPos(moment, "x") : -10;
       made.setCursor({ left, top: isInside ? 1 : -10 }, false);
       const index = isInside ? bucketAt(current(), moment) : null;
-      setTip(index === null ? null : { index, left: left + made.over.offsetLeft, isRight: left > made.over.clientWidth / 2 });
+      setTip(index === null ? null : { index, left: left + made.over.offsetLeft, isRight: left > made.over.clientWidth / 2, marks: marksNear(made, current(), left) });
     };
     const stopFollowing = onCrosshair(follow);
     const observer = new ResizeObserver(() => {
@@ -339,7 +377,7 @@ export default function Plot(given: SeriesProps & { height: number }) {
 
   useEffect(() => {
     plot.current?.setData(plotData(current()));
-  }, [given.times, given.series, given.span, given.bucketMs, zone, current]);
+  }, [given.times, given.series, given.span, given.bucketMs, given.marks, zone, current]);
   useEffect(() => {
     if (plot.current) showSelection(plot.current, given.selection);
   }, [given.selection, given.times, given.span]);
@@ -370,6 +408,13 @@ export default function Plot(given: SeriesProps & { height: number }) {
               <span className="series-swatch" style={{ color: `var(${each.color})` }} />
               <span>{each.label}</span>
               <span className="number">{each.text}</span>
+            </div>
+          ))}
+          {tip.marks.map((each, index) => (
+            <div key={index} className="series-tip-value">
+              <span className="series-mark" />
+              <span>{each.label}</span>
+              <span className="number">{formatTime(each.at, zone, "time").slice(0, 8)}</span>
             </div>
           ))}
         </div>

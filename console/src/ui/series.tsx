@@ -18,6 +18,8 @@
 // unit       behind a value where it is read out: "ms", "°C"
 // fromZero   lines: the axis begins at 0 even if all values are far above
 // selection  a span that is marked on the chart, for pages that let one choose a span
+// marks      moments of their own, as short lines at the foot of the chart: what happened then is
+//            read out with the value beside it
 // onRange    a span was dragged over, or marked with Space, arrows, Space
 // onBack     double click, or Backspace
 // onPick     a bucket was pressed (or Enter): its begin and end
@@ -40,6 +42,11 @@ export interface SeriesLine {
   readonly high?: readonly (number | null)[];
 }
 
+export interface SeriesMark {
+  readonly at: number;
+  readonly label: string;
+}
+
 export interface SeriesProps {
   readonly label: string;
   readonly look: "bars" | "lines";
@@ -51,6 +58,7 @@ export interface SeriesProps {
   readonly format?: ((value: number) => string) | undefined;
   readonly unit?: string | undefined;
   readonly fromZero?: boolean;
+  readonly marks?: readonly SeriesMark[] | undefined;
   readonly selection?: Span | null | undefined;
   readonly onRange?: ((span: Span) => void) | undefined;
   readonly onBack?: (() => void) | undefined;
@@ -89,6 +97,12 @@ export function Series(props: SeriesProps) {
               {each.label}
             </li>
           ))}
+          {props.marks && props.marks.length > 0 && (
+            <li>
+              <span aria-hidden="true" className="series-mark" />
+              {props.marks.length === 1 ? "1 event" : `${props.marks.length.toLocaleString("en")} events`}
+            </li>
+          )}
         </ul>
         <button type="button" className="link series-switch" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
           {isTable ? "As chart" : "As table"}

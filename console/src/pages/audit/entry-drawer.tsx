@@ -27,10 +27,9 @@ function useMayUndo(plan: UndoPlan | null): boolean {
   return plan.steps.every((each) => mayCall(here, each.operation)) && (!isTransfer || mayCall(there, "POST /device"));
 }
 
-function Undo({ entry, onDone }: { entry: AuditEntry; onDone: () => void }) {
+function useUndo(entry: AuditEntry, onDone: () => void) {
   const answer = undoOf(entry);
-  const plan = isPlan(answer) ? answer : null;
-  const may = useMayUndo(plan);
+  const may = useMayUndo(isPlan(answer) ? answer : null);
   const client = useQueryClient();
   const [isDone, setDone] = useState(false);
   const undo = useMutation({
@@ -42,6 +41,23 @@ function Undo({ entry, onDone }: { entry: AuditEntry; onDone: () => void }) {
       onDone();
     },
   });
+  return { answer, may, isDone, undo };
+}
+
+// In a list of changes: only where it can be undone; why it was refused is in a toast.
+export function UndoButton({ entry }: { entry: AuditEntry }) {
+  const { answer, may, isDone, undo } = useUndo(entry, () => {});
+  if (!isPlan(answer) || !may) return null;
+  const press = () => undo.mutate(answer, { onError: (error) => void showToast(`Not undone. ${error.message}`, { tone: "bad" }) });
+  return (
+    <Button onClick={press} aria-label={`Undo: ${actionWords(entry.action)} ${entry.objectName ?? ""}`} disabledReason={isDone ? "It is undone" : undo.isPending ? "One moment" : undefined}>
+      Undo
+    </Button>
+  );
+}
+
+function Undo({ entry, onDone }: { entry: AuditEntry; onDone: () => void }) {
+  const { answer, may, isDone, undo } = useUndo(entry, onDone);
   if (!isPlan(answer)) return <p className="ink-2">No undo: {answer.reason}</p>;
   if (!may) return <p className="ink-2">No undo: you may not make this change.</p>;
   return (

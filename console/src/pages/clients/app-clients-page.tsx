@@ -153,7 +153,7 @@ export function AppClientsPage() {
       )}
       {shown.length > 0 && (
         <div className="card app-clients">
-          <table className="plain">
+          <table className="plain stacked">
             <thead>
               <tr>
                 <th>Name</th>
@@ -174,13 +174,13 @@ export function AppClientsPage() {
                       <strong>{client.name}</strong>
                       {client.description && <div className="ink-2">{client.description}</div>}
                     </td>
-                    <td>
+                    <td data-label="Client id">
                       <IdText id={client.appClientId} />
                     </td>
-                    <td>
+                    <td data-label="Expires">
                       {expires !== null && expires < now ? <Pill tone="bad">expired</Pill> : <TimeText at={expires} precision="day" none="never" />}
                     </td>
-                    <td>
+                    <td data-label="Created">
                       <TimeText at={client.createdAt} precision="minute" />
                     </td>
                     <td>

@@ -6,6 +6,7 @@ import { ApiProblem, api, read } from "~/api/client";
 import { useMay } from "~/api/may";
 import { Button } from "~/ui/button";
 import { ConflictDialog } from "~/ui/conflict-dialog";
+import { isCommand } from "~/ui/keys";
 import { Card } from "~/ui/page";
 import { ErrorState, Loading } from "~/ui/state";
 import { showToast } from "~/ui/toast";
@@ -84,7 +85,7 @@ function EditForm({ connector, fields, formats }: { connector: Connector; fields
         if (isChanged && !save.isPending) submit();
       }}
       onKeyDown={(event) => {
-        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
+        if (isCommand(event, "Enter")) event.currentTarget.requestSubmit();
       }}
     >
       <Card title="Destination" note={connector.type} className="form">
@@ -92,7 +93,7 @@ function EditForm({ connector, fields, formats }: { connector: Connector; fields
       </Card>
       <Card title="What it takes" className="form">
         <TextArea label="Filter" hint="Tried on the last records above." isCode rows={3} error={fieldError(problem, "messageFilter")} value={form.messageFilter} onChange={(event) => props.onChange({ messageFilter: event.target.value })} />
-        <ScopeFields {...props} />
+        <ScopeFields groupId={connector.groupId} {...props} />
         <FormatFields {...props} formats={formats} />
       </Card>
       <Card title="Name" className="form">

@@ -4,6 +4,7 @@ import { api, read } from "~/api/client";
 import { useMay } from "~/api/may";
 import { Button } from "~/ui/button";
 import { fieldError } from "~/ui/field";
+import { COMMAND, isCommand } from "~/ui/keys";
 import { Card } from "~/ui/page";
 import { ErrorState } from "~/ui/state";
 import { showToast } from "~/ui/toast";
@@ -45,7 +46,7 @@ export function FilterEditor({ connector }: { connector: Connector }) {
   const canSave = isChanged && !mistake && !save.isPending;
   return (
     <div className="connector-filter">
-      <Card title="Filter" note={mayWrite ? "CEL · tried as you type · Ctrl Enter saves" : "CEL"}>
+      <Card title="Filter" note={mayWrite ? `CEL · tried as you type · ${COMMAND} Enter saves` : "CEL"}>
         <div className="form">
           <textarea
             className="input input-code filter-input"
@@ -58,7 +59,7 @@ export function FilterEditor({ connector }: { connector: Connector }) {
             value={draft}
             onChange={(event) => setDraft(event.target.value)}
             onKeyDown={(event) => {
-              if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && canSave) save.mutate();
+              if (isCommand(event, "Enter") && canSave) save.mutate();
             }}
           />
           <MistakePlace expression={draft} message={mistake} />

@@ -1,8 +1,9 @@
 // The fields of a connector: used to edit one and to create one.
 import { useQuery } from "@tanstack/react-query";
 import { api, read, type ApiProblem } from "~/api/client";
+import { DevicesField } from "~/pages/devices/device-picker";
 import { Select, TextArea, TextField, fieldError } from "~/ui/field";
-import type { ConnectorForm } from "./form";
+import { words, type ConnectorForm } from "./form";
 import type { FormField } from "./schema-form";
 import { SchemaFields } from "./schema-fields";
 
@@ -34,7 +35,7 @@ export function ParamFields({ form, fields, problem, onChange }: FormProps) {
   );
 }
 
-export function ScopeFields({ form, problem, onChange }: FormProps) {
+export function ScopeFields({ groupId, form, problem, onChange }: FormProps & { groupId: string }) {
   const types = useQuery({
     queryKey: ["device-type-names"],
     queryFn: async ({ signal }) => (await read(api.GET("/device/types", { params: { query: { limit: 500 } }, signal }))).items.flatMap((each) => each.name ?? []),
@@ -49,12 +50,13 @@ export function ScopeFields({ form, problem, onChange }: FormProps) {
         value={form.deviceTypes}
         onChange={(event) => onChange({ deviceTypes: event.target.value })}
       />
-      <TextField
+      <DevicesField
+        groupId={groupId}
         label="Only of these devices"
-        hint="Their ids, separated by commas; empty for all."
+        hint="None chosen: of all."
         error={fieldError(problem, "deviceIds")}
-        value={form.deviceIds}
-        onChange={(event) => onChange({ deviceIds: event.target.value })}
+        ids={words(form.deviceIds)}
+        onChange={(ids) => onChange({ deviceIds: ids.join(", ") })}
       />
     </>
   );

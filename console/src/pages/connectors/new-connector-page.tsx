@@ -203,7 +203,7 @@ function Guide({ groupId, type }: { groupId: string; type: Schemas["ConnectorTyp
               onChange={(event) => onChange({ messageFilter: event.target.value })}
             />
             <MistakePlace expression={form.messageFilter} message={fieldError(problem, "messageFilter")} />
-            <ScopeFields {...props} />
+            <ScopeFields groupId={groupId} {...props} />
             <FormatFields {...props} formats={type.formatAvailable ?? ["json"]} />
             {!isFilled && <p className="ink-2">Fill in the destination to see which records pass and what would be sent.</p>}
             <PreviewSummary preview={isFilled ? preview : { items: null, problem: null, error: null, isFetching: false }} isChanged={false} />

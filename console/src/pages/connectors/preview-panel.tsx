@@ -1,5 +1,5 @@
 // The preview of a draft on the last records, while it is being written.
-import { useEffect, useRef, useState } from "react";
+import { useRef } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { ApiProblem, api, read, type Schemas } from "~/api/client";
 import { DeviceName } from "~/pages/messages/device-name";
@@ -7,24 +7,13 @@ import { Button } from "~/ui/button";
 import { copyText } from "~/ui/copy";
 import { Card } from "~/ui/page";
 import { Pill } from "~/ui/pill";
+import { useSettled } from "~/ui/settled";
 import { showToast } from "~/ui/toast";
 import { TimeText } from "~/ui/time-text";
 import { countPreview, curlOfRequest, mistakeIn, requestText, verdictOf, type PreviewItem } from "./preview";
 
 const LOOKED_AT = 100;
 const PAUSE_MS = 300;
-
-export function useDebounced<T>(value: T, ms: number): T {
-  const [settled, setSettled] = useState(value);
-  const text = JSON.stringify(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), ms);
-    return () => clearTimeout(timer);
-    // The text is the value, without its identity.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
-  }, [text, ms]);
-  return settled;
-}
 
 export interface PreviewState {
   // Of the last draft without a mistake.
@@ -36,7 +25,7 @@ export interface PreviewState {
 
 // Without a draft: what the saved connector would do.
 export function usePreview(groupId: string, connectorId: string | null, draft: Schemas["PreviewDraft"] | null, isEnabled = true): PreviewState {
-  const settled = useDebounced(draft, PAUSE_MS);
+  const settled = useSettled(draft, PAUSE_MS);
   const query = useQuery({
     queryKey: ["connector-preview", groupId, connectorId, settled],
     queryFn: ({ signal }) => {

@@ -2,12 +2,13 @@
 import { useMemo } from "react";
 import { useQuery } from "@tanstack/react-query";
 import { api, read } from "~/api/client";
+import { useMay } from "~/api/may";
 import { useRange } from "~/frame/page-state";
 import { bucketSeconds, momentOf } from "~/time";
 import { Checkbox } from "~/ui/field";
 import { seriesStyle } from "~/ui/chart-data";
 import { Card } from "~/ui/page";
-import { Series } from "~/ui/series";
+import { Series, type SeriesMark } from "~/ui/series";
 import { Empty, ErrorState, QueryView } from "~/ui/state";
 import { findNumbers, seriesOf, type NumberSeries } from "./numbers";
 import type { Device } from "./queries";
@@ -37,7 +38,29 @@ function useNumbers(device: Device, begin: number, end: number) {
   });
 }
 
-function NumberChart({ device, number, index }: { device: Device; number: NumberSeries; index: number }) {
+const EVENTS_MAX = 500;
+const NO_MARKS: readonly SeriesMark[] = [];
+
+// Events of the range, as marks on every chart: a gap in a line often has its reason there.
+function useEventMarks(device: Device, begin: number, end: number): readonly SeriesMark[] {
+  const mayRead = useMay(device.groupId, "GET /device/event");
+  const query = useQuery({
+    queryKey: ["device-records", device.deviceId, "marks", begin, end],
+    queryFn: async ({ signal }) => {
+      const period = { beginDate: new Date(begin).toISOString(), endDate: new Date(end).toISOString() };
+      const { items } = await read(api.GET("/device/event", { params: { query: { deviceId: device.deviceId, ...period, ascending: false, limit: EVENTS_MAX } }, signal }));
+      return items.flatMap((each) => {
+        const at = momentOf(each.timestamp);
+        return at === null ? [] : [{ at, label: each.type }];
+      });
+    },
+    enabled: mayRead,
+    staleTime: 60_000,
+  });
+  return query.data ?? NO_MARKS;
+}
+
+function NumberChart({ device, number, index, marks }: { device: Device; number: NumberSeries; index: number; marks: readonly SeriesMark[] }) {
   const { span, setRange } = useRange();
   const timeSpan = bucketSeconds(span);
   const query = useQuery({
@@ -91,6 +114,7 @@ function NumberChart({ device, number, index }: { device: Device; number: Number
           span={span}
           isLoading={query.isPending}
           height={150}
+          marks={marks}
           series={[{ id: number.id, label: number.label, color: style.color, dash: style.dash, values: line.values, ...line.band }]}
           onRange={(next) => setRange({ from: new Date(next.begin).toISOString(), to: new Date(next.end).toISOString() })}
           onBack={() => history.back()}
@@ -110,6 +134,7 @@ function gapMs(times: readonly number[], timeSpan: number): number {
 export function ChartTab({ device, search, set }: { device: Device; search: DeviceSearch; set: (change: Partial<DeviceSearch>) => void }) {
   const { span } = useRange();
   const numbers = useNumbers(device, span.begin, span.end);
+  const marks = useEventMarks(device, span.begin, span.end);
   return (
     <QueryView query={numbers} operation="GET /device/data" groupId={device.groupId} noun="device">
       {(found) => {
@@ -129,7 +154,7 @@ export function ChartTab({ device, search, set }: { device: Device; search: Devi
               ))}
             </div>
             {shown.map((each) => (
-              <NumberChart key={each.id} device={device} number={each} index={all.findIndex((known) => known.id === each.id)} />
+              <NumberChart key={each.id} device={device} number={each} index={all.findIndex((known) => known.id === each.id)} marks={marks} />
             ))}
           </>
         );

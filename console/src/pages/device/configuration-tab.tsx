@@ -8,6 +8,7 @@ import { useMay } from "~/api/may";
 import { GroupName } from "~/pages/devices/devices-page";
 import { Button } from "~/ui/button";
 import { TextArea, fieldError } from "~/ui/field";
+import { COMMAND, isCommand } from "~/ui/keys";
 import { Card } from "~/ui/page";
 import { Pill } from "~/ui/pill";
 import { ErrorState, QueryView } from "~/ui/state";
@@ -167,7 +168,7 @@ function Own({ device }: { device: Device }) {
   const problem = save.error instanceof ApiProblem ? save.error : null;
   const isConflict = problem?.status === 409;
   return (
-    <Card title="Its own configuration" note="Ctrl Enter saves">
+    <Card title="Its own configuration" note={`${COMMAND} Enter saves`}>
       <form
         className="form"
         onSubmit={(event) => {
@@ -175,7 +176,7 @@ function Own({ device }: { device: Device }) {
           if (isChanged) save.mutate();
         }}
         onKeyDown={(event) => {
-          if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && isChanged) save.mutate();
+          if (isCommand(event, "Enter") && isChanged) save.mutate();
         }}
       >
         <TextArea

@@ -5,22 +5,27 @@ import { parseTags } from "~/pages/devices/bulk";
 import { showToast } from "~/ui/toast";
 import type { Device } from "./queries";
 
+type TagChange = { addTags: string[] } | { removeTags: string[] };
+
 export function TagEditor({ device, mayChange, onChanged }: { device: Device; mayChange: boolean; onChanged: (device: Device) => void }) {
   const client = useQueryClient();
   const [text, setText] = useState<string | null>(null);
   const tags = device.tags ?? [];
-  const put = (next: readonly string[], ifUpdatedAt: string) =>
-    read(api.PUT("/device", { body: { deviceId: device.deviceId, groupId: device.groupId, tags: [...next], ifUpdatedAt } }));
+  // By name, not as a whole list: what others have tagged meanwhile stays, and is not undone either.
+  const put = async (change: TagChange): Promise<Device> => {
+    const { items } = await read(api.PUT("/devices", { body: { groupId: device.groupId, deviceIds: [device.deviceId], ...change } }));
+    return items[0] ?? device;
+  };
   const fail = (error: Error) => {
     showToast(error.message, { tone: "bad" });
     void client.invalidateQueries({ queryKey: ["device", device.deviceId] });
   };
   const change = useMutation({
-    mutationFn: ({ next }: { next: readonly string[]; text: string }) => put(next, device.updatedAt),
-    onSuccess: (changed, { text: words }) => {
+    mutationFn: ({ tagged }: { tagged: TagChange; undone: TagChange; text: string }) => put(tagged),
+    onSuccess: (changed, { undone, text: words }) => {
       onChanged(changed);
       showToast(words, {
-        action: { label: "Undo", run: () => put(tags, changed.updatedAt).then(onChanged).catch(fail) },
+        action: { label: "Undo", run: () => put(undone).then(onChanged).catch(fail) },
       });
     },
     onError: fail,
@@ -29,7 +34,7 @@ export function TagEditor({ device, mayChange, onChanged }: { device: Device; ma
     event.preventDefault();
     const added = parseTags(text ?? "").filter((tag) => !tags.includes(tag));
     setText(null);
-    if (added.length > 0) change.mutate({ next: [...tags, ...added], text: `Added ${added.join(", ")} to ${device.name}` });
+    if (added.length > 0) change.mutate({ tagged: { addTags: added }, undone: { removeTags: added }, text: `Added ${added.join(", ")} to ${device.name}` });
   };
   return (
     <span className="tag-editor">
@@ -41,7 +46,7 @@ export function TagEditor({ device, mayChange, onChanged }: { device: Device; ma
               type="button"
               className="tag-remove"
               aria-label={`Remove the tag ${tag}`}
-              onClick={() => change.mutate({ next: tags.filter((each) => each !== tag), text: `Removed ${tag} from ${device.name}` })}
+              onClick={() => change.mutate({ tagged: { removeTags: [tag] }, undone: { addTags: [tag] }, text: `Removed ${tag} from ${device.name}` })}
             >
               ×
             </button>

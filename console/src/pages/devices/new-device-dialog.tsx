@@ -4,11 +4,13 @@ import { useNavigate } from "@tanstack/react-router";
 import { ApiProblem, api, read } from "~/api/client";
 import { Button } from "~/ui/button";
 import { Dialog } from "~/ui/dialog";
-import { Select, TextField, fieldError } from "~/ui/field";
+import { Checkbox, Select, TextField, fieldError } from "~/ui/field";
 import { ErrorState } from "~/ui/state";
 import { showToast } from "~/ui/toast";
-import { parseTags } from "./bulk";
+import { EMPTY_DEVICE, VENDOR, deviceBody, registrationBody, type DeviceDraft } from "./new-device";
 import { NETWORKS, deviceTypesQuery } from "./queries";
+
+type TextName = { [K in keyof DeviceDraft]: DeviceDraft[K] extends string ? K : never }[keyof DeviceDraft];
 
 export function NewDeviceDialog({ groupId, onClose }: { groupId: string; onClose: () => void }) {
   const client = useQueryClient();
@@ -16,22 +18,27 @@ export function NewDeviceDialog({ groupId, onClose }: { groupId: string; onClose
   const types = useQuery(deviceTypesQuery);
   const formId = useId();
   const listId = useId();
-  const [draft, setDraft] = useState({ name: "", originalId: "", type: "generic", network: "", tags: "" });
+  const [draft, setDraft] = useState(EMPTY_DEVICE);
+  const isRegistered = draft.network === VENDOR && draft.isRegistered;
   const create = useMutation({
-    mutationFn: () => read(api.POST("/device", { body: { ...draft, groupId, tags: parseTags(draft.tags) } })),
+    mutationFn: () =>
+      isRegistered
+        ? read(api.POST("/device/vendor", { body: registrationBody(draft, groupId) }))
+        : read(api.POST("/device", { body: deviceBody(draft, groupId) })),
     onSuccess: (device) => {
       void client.invalidateQueries({ queryKey: ["devices"] });
-      showToast(`Created ${device.name}`, {
+      showToast(isRegistered ? `Created ${device.name}; its registration is on its page` : `Created ${device.name}`, {
         action: { label: "Open", run: () => navigate({ to: "/d/$deviceId", params: { deviceId: device.deviceId } }) },
       });
       onClose();
     },
   });
   const problem = create.error instanceof ApiProblem ? create.error : null;
-  const field = (name: keyof typeof draft) => ({
+  const set = (change: Partial<DeviceDraft>) => setDraft((before) => ({ ...before, ...change }));
+  const field = (name: TextName, wireName: string = name) => ({
     value: draft[name],
-    onChange: (event: { target: { value: string } }) => setDraft({ ...draft, [name]: event.target.value }),
-    error: fieldError(problem, name),
+    onChange: (event: { target: { value: string } }) => set({ [name]: event.target.value }),
+    error: fieldError(problem, wireName) ?? fieldError(problem, `input.${wireName}`) ?? fieldError(problem, `vendor.${wireName}`),
   });
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -46,7 +53,7 @@ export function NewDeviceDialog({ groupId, onClose }: { groupId: string; onClose
         <>
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" form={formId} disabledReason={create.isPending ? "Being created" : undefined}>
-            Create
+            {isRegistered ? "Create and register" : "Create"}
           </Button>
         </>
       }
@@ -61,6 +68,25 @@ export function NewDeviceDialog({ groupId, onClose }: { groupId: string; onClose
             <option key={each} value={each} />
           ))}
         </datalist>
+        {draft.network === VENDOR && (
+          <Checkbox
+            label="Register it at the vendor's network"
+            hint="Else it is created here only, as something that is registered there already."
+            checked={draft.isRegistered}
+            onChange={(event) => set({ isRegistered: event.target.checked })}
+          />
+        )}
+        {isRegistered && (
+          <fieldset className="form registration">
+            <legend>Registration</legend>
+            <TextField label="PAC" className="input input-code" autoComplete="off" hint="Printed on the device, and used once. It is not shown again." {...field("pac")} />
+            <TextField label="Device type at the vendor" className="input input-code" hint="The id that the vendor's portal shows for it." {...field("deviceTypeId")} />
+            <Checkbox label="May be activated" checked={draft.activable} onChange={(event) => set({ activable: event.target.checked })} />
+            <Checkbox label="Renew its subscription by itself" checked={draft.automaticRenewal} onChange={(event) => set({ automaticRenewal: event.target.checked })} />
+            <TextField label="Latitude" inputMode="decimal" {...field("lat")} />
+            <TextField label="Longitude" inputMode="decimal" {...field("lng")} />
+          </fieldset>
+        )}
         <TextField label="Tags" hint="With commas between them." {...field("tags")} />
       </form>
       {create.error && (problem === null || problem.fields.length === 0) && <ErrorState error={create.error} />}

@@ -59,3 +59,13 @@ export const deviceTypesQuery = queryOptions({
 });
 
 export const NETWORKS = ["vendor", "chirpstack", "ttn", "loriot", "thingpark", "mqtt"] as const;
+
+// A device for the sake of its name.
+export function deviceNameQuery(deviceId: string) {
+  return queryOptions({
+    queryKey: ["device-name", deviceId],
+    queryFn: ({ signal }) => read(api.GET("/device", { params: { query: { deviceId } }, signal })),
+    staleTime: 300_000,
+    retry: false,
+  });
+}

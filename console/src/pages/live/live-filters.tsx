@@ -1,15 +1,13 @@
 import { useEffect, useId, useRef, useState } from "react";
-import { useQuery } from "@tanstack/react-query";
 import { ApiProblem, api, read } from "~/api/client";
-import { useMay } from "~/api/may";
 import { KINDS } from "~/live/rates";
-import { Popover } from "~/ui/menu";
+import { DeviceChoice } from "~/pages/devices/device-picker";
 import { KIND_LABELS } from "~/ui/pill";
+import { useSettled } from "~/ui/settled";
 import type { ChangeSearch } from "./live-page";
 import type { LiveSearch } from "./search";
 
 const TYPING_MS = 400;
-const SEARCH_MS = 150;
 
 interface FilterProps {
   groupId: string;
@@ -21,7 +19,7 @@ export function LiveFilters(props: FilterProps) {
   return (
     <div className="filters live-filters">
       <KindChoice {...props} />
-      <DeviceChoice {...props} />
+      <DeviceChoice groupId={props.groupId} deviceId={props.search.device} onChoose={(device) => props.change({ device })} />
       <FilterField {...props} />
     </div>
   );
@@ -45,69 +43,6 @@ function KindChoice({ search, change }: FilterProps) {
         </label>
       ))}
     </fieldset>
-  );
-}
-
-function useSettled(text: string, ms: number): string {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), ms);
-    return () => clearTimeout(timer);
-  }, [text, ms]);
-  return settled;
-}
-
-function DeviceChoice({ groupId, search, change }: FilterProps) {
-  const maySeeDevices = useMay(groupId, "GET /devices");
-  const device = useQuery({
-    queryKey: ["device", search.device],
-    queryFn: ({ signal }) => read(api.GET("/device", { params: { query: { deviceId: search.device ?? "" } }, signal })),
-    enabled: search.device !== undefined && maySeeDevices,
-  });
-  if (!maySeeDevices && search.device === undefined) return null;
-  const found: unknown = device.data;
-  const name = (Array.isArray(found) ? (found[0] as { name?: string } | undefined) : (found as { name?: string } | undefined))?.name;
-  return (
-    <Popover label={<>{search.device ? (name ?? search.device) : "Any device"} <span aria-hidden="true">⌄</span></>} title="Device">
-      {(close) => (
-        <DeviceSearch
-          groupId={groupId}
-          isChosen={search.device !== undefined}
-          onChoose={(id) => {
-            change({ device: id });
-            close();
-          }}
-        />
-      )}
-    </Popover>
-  );
-}
-
-function DeviceSearch({ groupId, isChosen, onChoose }: { groupId: string; isChosen: boolean; onChoose: (id: string | undefined) => void }) {
-  const [text, setText] = useState("");
-  const q = useSettled(text.trim(), SEARCH_MS);
-  const devices = useQuery({
-    queryKey: ["devices", "choice", groupId, q],
-    queryFn: ({ signal }) =>
-      read(api.GET("/devices", { params: { query: { groupId, subgroups: true, limit: 10, sort: "name", ascending: true, ...(q ? { q } : {}) } }, signal })),
-  });
-  return (
-    <div className="live-device-search">
-      <input className="input" type="search" aria-label="Find a device" placeholder="Name, id or tag" value={text} onChange={(event) => setText(event.target.value)} />
-      <div className="menu">
-        {isChosen && (
-          <button type="button" className="menu-item" onClick={() => onChoose(undefined)}>
-            Any device
-          </button>
-        )}
-        {devices.data?.items.map((each) => (
-          <button key={each.deviceId} type="button" className="menu-item" onClick={() => onChoose(each.deviceId)}>
-            {each.name} <span className="ink-3">{each.originalId}</span>
-          </button>
-        ))}
-        {devices.data?.items.length === 0 && <p className="ink-2 live-none">No device matches.</p>}
-      </div>
-    </div>
   );
 }
 

@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useQuery } from "@tanstack/react-query";
-import { mayCall, useRights } from "~/api/may";
+import { mayCall, useMay, useRights } from "~/api/may";
 import { groupQuery } from "~/api/queries";
 import { useZone } from "~/frame/page-state";
 import { usePaused, setPaused } from "~/live/pause";
@@ -18,6 +18,7 @@ import { Empty, ErrorState, Loading, NoMatch, type Chip } from "~/ui/state";
 import { Table, type Column } from "~/ui/table";
 import { TimeText } from "~/ui/time-text";
 import { Why } from "~/ui/why";
+import { lastDeliveriesQuery, wentWords, type Went } from "./deliveries";
 import { LiveFilters } from "./live-filters";
 import { RecordDrawer } from "./record-drawer";
 import type { LiveSearch } from "./search";
@@ -172,7 +173,7 @@ function Lists({ source, search, change, groupId }: PartProps & { source: LiveSo
         {isByDevice ? (
           <DeviceList devices={[...source.devices.values()]} change={change} />
         ) : (
-          <RecordList source={source} search={search} change={change} groupId={groupId} onTopChange={setAtTop} />
+          <RecordList source={source} search={search} change={change} groupId={groupId} isReadable={perSecond <= READABLE_PER_S} onTopChange={setAtTop} />
         )}
       </div>
     </>
@@ -190,13 +191,24 @@ interface RowContext {
   readonly zone: string;
   readonly today: string;
   readonly openDevice: (deviceId: string) => void;
+  // By record; null where it is not shown.
+  readonly went: ReadonlyMap<string, Went> | null;
 }
 
-function useRowContext(): RowContext {
+// Of the last records of this group's connectors. Faster than one can read it is not asked for.
+function useWent(groupId: string, isAsked: boolean): ReadonlyMap<string, Went> | null {
+  const may = useMay(groupId, "GET /connector/messages");
+  const query = useQuery({ ...lastDeliveriesQuery(groupId), enabled: may && isAsked });
+  return may ? (query.data ?? NOWHERE) : null;
+}
+
+const NOWHERE: ReadonlyMap<string, Went> = new Map();
+
+function useRowContext(wentByRecord: ReadonlyMap<string, Went> | null): RowContext {
   const zone = useZone();
   const navigate = useNavigate();
   const today = formatTime(Date.now(), zone, "day");
-  return useMemo(() => ({ zone, today, openDevice: (deviceId) => void navigate({ to: "/d/$deviceId", params: { deviceId } }) }), [zone, today, navigate]);
+  return useMemo(() => ({ zone, today, openDevice: (deviceId) => void navigate({ to: "/d/$deviceId", params: { deviceId } }), went: wentByRecord }), [zone, today, navigate, wentByRecord]);
 }
 
 // The time alone for what is of today, else the day too.
@@ -229,6 +241,19 @@ function deviceLink(arrival: Arrival, { openDevice }: RowContext) {
   );
 }
 
+function went(arrival: Arrival, { went: known }: RowContext) {
+  const found = known?.get(arrival.id);
+  if (!found) return null;
+  const words = wentWords(found);
+  return (
+    <span role="img" aria-label={words} title={words} className="live-row-went">
+      {found.delivered > 0 && <span className="ink-2">✓ {found.delivered}</span>}
+      {found.waiting > 0 && <span className="ink-3">… {found.waiting}</span>}
+      {found.failed > 0 && <span className="figure-bad">▲ {found.failed}</span>}
+    </span>
+  );
+}
+
 const values = (arrival: Arrival) => <span className="live-values">{summaryOf(arrival)}</span>;
 
 function recordColumns(context: RowContext): Column<Arrival>[] {
@@ -237,6 +262,7 @@ function recordColumns(context: RowContext): Column<Arrival>[] {
     { id: "kind", head: "Kind", width: "88px", cell: (row) => <KindLabel kind={row.kind} />, card: "line" },
     { id: "device", head: "Device", width: "minmax(120px, 1fr)", cell: (row) => deviceLink(row, context), card: "title" },
     { id: "values", head: "Values", width: "minmax(160px, 3fr)", cell: values, card: "line" },
+    ...(context.went ? [{ id: "went", head: "Connectors", width: "104px", cell: (row: Arrival) => went(row, context) }] : []),
     { id: "source", head: "Source", width: "96px", cell: (row) => <span className="ink-2">{row.source}</span> },
   ];
 }
@@ -249,10 +275,10 @@ function chipsOf(search: LiveSearch, change: ChangeSearch): Chip[] {
   return chips;
 }
 
-function RecordList({ source, search, change, groupId, onTopChange }: PartProps & { source: LiveSource; onTopChange: (isAtTop: boolean) => void }) {
+function RecordList({ source, search, change, groupId, isReadable, onTopChange }: PartProps & { source: LiveSource; isReadable: boolean; onTopChange: (isAtTop: boolean) => void }) {
   const { rows, isComplete } = source.feed.snapshot();
   const loadOlder = useCallback(() => void source.loadOlder(), [source]);
-  const context = useRowContext();
+  const context = useRowContext(useWent(groupId, isReadable));
   const columns = useMemo(() => recordColumns(context), [context]);
   if (rows.length === 0) {
     if (source.error !== null) return <ErrorState error={source.error} onRetry={loadOlder} operation="GET /group/records" groupId={groupId} />;
@@ -294,7 +320,7 @@ function deviceColumns(context: RowContext): Column<DeviceSummary>[] {
 }
 
 function DeviceList({ devices, change }: { devices: readonly DeviceSummary[]; change: ChangeSearch }) {
-  const context = useRowContext();
+  const context = useRowContext(null);
   const columns = useMemo(() => deviceColumns(context), [context]);
   if (devices.length === 0) return <Empty text="Nothing has arrived since you opened this page. Devices are listed here as they send." />;
   return (

@@ -2,6 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { groupQuery } from "~/api/queries";
 import { useRange } from "~/frame/page-state";
+import { DeviceChoice } from "~/pages/devices/device-picker";
+import { deviceNameQuery } from "~/pages/devices/queries";
 import { connectorsQuery } from "~/pages/connectors/queries";
 import { spanOf } from "~/time";
 import { Menu } from "~/ui/menu";
@@ -10,7 +12,7 @@ import { KIND_LABELS } from "~/ui/pill";
 import type { Chip } from "~/ui/state";
 import { MessageDrawer } from "./message-drawer";
 import { MessageList } from "./message-list";
-import { deviceQuery, present } from "./queries";
+import { present } from "./queries";
 import { KINDS, STATUSES, type MessagesSearch } from "./search";
 import { statusWords } from "./words";
 
@@ -24,7 +26,7 @@ function download(path: string): void {
   link.click();
 }
 
-function Filters({ search, set, connectors }: { search: MessagesSearch; set: (change: Partial<MessagesSearch>, replace?: boolean) => void; connectors: readonly { id: string; name?: string | null | undefined }[] }) {
+function Filters({ groupId, search, set, connectors }: { groupId: string; search: MessagesSearch; set: (change: Partial<MessagesSearch>, replace?: boolean) => void; connectors: readonly { id: string; name?: string | null | undefined }[] }) {
   return (
     <div className="filters">
       <select className="input" aria-label="Status" value={search.status ?? ""} onChange={(event) => set({ status: (event.target.value || undefined) as MessagesSearch["status"] })}>
@@ -51,7 +53,7 @@ function Filters({ search, set, connectors }: { search: MessagesSearch; set: (ch
           </option>
         ))}
       </select>
-      <input className="input" type="search" aria-label="Device id" placeholder="Device id" value={search.device ?? ""} onChange={(event) => set({ device: event.target.value.trim() || undefined }, true)} />
+      <DeviceChoice groupId={groupId} deviceId={search.device} onChoose={(device) => set({ device })} />
     </div>
   );
 }
@@ -63,7 +65,7 @@ export function MessagesPage() {
   const { range } = useRange();
   const group = useQuery(groupQuery(groupId));
   const connectors = useQuery(connectorsQuery(groupId)).data ?? [];
-  const device = useQuery({ ...deviceQuery(search.device ?? ""), enabled: search.device !== undefined }).data;
+  const device = useQuery({ ...deviceNameQuery(search.device ?? ""), enabled: search.device !== undefined }).data;
   const set = (change: Partial<MessagesSearch>, replace = false): void =>
     void navigate({ to: ".", search: (before: object) => ({ ...before, ...change }), replace } as never);
   const nameOf = (id: string) => connectors.find((each) => each.id === id)?.name ?? id;
@@ -94,7 +96,7 @@ export function MessagesPage() {
           />
         }
       />
-      <Filters search={search} set={set} connectors={connectors} />
+      <Filters groupId={groupId} search={search} set={set} connectors={connectors} />
       <MessageList
         groupId={groupId}
         filter={present({ connectorId: search.connector, status: search.status, deviceId: search.device, kind: search.kind })}

@@ -44,12 +44,3 @@ export function messageQuery(id: string) {
     refetchInterval: ({ state }) => (state.data?.state === "queued" || state.data?.state === "sending" ? 2_000 : 15_000),
   });
 }
-
-export function deviceQuery(deviceId: string) {
-  return queryOptions({
-    queryKey: ["device-name", deviceId],
-    queryFn: ({ signal }) => read(api.GET("/device", { params: { query: { deviceId } }, signal })),
-    staleTime: 300_000,
-    retry: false,
-  });
-}

@@ -53,7 +53,7 @@ export function AreaField({ groupId, text, error, onChange }: { groupId: string;
         </MapView>
       </div>
       <p className="field-hint" role="status">
-        {drawing ? DRAWING_HINTS[drawing] : area ? "" : "Draw an area, or type one below."}
+        {drawing ? DRAWING_HINTS[drawing] : area ? "Drag its points, or move them with the arrow keys; Delete removes a corner." : "Draw an area, or type one below."}
       </p>
       {circle && (
         <div className="area-circle">

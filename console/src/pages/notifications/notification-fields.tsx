@@ -1,13 +1,14 @@
 // The fields of a notification: used to edit one and to create one.
 import type { ApiProblem } from "~/api/client";
+import { DevicesField } from "~/pages/devices/device-picker";
 import { SchemaFields } from "~/pages/connectors/schema-fields";
 import type { FormField } from "~/pages/connectors/schema-form";
 import { Select, TextArea, TextField, fieldError } from "~/ui/field";
 import { Card } from "~/ui/page";
 import { AreaField } from "./area-field";
 import { THRESHOLDS, ownFields, type NotificationForm } from "./form";
-import { ALERTS, DAYS, isAlert, usesArea } from "./words";
-import { WeekBar } from "./week-bar";
+import { ALERTS, DAYS, isAlert, parseSchedule, scheduleWords, usesArea } from "./words";
+import { WeekPicker } from "./week-picker";
 
 interface Props {
   groupId: string;
@@ -67,7 +68,8 @@ function ScheduleFields({ form, problem, onChange }: Props) {
   const schedule = form.day ? JSON.stringify({ Day: Number(form.day), From: time(form.from), To: time(form.to) }) : "";
   return (
     <Card title="When it may be sent" className="form">
-      <WeekBar schedule={schedule} zone={form.timezone} />
+      <WeekPicker schedule={schedule} onDraw={onChange} />
+      <p className="field-hint">{scheduleWords(parseSchedule(schedule), form.timezone)}. Drag on a day to draw another time.</p>
       <div className="schedule">
         <Select label="Day" error={fieldError(problem, "schedule")} options={[["", "Always"], ...DAYS.map((day, index) => [String(index + 1), day] as const)]} value={form.day} onChange={(event) => onChange({ day: event.target.value })} />
         {form.day && (
@@ -123,7 +125,7 @@ export function NotificationFields(props: Props) {
         </Card>
         <Card title="Only for some devices" className="form">
           <TextField label="Device types" hint="Separated by commas; empty for all." error={fieldError(problem, "deviceTypes")} value={form.deviceTypes} onChange={(event) => onChange({ deviceTypes: event.target.value })} />
-          <TextField label="Device" hint="Its id; empty for all." error={fieldError(problem, "deviceId")} value={form.deviceId} onChange={(event) => onChange({ deviceId: event.target.value })} />
+          <DevicesField groupId={props.groupId} label="Device" hint="None chosen: for all." error={fieldError(problem, "deviceId")} ids={form.deviceId ? [form.deviceId] : []} max={1} onChange={([deviceId = ""]) => onChange({ deviceId })} />
         </Card>
       </div>
     </>

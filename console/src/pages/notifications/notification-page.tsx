@@ -9,6 +9,7 @@ import { fieldsOf, type FormField } from "~/pages/connectors/schema-form";
 import { Button } from "~/ui/button";
 import { ConflictDialog } from "~/ui/conflict-dialog";
 import { IdText } from "~/ui/copy";
+import { isCommand } from "~/ui/keys";
 import { Card, Facts, PageHeader } from "~/ui/page";
 import { ErrorState, Loading, QueryView } from "~/ui/state";
 import { TimeText } from "~/ui/time-text";
@@ -97,7 +98,7 @@ function EditForm({ notification, fields }: { notification: Notification; fields
         if (isChanged && !isComplete(form, fields)) submit();
       }}
       onKeyDown={(event) => {
-        if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.requestSubmit();
+        if (isCommand(event, "Enter")) event.currentTarget.requestSubmit();
       }}
     >
       <NotificationFields groupId={groupId} form={form} fields={fields} problem={problem} onChange={(change) => setForm((before) => ({ ...before, ...change }))} />

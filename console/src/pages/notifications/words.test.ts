@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Schemas } from "~/api/client";
 import { bodyOf, differences, emptyForm, formOf, isComplete } from "./form";
 import { fieldsOf } from "~/pages/connectors/schema-form";
-import { reasonWords, recipientWords, scheduleWords, weekSpans } from "./words";
+import { drawnSpan, reasonWords, recipientWords, scheduleWords, weekSpans } from "./words";
 
 it.each([
   [undefined, {}, "Every event"],
@@ -55,4 +55,16 @@ it("a form made of a notification makes the same again", () => {
   expect(JSON.parse(body.params)).toEqual(params);
   expect(body.schedule).toEqual({ Day: 7, From: at(8, 5), To: undefined });
   expect(differences(form, { ...form, name: "Empty" })).toEqual([{ label: "Name", mine: "Low", theirs: "Empty" }]);
+});
+
+it.each([
+  [480, 1_020, "08:00", "17:00"],
+  [1_020, 480, "08:00", "17:00"],
+  [487, 1_013, "08:00", "17:00"],
+  [490, 490, "08:00", "09:00"],
+  [0, 1_440, "", ""],
+  [1_200, 1_440, "20:00", "23:59"],
+  [1_439, 1_440, "23:00", "23:59"],
+])("dragging from minute %i to %i is %s to %s", (start, end, from, to) => {
+  expect(drawnSpan(start, end)).toMatchObject({ fromText: from, toText: to });
 });

@@ -82,7 +82,7 @@ export interface Schedule {
 }
 
 export const DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"] as const;
-const DAY_MINUTES = 24 * 60;
+export const DAY_MINUTES = 24 * 60;
 export const WEEK_MINUTES = 7 * DAY_MINUTES;
 
 export function parseSchedule(text: string | null | undefined): Schedule | null {
@@ -107,6 +107,28 @@ export function weekSpans({ Day, From, To }: Schedule): (readonly [number, numbe
     [start + begin, WEEK_MINUTES],
     [0, start + end - WEEK_MINUTES],
   ];
+}
+
+const STEP_MINUTES = 15;
+
+export interface DrawnSpan {
+  readonly from: number;
+  readonly to: number;
+  // As the fields have it; the end of the day is said by an empty text.
+  readonly fromText: string;
+  readonly toText: string;
+}
+
+// What was dragged over, in quarters of an hour and in either direction; a press is an hour.
+export function drawnSpan(start: number, end: number): DrawnSpan {
+  const low = Math.min(start, end);
+  const high = Math.max(start, end);
+  const isPress = high - low < STEP_MINUTES / 2;
+  const from = Math.min(DAY_MINUTES - STEP_MINUTES, isPress ? Math.floor(low / 60) * 60 : Math.round(low / STEP_MINUTES) * STEP_MINUTES);
+  const to = isPress ? from + 60 : Math.max(from + STEP_MINUTES, Math.round(high / STEP_MINUTES) * STEP_MINUTES);
+  const text = (minutes: number) => clock({ Hours: Math.floor(minutes / 60), Minutes: minutes % 60 });
+  const isWhole = from === 0 && to >= DAY_MINUTES;
+  return { from, to, fromText: isWhole ? "" : text(from), toText: isWhole ? "" : to >= DAY_MINUTES ? "23:59" : text(to) };
 }
 
 export function clock(time: Time | null | undefined): string {

@@ -9,6 +9,7 @@ import { useRange } from "~/frame/page-state";
 import { usePaused } from "~/live/pause";
 import { KINDS } from "~/live/rates";
 import { actionWords } from "~/pages/audit/actions";
+import { UndoButton } from "~/pages/audit/entry-drawer";
 import { ObjectLink } from "~/pages/audit/object-link";
 import { isRelative, rangeLabel, spanOf, type Span, type TimeRange } from "~/time";
 import { differencesOf } from "~/ui/diff-data";
@@ -334,6 +335,7 @@ function ChangeRow({ entry }: { entry: Schemas["AuditEntry"] }) {
           </div>
         ))}
       </div>
+      <UndoButton entry={entry} />
     </li>
   );
 }

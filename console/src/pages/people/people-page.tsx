@@ -135,7 +135,7 @@ function MemberRow({
         <strong>{nameOf(member)}</strong>
         {member.name && <div className="ink-2">{member.email}</div>}
       </td>
-      <td>
+      <td data-label="Role">
         {mayWrite && reason === undefined ? (
           <select
             className="input"
@@ -158,7 +158,7 @@ function MemberRow({
           </span>
         )}
       </td>
-      <td>
+      <td data-label="Last seen">
         {/* Of those who have not accepted yet, only the address is known. */}
         {member.seenAt || member.name ? <TimeText at={member.seenAt} precision="minute" withAgo /> : <Pill tone="idle">invited</Pill>}
       </td>
@@ -196,7 +196,7 @@ function Above({ groupId }: { groupId: string }) {
             {nameOf(member)}
             {member.name && <div>{member.email}</div>}
           </td>
-          <td>{member.role?.name}</td>
+          <td data-label="Role">{member.role?.name}</td>
           <td colSpan={2}>
             through{" "}
             <Link to="/g/$groupId/people" params={{ groupId: group.id }}>
@@ -262,7 +262,7 @@ export function PeoplePage() {
       {members.isError && <ErrorState error={members.error} onRetry={() => void members.refetch()} operation="GET /group/users" groupId={groupId} />}
       {members.data && (
         <div className="card people">
-          <table className="plain">
+          <table className="plain stacked">
             <thead>
               <tr>
                 <th>Person</th>

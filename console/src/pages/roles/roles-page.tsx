@@ -133,7 +133,7 @@ function Matrix({
                 )}
               </th>
               {roles.map((role) => (
-                <td key={role.id}>
+                <td key={role.id} data-role={role.name} data-holds={role.permissions.includes(permission.id)}>
                   {role.permissions.includes(permission.id) ? (
                     <span className="roles-yes">
                       ✓<span className="visually-hidden"> yes</span>

@@ -8,6 +8,7 @@ import { GroupName } from "~/pages/devices/devices-page";
 import { Button } from "~/ui/button";
 import { Diff } from "~/ui/diff";
 import { Select, TextArea, TextField, fieldError } from "~/ui/field";
+import { COMMAND, isCommand } from "~/ui/keys";
 import { Card } from "~/ui/page";
 import { Pill, type Tone } from "~/ui/pill";
 import { Empty, ErrorState } from "~/ui/state";
@@ -98,7 +99,7 @@ export function Workbench({ present, groupId, pageGroupId, deviceId }: { present
   const isChanged = kind !== (present.decoder ?? "") || (kind !== "cayenneLpp" && source !== (present.decoderSource ?? ""));
   const start = () => run.mutate({ groupId, isPasted: given.payloads.length > 0 });
   const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && mayTry && !run.isPending && !given.error) start();
+    if (isCommand(event, "Enter") && mayTry && !run.isPending && !given.error) start();
   };
   return (
     <Card title="Decoder" note={isChanged ? "A draft: nothing is saved yet" : "As it is in use"}>
@@ -106,7 +107,7 @@ export function Workbench({ present, groupId, pageGroupId, deviceId }: { present
         <div className="form" onKeyDown={onKeyDown}>
           <Select label="Kind" options={KINDS} value={kind} onChange={(event) => setKind(event.target.value)} />
           {kind !== "cayenneLpp" && (
-            <TextArea label="Source" isCode rows={12} value={source} error={sourceError} hint="Ctrl Enter tries it. It runs in a sandbox and stores nothing." onChange={(event) => setSource(event.target.value)} />
+            <TextArea label="Source" isCode rows={12} value={source} error={sourceError} hint={`${COMMAND} Enter tries it. It runs in a sandbox and stores nothing.`} onChange={(event) => setSource(event.target.value)} />
           )}
           <TextArea
             label="Payloads"

@@ -36,4 +36,9 @@ def test_a_change_is_undone_and_not_once_somebody_was_there_since(
         drawer.get_by_role("button", name="Undo this change").click()
         expect(page.get_by_text("Undone.")).to_be_visible()
         expect(drawer).to_have_count(0)
-    assert ok(ada.get("/device", deviceId=device))["name"] == "Crane 1"
+        assert ok(ada.get("/device", deviceId=device))["name"] == "Crane 1"
+        # The overview lists what was changed last, and undoes it as well: the undo itself.
+        page.get_by_role("link", name="Overview").click()
+        page.get_by_role("button", name="Undo: changed the device").first.click()
+        expect(page.get_by_text("Undone.").nth(1)).to_be_visible()
+    assert ok(ada.get("/device", deviceId=device))["name"] == "Crane 2"

@@ -60,6 +60,9 @@ def test_records_lead_to_their_trace_and_numbers_to_a_chart(
         expect(page).to_have_url(re.compile("series=data%2Fdata%2Fair%2Fhumidity"))
         expect(page.get_by_role("heading", name="celsius")).to_have_count(0)
         expect(page.get_by_role("heading", name="air.humidity")).to_be_visible()
+        expect(page.get_by_role("figure")).to_contain_text("1 event")
+        page.get_by_role("group", name=re.compile("air.humidity")).press("End")
+        expect(page.get_by_role("status").filter(has_text="humidity 50")).to_contain_text("opened")
         page.get_by_role("button", name="As table").click()
         expect(page.get_by_role("cell", name="50").first).to_be_visible()
 
@@ -110,9 +113,12 @@ def test_a_device_is_tagged_moved_written_to_and_its_records_deleted(
         page.get_by_role("textbox", name="Add a tag").fill("dairy")
         page.get_by_role("textbox", name="Add a tag").press("Enter")
         expect(page.get_by_role("button", name="Remove the tag dairy")).to_be_visible()
+        tagged = {"groupId": harbour, "deviceIds": [device], "addTags": ["cooled"]}
+        ok(ada.put("/devices", tagged))  # somebody else, meanwhile
         page.get_by_role("button", name="Undo").click()
         expect(page.get_by_role("button", name="Remove the tag dairy")).to_have_count(0)
 
+        assert ok(ada.get("/device", deviceId=device))["tags"] == ["cooled"]
         page.get_by_role("button", name="Send message").click()
         page.get_by_role("textbox", name="Payload").fill("0102030405060708")
         page.get_by_role("button", name="Send", exact=True).click()

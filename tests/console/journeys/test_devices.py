@@ -1,5 +1,6 @@
 """The devices of a group: found, filtered, selected, and changed many at a time."""
 
+import json
 import re
 from typing import Any
 
@@ -239,6 +240,20 @@ def test_a_new_device_is_told_every_wrong_field_at_once(world: World, browse: Op
         dialog.get_by_role("button", name="Create").click()
         expect(rows(page)).to_contain_text("dairy")
         assert total(ada, harbour, tag="north") == 1
+        # One that the vendor's network does not know yet.
+        page.get_by_role("button", name="New device").first.click()
+        fields = {"Name": "Wagon", "Original id": "A4C10007", "Network": "vendor"}
+        for label, text in fields.items():
+            dialog.get_by_label(label, exact=True).fill(text)
+        dialog.get_by_role("checkbox", name="Register it").check()
+        dialog.get_by_role("button", name="Create and register").click()
+        expect(dialog.get_by_text("must not be empty")).to_have_count(2)
+        dialog.get_by_label("PAC").fill("0123456789ABCDEF")
+        dialog.get_by_label("Device type at the vendor").fill("5f3a")
+        dialog.get_by_role("button", name="Create and register").click()
+        expect(rows(page)).to_have_count(2)
+        wagon = ok(ada.get("/devices", groupId=harbour, q="Wagon"))["items"][0]
+        assert json.loads(wagon["information"])["registration"]["state"] == "pending"
 
 
 def test_what_the_filter_matches_is_exported(world: World, browse: OpenConsole) -> None:

@@ -9,6 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.console.browser import PHONE
 from tests.console.conftest import OpenConsole
+from tests.delivery.receiver import Receiver
 from tests.waiting import eventually
 from tests.world import Person, World, ok, record_of
 
@@ -44,7 +45,8 @@ def test_a_record_is_seen_as_it_arrives_and_opened_by_keyboard(
     quay = ada.group("Quay 3", parent=harbour)
     device = ada.device(quay, name="Cold room")
     ada.reports(device, data='{"celsius":4.5}')
-    with browse(world, ada, **options) as console:
+    with Receiver() as receiver, browse(world, ada, **options) as console:
+        ada.connector(harbour, receiver.url, params={"subgroups": True})
         if options:
             console.context.add_init_script("delete window.SharedWorker")
         page = console.open(f"/g/{harbour}/live")
@@ -54,6 +56,9 @@ def test_a_record_is_seen_as_it_arrives_and_opened_by_keyboard(
         expect(rows_of(page)).to_contain_text("celsius 9.5")
         ada.reports(device, "event", type="doorOpen")
         expect(rows_of(page).locator("[data-index='0']")).to_contain_text("doorOpen")
+        if not options:
+            went = rows_of(page).locator("[data-index='0']").get_by_role("img", name="1 delivered")
+            expect(went).to_be_visible()
         page.keyboard.press("j")
         page.keyboard.press("j")
         page.keyboard.press("Enter")

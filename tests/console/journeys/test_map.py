@@ -51,6 +51,7 @@ def test_the_map_shows_devices_without_another_host_and_who_has_no_position(
         expect(page.get_by_role("link", name="17 devices have no position")).to_be_visible()
         expect(page.get_by_role("status").get_by_text("5 of 5 in the frame")).to_be_visible()
         expect(page.get_by_role("button", name=re.compile("^2 devices"))).to_be_visible()
+        expect(page.get_by_text("No street map here")).to_have_count(0)
         # A cluster opens, until each device has a place of its own.
         page.get_by_role("button", name="3 devices, 1 silent").press("Enter")
         expect(page).to_have_url(re.compile(r"at=51\.9\d*%2C4\.1\d*%2C1\d"))

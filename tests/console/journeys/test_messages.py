@@ -1,5 +1,6 @@
 """Messages of all connectors of a group: found, opened, retried and cancelled."""
 
+import re
 from typing import Any
 
 import pytest
@@ -47,6 +48,11 @@ def test_all_that_match_are_retried_and_one_is_opened(world: World, browse: Open
         eventually(lambda: len(messages(ada, harbour, "succeed")) == 10)
         expect(page.get_by_role("main")).to_contain_text("Nothing matches.")
         page.get_by_role("button", name="Remove status failed").click()
+        expect(rows(page)).to_have_count(10)
+        page.get_by_role("button", name="Any device").click()
+        page.get_by_role("searchbox", name="Find a device").fill("cold")
+        page.get_by_role("button", name="Cold room").click()
+        expect(page).to_have_url(re.compile(f"device={device}"))
         expect(rows(page)).to_have_count(10)
         rows(page).first.press("Enter")
         drawer = page.get_by_role("dialog", name="Message")

@@ -38,6 +38,20 @@ def test_an_area_is_drawn_and_whoever_leaves_it_is_reported(
         page.mouse.move(middle[0] + 60, middle[1], steps=3)
         page.mouse.up()
         expect(page.get_by_label("Latitude")).to_have_value(re.compile(r"^51\.9"))
+        # What was drawn can be taken: by the mouse, and by keys.
+        radius = page.get_by_label("Radius in metres")
+        drawn = int(radius.input_value())
+        page.mouse.move(middle[0] + 60, middle[1])
+        page.mouse.down()
+        page.mouse.move(middle[0] + 90, middle[1], steps=3)
+        page.mouse.up()
+        expect(radius).not_to_have_value(str(drawn))
+        dragged = int(radius.input_value())
+        assert dragged > drawn * 1.3
+        edge = page.get_by_role("button", name="Edge of the circle")
+        edge.press("ArrowLeft")
+        expect(radius).not_to_have_value(str(dragged))
+        expect(edge).to_be_focused()
         page.get_by_role("textbox", name="Subject").fill("{{ mesage.deviceName }} left")
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_text("line 1, column 4")).to_be_visible()
@@ -58,6 +72,16 @@ def test_an_area_is_drawn_and_whoever_leaves_it_is_reported(
         expect(page.get_by_role("row", name="Name Left the port Gone")).to_be_visible()
         page.get_by_role("button", name="Take theirs").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Gone")
+        # A time of the week is drawn, from eight to five on a Tuesday; nobody keeps it.
+        week = page.locator(".week-ground-area").bounding_box()
+        assert week
+        tuesday = week["y"] + week["height"] * 1.5 / 7
+        page.mouse.move(week["x"] + week["width"] * 8 / 24, tuesday)
+        page.mouse.down()
+        page.mouse.move(week["x"] + week["width"] * 17 / 24, tuesday, steps=2)
+        page.mouse.up()
+        expect(page.get_by_role("main")).to_contain_text("Tuesday 08:00 to 17:00")
+        page.get_by_role("button", name="Discard").click()
         page.get_by_role("link", name="Notifications").last.click()
         row = page.get_by_role("grid", name="Notifications").locator("[data-index]")
         expect(row).to_contain_text("A device leaves a circle of")

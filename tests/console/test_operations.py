@@ -54,6 +54,8 @@ NOT_CALLED = {
     "GET /docs/docs.css": OWN_PAGE,
     "GET /docs/docs.js": OWN_PAGE,
     "GET /openapi.json": OWN_PAGE,
+    "GET /guide": OWN_PAGE,
+    "GET /guide/": OWN_PAGE,
     "GET /invitation": OWN_PAGE,
     "POST /invitation": OWN_PAGE,
     "GET /session/oidc/callback": "the identity provider leads there",

@@ -56,6 +56,7 @@ LAYERS = (
     {"cli"},
     {"serve"},
     {"app"},
+    {"doctor"},
     {"startup", "settings_file"},
     {"demo", "simulate", "maintenance", "settings", "logs", "supervisor", "systemd"},
     {"api"},

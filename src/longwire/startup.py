@@ -65,7 +65,7 @@ def open_prepared_database(
     generated one as well, which was never used: they retry with the saved one.
     """
     while True:
-        is_keyless = not _has_key(settings)
+        is_keyless = not has_key(settings)
         database, save_key = build_database(settings, clock, is_secondary=is_secondary)
         try:
             return database, prepare(
@@ -73,7 +73,7 @@ def open_prepared_database(
             )
         except StartupError:
             database.close()
-            if not is_keyless or not _has_key(settings):
+            if not is_keyless or not has_key(settings):
                 raise
         except BaseException:
             database.close()
@@ -144,7 +144,7 @@ def prepare(
 def _load_key(settings: Settings) -> tuple[bytes, Callable[[], None]]:
     """The secret key, and a function that saves it if it is new."""
     path = _key_path(settings)
-    if _has_key(settings):
+    if has_key(settings):
         try:
             key = bytes.fromhex((settings.secret_key or path.read_text()).strip())
         except (ValueError, OSError) as error:
@@ -156,7 +156,8 @@ def _load_key(settings: Settings) -> tuple[bytes, Callable[[], None]]:
     return key, lambda: _save_new_key(path, key)
 
 
-def _has_key(settings: Settings) -> bool:
+def has_key(settings: Settings) -> bool:
+    """Whether there is a secret key already."""
     return bool(settings.secret_key) or _key_path(settings).exists()
 
 

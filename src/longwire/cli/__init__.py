@@ -20,6 +20,7 @@ COMMANDS = {
     "serve": "service:serve_command",
     "deliver": "service:deliver_command",
     "migrate": "service:migrate_command",
+    "doctor": "doctor:doctor_command",
     "config": "settings:config_command",
     "vapid-key": "settings:vapid_key_command",
     "credentials": "credentials:credentials_group",

@@ -29,10 +29,11 @@ PIPED_COLUMNS = 2_000
 # --- flags ---
 
 
-def setting_flags(*names: str, reloads: bool = False) -> Callable[[F], F]:
+def setting_flags(*names: str, reloads: bool = False, is_lazy: bool = False) -> Callable[[F], F]:
     """Flags for the given settings, or for all of them; the command gets them as `chosen`.
 
-    With `reloads` it also gets `load`, which loads them again from the same sources.
+    With `reloads` it also gets `load`, which loads them again from the same sources; with `is_lazy`
+    it gets only that, and nothing has been loaded yet.
     """
     described = [each for each in settings.describe_settings() if not names or each.name in names]
 
@@ -41,9 +42,11 @@ def setting_flags(*names: str, reloads: bool = False) -> Callable[[F], F]:
         def run(config: Path | None, **values: Any) -> None:
             flags = {each.name: values.pop(each.name) for each in described}
             load = functools.partial(settings.load, flags, os.environ, config)
-            if reloads:
+            if reloads or is_lazy:
                 values["load"] = load
-            command(chosen=load(), **values)
+            if not is_lazy:
+                values["chosen"] = load()
+            command(**values)
 
         with_flags = cast(F, run)
         for each in reversed(described):

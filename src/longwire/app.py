@@ -10,10 +10,11 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
@@ -302,7 +303,7 @@ class App:
             *networks.routes(),
             *service_endpoints.routes(),
         ]
-        self.build_openapi = partial(build_document, self.routes, limits, api_info(__version__))
+        self.build_openapi = partial(_build_openapi, settings, self.routes, limits)
         service_endpoints.set_openapi_builder(self.build_openapi)
         self._request_handler = RequestHandler(
             database,
@@ -633,6 +634,17 @@ def _build_listener(
         prometheus.count_mqtt_message,
         prometheus.set_mqtt_connected,
     )
+
+
+def _build_openapi(
+    settings: Settings, routes: Sequence[Route | PlainRoute], limits: InputLimits
+) -> dict[str, Any]:
+    """The OpenAPI document, with URLs as clients reach the service."""
+    # Without a public_url, paths are relative to where the document was found.
+    server = startup.get_base_url(settings) if settings.public_url else "/"
+    issuer = settings.auth_url.rstrip("/") or server.rstrip("/")
+    info = api_info(__version__, server, f"{issuer}{tokens.PATH}")
+    return build_document(routes, limits, info)
 
 
 def _build_token_routes(

@@ -1,5 +1,8 @@
 """The OpenAPI document as it is served: valid, complete, and as the contract says."""
 
+import json
+import re
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,19 +11,29 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+import longwire.api
+from longwire.api import webhooks
 from longwire.api.description import api_info
 from longwire.api.types import Tags
-from longwire.app import OPERATIONS
+from longwire.app import OPERATIONS, App
+from longwire.delivery.destinations.base import FailureCode
+from longwire.delivery.formats import FORMATS
 from longwire.identity.bootstrap import PERMISSIONS
 from longwire.inbound.callbacks import GROUP_TOKEN
+from longwire.model import JobState
+from longwire.records import KIND_NAMES
 from longwire.settings import Settings
+from longwire.startup import build_database
 from longwire.web import openapi
 from longwire.web.docs_page import ASSETS, CONTENT_SECURITY_POLICY
 from longwire.web.fields import Body, Id, InputLimits
 from longwire.web.routing import ANY_TOKEN, NO_TOKEN, OWN, RequestContext, Route
+from longwire.web.type_info import wire_names
+from tests.delivery.receiver import Received, Receiver
 from tests.world import KINDS, AdjustableClock, World, copy_data_folder, ok
 
 Json = dict[str, Any]
+TEXTS = Path(longwire.api.__path__[0]) / "openapi.toml"
 NULL = {"type": "null"}
 
 # The operations of the contract: method, path, query parameters, members of the body, response.
@@ -172,8 +185,8 @@ ConnectorInput groupId! params! type! id name description deviceTypes deviceIds 
 format dataFailurePolicy:DataFailurePolicyInput retryPolicy:RetryPolicyInput
 RetryPolicyInput retryDelay! maxRetry!
 NotificationInput groupId! params! type! name! description deviceId reason schedule deviceTypes tags
-Schedule       Day! From:Time To:Time
-Time           Hours! Minutes! Secondes
+Schedule       Day! From:ScheduleTime To:ScheduleTime
+ScheduleTime   Hours! Minutes! Secondes
 DataFailurePolicyInput storingDuration
 """
 
@@ -193,7 +206,7 @@ ADDED = {
         )
     },
     "POST /appClient": {"description", "expiration"},
-    "POST /device/telemetry": {"groupId", "nbBS"},
+    "POST /device/telemetry": {"groupId"},
     "GET /group/metrics": {"subgroups"},
     "Connector": {"deviceIds"},
     "ConnectorEvent": {"id", "deviceId", "kind", "attempts", "message"},
@@ -300,8 +313,146 @@ def test_every_operation_describes_its_purpose_permission_and_response(document:
         for status, response in operation["responses"].items():
             assert response["description"], f"{name} {status}"
             assert response["headers" if status == "302" else "content"], f"{name} {status}"
-    ids = [operation["operationId"] for _, operation in operations(document)]
-    assert len(ids) == len(set(ids))
+
+
+def test_operation_ids_are_unique_and_begin_with_a_verb_of_the_table(document: Json) -> None:
+    texts = tomllib.loads(TEXTS.read_text("utf-8"))
+    described = dict(operations(document))
+    # A new operation needs a name, in openapi.toml; the name of an old one never changes.
+    assert texts["operations"] == {name: each["operationId"] for name, each in described.items()}
+    ids = list(texts["operations"].values())
+    assert len({each.lower() for each in ids}) == len(ids)
+    assert [
+        each for each in ids if not re.fullmatch(r"[a-z]+([A-Z][a-z]+)+|redecode|signIn", each)
+    ] == []
+
+
+# --- for those who generate clients ---
+
+
+def walk(schema: Any) -> Iterator[Json]:
+    """Every schema, at any depth."""
+    if isinstance(schema, dict):
+        yield schema
+        for key, value in schema.items():
+            if key not in ("example", "examples", "enum"):
+                yield from walk(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from walk(value)
+
+
+def fields(document: Json) -> Iterator[tuple[str, Json]]:
+    for owner, schema in document["components"]["schemas"].items():
+        for name, each in schema.get("properties", {}).items():
+            yield f"{owner}.{name}", each
+
+
+def parameters(document: Json) -> Iterator[tuple[str, Json]]:
+    sent = {f"webhook {name}": each["post"] for name, each in document["webhooks"].items()}
+    for name, operation in [*operations(document), *sent.items()]:
+        for parameter in operation.get("parameters", ()):
+            yield f"{name} {parameter['name']}", parameter
+
+
+def test_every_field_and_parameter_is_described_and_has_an_example(document: Json) -> None:
+    assert len(list(fields(document))) > 1_000
+    assert [name for name, each in fields(document) if not each.get("description")] == []
+    assert [name for name, each in fields(document) if not each.get("examples")] == []
+    assert [name for name, each in parameters(document) if not each.get("description")] == []
+    assert [name for name, each in parameters(document) if "example" not in each] == []
+    inline = {
+        name
+        for name, operation in operations(document)
+        for part in walk(operation)
+        if "properties" in part
+    }
+    assert inline == set(), "only components have fields"
+
+
+def test_no_text_is_about_a_field_that_does_not_exist(document: Json) -> None:
+    known = {name for name, _ in fields(document)}
+    queries = {
+        f"{route.query.__name__}.{wire}"
+        for route in OPERATIONS
+        if route.query is not None
+        for wire in wire_names(route.query).values()
+    }
+    names = {name.partition(".")[2] for name in known | queries}
+    texts = tomllib.loads(TEXTS.read_text("utf-8"))["fields"]
+    assert [name for name in texts if name not in known | queries | names] == []
+
+
+def test_nothing_is_nullable_that_is_never_null(document: Json) -> None:
+    nullable = {
+        name for name, each in fields(document) for part in walk(each) if part.get("type") == "null"
+    }
+    assert nullable == {"Positions.items"}  # the radius of a position
+
+
+def test_every_number_says_how_wide_it_is(document: Json) -> None:
+    for part in walk(document):
+        if part.get("type") == "integer":
+            assert part["format"] in ("int32", "int64"), part
+            fits = part.get("maximum", 2**31) < 2**31 and part.get("minimum", -(2**32)) >= -(2**31)
+            assert part["format"] == "int64" or fits, part
+        if part.get("type") == "number":
+            assert part["format"] == "double", part
+    schemas = document["components"]["schemas"]
+    assert schemas["Device"]["properties"]["seenAt"]["format"] == "int64"
+
+
+def test_fixed_words_are_components(document: Json) -> None:
+    schemas = document["components"]["schemas"]
+    for name, words in (
+        ("RecordKind", set(KIND_NAMES)),
+        ("JobState", set(JobState)),
+        ("MessageFormat", set(FORMATS)),
+        ("AttemptOutcome", {"delivered", *FailureCode}),
+        ("GrantType", {"client_credentials"}),
+    ):
+        assert set(schemas[name]["enum"]) == words, name
+    inline = [part for part in walk(document) if "enum" in part and part not in schemas.values()]
+    # The header that shows that a request is from our own pages.
+    assert {tuple(each["enum"]) for each in inline} == {("1",)}
+    assert kind_of(schemas["Arrival"]["properties"]["kind"]) == "RecordKind"
+
+
+# What runtimes and generated code declare themselves, in any spelling.
+TAKEN = {
+    *("bool", "int", "int32", "int64", "float32", "float64", "string", "time", "date", "error"),
+    *("object", "array", "map", "list", "set", "type", "record", "any", "class", "enum", "file"),
+    *("request", "response", "headers", "promise", "option", "result", "optional", "configuration"),
+    *("apiclient", "apierror", "apiresponse", "apiexception", "client", "module", "process"),
+}
+
+
+def test_names_of_schemas_collide_in_no_language(document: Json) -> None:
+    names = [name.lower() for name in document["components"]["schemas"]]
+    assert len(names) == len(set(names))
+    assert TAKEN.isdisjoint(names)
+    for owner, schema in document["components"]["schemas"].items():
+        members = [name.lower().replace("_", "") for name in schema.get("properties", {})]
+        assert len(members) == len(set(members)), owner
+
+
+def test_patterns_are_regular_expressions_of_every_language(document: Json) -> None:
+    patterns = {part["pattern"] for part in walk(document) if isinstance(part.get("pattern"), str)}
+    assert patterns
+    for each in patterns:
+        assert not re.search(r"\(\?[=!<]|\\[1-9]", each), each  # RE2 has neither
+        assert re.compile(each), each
+
+
+def test_the_document_says_how_to_get_a_token_and_what_is_sent(document: Json) -> None:
+    flows = document["components"]["securitySchemes"]["oauth2"]["flows"]
+    assert flows["clientCredentials"]["tokenUrl"] == "/oauth2/token"
+    for name in ("connectorMessage", "notification"):
+        headers = {each["name"]: each for each in document["webhooks"][name]["post"]["parameters"]}
+        assert headers.keys() == {
+            *("webhook-id", "webhook-timestamp", "webhook-signature", "Idempotency-Key"),
+        }
+        assert not headers["webhook-signature"]["required"]
 
 
 def test_every_permission_named_by_a_route_exists(document: Json) -> None:
@@ -311,7 +462,7 @@ def test_every_permission_named_by_a_route_exists(document: Json) -> None:
             assert operation["x-permission"] in catalogue | {ANY_TOKEN, OWN, NO_TOKEN}, name
             needs_token = operation["x-permission"] != NO_TOKEN
             assert ("security" not in operation) == needs_token, name
-    assert document["security"] == [{"bearer": []}, {"bare": []}, {"session": []}]
+    assert document["security"] == [{"bearer": []}, {"oauth2": []}, {"bare": []}, {"session": []}]
 
 
 def test_network_callbacks_require_the_token_of_a_group(document: Json) -> None:
@@ -328,7 +479,8 @@ def test_network_callbacks_require_the_token_of_a_group(document: Json) -> None:
     )
     (event,) = described["POST /network/chirpstack"]["parameters"]
     assert (event["name"], event["in"], event["required"]) == ("event", "query", True)
-    assert {"up", "join", "status", "location", "log"} < set(event["schema"]["enum"])
+    events = resolved(document, event["schema"])["enum"]
+    assert {"up", "join", "status", "location", "log"} < set(events)
 
 
 def test_error_responses_are_described_where_they_can_occur(document: Json) -> None:
@@ -455,6 +607,45 @@ def kind_of(schema: Json) -> str:
     return str(schema["$ref"].rpartition("/")[2])
 
 
+# --- what is sent ---
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_webhooks_are_sent_as_the_document_says(world: World, document: Json) -> None:
+    home = world.operator.group("home")
+    device = world.operator.device(home)
+    with Receiver() as plain, Receiver() as enveloped, Receiver() as notified:
+        world.operator.connector(home, plain.url)
+        world.operator.connector(home, enveloped.url, format="cloudevents")
+        world.operator.notification(home, notified.url, reason="opened")
+        for kind in KINDS:
+            fields = {"type": "opened"} if kind == "event" else {}
+            world.operator.reports(device, kind, **fields)
+        sent = [
+            *((f"{kind_name(each)}Message", each) for each in plain.wait_for(4)),
+            *(("CloudEventMessage", each) for each in enveloped.wait_for(4)),
+            *(("NotificationMessage", each) for each in notified.wait_for(1)),
+        ]
+    assert {name for name, _ in sent} == {each.__name__ for each in webhooks.SCHEMAS}
+    headers = {
+        each["name"].lower(): each for _, each in parameters(document) if each["in"] == "header"
+    }
+    required = {name for name, each in headers.items() if each["required"]} - {"x-longwire-console"}
+    for name, request in sent:
+        schema = {
+            **document["components"]["schemas"][name],
+            "components": document["components"],
+            "additionalProperties": False,
+        }
+        found = Draft202012Validator(schema).iter_errors(json.loads(request.body))
+        assert [error.message for error in found] == [], name
+        assert required <= {each.lower() for each in request.headers}, name
+
+
+def kind_name(request: Received) -> str:
+    return str(json.loads(request.body)["kind"]).capitalize()
+
+
 # --- limits, and the page ---
 
 
@@ -470,7 +661,7 @@ def test_limits_in_the_document_are_those_of_the_settings(
     limit = next(each["schema"] for each in parameters if each["name"] == "limit")
     assert (limit["minimum"], limit["maximum"]) == (1, 77)
     schemas = served["components"]["schemas"]
-    tags = schemas["GroupInput"]["properties"]["tags"]["anyOf"][0]
+    tags = schemas["GroupInput"]["properties"]["tags"]
     assert tags["maxItems"] == 3
     assert tags["items"]["maxLength"] == 9
     for name, field, most in (
@@ -482,6 +673,32 @@ def test_limits_in_the_document_are_those_of_the_settings(
     ):
         listed = schemas[name]["properties"][field]
         assert (listed["minItems"], listed["maxItems"]) == (1, most), name
+
+
+@pytest.mark.parametrize(
+    "given, server, token_url",
+    [
+        (
+            {"public_url": "https://example.com/iot/"},
+            "https://example.com/iot",
+            "https://example.com/iot/oauth2/token",
+        ),
+        (
+            {"public_url": "https://a.example", "auth_url": "https://b.example/auth"},
+            "https://a.example",
+            "https://b.example/auth/oauth2/token",
+        ),
+    ],
+    ids=["below a path", "tokens from elsewhere"],
+)
+def test_urls_in_the_document_are_those_by_which_clients_reach_the_service(
+    tmp_path: Path, given: Json, server: str, token_url: str
+) -> None:
+    settings = Settings(data=tmp_path, **given)
+    served = App(settings, build_database(settings, AdjustableClock())[0]).build_openapi()
+    flows = served["components"]["securitySchemes"]["oauth2"]["flows"]
+    assert served["servers"] == [{"url": server}]
+    assert flows["clientCredentials"]["tokenUrl"] == token_url
 
 
 class Inner(Body):

@@ -272,6 +272,36 @@ def send_generated(
     return statuses
 
 
+def as_lenient_as_the_service(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with what it says in words only, for the sake of generated clients.
+
+    A member that may be left out of a body may be null, and a date may be a number.
+    """
+    schemas = document["components"]["schemas"]
+    bodies = [
+        media["schema"]
+        for methods in document["paths"].values()
+        for operation in methods.values()
+        for media in operation.get("requestBody", {}).get("content", {}).values()
+    ]
+    seen: set[str] = set()
+    while bodies:
+        part = bodies.pop()
+        bodies += [*part.get("anyOf", ()), *([part["items"]] if "items" in part else [])]
+        name = part.get("$ref", "").rpartition("/")[2]
+        if not name or name in seen:
+            continue
+        seen.add(name)
+        properties = schemas[name].get("properties", {})
+        bodies += properties.values()
+        for field, each in properties.items():
+            if "RFC 3339" in each["description"] or field == "ifUpdatedAt":
+                each["type"] = ["string", "number"]
+            if field not in schemas[name].get("required", ()):
+                properties[field] = {"anyOf": [each, {"type": "null"}]}
+    return document
+
+
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize(
     "examples",
@@ -283,7 +313,8 @@ def send_generated(
 def test_every_operation_conforms_to_the_document(
     world: World, part: int, examples: dict[str, int]
 ) -> None:
-    schema = schemathesis.openapi.from_url(f"{world.url}/openapi.json")
+    document = ok(world.nobody.get("/openapi.json"))
+    schema = schemathesis.openapi.from_dict(as_lenient_as_the_service(document))
     operations = {result.ok().label: result.ok() for result in schema.get_all_operations()}
     described = {f"{route.method} {route.path}" for route in OPERATIONS}
     described |= {

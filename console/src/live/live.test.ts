@@ -8,7 +8,7 @@ import { RateCounter } from "./rates";
 
 const SECOND = 1_794_820_000_000;
 
-function arrivals(first: number, last: number, kind = "data"): Arrival[] {
+function arrivals(first: number, last: number, kind: Arrival["kind"] = "data"): Arrival[] {
   return Array.from({ length: last - first + 1 }, (_, index) => ({
     id: `rec_${(first + index).toString(16)}`,
     arrivedAt: new Date(SECOND + index).toISOString(),

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from longwire.api.types import DeviceId, GroupId
+from longwire.api.types import DeviceId, GroupId, RecordKindName
 from longwire.dates import format_date, parse_date
 from longwire.errors import invalid_field
 from longwire.fleet import arrivals
@@ -23,7 +23,7 @@ from longwire.records import KIND_NAMES, SOURCE_NAMES
 from longwire.store.arrivals import FIRST_SEQ, LAST_SEQ
 from longwire.store.database import Database
 from longwire.store.records import ArrivedRecord, arrival_moment, first_seq
-from longwire.web.fields import Count, DateText, InputLimits, Paged, Reply
+from longwire.web.fields import Count, DateText, InputLimits, Paged, Reply, words
 from longwire.web.page_tokens import PageTokens
 from longwire.web.routing import RequestContext, Route
 
@@ -31,7 +31,7 @@ _OPERATION = "getGroupRecords"
 _SCHEMAS = "#/components/schemas/"
 _RECORDS = ("DeviceData", "DeviceEvent", "DeviceGeoloc", "DeviceTelemetry")
 
-KindName = Literal["data", "event", "geoloc", "telemetry"]
+KindName = Annotated[Literal["data", "event", "geoloc", "telemetry"], Meta(title="RecordKind")]
 Kinds = Annotated[
     list[KindName],
     Meta(
@@ -72,7 +72,7 @@ class Arrival(Reply, kw_only=True):
 
     id: RecordId
     arrived_at: Annotated[DateText, Meta(description="When the record was stored.")]
-    kind: Annotated[str, Meta(description="The kind of the record.", examples=["data"])]
+    kind: Annotated[RecordKindName, Meta(description="The kind of the record.")]
     device_name: Annotated[
         str,
         Meta(
@@ -87,6 +87,7 @@ class Arrival(Reply, kw_only=True):
             "`system` for an event of the service itself.",
             examples=["chirpstack"],
         ),
+        words("ArrivalSource", SOURCE_NAMES),
     ]
     record: Annotated[
         msgspec.Raw,

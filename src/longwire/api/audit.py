@@ -10,7 +10,7 @@ from longwire.dates import format_date
 from longwire.identity import audit
 from longwire.model import AuditEntry as AuditEntryValue
 from longwire.model import AuditFilter
-from longwire.web.fields import DateQuery, DateText, Id, Reply
+from longwire.web.fields import DateQuery, DateText, Id, Reply, words
 from longwire.web.routing import RequestContext, Route
 
 ChangedFields = Annotated[
@@ -28,7 +28,9 @@ class AuditEntry(Reply, kw_only=True):
     id: Annotated[str, Meta(description="Identifies the entry.", examples=["4711"])]
     timestamp: DateText
     actor_kind: Annotated[
-        str, Meta(description="`user`, `client`, `network` or `system`.", examples=["user"])
+        str,
+        words("ActorKind", ("user", "client", "network", "system")),
+        Meta(description="`user`, `client`, `network` or `system`.", examples=["user"]),
     ]
     actor_id: str
     actor_name: (

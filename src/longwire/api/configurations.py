@@ -26,7 +26,7 @@ from longwire.fleet.configuration_layers import (
 )
 from longwire.fleet.configurations import Drift
 from longwire.model import ConfigurationPolicy as ConfigurationPolicyValue
-from longwire.web.fields import Body, DateText, Query, Reply
+from longwire.web.fields import Body, DateText, Query, Reply, words
 from longwire.web.routing import ANY_TOKEN, RequestContext, Route
 
 Policy = Annotated[
@@ -57,6 +57,7 @@ class ConfigurationValue(Reply, kw_only=True):
     value: AnyValue
     source: Annotated[
         str,
+        words("ConfigurationSource", ("default", "type", "group", "device")),
         Meta(
             description="`default` of the type, policy of the `type` or a `group`, or the `device`"
             " itself.",

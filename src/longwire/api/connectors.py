@@ -22,12 +22,14 @@ from longwire.api.types import (
     GroupId,
     GroupPage,
     IfUpdatedAt,
+    RecordKindName,
     Tags,
     parse_period,
 )
 from longwire.dates import format_date, format_optional_date
 from longwire.delivery import connectors, retry_policy
 from longwire.delivery.destinations import catalogue
+from longwire.delivery.formats import FORMATS
 from longwire.ids import format_delivery_id
 from longwire.records import KIND_NAMES
 from longwire.store.deliveries import DeliveryEvent, DeliveryState
@@ -42,6 +44,7 @@ from longwire.web.fields import (
     Query,
     Reply,
     Text,
+    words,
 )
 from longwire.web.page_tokens import paginate_names
 from longwire.web.routing import ANY_TOKEN, RequestContext, Route
@@ -64,10 +67,12 @@ FormatName = Annotated[
     Meta(
         min_length=1,
         max_length=64,
-        description="`json`, `cloudevents`, `raw` or `custom`.",
+        description="How a record is encoded in a message.",
         examples=["json"],
     ),
+    words("MessageFormat", FORMATS),
 ]
+DeliveryStatus = Annotated[str, words("DeliveryStatus", ("processing", "succeed", "failed"))]
 Filter = Annotated[
     str,
     Meta(
@@ -119,7 +124,7 @@ class Connector(Reply, kw_only=True):
     device_ids: list[str] | None = None
     enabled: bool | None = None
     message_filter: str | None = None
-    format: str | None = None
+    format: FormatName | None = None
     data_failure_policy: DataFailurePolicy | None = None
     retry_policy: RetryPolicy | None = None
     tags: list[str] | None = None
@@ -150,7 +155,7 @@ class ConnectorType(Reply):
 
     expected_parameters: str
     type: str
-    format_available: list[str] | None = None
+    format_available: list[FormatName] | None = None
     name: str | None = None
 
 
@@ -166,10 +171,10 @@ class ConnectorEvent(Reply):
 
     connector_id: str
     timestamp: DateText | None = None
-    status: str | None = None
+    status: DeliveryStatus | None = None
     id: str | None = None
     device_id: str | None = None
-    kind: str | None = None
+    kind: RecordKindName | None = None
     attempts: Count | None = None
     message: str | None = None
 

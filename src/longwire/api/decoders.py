@@ -8,6 +8,7 @@ from msgspec import Meta
 from longwire.api.devices import DeviceTypeName, TypeQuery
 from longwire.api.types import CHANGED_MEANWHILE, DeviceId, GroupId, IfUpdatedAt, parse_version
 from longwire.dates import format_date
+from longwire.decoders.catalogue import KINDS
 from longwire.decoders.javascript import PORT_MAX, SOURCE_BYTES_MAX
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import decoder_previews, device_types
@@ -23,13 +24,14 @@ from longwire.model import Actor
 from longwire.model import DeviceType as DeviceTypeValue
 from longwire.networks.values import parse_hex
 from longwire.store.database import Database
-from longwire.web.fields import Body, DateText, Reply
+from longwire.web.fields import Body, DateText, Reply, words
 from longwire.web.routing import ANY_TOKEN, RequestContext, Route
 
 PREVIEW_DEFAULT = 20
 
 Kind = Annotated[
     str,
+    words("DecoderKind", KINDS),
     Meta(
         max_length=64,
         description="`bits`, `cayenneLpp` or `javascript`.",

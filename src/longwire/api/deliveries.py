@@ -8,13 +8,14 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from longwire.api.connectors import STATUSES, ConnectorEvent, to_event_wire
-from longwire.api.types import DeviceId, GroupId, GroupPage, parse_period
+from longwire.api.connectors import STATUSES, ConnectorEvent, DeliveryStatus, to_event_wire
+from longwire.api.types import DeviceId, GroupId, GroupPage, RecordKindName, parse_period
 from longwire.clock import Moment
 from longwire.dates import format_date
 from longwire.delivery import deliveries
 from longwire.delivery.attempts import Attempt
 from longwire.delivery.deliveries import ChangedMessages, MessageSelection
+from longwire.delivery.destinations.base import FailureCode
 from longwire.errors import BadInput, FieldError
 from longwire.ids import format_record_id
 from longwire.model import Actor, Origin
@@ -33,6 +34,7 @@ from longwire.web.fields import (
     Query,
     Reply,
     limited_by,
+    words,
 )
 from longwire.web.routing import RequestContext, Route
 
@@ -54,21 +56,14 @@ ConnectorId = Annotated[
 ]
 OneDeviceId = Annotated[DeviceId, Meta(description="Only about this device.")]
 Status = Annotated[
-    str,
+    DeliveryStatus,
     Meta(
         max_length=64,
         description="Only with this status: `processing`, `succeed` or `failed`.",
         examples=["failed"],
     ),
 ]
-Kind = Annotated[
-    str,
-    Meta(
-        max_length=64,
-        description="Only records of this kind: `data`, `event`, `geoloc` or `telemetry`.",
-        examples=["data"],
-    ),
-]
+Kind = Annotated[RecordKindName, Meta(max_length=64, description="Only records of this kind.")]
 RecordJson = Annotated[
     dict[str, Any],
     Meta(
@@ -85,6 +80,7 @@ STATE_NAMES = {
     DeliveryState.EXPIRED: "expired",
     DeliveryState.CANCELLED: "cancelled",
 }
+StateName = Annotated[str, words("MessageState", STATE_NAMES.values())]
 
 
 # --- responses ---
@@ -129,6 +125,7 @@ class MessageAttempt(Reply):
     duration_ms: Annotated[int, Meta(description="How long it took.", examples=[87])]
     outcome: Annotated[
         str,
+        words("AttemptOutcome", ("delivered", *FailureCode)),
         Meta(
             description="`delivered`, or why not: `rejected`, `unreachable`, `timed_out`,"
             " `egress_denied`, `tls_failed`, `login_rejected`, `limit_exceeded`, `gone`,"
@@ -145,7 +142,7 @@ class Message(Reply, kw_only=True):
 
     event: Annotated[ConnectorEvent, Meta(description="As in the list.")]
     state: Annotated[
-        str,
+        StateName,
         Meta(
             description="`queued`, `sending`, `succeeded`, `failed`, `expired` (failed, and no"
             " longer kept for a resend) or `cancelled`.",

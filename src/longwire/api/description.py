@@ -1,6 +1,16 @@
-"""What the OpenAPI document says about the API as a whole: introduction, tags, security."""
+"""What the OpenAPI document says about the API as a whole: introduction, tags, security.
 
+What it says about single operations and fields is in `openapi.toml`, beside this file.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+from longwire.api import webhooks
 from longwire.web.openapi import ApiInfo
+from longwire.web.openapi_schemas import FieldText
 
 _DESCRIPTION = """\
 longwire manages connected devices in groups, the users and app clients that act on them, and the
@@ -11,7 +21,10 @@ Get an access token from the token endpoint with a client id and secret, and sen
 
 Lists are paginated: `limit` bounds a page, and the `nextToken` of one page requests the next; the
 last page has none. Every error has the same body and names every invalid field at once. Every
-response carries `X-Request-Id`, which identifies the request in the logs."""
+response carries `X-Request-Id`, which identifies the request in the logs.
+
+Members without a value are left out of responses. A member of a request that may be left out may
+also be `null`, which means the same."""
 
 _TAGS = {
     "Tokens": "Getting, revoking and introspecting access tokens.",
@@ -35,7 +48,7 @@ _TAGS = {
     "Service": "Health and metrics of the service.",
 }
 
-_SECURITY_SCHEMES = {
+_SECURITY_SCHEMES: Mapping[str, dict[str, Any]] = {
     "bearer": {
         "type": "http",
         "scheme": "bearer",
@@ -73,36 +86,28 @@ _SECURITY_SCHEMES = {
     },
 }
 
-_EXAMPLES = {
-    "name": "Harbour",
-    "description": "Everything on the quay",
-    "userId": "usr_vzpeqxr5mxjrq2uy6ct3mlgw",
-    "ownerId": "usr_vzpeqxr5mxjrq2uy6ct3mlgw",
-    "roleId": "member",
-    "appClientId": "app_kq4hfz2vhn5xq7m3p6rjt2wd",
-    "token": "fGx1c2gtdG9rZW4tb2YtYS1waG9uZQ",
-    "parent": "880148294221312",
-    "tags": ["north"],
-    "firstname": "Ada",
-    "firstName": "Ada",
-    "lastName": "Lovelace",
-    "gender": "female",
-    "newName": "quay-reader-2",
-    "deviceName": "Ada's phone",
-    "connectorId": "con_vzpeqxr5mxjrq2uy6ct3mlgw",
-    "deviceTypes": ["tracker"],
-    "expiration": 1_893_456_000,
-}
 
-
-def api_info(version: str) -> ApiInfo:
+def api_info(version: str, server: str = "/", token_url: str = "/oauth2/token") -> ApiInfo:
+    """`server` is the URL that the paths are below, `token_url` that of the token endpoint."""
+    texts = tomllib.loads(
+        resources.files("longwire.api").joinpath("openapi.toml").read_text("utf8")
+    )
+    oauth2 = {
+        "type": "oauth2",
+        "description": "Client id and secret for an access token, as a bearer.",
+        "flows": {"clientCredentials": {"tokenUrl": token_url, "scopes": {}}},
+    }
     return ApiInfo(
         title="longwire",
         version=version,
         description=_DESCRIPTION,
         license={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        server=server,
         tags=_TAGS,
-        security=[{"bearer": []}, {"bare": []}, {"session": []}],
-        security_schemes=_SECURITY_SCHEMES,
-        examples=_EXAMPLES,
+        security=[{"bearer": []}, {"oauth2": []}, {"bare": []}, {"session": []}],
+        security_schemes={"oauth2": oauth2, **_SECURITY_SCHEMES},
+        operation_ids=texts["operations"],
+        fields={name: FieldText(*each) for name, each in texts["fields"].items()},
+        webhooks=webhooks.WEBHOOKS,
+        webhook_schemas=webhooks.SCHEMAS,
     )

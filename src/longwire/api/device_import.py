@@ -21,7 +21,7 @@ from longwire.fleet.device_import import ImportFile, ImportLine, ImportPlan, Lin
 from longwire.fleet.devices import DeviceDraft
 from longwire.model import Actor
 from longwire.store.database import Database, Tx
-from longwire.web.fields import InputLimits, Name, Query, Reply
+from longwire.web.fields import InputLimits, Name, Query, Reply, words
 from longwire.web.routing import RequestContext, Route, TextBody
 from longwire.web.validation import check_text
 
@@ -56,6 +56,13 @@ class ImportQuery(Query):
     ) = None
 
 
+ERROR_CODES = (
+    *("malformed", "missing_column", "duplicate_column", "too_many_cells", "too_many_lines"),
+    *("required", "too_long", "too_many_tags", "invalid_character", "unknown_type"),
+    *("duplicate", "taken"),
+)
+
+
 class ImportLineError(Reply):
     """What is wrong with a line of the file."""
 
@@ -63,12 +70,8 @@ class ImportLineError(Reply):
     column: Annotated[str, Meta(examples=["originalId"])]
     code: Annotated[
         str,
-        Meta(
-            description="malformed, missing_column, duplicate_column, too_many_cells, "
-            "too_many_lines, required, too_long, too_many_tags, invalid_character, unknown_type, "
-            "duplicate, or taken.",
-            examples=["required"],
-        ),
+        words("ImportErrorCode", ERROR_CODES),
+        Meta(description="What is wrong.", examples=["required"]),
     ]
     message: Annotated[str, Meta(examples=["is required"])]
 
@@ -77,7 +80,11 @@ class ImportedDevice(Reply):
     """What became of a line."""
 
     line: Annotated[int, Meta(description="Where it begins in the file.", examples=[2])]
-    status: Annotated[str, Meta(description="created or existing.", examples=["created"])]
+    status: Annotated[
+        str,
+        words("ImportStatus", ("created", "existing")),
+        Meta(description="Whether it is new.", examples=["created"]),
+    ]
     device_id: (
         Annotated[str, Meta(description="Absent if a dry run would create the device.")] | None
     ) = None

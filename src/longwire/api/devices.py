@@ -64,6 +64,7 @@ SearchText = Annotated[
 SeenWithin = Annotated[
     Literal["hour", "day", "week", "longer", "never", "silent"],
     Meta(
+        title="SeenWithin",
         description="Last seen within the last hour, day or week, longer ago, never; or "
         "silent by what its configuration expects.",
         examples=["day"],
@@ -223,6 +224,7 @@ class DeviceSearch(GroupPage, kw_only=True):
     sort: Annotated[
         Literal["created", "name", "seenAt", "battery"],
         Meta(
+            title="DeviceOrder",
             description="What to sort by. Devices never seen count as seen first, an unknown "
             "charge is above all others.",
             examples=["seenAt"],

@@ -1,5 +1,6 @@
 """Operations on downlinks, and the part of them that networks drive by callbacks."""
 
+import typing
 from functools import partial
 from typing import Annotated, Any
 
@@ -14,11 +15,11 @@ from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.fleet import decoding, downlinks
 from longwire.fleet.codec_guard import CODEC_GUARD, CODEC_THREADS, CodecCaller, require_budget
 from longwire.fleet.decoding import Codec
-from longwire.model import Actor
+from longwire.model import Actor, DownlinkState
 from longwire.model import Downlink as DownlinkValue
 from longwire.networks.values import parse_hex
 from longwire.store.database import Database
-from longwire.web.fields import Body, DateText, Id, Paged, Query, Reply
+from longwire.web.fields import Body, DateText, Id, Paged, Query, Reply, words
 from longwire.web.routing import RequestContext, Route
 
 # A longer description of a downlink is not kept.
@@ -51,6 +52,7 @@ class Downlink(Reply, kw_only=True):
     confirmed: bool
     state: Annotated[
         str,
+        words("DownlinkState", typing.get_args(DownlinkState)),
         Meta(description="`queued`, `sent`, `acknowledged`, `failed`, `expired` or `cancelled`."),
     ]
     detail: Annotated[str, Meta(description="The reason of the state.")] | None = None

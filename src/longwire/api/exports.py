@@ -58,7 +58,11 @@ CHUNK_BYTES = 64 * 1024
 
 Format = Annotated[
     Literal["csv", "ndjson"],
-    Meta(description="CSV with a header, or one JSON object per line.", examples=["csv"]),
+    Meta(
+        title="ExportFormat",
+        description="CSV with a header, or one JSON object per line.",
+        examples=["csv"],
+    ),
 ]
 After = Annotated[
     str,
@@ -81,13 +85,14 @@ class RecordExportQuery(Query, kw_only=True):
     device_id: Annotated[DeviceId, Meta(description="Of this device.")] | None = None
     kind: Annotated[
         Literal["data", "event", "geoloc", "telemetry"],
-        Meta(description="The kind of records.", examples=["data"]),
+        Meta(title="RecordKind", description="The kind of records.", examples=["data"]),
     ] = "data"
     begin_date: DateQuery | None = None
     end_date: DateQuery | None = None
     format: Annotated[
         Literal["csv", "ndjson", "parquet"],
         Meta(
+            title="RecordExportFormat",
             description="CSV with a header, one JSON object per line, or a Parquet file, which the "
             "operator may not have installed.",
             examples=["csv"],

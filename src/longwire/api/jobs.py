@@ -40,6 +40,7 @@ from longwire.api.types import (
     DeviceId,
     GroupId,
     GroupPage,
+    RecordKindName,
     Tag,
     Tags,
     parse_period,
@@ -55,8 +56,10 @@ from longwire.jobs.message_estimates import MessageEstimate, estimate_messages
 from longwire.jobs.selection import DeviceSelection, Estimate, decode_selection
 from longwire.jobs.tasks import (
     EXPORT,
+    EXPORT_PERMISSIONS,
     NO_UNDO,
     READ,
+    UNDOABLE,
     ConfigurationTask,
     DeleteTask,
     ExportTask,
@@ -75,7 +78,7 @@ from longwire.model import Actor, ItemOutcome, JobState
 from longwire.model import Job as JobValue
 from longwire.model import JobItem as JobItemValue
 from longwire.store.database import Database
-from longwire.web.fields import Body, Count, DateIn, DateText, Id, Paged, Query, Reply
+from longwire.web.fields import Body, Count, DateIn, DateText, Id, Paged, Query, Reply, words
 from longwire.web.routing import RequestContext, Route, StreamContext, StreamResponse, StreamRoute
 
 # Of a dry run.
@@ -97,7 +100,7 @@ KindName = Annotated[
         "replay",
         "export",
     ],
-    Meta(description="What to do with each device.", examples=["tag"]),
+    Meta(title="StartableJobKind", description="What to do with each device.", examples=["tag"]),
 ]
 Reason = Annotated[
     str,
@@ -109,11 +112,11 @@ Reason = Annotated[
 ]
 StateName = Annotated[
     Literal["waiting", "running", "succeeded", "failed", "cancelled"],
-    Meta(description="Only jobs in this state.", examples=["running"]),
+    Meta(title="JobState", description="Only jobs in this state.", examples=["running"]),
 ]
 OutcomeName = Annotated[
     Literal["changed", "undone", "skipped", "failed"],
-    Meta(description="Only devices with this outcome.", examples=["failed"]),
+    Meta(title="JobOutcome", description="Only devices with this outcome.", examples=["failed"]),
 ]
 # No type alone can say that these are for some kinds only.
 Added = Annotated[Tags, Meta(description="For `tag`: tags to add.", examples=[["roof"]])]
@@ -161,6 +164,7 @@ class JobParameters(Body):
         Annotated[
             Literal["records", "devices", "messages", "audit"],
             Meta(
+                title="ExportContent",
                 description="For `export`: what to export. Of devices, those of `filter`.",
                 examples=["records"],
             ),
@@ -171,7 +175,11 @@ class JobParameters(Body):
     record_kind: (
         Annotated[
             Literal["data", "event", "geoloc", "telemetry"],
-            Meta(description="For an export of records; by default `data`.", examples=["event"]),
+            Meta(
+                title="RecordKind",
+                description="For an export of records; by default `data`.",
+                examples=["event"],
+            ),
         ]
         | None
     ) = None
@@ -279,7 +287,7 @@ class JobFilterReply(Reply):
     type: Annotated[str, Meta(description="Of this device type.")] | None = None
     network: Annotated[str, Meta(description="Of this network.")] | None = None
     tag: Annotated[str, Meta(description="With this tag.")] | None = None
-    seen: Annotated[str, Meta(description="By when they were last seen.")] | None = None
+    seen: Annotated[SeenWithin, Meta(description="By when they were last seen.")] | None = None
     battery_below: Annotated[float, Meta(description="With less charge.")] | None = None
     subgroups: Annotated[bool, Meta(description="Of the groups below as well.")] = False
 
@@ -295,9 +303,16 @@ class JobParametersReply(Reply):
     connector_id: Annotated[str, Meta(description="The connector.")] | None = None
     begin_date: DateText | None = None
     end_date: DateText | None = None
-    content: Annotated[str, Meta(description="What is exported.")] | None = None
+    content: (
+        Annotated[
+            str, words("ExportContent", EXPORT_PERMISSIONS), Meta(description="What is exported.")
+        ]
+        | None
+    ) = None
     format: Annotated[str, Meta(description="Of an export.")] | None = None
-    record_kind: Annotated[str, Meta(description="Of the exported records.")] | None = None
+    record_kind: Annotated[RecordKindName, Meta(description="Of the exported records.")] | None = (
+        None
+    )
     device_id: Annotated[str, Meta(description="Of an export: of this device.")] | None = None
     object_id: Annotated[str, Meta(description="Of an export: of this object.")] | None = None
     actor_id: Annotated[str, Meta(description="Of an export: by whom.")] | None = None
@@ -319,9 +334,14 @@ class Job(Reply, kw_only=True):
 
     job_id: JobId
     group_id: str
-    kind: Annotated[str, Meta(description="What it does with each device.", examples=["tag"])]
+    kind: Annotated[
+        str,
+        words("JobKind", sorted(UNDOABLE | NO_UNDO.keys())),
+        Meta(description="What it does with each device.", examples=["tag"]),
+    ]
     state: Annotated[
         str,
+        words("JobState", list(JobState)),
         Meta(
             description="`waiting`, `running`, `succeeded`, `failed` or `cancelled`.",
             examples=["running"],
@@ -350,6 +370,7 @@ class Job(Reply, kw_only=True):
     no_undo: (
         Annotated[
             str,
+            words("NoUndo", sorted(set(NO_UNDO.values()))),
             Meta(
                 description="Why a job of this kind cannot be undone: `messages_sent` cannot be"
                 " recalled, `values_replaced` were not kept, `nothing_changed`, or it `is_undo`"
@@ -424,6 +445,7 @@ class JobItem(Reply, kw_only=True):
     device_id: DeviceId
     outcome: Annotated[
         str,
+        words("JobOutcome", list(ItemOutcome)),
         Meta(description="`changed`, `undone`, `skipped` or `failed`.", examples=["changed"]),
     ]
     code: Annotated[str, Meta(description="Why it was skipped or failed.")] | None = None

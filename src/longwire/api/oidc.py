@@ -258,7 +258,7 @@ _BEGIN_OPENAPI: Json = {
             "description": "The path of this service to lead to when the person is signed in.",
             "schema": {
                 "type": "string",
-                "pattern": "^/(?![/\\\\])[!-\\[\\]-~]*$",
+                "pattern": "^/([!-.0-\\[\\]-~][!-\\[\\]-~]*)?$",  # without (?!), which RE2 has not
                 "maxLength": RETURN_TO_CHARACTERS_MAX,
                 "default": START_PATH,
             },

@@ -9,7 +9,7 @@ from longwire.api.types import GroupId
 from longwire.dates import format_date, format_optional_date
 from longwire.overview import AttentionItem, AttentionKind
 from longwire.overview import Overview as OverviewValue
-from longwire.web.fields import Count, DateText, Query, Reply
+from longwire.web.fields import Count, DateText, Query, Reply, words
 from longwire.web.routing import RequestContext, Route
 
 _KIND_NAMES = {
@@ -82,6 +82,7 @@ class Attention(Reply):
 
     what: Annotated[
         str,
+        words("AttentionKind", _KIND_NAMES.values()),
         Meta(
             description="`connectorFailing`, `deadLetters`, `devicesSilent`, `batteryLow` or"
             " `configurationDrift`.",

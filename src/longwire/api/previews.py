@@ -5,7 +5,14 @@ from typing import Annotated
 from msgspec import Meta, structs
 
 from longwire.api.connectors import ConnectorParams, ConnectorTypeName, Filter, FormatName
-from longwire.api.types import DeviceId, DeviceIds, DeviceTypeNames, GroupId, parse_period
+from longwire.api.types import (
+    DeviceId,
+    DeviceIds,
+    DeviceTypeNames,
+    GroupId,
+    RecordKindName,
+    parse_period,
+)
 from longwire.dates import format_date
 from longwire.delivery import previews
 from longwire.delivery.connectors import ConnectorDraft
@@ -39,7 +46,7 @@ class PreviewItem(Reply):
     """What a connector would do with one stored record."""
 
     device_id: str
-    kind: str
+    kind: RecordKindName
     timestamp: DateText
     matches: bool
     reason: str

@@ -45,6 +45,7 @@ from longwire.web.fields import (
     limited_by,
     parse_date_field,
 )
+from longwire.web.openapi_schemas import HIDDEN
 from longwire.web.page_tokens import PageTokens
 from longwire.web.routing import RequestContext, Route
 from longwire.web.validation import decode_body
@@ -149,7 +150,9 @@ class DeviceTelemetryInput(RecordInput, kw_only=True, gc=False):
     score: Int64 | None = None
     # Written with a small s, read back with a capital one; the latter is taken on the way in too.
     stations_small: Int64 | None = field(default=None, name="nbBs")
-    stations: Int64 | None = field(default=None, name="nbBS")
+    stations: Annotated[Int64, Meta(extra_json_schema={HIDDEN: True})] | None = field(
+        default=None, name="nbBS"
+    )
     rc: Int64 | None = None
 
     def to_record(self, timestamp: str) -> TelemetryRecord:

@@ -14,7 +14,7 @@ from longwire.fleet.codec_guard import CODEC_THREADS
 from longwire.model import Actor
 from longwire.model import Replay as ReplayValue
 from longwire.store.database import Database
-from longwire.web.fields import Body, Count, DateIn, DateText, Id, Query, Reply
+from longwire.web.fields import Body, Count, DateIn, DateText, Id, Query, Reply, words
 from longwire.web.routing import RequestContext, Route
 
 ReplayId = Annotated[Id, Meta(examples=["rpl_vzpeqxr5mxjrq2uy6ct3mlgw"])]
@@ -37,7 +37,7 @@ class Replay(Reply):
     replay_id: str
     connector_id: str
     group_id: str
-    status: str
+    status: Annotated[str, words("ReplayState", ("running", "done", "cancelled"))]
     looked_at: Count
     queued: Count
     begin_date: DateText

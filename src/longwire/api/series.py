@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from longwire.api.types import DeviceId, parse_period
+from longwire.api.types import DeviceId, RecordKindName, parse_period
 from longwire.clock import DAY, SECOND, Moment
 from longwire.dates import LATEST, format_date, format_optional_date
 from longwire.errors import BadInput, FieldError, invalid_field
@@ -44,13 +44,7 @@ class SeriesQuery(Query):
         ),
     ]
     kind: (
-        Annotated[
-            str,
-            Meta(
-                description=f"The kind of records: {', '.join(KIND_NAMES)}; default data.",
-                examples=["data"],
-            ),
-        ]
+        Annotated[RecordKindName, Meta(description="The kind of records; by default `data`.")]
         | None
     ) = None
     begin_date: DateQuery | None = None
@@ -103,7 +97,7 @@ class Series(Reply):
     """Numbers of some devices over time."""
 
     path: Annotated[str, Meta(description="As requested.", examples=["/data/temperature"])]
-    kind: Annotated[str, Meta(description="The kind of records.", examples=["data"])]
+    kind: Annotated[RecordKindName, Meta(description="The kind of records.")]
     begin_date: Annotated[DateText, Meta(description="The begin of the first span.")]
     end_date: DateText
     time_span: Annotated[int, Meta(description="Seconds per point.", examples=[3_600])]

@@ -8,9 +8,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from time import monotonic
+from typing import Annotated
 
 import msgspec
 import structlog
+from msgspec import Meta
 
 from longwire import __version__
 from longwire.clock import SECOND
@@ -25,8 +27,9 @@ from longwire.store.shared_read import SharedRead
 from longwire.web import docs_page
 from longwire.web.console_page import ConsolePage
 from longwire.web.docs_page import CONTENT_SECURITY_POLICY, Asset, build_page_headers
+from longwire.web.fields import Reply, words
 from longwire.web.guide_page import GuidePage
-from longwire.web.openapi import Json, problem_responses
+from longwire.web.openapi import Json, problem_responses, schema_ref
 from longwire.web.prometheus import MEDIA_TYPE, DatabaseStats, PrometheusMetrics
 from longwire.web.routing import NO_TOKEN, PlainRoute, Request, Response, bearer_token
 
@@ -57,6 +60,36 @@ _ANYONE = "reveals nothing about any group"
 Handler = Callable[[Request, bytes], Awaitable[Response]]
 
 log = structlog.get_logger()
+
+
+class Health(Reply):
+    """Whether the service works."""
+
+    status: Annotated[
+        str,
+        words("HealthStatus", ("ok", "unavailable")),
+        Meta(description="`unavailable` with the status 503.", examples=["ok"]),
+    ]
+    reason: (
+        Annotated[
+            str,
+            Meta(
+                description="Why the service is not ready.",
+                examples=["the database does not respond"],
+            ),
+        ]
+        | None
+    ) = None
+    mqtt: (
+        Annotated[
+            str,
+            Meta(
+                description="Whether the MQTT listener receives messages, if one is configured.",
+                examples=["listening"],
+            ),
+        ]
+        | None
+    ) = None
 
 
 class ServiceEndpoints:
@@ -239,6 +272,7 @@ def _route(
         openapi=openapi,
         is_compressed=is_compressed,
         takes_cors=takes_cors,
+        schemas=(Health,),
     )
 
 
@@ -251,8 +285,8 @@ def _serve_asset(asset: Asset) -> Handler:
     return get_asset
 
 
-def _openapi(summary: str, media_type: str, type_name: str, statuses: Mapping[int, str]) -> Json:
-    content = {media_type: {"schema": {"type": type_name}}}
+def _openapi(summary: str, media_type: str, schema: Json, statuses: Mapping[int, str]) -> Json:
+    content = {media_type: {"schema": schema}}
     responses = {
         str(status): {"description": text, "content": content} for status, text in statuses.items()
     }
@@ -264,17 +298,17 @@ def _openapi(summary: str, media_type: str, type_name: str, statuses: Mapping[in
 
 
 _LIVE_OPENAPI = _openapi(
-    "Liveness: is the process running?", "application/json", "object", {200: "It is."}
+    "Liveness: is the process running?", "application/json", schema_ref(Health), {200: "It is."}
 )
 _READY_OPENAPI = _openapi(
     "Readiness: can the service handle requests?",
     "application/json",
-    "object",
+    schema_ref(Health),
     {200: "It can.", 503: "It cannot; `reason` says why."},
 )
 _METRICS_OPENAPI = _openapi(
     "Metrics for Prometheus",
     "text/plain",
-    "string",
+    {"type": "string"},
     {200: "The metrics.", 401: "The operator has set a token for them, which is missing."},
 )

@@ -65,6 +65,7 @@ Method = Annotated[
     Meta(
         description="How the user signed in.",
         examples=["link"],
+        title="SignInMethod",
         extra_json_schema={"enum": [each.value for each in SignInMethod]},
     ),
 ]

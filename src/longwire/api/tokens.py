@@ -7,7 +7,7 @@ the metadata by which they find all of it (RFC 8414).
 import base64
 import binascii
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Annotated, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
@@ -19,6 +19,7 @@ from longwire.identity import tokens
 from longwire.identity.rate_limiter import FailureThrottle
 from longwire.model import Origin
 from longwire.store.database import Database, Tx
+from longwire.web.fields import words
 from longwire.web.openapi import Json, json_response, problem_responses, schema_ref
 from longwire.web.routing import FORM_BYTES_MAX, NO_TOKEN, PlainRoute, Request, Response
 
@@ -29,6 +30,7 @@ METADATA_PATH = "/.well-known/oauth-authorization-server"
 GRANT = "client_credentials"
 AUTH_METHOD = "client_secret_basic"
 TOKEN_TYPE = "Bearer"
+TOKEN_ERRORS = ("invalid_request", "invalid_client", "unsupported_grant_type")
 _FORM = b"application/x-www-form-urlencoded"
 _CREDENTIALS = {"client_id", "client_secret"}
 _NO_CACHE: tuple[tuple[bytes, bytes], ...] = ((b"pragma", b"no-cache"),)
@@ -80,10 +82,23 @@ class AuthorizationServerMetadata(msgspec.Struct):
     introspection_endpoint_auth_methods_supported: tuple[str, ...] = (AUTH_METHOD,)
 
 
+class TokenRequest(msgspec.Struct):
+    """The form of a request for a token."""
+
+    grant_type: Annotated[str, words("GrantType", [GRANT])] | UnsetType = UNSET
+
+
+class TokenForm(msgspec.Struct):
+    """The form that names a token."""
+
+    token: str
+    token_type_hint: str | UnsetType = UNSET
+
+
 class TokenError(msgspec.Struct):
     """The error response of RFC 6749."""
 
-    error: str
+    error: Annotated[str, words("TokenErrorCode", TOKEN_ERRORS)]
     error_description: str
 
 
@@ -330,7 +345,7 @@ def _route(
         tag="Tokens",
         takes_cors=True,
         openapi=openapi,
-        schemas=(response, TokenError),
+        schemas=(response, TokenError, TokenRequest, TokenForm),
     )
 
 
@@ -346,7 +361,7 @@ def _responses(description: str, response: type[msgspec.Struct]) -> dict[str, Js
     }
 
 
-_GRANT_TYPE = {"type": "string", "enum": [GRANT]}
+_GRANT_TYPE = {"title": "GrantType", "type": "string", "enum": [GRANT]}
 _OPENAPI: Json = {
     "summary": "Get an access token",
     "description": "OAuth 2.0 client credentials. HTTPS only, except on the loopback interface.",
@@ -356,7 +371,7 @@ _OPENAPI: Json = {
             "name": "grant_type",
             "in": "query",
             "required": False,
-            "description": "Here or in the body.",
+            "description": "The grant of RFC 6749; here or in the body.",
             "schema": _GRANT_TYPE,
             "example": GRANT,
         }
@@ -364,32 +379,26 @@ _OPENAPI: Json = {
     "requestBody": {
         "required": False,
         "content": {
-            _FORM.decode(): {
-                "schema": {"type": "object", "properties": {"grant_type": _GRANT_TYPE}}
-            }
+            _FORM.decode(): {"schema": schema_ref(TokenRequest), "example": {"grant_type": GRANT}}
         },
     },
     "responses": _responses("An access token.", TokenResponse),
 }
 
 
+_TOKEN_EXAMPLE = "0b9f0d0e-5c3b-4bb2-9d0f-2f4a3b1c7e55"
+
+
 def _token_openapi(
     summary: str, description: str, result: str, response: type[msgspec.Struct]
 ) -> Json:
     """The entry of an endpoint that takes a token in a form."""
-    form = {
-        "type": "object",
-        "properties": {
-            "token": {"type": "string"},
-            "token_type_hint": {"type": "string", "description": "Ignored."},
-        },
-        "required": ["token"],
-    }
+    form = {"schema": schema_ref(TokenForm), "example": {"token": _TOKEN_EXAMPLE}}
     return {
         "summary": summary,
         "description": description,
         "security": [{"client": []}],
-        "requestBody": {"required": True, "content": {_FORM.decode(): {"schema": form}}},
+        "requestBody": {"required": True, "content": {_FORM.decode(): form}},
         "responses": _responses(result, response),
     }
 

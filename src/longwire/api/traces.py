@@ -11,6 +11,7 @@ from longwire.api.deliveries import (
     Message,
     MessageAttempt,
     MessageId,
+    StateName,
     attempts_wire,
     message_wire,
 )
@@ -18,14 +19,16 @@ from longwire.api.types import GroupId
 from longwire.dates import format_date
 from longwire.delivery.attempts import parse_attempts
 from longwire.fleet import traces
+from longwire.fleet.traces import NOT_TAKEN
 from longwire.ids import format_delivery_id
 from longwire.store.deliveries import DeliveryDetail
 from longwire.store.receptions import Reception as ReceptionValue
-from longwire.web.fields import Count, DateText, Query, Reply
+from longwire.web.fields import Count, DateText, Query, Reply, words
 from longwire.web.routing import RequestContext, Route
 
 NotTaken = Annotated[
     str,
+    words("NotTaken", NOT_TAKEN),
     Meta(
         description="Why it has no message: `disabled`, `created_later` (than the record arrived),"
         " `device_type`, `device_id`, `filter_false`, `filter_failed`, `not_evaluated` (its filter"
@@ -106,7 +109,7 @@ class NotificationDelivery(Reply, kw_only=True):
     """A message of a notification to one recipient."""
 
     id: MessageId
-    state: Annotated[str, Meta(description="As of a message.", examples=["succeeded"])]
+    state: Annotated[StateName, Meta(description="As of a message.", examples=["succeeded"])]
     timestamp: Annotated[DateText, Meta(description="Of its last change.")]
     attempts: Annotated[
         list[MessageAttempt], Meta(description="The last 20 attempts, oldest first.")

@@ -7,7 +7,8 @@ from msgspec import Meta
 from longwire.clock import Moment
 from longwire.dates import parse_date, parse_range_end
 from longwire.errors import BadInput, FieldError, invalid_field
-from longwire.web.fields import DATE_MARK, Paged, Reply, limited_by, parse_date_field
+from longwire.records import KIND_NAMES
+from longwire.web.fields import DATE_MARK, Paged, Reply, limited_by, parse_date_field, words
 
 GroupId = Annotated[str, Meta(min_length=1, max_length=128, examples=["880148294221312"])]
 DeviceId = Annotated[
@@ -18,6 +19,7 @@ DeviceTypeNames = Annotated[
     list[Annotated[str, Meta(min_length=1, max_length=128)]],
     limited_by("bulk_ids_max", unit="types"),
 ]
+RecordKindName = Annotated[str, words("RecordKind", KIND_NAMES), Meta(examples=["data"])]
 Email = Annotated[str, Meta(min_length=3, max_length=254, examples=["ada@example.com"])]
 Tag = Annotated[str, Meta(min_length=1), limited_by("tag_characters_max", unit="characters")]
 Tags = Annotated[list[Tag], limited_by("tags_max", unit="tags")]

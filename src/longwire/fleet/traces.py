@@ -44,6 +44,10 @@ FILTER_FALSE = "filter_false"
 FILTER_FAILED = "filter_failed"
 NOT_EVALUATED = "not_evaluated"
 MATCHES_NOW = "matches_now"
+NOT_TAKEN = (
+    *(DISABLED, CREATED_LATER, DEVICE_TYPE, DEVICE_ID),
+    *(FILTER_FALSE, FILTER_FAILED, NOT_EVALUATED, MATCHES_NOW),
+)
 
 
 @dataclass(frozen=True, slots=True)

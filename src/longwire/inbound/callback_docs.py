@@ -1,12 +1,13 @@
 """The OpenAPI entries of the network callbacks."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import json
+import msgspec
+from msgspec import UNSET, Meta, UnsetType, json
 
 from longwire.networks.chirpstack import EVENTS
-from longwire.web.openapi import Json, json_response, problem_responses
+from longwire.web.openapi import Json, json_response, problem_responses, schema_ref
 
 _DEVICE_AND_TIME: Mapping[str, Any] = {"device": "1FD48BE", "time": 1_794_731_400}
 VENDOR_EXAMPLES: Mapping[str, Mapping[str, Any]] = {
@@ -68,14 +69,66 @@ CHIRPSTACK_PARAMETERS: Sequence[Json] = [
         "in": "query",
         "required": True,
         "description": "The type of the event; ChirpStack adds it.",
-        "schema": {"type": "string", "enum": list(EVENTS)},
+        "schema": {"title": "ChirpstackEvent", "type": "string", "enum": list(EVENTS)},
         "example": "up",
     }
 ]
 
 
+_MEANINGS = {
+    "device": "The id of the device in the network, in hex.",
+    "time": "When the message was received; seconds or milliseconds since 1970, or RFC 3339.",
+    "data": "The payload: in hex, or of ChirpStack in base64.",
+    "seqNumber": "The frame counter.",
+    "ack": "Of the vendor: the device asks for a downlink. Of LORIOT: it acknowledges one.",
+    "linkQuality": "From 0 to 3; the `score` of the telemetry.",
+    "computedLocation": "The position that the network has computed; the radius is in metres.",
+    "batt": "The voltage of the battery.",
+    "temp": "The temperature of the device in degrees Celsius.",
+    "infoCode": "The code of what became of a downlink.",
+    "infoMessage": "The same in words.",
+    "downlinkAck": "Whether the device has received the downlink.",
+    "severity": "`WARN` or `ERROR`.",
+    "info": "What is wrong.",
+    "deviceInfo": "The device: its `devEui`, name and tags.",
+    "fCnt": "The frame counter.",
+    "fPort": "The LoRaWAN port.",
+    "rxInfo": "The gateways that received the message.",
+    "end_device_ids": "The device: its `dev_eui` or `device_id`.",
+    "received_at": "When the message was received.",
+    "uplink_message": "The uplink; other messages have a member of another name.",
+    "cmd": "The type of the message.",
+    "EUI": "The device EUI.",
+    "ts": "When the message was received, in milliseconds since 1970.",
+    "fcnt": "The frame counter.",
+    "port": "The LoRaWAN port.",
+    "freq": "The frequency in hertz.",
+    "dr": "The data rate.",
+    "bat": "The battery level of a device status: 0 is external power, 1 to 254 the charge.",
+    "gws": "The gateways that received the message.",
+    "DevEUI_uplink": "The uplink; other reports have a member of another name.",
+}
+
+
+def callback_message(name: str, doc: str, example: Mapping[str, Any]) -> type[msgspec.Struct]:
+    """The message of a callback; templates are free, so any member may be absent."""
+    return msgspec.defstruct(
+        name,
+        [
+            (
+                f"field_{number}",
+                Annotated[Any, Meta(description=_MEANINGS[member], examples=[value])] | UnsetType,
+                msgspec.field(default=UNSET, name=member),
+            )
+            for number, (member, value) in enumerate(example.items())
+        ],
+        namespace={"__doc__": doc},
+    )
+
+
 def callback_openapi(
     summary: str,
+    message: type[msgspec.Struct],
     example: Mapping[str, Any],
     parameters: Sequence[Json] = (),
     method: str = "POST",
@@ -90,9 +143,12 @@ def callback_openapi(
         " again is stored once. Without a body, the message is read from the query.",
         "security": [{"groupToken": []}, {"groupTokenInQuery": []}],
         **({"parameters": list(parameters)} if parameters else {}),
-        **({} if method == "GET" else {"requestBody": _request_body(example)}),
+        **({} if method == "GET" else {"requestBody": _request_body(message, example)}),
         "responses": {
-            "200": json_response("Stored; or the downlink for the device.", {"type": "object"}),
+            "200": json_response(
+                "Stored: `message` says so. Or the downlink for the device, by its id.",
+                {"type": "object", "additionalProperties": True},
+            ),
             **problem_responses(400, 401, 404, 408, 413, 429, 431, 503),
         },
     }
@@ -101,14 +157,18 @@ def callback_openapi(
 def _query_parameter(name: str, value: Any) -> Json:
     """A value of the message in the query, as the template writes it."""
     text = value if isinstance(value, str) else json.encode(value).decode()
-    return {"name": name, "in": "query", "schema": {"type": "string"}, "example": text}
-
-
-def _request_body(example: Mapping[str, Any]) -> Json:
-    any_object: Json = {
-        "schema": {"type": "object", "properties": {name: {} for name in example}},
-        "example": example,
+    return {
+        "name": name,
+        "in": "query",
+        "required": False,
+        "description": _MEANINGS[name],
+        "schema": {"type": "string"},
+        "example": text,
     }
+
+
+def _request_body(message: type[msgspec.Struct], example: Mapping[str, Any]) -> Json:
+    any_object: Json = {"schema": schema_ref(message), "example": example}
     return {
         "required": False,
         "content": {

@@ -24,6 +24,7 @@ from longwire.inbound.callback_docs import (
     THINGPARK_EXAMPLE,
     TTN_EXAMPLE,
     VENDOR_EXAMPLES,
+    callback_message,
     callback_openapi,
 )
 from longwire.inbound.downlinks import PUSH_URL_HEADER, DownlinkService
@@ -241,53 +242,50 @@ class NetworkCallbacks:
     # --- routes ---
 
     def routes(self) -> list[PlainRoute]:
+        vendor_messages = {
+            kind: callback_message(
+                f"Vendor{kind[0].upper()}{kind[1:]}Callback",
+                f"A message of the vendor's network: {kind}.",
+                example,
+            )
+            for kind, example in VENDOR_EXAMPLES.items()
+        }
         vendor_routes = [
             self._route(
                 f"/network/vendor/{kind}",
                 VENDOR,
                 partial(_parse_vendor, kind),
+                vendor_messages[kind],
                 callback_openapi(
-                    f"Take a message of the vendor's network: {kind}", example, method=method
+                    f"Take a message of the vendor's network: {kind}",
+                    vendor_messages[kind],
+                    example,
+                    method=method,
                 ),
                 method,
             )
             for kind, example in VENDOR_EXAMPLES.items()
             for method in VENDOR_METHODS
         ]
-        chirpstack_openapi = callback_openapi(
-            "Take an event of ChirpStack's HTTP integration",
-            CHIRPSTACK_EXAMPLE,
-            CHIRPSTACK_PARAMETERS,
-        )
-        ttn_openapi = callback_openapi(
-            "Take a message of a webhook of The Things Stack", TTN_EXAMPLE
-        )
-        loriot_openapi = callback_openapi(
-            "Take a message of an HTTP output of LORIOT", LORIOT_EXAMPLE
-        )
-        thingpark_openapi = callback_openapi(
-            "Take a report of ThingPark's network server", THINGPARK_EXAMPLE
-        )
-        return [
-            *vendor_routes,
-            self._route("/network/chirpstack", CHIRPSTACK, _parse_chirpstack, chirpstack_openapi),
-            self._route("/network/ttn", TTN, partial(_parse_message, ttn.parse), ttn_openapi),
+        others = [
             self._route(
-                "/network/loriot", LORIOT, partial(_parse_message, loriot.parse), loriot_openapi
-            ),
-            self._route(
-                "/network/thingpark",
-                THINGPARK,
-                partial(_parse_message, thingpark.parse),
-                thingpark_openapi,
-            ),
+                f"/network/{network}",
+                network,
+                parse,
+                message,
+                callback_openapi(summary, message, example, parameters),
+            )
+            for network, parse, summary, name, example, parameters in _OTHERS
+            for message in [callback_message(name, f"{summary}.", example)]
         ]
+        return [*vendor_routes, *others]
 
     def _route(
         self,
         path: str,
         network: str,
         parse: Parse,
+        message: type[msgspec.Struct],
         openapi: dict[str, Any],
         method: str = "POST",
     ) -> PlainRoute:
@@ -302,6 +300,7 @@ class NetworkCallbacks:
             object_rule=_RULE,
             tag="Networks",
             openapi=openapi,
+            schemas=(message,),
         )
 
 
@@ -387,3 +386,40 @@ def _errors_of_line(index: int, error: LongwireError) -> list[FieldError]:
         FieldError(f"{vendor.BATCH}[{index}].{each.field}", each.message)
         for each in error.field_errors
     ]
+
+
+# Network, parser, summary, name and example of the message, parameters.
+_OTHERS: Sequence[tuple[str, Parse, str, str, Mapping[str, Any], Sequence[Any]]] = (
+    (
+        CHIRPSTACK,
+        _parse_chirpstack,
+        "Take an event of ChirpStack's HTTP integration",
+        "ChirpstackCallback",
+        CHIRPSTACK_EXAMPLE,
+        CHIRPSTACK_PARAMETERS,
+    ),
+    (
+        TTN,
+        partial(_parse_message, ttn.parse),
+        "Take a message of a webhook of The Things Stack",
+        "TtnCallback",
+        TTN_EXAMPLE,
+        (),
+    ),
+    (
+        LORIOT,
+        partial(_parse_message, loriot.parse),
+        "Take a message of an HTTP output of LORIOT",
+        "LoriotCallback",
+        LORIOT_EXAMPLE,
+        (),
+    ),
+    (
+        THINGPARK,
+        partial(_parse_message, thingpark.parse),
+        "Take a report of ThingPark's network server",
+        "ThingparkCallback",
+        THINGPARK_EXAMPLE,
+        (),
+    ),
+)

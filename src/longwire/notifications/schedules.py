@@ -22,7 +22,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CACHED_INSTANTS_MAX = 4_096
 
 
-class Time(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rename="pascal"):
+class ScheduleTime(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, rename="pascal"):
     """A time of the day."""
 
     hours: Annotated[int, Meta(ge=0, le=23)]
@@ -36,8 +36,8 @@ class Schedule(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     day: Annotated[
         int, Meta(ge=0, le=SUNDAY, description="1 to 7 for Monday to Sunday; 0 is Sunday, too.")
     ] = msgspec.field(name="Day")
-    begin: Time | None = msgspec.field(name="From", default=None)
-    end: Time | None = msgspec.field(name="To", default=None)
+    begin: ScheduleTime | None = msgspec.field(name="From", default=None)
+    end: ScheduleTime | None = msgspec.field(name="To", default=None)
 
 
 def encode_schedule(schedule: Schedule) -> str:
@@ -92,7 +92,7 @@ def _get_period(schedule: Schedule, day: date, zone: zoneinfo.ZoneInfo) -> tuple
     return first, _find_instant(end_day, end, zone, last=end != MIDNIGHT)
 
 
-def _time(given: Time) -> time:
+def _time(given: ScheduleTime) -> time:
     return time(given.hours, given.minutes, given.secondes or 0)
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
 
@@ -23,6 +24,7 @@ from longwire.errors import (
     Unavailable,
     WrongMediaType,
 )
+from longwire.web.fields import words
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -88,7 +90,7 @@ TITLES = {
 class FieldProblem(msgspec.Struct, kw_only=True):
     """One invalid field of a request."""
 
-    place: str = msgspec.field(name="in")
+    place: Annotated[str, words("FieldPlace", ("body", "query"))] = msgspec.field(name="in")
     field: str
     message: str
 

@@ -1,5 +1,6 @@
 """The building blocks of wire types: base structs, primitive fields, and limits set by settings."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -38,6 +39,11 @@ class InputLimits:
     tag_characters_max: int = 64
 
 
+def words(name: str, values: Iterable[str]) -> Meta:
+    """The only values of a string, under one name wherever they occur in the document."""
+    return Meta(title=name, extra_json_schema={"enum": list(values)})
+
+
 def limited_by(limit: str, *, unit: str) -> Meta:
     """Mark a type as bounded by a setting, where msgspec's own bounds are fixed."""
     return Meta(extra={"limit": limit, "unit": unit})
@@ -59,7 +65,11 @@ _DATE_DESCRIPTION = (
 )
 DateIn = Annotated[
     str | int | float,
-    Meta(extra=DATE_MARK, description=_DATE_DESCRIPTION, examples=["2026-11-15T08:30:00Z"]),
+    Meta(
+        extra=DATE_MARK,
+        description=f"{_DATE_DESCRIPTION} A JSON number is taken, too.",
+        examples=["2026-11-15T08:30:00Z"],
+    ),
 ]
 DateQuery = Annotated[
     str,

@@ -4,6 +4,7 @@ Knows routes and schemas, and no noun of the service: what is to be said about t
 as an `ApiInfo`, and a plain route carries its own entry, built with the helpers below.
 """
 
+import copy
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -14,13 +15,19 @@ import msgspec
 
 from longwire.web import errors
 from longwire.web.fields import InputLimits
+from longwire.web.openapi_schemas import (
+    REF,
+    FieldText,
+    describe_property,
+    simplify_components,
+    simplify_parts,
+)
 from longwire.web.routing import ANY_TOKEN, OWN, PlainRoute, Route, StreamRoute, TextBody
 from longwire.web.type_info import field_bounds, nested_structs
 
 Json = dict[str, Any]
 
-_REF = "#/components/schemas/{name}"
-_PROBLEM = {"$ref": _REF.format(name="Problem")}
+_PROBLEM = {"$ref": REF.format(name="Problem")}
 
 _MEANINGS = {
     400: "The request is invalid; `errors` names every invalid field.",
@@ -45,26 +52,33 @@ class ApiInfo:
     version: str
     description: str
     license: Json
+    server: str  # the URL that paths are below
     tags: Mapping[str, str]  # name to description
     security: Sequence[Json]
     security_schemes: Mapping[str, Json]
-    examples: Mapping[str, Any]  # by the name of a field or parameter
+    operation_ids: Mapping[str, str]  # by method and path
+    fields: Mapping[str, FieldText]  # by the name of a field, or of a schema and a field
+    webhooks: Mapping[str, Json]  # what the service sends, by name
+    webhook_schemas: Sequence[type[msgspec.Struct]]  # that these refer to
 
 
 def build_document(
     routes: Sequence[Route | PlainRoute], limits: InputLimits, info: ApiInfo
 ) -> Json:
     """The whole document as plain JSON values."""
-    schemas = _schemas(routes, limits)
+    schemas = _schemas(routes, limits, info.webhook_schemas)
+    simplify_components(schemas)
+    _describe(schemas, info.fields)
     paths: dict[str, Json] = {}
     for route in routes:
-        entry = (
-            _operation(route, schemas, info.examples)
-            if isinstance(route, Route)
-            else _plain_operation(route)
-        )
+        entry = _operation(route, schemas) if isinstance(route, Route) else _plain_operation(route)
         if entry is not None:
+            name = f"{route.method} {route.path}"
+            entry = {"operationId": info.operation_ids.get(name, route.operation_id), **entry}
             paths.setdefault(route.path, {})[route.method.lower()] = entry
+    webhooks = copy.deepcopy(dict(info.webhooks))
+    simplify_parts(paths, schemas)
+    simplify_parts(webhooks, schemas)
     queries = {route.query.__name__ for route in routes if isinstance(route, Route) and route.query}
     used_tags = {entry["tags"][0] for methods in paths.values() for entry in methods.values()}
     return {
@@ -75,7 +89,7 @@ def build_document(
             "description": info.description,
             "license": info.license,
         },
-        "servers": [{"url": "/"}],
+        "servers": [{"url": info.server}],
         "tags": [
             {"name": name, "description": text}
             for name, text in info.tags.items()
@@ -83,6 +97,7 @@ def build_document(
         ],
         "security": info.security,
         "paths": paths,
+        "webhooks": webhooks,
         "components": {
             # Queries are spelled out as parameters, so nothing refers to their schemas.
             "schemas": {name: each for name, each in schemas.items() if name not in queries},
@@ -95,7 +110,7 @@ def build_document(
 
 
 def schema_ref(struct: type[msgspec.Struct]) -> Json:
-    return {"$ref": _REF.format(name=struct.__name__)}
+    return {"$ref": REF.format(name=struct.__name__)}
 
 
 def json_response(description: str, schema: Json) -> Json:
@@ -113,16 +128,14 @@ def _plain_operation(route: PlainRoute) -> Json | None:
     if route.openapi is None:
         return None
     return {
-        "operationId": route.operation_id,
         "tags": [route.tag],
-        **route.openapi,
+        **copy.deepcopy(dict(route.openapi)),
         **_access(route.permission, route.object_rule),
     }
 
 
-def _operation(route: Route, schemas: Mapping[str, Json], examples: Mapping[str, Any]) -> Json:
+def _operation(route: Route, schemas: Mapping[str, Json]) -> Json:
     entry: Json = {
-        "operationId": route.operation_id,
         "tags": [route.tag],
         "summary": route.summary,
         **({"description": route.description} if route.description else {}),
@@ -130,14 +143,14 @@ def _operation(route: Route, schemas: Mapping[str, Json], examples: Mapping[str,
         "responses": _responses(route),
     }
     if route.query is not None:
-        entry["parameters"] = _parameters(schemas[route.query.__name__], examples)
+        entry["parameters"] = _parameters(schemas[route.query.__name__])
     if route.body is not None:
         entry["requestBody"] = {
             "required": True,
             "content": {
                 "application/json": {
                     "schema": schema_ref(route.body),
-                    "example": _Examples(schemas, examples).build(schemas[route.body.__name__]),
+                    "example": _build_example(schemas[route.body.__name__], schemas),
                 }
             },
         }
@@ -178,9 +191,9 @@ def _names_object(route: Route) -> bool:
 
 def _success(route: Route) -> Json:
     if isinstance(route, StreamRoute):
-        return {"description": "A stream.", "content": route.content}
+        return {"description": "A stream.", "content": copy.deepcopy(dict(route.content))}
     options = [
-        msgspec.json.schema_components([each], ref_template=_REF)[0][0]
+        msgspec.json.schema_components([each], ref_template=REF)[0][0]
         for each in _reply_options(route)
     ]
     return json_response("Done.", options[0] if len(options) == 1 else {"anyOf": options})
@@ -198,43 +211,38 @@ def _problem(meaning: str) -> Json:
     return {"description": meaning, "content": {errors.MEDIA_TYPE: {"schema": _PROBLEM}}}
 
 
-def _parameters(schema: Json, examples: Mapping[str, Any]) -> list[Json]:
+def _parameters(schema: Json) -> list[Json]:
     required = set(schema.get("required", ()))
     return [
-        _parameter(name, each, examples.get(name), is_required=name in required)
+        _parameter(name, each, is_required=name in required)
         for name, each in schema["properties"].items()
     ]
 
 
-def _parameter(name: str, schema: Json, example: Any, *, is_required: bool) -> Json:
-    plain = _without_null(schema)
-    description = plain.pop("description", None)
-    example = (plain.get("examples") or [example])[0]
-    return {
+def _parameter(name: str, schema: Json, *, is_required: bool) -> Json:
+    plain = {key: each for key, each in schema.items() if key != "default"}
+    described = {
         "name": name,
         "in": "query",
         "required": is_required,
-        **({"description": description} if description else {}),
+        "description": plain.pop("description", ""),
         "schema": plain,
-        **({} if example is None else {"example": example}),
     }
+    examples = plain.pop("examples", ())
+    return {**described, "example": examples[0]} if examples else described
 
 
-def _without_null(schema: Json) -> Json:
-    """A query parameter cannot be null, only left out."""
-    options = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
-    plain = dict(options[0]) if len(options) == 1 else dict(schema)
-    plain.pop("default", None)
-    return plain
-
-
-def _schemas(routes: Sequence[Route | PlainRoute], limits: InputLimits) -> dict[str, Json]:
+def _schemas(
+    routes: Sequence[Route | PlainRoute],
+    limits: InputLimits,
+    others: Sequence[type[msgspec.Struct]],
+) -> dict[str, Json]:
     operations = [route for route in routes if isinstance(route, Route)]
     inputs = [kind for route in operations for kind in (route.query, route.body) if kind]
     kinds = [*inputs, *(kind for route in operations for kind in _reply_options(route))]
     kinds += [each for route in routes if isinstance(route, PlainRoute) for each in route.schemas]
-    kinds.append(errors.Problem)
-    _, schemas = msgspec.json.schema_components(kinds, ref_template=_REF)
+    kinds += [*others, errors.Problem]
+    _, schemas = msgspec.json.schema_components(kinds, ref_template=REF)
     for kind in {each for given in inputs for each in nested_structs(given)}:
         for bound in field_bounds(kind):
             _set_bound(
@@ -256,34 +264,37 @@ def _set_bound(schema: Json, most: int, *, per_item: bool) -> None:
             each["maximum"] = most
 
 
-@dataclass(frozen=True, slots=True)
-class _Examples:
-    """Builds a plausible value for a schema."""
+def _describe(schemas: Mapping[str, Json], texts: Mapping[str, FieldText]) -> None:
+    """Say of every field what it means, and give an example."""
+    for owner, schema in schemas.items():
+        for name, each in schema.get("properties", {}).items():
+            text = describe_property(each, texts, owner, name)
+            if text.description:
+                each["description"] = text.description
+            if text.example is not None:
+                each["examples"] = [text.example]
+    for schema in schemas.values():
+        for each in schema.get("properties", {}).values():
+            if "examples" not in each and (built := _build_example(each, schemas)) is not None:
+                each["examples"] = [built]
 
-    schemas: Mapping[str, Json]
-    named: Mapping[str, Any]
 
-    def build(self, schema: Json) -> Any:
-        """The schema's first example, else one made from its type."""
-        if "$ref" in schema:
-            return self.build(self.schemas[schema["$ref"].rpartition("/")[2]])
-        if schema.get("examples"):
-            return schema["examples"][0]
-        if "anyOf" in schema:
-            return self.build(schema["anyOf"][0])
-        match schema.get("type"):
-            case "object":
-                return {
-                    name: self.named[name] if name in self.named else self.build(each)
-                    for name, each in schema.get("properties", {}).items()
-                }
-            case "array":
-                return [self.build(schema["items"])]
-            case "integer":
-                return max(1, schema.get("minimum", 1))
-            case "number":
-                return 1.5
-            case "boolean":
-                return True
-            case _:
-                return "text"
+def _build_example(schema: Json, schemas: Mapping[str, Json]) -> Any:
+    """The schema's own example, or one of its parts; None if it says nothing of them."""
+    if schema.get("examples"):
+        return schema["examples"][0]
+    if "$ref" in schema:
+        return _build_example(schemas[schema["$ref"].rpartition("/")[2]], schemas)
+    if "anyOf" in schema:
+        return _build_example(schema["anyOf"][0], schemas)
+    if "enum" in schema:
+        return schema["enum"][0]
+    match schema.get("type"):
+        case "object":
+            properties: Json = schema.get("properties", {})
+            return {name: _build_example(each, schemas) for name, each in properties.items()}
+        case "array":
+            return [_build_example(schema["items"], schemas)]
+        case "boolean":
+            return True
+    return None

@@ -92,7 +92,7 @@ function Rename({ client, onClose }: { client: AppClient; onClose: () => void })
   const [name, setName] = useState(client.name);
   const submission = useSubmission(["newName"]);
   const rename = async () => {
-    await read(api.PUT("/appClient", { body: { groupId: client.groupId, name: client.name, newName: name, ifUpdatedAt: client.updatedAt ?? null } }));
+    await read(api.PUT("/appClient", { body: { groupId: client.groupId, name: client.name, newName: name, ifUpdatedAt: client.updatedAt } }));
     await refresh(client.groupId);
     onClose();
   };

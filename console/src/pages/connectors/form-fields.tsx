@@ -79,7 +79,7 @@ export function FormatFields({ form, fields, problem, onChange, formats }: FormP
         error={fieldError(problem, "format")}
         options={formats.map((each) => [each, each])}
         value={form.format}
-        onChange={(event) => onChange({ format: event.target.value })}
+        onChange={(event) => onChange({ format: event.target.value as ConnectorForm["format"] })}
       />
       {form.format === "custom" && (
         <SchemaFields fields={template} values={form.values} problem={problem} onChange={(path, value) => onChange({ values: { ...form.values, [path]: value } })} />

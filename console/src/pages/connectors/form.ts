@@ -14,7 +14,7 @@ export interface ConnectorForm {
   readonly deviceTypes: string;
   readonly deviceIds: string;
   readonly messageFilter: string;
-  readonly format: string;
+  readonly format: Schemas["MessageFormat"];
   // Empty for the service's own backoff.
   readonly retryDelay: string;
   readonly maxRetry: string;

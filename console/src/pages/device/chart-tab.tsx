@@ -1,7 +1,7 @@
 // Every number that the device sends, as a series to tick; each has a chart and a scale of its own.
 import { useMemo } from "react";
 import { useQuery } from "@tanstack/react-query";
-import { api, read } from "~/api/client";
+import { api, read, type Schemas } from "~/api/client";
 import { useMay } from "~/api/may";
 import { useRange } from "~/frame/page-state";
 import { bucketSeconds, momentOf } from "~/time";
@@ -72,7 +72,7 @@ function NumberChart({ device, number, index, marks }: { device: Device; number:
             query: {
               deviceId: [device.deviceId],
               path: number.path,
-              kind: number.kind,
+              kind: number.kind as Schemas["RecordKind"], // the service refuses others
               beginDate: new Date(span.begin).toISOString(),
               endDate: new Date(span.end).toISOString(),
               timeSpan,

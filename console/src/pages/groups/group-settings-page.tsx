@@ -28,7 +28,7 @@ type GroupChange = Schemas["GroupChange"];
 const route = getRouteApi("/frame/g/$groupId/settings");
 
 async function change(group: Group, body: Omit<GroupChange, "groupId">): Promise<void> {
-  await read(api.PUT("/group", { body: { groupId: group.id, ifUpdatedAt: group.updatedAt ?? null, ...body } }));
+  await read(api.PUT("/group", { body: { groupId: group.id, ifUpdatedAt: group.updatedAt, ...body } }));
   await Promise.all([
     queryClient.invalidateQueries({ queryKey: ["group", group.id] }),
     queryClient.invalidateQueries({ queryKey: ["groups"] }),
@@ -47,7 +47,7 @@ function About({ group }: { group: Group }) {
     const list = tags.split(",").map((tag) => tag.trim()).filter(Boolean);
     await change(group, { name, description, tags: list, ...(roleId !== (group.defaultRole ?? "") && { roleId }) });
     showToast("The group is changed.", {
-      action: { label: "Undo", run: () => change({ ...group, updatedAt: null }, before) },
+      action: { label: "Undo", run: () => change({ ...group, updatedAt: undefined }, before) },
     });
   };
   return (
@@ -77,7 +77,7 @@ function Move({ group, onClose }: { group: Group; onClose: () => void }) {
     const before = group.parent ?? "";
     await change(group, { parent: target ?? "" });
     showToast(`${group.name ?? "The group"} is moved.`, {
-      action: { label: "Undo", run: () => change({ ...group, updatedAt: null }, { parent: before }) },
+      action: { label: "Undo", run: () => change({ ...group, updatedAt: undefined }, { parent: before }) },
     });
     onClose();
   };

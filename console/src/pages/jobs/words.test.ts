@@ -11,7 +11,7 @@ test.each([
 });
 
 test("parameters as rows, and titles", () => {
-  expect(parameterRows({ addTags: ["a", "b"], subgroups: false, type: null })).toEqual([
+  expect(parameterRows({ addTags: ["a", "b"], subgroups: false, type: undefined })).toEqual([
     ["addTags", "Add tags", "a, b"],
     ["subgroups", "With groups below", "no"],
   ]);
@@ -21,7 +21,7 @@ test("parameters as rows, and titles", () => {
 
 test("progress", () => {
   expect(progressWords({ done: 1204, total: 3000, changed: 1200, skipped: 0, failed: 4 })).toBe("1,204 of 3,000 · 1,200 changed · 4 failed");
-  expect(progressWords({ done: 0, total: null, changed: 0, skipped: 0, failed: 0 })).toBe("0 of ?");
+  expect(progressWords({ done: 0, total: undefined, changed: 0, skipped: 0, failed: 0 })).toBe("0 of ?");
 });
 
 const DONE = { state: "succeeded", changed: 3, undoUntil: "2026-11-17T06:00:00.000Z" };

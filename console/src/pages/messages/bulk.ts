@@ -59,7 +59,7 @@ export async function changeMessages(
     let isMore = true;
     while (isMore) {
       if (isStopped()) return { ...result, isStopped: true };
-      const asked = { groupId, connectorId, ...filter, beginDate: Math.floor(begin), endDate: Math.ceil(end) };
+      const asked = { groupId, connectorId, ...filter, beginDate: String(Math.floor(begin)), endDate: String(Math.ceil(end)) };
       const done = await sendStep(verb, present({ ...asked, status: status === "processing" ? status : undefined }));
       add(done);
       isMore = done.isMore && done.changed > 0;

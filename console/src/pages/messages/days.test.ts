@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { dayCounts, groupByDay, type DayHead } from "./days";
 
-const at = (timestamp: string, status: string) => ({ connectorId: "con_1", id: `msg_${timestamp}`, timestamp, status });
+const at = (timestamp: string, status: "failed" | "succeed" | "processing") => ({ connectorId: "con_1", id: `msg_${timestamp}`, timestamp, status });
 const EVENTS = [
   at("2026-11-15T23:30:00Z", "failed"),
   at("2026-11-15T22:30:00Z", "succeed"),

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
+import type { Schemas } from "~/api/client";
 import { attentionWords, changeOf, deliveredPercent, figure } from "./words";
 
 describe("attentionWords", () => {
-  it.each([
+  it.each<[Schemas["Attention"], string]>([
     [{ what: "connectorFailing", groupId: "1", name: "To the cellar" }, "To the cellar"],
     [{ what: "deadLetters", groupId: "1", name: "To the cellar", count: 1 }, "To the cellar: 1 message kept for a resend"],
     [{ what: "devicesSilent", groupId: "1", count: 1_200 }, "1,200 devices in Quay 3"],

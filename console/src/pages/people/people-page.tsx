@@ -49,7 +49,7 @@ async function setRole(groupId: string, member: Member, role: Role): Promise<voi
     void queryClient.invalidateQueries({ queryKey: ["members", groupId] });
   };
   // Each change is based on the one before it, so that nobody else's is overwritten.
-  let basedOn = member.membershipUpdatedAt ?? null;
+  let basedOn = member.membershipUpdatedAt;
   const put = async (roleId: string) => {
     const changed = await read(api.PUT("/group/user", { body: { groupId, userId: member.id ?? "", roleId, ifUpdatedAt: basedOn } }));
     basedOn = changed.updatedAt;

@@ -47,7 +47,7 @@ function RoleDialog({
     });
   const save = async () => {
     const body = { name, description, permissions: [...chosen] };
-    if (role) await read(api.PUT("/role", { body: { roleId: role.id, groupId, ...body, ifUpdatedAt: role.updatedAt ?? null } }));
+    if (role) await read(api.PUT("/role", { body: { roleId: role.id, groupId, ...body, ifUpdatedAt: role.updatedAt } }));
     else await read(api.POST("/role", { body }));
     await refresh();
     showToast(role ? `${name} is changed, for everyone who has it.` : `${name} is created.`);

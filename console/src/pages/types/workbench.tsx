@@ -105,7 +105,7 @@ export function Workbench({ present, groupId, pageGroupId, deviceId }: { present
     <Card title="Decoder" note={isChanged ? "A draft: nothing is saved yet" : "As it is in use"}>
       <div className="bench">
         <div className="form" onKeyDown={onKeyDown}>
-          <Select label="Kind" options={KINDS} value={kind} onChange={(event) => setKind(event.target.value)} />
+          <Select label="Kind" options={KINDS} value={kind} onChange={(event) => setKind(event.target.value as typeof kind)} />
           {kind !== "cayenneLpp" && (
             <TextArea label="Source" isCode rows={12} value={source} error={sourceError} hint={`${COMMAND} Enter tries it. It runs in a sandbox and stores nothing.`} onChange={(event) => setSource(event.target.value)} />
           )}

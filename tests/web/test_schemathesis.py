@@ -295,7 +295,7 @@ def as_lenient_as_the_service(document: dict[str, Any]) -> dict[str, Any]:
         properties = schemas[name].get("properties", {})
         bodies += properties.values()
         for field, each in properties.items():
-            if "RFC 3339" in each["description"] or field == "ifUpdatedAt":
+            if "x-date" in each:
                 each["type"] = ["string", "number"]
             if field not in schemas[name].get("required", ()):
                 properties[field] = {"anyOf": [each, {"type": "null"}]}

@@ -53,7 +53,29 @@ MADE = '"""{what}\n\nMade by scripts/generate.py; do not edit.\n"""\n\n'
 def build_openapi() -> Json:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data=Path(folder))
-        return App(settings, build_database(settings, Clock())[0]).build_openapi()
+        document = App(settings, build_database(settings, Clock())[0]).build_openapi()
+    words = {
+        f"#/components/schemas/{name}": schema
+        for name, schema in document["components"]["schemas"].items()
+        if "enum" in schema
+    }
+    document = _inline(document, words)
+    for ref in words:
+        del document["components"]["schemas"][ref.rpartition("/")[2]]
+    return document
+
+
+def _inline(node: Any, words: Mapping[str, Json]) -> Any:
+    """The same with sets of words in place of references to them."""
+    if isinstance(node, list):
+        return [_inline(each, words) for each in node]
+    if not isinstance(node, dict):
+        return node
+    plain = {key: _inline(value, words) for key, value in node.items()}
+    if plain.get("$ref") in words:
+        named = words[plain.pop("$ref")]
+        return {**plain, "type": named["type"], "enum": named["enum"]}
+    return plain
 
 
 # --- names and texts ---
@@ -112,7 +134,7 @@ class Types:
         options = options_of(schema)
         kinds = {each.get("type") for each in options} - {"null"}
         is_nullable = is_optional or len(kinds) < len({each.get("type") for each in options})
-        if self.is_input and {"string", "number"} <= kinds:
+        if self.is_input and "x-date" in schema:
             found = ["When"]
         elif self.is_input and kinds == {"string"} and name in JSON_TEXTS:
             found = ["JsonText"]
@@ -329,18 +351,8 @@ class Method:
                 continue
             wire, is_required = each["name"], each.get("required", False)
             kind = types.of(each["schema"], is_optional=not is_required)
-            if self._is_time(each):
-                kind = "When" if is_required else "When | None"
             name = "pageSize" if self.paged and wire == "limit" else self.rename.get(wire, wire)
             yield Argument(wire, to_snake(name), kind, is_required, True)
-
-    def _is_time(self, parameter: Json) -> bool:
-        """A parameter that takes the same times as a body does."""
-        examples = [parameter.get("example"), *parameter["schema"].get("examples", ())]
-        is_text = {each.get("type") for each in options_of(parameter["schema"])} == {"string"}
-        return is_text and any(
-            isinstance(each, str) and re.match(r"\d{4}-\d\d-\d\dT", each) for each in examples
-        )
 
     @cached_property
     def _body(self) -> tuple[str, Json] | None:
@@ -352,7 +364,9 @@ class Method:
 
     @property
     def _body_model(self) -> str | None:
-        return ref_name(self._body[1]) if self._body else None
+        # The templates of networks are free, so their messages are mappings.
+        is_free = "Networks" in self.operation["tags"]
+        return ref_name(self._body[1]) if self._body and not is_free else None
 
     def _body_fields(self) -> Iterator[Argument]:
         if self._body is None:

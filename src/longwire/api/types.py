@@ -8,7 +8,15 @@ from longwire.clock import Moment
 from longwire.dates import parse_date, parse_range_end
 from longwire.errors import BadInput, FieldError, invalid_field
 from longwire.records import KIND_NAMES
-from longwire.web.fields import DATE_MARK, Paged, Reply, limited_by, parse_date_field, words
+from longwire.web.fields import (
+    DATE_MARK,
+    DATE_SCHEMA,
+    Paged,
+    Reply,
+    limited_by,
+    parse_date_field,
+    words,
+)
 
 GroupId = Annotated[str, Meta(min_length=1, max_length=128, examples=["880148294221312"])]
 DeviceId = Annotated[
@@ -39,6 +47,7 @@ IfUpdatedAt = Annotated[
     str | int | float,
     Meta(
         extra=DATE_MARK,
+        extra_json_schema=DATE_SCHEMA,
         description="The `updatedAt` that the update is based on; 409 if there is another by now.",
         examples=["2026-11-15T08:30:00.000Z"],
     ),

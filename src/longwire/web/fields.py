@@ -60,6 +60,7 @@ DateText = Annotated[
 
 
 DATE_MARK = {"is": "date"}
+DATE_SCHEMA = {"x-date": True}  # for generators that want to take dates of their language
 _DATE_DESCRIPTION = (
     "RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it is UTC."
 )
@@ -67,6 +68,7 @@ DateIn = Annotated[
     str | int | float,
     Meta(
         extra=DATE_MARK,
+        extra_json_schema=DATE_SCHEMA,
         description=f"{_DATE_DESCRIPTION} A JSON number is taken, too.",
         examples=["2026-11-15T08:30:00Z"],
     ),
@@ -75,6 +77,7 @@ DateQuery = Annotated[
     str,
     Meta(
         extra=DATE_MARK,
+        extra_json_schema=DATE_SCHEMA,
         description=_DATE_DESCRIPTION,
         max_length=64,
         examples=["2026-11-15T08:30:00Z"],

@@ -32,7 +32,7 @@ class Access(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Operators hold everything."""
 
     path: list[AccessStep]
-    """From the root to the group; roles on it add up."""
+    """The groups from the root to this one; roles on it add up."""
 
     roles: list[AccessRole]
     """Roles that have the permission, at most 20."""
@@ -55,6 +55,7 @@ class AccessStep(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A group on the path, and the role that the user has in it."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     holds: bool
     """Whether the role has the permission."""
@@ -63,24 +64,30 @@ class AccessStep(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Its name."""
 
     role: AccessRole | None = None
+    """The role of the user in this group, if there is one."""
 
 
 class AllRecords(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Whose records to delete."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device whose records are deleted."""
 
 
 class AppClientChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     """The new name of an app client."""
 
     name: str
+    """The present name."""
 
     new_name: str = field(name="newName")
+    """The new name."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
 
     time_fields = ("if_updated_at",)
 
@@ -89,18 +96,23 @@ class AppClientConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of app clients."""
 
     items: list[ListedAppClient]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class AppClientInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """An app client to create."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     name: str
+    """The name of the app client, which is unique in the group."""
 
     description: str | None = None
+    """What it is for."""
 
     expiration: int | None = None
     """Seconds since 1970."""
@@ -137,8 +149,10 @@ class ArrivalConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of arrivals."""
 
     items: list[Arrival]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
     looked_at: int = field(name="lookedAt")
     """How many arrivals were looked at for this page, at most 5000."""
@@ -177,6 +191,7 @@ class Attention(Model, frozen=True, kw_only=True, omit_defaults=True):
     """`connectorFailing`, `deadLetters`, `devicesSilent`, `batteryLow` or `configurationDrift`."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     id: str | None = None
     """The connector."""
@@ -201,27 +216,34 @@ class AuditEntry(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Identifies the entry."""
 
     timestamp: datetime
+    """When it was done."""
 
     actor_kind: str = field(name="actorKind")
     """`user`, `client`, `network` or `system`."""
 
     actor_id: str = field(name="actorId")
+    """The id of the user or app client that acted."""
 
     actor_name: str | None = field(default=None, name="actorName")
     """If you may see the user or app client."""
 
     action: str
+    """What was done: the kind of object and a verb."""
 
     object_id: str = field(name="objectId")
+    """The id of what was changed."""
 
     object_name: str | None = field(default=None, name="objectName")
     """Its name at that time."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     request_id: str = field(name="requestId")
+    """The `X-Request-Id` of the request."""
 
     detail: str | None = None
+    """What else is to be said."""
 
     before: dict[str, Any] | None = None
     """The fields that changed, as they were before or after; secrets are masked."""
@@ -233,66 +255,86 @@ class AuditEntry(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Fields that changed, too, and are too large for the audit log."""
 
     address: str | None = None
-    """Of the caller; for operators."""
+    """The address of the caller; for operators."""
 
 
 class AuditEntryConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of the audit log."""
 
     items: list[AuditEntry]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class AuthorizationServerMetadata(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The endpoints for tokens, and what they support."""
 
     issuer: str
+    """The URL of the service."""
 
     token_endpoint: str
+    """Where access tokens are issued."""
 
     revocation_endpoint: str
+    """Where they are revoked."""
 
     introspection_endpoint: str
+    """Where they are introspected."""
 
     service_documentation: str
+    """A page about the API."""
 
     grant_types_supported: list[str] | None = None
+    """The grants."""
 
     response_types_supported: list[str] | None = None
+    """Empty: there is no authorization endpoint."""
 
     token_endpoint_auth_methods_supported: list[str] | None = None
+    """How a client authenticates there."""
 
     revocation_endpoint_auth_methods_supported: list[str] | None = None
+    """How a client authenticates there."""
 
     introspection_endpoint_auth_methods_supported: list[str] | None = None
+    """How a client authenticates there."""
 
 
 class BatchReturn(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The outcome of a batch."""
 
     message: str
+    """What was done, in words."""
 
     stored: int
+    """How many records are new."""
 
     duplicates: int
+    """How many were stored before, and are therefore not stored again."""
 
 
 class BulkChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Changes to many devices."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     device_ids: Sequence[str] = field(name="deviceIds")
+    """Ids of devices."""
 
     add_tags: Sequence[str] | None = field(default=None, name="addTags")
+    """Tags to add."""
 
     remove_tags: Sequence[str] | None = field(default=None, name="removeTags")
+    """Tags to remove."""
 
     type: str | None = None
+    """The device type."""
 
     configuration: JsonText | None = None
-    """Any text; of each of the devices."""
+    """The new configuration of each of the devices, any text."""
 
     json_fields = ("configuration",)
 
@@ -301,24 +343,30 @@ class BulkDelete(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Which devices to delete."""
 
     device_ids: Sequence[str] = field(name="deviceIds")
+    """Ids of devices."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
 
 class BulkTransfer(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Which devices to transfer, and to which group."""
 
     device_ids: Sequence[str] = field(name="deviceIds")
+    """Ids of devices."""
 
     group_id: str = field(name="groupId")
+    """The id of the group that the devices are in."""
 
     to_group_id: str = field(name="toGroupId")
+    """The id of the group to transfer to."""
 
 
 class CancelMessagesInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Messages by their ids, or those of a connector by a filter; not both."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     ids: Sequence[str] | None = None
     """Messages of this group."""
@@ -329,14 +377,66 @@ class CancelMessagesInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     device_id: str | None = field(default=None, name="deviceId")
     """Only about this device."""
 
-    kind: str | None = None
-    """Only records of this kind: `data`, `event`, `geoloc` or `telemetry`."""
+    kind: Literal["data", "event", "geoloc", "telemetry"] | None = None
+    """Only records of this kind."""
 
     begin_date: When | None = field(default=None, name="beginDate")
+    """Last changed from then on."""
 
     end_date: When | None = field(default=None, name="endDate")
+    """Last changed before."""
 
     time_fields = ("begin_date", "end_date")
+
+
+class ChirpstackCallback(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """Take an event of ChirpStack's HTTP integration."""
+
+    device_info: Any = field(default=None, name="deviceInfo")
+    """The device: its `devEui`, name and tags."""
+
+    time: Any = None
+    """When the message was received; seconds or milliseconds since 1970, or RFC 3339."""
+
+    f_cnt: Any = field(default=None, name="fCnt")
+    """The frame counter."""
+
+    f_port: Any = field(default=None, name="fPort")
+    """The LoRaWAN port."""
+
+    data: Any = None
+    """The payload: in hex, or of ChirpStack in base64."""
+
+    rx_info: Any = field(default=None, name="rxInfo")
+    """The gateways that received the message."""
+
+
+class CloudEventMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A record, as a connector sends it in the format `cloudevents` (CloudEvents 1.0)."""
+
+    specversion: str
+    """Of CloudEvents."""
+
+    id: str
+    """The id of the message, the same for every attempt: deduplicate by it."""
+
+    source: str
+    """The group and the device."""
+
+    type: str
+    """`longwire.device.` and the kind of the record."""
+
+    subject: str
+    """The id of the device."""
+
+    time: datetime
+    """The timestamp of the record."""
+
+    datacontenttype: str
+    """Of `data`."""
+
+    data: dict[str, Any]
+    """The message of the format `json`, without its `id`."""
 
 
 class ConfigurationDifference(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -349,7 +449,7 @@ class ConfigurationDifference(Model, frozen=True, kw_only=True, omit_defaults=Tr
     """Any JSON value."""
 
     reported: Any = None
-    """Left out if it is not reported."""
+    """What the device reports; left out if it does not."""
 
 
 class ConfigurationPolicy(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -359,8 +459,10 @@ class ConfigurationPolicy(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A JSON merge patch (RFC 7396): null removes a member. Empty: no policy."""
 
     updated_at: datetime | None = field(default=None, name="updatedAt")
+    """When it was changed last."""
 
     updated_by: str | None = field(default=None, name="updatedBy")
+    """The id of the user or app client that changed it last; `system` for the service itself."""
 
 
 class ConfigurationValue(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -383,50 +485,73 @@ class Connector(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Where a group's records are forwarded to, and which of them."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     id: str
+    """The id of the connector."""
 
     name: str | None = None
+    """The name of the connector."""
 
     description: str | None = None
+    """A text about it, for people."""
 
     params: str
+    """A JSON object in a string, as the type's `expectedParameters` describes it; secrets are
+    masked for callers who may not change it.
+    """
 
     type: str
+    """The connector type."""
 
     created_at: datetime = field(name="createdAt")
+    """When it was created."""
 
     updated_at: datetime = field(name="updatedAt")
+    """When it was changed last."""
 
     updated_by: str = field(name="updatedBy")
+    """The id of the user or app client that changed it last; `system` for the service itself."""
 
     created_by: str = field(name="createdBy")
+    """The id of the user or app client that created it; `system` for the service itself."""
 
     error: ConnectorError | None = None
+    """The last failure; absent after a success."""
 
     device_types: list[str] | None = field(default=None, name="deviceTypes")
+    """Only devices of these types; empty for all."""
 
     device_ids: list[str] | None = field(default=None, name="deviceIds")
+    """Only records of these devices; empty for all."""
 
     enabled: bool | None = None
+    """Whether it works; a disabled one does nothing, and is kept."""
 
     message_filter: str | None = field(default=None, name="messageFilter")
+    """CEL over `message`; records for which it is true are forwarded."""
 
     format: str | None = None
+    """How a record is encoded in a message."""
 
     data_failure_policy: DataFailurePolicy | None = field(default=None, name="dataFailurePolicy")
+    """How long dead letters are kept."""
 
     retry_policy: RetryPolicy | None = field(default=None, name="retryPolicy")
+    """How often a delivery is retried; without it, five attempts in about two hours."""
 
     tags: list[str] | None = None
+    """Free words to find it by."""
 
 
 class ConnectorConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of connectors; the interface names the list `test`."""
 
     test: list[Connector]
+    """The connectors of this page; all other lists have `items`."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class ConnectorCounts(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -452,48 +577,64 @@ class ConnectorError(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The last failure."""
 
     at: datetime | None = None
+    """When it failed."""
 
     message: str | None = None
+    """What failed."""
 
 
 class ConnectorEvent(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The status of one delivery."""
 
     connector_id: str = field(name="connectorId")
+    """The id of the connector."""
 
     timestamp: datetime | None = None
+    """When its status changed last."""
 
     status: str | None = None
+    """`processing` until it is delivered (`succeed`) or given up (`failed`)."""
 
     id: str | None = None
+    """The id of the message, as a receiver gets it in `webhook-id`."""
 
     device_id: str | None = field(default=None, name="deviceId")
+    """The id of the device."""
 
     kind: str | None = None
+    """The kind of the record."""
 
     attempts: int | None = None
+    """How often it was attempted."""
 
     message: str | None = None
+    """The error of the last attempt."""
 
 
 class ConnectorEventConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of deliveries; `stats` count the whole period."""
 
     items: list[ConnectorEvent]
+    """The items of this page."""
 
     stats: ConnectorEventStats
+    """The counts of the whole period."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class ConnectorEventStats(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The number of deliveries of the period, by status."""
 
     total_still_processing: int | None = field(default=None, name="totalStillProcessing")
+    """Messages that are not delivered yet."""
 
     total_succeed: int | None = field(default=None, name="totalSucceed")
+    """Messages that were delivered."""
 
     total_failed: int | None = field(default=None, name="totalFailed")
+    """Messages that were given up."""
 
 
 class ConnectorHealth(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -513,37 +654,48 @@ class ConnectorInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A connector to create."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     params: JsonText
     """A JSON object, as described by the type's `expectedParameters`."""
 
     type: str
+    """The connector type: `http`, `mqtt`, `nats`, `amqp` or `kafka`."""
 
     id: str | None = None
+    """The id of the connector; made by the service if it is left out."""
 
     name: str | None = None
+    """The name of the connector."""
 
     description: str | None = None
+    """A text about it, for people."""
 
     device_types: Sequence[str] | None = field(default=None, name="deviceTypes")
+    """Only devices of these types; empty for all."""
 
     device_ids: Sequence[str] | None = field(default=None, name="deviceIds")
+    """Only records of these devices; empty for all."""
 
     message_filter: str | None = field(default=None, name="messageFilter")
     """CEL over `message`; records for which it is true are forwarded. Empty: all."""
 
-    format: str | None = None
-    """`json`, `cloudevents`, `raw` or `custom`."""
+    format: Literal["cloudevents", "custom", "json", "raw"] | None = None
+    """How a record is encoded in a message."""
 
     data_failure_policy: DataFailurePolicyInput | None = field(
         default=None, name="dataFailurePolicy"
     )
+    """How long dead letters are kept."""
 
     retry_policy: RetryPolicyInput | None = field(default=None, name="retryPolicy")
+    """How often a delivery is retried; without it, five attempts in about two hours."""
 
     enabled: bool | None = None
+    """Whether it works; a disabled one does nothing, and is kept."""
 
     tags: Sequence[str] | None = None
+    """Free words to find it by."""
 
     json_fields = ("params",)
 
@@ -570,7 +722,7 @@ class ConnectorMetric(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Messages that waited when they were last counted in the span."""
 
     ms: AttemptDurations | None = None
-    """Absent without attempts."""
+    """How long attempts took; absent without attempts."""
 
 
 class ConnectorMetrics(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -593,18 +745,23 @@ class ConnectorRef(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Which connector, of which group."""
 
     connector_id: str = field(name="connectorId")
+    """The id of the connector."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
 
 class ConnectorTrace(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A connector that forwards records of the group: its message, or why it has none."""
 
     connector_id: str = field(name="connectorId")
+    """The id of the connector."""
 
     name: str | None = None
+    """The name of the connector."""
 
     message: Message | None = None
+    """Its message about the record."""
 
     not_taken: str | None = field(default=None, name="notTaken")
     """Why it has no message: `disabled`, `created_later` (than the record arrived), `device_type`,
@@ -621,26 +778,33 @@ class ConnectorType(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A type of destination and its parameters."""
 
     expected_parameters: str = field(name="expectedParameters")
+    """The parameters in `params`, as a JSON Schema in a string."""
 
     type: str
+    """The word that connectors refer to it by."""
 
     format_available: list[str] | None = field(default=None, name="formatAvailable")
+    """The formats that it can send."""
 
     name: str | None = None
+    """Its name for people."""
 
 
 class ConnectorTypeConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of connector types."""
 
     items: list[ConnectorType]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class ConsoleSettings(Model, frozen=True, kw_only=True, omit_defaults=True):
     """What a page needs to know before anybody has signed in."""
 
     version: str
+    """The version of the service."""
 
     sign_in: list[str] = field(name="signIn")
     """The ways to sign in."""
@@ -662,34 +826,88 @@ class DataFailurePolicy(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Which dead letters are kept for a resend."""
 
     storing_duration: int | None = field(default=None, name="storingDuration")
+    """Seconds that a dead letter is kept for a resend."""
 
     has_data: bool | None = field(default=None, name="hasData")
+    """Whether there are dead letters."""
 
     start_time: datetime | None = field(default=None, name="startTime")
+    """When the oldest dead letter was given up."""
 
     resending: bool | None = None
+    """Whether dead letters are being resent."""
 
 
 class DataFailurePolicyInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """How many seconds dead letters are kept for a resend."""
 
     storing_duration: int | None = field(default=None, name="storingDuration")
+    """Seconds that a dead letter is kept for a resend."""
+
+
+class DataMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A data record, as a connector sends it in the format `json`."""
+
+    device_id: str = field(name="deviceId")
+    """The id of the device."""
+
+    timestamp: datetime
+    """When it happened."""
+
+    data: str
+    """What was reported: any text, mostly a JSON object in a string."""
+
+    configuration: str | None = None
+    """The configuration of the device when it reported."""
+
+    raw: str | None = field(default=None, name="__raw")
+    """The payload as the network carried it, in hex; any text, or empty."""
+
+    mode: str | None = None
+    """The operating mode of the device, in its own words; the service does not interpret it."""
+
+    reason: str | None = None
+    """Why the device reported, in its own words."""
+
+    group_id: str | None = field(default=None, name="groupId")
+    """The id of the group."""
+
+    decoded_names: list[str] | None = field(default=None, name="decodedNames")
+    """Members of `data` that come of decoding `__raw`; not sent in."""
+
+    device_type: str = field(name="deviceType")
+    """The type of the device when the record arrived, or that in the record."""
+
+    device_name: str = field(name="deviceName")
+    """The name of the device when the record arrived, or that in the record."""
+
+    id: str
+    """The id of the message, the same for every attempt: deduplicate by it."""
+
+    kind: str
+    """The kind of the record."""
+
+    tags: list[str]
+    """The tags of the device when the record arrived."""
 
 
 class DecoderPreview(Model, frozen=True, kw_only=True, omit_defaults=True):
     """What a draft makes of each payload, newest first."""
 
     items: list[DecoderPreviewItem]
+    """The items of this page."""
 
 
 class DecoderPreviewInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A draft, and the payloads to try it on."""
 
     type: str
+    """The device type."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
-    decoder: str | None = None
+    decoder: Literal["bits", "cayenneLpp", "javascript"] | None = None
     """Without it, the decoder of the type is tried."""
 
     decoder_source: str | None = field(default=None, name="decoderSource")
@@ -699,10 +917,10 @@ class DecoderPreviewInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Only stored payloads of this device."""
 
     limit: int | None = None
-    """How many stored payloads."""
+    """How many stored payloads; 20 by default."""
 
     payloads: Sequence[GivenPayload] | None = None
-    """Instead of stored ones."""
+    """Payloads to decode, instead of stored ones."""
 
 
 class DecoderPreviewItem(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -712,12 +930,16 @@ class DecoderPreviewItem(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Two hex digits a byte."""
 
     f_port: int | None = field(default=None, name="fPort")
+    """The LoRaWAN port of the uplink."""
 
     timestamp: datetime
+    """The timestamp of the stored record, or now."""
 
     device_id: str | None = field(default=None, name="deviceId")
+    """The id of the device."""
 
     device_name: str | None = field(default=None, name="deviceName")
+    """The name of its device."""
 
     stored: dict[str, Any] | None = None
     """The values that are stored."""
@@ -749,59 +971,85 @@ class Device(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A device; `seenAt` is in milliseconds since 1970."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     group_id: str = field(name="groupId")
+    """The id of the group that it belongs to."""
 
     name: str
+    """The name of the device."""
 
     type: str
+    """The device type."""
 
     network: str
+    """Which network carries the messages of the device."""
 
     original_id: str = field(name="originalId")
+    """The id of the device in its network."""
 
     battery: str | None = None
+    """The charge that was reported last: in percent without a unit, or the voltage."""
 
     seen_at: int | None = field(default=None, name="seenAt")
+    """When it was last heard of, in milliseconds since 1970; absent before the first record."""
 
     created_at: datetime = field(name="createdAt")
+    """When it was created."""
 
     updated_at: datetime = field(name="updatedAt")
+    """When it was changed last."""
 
     created_by: str = field(name="createdBy")
+    """The id of the user or app client that created it; `system` for the service itself."""
 
     updated_by: str = field(name="updatedBy")
+    """The id of the user or app client that changed it last; `system` for the service itself."""
 
     information: str | None = None
+    """A JSON object in a string: the state of its registration at the vendor's network; `{}`
+    without one.
+    """
 
     configuration: str | None = None
+    """The configuration that the device should have, any text; of a new device the default of its
+    type.
+    """
 
     tags: list[str] | None = None
+    """Free words to find it by."""
 
 
 class DeviceAtVendor(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A device to create here and to register at the vendor's network."""
 
     input: DeviceInput
+    """The device."""
 
     vendor: VendorInput
+    """Its registration at the vendor's network."""
 
 
 class DeviceChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Changes to a device."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     name: str | None = None
+    """The new name."""
 
     configuration: JsonText | None = None
-    """Any text."""
+    """The new configuration, any text; a JSON object can be merged with policies."""
 
     tags: Sequence[str] | None = None
+    """The new tags, in place of the old ones."""
 
     if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
 
     json_fields = ("configuration",)
 
@@ -812,13 +1060,16 @@ class DeviceConfiguration(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The configuration that a device should have."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     configuration: dict[str, Any]
     """All policies merged."""
 
     values: list[ConfigurationValue]
+    """Every value, with the place it is from."""
 
     own_configuration_merged: bool = field(name="ownConfigurationMerged")
     """Whether the device's own `configuration` is a JSON object of at most 16,384 characters and
@@ -829,6 +1080,7 @@ class DeviceConfiguration(Model, frozen=True, kw_only=True, omit_defaults=True):
     """What the device reported last; with `record.read`."""
 
     reported_at: datetime | None = field(default=None, name="reportedAt")
+    """When the device reported its configuration."""
 
     drift: list[ConfigurationDifference] | None = None
     """Where that is not what it should be; at most 50."""
@@ -838,8 +1090,10 @@ class DeviceConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of devices."""
 
     items: list[Device]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class DeviceCounts(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -871,24 +1125,34 @@ class DeviceData(Model, frozen=True, kw_only=True, omit_defaults=True):
     """What a device reported."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     timestamp: datetime
+    """When the device reported."""
 
     data: str
+    """What was reported: any text, mostly a JSON object in a string."""
 
     configuration: str | None = None
+    """The configuration of the device when it reported."""
 
     raw: str | None = field(default=None, name="__raw")
+    """The payload as the network carried it, in hex; any text, or empty."""
 
     device_type: str | None = field(default=None, name="deviceType")
+    """The device type."""
 
     mode: str | None = None
+    """The operating mode of the device, in its own words; the service does not interpret it."""
 
     reason: str | None = None
+    """Why the device reported, in its own words; notifications can wait for it."""
 
     device_name: str | None = field(default=None, name="deviceName")
+    """The name of the device when the record arrived, unless it was sent along."""
 
     group_id: str | None = field(default=None, name="groupId")
+    """The id of the group that the device was in when the record arrived."""
 
     decoded_names: list[str] | None = field(default=None, name="decodedNames")
     """Members of `data` that come of decoding `__raw`; not sent in."""
@@ -898,40 +1162,53 @@ class DeviceDataBatch(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Several data records, stored together or not at all."""
 
     items: Sequence[DeviceDataInput]
+    """The items of this page."""
 
 
 class DeviceDataConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of data records."""
 
     items: list[DeviceData]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class DeviceDataInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A data record to store."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     timestamp: When
-    """RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it is UTC."""
+    """When the device reported. RFC 3339, a date alone, or seconds or milliseconds since 1970.
+    Without an offset it is UTC. A JSON number is taken, too.
+    """
 
     group_id: str | None = field(default=None, name="groupId")
     """If given, the device's group."""
 
     data: JsonText
+    """What was reported: any text, mostly a JSON object in a string."""
 
     configuration: JsonText
+    """The configuration of the device when it reported; any text, mostly JSON, or empty."""
 
     raw: str = field(name="__raw")
+    """The payload as the network carried it, in hex; any text, or empty."""
 
     device_type: str = field(name="deviceType")
+    """The type of the device, stored as it is sent."""
 
     mode: str | None = None
+    """The operating mode of the device, in its own words; the service does not interpret it."""
 
     reason: str | None = None
+    """Why the device reported, in its own words; notifications can wait for it."""
 
     device_name: str | None = field(default=None, name="deviceName")
+    """The name of the device; filled in if omitted."""
 
     json_fields = ("data", "configuration")
 
@@ -942,56 +1219,75 @@ class DeviceEvent(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Something that happened to a device."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     timestamp: datetime
+    """When it happened."""
 
     type: str
+    """What happened, in the words of the device or network."""
 
     device_type: str | None = field(default=None, name="deviceType")
+    """The device type."""
 
     group_id: str | None = field(default=None, name="groupId")
+    """The id of the group."""
 
     message: str | None = None
+    """The same for people."""
 
     data: str | None = None
+    """What was reported: any text, mostly a JSON object in a string."""
 
     severity: str | None = None
+    """How bad it is, in any words; networks and the service use `info`, `warning` and `error`."""
 
 
 class DeviceEventBatch(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Several events, stored together or not at all."""
 
     items: Sequence[DeviceEventInput]
+    """The items of this page."""
 
 
 class DeviceEventConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of events."""
 
     items: list[DeviceEvent]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class DeviceEventInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """An event to store."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     timestamp: When
-    """RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it is UTC."""
+    """When it happened. RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an
+    offset it is UTC. A JSON number is taken, too.
+    """
 
     group_id: str | None = field(default=None, name="groupId")
     """If given, the device's group."""
 
     type: str
+    """What happened, in the words of the device or network; notifications can wait for it."""
 
     device_type: str | None = field(default=None, name="deviceType")
+    """The device type."""
 
     message: str | None = None
+    """The same for people."""
 
     data: JsonText | None = None
+    """What was reported: any text, mostly a JSON object in a string."""
 
     severity: str | None = None
+    """How bad it is, in any words; networks and the service use `info`, `warning` and `error`."""
 
     json_fields = ("data",)
 
@@ -1002,68 +1298,101 @@ class DeviceGeoloc(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Where a device was."""
 
     timestamp: datetime
+    """When the device was there."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     status: int | None = None
+    """The status of the position, as the network reports it with a computed location; the service
+    does not interpret it.
+    """
 
     source: int | None = None
+    """How the position was found, in the vendor's numbers: 1 by GPS, 2 by the network, 6 by Wi-Fi,
+    7 by Bluetooth.
+    """
 
     radius: int | None = None
+    """How exact the position is, as a radius in metres."""
 
     lat: float | None = None
+    """The latitude in degrees, WGS 84."""
 
     lng: float | None = None
+    """The longitude in degrees, WGS 84."""
 
     group_id: str | None = field(default=None, name="groupId")
+    """The id of the group."""
 
     location: str | None = None
+    """The place in words, or in a form of the sender; any text."""
 
     data: str | None = None
+    """What was reported: any text, mostly a JSON object in a string."""
 
     raw: str | None = field(default=None, name="__raw")
+    """The payload as the network carried it, in hex; any text, or empty."""
 
 
 class DeviceGeolocBatch(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Several geolocations, stored together or not at all."""
 
     items: Sequence[DeviceGeolocInput]
+    """The items of this page."""
 
 
 class DeviceGeolocConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of geolocations."""
 
     items: list[DeviceGeoloc]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class DeviceGeolocInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A geolocation to store."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     timestamp: When
-    """RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it is UTC."""
+    """When the device was there. RFC 3339, a date alone, or seconds or milliseconds since 1970.
+    Without an offset it is UTC. A JSON number is taken, too.
+    """
 
     group_id: str | None = field(default=None, name="groupId")
     """If given, the device's group."""
 
     status: int | None = None
+    """The status of the position, as the network reports it with a computed location; the service
+    does not interpret it.
+    """
 
     source: int | None = None
+    """How the position was found, in the vendor's numbers: 1 by GPS, 2 by the network, 6 by Wi-Fi,
+    7 by Bluetooth.
+    """
 
     radius: int | None = None
+    """How exact the position is, as a radius in metres."""
 
     lat: float | None = None
+    """The latitude in degrees, WGS 84."""
 
     lng: float | None = None
+    """The longitude in degrees, WGS 84."""
 
     location: str | None = None
+    """The place in words, or in a form of the sender; any text."""
 
     data: JsonText | None = None
+    """What was reported: any text, mostly a JSON object in a string."""
 
     raw: str | None = field(default=None, name="__raw")
+    """The payload as the network carried it, in hex; any text, or empty."""
 
     json_fields = ("data",)
 
@@ -1074,10 +1403,13 @@ class DeviceInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A device to create."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     name: str
+    """The name of the device."""
 
     type: str
+    """The device type."""
 
     original_id: str = field(name="originalId")
     """The network's own id; case-insensitive."""
@@ -1088,12 +1420,14 @@ class DeviceInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     tags: Sequence[str] | None = None
+    """Free words to find it by."""
 
 
 class DeviceSeries(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The points of one device; a span without numbers has none."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     points: list[SeriesPoint]
     """By time."""
@@ -1112,60 +1446,85 @@ class DeviceTelemetry(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Signal quality of a device's messages."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     timestamp: datetime
+    """When the message was received."""
 
     device_type: str | None = field(default=None, name="deviceType")
+    """The device type."""
 
     duplicates: list[str] | None = None
+    """One text for each base station or gateway that received the message, mostly JSON."""
 
     data: str | None = None
+    """What was reported: any text, mostly a JSON object in a string."""
 
     score: int | None = None
+    """The quality of the link; records of networks have 0 (weakest) to 3 (strongest)."""
 
     nb_bs: int | None = field(default=None, name="nbBS")
+    """The number of base stations that received the message; `nbBs` in requests."""
 
     rc: int | None = None
+    """The number that the vendor's network sends as `rc` with its advanced data; the service does
+    not interpret it.
+    """
 
     group_id: str | None = field(default=None, name="groupId")
+    """The id of the group."""
 
 
 class DeviceTelemetryBatch(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Several telemetry records, stored together or not at all."""
 
     items: Sequence[DeviceTelemetryInput]
+    """The items of this page."""
 
 
 class DeviceTelemetryConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of telemetry records."""
 
     items: list[DeviceTelemetry]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class DeviceTelemetryInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A telemetry record to store."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     timestamp: When
-    """RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it is UTC."""
+    """When the message was received. RFC 3339, a date alone, or seconds or milliseconds since
+    1970. Without an offset it is UTC. A JSON number is taken, too.
+    """
 
     group_id: str | None = field(default=None, name="groupId")
     """If given, the device's group."""
 
     device_type: str = field(name="deviceType")
+    """The device type."""
 
     duplicates: Sequence[str] | None = None
+    """One text for each base station or gateway that received the message, mostly JSON."""
 
     data: JsonText | None = None
+    """What was reported: any text, mostly a JSON object in a string."""
 
     score: int | None = None
+    """The quality of the link; records of networks have 0 (weakest) to 3 (strongest)."""
 
     nb_bs: int | None = field(default=None, name="nbBs")
+    """The number of base stations that received the message; `nbBS` in responses."""
 
     rc: int | None = None
+    """The number that the vendor's network sends as `rc` with its advanced data; the service does
+    not interpret it.
+    """
 
     json_fields = ("data",)
 
@@ -1176,26 +1535,35 @@ class DeviceType(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A type of device and its default configuration."""
 
     name: str | None = None
+    """The name of the type, which devices refer to."""
 
     display_name: str | None = field(default=None, name="displayName")
+    """Its name for people."""
 
     default_configuration: str | None = field(default=None, name="defaultConfiguration")
+    """The configuration of new devices of this type."""
 
     battery: str | None = None
+    """What the operator says about its battery."""
 
     firmware_version: str | None = field(default=None, name="firmwareVersion")
+    """What the operator says about its firmware."""
 
 
 class DeviceTypeChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     """The new type of a device."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     type: str
+    """The device type."""
 
     if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
 
     time_fields = ("if_updated_at",)
 
@@ -1204,38 +1572,49 @@ class DeviceTypeConnection(Model, frozen=True, kw_only=True, omit_defaults=True)
     """A page of device types."""
 
     items: list[DeviceType]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class Devices(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The outcome of a bulk operation, and its devices."""
 
     message: str
+    """What was done, in words."""
 
     items: list[Device]
+    """The devices, in the order of the request."""
 
 
 class DevicesAtVendor(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Devices to create here and to register at the vendor's network, all of one type."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     type: str
+    """The device type."""
 
     tags: Sequence[str] | None = None
+    """Free words to find it by."""
 
     vendor: Sequence[VendorInput]
+    """The registrations, one for each device."""
 
 
 class DevicesInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Devices to create, of one type and network."""
 
     original_devices_ids: Sequence[str] = field(name="originalDevicesIds")
+    """The ids of the devices in their network; they are their names, too."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     type: str
+    """The device type."""
 
     network: str
     """Any name; `vendor`, `chirpstack`, `ttn`, `loriot`, `thingpark` and `mqtt` are supported
@@ -1243,25 +1622,32 @@ class DevicesInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     tags: Sequence[str] | None = None
+    """Free words to find it by."""
 
 
 class Downlink(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A downlink and its state."""
 
     id: str
+    """The id of the downlink."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     payload: str
+    """The bytes, in hex."""
 
     data: dict[str, Any] | None = None
     """What the payload means, by `decodeDownlink` of the codec."""
 
     port: int | None = None
+    """The LoRaWAN port of the payload."""
 
     confirmed: bool
+    """Whether the device must acknowledge it."""
 
     state: str
     """`queued`, `sent`, `acknowledged`, `failed`, `expired` or `cancelled`."""
@@ -1270,28 +1656,36 @@ class Downlink(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The reason of the state."""
 
     created_at: datetime = field(name="createdAt")
+    """When it was created."""
 
     updated_at: datetime = field(name="updatedAt")
+    """When it was changed last."""
 
     expires_at: datetime = field(name="expiresAt")
+    """When it expires."""
 
     created_by: str = field(name="createdBy")
+    """The id of the user or app client that created it; `system` for the service itself."""
 
 
 class DownlinkConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of downlinks."""
 
     items: list[Downlink]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class DownlinkInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A downlink to send: either its bytes, or values for the codec of the device type."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     group_id: str | None = field(default=None, name="groupId")
+    """If given, it must be the group of the device."""
 
     payload: str | None = None
     """In hex; exactly 8 bytes on the vendor's network."""
@@ -1313,17 +1707,22 @@ class DriftingDevice(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A device that reports another configuration than it should have."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     name: str
+    """The name of the device."""
 
     type: str
+    """The device type."""
 
     since: datetime | None = None
     """Since when the service knows."""
 
     reported_at: datetime = field(name="reportedAt")
+    """When the device reported its configuration."""
 
     differences: list[ConfigurationDifference]
     """At most 50."""
@@ -1333,24 +1732,70 @@ class DriftingDeviceConnection(Model, frozen=True, kw_only=True, omit_defaults=T
     """A page of devices that drift."""
 
     items: list[DriftingDevice]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
+
+
+class EventMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """An event, as a connector sends it in the format `json`."""
+
+    device_id: str = field(name="deviceId")
+    """The id of the device."""
+
+    timestamp: datetime
+    """When it happened."""
+
+    type: str
+    """What happened, in the words of the device or network."""
+
+    group_id: str | None = field(default=None, name="groupId")
+    """The id of the group."""
+
+    message: str | None = None
+    """The same for people."""
+
+    data: str | None = None
+    """What was reported: any text, mostly a JSON object in a string."""
+
+    severity: str | None = None
+    """How bad it is, in any words; networks and the service use `info`, `warning` and `error`."""
+
+    device_type: str = field(name="deviceType")
+    """The type of the device when the record arrived, or that in the record."""
+
+    id: str
+    """The id of the message, the same for every attempt: deduplicate by it."""
+
+    kind: str
+    """The kind of the record."""
+
+    device_name: str = field(name="deviceName")
+    """The name of the device when the record arrived, or that in the record."""
+
+    tags: list[str]
+    """The tags of the device when the record arrived."""
 
 
 class FieldProblem(Model, frozen=True, kw_only=True, omit_defaults=True):
     """One invalid field of a request."""
 
     in_: str = field(name="in")
+    """Where the field is."""
 
     field: str
+    """Its name in the request, such as `name`, `tags[3]` or `items[3].timestamp`."""
 
     message: str
+    """What is wrong with it."""
 
 
 class FoundDevices(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of the devices that were found."""
 
     items: list[Device]
+    """The items of this page."""
 
     total: int
     """How many fit, counted up to 100,000."""
@@ -1359,20 +1804,80 @@ class FoundDevices(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Whether there may be more than `total`."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class GenericReturn(Model, frozen=True, kw_only=True, omit_defaults=True):
     """What was done, as a message."""
 
     message: str | None = None
+    """What was done, in words."""
 
 
 class GenericReturnBoolean(Model, frozen=True, kw_only=True, omit_defaults=True):
     """What was done, as a message and a boolean."""
 
     message: str | None = None
+    """What was done, in words."""
 
     value: bool | None = None
+    """Whether it was done."""
+
+
+class GeolocMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A geolocation, as a connector sends it in the format `json`."""
+
+    timestamp: datetime
+    """When it happened."""
+
+    device_id: str = field(name="deviceId")
+    """The id of the device."""
+
+    status: int | None = None
+    """The status of the position, as the network reports it with a computed location; the service
+    does not interpret it.
+    """
+
+    source: int | None = None
+    """How the position was found, in the vendor's numbers: 1 by GPS, 2 by the network, 6 by Wi-Fi,
+    7 by Bluetooth.
+    """
+
+    radius: int | None = None
+    """How exact the position is, as a radius in metres."""
+
+    lat: float | None = None
+    """The latitude in degrees, WGS 84."""
+
+    lng: float | None = None
+    """The longitude in degrees, WGS 84."""
+
+    group_id: str | None = field(default=None, name="groupId")
+    """The id of the group."""
+
+    location: str | None = None
+    """The place in words, or in a form of the sender; any text."""
+
+    data: str | None = None
+    """What was reported: any text, mostly a JSON object in a string."""
+
+    raw: str | None = field(default=None, name="__raw")
+    """The payload as the network carried it, in hex; any text, or empty."""
+
+    id: str
+    """The id of the message, the same for every attempt: deduplicate by it."""
+
+    kind: str
+    """The kind of the record."""
+
+    device_name: str = field(name="deviceName")
+    """The name of the device when the record arrived, or that in the record."""
+
+    device_type: str = field(name="deviceType")
+    """The type of the device when the record arrived, or that in the record."""
+
+    tags: list[str]
+    """The tags of the device when the record arrived."""
 
 
 class GivenPayload(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -1382,46 +1887,67 @@ class GivenPayload(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Two hex digits a byte."""
 
     f_port: int | None = field(default=None, name="fPort")
+    """The LoRaWAN port of the uplink."""
 
 
 class Group(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A group as the caller can see it; `role` and `userId` are those of one user."""
 
     id: str
+    """The id of the group: digits, in a string."""
 
     user_id: str = field(name="userId")
+    """The id of the user that `role` is of: the caller, or the user asked for."""
 
     name: str | None = None
+    """Its name."""
 
     description: str | None = None
+    """A text about it, for people."""
 
     token: str | None = None
+    """The group token, by which networks report for its devices; only for callers with
+    `group.update`.
+    """
 
     administrator_role: str | None = field(default=None, name="administratorRole")
+    """The id of the role that administers it, which its creator has."""
 
     default_role: str | None = field(default=None, name="defaultRole")
+    """The id of the role that its app clients have."""
 
     created_at: datetime | None = field(default=None, name="createdAt")
+    """When it was created."""
 
     updated_at: datetime | None = field(default=None, name="updatedAt")
+    """When it was changed last."""
 
     created_by: str | None = field(default=None, name="createdBy")
+    """The id of the user or app client that created it; `system` for the service itself."""
 
     updated_by: str | None = field(default=None, name="updatedBy")
+    """The id of the user or app client that changed it last; `system` for the service itself."""
 
     parent: str | None = None
+    """The id of the group above; none for a root group."""
 
     role: Role | None = None
+    """The nearest role of this user on the path to the root, with all permissions that hold here."""
 
     owner_id: str | None = field(default=None, name="ownerId")
+    """The id of the user who owns the group."""
 
     number_of_devices: int | None = field(default=None, name="numberOfDevices")
+    """How many devices it has itself."""
 
     number_of_notifications: int | None = field(default=None, name="numberOfNotifications")
+    """How many notifications it has itself."""
 
     number_of_connectors: int | None = field(default=None, name="numberOfConnectors")
+    """How many connectors it has itself."""
 
     tags: list[str] | None = None
+    """Free words to find it by."""
 
     deletion_at: datetime | None = field(default=None, name="deletionAt")
     """When it will be deleted with everything in it."""
@@ -1431,42 +1957,53 @@ class GroupAppClient(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Credentials of a group."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     app_client_id: str = field(name="appClientId")
+    """The id of the app client: its client id at the token endpoint."""
 
     secret: str
+    """The client secret for the token endpoint."""
 
     description: str | None = None
+    """What it is for."""
 
     expiration: int | None = None
     """Seconds since 1970."""
 
     name: str | None = None
+    """The name of the app client."""
 
     updated_at: datetime | None = field(default=None, name="updatedAt")
+    """When it was changed last."""
 
 
 class GroupChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Changes to a group."""
 
     group_id: str = field(name="groupId")
+    """The id of the group to change."""
 
     owner_id: str | None = field(default=None, name="ownerId")
-    """A member; only the owner can transfer ownership."""
+    """The new owner, a member; only the owner can transfer ownership."""
 
     name: str | None = None
+    """The new name."""
 
     role_id: str | None = field(default=None, name="roleId")
-    """The new default role."""
+    """The id of the new default role."""
 
     description: str | None = None
+    """A text about it, for people."""
 
     parent: str | None = None
-    """The new parent; "" makes it a root group."""
+    """The id of the new parent; `""` makes it a root group."""
 
     tags: Sequence[str] | None = None
+    """Free words to find it by."""
 
     if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
 
     time_fields = ("if_updated_at",)
 
@@ -1475,142 +2012,193 @@ class GroupConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of groups."""
 
     items: list[Group]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class GroupInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A group to create."""
 
     name: str | None = None
+    """The name of the group."""
 
     description: str | None = None
+    """A text about it, for people."""
 
     tags: Sequence[str] | None = None
+    """Free words to find it by."""
 
 
 class GroupMetric(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The counters of one time span."""
 
     total_device_data: int | None = field(default=None, name="totalDeviceData")
+    """Data records that were stored."""
 
     total_device_event: int | None = field(default=None, name="totalDeviceEvent")
+    """Events that were stored."""
 
     total_device_geoloc: int | None = field(default=None, name="totalDeviceGeoloc")
+    """Geolocations that were stored."""
 
     total_device_telemetry: int | None = field(default=None, name="totalDeviceTelemetry")
+    """Telemetry records that were stored."""
 
     total_device_message: int | None = field(default=None, name="totalDeviceMessage")
+    """Records of all kinds that were stored."""
 
     total_connector_message_started: int | None = field(
         default=None, name="totalConnectorMessageStarted"
     )
+    """Messages that were created for connectors."""
 
     total_connector_message_processing: int | None = field(
         default=None, name="totalConnectorMessageProcessing"
     )
+    """Messages that were created in the span and are not finished now."""
 
     total_connector_message_processed: int | None = field(
         default=None, name="totalConnectorMessageProcessed"
     )
+    """Messages that were delivered, after any number of attempts."""
 
     total_connector_message_error: int | None = field(
         default=None, name="totalConnectorMessageError"
     )
+    """Messages that failed: after their last attempt, or cancelled."""
 
     total_connector_retry_message_started: int | None = field(
         default=None, name="totalConnectorRetryMessageStarted"
     )
+    """Attempts after the first, and those of a resend, or of a replay of messages that the
+    connector had before.
+    """
 
     total_connector_retry_message_processed: int | None = field(
         default=None, name="totalConnectorRetryMessageProcessed"
     )
+    """Messages whose retries succeeded."""
 
     total_connector_retry_message_error: int | None = field(
         default=None, name="totalConnectorRetryMessageError"
     )
+    """Messages whose retries failed."""
 
     total_device_vendor_uplink: int | None = field(default=None, name="totalDeviceVendorUplink")
+    """Data and status callbacks of the vendor's network."""
 
     total_device_vendor_downlink: int | None = field(default=None, name="totalDeviceVendorDownlink")
+    """Callbacks of the vendor's network that got a downlink in the response."""
 
     total_vendor_data_message: int | None = field(default=None, name="totalVendorDataMessage")
+    """Data callbacks of the vendor's network."""
 
     total_vendor_data_advanced_message: int | None = field(
         default=None, name="totalVendorDataAdvancedMessage"
     )
+    """Advanced data callbacks of the vendor's network."""
 
     group_id: str | None = field(default=None, name="groupId")
+    """The id of the group."""
 
     timestamp: datetime | None = None
+    """The begin of the span."""
 
 
 class GroupMetrics(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The counters of a period, in total and per span; `activeDevices` lists up to 10,000."""
 
     total_device_data: int | None = field(default=None, name="totalDeviceData")
+    """Data records that were stored."""
 
     total_device_event: int | None = field(default=None, name="totalDeviceEvent")
+    """Events that were stored."""
 
     total_device_geoloc: int | None = field(default=None, name="totalDeviceGeoloc")
+    """Geolocations that were stored."""
 
     total_device_telemetry: int | None = field(default=None, name="totalDeviceTelemetry")
+    """Telemetry records that were stored."""
 
     total_device_message: int | None = field(default=None, name="totalDeviceMessage")
+    """Records of all kinds that were stored."""
 
     total_connector_message_started: int | None = field(
         default=None, name="totalConnectorMessageStarted"
     )
+    """Messages that were created for connectors."""
 
     total_connector_message_processing: int | None = field(
         default=None, name="totalConnectorMessageProcessing"
     )
+    """Messages that were created in the span and are not finished now."""
 
     total_connector_message_processed: int | None = field(
         default=None, name="totalConnectorMessageProcessed"
     )
+    """Messages that were delivered, after any number of attempts."""
 
     total_connector_message_error: int | None = field(
         default=None, name="totalConnectorMessageError"
     )
+    """Messages that failed: after their last attempt, or cancelled."""
 
     total_connector_retry_message_started: int | None = field(
         default=None, name="totalConnectorRetryMessageStarted"
     )
+    """Attempts after the first, and those of a resend, or of a replay of messages that the
+    connector had before.
+    """
 
     total_connector_retry_message_processed: int | None = field(
         default=None, name="totalConnectorRetryMessageProcessed"
     )
+    """Messages whose retries succeeded."""
 
     total_connector_retry_message_error: int | None = field(
         default=None, name="totalConnectorRetryMessageError"
     )
+    """Messages whose retries failed."""
 
     total_device_vendor_uplink: int | None = field(default=None, name="totalDeviceVendorUplink")
+    """Data and status callbacks of the vendor's network."""
 
     total_device_vendor_downlink: int | None = field(default=None, name="totalDeviceVendorDownlink")
+    """Callbacks of the vendor's network that got a downlink in the response."""
 
     total_vendor_data_message: int | None = field(default=None, name="totalVendorDataMessage")
+    """Data callbacks of the vendor's network."""
 
     total_vendor_data_advanced_message: int | None = field(
         default=None, name="totalVendorDataAdvancedMessage"
     )
+    """Advanced data callbacks of the vendor's network."""
 
     group_id: str | None = field(default=None, name="groupId")
+    """The id of the group that was counted."""
 
     begin_date: datetime | None = field(default=None, name="beginDate")
+    """The begin of the first span."""
 
     end_date: datetime | None = field(default=None, name="endDate")
+    """The end of the last span."""
 
     items: list[GroupMetric] | None = None
+    """The same for each span of time."""
 
     active_devices: list[str] | None = field(default=None, name="activeDevices")
+    """Ids of devices with a record in the period, the first 10,000."""
 
     number_active_devices: int | None = field(default=None, name="numberActiveDevices")
+    """How many devices had one."""
 
     active_connectors: list[str] | None = field(default=None, name="activeConnectors")
+    """Ids of connectors with a message created in the period."""
 
     number_active_connectors: int | None = field(default=None, name="numberActiveConnectors")
+    """How many connectors these are."""
 
 
 class GroupOverview(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -1620,8 +2208,10 @@ class GroupOverview(Model, frozen=True, kw_only=True, omit_defaults=True):
     """When it was counted."""
 
     devices: DeviceCounts | None = None
+    """Counts of devices; with `device.read`."""
 
     connectors: ConnectorCounts | None = None
+    """Counts of connectors; with `connector.read`."""
 
     attention: list[Attention]
     """At most 50 of each sort, the worst first."""
@@ -1631,11 +2221,13 @@ class GroupPolicyChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     """The new policy of a group."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     policy: Mapping[str, Any]
     """A JSON merge patch (RFC 7396): null removes a member. Empty: no policy."""
 
     if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
 
     time_fields = ("if_updated_at",)
 
@@ -1644,33 +2236,55 @@ class GroupRestoration(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Which group to keep."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
 
 class GroupTree(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of groups in a tree."""
 
     items: list[TreeGroup]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class GroupUserRelation(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A membership; `id` is the group's."""
 
     id: str
+    """The id of the group."""
 
     user_id: str = field(name="userId")
+    """The id of the user."""
 
     role: Role | None = None
+    """The role of the member in this group."""
 
     token: str | None = None
+    """The group token; only for callers with `group.update`."""
 
     description: str | None = None
+    """The description of the group."""
 
     name: str | None = None
+    """The name of the group."""
 
     updated_at: datetime = field(name="updatedAt")
     """When they got the role."""
+
+
+class Health(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """Whether the service works."""
+
+    status: str
+    """`unavailable` with the status 503."""
+
+    reason: str | None = None
+    """Why the service is not ready."""
+
+    mqtt: str | None = None
+    """Whether the MQTT listener receives messages, if one is configured."""
 
 
 class ImportLineError(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -1680,22 +2294,23 @@ class ImportLineError(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Where it begins; the header is 1."""
 
     column: str
+    """The column that is wrong."""
 
     code: str
-    """malformed, missing_column, duplicate_column, too_many_cells, too_many_lines, required,
-    too_long, too_many_tags, invalid_character, unknown_type, duplicate, or taken.
-    """
+    """What is wrong."""
 
     message: str
+    """The same in words."""
 
 
 class ImportReturn(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The outcome of an import, or of its dry run."""
 
     message: str
+    """What was done, in words."""
 
     is_dry_run: bool = field(name="isDryRun")
-    """Nothing was created."""
+    """Whether nothing was created."""
 
     created: int
     """New devices."""
@@ -1720,7 +2335,7 @@ class ImportedDevice(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Where it begins in the file."""
 
     status: str
-    """created or existing."""
+    """Whether it is new."""
 
     device_id: str | None = field(default=None, name="deviceId")
     """Absent if a dry run would create the device."""
@@ -1730,18 +2345,23 @@ class Invitation(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Whom to invite, to which group, with which role."""
 
     email: str
+    """An e-mail address."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     role_id: str = field(name="roleId")
+    """The role that they get."""
 
 
 class Job(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Work with many devices, and how far it is."""
 
     job_id: str = field(name="jobId")
+    """The id of the job."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     kind: str
     """What it does with each device."""
@@ -1756,8 +2376,10 @@ class Job(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Why it was started."""
 
     parameters: JobParametersReply | None = None
+    """What it was started with."""
 
     filter: JobFilterReply | None = None
+    """Which devices it takes, unless their ids were given."""
 
     total: int | None = None
     """The devices or rows to process, if they were counted."""
@@ -1778,12 +2400,16 @@ class Job(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The user or app client that started it."""
 
     created_at: datetime = field(name="createdAt")
+    """When it was created."""
 
     started_at: datetime | None = field(default=None, name="startedAt")
+    """When it began."""
 
     updated_at: datetime = field(name="updatedAt")
+    """When it was changed last."""
 
     ended_at: datetime | None = field(default=None, name="endedAt")
+    """When it ended."""
 
     undo_until: datetime | None = field(default=None, name="undoUntil")
     """Until when `POST /job/undo` undoes it."""
@@ -1794,6 +2420,7 @@ class Job(Model, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     result: JobResult | None = None
+    """The file of an export, when it is complete."""
 
     undo_of: str | None = field(default=None, name="undoOf")
     """The job that it undoes."""
@@ -1806,8 +2433,10 @@ class JobConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of jobs."""
 
     items: list[Job]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class JobFilter(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -1861,7 +2490,7 @@ class JobFilterReply(Model, frozen=True, kw_only=True, omit_defaults=True):
     """By when they were last seen."""
 
     battery_below: float | None = field(default=None, name="batteryBelow")
-    """With less charge."""
+    """With less charge, in percent."""
 
     subgroups: bool | None = None
     """Of the groups below as well."""
@@ -1884,13 +2513,16 @@ class JobInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """What to do with each device."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     device_ids: Sequence[str] | None = field(default=None, name="deviceIds")
     """Devices of the group. Or else `filter`."""
 
     filter: JobFilter | None = None
+    """Which devices of the group. Or else `deviceIds`."""
 
     parameters: JobParameters | None = None
+    """What this kind of job needs."""
 
     reason: str | None = None
     """Why, for whoever looks at the list of jobs or at the audit log."""
@@ -1903,6 +2535,7 @@ class JobItem(Model, frozen=True, kw_only=True, omit_defaults=True):
     """What a job did with a device."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     outcome: str
     """`changed`, `undone`, `skipped` or `failed`."""
@@ -1915,8 +2548,10 @@ class JobItemConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of the results of a job."""
 
     items: list[JobItem]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class JobParameters(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -1941,8 +2576,16 @@ class JobParameters(Input, frozen=True, kw_only=True, omit_defaults=True):
     """For `resend` and `replay`: a connector of the group."""
 
     begin_date: When | None = field(default=None, name="beginDate")
+    """For `redecode`, `replay` and `export`: the begin of the range. RFC 3339, a date alone, or
+    seconds or milliseconds since 1970. Without an offset it is UTC. A JSON number is taken,
+    too.
+    """
 
     end_date: When | None = field(default=None, name="endDate")
+    """For `redecode`, `replay` and `export`: the end of the range, which is not part of it. RFC
+    3339, a date alone, or seconds or milliseconds since 1970. Without an offset it is UTC. A
+    JSON number is taken, too.
+    """
 
     content: Literal["audit", "devices", "messages", "records"] | None = None
     """For `export`: what to export. Of devices, those of `filter`."""
@@ -1997,17 +2640,19 @@ class JobParametersReply(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The connector."""
 
     begin_date: datetime | None = field(default=None, name="beginDate")
+    """The begin of the range."""
 
     end_date: datetime | None = field(default=None, name="endDate")
+    """The end of the range, which is not part of it."""
 
     content: str | None = None
     """What is exported."""
 
     format: str | None = None
-    """Of an export."""
+    """The format of an export."""
 
     record_kind: str | None = field(default=None, name="recordKind")
-    """Of the exported records."""
+    """The kind of the exported records."""
 
     device_id: str | None = field(default=None, name="deviceId")
     """Of an export: of this device."""
@@ -2029,8 +2674,10 @@ class JobRef(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Which job of which group."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     job_id: str = field(name="jobId")
+    """The id of the job."""
 
 
 class JobResult(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -2047,6 +2694,7 @@ class JobReturn(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A job that was started; or what it would do."""
 
     message: str
+    """What was done, in words."""
 
     dry_run: bool | None = field(default=None, name="dryRun")
     """Whether nothing was started."""
@@ -2069,29 +2717,36 @@ class JobReturn(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Not all were looked at: there may be more, or fewer of a replay."""
 
     message_sample: list[str] | None = field(default=None, name="messageSample")
-    """With `messages`: the records that up to 20 of them are about."""
+    """With `messages`: the ids of the records that up to 20 of them are about."""
 
     job: Job | None = None
+    """The job; absent with `dryRun`."""
 
 
 class JobSample(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A device that a job would take."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     name: str
+    """The name of the device."""
 
     type: str
+    """The device type."""
 
 
 class JobUndo(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Which job of which group to undo, and why."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     job_id: str = field(name="jobId")
+    """The id of the job."""
 
     reason: str | None = None
     """Why, for whoever looks at the list of jobs or at the audit log."""
@@ -2101,6 +2756,7 @@ class LinkInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Whose link, and whether to mail it, or to show it to the caller."""
 
     email: str
+    """The address of the user."""
 
     group_id: str | None = field(default=None, name="groupId")
     """With `show`: a group in which both are members."""
@@ -2113,43 +2769,51 @@ class LinkReturn(Model, frozen=True, kw_only=True, omit_defaults=True):
     """What was done, and the link that was asked for."""
 
     message: str
+    """What was done, in words."""
 
     url: str | None = None
-    """With `show`; it works once, within 15 minutes."""
+    """With `show`: the link. It works once, within 15 minutes."""
 
 
 class ListedAppClient(Model, frozen=True, kw_only=True, omit_defaults=True):
     """An app client without its secret."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     app_client_id: str = field(name="appClientId")
+    """The id of the app client: its client id at the token endpoint."""
 
     name: str
+    """The name of the app client."""
 
     description: str | None = None
+    """What it is for."""
 
     expiration: int | None = None
     """Seconds since 1970."""
 
     created_at: datetime | None = field(default=None, name="createdAt")
+    """When it was created."""
 
     updated_at: datetime | None = field(default=None, name="updatedAt")
+    """When it was changed last."""
 
     created_by: str | None = field(default=None, name="createdBy")
+    """The id of the user or app client that created it; `system` for the service itself."""
 
 
 class LiveChanged(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The data of `changed`: ids of objects that were changed; up to 1,000 of each kind."""
 
     devices: list[str] | None = None
-    """Where `device.read` is held."""
+    """Ids of devices, where `device.read` is held."""
 
     connectors: list[str] | None = None
-    """Where `connector.read` is held."""
+    """Ids of connectors, where `connector.read` is held."""
 
     groups: list[str] | None = None
-    """Where `group.read` is held."""
+    """Ids of groups, where `group.read` is held."""
 
 
 class LiveDeliveries(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -2177,12 +2841,14 @@ class LiveExpired(Model, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     detail: str
+    """The same in words."""
 
 
 class LiveHello(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The data of `hello`: everything that arrives after `from` follows."""
 
     time: datetime
+    """When the stream began."""
 
     from_: str = field(name="from")
     """A cursor, as the `id` of later events."""
@@ -2195,22 +2861,63 @@ class LiveLost(Model, frozen=True, kw_only=True, omit_defaults=True):
     """How many; absent if nobody counted them."""
 
     from_: str = field(name="from")
-    """Identifies the record; greater for what arrived later."""
+    """The cursor before the first lost arrival, for `after`."""
 
     to: str
-    """Identifies the record; greater for what arrived later."""
+    """The cursor after the last lost arrival, for `before`."""
+
+
+class LoriotCallback(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """Take a message of an HTTP output of LORIOT."""
+
+    cmd: Any = None
+    """The type of the message."""
+
+    eui: Any = field(default=None, name="EUI")
+    """The device EUI."""
+
+    ts: Any = None
+    """When the message was received, in milliseconds since 1970."""
+
+    fcnt: Any = None
+    """The frame counter."""
+
+    port: Any = None
+    """The LoRaWAN port."""
+
+    freq: Any = None
+    """The frequency in hertz."""
+
+    dr: Any = None
+    """The data rate."""
+
+    ack: Any = None
+    """Of the vendor: the device asks for a downlink. Of LORIOT: it acknowledges one."""
+
+    bat: Any = None
+    """The battery level of a device status: 0 is external power, 1 to 254 the charge."""
+
+    data: Any = None
+    """The payload: in hex, or of ChirpStack in base64."""
+
+    gws: Any = None
+    """The gateways that received the message."""
 
 
 class MemberChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     """The new role of a member."""
 
     user_id: str = field(name="userId")
+    """The id of the user."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     role_id: str = field(name="roleId")
+    """The new role of the member."""
 
     if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
 
     time_fields = ("if_updated_at",)
 
@@ -2278,6 +2985,7 @@ class MessageConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """By their last change."""
 
     stats: MessageStats | None = None
+    """The counts of the whole period; with the first page."""
 
     next_token: str | None = field(default=None, name="nextToken")
     """There may be more, also when this page has few items or none: a page looks at a limited
@@ -2305,8 +3013,10 @@ class MessagesChanged(Model, frozen=True, kw_only=True, omit_defaults=True):
     """What was done."""
 
     message: str
+    """What was done, in words."""
 
     changed: int
+    """How many messages were changed."""
 
     skipped: int
     """Those in a state in which it is not possible."""
@@ -2319,50 +3029,75 @@ class Notification(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Who is notified of what, and when."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     id: str
+    """The id of the notification."""
 
     name: str | None = None
+    """The name of the notification."""
 
     description: str | None = None
+    """A text about it, for people."""
 
     params: str
+    """A JSON object in a string, as the type's `expectedParameters` describes it; secrets are
+    masked for callers who may not change it.
+    """
 
     type: str
+    """The notification type."""
 
     created_at: datetime = field(name="createdAt")
+    """When it was created."""
 
     updated_at: datetime = field(name="updatedAt")
+    """When it was changed last."""
 
     updated_by: str = field(name="updatedBy")
+    """The id of the user or app client that changed it last; `system` for the service itself."""
 
     created_by: str = field(name="createdBy")
+    """The id of the user or app client that created it; `system` for the service itself."""
 
     device_id: str | None = field(default=None, name="deviceId")
+    """Only records of this device."""
 
     device_types: list[str] | None = field(default=None, name="deviceTypes")
+    """Only devices of these types; empty for all."""
 
     reason: str | None = None
+    """What triggers it: the `reason` of a data record, the `type` of an event, or one that the
+    service raises itself. Without it, every event.
+    """
 
     schedule: str | None = None
+    """When it may be sent: the object of the requests, in a string."""
 
     enabled: bool | None = None
+    """Whether it works; a disabled one does nothing, and is kept."""
 
     tags: list[str] | None = None
+    """Free words to find it by."""
 
     last_fired_at: datetime | None = field(default=None, name="lastFiredAt")
+    """When it was triggered last."""
 
     last_sent_at: datetime | None = field(default=None, name="lastSentAt")
+    """When a message of it was delivered last."""
 
     error: NotificationError | None = None
+    """The last failure."""
 
 
 class NotificationConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of notifications."""
 
     items: list[Notification]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class NotificationDelivery(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -2381,30 +3116,36 @@ class NotificationDelivery(Model, frozen=True, kw_only=True, omit_defaults=True)
     """The last 20 attempts, oldest first."""
 
     error: str | None = None
-    """Of the last attempt."""
+    """The error of the last attempt."""
 
 
 class NotificationError(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The last failure."""
 
     at: datetime | None = None
+    """When it failed."""
 
     message: str | None = None
+    """What failed."""
 
 
 class NotificationInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A notification to create."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     params: JsonText
     """A JSON object, as described by the type's `expectedParameters`."""
 
     type: str
+    """The notification type: `email`, `webhook`, `push` or `chat`."""
 
     name: str
+    """The name of the notification."""
 
     description: str | None = None
+    """A text about it, for people."""
 
     device_id: str | None = field(default=None, name="deviceId")
     """Only records of this device; empty for all."""
@@ -2415,38 +3156,69 @@ class NotificationInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     schedule: Any = None
+    """When it may be sent, in the time zone of `params`. An object, or a string in the form of the
+    responses; an empty string removes it.
+    """
 
     device_types: Sequence[str] | None = field(default=None, name="deviceTypes")
+    """Only devices of these types; empty for all."""
 
     tags: Sequence[str] | None = None
+    """Free words to find it by."""
 
     enabled: bool | None = None
+    """Whether it works; a disabled one does nothing, and is kept."""
 
     json_fields = ("params",)
+
+
+class NotificationMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """The body of a delivery, as JSON."""
+
+    subject: str
+    """The subject."""
+
+    body: str
+    """The text."""
+
+    reason: str
+    """What triggered it."""
+
+    message: dict[str, Any]
+    """What happened, as expressions see it."""
+
+    held_back: int | None = field(default=None, name="heldBack")
+    """How many were suppressed since the last one."""
 
 
 class NotificationRef(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Which notification, of which group."""
 
     notification_id: str = field(name="notificationId")
+    """The id of the notification."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
 
 class NotificationTest(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A test that was queued."""
 
     message: str
+    """What was done, in words."""
 
     queued: int
+    """How many messages were queued, one for each recipient."""
 
 
 class NotificationTrace(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A notification that the record caused."""
 
     notification_id: str = field(name="notificationId")
+    """The id of the notification."""
 
     name: str | None = None
+    """The name of the notification."""
 
     deliveries: list[NotificationDelivery]
     """One for each recipient."""
@@ -2456,24 +3228,30 @@ class NotificationType(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A type of notification and its parameters."""
 
     expected_parameters: str = field(name="expectedParameters")
+    """The parameters in `params`, as a JSON Schema in a string."""
 
     type: str
+    """The word that notifications refer to it by."""
 
     name: str | None = None
+    """Its name for people."""
 
 
 class NotificationTypeConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of notification types."""
 
     items: list[NotificationType]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class PasskeyConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """All passkeys of the caller, the first one first."""
 
     items: list[PasskeyItem]
+    """The items of this page."""
 
 
 class PasskeyInput(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -2490,6 +3268,7 @@ class PasskeyItem(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A passkey of the caller."""
 
     passkey_id: str = field(name="passkeyId")
+    """The id of the passkey."""
 
     name: str
     """What its owner calls it."""
@@ -2498,6 +3277,7 @@ class PasskeyItem(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Whether its owner's other devices have it too."""
 
     created_at: datetime = field(name="createdAt")
+    """When it was created."""
 
     seen_at: datetime | None = field(default=None, name="seenAt")
     """Its last use."""
@@ -2523,6 +3303,7 @@ class PasskeyUpdate(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Another name for a passkey."""
 
     passkey_id: str = field(name="passkeyId")
+    """The id of the passkey."""
 
     name: str
     """What its owner calls it."""
@@ -2532,6 +3313,7 @@ class PasswordInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A new password, and the present one."""
 
     new: str
+    """The new password; at least ten characters."""
 
     old: str | None = None
     """The present password; not needed in the first 10 minutes of a session."""
@@ -2541,71 +3323,87 @@ class PasswordResetInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Who has forgotten their password."""
 
     email: str
+    """The address of the user."""
 
 
 class Permission(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Something that a role can allow."""
 
     id: str
+    """The id of the permission."""
 
     name: str
+    """The name of the permission."""
 
     description: str
+    """What it allows."""
 
 
 class PermissionBody(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A permission to create or update."""
 
     permission_id: str = field(name="permissionId")
+    """The id of the permission."""
 
     name: str
+    """The name of the permission."""
 
     description: str
+    """What it allows."""
 
 
 class PermissionConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of permissions."""
 
     items: list[Permission]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class Positions(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of last positions, as arrays: they are half as large as objects."""
 
     items: list[list[str | int | float | None]]
-    """One for each device."""
+    """One array for each device: its id, latitude, longitude, the radius in metres or null, and
+    when in seconds since 1970.
+    """
 
     total: int
     """How many there are, counted for the first page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class Preview(Model, frozen=True, kw_only=True, omit_defaults=True):
     """What a connector would do with the latest records, newest first."""
 
     items: list[PreviewItem]
+    """The items of this page."""
 
 
 class PreviewDraft(Input, frozen=True, kw_only=True, omit_defaults=True):
     """The fields of a connector that decide what it sends."""
 
     type: str | None = None
+    """The connector type."""
 
     params: JsonText | None = None
     """A JSON object, as described by the type's `expectedParameters`."""
 
     device_types: Sequence[str] | None = field(default=None, name="deviceTypes")
+    """Only devices of these types; empty for all."""
 
     device_ids: Sequence[str] | None = field(default=None, name="deviceIds")
+    """Only records of these devices; empty for all."""
 
     message_filter: str | None = field(default=None, name="messageFilter")
     """CEL over `message`; records for which it is true are forwarded. Empty: all."""
 
-    format: str | None = None
-    """`json`, `cloudevents`, `raw` or `custom`."""
+    format: Literal["cloudevents", "custom", "json", "raw"] | None = None
+    """How a record is encoded in a message."""
 
     json_fields = ("params",)
 
@@ -2614,20 +3412,25 @@ class PreviewInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Which connector or draft, and which of the latest records."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     connector_id: str | None = field(default=None, name="connectorId")
-    """Required without a draft."""
+    """The id of the connector; required without a draft."""
 
     draft: PreviewDraft | None = None
+    """Changes to the connector that are tried, or a whole one."""
 
     limit: int | None = None
+    """How many of the latest records."""
 
     device_id: str | None = field(default=None, name="deviceId")
     """Only records of this device."""
 
     begin_date: When | None = field(default=None, name="beginDate")
+    """Only records with a timestamp from here on."""
 
     end_date: When | None = field(default=None, name="endDate")
+    """Only records with an earlier timestamp."""
 
     time_fields = ("begin_date", "end_date")
 
@@ -2636,73 +3439,100 @@ class PreviewItem(Model, frozen=True, kw_only=True, omit_defaults=True):
     """What a connector would do with one stored record."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     kind: str
+    """The kind of the record."""
 
     timestamp: datetime
+    """The timestamp of the record."""
 
     matches: bool
+    """Whether the connector forwards it."""
 
     reason: str
+    """Why not; empty if it does."""
 
     request: PreviewRequest | None = None
+    """What would be sent."""
 
     matched_before: bool | None = field(default=None, name="matchedBefore")
-    """Whether the saved connector sends it; in the preview of a draft."""
+    """In the preview of a draft: whether the saved connector forwards it."""
 
 
 class PreviewRequest(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The request that would be sent; secrets are masked."""
 
     method: str
+    """The method, or what the protocol does."""
 
     url: str
+    """Where it would go."""
 
     headers: dict[str, str]
+    """The headers, by name."""
 
     body: str
+    """The body."""
 
 
 class Problem(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Every error of the service (RFC 9457, with `message` repeating `detail`)."""
 
     type: str
+    """A name of the error: `urn:longwire:error:` and its `code`."""
 
     title: str
+    """What the status means."""
 
     status: int
+    """The status of the response."""
 
     detail: str
+    """What is wrong, in words."""
 
     message: str
+    """The same as `detail`."""
 
     code: str
+    """What is wrong, for programs."""
 
     errors: list[FieldProblem]
+    """Every invalid field of the request."""
 
     request_id: str = field(name="requestId")
+    """The `X-Request-Id` of the request."""
 
 
 class PublicUser(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A user, as seen by members of a common group."""
 
     id: str | None = None
+    """The id of the user."""
 
     email: str | None = None
+    """An e-mail address."""
 
     name: str | None = None
+    """What the user is called."""
 
     seen_at: datetime | None = field(default=None, name="seenAt")
+    """When they used the service last."""
 
     first_name: str | None = field(default=None, name="firstName")
+    """The first name."""
 
     last_name: str | None = field(default=None, name="lastName")
+    """The last name."""
 
     created_at: datetime | None = field(default=None, name="createdAt")
+    """When it was created."""
 
     updated_at: datetime | None = field(default=None, name="updatedAt")
+    """When it was changed last."""
 
     role: Role | None = None
+    """Among the members of a group: the role in it."""
 
     membership_updated_at: datetime | None = field(default=None, name="membershipUpdatedAt")
     """Among the members of a group: when they got their role."""
@@ -2718,6 +3548,7 @@ class Reception(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Of the network's request."""
 
     content_type: str | None = field(default=None, name="contentType")
+    """The media type of the request."""
 
     query: str | None = None
     """Of the URL, without the token."""
@@ -2736,12 +3567,14 @@ class RecoveryCodes(Model, frozen=True, kw_only=True, omit_defaults=True):
     """Codes that replace one of the app, each once; shown once."""
 
     recovery_codes: list[str] = field(name="recoveryCodes")
+    """Codes that replace one of the app, each once."""
 
 
 class RedecodeInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Which payloads to redecode: of a device or of a group's devices, in a period."""
 
     device_id: str | None = field(default=None, name="deviceId")
+    """The id of the device."""
 
     group_id: str | None = field(default=None, name="groupId")
     """With deviceId, its group."""
@@ -2750,8 +3583,15 @@ class RedecodeInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Only devices of this type."""
 
     begin_date: When | None = field(default=None, name="beginDate")
+    """The begin of the range, which is part of it. RFC 3339, a date alone, or seconds or
+    milliseconds since 1970. Without an offset it is UTC. A JSON number is taken, too.
+    """
 
     end_date: When | None = field(default=None, name="endDate")
+    """The end of the range, which is not part of it; a date without a time includes that day. RFC
+    3339, a date alone, or seconds or milliseconds since 1970. Without an offset it is UTC. A
+    JSON number is taken, too.
+    """
 
     limit: int | None = None
     """The maximum number of records to read."""
@@ -2766,61 +3606,82 @@ class RedecodeReturn(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The outcome for some records; with a nextToken there are more."""
 
     message: str
+    """What was done, in words."""
 
     looked_at: int = field(name="lookedAt")
+    """Records that were read."""
 
     changed: int
+    """Records whose values changed."""
 
     skipped: int
-    """Without a payload, or with data of another form."""
+    """Records without a payload, or with data of another form."""
 
     failed: int
-    """Rejected by the decoder, and unchanged."""
+    """Records that the decoder rejected; they are unchanged."""
 
     failure: str | None = None
     """The error of the first one that failed."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class Replay(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The progress of a replay."""
 
     replay_id: str = field(name="replayId")
+    """The id of the replay."""
 
     connector_id: str = field(name="connectorId")
+    """The id of the connector."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     status: str
+    """`running`, `done` or `cancelled`."""
 
     looked_at: int = field(name="lookedAt")
+    """Records that were looked at."""
 
     queued: int
+    """Messages that were queued for them."""
 
     begin_date: datetime = field(name="beginDate")
+    """The begin of the range, which is part of it."""
 
     end_date: datetime = field(name="endDate")
+    """The end of the range, which is not part of it; a date without a time includes that day."""
 
     created_at: datetime = field(name="createdAt")
+    """When it was created."""
 
     updated_at: datetime = field(name="updatedAt")
+    """When it was changed last."""
 
     created_by: str = field(name="createdBy")
+    """The id of the user or app client that created it; `system` for the service itself."""
 
 
 class ReplayInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Which connector, and the timestamps of which records."""
 
     connector_id: str = field(name="connectorId")
+    """The id of the connector."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     begin_date: When = field(name="beginDate")
-    """RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it is UTC."""
+    """The first timestamp of the records. RFC 3339, a date alone, or seconds or milliseconds since
+    1970. Without an offset it is UTC. A JSON number is taken, too.
+    """
 
     end_date: When = field(name="endDate")
-    """RFC 3339, a date alone, or seconds or milliseconds since 1970. Without an offset it is UTC."""
+    """The end of the timestamps, which is not part of them. RFC 3339, a date alone, or seconds or
+    milliseconds since 1970. Without an offset it is UTC. A JSON number is taken, too.
+    """
 
     time_fields = ("begin_date", "end_date")
 
@@ -2829,6 +3690,7 @@ class ReplayList(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The last replays of a connector, the newest first."""
 
     items: list[Replay]
+    """The items of this page."""
 
 
 class ReplayPreview(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -2854,16 +3716,20 @@ class ReplayStarted(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A replay that was started."""
 
     message: str
+    """What was done, in words."""
 
     queued: int
+    """Messages that are queued already."""
 
     replay_id: str = field(name="replayId")
+    """The id of the replay."""
 
 
 class RetryMessagesInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Messages by their ids, or those of a connector by a filter; not both."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     ids: Sequence[str] | None = None
     """Messages of this group."""
@@ -2874,12 +3740,14 @@ class RetryMessagesInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     device_id: str | None = field(default=None, name="deviceId")
     """Only about this device."""
 
-    kind: str | None = None
-    """Only records of this kind: `data`, `event`, `geoloc` or `telemetry`."""
+    kind: Literal["data", "event", "geoloc", "telemetry"] | None = None
+    """Only records of this kind."""
 
     begin_date: When | None = field(default=None, name="beginDate")
+    """Last changed from then on."""
 
     end_date: When | None = field(default=None, name="endDate")
+    """Last changed before."""
 
     status: str | None = None
     """`failed` (default) or `processing`."""
@@ -2891,48 +3759,64 @@ class RetryPolicy(Model, frozen=True, kw_only=True, omit_defaults=True):
     """How often a delivery is retried, and the delay between attempts in seconds."""
 
     retry_delay: int | None = field(default=None, name="retryDelay")
+    """Seconds between two attempts."""
 
     max_retry: int | None = field(default=None, name="maxRetry")
+    """How often a failed attempt is retried."""
 
 
 class RetryPolicyInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """How often a delivery is retried, and the delay between attempts in seconds."""
 
     retry_delay: int = field(name="retryDelay")
+    """Seconds between two attempts."""
 
     max_retry: int = field(name="maxRetry")
+    """How often a failed attempt is retried."""
 
 
 class Role(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A named set of permissions."""
 
     id: str
+    """The id of the role."""
 
     name: str
+    """The name of the role."""
 
     description: str
+    """What the role is for."""
 
     permissions: list[str]
+    """Ids of permissions."""
 
     removable: bool | None = None
+    """Whether it can be deleted; roles of the service cannot."""
 
     updated_at: datetime | None = field(default=None, name="updatedAt")
+    """When it was changed last."""
 
 
 class RoleChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Changes to a role."""
 
     role_id: str = field(name="roleId")
+    """The id of the role."""
 
     group_id: str = field(name="groupId")
+    """A group in which the caller may change roles."""
 
     name: str | None = None
+    """The new name."""
 
     description: str | None = None
+    """A text about it, for people."""
 
     permissions: Sequence[str] | None = None
+    """Ids of permissions."""
 
     if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
 
     time_fields = ("if_updated_at",)
 
@@ -2941,19 +3825,23 @@ class RoleConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of roles."""
 
     items: list[Role]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class RoleInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A role to create."""
 
     name: str
+    """The name of the role."""
 
     description: str
+    """What the role is for."""
 
     permissions: str | Sequence[str]
-    """Permission ids, separated by commas or spaces."""
+    """Ids of permissions, in one string, separated by commas or spaces; a list is taken, too."""
 
 
 class Schedule(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -2962,9 +3850,24 @@ class Schedule(Input, frozen=True, kw_only=True, omit_defaults=True):
     day: int = field(name="Day")
     """1 to 7 for Monday to Sunday; 0 is Sunday, too."""
 
-    from_: Time | None = field(default=None, name="From")
+    from_: ScheduleTime | None = field(default=None, name="From")
+    """From when on that day; without it, from midnight."""
 
-    to: Time | None = field(default=None, name="To")
+    to: ScheduleTime | None = field(default=None, name="To")
+    """Until when on that day; without it, until midnight."""
+
+
+class ScheduleTime(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """A time of the day."""
+
+    hours: int = field(name="Hours")
+    """The hour, from 0 to 23."""
+
+    minutes: int = field(name="Minutes")
+    """The minute."""
+
+    secondes: int | None = field(default=None, name="Secondes")
+    """The second; the interface spells it so."""
 
 
 class Series(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -2980,6 +3883,7 @@ class Series(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The begin of the first span."""
 
     end_date: datetime = field(name="endDate")
+    """The end of the last span."""
 
     time_span: int = field(name="timeSpan")
     """Seconds per point."""
@@ -3014,12 +3918,14 @@ class SessionConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """All sessions of a user, the last used first."""
 
     items: list[SessionItem]
+    """The items of this page."""
 
 
 class SessionInfo(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The session of the caller."""
 
     user: User
+    """Who is signed in."""
 
     is_operator: bool = field(name="isOperator")
     """Whether the user has every permission in every group."""
@@ -3028,6 +3934,7 @@ class SessionInfo(Model, frozen=True, kw_only=True, omit_defaults=True):
     """How the user signed in."""
 
     created_at: datetime = field(name="createdAt")
+    """When it was created."""
 
     expires_at: datetime = field(name="expiresAt")
     """Unless it is used before."""
@@ -3043,6 +3950,7 @@ class SessionItem(Model, frozen=True, kw_only=True, omit_defaults=True):
     """One of the sessions of a user."""
 
     session_id: str = field(name="sessionId")
+    """The id of the session."""
 
     method: str
     """How the user signed in."""
@@ -3054,11 +3962,13 @@ class SessionItem(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The browser that it was created with."""
 
     created_at: datetime = field(name="createdAt")
+    """When it was created."""
 
     seen_at: datetime = field(name="seenAt")
     """Its last use, to five minutes."""
 
     expires_at: datetime = field(name="expiresAt")
+    """When it expires."""
 
     is_this: bool = field(name="isThis")
     """Whether it is the session of this request."""
@@ -3077,6 +3987,7 @@ class SignInInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Of a user with a password."""
 
     password: str | None = None
+    """The password of this user."""
 
     totp: str | None = None
     """With `link`, or `email` and `password`: the code of an authenticator app, or a recovery
@@ -3084,28 +3995,82 @@ class SignInInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     client_id: str | None = field(default=None, name="clientId")
-    """Of a user's credentials."""
+    """The client id of a user's credentials."""
 
     client_secret: str | None = field(default=None, name="clientSecret")
-    """Of the same credentials."""
+    """The secret of the same credentials."""
 
 
-class Time(Input, frozen=True, kw_only=True, omit_defaults=True):
-    """A time of the day."""
+class TelemetryMessage(Model, frozen=True, kw_only=True, omit_defaults=True):
+    """A telemetry record, as a connector sends it in the format `json`."""
 
-    hours: int = field(name="Hours")
+    device_id: str = field(name="deviceId")
+    """The id of the device."""
 
-    minutes: int = field(name="Minutes")
+    timestamp: datetime
+    """When it happened."""
 
-    secondes: int | None = field(default=None, name="Secondes")
+    duplicates: list[str] | None = None
+    """One text for each base station or gateway that received the message, mostly JSON."""
+
+    data: str | None = None
+    """What was reported: any text, mostly a JSON object in a string."""
+
+    score: int | None = None
+    """The quality of the link; records of networks have 0 (weakest) to 3 (strongest)."""
+
+    nb_bs: int | None = field(default=None, name="nbBS")
+    """The number of base stations that received the message; `nbBs` in requests."""
+
+    rc: int | None = None
+    """The number that the vendor's network sends as `rc` with its advanced data; the service does
+    not interpret it.
+    """
+
+    group_id: str | None = field(default=None, name="groupId")
+    """The id of the group."""
+
+    device_type: str = field(name="deviceType")
+    """The type of the device when the record arrived, or that in the record."""
+
+    id: str
+    """The id of the message, the same for every attempt: deduplicate by it."""
+
+    kind: str
+    """The kind of the record."""
+
+    device_name: str = field(name="deviceName")
+    """The name of the device when the record arrived, or that in the record."""
+
+    tags: list[str]
+    """The tags of the device when the record arrived."""
+
+
+class ThingparkCallback(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """Take a report of ThingPark's network server."""
+
+    dev_eui_uplink: Any = field(default=None, name="DevEUI_uplink")
+    """The uplink; other reports have a member of another name."""
 
 
 class TokenError(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The error response of RFC 6749."""
 
     error: str
+    """The code of RFC 6749."""
 
     error_description: str
+    """The same in words."""
+
+
+class TokenForm(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """The form that names a token."""
+
+    token: str
+    """The access token."""
+
+    token_type_hint: str | None = None
+    """Ignored."""
 
 
 class TokenIntrospectionResponse(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -3116,28 +4081,45 @@ class TokenIntrospectionResponse(Model, frozen=True, kw_only=True, omit_defaults
     """
 
     active: bool
+    """Whether it is a valid token of the client that asks."""
 
     client_id: str | None = None
+    """The client that the token was issued to."""
 
     sub: str | None = None
+    """The id of the user or app client that acts with the token."""
 
     iss: str | None = None
+    """The URL of the service that issued it."""
 
     iat: int | None = None
+    """When it was issued, in seconds since 1970."""
 
     exp: int | None = None
+    """When it expires, in seconds since 1970."""
 
     token_type: str | None = None
+    """Always `Bearer`."""
+
+
+class TokenRequest(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """The form of a request for a token."""
+
+    grant_type: Literal["client_credentials"] | None = None
+    """The grant of RFC 6749; here or in the query."""
 
 
 class TokenResponse(Model, frozen=True, kw_only=True, omit_defaults=True):
     """An access token and its lifetime in seconds."""
 
     access_token: str
+    """The access token, for `Authorization: Bearer`."""
 
     token_type: str
+    """Always `Bearer`."""
 
     expires_in: int
+    """The lifetime of the token in seconds."""
 
 
 class TokenRevocationResponse(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -3148,6 +4130,7 @@ class TotpCodeInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A code of an authenticator app."""
 
     code: str
+    """The code that the app shows, or a recovery code."""
 
 
 class TotpSecret(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -3157,7 +4140,7 @@ class TotpSecret(Model, frozen=True, kw_only=True, omit_defaults=True):
     """In base32."""
 
     uri: str
-    """The same for a QR code, `otpauth://totp/…`."""
+    """The same for a QR code."""
 
 
 class Trace(Model, frozen=True, kw_only=True, omit_defaults=True):
@@ -3167,8 +4150,10 @@ class Trace(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The record."""
 
     reception: Reception | None = None
+    """The request of the network, while it is kept."""
 
     decoding: DecodingResult | None = None
+    """What the decoder made of the payload."""
 
     connectors: list[ConnectorTrace]
     """Where you have `connector.read`; first those with a message."""
@@ -3190,50 +4175,71 @@ class Transfer(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Which device to transfer, and to which group."""
 
     device_id: str = field(name="deviceId")
+    """The id of the device."""
 
     group_id: str = field(name="groupId")
+    """The id of the group that the device is in."""
 
     to_group_id: str = field(name="toGroupId")
+    """The id of the group to transfer to."""
 
 
 class TreeGroup(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A group in a tree, without its token."""
 
     id: str
+    """The id of the group: digits, in a string."""
 
     user_id: str = field(name="userId")
+    """The id of the user that `role` is of: the caller."""
 
     name: str | None = None
+    """Its name."""
 
     description: str | None = None
+    """A text about it, for people."""
 
     token: str | None = None
+    """Not in this list; see `GET /group`."""
 
     administrator_role: str | None = field(default=None, name="administratorRole")
+    """The id of the role that administers it, which its creator has."""
 
     default_role: str | None = field(default=None, name="defaultRole")
+    """The id of the role that its app clients have."""
 
     created_at: datetime | None = field(default=None, name="createdAt")
+    """When it was created."""
 
     updated_at: datetime | None = field(default=None, name="updatedAt")
+    """When it was changed last."""
 
     created_by: str | None = field(default=None, name="createdBy")
+    """The id of the user or app client that created it; `system` for the service itself."""
 
     updated_by: str | None = field(default=None, name="updatedBy")
+    """The id of the user or app client that changed it last; `system` for the service itself."""
 
     parent: str | None = None
+    """The id of the group above; none for a root group."""
 
     role: Role | None = None
+    """The nearest role of the caller on the path to the root, with all permissions that hold here."""
 
     owner_id: str | None = field(default=None, name="ownerId")
+    """The id of the user who owns the group."""
 
     number_of_devices: int | None = field(default=None, name="numberOfDevices")
+    """How many devices it has itself."""
 
     number_of_notifications: int | None = field(default=None, name="numberOfNotifications")
+    """How many notifications it has itself."""
 
     number_of_connectors: int | None = field(default=None, name="numberOfConnectors")
+    """How many connectors it has itself."""
 
     tags: list[str] | None = None
+    """Free words to find it by."""
 
     deletion_at: datetime | None = field(default=None, name="deletionAt")
     """When it will be deleted with everything in it."""
@@ -3242,10 +4248,24 @@ class TreeGroup(Model, frozen=True, kw_only=True, omit_defaults=True):
     """How many groups are directly below it."""
 
 
+class TtnCallback(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """Take a message of a webhook of The Things Stack."""
+
+    end_device_ids: Any = None
+    """The device: its `dev_eui` or `device_id`."""
+
+    received_at: Any = None
+    """When the message was received."""
+
+    uplink_message: Any = None
+    """The uplink; other messages have a member of another name."""
+
+
 class TypeDecoder(Model, frozen=True, kw_only=True, omit_defaults=True):
     """The decoder of a device type."""
 
     type: str
+    """The device type."""
 
     decoder: str | None = None
     """`bits`, `cayenneLpp` or `javascript`."""
@@ -3267,8 +4287,9 @@ class TypeDecoderChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     """The new decoder of a device type; without `decoder` it has none."""
 
     type: str
+    """The device type."""
 
-    decoder: str | None = None
+    decoder: Literal["bits", "cayenneLpp", "javascript"] | None = None
     """`bits`, `cayenneLpp` or `javascript`."""
 
     decoder_source: str | None = field(default=None, name="decoderSource")
@@ -3278,6 +4299,7 @@ class TypeDecoderChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Names of the decoded latitude and longitude that become a geolocation."""
 
     if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
 
     time_fields = ("if_updated_at",)
 
@@ -3286,11 +4308,13 @@ class TypePolicyChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     """The new policy of a device type."""
 
     type: str
+    """The device type."""
 
     policy: Mapping[str, Any]
     """A JSON merge patch (RFC 7396): null removes a member. Empty: no policy."""
 
     if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
 
     time_fields = ("if_updated_at",)
 
@@ -3299,21 +4323,28 @@ class UpdateConnectorInput(Input, frozen=True, kw_only=True, omit_defaults=True)
     """Changes to a connector."""
 
     connector_id: str = field(name="connectorId")
+    """The id of the connector."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     params: JsonText | None = None
     """A JSON object, as described by the type's `expectedParameters`."""
 
     name: str | None = None
+    """The new name."""
 
     description: str | None = None
+    """A text about it, for people."""
 
     type: str | None = None
+    """The new connector type."""
 
     device_types: Sequence[str] | None = field(default=None, name="deviceTypes")
+    """Only devices of these types; empty for all."""
 
     device_ids: Sequence[str] | None = field(default=None, name="deviceIds")
+    """Only records of these devices; empty for all."""
 
     message_filter: str | None = field(default=None, name="messageFilter")
     """CEL over `message`; records for which it is true are forwarded. Empty: all."""
@@ -3321,17 +4352,22 @@ class UpdateConnectorInput(Input, frozen=True, kw_only=True, omit_defaults=True)
     data_failure_policy: DataFailurePolicyInput | None = field(
         default=None, name="dataFailurePolicy"
     )
+    """How long dead letters are kept."""
 
     retry_policy: Any = field(default=None, name="retryPolicy")
+    """How to retry; an empty string restores the default."""
 
-    format: str | None = None
-    """`json`, `cloudevents`, `raw` or `custom`."""
+    format: Literal["cloudevents", "custom", "json", "raw"] | None = None
+    """How a record is encoded in a message."""
 
     enabled: bool | None = None
+    """Whether it works; a disabled one does nothing, and is kept."""
 
     tags: Sequence[str] | None = None
+    """Free words to find it by."""
 
     if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
 
     json_fields = ("params",)
 
@@ -3342,32 +4378,41 @@ class UpdateGroupAppClient(Model, frozen=True, kw_only=True, omit_defaults=True)
     """An app client after it was renamed."""
 
     app_client_id: str = field(name="appClientId")
+    """The id of the app client: its client id at the token endpoint."""
 
     secret: str
+    """The client secret for the token endpoint."""
 
     name: str
+    """The new name."""
 
     expiration: int | None = None
     """Seconds since 1970."""
 
     updated_at: datetime | None = field(default=None, name="updatedAt")
+    """When it was changed last."""
 
 
 class UpdateNotificationInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Changes to a notification."""
 
     notification_id: str = field(name="notificationId")
+    """The id of the notification."""
 
     group_id: str = field(name="groupId")
+    """The id of the group."""
 
     params: JsonText | None = None
     """A JSON object, as described by the type's `expectedParameters`."""
 
     name: str | None = None
+    """The new name."""
 
     description: str | None = None
+    """A text about it, for people."""
 
     type: str | None = None
+    """The new notification type."""
 
     device_id: str | None = field(default=None, name="deviceId")
     """Only records of this device; empty for all."""
@@ -3378,14 +4423,21 @@ class UpdateNotificationInput(Input, frozen=True, kw_only=True, omit_defaults=Tr
     """
 
     schedule: Any = None
+    """When it may be sent, in the time zone of `params`. An object, or a string in the form of the
+    responses; an empty string removes it.
+    """
 
     enabled: bool | None = None
+    """Whether it works; a disabled one does nothing, and is kept."""
 
     device_types: Sequence[str] | None = field(default=None, name="deviceTypes")
+    """Only devices of these types; empty for all."""
 
     tags: Sequence[str] | None = None
+    """Free words to find it by."""
 
     if_updated_at: When | None = field(default=None, name="ifUpdatedAt")
+    """The `updatedAt` that the update is based on; 409 if there is another by now."""
 
     json_fields = ("params",)
 
@@ -3396,54 +4448,146 @@ class User(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A user, as seen by themselves; `devices` is the push token registered last."""
 
     id: str | None = None
+    """The id of the user."""
 
     email: str | None = None
+    """An e-mail address."""
 
     name: str | None = None
+    """What the user is called."""
 
     seen_at: datetime | None = field(default=None, name="seenAt")
+    """When they used the service last."""
 
     first_name: str | None = field(default=None, name="firstName")
+    """The first name."""
 
     last_name: str | None = field(default=None, name="lastName")
+    """The last name."""
 
     created_at: datetime | None = field(default=None, name="createdAt")
+    """When it was created."""
 
     updated_at: datetime | None = field(default=None, name="updatedAt")
+    """When it was changed last."""
 
     gender: str | None = None
+    """As the user writes it."""
 
     devices: VendorToken | None = None
+    """The push token that was registered last."""
 
 
 class UserChange(Input, frozen=True, kw_only=True, omit_defaults=True):
     """Changes to the caller's own user."""
 
     gender: str | None = None
+    """As the user writes it."""
 
     name: str | None = None
+    """What the user is called."""
 
     first_name: str | None = field(default=None, name="firstName")
+    """The first name."""
 
     last_name: str | None = field(default=None, name="lastName")
+    """The last name."""
 
 
 class UserConnection(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A page of users."""
 
     items: list[PublicUser]
+    """The items of this page."""
 
     next_token: str | None = field(default=None, name="nextToken")
+    """There is a next page: send it in the same request. Absent on the last page."""
 
 
 class UserInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A user to create."""
 
     email: str
+    """An e-mail address."""
 
     last_name: str = field(name="lastName")
+    """The last name."""
 
     firstname: str | None = None
+    """The first name; with a small n in this request only."""
+
+
+class VendorAcknowledgeCallback(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """A message of the vendor's network: acknowledge."""
+
+    device: Any = None
+    """The id of the device in the network, in hex."""
+
+    time: Any = None
+    """When the message was received; seconds or milliseconds since 1970, or RFC 3339."""
+
+    info_code: Any = field(default=None, name="infoCode")
+    """The code of what became of a downlink."""
+
+    info_message: Any = field(default=None, name="infoMessage")
+    """The same in words."""
+
+    downlink_ack: Any = field(default=None, name="downlinkAck")
+    """Whether the device has received the downlink."""
+
+
+class VendorDataAdvancedCallback(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """A message of the vendor's network: dataAdvanced."""
+
+    device: Any = None
+    """The id of the device in the network, in hex."""
+
+    time: Any = None
+    """When the message was received; seconds or milliseconds since 1970, or RFC 3339."""
+
+    seq_number: Any = field(default=None, name="seqNumber")
+    """The frame counter."""
+
+    link_quality: Any = field(default=None, name="linkQuality")
+    """From 0 to 3; the `score` of the telemetry."""
+
+    computed_location: Any = field(default=None, name="computedLocation")
+    """The position that the network has computed; the radius is in metres."""
+
+
+class VendorDataCallback(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """A message of the vendor's network: data."""
+
+    device: Any = None
+    """The id of the device in the network, in hex."""
+
+    time: Any = None
+    """When the message was received; seconds or milliseconds since 1970, or RFC 3339."""
+
+    data: Any = None
+    """The payload: in hex, or of ChirpStack in base64."""
+
+    seq_number: Any = field(default=None, name="seqNumber")
+    """The frame counter."""
+
+    ack: Any = None
+    """Of the vendor: the device asks for a downlink. Of LORIOT: it acknowledges one."""
+
+
+class VendorErrorCallback(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """A message of the vendor's network: error."""
+
+    device: Any = None
+    """The id of the device in the network, in hex."""
+
+    time: Any = None
+    """When the message was received; seconds or milliseconds since 1970, or RFC 3339."""
+
+    severity: Any = None
+    """`WARN` or `ERROR`."""
+
+    info: Any = None
+    """What is wrong."""
 
 
 class VendorInput(Input, frozen=True, kw_only=True, omit_defaults=True):
@@ -3453,44 +4597,76 @@ class VendorInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """The network's own id; case-insensitive."""
 
     device_type_id: str = field(name="deviceTypeId")
+    """The id of the device type at the vendor's network."""
 
     device_name: str = field(name="deviceName")
+    """The name of the device at the vendor's network."""
 
     pac: str
     """Not returned by any operation."""
 
     activable: bool | None = None
+    """Passed on to the vendor's network: whether the device can be activated."""
 
     automatic_renewal: bool | None = field(default=None, name="automaticRenewal")
+    """Passed on to the vendor's network: whether its subscription is renewed."""
 
     lat: float | None = None
+    """The latitude in degrees where it is installed."""
 
     lng: float | None = None
+    """The longitude in degrees where it is installed."""
+
+
+class VendorStatusCallback(Input, frozen=True, kw_only=True, omit_defaults=True):
+    """A message of the vendor's network: status."""
+
+    device: Any = None
+    """The id of the device in the network, in hex."""
+
+    time: Any = None
+    """When the message was received; seconds or milliseconds since 1970, or RFC 3339."""
+
+    seq_number: Any = field(default=None, name="seqNumber")
+    """The frame counter."""
+
+    batt: Any = None
+    """The voltage of the battery."""
+
+    temp: Any = None
+    """The temperature of the device in degrees Celsius."""
 
 
 class VendorToken(Model, frozen=True, kw_only=True, omit_defaults=True):
     """A push token linked to a user."""
 
     token: str | None = None
+    """The push token."""
 
     type: str | None = None
+    """`webpush` for a browser, else `fcm`."""
 
     created_at: datetime | None = field(default=None, name="createdAt")
+    """When it was created."""
 
     created_by: str | None = field(default=None, name="createdBy")
+    """The id of the user or app client that created it; `system` for the service itself."""
 
     device_name: str | None = field(default=None, name="deviceName")
+    """What the user calls the phone or browser."""
 
     enabled: bool | None = None
+    """Whether it is used; one that the push service rejects is not."""
 
 
 class VendorTokenInput(Input, frozen=True, kw_only=True, omit_defaults=True):
     """A push token to register for the caller."""
 
     token: str
-    """A push token, or the subscription object of a browser as JSON."""
+    """The push token of a phone, or the subscription object of a browser as JSON."""
 
     device_name: str | None = field(default=None, name="deviceName")
+    """What the user calls the phone or browser."""
 
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ export function PolicyForm({
   found: Policy;
   explanation: string;
   isEditable: boolean;
-  onSave: (policy: Policy["policy"], ifUpdatedAt: string | null) => Promise<void>;
+  onSave: (policy: Policy["policy"], ifUpdatedAt: string | undefined) => Promise<void>;
 }) {
   const [text, setText] = useState(JSON.stringify(found.policy, null, 2));
   const submission = useSubmission(["policy"]);
@@ -28,7 +28,7 @@ export function PolicyForm({
     } catch (error) {
       throw new Error(`This is no JSON: ${(error as Error).message}`);
     }
-    await onSave(policy, found.updatedAt ?? null);
+    await onSave(policy, found.updatedAt);
     showToast("The policy is saved. Devices that differ are listed as drift.");
   };
   if (!isEditable)

@@ -10,7 +10,7 @@ describe("where records went", () => {
   ])("%s is about %s", (message, record) => expect(recordOfMessage(message)).toBe(record));
 
   it("counts the messages of each record by how they are", () => {
-    const message = (id: string, status: string) => ({ connectorId: "c", id, status });
+    const message = (id: string, status: "succeed" | "failed" | "processing") => ({ connectorId: "c", id, status });
     const found = wentByRecord([message("msg_1_a", "succeed"), message("msg_2_a", "failed"), message("msg_3_a", "succeed"), message("msg_1_b", "processing"), message("?", "failed")]);
     expect([...found]).toEqual([
       ["rec_a", { delivered: 2, waiting: 0, failed: 1 }],

@@ -8,6 +8,7 @@ import sys
 
 from bench import (
     backlog,
+    clients,
     console,
     delivery,
     identity,
@@ -29,6 +30,7 @@ SUITES = {
     "notifications": notifications.measure,
     "console": console.measure,
     "transfers": transfers.measure,
+    "clients": clients.measure,
     "console-large": console.measure_large,
     "large": large.measure,
     "backlog": backlog.measure,

@@ -7,7 +7,8 @@ refuses, with the reason.
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,6 +125,8 @@ _REJECT = """
 INSERT OR REPLACE INTO rejected (seq, kind, body, code, detail, rejected_at)
 VALUES (?, ?, ?, ?, ?, ?)
 """
+_FORGET = "DELETE FROM rejected WHERE seq = ?"
+_TABLES = ("waiting", "rejected")
 _REJECTED = """
 SELECT seq, kind, body, code, detail, rejected_at
 FROM rejected
@@ -193,11 +196,11 @@ class Spool:
     def append(self, entries: Sequence[Entry]) -> None:
         """Store entries; they are on the disk when this returns."""
         rows = [(each.seq, each.kind, each.body) for each in entries]
-        with self._transaction() as db:
-            db.executemany(_APPEND, rows)
-        self._waiting += len(rows)
-        self._bytes += sum(len(each.body) for each in entries)
-        self._last_seq = entries[-1].seq
+        with self._transaction() as change:
+            self._db.executemany(_APPEND, rows)
+            change.waiting = len(rows)
+            change.size = sum(len(each.body) for each in entries)
+            self._last_seq = entries[-1].seq
 
     def head(self, records: int) -> list[Entry]:
         with self._lock:
@@ -205,20 +208,19 @@ class Spool:
 
     def remove(self, entries: Iterable[Entry]) -> None:
         removed = list(entries)
-        with self._transaction() as db:
-            db.executemany(_REMOVE, [(each.seq,) for each in removed])
-        self._waiting -= len(removed)
-        self._bytes -= sum(len(each.body) for each in removed)
+        with self._transaction() as change:
+            self._db.executemany(_REMOVE, [(each.seq,) for each in removed])
+            change.waiting = -len(removed)
+            change.size = -sum(len(each.body) for each in removed)
 
     def reject(self, entry: Entry, error: ApiError) -> None:
         """Put an entry aside."""
         faults = "; ".join(str(each) for each in error.faults)
         row = (entry.seq, entry.kind, entry.body, error.code, faults or error.detail, time.time())
-        with self._transaction() as db:
-            db.execute(_REJECT, row)
-            db.execute(_REMOVE, (entry.seq,))
-        self._waiting -= 1
-        self._rejected += 1
+        with self._transaction() as change:
+            self._db.execute(_REJECT, row)
+            self._db.execute(_REMOVE, (entry.seq,))
+            change.waiting, change.rejected = -1, 1
 
     # --- what was put aside ---
 
@@ -229,11 +231,11 @@ class Spool:
 
     def forget(self, *seqs: int) -> int:
         """Delete rejected records, all of them if none is named; how many there were."""
-        with self._transaction() as db:
+        with self._transaction() as change:
             chosen = self._choose_rejected(seqs)
-            db.executemany("DELETE FROM rejected WHERE seq = ?", [(row[0],) for row in chosen])
-        self._rejected -= len(chosen)
-        self._bytes -= sum(len(row[2]) for row in chosen)
+            self._db.executemany(_FORGET, [(row[0],) for row in chosen])
+            change.rejected = -len(chosen)
+            change.size = -sum(len(row[2]) for row in chosen)
         return len(chosen)
 
     def retry(self, *seqs: int) -> int:
@@ -241,12 +243,11 @@ class Spool:
 
         For a file that no writer has open: with one, they are sent when it is opened the next time.
         """
-        with self._transaction() as db:
+        with self._transaction() as change:
             chosen = self._choose_rejected(seqs)
-            db.executemany(_APPEND, [row[:3] for row in chosen])
-            db.executemany("DELETE FROM rejected WHERE seq = ?", [(row[0],) for row in chosen])
-        self._rejected -= len(chosen)
-        self._waiting += len(chosen)
+            self._db.executemany(_APPEND, [row[:3] for row in chosen])
+            self._db.executemany(_FORGET, [(row[0],) for row in chosen])
+            change.waiting, change.rejected = len(chosen), -len(chosen)
         return len(chosen)
 
     def _choose_rejected(self, seqs: Sequence[int]) -> list[tuple[int, str, bytes]]:
@@ -254,45 +255,36 @@ class Spool:
         return [row for row in rows if not seqs or row[0] in seqs]
 
     def close(self) -> None:
+        """Close the file; another process may have it then."""
         with self._lock:
             self._db.close()
 
-    def _transaction(self) -> "_Transaction":
-        return _Transaction(self._db, self._lock, self._path)
-
-
-_TABLES = ("waiting", "rejected")
-
-
-class _Transaction:
-    """All of a block, or nothing; a full disk is a SpoolError."""
-
-    def __init__(self, db: sqlite3.Connection, lock: threading.Lock, path: Path) -> None:
-        self._db = db
-        self._lock = lock
-        self._path = path
-
-    def __enter__(self) -> sqlite3.Connection:
-        self._lock.acquire()
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-        except BaseException:
-            self._lock.release()
-            raise
-        return self._db
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        try:
-            if error is None:
+    @contextmanager
+    def _transaction(self) -> Iterator["_Change"]:
+        """All of a block, or nothing; a full disk is a SpoolError."""
+        change = _Change()
+        with self._lock:
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                yield change
                 self._db.execute("COMMIT")
-        except sqlite3.Error as failure:
-            error = failure
-        finally:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            self._lock.release()
-        if isinstance(error, sqlite3.Error):
-            raise SpoolError(f"{self._path}: {error}") from error
+            except sqlite3.Error as error:
+                raise SpoolError(f"{self._path}: {error}") from error
+            finally:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+            self._waiting += change.waiting
+            self._rejected += change.rejected
+            self._bytes += change.size
+
+
+@dataclass(slots=True)
+class _Change:
+    """What a transaction changes in the counts, once it is committed."""
+
+    waiting: int = 0
+    rejected: int = 0
+    size: int = 0
 
 
 Queue = MemoryQueue | Spool

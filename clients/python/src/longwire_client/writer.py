@@ -9,6 +9,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -103,7 +104,7 @@ class Writer:
     waits while the queue is full. A batch is sent when it is full, or after `linger_s`. While the
     service cannot be reached, records wait. What the service refuses is put aside, and told to
     `on_rejected` and to the receipt. The thread that sends calls the functions, so they should
-    return soon.
+    return soon. More than one batch `in_flight` is faster, and gives the order up.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class Writer:
         batch_bytes: int = 2 * 1024**2,
         linger_s: float = 0.2,
         queue_records: int = 10_000,
+        in_flight: int = 1,
         on_rejected: Callable[[Entry, ApiError], None] | None = None,
         on_failure: Callable[[LongwireError], None] | None = None,
     ) -> None:
@@ -131,6 +133,8 @@ class Writer:
         self._batch_records = batch_records
         self._batch_bytes = batch_bytes
         self._linger_s = linger_s
+        self._in_flight = in_flight
+        self._pool = ThreadPoolExecutor(in_flight, "longwire-writer") if in_flight > 1 else None
         self._on_rejected = on_rejected
         self._on_failure = on_failure
         self._appending = threading.Lock()  # held while entries get their numbers and their places
@@ -194,6 +198,8 @@ class Writer:
             self._is_stopping = True
             self._work.notify_all()
         self._thread.join(_JOIN_S)
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
         self._transport.close()
         left = self._queue.waiting
         if self._owns_spool:
@@ -301,17 +307,28 @@ class Writer:
             )
 
     def _send_head(self) -> None:
-        entries = self._queue.head(self._batch_records)
-        for kind in dict.fromkeys(each.kind for each in entries):
-            for batch in self._split([each for each in entries if each.kind == kind]):
+        entries = self._queue.head(self._batch_records * self._in_flight)
+        batches = [
+            batch
+            for kind in dict.fromkeys(each.kind for each in entries)
+            for batch in self._split([each for each in entries if each.kind == kind])
+        ]
+        if self._pool is None:
+            for batch in batches:
                 self._deliver(batch)
+            return
+        started = [self._pool.submit(self._deliver, batch) for batch in batches]
+        wait(started)
+        for each in started:
+            each.result()
 
     def _split(self, entries: Sequence[Entry]) -> Iterator[list[Entry]]:
         """Batches that are not too large."""
         batch: list[Entry] = []
         size = 0
         for each in entries:
-            if batch and size + len(each.body) > self._batch_bytes:
+            is_full = len(batch) == self._batch_records
+            if batch and (is_full or size + len(each.body) > self._batch_bytes):
                 yield batch
                 batch, size = [], 0
             batch.append(each)

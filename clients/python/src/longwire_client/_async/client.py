@@ -119,12 +119,14 @@ class AsyncClient(AsyncNouns):
         batch_bytes: int = 2 * 1024**2,
         linger_s: float = 0.2,
         queue_records: int = 10_000,
+        in_flight: int = 1,
         on_rejected: Callable[[Entry, ApiError], None] | None = None,
         on_failure: Callable[[LongwireError], None] | None = None,
     ) -> AsyncWriter:
         """Write many records in batches; with a spool, none is lost while the service is away.
 
-        `queue_records` is how many may wait in memory without a spool.
+        `queue_records` is how many may wait in memory without a spool. More than one batch
+        `in_flight` is faster, but then the order is up to the service.
         """
         return AsyncWriter(
             self.options,
@@ -133,6 +135,7 @@ class AsyncClient(AsyncNouns):
             batch_bytes=batch_bytes,
             linger_s=linger_s,
             queue_records=queue_records,
+            in_flight=in_flight,
             on_rejected=on_rejected,
             on_failure=on_failure,
         )

@@ -337,6 +337,11 @@ def test_the_commands_of_networks_work_as_printed(service, tmp_path):
     run_blocks(with_local_ports(first + commands("docs/guides/networks.md"), service), tmp_path)
 
 
+def test_the_commands_of_the_command_line_work_as_printed(service, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    run_blocks(commands("docs/guides/command-line.md"), tmp_path)
+
+
 def test_a_backup_of_a_running_service_can_be_restored(service, tmp_path):
     backing_up, restoring = commands("docs/operate/operations.md", "Backups")
     ok(service.post_group("before"))

@@ -25,6 +25,8 @@ from longwire.web import cors
 from longwire.web.body_budget import CALLER_SHARE
 
 PREFIX = "LONGWIRE_"
+# Variables that are no settings: the file with settings, and those of clients.
+NOT_SETTINGS = {"config", "profile", "url", "auth_url", "client_id", "client_secret", "token"}
 
 _DATA_FOLDER = Path("longwire-data")
 _BROKER = re.compile(
@@ -578,7 +580,7 @@ def _load_environment(environ: Mapping[str, str], wrong: list[str]) -> dict[str,
     given: dict[str, tuple[str, Any]] = {}
     for variable, value in environ.items():
         name = variable.removeprefix(PREFIX).lower()
-        if variable.startswith(PREFIX) and name != "config":
+        if variable.startswith(PREFIX) and name not in NOT_SETTINGS:
             given[name] = (variable, value)
     return _resolve_source(given, Path(), wrong)
 

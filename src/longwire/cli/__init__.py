@@ -1,18 +1,19 @@
 """The command line: `longwire serve`, and the operator's commands.
 
-Every setting is a flag of `serve`; other commands take those that locate the database. Commands
-that print take `--json`. One file per noun; `base` has what they share. May use every layer below.
+Every setting is a flag of `serve`; other commands take those that locate the database, or, in
+`remote`, the profile of a service to talk to. Commands that print take `--json`. One file per noun;
+`base` has what they share. May use every layer below.
 A command is imported when it is run, and `serve` and `app` only by those that run the service:
 loading them takes longer than most commands.
 """
 
-import importlib
 import os
 import sys
 
 import click
 
 from longwire import __version__
+from longwire.cli.lazy import ImportedCommands
 from longwire.errors import LongwireError, OperatorError
 
 # Where each command is, in the order of the help.
@@ -25,7 +26,16 @@ COMMANDS = {
     "vapid-key": "settings:vapid_key_command",
     "credentials": "credentials:credentials_group",
     "console": "console:console_group",
-    "group": "groups:group_group",
+    "login": "remote.login:login_command",
+    "logout": "remote.login:logout_command",
+    "profile": "nouns:profile_group",
+    "group": "nouns:group_group",
+    "device": "nouns:device_group",
+    "record": "nouns:record_group",
+    "connector": "nouns:connector_group",
+    "job": "nouns:job_group",
+    "tail": "remote.tail:tail_command",
+    "listen": "remote.listen:listen_command",
     "device-type": "device_types:device_type_group",
     "redecode": "redecode:redecode_command",
     "connectors": "connectors:connectors_command",
@@ -46,21 +56,11 @@ def main() -> None:
         sys.exit(2)
 
 
-class ImportedCommands(click.Group):
-    """Commands that are imported when they are needed."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
-        command: click.Command = getattr(importlib.import_module(f"longwire.cli.{module}"), name)
-        return command
-
-
-@click.group(cls=ImportedCommands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=ImportedCommands,
+    imported=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, message="longwire %(version)s")
 def commands() -> None:
     """A service for connected devices: groups, records, connectors and notifications."""

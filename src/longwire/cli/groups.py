@@ -1,4 +1,4 @@
-"""`group`: operator commands for groups."""
+"""`group`: operator commands for groups, on the database."""
 
 import click
 
@@ -17,12 +17,7 @@ from longwire.model import SYSTEM
 from longwire.settings import Settings
 
 
-@click.group("group")
-def group_group() -> None:
-    """Operator commands for groups."""
-
-
-@group_group.command("rotate-token")
+@click.command("rotate-token")
 @click.argument("group_id")
 @database_flags
 @json_flag
@@ -40,7 +35,7 @@ network_flag = click.option(
 )
 
 
-@group_group.command("allow-downlinks")
+@click.command("allow-downlinks")
 @click.argument("group_id")
 @network_flag
 @database_flags
@@ -52,7 +47,7 @@ def group_allow_downlinks(group_id: str, network: str, chosen: Settings, as_json
     print_result({"groupId": group_id, "network": network, "allowed": True}, as_json, text)
 
 
-@group_group.command("deny-downlinks")
+@click.command("deny-downlinks")
 @click.argument("group_id")
 @network_flag
 @database_flags
@@ -64,7 +59,7 @@ def group_deny_downlinks(group_id: str, network: str, chosen: Settings, as_json:
     print_result({"groupId": group_id, "network": network, "allowed": False}, as_json, text)
 
 
-@group_group.command("list-downlinks")
+@click.command("list-downlinks")
 @database_flags
 @json_flag
 def group_list_downlinks(chosen: Settings, as_json: bool) -> None:

@@ -11,6 +11,7 @@
 """
 
 from longwire_client._async.client import AsyncClient
+from longwire_client._bases import Model
 from longwire_client._sync.client import Client
 from longwire_client._version import __version__
 from longwire_client.errors import ApiError, Fault, LongwireError
@@ -26,6 +27,7 @@ __all__ = [
     "Client",
     "Fault",
     "LongwireError",
+    "Model",
     "Receipt",
     "Retries",
     "Spool",

@@ -36,7 +36,24 @@ class TokenFunction:
     get: Callable[[], str]
 
 
-TokenSource = ClientCredentials | TokenFunction
+@dataclass(frozen=True, slots=True)
+class SessionCookie:
+    """The session of a person who has signed in. It cannot store records, and ends some day."""
+
+    cookie: str = field(repr=False)  # name=value
+
+    def get(self) -> str:
+        return self.cookie
+
+
+TokenSource = ClientCredentials | TokenFunction | SessionCookie
+
+
+def authorization_headers(source: TokenSource, token: str) -> dict[str, str]:
+    """The headers that say who we are."""
+    if isinstance(source, SessionCookie):
+        return {"Cookie": token, "X-Longwire-Console": "1"}
+    return {"Authorization": f"Bearer {token}"}
 
 
 class IssuedToken(msgspec.Struct, frozen=True):

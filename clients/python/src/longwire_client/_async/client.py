@@ -12,7 +12,7 @@ import msgspec
 from longwire_client._async.live import AsyncLive
 from longwire_client._async.nouns import AsyncNouns
 from longwire_client._async.transport import AsyncTransport
-from longwire_client.auth import ClientCredentials, TokenFunction, TokenSource
+from longwire_client.auth import ClientCredentials, SessionCookie, TokenFunction, TokenSource
 from longwire_client.calls import Call, QueryValue
 from longwire_client.errors import ApiError, LongwireError
 from longwire_client.options import Options
@@ -24,8 +24,9 @@ from longwire_client.writer import AsyncWriter
 class AsyncClient(AsyncNouns):
     """A longwire service.
 
-    Give a client id and its secret, or a token, or a function that returns one. Tokens of clients
-    are requested and renewed as needed. `url` may have a path, if the service is served below one.
+    Give a client id and its secret, or a token, or a function that returns one, or the cookie of
+    the `session` of a person (`name=value`). Tokens of clients are requested and renewed as needed.
+    `url` may have a path, if the service is served below one.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class AsyncClient(AsyncNouns):
         client_id: str | None = None,
         client_secret: str | None = None,
         token: str | Callable[[], str] | None = None,
+        session: str | None = None,
         auth_url: str | None = None,
         retries: Retries | None = None,
         timeout_s: float = 60.0,
@@ -43,7 +45,7 @@ class AsyncClient(AsyncNouns):
     ) -> None:
         options = Options(
             url=url.rstrip("/"),
-            source=_choose_source(client_id, client_secret, token),
+            source=_choose_source(client_id, client_secret, token, session),
             auth_url=(auth_url or url).rstrip("/"),
             retries=retries or Retries(),
             timeout_s=timeout_s,
@@ -165,8 +167,13 @@ class AsyncClient(AsyncNouns):
 
 
 def _choose_source(
-    client_id: str | None, client_secret: str | None, token: str | Callable[[], str] | None
+    client_id: str | None,
+    client_secret: str | None,
+    token: str | Callable[[], str] | None,
+    session: str | None,
 ) -> TokenSource:
+    if session is not None:
+        return SessionCookie(session)
     if token is not None:
         given = token
         return TokenFunction((lambda: given) if isinstance(given, str) else given)

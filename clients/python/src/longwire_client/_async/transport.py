@@ -8,7 +8,12 @@ import httpx
 
 from longwire_client._async.runtime import Lock, sleep
 from longwire_client._version import USER_AGENT
-from longwire_client.auth import TOKEN_CALL, ClientCredentials, TokenCache
+from longwire_client.auth import (
+    TOKEN_CALL,
+    ClientCredentials,
+    TokenCache,
+    authorization_headers,
+)
 from longwire_client.calls import Call
 from longwire_client.errors import (
     ConnectionFailed,
@@ -84,7 +89,7 @@ class AsyncTransport:
         attempt = 1
         while True:
             token = await self._token()
-            sent = {"Authorization": f"Bearer {token}", **headers}
+            sent = {**authorization_headers(self.options.source, token), **headers}
             try:
                 return await self._attempt(call, sent, is_stream, timeouts)
             except NotAuthenticated:

@@ -13,7 +13,7 @@ import msgspec
 from longwire_client._sync.live import Live
 from longwire_client._sync.nouns import Nouns
 from longwire_client._sync.transport import Transport
-from longwire_client.auth import ClientCredentials, TokenFunction, TokenSource
+from longwire_client.auth import ClientCredentials, SessionCookie, TokenFunction, TokenSource
 from longwire_client.calls import Call, QueryValue
 from longwire_client.errors import ApiError, LongwireError
 from longwire_client.options import Options
@@ -25,8 +25,9 @@ from longwire_client.writer import Writer
 class Client(Nouns):
     """A longwire service.
 
-    Give a client id and its secret, or a token, or a function that returns one. Tokens of clients
-    are requested and renewed as needed. `url` may have a path, if the service is served below one.
+    Give a client id and its secret, or a token, or a function that returns one, or the cookie of
+    the `session` of a person (`name=value`). Tokens of clients are requested and renewed as needed.
+    `url` may have a path, if the service is served below one.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Client(Nouns):
         client_id: str | None = None,
         client_secret: str | None = None,
         token: str | Callable[[], str] | None = None,
+        session: str | None = None,
         auth_url: str | None = None,
         retries: Retries | None = None,
         timeout_s: float = 60.0,
@@ -44,7 +46,7 @@ class Client(Nouns):
     ) -> None:
         options = Options(
             url=url.rstrip("/"),
-            source=_choose_source(client_id, client_secret, token),
+            source=_choose_source(client_id, client_secret, token, session),
             auth_url=(auth_url or url).rstrip("/"),
             retries=retries or Retries(),
             timeout_s=timeout_s,
@@ -166,8 +168,13 @@ class Client(Nouns):
 
 
 def _choose_source(
-    client_id: str | None, client_secret: str | None, token: str | Callable[[], str] | None
+    client_id: str | None,
+    client_secret: str | None,
+    token: str | Callable[[], str] | None,
+    session: str | None,
 ) -> TokenSource:
+    if session is not None:
+        return SessionCookie(session)
     if token is not None:
         given = token
         return TokenFunction((lambda: given) if isinstance(given, str) else given)

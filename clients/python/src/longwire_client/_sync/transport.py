@@ -9,7 +9,12 @@ import httpx
 
 from longwire_client._sync.runtime import Lock, sleep
 from longwire_client._version import USER_AGENT
-from longwire_client.auth import TOKEN_CALL, ClientCredentials, TokenCache
+from longwire_client.auth import (
+    TOKEN_CALL,
+    ClientCredentials,
+    TokenCache,
+    authorization_headers,
+)
 from longwire_client.calls import Call
 from longwire_client.errors import (
     ConnectionFailed,
@@ -85,7 +90,7 @@ class Transport:
         attempt = 1
         while True:
             token = self._token()
-            sent = {"Authorization": f"Bearer {token}", **headers}
+            sent = {**authorization_headers(self.options.source, token), **headers}
             try:
                 return self._attempt(call, sent, is_stream, timeouts)
             except NotAuthenticated:

@@ -1,0 +1,140 @@
+"""Prints what the service returned: as a table, as JSON or as CSV."""
+
+import csv
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, TypeVar, cast
+
+import click
+from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
+
+from longwire.api.csv_cells import format_cell
+from longwire_client import Model
+
+F = TypeVar("F", bound=Callable[..., Any])
+Row = Mapping[str, Any]
+Printer = Callable[..., None]
+
+PIPED_COLUMNS = 2_000
+
+
+def printing(command: F) -> F:
+    """A command with `--json` and `--csv`, which gets `show`, to print with."""
+
+    @click.option("--json", "as_json", is_flag=True, help="print JSON")
+    @click.option("--csv", "as_csv", is_flag=True, help="print CSV")
+    @functools.wraps(command)
+    def run(as_json: bool, as_csv: bool, **values: Any) -> None:
+        if as_json and as_csv:
+            raise click.UsageError("give --json or --csv")
+        form = "json" if as_json else "csv" if as_csv else "table"
+        command(show=functools.partial(show, form=form), **values)
+
+    return cast(F, run)
+
+
+def printing_ids(command: F) -> F:
+    """The same with `--id`, for objects with an id, which is their first column."""
+
+    @click.option("--id", "only_id", is_flag=True, help="print only the id")
+    @functools.wraps(command)
+    def run(only_id: bool, show: Printer, **values: Any) -> None:
+        command(show=show_ids if only_id else show, **values)
+
+    return printing(cast(F, run))
+
+
+def show_ids(found: Model | Iterable[Model], columns: Sequence[str]) -> None:
+    for each in [found] if isinstance(found, Model) else found:
+        click.echo(each.to_dict()[columns[0]])
+
+
+def show(found: Model | Iterable[Model], columns: Sequence[str], *, form: str) -> None:
+    """One object with all its fields, or a list of objects with the given columns."""
+    if isinstance(found, Model):
+        show_one(found.to_dict(), form)
+        return
+    rows = [each.to_dict() for each in found]
+    if form == "json":
+        click.echo(json.dumps(rows))
+    elif form == "csv":
+        print_csv(rows, columns)
+    else:
+        print_table([[row.get(name) for name in columns] for row in rows], columns)
+
+
+def show_one(row: Row, form: str) -> None:
+    if form == "json":
+        click.echo(json.dumps(row))
+    elif form == "csv":
+        print_csv([row], list(row))
+    else:
+        print_table([[name, value] for name, value in row.items()], ())
+
+
+def take(items: Iterable[Model], limit: int) -> Iterable[Model]:
+    """The first items; all of them if the limit is 0."""
+    return islice(items, limit) if limit else items
+
+
+def print_csv(rows: Iterable[Row], columns: Sequence[str]) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([format_cell(row.get(name)) for name in columns])
+
+
+def print_table(rows: Iterable[Sequence[Any]], columns: Sequence[str]) -> None:
+    """Without columns, the first of two cells is the name of the second."""
+    heads = [Column(name, overflow="fold") for name in columns]
+    table = Table(*heads, box=None, show_header=bool(columns), pad_edge=False)
+    for row in rows:
+        table.add_row(*(Text(_cell(each)) for each in row))
+    # A truncated id is useless, so piped output is as wide as it needs to be.
+    console = Console() if sys.stdout.isatty() else Console(width=PIPED_COLUMNS)
+    console.print(table)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return printable(", ".join(value))
+    return json.dumps(value) if isinstance(value, dict | list) else printable(str(value))
+
+
+def printable(text: str) -> str:
+    """Without characters that a terminal obeys: names and data come from anybody."""
+    return "".join(each if each.isprintable() else "�" for each in text)
+
+
+def format_millis(value: int | None) -> str | None:
+    """`seenAt` of a device for people."""
+    if value is None:
+        return None
+    return datetime.fromtimestamp(value / 1_000, UTC).isoformat(timespec="seconds")
+
+
+limit_option = click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="how many to print at most; 0 for all",
+)
+yes_option = click.option("--yes", is_flag=True, help="do not ask")
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Ask before something is deleted; without a terminal it has to be said."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError("give --yes to delete without being asked")
+    click.confirm(question, abort=True)

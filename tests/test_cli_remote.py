@@ -1,0 +1,260 @@
+"""The commands that talk to a service: profiles, nouns, tail and listen."""
+
+import csv
+import io
+import json
+import os
+import stat
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from longwire import cli
+from longwire.identity import sign_in_links
+from longwire_client import Webhook
+from tests.delivery.receiver import Receiver
+from tests.test_cli import CommandResult
+from tests.waiting import eventually
+from tests.world import Person, World
+
+pytestmark = [pytest.mark.engine_free, pytest.mark.slow]
+
+Command = Callable[..., CommandResult]
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder for the configuration of the user."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    for variable in [name for name in os.environ if name.startswith("LONGWIRE_")]:
+        monkeypatch.delenv(variable)
+    return tmp_path
+
+
+@pytest.fixture
+def command(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Command]:
+    """Runs a command in this process; `given` is its standard input."""
+    umask = os.umask(0)
+
+    def run(*arguments: object, given: str = "", **variables: str) -> CommandResult:
+        with monkeypatch.context() as during:
+            during.setattr(sys, "argv", ["longwire", *map(str, arguments)])
+            during.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given.encode())))
+            for name, value in variables.items():
+                during.setenv(name, value)
+            capsys.readouterr()
+            with pytest.raises(SystemExit) as ended:
+                cli.main()
+            out, err = capsys.readouterr()
+            return CommandResult(int(ended.value.code or 0), out, err)
+
+    yield run
+    os.umask(umask)
+
+
+@pytest.fixture
+def ada(world: World) -> Person:
+    return world.person()
+
+
+@pytest.fixture
+def signed_in(command: Command, world: World, ada: Person) -> Command:
+    result = command("login", world.url, "--client-id", ada.client_id, given=ada.client_secret)
+    assert result.code == 0, result.err
+    return command
+
+
+def test_profiles_are_private_and_none_is_shown_with_its_secret(
+    command: Command, world: World, ada: Person, home: Path
+) -> None:
+    assert "Run longwire login" in command("group", "list").error
+    wrong = command("login", world.url, "--client-id", ada.client_id, given="wrong\n")
+    assert "invalid_client" in wrong.error
+    assert not (home / "longwire" / "profiles.json").exists()
+
+    login = command("login", world.url, "--client-id", ada.client_id, given=ada.client_secret)
+    assert login.out == f"Signed in to {world.url} as ada@example.com.\n"
+    file = home / "longwire" / "profiles.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    app = ada.app_client(ada.group())
+    command("login", world.url, "--profile", "app", "--client-id", app.id, given=app.client_secret)
+    known = command("profile", "list", "--json").json
+    assert [(each["name"], each["current"]) for each in known] == [
+        ("default", False),
+        ("app", True),
+    ]
+    for shown in (command("profile", "list").out, json.dumps(known)):
+        assert ada.client_secret not in shown and app.client_secret not in shown
+
+    assert "app client" in known[1]["user"]
+    assert len(command("group", "list", "--profile", "default", "--json").json) == 1
+    assert command("profile", "use", "default").code == 0
+    assert command("logout").code == 0
+    assert [each["name"] for each in command("profile", "list", "--json").json] == ["app"]
+    # In a pipeline there is no file at all.
+    secrets = {"LONGWIRE_CLIENT_ID": ada.client_id, "LONGWIRE_CLIENT_SECRET": ada.client_secret}
+    listed = command("group", "list", "--json", LONGWIRE_URL=world.url, **secrets)
+    assert len(listed.json) == 1
+    assert command("config", "--json", LONGWIRE_URL=world.url, **secrets).code == 0
+
+
+def test_a_person_signs_in_with_a_link_and_out_again(
+    command: Command, world: World, ada: Person
+) -> None:
+    secret = world.write(lambda tx: sign_in_links.create_for_terminal(tx, "ada@example.com"))
+    url = sign_in_links.build_url(world.url, secret, sign_in_links.LinkPurpose.SIGN_IN)
+    assert "as ada@example.com" in command("login", world.url, "--link", given=url).out
+    group = command("group", "create", "Dairy", "--json").json
+    assert [each["id"] for each in command("group", "list", "--json").json] == [group["id"]]
+    assert "not_authenticated" in command("login", world.url, "--link", given=url).error
+    cookie = json.loads(Path("longwire/profiles.json").read_text())["profiles"]["default"][
+        "session"
+    ]
+    assert command("logout").code == 0
+    ended = world.http.get("/session", headers={"Cookie": cookie})
+    assert ended.status_code == 401
+
+
+def test_devices_and_records_from_the_command_line(signed_in: Command, ada: Person) -> None:
+    run = signed_in
+    group = run("group", "create", "Dairy", "--tag", "cold", "--json").json["id"]
+    assert run("group", "update", group, "--name", "Farm", "--json").json["name"] == "Farm"
+    arguments = ("--original-id", "A1", "--network", "mqtt", "--name", "=Cold room\x1b[31m")
+    device = run("device", "create", group, *arguments, "--json").json["deviceId"]
+    table = run("device", "list", group).out.splitlines()
+    assert table[0].split()[:3] == ["deviceId", "name", "type"]
+    assert device in table[1]
+    assert "\x1b" not in table[1]  # a terminal would obey it
+    [row] = csv.DictReader(io.StringIO(run("device", "list", group, "--csv").out))
+    assert (row["deviceId"], row["name"][:2]) == (device, "'=")  # a spreadsheet would run it
+    updated = run("device", "update", device, "--configuration", '{"a":1}', "--json").json
+    assert updated["configuration"] == '{"a":1}'
+    lines = "originalId,name\nB1,One\nB2,Two\n"
+    imported = run(
+        "device", "import", group, "-", "--network", "mqtt", "--type", "generic", given=lines
+    )
+    assert imported.code == 0, imported.err
+
+    stored = run("record", "create", device, "--field", 'data={"celsius":4}', "--json").json
+    assert (stored["data"], stored["deviceType"]) == ('{"celsius":4}', "generic")
+    run("record", "create", device, "--kind", "geoloc", "--field", "lat=51.9", "--field", "lng=4.1")
+    [place] = run("record", "list", device, "--kind", "geoloc", "--json").json
+    assert (place["lat"], place["lng"]) == (51.9, 4.1)
+    # What was exported can be stored again; the second time it is known.
+    exported = ada.get("/records/export", deviceId=device, kind="data").text
+    again = run("record", "import", "-", "--spool", "spool.db", "--json", given=exported).json
+    assert (again["stored"], again["duplicates"]) == (0, 1)
+    poisoned = exported + exported.replace(device, "dev_unknown")
+    refused = run("record", "import", "-", given=poisoned)
+    assert refused.code == 2
+    assert "dev_unknown" in refused.err and "not_found" in refused.err
+
+    assert "give --yes" in run("device", "delete", device).err
+    assert run("device", "delete", device, "--yes", "--json").json[0]["deviceId"] == device
+    assert "not_found" in run("device", "get", device).error
+    tagged = ("tag", "--group", group, "--filter", "{}", "--parameters", '{"addTags":["x"]}')
+    job = run("job", "create", *tagged, "--id").out.strip()
+    get = ("job", "get", job, "--group", group, "--json")
+    eventually(lambda: run(*get).json["state"] == "succeeded")
+    assert run("job", "list", group, "--json").json[0]["changed"] == 2
+
+
+def test_an_error_is_one_line_with_every_fault(signed_in: Command) -> None:
+    wrong = signed_in("device", "create", "1", "--original-id", "x", "--network", "", "--name", "y")
+    assert "network must not be empty" in wrong.error
+    assert "bad_input, request " in wrong.error
+    assert signed_in("device", "list", "1", "--json", "--csv").code == 2
+
+
+def test_tail_prints_what_arrives(signed_in: Command, ada: Person) -> None:
+    group = ada.group()
+    device = ada.device(group, name="Cold room")
+    for number in range(3):
+        ada.reports(device, data=f'{{"celsius":{number}}}')
+    first = ada.get("/group/records", groupId=group, ascending="true").json()["items"][0]["id"]
+    options = ("--after", first, "--filter", "message.data.celsius > 0", "--limit", 2)
+    lines = signed_in("tail", group, *options).out.splitlines()
+    assert [line.split("Cold room")[1].split()[0] for line in lines] == [
+        'data={"celsius":1}',
+        'data={"celsius":2}',
+    ]
+    found = signed_in("tail", group, *options, "--json").out.splitlines()
+    assert [json.loads(line)["record"]["data"] for line in found] == [
+        '{"celsius":1}',
+        '{"celsius":2}',
+    ]
+    assert "not_found" in signed_in("tail", "1").error
+
+
+def test_listen_delivers_to_this_machine_and_nobody_else_notices(
+    signed_in: Command, world: World, ada: Person
+) -> None:
+    group = ada.group()
+    device = ada.device(group, name="Cold room")
+    with Receiver() as real, Receiver(500, 204) as local:
+        params = {"secret": SECRET, "headers": {"X-Key": "k"}}
+        connector = ada.connector(
+            group, real.url, params=params, messageFilter="message.data.celsius > 8"
+        )
+        options = (
+            "--group",
+            group,
+            "--connector",
+            connector,
+            "--port",
+            local.port,
+            "--path",
+            "hook",
+        )
+        shown = ("--path", "hook", "--limit", 2, "--json")
+        results: list[CommandResult] = []
+        listening = threading.Thread(
+            target=lambda: results.append(signed_in("listen", *options, *shown))
+        )
+        listening.start()
+        eventually(lambda: len(world.app._live_hub._listeners) == 1)
+        for number in (9, 1, 10):
+            ada.reports(
+                device, data=f'{{"celsius":{number}}}', timestamp=f"2026-03-01T12:00:{number:02}Z"
+            )
+        listening.join(60)
+        originals = {each.id: each for each in real.wait_for(2)}
+        copies = local.wait_for(2)
+    assert results[0].code == 0, results[0].err
+    outcomes = [json.loads(line) for line in results[0].out.splitlines()]
+    assert [each["status"] for each in outcomes] == [500, 204]
+    assert {each.id for each in copies} == set(originals)
+    for each in copies:
+        assert each.path == "/hook"
+        assert Webhook(SECRET).verify(each.body, each.headers) == each.id
+        assert each.body == originals[each.id].body
+        assert each.headers["x-key"] == "k"
+    status = ada.events(group, connector)["stats"]
+    assert (status["totalSucceed"], status["totalFailed"]) == (2, 0)
+
+
+def test_listen_refuses_what_it_cannot_do(signed_in: Command, ada: Person) -> None:
+    group = ada.group()
+    unknown = signed_in("listen", "--group", group, "--connector", "con_1")
+    assert "connectorId" in unknown.error or "bad_input" in unknown.error
+
+
+def test_the_shell_can_complete_commands(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_LONGWIRE_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "longwire device ")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    monkeypatch.setattr(sys, "argv", ["longwire"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    offered = {line.partition(",")[2] for line in capsys.readouterr().out.splitlines()}
+    assert {"list", "get", "create", "update", "delete"} <= offered

@@ -25,7 +25,7 @@ RUN_EXTRAS := postgres kafka amqp chat geo
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo docs reference check test brokers signin node console console-dev \
+.PHONY: help install run demo docs reference check test brokers deploy-tools signin node console console-dev \
 	console-packages screenshots client lint format bench soak lock clean
 
 help: ## Show this list
@@ -60,6 +60,10 @@ test: lint ## Check everything: lint, format, types, then the tests, most of the
 # need root; Kafka's jars need Java 17 and Maven, and are kept in .brokers.
 brokers: ## Install Mosquitto, RabbitMQ and Kafka for the tests, as far as this machine allows
 	@tests/delivery/install_brokers
+
+# The same for what deploy/ is tested with.
+deploy-tools: $(BIN)/python ## Install nginx, Caddy, Prometheus and helm for the tests, as far as this machine allows
+	@tests/deploy/install_tools
 
 # The same for what people sign in with. Chromium needs root, the provider Node.js with npm.
 signin: ## Install Chromium and an OpenID provider for the tests, as far as this machine allows

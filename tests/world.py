@@ -280,7 +280,7 @@ class World:
 
         What has expired is left out: it is deleted some time later.
         """
-        left_out = {"access_token", "audit", "cache_epoch", "config_change"}
+        left_out = {"access_token", "audit", "cache_epoch", "config_change", "node"}
 
         def work(tx: Tx) -> dict[str, list[tuple[Any, ...]]]:
             found = {}

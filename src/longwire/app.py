@@ -100,7 +100,7 @@ from longwire.quotas import Quotas
 from longwire.records import KIND_NAMES
 from longwire.settings import Settings
 from longwire.storage_quota import StorageQuota
-from longwire.store.database import Database, Tx
+from longwire.store.database import Database, NodeRole, Tx
 from longwire.store.instance import hold_writer_number
 from longwire.supervisor import BackgroundTask, Supervisor
 from longwire.web import console_page, guide_page
@@ -179,7 +179,8 @@ class App:
             _build_metric_labels(settings), shares_counters=SHARED_FOLDER_VARIABLE in os.environ
         )
         self.supervisor = Supervisor(lambda: self.stop(), prometheus)
-        stack = _DeliveryStack(settings, database, prometheus, lambda: ingest.is_busy)
+        role = NodeRole.SERVE if settings.delivery else NodeRole.API
+        stack = _DeliveryStack(settings, database, prometheus, role, lambda: ingest.is_busy)
         self._deferred_matching = DeferredMatching(
             database, stack.sequencer, stack.budgets, stack.engine.wake
         )
@@ -447,7 +448,7 @@ class DeliveryProcess:
         self._stopping = asyncio.Event()
         prometheus = PrometheusMetrics(MetricLabels(attempt_types=_list_attempt_types()))
         self._supervisor = Supervisor(self._stopping.set, prometheus)
-        self._engine = _DeliveryStack(settings, database, prometheus).engine
+        self._engine = _DeliveryStack(settings, database, prometheus, NodeRole.DELIVER).engine
         endpoints = ServiceEndpoints(
             database,
             None,
@@ -489,9 +490,10 @@ class _DeliveryStack:
         settings: Settings,
         database: Database,
         prometheus: PrometheusMetrics,
+        role: NodeRole,
         is_busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.writer = hold_writer_number(database)
+        self.writer = hold_writer_number(database, role)
         self.egress = Egress(
             [str(network) for network in settings.egress_allow],
             connections_max=settings.attempts_in_flight_max,

@@ -130,7 +130,7 @@ async def watch_silent_devices(
         nonlocal after
         after = await _check_devices(database, sequencer, wake, after) or 0
 
-    await _run_periodically(DEVICES_POLL_INTERVAL_S, check)
+    await _run_as_leader(database, DEVICES_POLL_INTERVAL_S, check)
 
 
 async def _check_devices(
@@ -179,7 +179,7 @@ async def watch_configurations(database: Database) -> None:
             # Large policies make it slow, but nobody else.
             await asyncio.sleep(max(PAUSE_BETWEEN_BATCHES_S, 3 * (time.monotonic() - began)))
 
-    await _run_periodically(CONFIGURATIONS_POLL_INTERVAL_S, compare)
+    await _run_as_leader(database, CONFIGURATIONS_POLL_INTERVAL_S, compare)
 
 
 async def expire_downlinks(database: Database, dispatch: DispatchContext) -> None:
@@ -192,7 +192,7 @@ async def expire_downlinks(database: Database, dispatch: DispatchContext) -> Non
         if await database.read(store_downlinks.has_expired):
             await _run_in_batches(database, expire_batch)
 
-    await _run_periodically(DOWNLINKS_POLL_INTERVAL_S, expire)
+    await _run_as_leader(database, DOWNLINKS_POLL_INTERVAL_S, expire)
 
 
 async def send_pending_registrations(database: Database, dispatch: DispatchContext) -> None:
@@ -244,13 +244,17 @@ async def run_cleanup(
             await delete_old_records(database, retention_days)
             await delete_old_audit_rows(database, audit_retention_days)
 
-    await _run_periodically(CLEANUP_INTERVAL_S, clean_up)
+    await _run_as_leader(database, CLEANUP_INTERVAL_S, clean_up)
 
 
-async def _run_periodically(interval_s: float, work: Callable[[], Awaitable[None]]) -> None:
-    """Do the work after every interval; unexpected errors are for the supervisor."""
+async def _run_as_leader(
+    database: Database, interval_s: float, work: Callable[[], Awaitable[None]]
+) -> None:
+    """Do the work after every interval, in one process; the supervisor gets unexpected errors."""
     while True:
         await asyncio.sleep(interval_s)
+        if not database.cluster.is_leader:
+            continue
         # The database is unavailable: the next round retries.
         with contextlib.suppress(LongwireError):
             await work()
@@ -308,7 +312,7 @@ async def watch_connectors(database: Database, keep_days: int) -> None:
             last_round = time.monotonic()
             await delete_old_connector_metrics(database, keep_days)
 
-    await _run_periodically(CONNECTORS_POLL_INTERVAL_S, watch)
+    await _run_as_leader(database, CONNECTORS_POLL_INTERVAL_S, watch)
 
 
 async def delete_old_connector_metrics(database: Database, keep_days: int) -> None:

@@ -19,11 +19,10 @@ from longwire import startup
 from longwire.clock import Clock
 from longwire.errors import Unavailable
 from longwire.settings import Settings
-from longwire.store import instance, postgres
+from longwire.store import instance, node_lease, postgres
 from longwire.store.database import Tx
 from longwire.store.instance import WRITERS_MAX
 from longwire.store.postgres import UnsafeServer
-from longwire.store.writer_lock import WRITER_LOCKS
 from tests.conftest import PostgresServer
 from tests.process import longwire
 from tests.waiting import eventually
@@ -321,10 +320,6 @@ def test_a_work_that_is_always_in_the_way_is_given_up(world: World) -> None:
 # --- the numbers of processes that write to one database ---
 
 
-def holds_number(number: int) -> str:
-    return f"classid = {WRITER_LOCKS} and objid = {number} and granted"
-
-
 def test_a_number_that_another_process_holds_is_skipped(
     make_world: Callable[..., World],
 ) -> None:
@@ -342,63 +337,68 @@ def test_a_number_that_another_process_holds_is_skipped(
 def test_when_every_number_is_held_the_next_process_says_so(
     settings: Settings, tmp_path: Path
 ) -> None:
-    with psycopg.connect(settings.database) as holder:
-        every = f"select pg_advisory_lock({WRITER_LOCKS}, number) from generate_series(0, 1023)"
-        holder.execute(f"{every} number")  # type: ignore[call-overload]
+    run(
+        settings,
+        "insert into node (number, holder, role, until_at)"
+        " select number, 'x', 'serve', 9e18 from generate_series(0, 1023) number",
+    )
+    database, _ = startup.build_database(settings, Clock())
+    with pytest.raises(Unavailable, match="1,024 processes write to this database already"):
+        instance.hold_writer_number(database)
+    database.close()
+
+
+def test_a_number_is_not_given_away_before_its_last_transaction_must_have_ended(
+    settings: Settings,
+) -> None:
+    expired = "(extract(epoch from now()) * 1000000)::bigint"
+    for age_s, following in ((60, 8), (2 * node_lease.QUARANTINE_S, 7)):
+        run(
+            settings,
+            "delete from node",
+            "select setval('writer_number', 7, false)",
+            "insert into node (number, holder, role, until_at)"
+            f" values (7, 'x', 'serve', {expired} - {age_s * 1_000_000:.0f})",
+        )
         database, _ = startup.build_database(settings, Clock())
-        with pytest.raises(Unavailable, match="1,024 processes write to this database already"):
-            instance.hold_writer_number(database)
+        assert instance.hold_writer_number(database) == following
         database.close()
 
 
-def test_a_lost_number_is_held_again_before_anything_is_written(world: World) -> None:
+def test_writes_go_on_when_the_connection_of_the_lease_is_cut(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_lease, "RENEWAL_INTERVAL_S", 0.05)
+    world = make_world()
     ada = world.person("ada")
-    number = world.app._sequencer.writer
     for name in ("one", "two"):
-        run(
-            world.settings,
-            f"select pg_terminate_backend(pid) from pg_locks where {holds_number(number)}",
-        )
+        cut_all_connections(world.settings)
         ada.group(name)
     assert group_names(ada) == ["one", "two"]
     assert world.http.get("/health/ready").status_code == 200
 
 
-def test_a_process_whose_number_was_taken_writes_nothing_any_more(world: World) -> None:
+def test_a_process_whose_number_was_taken_writes_nothing_any_more(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_lease, "RENEWAL_INTERVAL_S", 0.05)
+    world = make_world()
     ada = world.person("ada")
     group = ada.group()
     device = ada.device(group)
     acknowledged = [ada.reports(device, timestamp=f"2026-03-01T12:00:{n:02}Z") for n in range(5)]
     number = world.app._sequencer.writer
-    with psycopg.connect(world.settings.database, autocommit=True) as other:
-        waiting = threading.Thread(
-            target=other.execute, args=(f"select pg_advisory_lock({WRITER_LOCKS}, {number})",)
-        )
-        waiting.start()  # it is next, whenever the service loses its lock
-        run_until_true(
-            world.settings,
-            f"select count(*) = 1 from pg_locks where classid = {WRITER_LOCKS} and not granted",
-        )
-        run(
-            world.settings,
-            f"select pg_terminate_backend(pid) from pg_locks where {holds_number(number)}",
-        )
-        waiting.join()
-        eventually(lambda: world.database.broken is not None)
-        assert "held by another process" in str(world.database.broken)
-        refused(ada.post("/device/data", record_of(device, timestamp="2026-03-01T13:00:00Z")), 503)
-        refused(ada.post("/group", {"name": "late"}), 503)
-        assert world.http.get("/health/ready").status_code == 503
-        assert len(ada.records(device)) == len(acknowledged)
+    run(world.settings, f"update node set holder = 'another' where number = {number}")
+    eventually(lambda: world.database.broken is not None)
+    assert "that of another process" in str(world.database.broken)
+    refused(ada.post("/device/data", record_of(device, timestamp="2026-03-01T13:00:00Z")), 503)
+    refused(ada.post("/group", {"name": "late"}), 503)
+    assert world.http.get("/health/ready").status_code == 503
+    assert len(ada.records(device)) == len(acknowledged)
     world.restart()
     assert world.app._sequencer.writer != number
     assert len(ada.records(device)) == len(acknowledged)
     ada.reports(device, timestamp="2026-03-01T13:00:00Z")
-
-
-def run_until_true(settings: Settings, query: str) -> None:
-    with psycopg.connect(settings.database, autocommit=True) as connection:
-        eventually(lambda: connection.execute(query).fetchone() == (True,))  # type: ignore[call-overload]
 
 
 # --- a connection that is cut at the worst moment ---

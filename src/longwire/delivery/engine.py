@@ -15,7 +15,6 @@ templates (`ComputePool`). Whoever has to wait keeps its deliveries as long as t
 
 import asyncio
 import contextlib
-import secrets
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -53,6 +52,7 @@ from longwire.delivery.settlement import (
     STOPPED,
     ChannelHandlers,
     advance_resends,
+    recover_from_dead_nodes,
     recover_orphans,
     settle,
 )
@@ -72,6 +72,7 @@ LEASE_LEFT_MIN_S = SEND_TIMEOUT_S + 2.0
 SCAN_INTERVAL_S = 0.5
 MAINTENANCE_INTERVAL_S = 1.0
 RECOVERY_INTERVAL_S = 5.0
+SETTLED_AFTER_S = 5.0
 STALLED_S = 30.0
 ERROR_DELAY_S = 0.5
 STOP_TIMEOUT_S = 10.0
@@ -195,6 +196,7 @@ class Engine:
         self._loop: asyncio.AbstractEventLoop | None = None  # while it runs
         self._last_progress = time.monotonic()
         self._last_transaction = 0.0
+        self._living: set[int] | None = None  # None: what dead ones had was not looked for yet
 
     # --- for other modules ---
 
@@ -348,7 +350,7 @@ class Engine:
             if number in due or worker.pending
         }
         return ClaimRequest(
-            token=secrets.randbits(62),
+            token=store.new_token(self._writer),
             channels=due,
             open_versions={n: worker.channel.version for n, worker in relevant.items()},
             capacities={n: worker.capacity for n, worker in relevant.items()},
@@ -496,6 +498,9 @@ class Engine:
                     self._slots.wait(worker.channel.group_id, worker)
 
     def _has_lease_left(self, leased: LeasedDelivery, left_min_s: float = LEASE_LEFT_MIN_S) -> bool:
+        held_since = self._database.held_since
+        if held_since is None or leased.expires_at_monotonic - LEASE_S < held_since:
+            return False  # this process was taken for dead, and others have what it had claimed
         by_wall_clock = (leased.expires_at - self._database.context.clock.now()) / SECOND
         left_s = min(by_wall_clock, leased.expires_at_monotonic - time.monotonic())
         return left_s >= left_min_s
@@ -682,6 +687,7 @@ class Engine:
             await self._run_safely(
                 lambda: replays.advance_replays(self._database, self._writer, self.wake)
             )
+            await self._run_safely(self._recover_from_dead_nodes)
             if time.monotonic() - last_recovery >= RECOVERY_INTERVAL_S:
                 last_recovery = time.monotonic()
                 await self._run_safely(self._recover)
@@ -704,6 +710,22 @@ class Engine:
             found = await self._database.write(
                 lambda tx: recover_orphans(tx, self._writer, expired_before, self._handlers)
             )
+
+    async def _recover_from_dead_nodes(self) -> None:
+        """Take over what another process had claimed, once it is gone."""
+        held_since = self._database.held_since
+        if self._database.engine_name == "sqlite" or held_since is None:
+            return
+        if time.monotonic() - held_since < SETTLED_AFTER_S:
+            return  # after an outage of the database, the others have time to renew their leases
+        living = set(self._database.cluster.delivering)
+        if self._living is None or self._living - living:
+            found = ORPHANS_PER_STEP_MAX
+            while found == ORPHANS_PER_STEP_MAX:
+                found = await self._database.write(
+                    lambda tx: recover_from_dead_nodes(tx, self._writer, self._handlers)
+                )
+        self._living = living
 
     async def _advance_resends(self) -> None:
         if await self._database.read(store_channels.has_resends):

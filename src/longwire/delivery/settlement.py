@@ -232,9 +232,22 @@ def recover_orphans(
     handlers: ChannelHandlers = DEFAULT_HANDLERS,
 ) -> int:
     """Retry or give up deliveries with expired leases; returns how many there were."""
-    found = store.lock_orphaned_leases(
-        tx, tx.now if expired_before is None else expired_before, ORPHANS_PER_STEP_MAX
-    )
+    before = tx.now if expired_before is None else expired_before
+    found = store.lock_orphaned_leases(tx, before, ORPHANS_PER_STEP_MAX)
+    return _settle_orphans(tx, writer, found, handlers)
+
+
+def recover_from_dead_nodes(
+    tx: Tx, writer: int, handlers: ChannelHandlers = DEFAULT_HANDLERS
+) -> int:
+    """The same for deliveries that were claimed by processes which do not live any more."""
+    found = store.lock_leases_of_dead_nodes(tx, ORPHANS_PER_STEP_MAX)
+    return _settle_orphans(tx, writer, found, handlers)
+
+
+def _settle_orphans(
+    tx: Tx, writer: int, found: Sequence[OrphanedLease], handlers: ChannelHandlers
+) -> int:
     found_channels = store_channels.get_by_numbers(tx, {each.channel_number for each in found})
     attempts = []
     for orphan in found:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import sqlalchemy as sa
@@ -217,6 +218,32 @@ class DatabaseContext:
     caches: Caches = field(default_factory=Caches)
 
 
+class NodeRole(StrEnum):
+    """What a process does for all of them."""
+
+    SERVE = "serve"
+    API = "api"  # the same without a delivery engine
+    DELIVER = "deliver"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The processes that live, by their numbers; this one among them."""
+
+    number: int
+    roles: Mapping[int, NodeRole] = field(default_factory=dict)
+
+    @property
+    def delivering(self) -> tuple[int, ...]:
+        return tuple(n for n, role in self.roles.items() if role != NodeRole.API)
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this process does what one of them has to do; for a moment two may think so."""
+        serving = [n for n, role in self.roles.items() if role != NodeRole.DELIVER]
+        return not serving or min(serving) == self.number
+
+
 class Database(Protocol):
     """Either engine."""
 
@@ -243,11 +270,19 @@ class Database(Protocol):
     def upgrade(self, work: Work[T]) -> T:
         """Run a migration or the first fill of a database, alone, before serving."""
 
-    def hold_writer_number(self, first: int, count: int) -> int:
+    def hold_writer_number(self, first: int, count: int, role: NodeRole) -> int:
         """Hold a free number of `count`, from `first` on, until closed; no other process has it.
 
         If it is lost to another process, nothing is written any more, and `broken` says so.
         """
+
+    @property
+    def cluster(self) -> Cluster:
+        """Which processes live, as of some seconds ago."""
+
+    @property
+    def held_since(self) -> float | None:
+        """Since when this process is one of them without a pause, monotonic; None if it is not."""
 
     # Why a write failed that could have been any: a full disk, a lost server. Set by the engine,
     # cleared by whoever has seen a write succeed.

@@ -4,6 +4,7 @@ Every change of state is one guarded statement: it names the state that it start
 lease where there is one, and returns the rows that it changed. A late one changes nothing.
 """
 
+import secrets
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from longwire.store.dialects import (
     using_index,
 )
 from longwire.store.paging import page
+from longwire.store.records import WRITER_BITS
 from longwire.store.schema import DeliveryState as DeliveryState
 
 _table = schema.delivery
@@ -202,6 +204,22 @@ limit :most
 """,
     lock=on_postgres("for update of d skip locked"),
 )
+
+# The low bits of a token are the number of the process that claimed. For PostgreSQL.
+LOCK_LEASES_OF_DEAD_NODES = f"""
+select d.channel_number, d.seq, d.lease_token, d.generation, d.attempts, d.attempt_log
+from delivery d
+where d.{_LEASED}
+    and not exists (
+        select 1
+        from node n
+        where n.number = d.lease_token & {(1 << WRITER_BITS) - 1}
+            and n.until_at > cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)
+    )
+order by d.lease_until
+limit :most
+for update of d skip locked
+"""
 
 _IS_DEAD_LETTER = f"""{_FAILED}
     and body is not null
@@ -710,6 +728,17 @@ def lock_orphaned_leases(tx: Tx, until: Moment, most: int) -> list[OrphanedLease
     """Leases that expired before `until`, locked so that nobody else settles them."""
     rows = tx.fetch_raw(LOCK_ORPHANED_LEASES, {"until": until, "most": most})
     return [OrphanedLease(*row) for row in rows]
+
+
+def lock_leases_of_dead_nodes(tx: Tx, most: int) -> list[OrphanedLease]:
+    """Leases of processes that do not live any more, whether or not they have expired."""
+    rows = tx.fetch_raw(LOCK_LEASES_OF_DEAD_NODES, {"most": most})
+    return [OrphanedLease(*row) for row in rows]
+
+
+def new_token(writer: int) -> int:
+    """A fencing token of the process with this number."""
+    return secrets.randbits(52) << WRITER_BITS | writer
 
 
 # --- resend ---

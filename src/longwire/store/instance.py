@@ -5,7 +5,7 @@ import secrets
 import sqlalchemy as sa
 
 from longwire.store import schema
-from longwire.store.database import Database, DialectSql, Tx
+from longwire.store.database import Database, DialectSql, NodeRole, Tx
 from longwire.store.records import WRITER_BITS
 
 GET_DATABASE_BYTES = DialectSql(
@@ -50,14 +50,14 @@ def _save_fact(tx: Tx, name: str, value: str) -> None:
         insert_fact(tx, name, value)
 
 
-def hold_writer_number(database: Database) -> int:
+def hold_writer_number(database: Database, role: NodeRole = NodeRole.SERVE) -> int:
     """A number of this process that no other writer of the database has, until it is closed.
 
     Another one at every start: even if the clock was set back meanwhile, the sequence numbers of
     this process differ from those of the last one.
     """
     first = database.upgrade(_next_writer) % WRITERS_MAX
-    return database.hold_writer_number(first, WRITERS_MAX)
+    return database.hold_writer_number(first, WRITERS_MAX, role)
 
 
 def _next_writer(tx: Tx) -> int:

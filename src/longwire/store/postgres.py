@@ -21,7 +21,8 @@ import sqlalchemy as sa
 import structlog
 
 from longwire.errors import Conflict, DatabaseAway, OutcomeUnknown, Unavailable
-from longwire.store.database import DatabaseContext, Tx, UnsafeServer, Work
+from longwire.store.database import Cluster, DatabaseContext, NodeRole, Tx, UnsafeServer, Work
+from longwire.store.node_lease import NodeLease
 from longwire.store.postgres_connections import (
     Address,
     ConnectionWatch,
@@ -29,13 +30,12 @@ from longwire.store.postgres_connections import (
     RecentlyUnreachable,
 )
 from longwire.store.workers import Job, RunJobs, WorkerPool
-from longwire.store.writer_lock import WriterLock
 
 T = TypeVar("T")
 
 WAITING_MAX = 5_000
 ATTEMPTS_MAX = 4
-WRITER_NUMBER_TIMEOUT_S = 5.0
+LEASE_TIMEOUT_S = 5.0
 UPGRADE_LOCK = 7_105_511_993  # any number, the same in every process
 
 # The server gives up so much earlier than we do, so that it can say why.
@@ -70,10 +70,10 @@ class Postgres:
     ) -> None:
         """`timeout_s` is that of a work, with the time that it waits for a thread."""
         self.context = context
-        # Only a lost writer number breaks it: a lost server may come back.
+        # Only a number that another process has breaks it: a lost server may come back.
         self.broken: str | None = None
         self._timeout_s = timeout_s
-        self._writer_lock: WriterLock | None = None
+        self._node_lease: NodeLease | None = None
         self._left_at: dict[Address, float] = {}
         timeout = {"statement_timeout": f"{max(1, timeout_s - STATEMENT_TIMEOUT_EARLIER_S):.0f}s"}
         self._connector = Connector(
@@ -132,9 +132,9 @@ class Postgres:
     def close(self) -> None:
         self._readers.close()
         self._writers.close()
-        if self._writer_lock is not None:
-            self._writer_lock.close()
-            self._writer_lock = None
+        if self._node_lease is not None:
+            self._node_lease.close()
+            self._node_lease = None
         self._watch.close()
         self._engine.dispose()
         self._reading.dispose()
@@ -172,27 +172,34 @@ class Postgres:
             reason = str(error.orig).strip().replace("\n", " ")
             raise Unavailable(f"The database cannot be used: {reason}") from error
 
-    def hold_writer_number(self, first: int, count: int) -> int:
-        lock = WriterLock(self._open_session, self._break, self._watch)
+    def hold_writer_number(self, first: int, count: int, role: NodeRole) -> int:
+        lease = NodeLease(self._open_session, self._break, self._watch)
         try:
-            number = lock.acquire(first, count)
+            number = lease.acquire(first, count, role)
         except Exception as error:
-            lock.close()
             raise _translate(error) from error
-        self._writer_lock = lock
+        self._node_lease = lease
         return number
 
+    @property
+    def cluster(self) -> Cluster:
+        return self._node_lease.cluster if self._node_lease is not None else Cluster(0)
+
+    @property
+    def held_since(self) -> float | None:
+        return self._node_lease.held_since if self._node_lease is not None else 0.0
+
     def _open_session(self) -> psycopg.Connection[Any]:
-        """A connection beside the pool, for a lock of this process."""
+        """A connection beside the pools, for the lease of this process."""
         return self._connector.open(autocommit=True)
 
     def _break(self, reason: str) -> None:
         self.broken = reason
         log.critical("database broken", error=reason)
 
-    def _require_writer_number(self) -> None:
-        lock = self._writer_lock
-        if lock is not None and not lock.wait(WRITER_NUMBER_TIMEOUT_S) and not self.broken:
+    def _require_node_lease(self) -> None:
+        lease = self._node_lease
+        if lease is not None and not lease.wait(LEASE_TIMEOUT_S) and not self.broken:
             raise DatabaseAway
         if self.broken:
             raise Unavailable("This process may not write any more; nothing was changed.")
@@ -240,7 +247,7 @@ class Postgres:
                 return _run_work(connection, timed.work, tx)
 
     def _write_one(self, timed: "_TimedWork[T]") -> T:
-        self._require_writer_number()
+        self._require_node_lease()
         with self._engine.connect() as connection:
             tx = self._tx(connection, is_write=True)
             with self._watch.watch(tx.driver, timed.deadline):

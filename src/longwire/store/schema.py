@@ -693,6 +693,16 @@ lease = sa.Table(
     _moment("until_at"),
 )
 
+node = sa.Table(
+    "node",
+    metadata,
+    # The processes on one PostgreSQL: who has which number, and until when unless it says so again.
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("holder", sa.Text, nullable=False),
+    sa.Column("role", sa.Text, nullable=False),
+    _moment("until_at"),
+)
+
 
 def _record_table(kind: str) -> sa.Table:
     """What devices said of one kind, appended in order of arrival; the key is a narrow index.

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 import structlog
 
 from longwire.errors import Conflict, LongwireError, OutcomeUnknown, Unavailable
-from longwire.store.database import DatabaseContext, Tx, Work
+from longwire.store.database import Cluster, DatabaseContext, NodeRole, Tx, Work
 from longwire.store.devices import watch_changes
 from longwire.store.workers import IDLE_S, Job, RunJobs, WorkerPool
 
@@ -69,6 +69,7 @@ class SQLite:
         self.context = context
         self._is_guest = is_secondary
         self.broken: str | None = None
+        self.cluster = Cluster(0)
         self.write_failure: str | None = None
         self._changes_in_file = 0
         self._log_after = 0
@@ -124,8 +125,13 @@ class SQLite:
         if self.broken:
             raise OutcomeUnknown
 
-    def hold_writer_number(self, first: int, count: int) -> int:
+    def hold_writer_number(self, first: int, count: int, role: NodeRole) -> int:
+        self.cluster = Cluster(first, {first: role})
         return first  # the folder is locked for one process
+
+    @property
+    def held_since(self) -> float | None:
+        return 0.0
 
     @property
     def waiting(self) -> Mapping[str, int]:

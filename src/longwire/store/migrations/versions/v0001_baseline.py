@@ -79,6 +79,13 @@ def _create_service_tables() -> None:
         sa.PrimaryKeyConstraint("name", name="pk_lease"),
     )
     op.create_table(
+        "node",
+        *_required(BIGINT, "number"),
+        *_required(TEXT, "holder role"),
+        *_required(BIGINT, "until_at"),
+        sa.PrimaryKeyConstraint("number", name="pk_node"),
+    )
+    op.create_table(
         "audit",
         _serial("id"),
         *_required(BIGINT, "at"),

@@ -1,0 +1,129 @@
+"""Several processes on one database, of which some die or stand still."""
+
+import asyncio
+import signal
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from longwire import maintenance
+from longwire.settings import Settings
+from longwire.store import node_lease
+from longwire.store.database import Database
+from longwire.store.node_lease import LEASE_S
+from tests.delivery.receiver import HANG, Receiver, StubResponse
+from tests.faults.test_delivery_crashes import LOOPBACK, Line
+from tests.process import Service
+from tests.waiting import eventually
+from tests.world import World
+
+LEASED = "select count(*) from delivery where state = 1"
+
+
+@pytest.fixture
+def serve(settings: Settings) -> Iterator[Callable[..., Service]]:
+    services: list[Service] = []
+
+    def start(*flags: str) -> Service:
+        place = ("--database", settings.database, *LOOPBACK)
+        services.append(Service(settings.data, *place, *flags))
+        return services[-1].started()
+
+    yield start
+    for service in services:
+        service.clean_up()
+
+
+def count(settings: Settings, query: str) -> int:
+    with psycopg.connect(settings.database, autocommit=True) as connection:
+        return int(connection.execute(query).fetchall()[0][0])  # type: ignore[call-overload]
+
+
+def claim_with_receiver_that_hangs(
+    service: Service, settings: Settings, receiver: Receiver, messages: int
+) -> Line:
+    """A line whose messages are all claimed by this process, and some of them in flight."""
+    receiver.respond_with(HANG)
+    line = Line(service, receiver.url)
+    line.reports(service, messages)
+    eventually(lambda: count(settings, LEASED) == messages)
+    receiver.wait_for(1)
+    return line
+
+
+def test_messages_of_a_killed_process_are_taken_over_before_their_leases_expire(
+    serve: Callable[..., Service], settings: Settings, make_world: Callable[..., World]
+) -> None:
+    with Receiver() as receiver:
+        service = serve("--delivery-in-flight-max", "2")
+        claim_with_receiver_that_hangs(service, settings, receiver, 5)
+        survivor = make_world()
+        survivor.clock.freeze()  # so that no lease of a message expires
+        service.kill()
+        sent_before = set(receiver.ids)
+        receiver.respond_with(StubResponse())
+        with psycopg.connect(settings.database) as connection:  # instead of waiting for it
+            own = survivor.app._sequencer.writer
+            connection.execute("update node set until_at = 1 where number <> %s", [own])
+        eventually(lambda: count(settings, LEASED) == 0)
+        survivor.clock.let_pass(days=1)  # to the retries
+        eventually(lambda: count(settings, "select count(*) from delivery where state = 2") == 5)
+        times = Counter(receiver.ids)
+        assert len(times) == 5
+        assert {each for each, number in times.items() if number > 1} <= sent_before
+
+
+def test_one_process_does_the_chores_and_when_it_stops_another_one(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_lease, "RENEWAL_INTERVAL_S", 0.1)
+    monkeypatch.setattr(maintenance, "DEVICES_POLL_INTERVAL_S", 0.05)
+    rounds: list[str] = []
+
+    def count_round(database: Database, *_: Any) -> Awaitable[None]:
+        rounds.append(f"{database.cluster.number}")
+        return asyncio.sleep(0)
+
+    monkeypatch.setattr(maintenance, "_check_devices", count_round)
+    first, second = make_world(), make_world()
+    begun = str(first.database.cluster.number), str(second.database.cluster.number)
+    eventually(lambda: rounds[-10:] == [begun[0]] * 10)
+    first.restart()
+    rounds.clear()
+    eventually(lambda: rounds[-10:] == [begun[1]] * 10)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
+def test_messages_of_a_dead_process_are_taken_over_within_fifteen_seconds(
+    end: signal.Signals,
+    serve: Callable[..., Service],
+    settings: Settings,
+    make_world: Callable[..., World],
+) -> None:
+    """One that stands still for so long sends nothing of it when it goes on."""
+    with Receiver() as receiver:
+        service = serve("--delivery-in-flight-max", "2")
+        claim_with_receiver_that_hangs(service, settings, receiver, 5)
+        survivor = make_world()
+        survivor.clock.freeze()
+        in_flight = set(receiver.ids)
+        service.signal(end)
+        ended = time.monotonic()
+        receiver.respond_with(StubResponse())
+        eventually(lambda: count(settings, LEASED) == 0)
+        taken_over_s = time.monotonic() - ended
+        print(f"taken over after {taken_over_s:.1f} s")
+        assert LEASE_S / 2 < taken_over_s < 15
+        survivor.clock.let_pass(days=1)
+        eventually(lambda: count(settings, "select count(*) from delivery where state = 2") == 5)
+        if end == signal.SIGSTOP:
+            service.signal(signal.SIGCONT)
+            assert service.stop() == 0
+        times = Counter(receiver.ids)
+        assert len(times) == 5
+        assert {each for each, number in times.items() if number > 1} <= in_flight

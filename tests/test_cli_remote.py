@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from longwire import cli
+from longwire import cli, logs
 from longwire.identity import sign_in_links
 from longwire_client import Webhook
 from tests.delivery.receiver import Receiver
@@ -42,6 +42,8 @@ def command(
 ) -> Iterator[Command]:
     """Runs a command in this process; `given` is its standard input."""
     umask = os.umask(0)
+    # The service is in this process, and would say on the standard output which request was slow.
+    logs.configure_logging("error", "auto")
 
     def run(*arguments: object, given: str = "", **variables: str) -> CommandResult:
         with monkeypatch.context() as during:

@@ -5,8 +5,10 @@ it have been carried out although there was no answer (`may_have_happened`)? The
 for itself when it decides about a retry.
 """
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar
 
 import msgspec
@@ -197,8 +199,14 @@ def _parse_fault(given: Any) -> Fault:
 
 
 def _seconds(text: str | None) -> float | None:
-    """The value of Retry-After; a date, which the service never sends, counts as none."""
+    """The value of Retry-After: seconds, or a date, as some proxies send it."""
+    if not text:
+        return None
     try:
-        return max(0.0, float(text)) if text else None
+        return max(0.0, float(text))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
     except ValueError:
         return None

@@ -244,6 +244,7 @@ class App:
             data_folder=None if settings.database else settings.data,
             metrics_token=settings.metrics_token,
             metrics_connectors_max=settings.metrics_connectors_max,
+            standbys_min=settings.database_standbys_min,
             console=ConsolePage(console_page.FOLDER, settings.map_tiles),
             is_leaving=lambda: self._is_leaving,
             guide=GuidePage(guide_page.FOLDER),
@@ -458,6 +459,7 @@ class DeliveryProcess:
             data_folder=None if settings.database else settings.data,
             metrics_token=settings.metrics_token,
             metrics_connectors_max=settings.metrics_connectors_max,
+            standbys_min=settings.database_standbys_min,
         )
         self._status_server = StatusServer(endpoints.status_routes())
 

@@ -304,6 +304,9 @@ class Settings:
         " longer is unknown",
         minimum=10,
     )
+    database_standbys_min: int = _setting(
+        0, "synchronous standbys that PostgreSQL must have for the service to be ready", minimum=0
+    )
     database_patience_s: float = _setting(
         10.0,
         "how long records wait in the ingest queue while PostgreSQL is away, instead of a 503",

@@ -1,10 +1,50 @@
 """Commits wait for a standby; nobody else does."""
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import psycopg
+import pytest
+
+from longwire.store import node_lease
+from longwire.store.database import COMMIT_STALLED_S
 from tests.cluster.pair import Pair
+from tests.waiting import eventually
 from tests.world import World, ok, record_of
+
+
+@pytest.fixture(autouse=True)
+def frequent_renewals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_lease, "RENEWAL_INTERVAL_S", 0.1)
+
+
+def metric(node: World, name: str) -> float:
+    text = node.http.get("/metrics").text
+    return float(re.findall(rf"^{name} (.+)$", text, re.MULTILINE)[0])
+
+
+def reason(node: World) -> str | None:
+    found: str | None = node.http.get("/health/ready").json().get("reason")
+    return found
+
+
+def test_a_node_without_enough_standbys_or_without_its_lease_is_not_ready_and_says_why(
+    pair: Pair, make_node: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_lease, "LEASE_S", 0.5)
+    node = make_node(database_standbys_min=1)
+    eventually(lambda: reason(node) is None)
+    assert metric(node, "longwire_standbys") == 1
+    pair.primary.reload(synchronous_standby_names="")
+    eventually(lambda: reason(node) == "synchronous standbys: 0 of 1")
+    pair.primary.reload(synchronous_standby_names="*")
+    eventually(lambda: reason(node) is None)
+    with psycopg.connect(pair.primary.url) as other:
+        other.execute("lock table node in access exclusive mode")
+        eventually(lambda: reason(node) == "the node lease is lost")
+        eventually(lambda: metric(node, "longwire_node_lease_held") == 0)
+    eventually(lambda: reason(node) is None)
 
 
 def test_reads_go_on_while_commits_wait_for_a_stalled_standby(
@@ -28,7 +68,9 @@ def test_reads_go_on_while_commits_wait_for_a_stalled_standby(
                 " where application_name = 'longwire' and wait_event is distinct from 'SyncRep'"
             )
             assert kept in ada.records(device)
-            assert node.http.get("/health/ready").status_code == 200
+            # A standby that confirms nothing is shown, and does not make the node unready.
+            eventually(lambda: ok(node.http.get("/health/ready")).get("standby") == "stalled")
+            assert metric(node, "longwire_commit_wait_seconds") >= COMMIT_STALLED_S
             assert not any(each.done() for each in waiting)
         for each in waiting:
             ok(each.result())

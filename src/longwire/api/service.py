@@ -104,6 +104,7 @@ class ServiceEndpoints:
         data_folder: Path | None = None,
         metrics_token: str = "",
         metrics_connectors_max: int = 100,
+        standbys_min: int = 0,
         console: ConsolePage | None = None,
         is_leaving: Callable[[], bool] = lambda: False,
         guide: GuidePage | None = None,
@@ -119,6 +120,7 @@ class ServiceEndpoints:
         self._console = console
         self._guide = guide
         connectors_max = metrics_connectors_max if metrics_token else 0
+        self._standbys_min = standbys_min
         self._failing_tasks = failing_tasks
         self._is_leaving = is_leaving
         self._base_path = base_path
@@ -169,10 +171,13 @@ class ServiceEndpoints:
     async def get_ready(self, request: Request, body: bytes) -> Response:
         reason = await self._unready_reason()
         # A lost broker connection does not make the service unready: everything else works.
-        mqtt = {"mqtt": self._mqtt_status()} if self._mqtt_status is not None else {}
+        parts = {"mqtt": self._mqtt_status()} if self._mqtt_status is not None else {}
+        if self._database.cluster.is_standby_stalled:
+            # Nor does a stalled standby, as long as no commit has failed: reads go on.
+            parts["standby"] = "stalled"
         if reason is None:
-            return Response(200, msgspec.json.encode({"status": "ok", **mqtt}))
-        unavailable = {"status": "unavailable", "reason": reason, **mqtt}
+            return Response(200, msgspec.json.encode({"status": "ok", **parts}))
+        unavailable = {"status": "unavailable", "reason": reason, **parts}
         return Response(503, msgspec.json.encode(unavailable))
 
     async def get_metrics(self, request: Request, body: bytes) -> Response:
@@ -209,6 +214,13 @@ class ServiceEndpoints:
             if not isinstance(error, TimeoutError | LongwireError):
                 log.exception("the database cannot be read")
             return "the database does not respond"
+        if self._database.held_since is None:
+            return "the node lease is lost"
+        standbys = self._database.cluster.standbys
+        if self._standbys_min and standbys is None:
+            return "synchronous standbys cannot be seen: grant pg_monitor to the user"
+        if standbys is not None and standbys < self._standbys_min:
+            return f"synchronous standbys: {standbys} of {self._standbys_min}"
         if self._database.write_failure is not None:
             return f"writes fail: {self._database.write_failure}"
         if self._engine is not None and not self._engine.is_progressing:

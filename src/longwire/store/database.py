@@ -24,6 +24,9 @@ from longwire.store.cache import MISSING, Caches
 
 T = TypeVar("T")
 
+# A commit that waits for a standby for longer than this makes it a stalled one.
+COMMIT_STALLED_S = 3.0
+
 
 class DialectSql(NamedTuple):
     """A statement whose text differs between the engines."""
@@ -228,10 +231,16 @@ class NodeRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The processes that live, by their numbers; this one among them."""
+    """The processes that live, by their numbers; this one among them. And how commits do."""
 
     number: int
     roles: Mapping[int, NodeRole] = field(default_factory=dict)
+    standbys: int | None = 0  # that confirm commits; None if the server does not say
+    commit_wait_s: float = 0.0  # how long a commit has waited for them, at most
+
+    @property
+    def is_standby_stalled(self) -> bool:
+        return self.commit_wait_s >= COMMIT_STALLED_S
 
     @property
     def delivering(self) -> tuple[int, ...]:

@@ -65,6 +65,27 @@ where until_at > {_NOW}
 order by number
 """
 
+# What belongs to other users is null, unless we may see it. Our own commits we always see.
+READ_REPLICATION = """
+select
+    (
+        select count(*)
+        from pg_stat_replication
+        where sync_state in ('sync', 'quorum')
+            and state = 'streaming'
+    ),
+    (
+        select count(*)
+        from pg_stat_replication
+        where sync_state is null
+    ),
+    (
+        select coalesce(extract(epoch from max(clock_timestamp() - state_change)), 0)::float8
+        from pg_stat_activity
+        where wait_event = 'SyncRep'
+    )
+"""
+
 RELEASE = """
 delete from node
 where number = %(number)s
@@ -111,7 +132,7 @@ class NodeLease:
             for offset in range(count):
                 self._values["number"] = number = (first + offset) % count
                 if number not in taken and session.execute(ACQUIRE, self._values).rowcount:
-                    self._hold(asked_at, session.execute(LIST_LIVING).fetchall())
+                    self._hold(asked_at, *_read_cluster(session))
                     self._thread.start()
                     return number
         raise Unavailable(
@@ -136,13 +157,14 @@ class NodeLease:
         if self._thread.is_alive():
             self._thread.join()
 
-    def _hold(self, asked_at: float, living: list[tuple[int, str]]) -> None:
+    def _hold(
+        self, asked_at: float, roles: dict[int, NodeRole], standbys: int | None, wait_s: float
+    ) -> None:
         with self._changed:
             if self.held_since is None:
                 self._held_since = asked_at
             self._held_until = asked_at + LEASE_S
-            roles = {number: NodeRole(role) for number, role in living}
-            self.cluster = Cluster(self._values["number"], roles)
+            self.cluster = Cluster(self._values["number"], roles, standbys, wait_s)
             self._changed.notify_all()
 
     def _run(self) -> None:
@@ -179,8 +201,8 @@ class NodeLease:
             renewed = session.execute(RENEW, self._values).rowcount
             if not renewed and not session.execute(ACQUIRE, self._values).rowcount:
                 return False
-            living = session.execute(LIST_LIVING).fetchall()
-        self._hold(asked_at, living)
+            found = _read_cluster(session)
+        self._hold(asked_at, *found)
         return True
 
     def _release(self, session: Session | None) -> None:
@@ -191,3 +213,9 @@ class NodeLease:
                 used.execute(RELEASE, self._values)
         except psycopg.Error as error:
             log.warning("node lease not released", error=str(error).strip())
+
+
+def _read_cluster(session: Session) -> tuple[dict[int, NodeRole], int | None, float]:
+    roles = {number: NodeRole(role) for number, role in session.execute(LIST_LIVING)}
+    standbys, hidden, wait_s = session.execute(READ_REPLICATION).fetchall()[0]
+    return roles, None if hidden else standbys, wait_s

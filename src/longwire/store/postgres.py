@@ -21,7 +21,14 @@ import sqlalchemy as sa
 import structlog
 
 from longwire.errors import Conflict, DatabaseAway, OutcomeUnknown, Unavailable
-from longwire.store.database import Cluster, DatabaseContext, NodeRole, Tx, UnsafeServer, Work
+from longwire.store.database import (
+    Cluster,
+    DatabaseContext,
+    NodeRole,
+    Tx,
+    UnsafeServer,
+    Work,
+)
 from longwire.store.node_lease import NodeLease
 from longwire.store.postgres_connections import (
     Address,
@@ -50,6 +57,8 @@ SESSION = {
 # The server is unreachable, overloaded or read-only (a standby, a full disk).
 UNAVAILABLE = (psycopg.OperationalError, psycopg.errors.ReadOnlySqlTransaction, sa.exc.TimeoutError)
 
+NOT_WRITABLE = "the database cannot be written"
+STANDBY_STALLED = "commits wait for a standby"
 TIMED_OUT = "The database does not answer in time; nothing was changed."
 
 log = structlog.get_logger()
@@ -218,7 +227,8 @@ class Postgres:
             except Exception as error:
                 job.error = _translate(error)
                 if not timed.is_read and _is_outage(error):
-                    self.write_failure = "the database cannot be written"
+                    is_stalled = self.cluster.is_standby_stalled
+                    self.write_failure = STANDBY_STALLED if is_stalled else NOT_WRITABLE
 
     def _retried(self, attempt: Callable[[], T], deadline: float) -> T:
         """Retry on serialization failure, deadlock or lost connection, until the deadline."""

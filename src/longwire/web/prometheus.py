@@ -18,7 +18,7 @@ from longwire import __version__
 from longwire.clock import SECOND, Moment
 from longwire.delivery.backlogs import ConnectorBacklog
 from longwire.records import KIND_NAMES
-from longwire.store.database import Database
+from longwire.store.database import Cluster, Database
 from longwire.store.deliveries import Backlog
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -199,6 +199,7 @@ class PrometheusMetrics:
         snapshot.now = database.context.clock.now()
         snapshot.engine_name = database.engine_name
         snapshot.is_ready = is_ready
+        snapshot.cluster, snapshot.has_lease = database.cluster, database.held_since is not None
         snapshot.stats = stats or snapshot.stats
         self._queued_records.set(queued_records)
         for queue, waiting in database.waiting.items():
@@ -237,6 +238,8 @@ class _Snapshot(Collector):
     now: Moment = 0
     engine_name: str = ""
     is_ready: bool = False
+    cluster: Cluster = field(default_factory=partial(Cluster, 0))
+    has_lease: bool = False
     stats: DatabaseStats | None = None
     _build: tuple[str, ...] = field(default=(__version__, platform.python_version()))
 
@@ -247,10 +250,22 @@ class _Snapshot(Collector):
         )
         build.add_metric((*self._build, self.engine_name), 1)
         yield build
+        yield from _describe_cluster(self.cluster, self.has_lease)
         if self.stats is not None:
             yield from _describe_backlog(self.stats.backlog, self.now)
             yield from _describe_connectors(self.stats.connectors)
             yield from _describe_disk(self.stats)
+
+
+def _describe_cluster(cluster: Cluster, has_lease: bool) -> Iterator[Metric]:
+    yield _gauge("longwire_nodes", "Processes with a valid lease", len(cluster.roles))
+    yield _gauge("longwire_node_lease_held", "1 while this process has its lease", int(has_lease))
+    yield _gauge("longwire_standbys", "Synchronous standbys", cluster.standbys or 0)
+    yield _gauge(
+        "longwire_commit_wait_seconds",
+        "How long a commit has waited for a standby, at most",
+        cluster.commit_wait_s,
+    )
 
 
 def _describe_backlog(backlog: Backlog, now: Moment) -> Iterator[Metric]:

@@ -4,19 +4,11 @@ Tables are found by the names of their columns. Blocks marked `sh` are executed 
 shell; a block marked `text` is the expected output, where `…` stands for anything.
 """
 
-import contextlib
 import dataclasses
 import json
-import os
 import re
-import shutil
-import signal
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from textwrap import dedent
 from typing import Any, NamedTuple
 
 import msgspec
@@ -49,8 +41,6 @@ from longwire.web import errors, server
 from longwire.web.prometheus import DatabaseStats, MetricLabels, PrometheusMetrics
 from longwire.web.routing import PlainRoute, Route
 from scripts.guide import reference
-from tests.process import Service, environment
-from tests.world import ok
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "longwire"
@@ -311,51 +301,6 @@ def test_the_architecture_lists_every_package():
 
 # --- commands ---
 
-
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    """A service like that of `make run`, in a folder like a new checkout."""
-    (tmp_path / ".venv").symlink_to(sys.prefix)
-    running = Service(tmp_path / "longwire-data", "--egress-allow", "127.0.0.0/8,::1/128")
-    try:
-        yield running.started()
-    finally:
-        running.clean_up()
-
-
-def test_the_tour_works_as_printed(service, tmp_path):
-    run_blocks(with_local_ports(commands("README.md", "A tour in five minutes"), service), tmp_path)
-
-
-def test_the_commands_of_connectors_work_as_printed(service, tmp_path):
-    first = commands("README.md", "A tour in five minutes")[:1]
-    run_blocks(with_local_ports(first + commands("docs/guides/connectors.md"), service), tmp_path)
-
-
-def test_the_commands_of_networks_work_as_printed(service, tmp_path):
-    first = commands("README.md", "A tour in five minutes")[:1]
-    run_blocks(with_local_ports(first + commands("docs/guides/networks.md"), service), tmp_path)
-
-
-def test_the_commands_of_the_command_line_work_as_printed(service, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    run_blocks(commands("docs/guides/command-line.md"), tmp_path)
-
-
-def test_a_backup_of_a_running_service_can_be_restored(service, tmp_path):
-    backing_up, restoring = commands("docs/operate/operations.md", "Backups")
-    ok(service.post_group("before"))
-    run_blocks([backing_up], tmp_path)
-    ok(service.post_group("after"))
-    assert service.stop() == 0
-    run_blocks([restoring], tmp_path)
-    restored = Service(service.data)
-    try:
-        assert restored.started().group_names() == {"before"}
-    finally:
-        restored.clean_up()
-
-
 # Setting one of these breaks a shell: zsh gives them a meaning or a type.
 SHELL_NAMES = {"PERIOD", "SECONDS", "RANDOM", "LINENO", "UID", "EUID", "PATH", "IFS", "status"}
 
@@ -457,20 +402,6 @@ def section(document: str, heading: str) -> str:
     found = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", text, re.M | re.S)
     assert found, f"{document} has no section {heading}"
     return found[1]
-
-
-def commands(document: str, heading: str | None = None) -> list[tuple[str, str]]:
-    """The `sh` blocks of a section or a document, each with its expected output."""
-    text = section(document, heading) if heading else (ROOT / document).read_text()
-    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S)
-    steps: list[tuple[str, str]] = []
-    for kind, text in blocks:
-        if kind == "sh":
-            steps.append((text, ""))
-        elif kind == "text":
-            steps[-1] = (steps[-1][0], text)
-    assert steps
-    return steps
 
 
 def strip_blocks(text: str) -> str:
@@ -582,89 +513,3 @@ def flatten_schema(schema: Any, parts: Any, above: str = "") -> Iterator[Paramet
         )
         if part:
             yield from flatten_schema(part, parts, f"{above}{name}.")
-
-
-# --- running commands ---
-
-BETWEEN = "=== the next block ==="
-SERVICE, RECEIVER = "127.0.0.1:8080", 8090
-
-
-def with_local_ports(steps: list[tuple[str, str]], service: Service) -> list[tuple[str, str]]:
-    """The blocks with the ports of this test's service and receiver."""
-    assert SERVICE in steps[0][0]
-    address = service.url.removeprefix("http://")
-    port = str(free_port())
-    return [
-        (
-            step.replace(SERVICE, address).replace(str(RECEIVER), port),
-            printed.replace(str(RECEIVER), port),
-        )
-        for step, printed in steps
-    ]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def run_blocks(steps: list[tuple[str, str]], folder: Path) -> None:
-    """Run the blocks in one shell that exits at the first failure; compare their output."""
-    script = "".join(f"{step}\necho '{BETWEEN}'\n" for step, _ in steps)
-    path = f"{folder / 'bin'}:{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
-    if shutil.which("curl") is None:
-        install_curl_stub(folder / "bin")
-    shell = subprocess.Popen(
-        ["sh", "-eu"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=folder,
-        env={**environment(), "PATH": path},
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        out, err = shell.communicate(script, timeout=120)
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(shell.pid, signal.SIGKILL)  # with its background processes
-    assert (shell.returncode, err) == (0, ""), out + err
-    outputs = out.split(f"{BETWEEN}\n")[:-1]
-    for (step, printed), output in zip(steps, outputs, strict=True):
-        pattern = ".*".join(re.escape(part) for part in printed.split("…"))
-        # Without DOTALL: `…` does not match a line break.
-        assert re.fullmatch(pattern, output), f"{step}\nprinted\n{output}\nexpected\n{printed}"
-
-
-def install_curl_stub(folder: Path) -> None:
-    """The options of curl that the documents use, for machines without curl."""
-    program = """\
-        #!/usr/bin/env python3
-        import argparse, base64, sys, urllib.error, urllib.request
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument("url")
-        parser.add_argument("-s", action="store_true")
-        parser.add_argument("-S", action="store_true")
-        parser.add_argument("-X", dest="method")
-        parser.add_argument("-H", dest="headers", action="append", default=[])
-        parser.add_argument("-d", dest="data")
-        parser.add_argument("-u", dest="user")
-        given = parser.parse_args()
-        headers = dict(each.split(": ", 1) for each in given.headers)
-        if given.user:
-            headers["Authorization"] = "Basic " + base64.b64encode(given.user.encode()).decode()
-        data = None if given.data is None else given.data.encode()
-        request = urllib.request.Request(given.url, data, headers, method=given.method)
-        try:
-            response = urllib.request.urlopen(request)
-        except urllib.error.HTTPError as error:
-            response = error
-        sys.stdout.write(response.read().decode())
-    """
-    folder.mkdir(exist_ok=True)
-    (folder / "curl").write_text(dedent(program))
-    (folder / "curl").chmod(0o755)

@@ -302,7 +302,7 @@ def test_the_architecture_lists_every_package():
 # --- commands ---
 
 # Setting one of these breaks a shell: zsh gives them a meaning or a type.
-SHELL_NAMES = {"PERIOD", "SECONDS", "RANDOM", "LINENO", "UID", "EUID", "PATH", "IFS", "status"}
+SHELL_NAMES = {"PERIOD", "SECONDS", "RANDOM", "LINENO", "UID", "EUID", "IFS", "status"}
 
 
 def test_no_printed_command_sets_a_variable_of_the_shell():

@@ -267,6 +267,8 @@ class Ingest:
     def _store_batch(self, batch: _Batch, tx: Tx) -> tuple[_Results, set[int]]:
         if not batch:  # else the transaction is retried with the same batch
             batch += self._take_batch()
+        if not batch:  # the one before, in the same transaction, has taken all
+            return [], set()
         requests = [request for _, (request, _) in batch]
         return store_requests(
             tx,

@@ -29,7 +29,7 @@ READS_PER_BATCH_MAX = 8
 WRITES_PER_COMMIT_MAX = 256
 WAITING_MAX = 5_000
 BUSY_TIMEOUT_MS = 5_000
-CHECKPOINT_AFTER_CHANGES = 30_000
+CHECKPOINT_AFTER_CHANGES = 48_000  # of 16,000 records, some 160 MiB of the log
 CHECKPOINT_AFTER_BYTES = 64 * 1024 * 1024
 TRUNCATE_AT_BYTES = 256 * 1024 * 1024
 # A record goes to the page of its device, so what is written lately lies all over the file.

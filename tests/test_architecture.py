@@ -56,7 +56,7 @@ LAYERS = (
     {"cli"},
     {"serve"},
     {"app"},
-    {"doctor"},
+    {"doctor", "backup"},
     {"startup", "settings_file"},
     {"demo", "simulate", "maintenance", "settings", "logs", "supervisor", "systemd"},
     {"api"},
@@ -125,7 +125,8 @@ SQL = re.compile(
     r"|create\s+(?:table|index)|alter\s+table|drop\s+table|order\s+by|group\s+by|pragma\s+\w+)\b",
     re.IGNORECASE | re.DOTALL,
 )
-ENGINES = {"store.sqlite", "store.postgres"}
+# The copies of a backup are read outside of the engines, and in one transaction of their own.
+ENGINES = {"store.sqlite", "store.postgres", "store.sqlite_backup", "store.postgres_backup"}
 TRANSACTION = re.compile(
     r"\s*(?:begin(?:\s+\w+)?|commit|rollback(?:\s+to\s+\w+)?|(?:savepoint|release)\s+\w+)\s*;?",
     re.IGNORECASE,

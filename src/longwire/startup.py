@@ -84,7 +84,7 @@ def build_database(
     settings: Settings, clock: Clock, *, is_secondary: bool = False
 ) -> tuple[Database, Callable[[], None]]:
     """The configured database, not started yet, and a function that saves its key if new."""
-    key, save_key = _load_key(settings)
+    key, save_key = load_key(settings)
     context = DatabaseContext(clock, Keyring(key))
     if settings.database:
         # Imported on demand: the driver is slow to load.
@@ -141,7 +141,7 @@ def prepare(
     return database.upgrade(work)
 
 
-def _load_key(settings: Settings) -> tuple[bytes, Callable[[], None]]:
+def load_key(settings: Settings) -> tuple[bytes, Callable[[], None]]:
     """The secret key, and a function that saves it if it is new."""
     path = _key_path(settings)
     if has_key(settings):
@@ -153,7 +153,7 @@ def _load_key(settings: Settings) -> tuple[bytes, Callable[[], None]]:
             raise StartupError(f"The secret key must have {KEY_BYTES} bytes, in hex.")
         return key, lambda: None
     key = new_key()
-    return key, lambda: _save_new_key(path, key)
+    return key, lambda: save_new_key(path, key)
 
 
 def has_key(settings: Settings) -> bool:
@@ -165,7 +165,7 @@ def _key_path(settings: Settings) -> Path:
     return settings.data / "secret.key"
 
 
-def _save_new_key(path: Path, key: bytes) -> None:
+def save_new_key(path: Path, key: bytes) -> None:
     """Save the key without overwriting one: data sealed with that would be lost."""
     with _write_temporary_file(path, key.hex() + "\n") as part:
         try:

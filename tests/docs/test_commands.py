@@ -134,13 +134,12 @@ def to_steps(text: str, ports: dict[str, str], url: str | None = None) -> Steps:
 
 def test_a_backup_of_a_running_service_can_be_restored(start, tmp_path):
     service = start()
-    backing_up, restoring = read_steps("docs/operate/operations.md", "Backups")
     ok(service.post_group("before"))
-    run_blocks([backing_up], tmp_path)
+    run_blocks(read_steps("docs/operate/operations.md", "Backups"), tmp_path)
     ok(service.post_group("after"))
-    assert service.stop() == 0
-    run_blocks([restoring], tmp_path)
-    restored = Service(service.data)
+    for name in ("secret.key", "operator.json"):
+        shutil.copy(service.data / name, tmp_path / "restored-data")
+    restored = Service(tmp_path / "restored-data")
     try:
         assert restored.started().group_names() == {"before"}
     finally:

@@ -22,6 +22,8 @@ COMMANDS = {
     "deliver": "service:deliver_command",
     "migrate": "service:migrate_command",
     "doctor": "doctor:doctor_command",
+    "backup": "backup:backup_command",
+    "restore": "backup:restore_command",
     "config": "settings:config_command",
     "vapid-key": "settings:vapid_key_command",
     "credentials": "credentials:credentials_group",

@@ -4,6 +4,7 @@ Partitions are made ahead, before anything needs them. What lies outside of the 
 such as the record of a device whose clock is decades off, is kept in a default partition.
 """
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
@@ -26,6 +27,16 @@ def create_ahead(tx: Tx) -> None:
     present = _present(tx)
     for offset in range(MONTHS_AHEAD + 1):
         begin, end, label = _month(tx.now, offset)
+        for kind in KIND_NAMES:
+            _make(tx, present, f"record_{kind}", "ts", label, begin, end)
+        _make(tx, present, "arrival", "seq", label, first_seq(begin), first_seq(end))
+
+
+def create_months(tx: Tx, labels: Iterable[str]) -> None:
+    """Make the partitions of months by their names, where they are missing."""
+    present = _present(tx)
+    for label in labels:
+        begin, end = _start(int(label[:4]) * 12 + int(label[4:]) - 1), _end_of(label)
         for kind in KIND_NAMES:
             _make(tx, present, f"record_{kind}", "ts", label, begin, end)
         _make(tx, present, "arrival", "seq", label, first_seq(begin), first_seq(end))

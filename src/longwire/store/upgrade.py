@@ -25,6 +25,15 @@ def upgrade(tx: Tx) -> list[str]:
     return missing
 
 
+def upgrade_to(tx: Tx, revision: str) -> None:
+    """Make the tables of a revision in an empty database."""
+    if revision not in _known_steps():
+        raise DatabaseTooNew(
+            f"The step {revision} is of a newer version of longwire than this one; use that."
+        )
+    command.upgrade(alembic_config(tx.connection), revision)
+
+
 def missing_steps(tx: Tx) -> list[str]:
     """The steps between the database and today's schema."""
     known = _known_steps()

@@ -1,0 +1,241 @@
+"""Making and restoring backups of either engine."""
+
+import fcntl
+import importlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from longwire import __version__, startup
+from longwire.backup.repository import Manifest, Repository, StoredFile, Transfer
+from longwire.backup.stores import BackupError
+from longwire.clock import Clock, Moment
+from longwire.dates import format_date
+from longwire.seal import Keyring
+from longwire.settings import Settings
+from longwire.store import partitions, sqlite_backup, upgrade
+from longwire.store.database import Tx
+
+DATABASE_FILE = "longwire.db"
+KEY_FILE = "secret.key"
+SQLITE, POSTGRES = "sqlite", "postgresql"
+CHUNK_BYTES = 256 * 1024
+_TEMPORARY = "backup-"
+
+
+@dataclass(frozen=True, slots=True)
+class BackupResult:
+    manifest: Manifest
+    transfer: Transfer
+
+
+def make_backup(
+    settings: Settings, repository: Repository, *, includes_key: bool, temporary: Path | None = None
+) -> BackupResult:
+    """Back up what is committed now; what is acknowledged meanwhile may be in it or not."""
+    now = Clock().now()
+    transfer = Transfer()
+    if settings.database:
+        facts, files = _back_up_postgres(settings, repository, transfer)
+    else:
+        facts, files = _back_up_sqlite(settings, repository, transfer, temporary)
+    if includes_key:
+        key, _ = startup.load_key(settings)
+        if Keyring(key).fingerprint != facts["key_fingerprint"]:
+            raise BackupError("The secret key at hand is not that of this database.")
+        files.append(repository.add_file(KEY_FILE, [key.hex().encode()], transfer))
+    manifest = Manifest(
+        id=_make_id(now),
+        created_at=format_date(now),
+        version=__version__,
+        has_key=includes_key,
+        files=tuple(files),
+        **facts,
+    )
+    repository.publish(manifest, transfer)
+    return BackupResult(manifest, transfer)
+
+
+def _make_id(now: Moment) -> str:
+    """The time with microseconds, so that ids are in order."""
+    return format_date(now)[:19].replace("-", "").replace(":", "") + f"{now % 1_000_000:06d}Z"
+
+
+def _back_up_sqlite(
+    settings: Settings, repository: Repository, transfer: Transfer, temporary: Path | None
+) -> tuple[dict[str, Any], list[StoredFile]]:
+    source = settings.data / DATABASE_FILE
+    if not source.exists():
+        raise BackupError(f"There is no database in {settings.data}.")
+    with _lock(settings.data / "backup.lock"), _temporary_folder(temporary or settings.data) as at:
+        copy = at / DATABASE_FILE
+        sqlite_backup.copy_snapshot(source, copy)
+        revision, key = sqlite_backup.check_copy(copy)
+        file = repository.add_file(DATABASE_FILE, _read_chunks(copy), transfer)
+    return {"engine": SQLITE, "revision": revision, "key_fingerprint": key}, [file]
+
+
+def _back_up_postgres(
+    settings: Settings, repository: Repository, transfer: Transfer
+) -> tuple[dict[str, Any], list[StoredFile]]:
+    driver = _import_postgres()
+    with driver.open_snapshot(settings.database) as snapshot:
+        found = snapshot.read_facts()
+        files = [
+            repository.add_file(name, snapshot.read_table(name), transfer)
+            for name in driver.list_tables()
+        ]
+    facts = {
+        "engine": POSTGRES,
+        "revision": found.revision,
+        "key_fingerprint": found.key_fingerprint,
+        "counters": found.sequences,
+        "months": found.months,
+    }
+    return facts, files
+
+
+def _read_chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK_BYTES):
+            yield chunk
+
+
+# --- restoring ---
+
+
+def restore(settings: Settings, repository: Repository, manifest: Manifest) -> None:
+    """Restore a backup into a place where nothing is yet; all of it or nothing."""
+    engine = POSTGRES if settings.database else SQLITE
+    if manifest.engine != engine:
+        hint = "give --database" if manifest.engine == POSTGRES else "give no --database"
+        raise BackupError(f"This is a backup of a {manifest.engine} database: {hint}.")
+    settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if startup.has_key(settings):
+        key, _ = startup.load_key(settings)
+        if Keyring(key).fingerprint != manifest.key_fingerprint:
+            raise BackupError("The secret key that is here is not the one of this backup.")
+    if settings.database:
+        _restore_postgres(settings, repository, manifest)
+    else:
+        _restore_sqlite(settings.data / DATABASE_FILE, repository, manifest)
+    if manifest.has_key and not startup.has_key(settings):
+        text = b"".join(repository.read_file(_find_file(manifest, KEY_FILE))).decode()
+        startup.save_new_key(settings.data / KEY_FILE, bytes.fromhex(text))
+
+
+def check(repository: Repository, manifest: Manifest, temporary: Path | None = None) -> None:
+    """Read all of a backup, and open the database in it, without restoring it."""
+    if manifest.engine != SQLITE:
+        for file in manifest.files:
+            for _ in repository.read_file(file):
+                pass
+        return
+    with _temporary_folder(temporary or Path(tempfile.gettempdir())) as at:
+        _assemble(at / DATABASE_FILE, repository, manifest)
+
+
+def _restore_sqlite(target: Path, repository: Repository, manifest: Manifest) -> None:
+    files = (target, *(target.with_name(target.name + suffix) for suffix in ("-wal", "-shm")))
+    if any(each.exists() for each in files):
+        raise BackupError(f"There is a database in {target.parent}; restore into an empty folder.")
+    with _temporary_folder(target.parent) as at:
+        part = at / DATABASE_FILE
+        _assemble(part, repository, manifest)
+        # Not a rename, which would replace what appeared meanwhile.
+        target.hardlink_to(part)
+    _fsync_folder(target.parent)
+
+
+def _assemble(path: Path, repository: Repository, manifest: Manifest) -> None:
+    """Write the file of a backup and open it."""
+    file = _find_file(manifest, DATABASE_FILE)
+    with path.open("wb") as out:
+        for chunk in repository.read_file(file):
+            out.write(chunk)
+        out.flush()
+        os.fsync(out.fileno())
+    if path.stat().st_size != file.size:
+        raise BackupError("The backup has not the size that it says.")
+    sqlite_backup.check_copy(path)
+
+
+def _restore_postgres(settings: Settings, repository: Repository, manifest: Manifest) -> None:
+    driver = _import_postgres()
+    driver.require_empty(settings.database)
+    unknown = {each.name for each in manifest.files} - {*driver.list_tables(), KEY_FILE}
+    if unknown:
+        raise BackupError(f"This version does not know {', '.join(sorted(unknown))}.")
+
+    def create_tables(tx: Tx) -> None:
+        upgrade.upgrade_to(tx, manifest.revision)
+        partitions.create_months(tx, manifest.months)
+
+    database, _ = startup.build_database(settings, Clock(), is_secondary=True)
+    try:
+        database.upgrade(create_tables)
+    finally:
+        database.close()
+    try:
+        with driver.open_restoration(settings.database) as restoration:
+            for file in manifest.files:
+                if file.name != KEY_FILE:
+                    restoration.write_table(file.name, repository.read_file(file))
+            for name, value in manifest.counters.items():
+                restoration.set_sequence(name, value)
+    except BaseException:
+        driver.drop_tables(settings.database)  # they are new, and empty
+        raise
+
+
+def _find_file(manifest: Manifest, name: str) -> StoredFile:
+    found = next((each for each in manifest.files if each.name == name), None)
+    if found is None:
+        raise BackupError(f"The backup has no file {name}.")
+    return found
+
+
+def _import_postgres() -> Any:
+    # Imported on demand: the driver is slow to load, and not everybody has it.
+    return importlib.import_module("longwire.store.postgres_backup")
+
+
+# --- files ---
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise BackupError("Another backup of this folder is being made.") from error
+        yield
+
+
+@contextmanager
+def _temporary_folder(parent: Path) -> Iterator[Path]:
+    """A private folder; what a killed process left there is deleted."""
+    for left in parent.glob(f"{_TEMPORARY}*"):
+        if left.is_dir() and _is_abandoned(left):
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{_TEMPORARY}{os.getpid()}-", dir=parent) as folder:
+        yield Path(folder)
+
+
+def _is_abandoned(folder: Path) -> bool:
+    owner = folder.name.removeprefix(_TEMPORARY).partition("-")[0]
+    return owner.isdigit() and not Path(f"/proc/{owner}").exists() and Path("/proc").exists()
+
+
+def _fsync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

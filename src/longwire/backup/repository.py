@@ -1,0 +1,149 @@
+"""The backups in a store: chunks by their content, manifests by their time."""
+
+import hashlib
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+from isal import isal_zlib
+
+from longwire.backup.stores import BackupError, BlobStore
+
+FORMAT = 1
+_COMPRESSION_LEVEL = 1
+_MANIFESTS = "backups"
+_CHUNKS = "chunks"
+_ID = re.compile(r"[0-9]{8}T[0-9]{12}Z")
+
+
+class StoredFile(msgspec.Struct, frozen=True, rename="camel"):
+    """A file of a backup; its content is that of its chunks in order."""
+
+    name: str
+    size: int
+    chunks: tuple[str, ...]
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One backup."""
+
+    format: int = FORMAT
+    id: str
+    created_at: str  # what was acknowledged before is in it
+    version: str  # of the program that made it
+    engine: str
+    revision: str  # of the schema
+    key_fingerprint: str  # of the secret key that opens its secrets
+    has_key: bool = False
+    counters: dict[str, int] = {}  # sequences of PostgreSQL, to be continued
+    months: tuple[str, ...] = ()  # that have partitions on PostgreSQL
+    files: tuple[StoredFile, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(each.size for each in self.files)
+
+
+@dataclass(slots=True)
+class Transfer:
+    """How much of a backup was there before."""
+
+    bytes: int = 0
+    new_bytes: int = 0
+    new_chunks: list[str] = field(default_factory=list)
+
+
+class Repository:
+    def __init__(self, store: BlobStore) -> None:
+        self._store = store
+        self._present: set[str] | None = None
+
+    def add_file(self, name: str, chunks: Iterable[bytes], transfer: Transfer) -> StoredFile:
+        """Store what of a file is not there yet."""
+        if self._present is None:
+            self._present = set(self._store.list_names(_CHUNKS))
+        names: list[str] = []
+        size = 0
+        for chunk in chunks:
+            blob = _name_chunk(hashlib.sha256(chunk).hexdigest())
+            size += len(chunk)
+            if blob not in self._present:
+                self._store.put(blob, isal_zlib.compress(chunk, _COMPRESSION_LEVEL))
+                self._present.add(blob)
+                transfer.new_bytes += len(chunk)
+                transfer.new_chunks.append(blob)
+            names.append(blob.rpartition("/")[2])
+        transfer.bytes += size
+        return StoredFile(name, size, tuple(names))
+
+    def publish(self, manifest: Manifest, transfer: Transfer) -> None:
+        """Make a backup exist, after everything that it added was read again."""
+        for blob in transfer.new_chunks:
+            self._read_chunk(blob.rpartition("/")[2])
+        present = set(self._store.list_names(_CHUNKS))
+        missing = [each for each in _list_blobs(manifest) if each not in present]
+        if missing:
+            raise BackupError(f"{len(missing)} chunks were deleted meanwhile; make another backup.")
+        self._store.put(_name_manifest(manifest.id), msgspec.json.encode(manifest))
+
+    def list_manifests(self) -> list[Manifest]:
+        """All backups, the newest first."""
+        names = sorted(self._store.list_names(_MANIFESTS), reverse=True)
+        return [self._load(name) for name in names]
+
+    def get_manifest(self, backup_id: str | None) -> Manifest:
+        """A backup by its id, or the newest."""
+        if backup_id is not None:
+            if not _ID.fullmatch(backup_id):
+                raise BackupError(f"{backup_id} is not the id of a backup.")
+            return self._load(_name_manifest(backup_id))
+        names = sorted(self._store.list_names(_MANIFESTS))
+        if not names:
+            raise BackupError("There is no backup there.")
+        return self._load(names[-1])
+
+    def read_file(self, file: StoredFile) -> Iterator[bytes]:
+        """The chunks of a file, each compared with its name."""
+        for name in file.chunks:
+            yield self._read_chunk(name)
+
+    def keep(self, count: int) -> list[str]:
+        """Delete all but the newest backups, and the chunks that only they had; their ids."""
+        manifests = self.list_manifests()
+        dropped = manifests[count:]
+        self._store.delete(_name_manifest(each.id) for each in dropped)
+        used = {blob for each in manifests[:count] for blob in _list_blobs(each)}
+        self._store.delete([blob for blob in self._store.list_names(_CHUNKS) if blob not in used])
+        return [each.id for each in dropped]
+
+    def _read_chunk(self, name: str) -> bytes:
+        try:
+            content = zlib.decompress(self._store.get(_name_chunk(name)))
+        except zlib.error as error:
+            raise BackupError(f"The chunk {name} is damaged.") from error
+        if hashlib.sha256(content).hexdigest() != name:
+            raise BackupError(f"The chunk {name} is damaged.")
+        return content
+
+    def _load(self, name: str) -> Manifest:
+        try:
+            manifest = msgspec.json.decode(self._store.get(name), type=Manifest)
+        except msgspec.MsgspecError as error:
+            raise BackupError(f"{name} is not a backup of longwire: {error}") from error
+        if manifest.format != FORMAT:
+            raise BackupError(f"{name} was made by a newer version of longwire.")
+        return manifest
+
+
+def _list_blobs(manifest: Manifest) -> Iterator[str]:
+    return (_name_chunk(name) for file in manifest.files for name in file.chunks)
+
+
+def _name_chunk(digest: str) -> str:
+    return f"{_CHUNKS}/{digest[:2]}/{digest}"
+
+
+def _name_manifest(backup_id: str) -> str:
+    return f"{_MANIFESTS}/{backup_id}.json"

@@ -1,0 +1,136 @@
+"""Where backups are kept: a folder, or a bucket of an S3-compatible store."""
+
+import fcntl
+import importlib
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Protocol
+
+from longwire.errors import OperatorError
+
+S3_SCHEME = "s3://"
+
+
+class BackupError(OperatorError):
+    """A backup cannot be made or restored; the message says why."""
+
+
+class BlobStore(Protocol):
+    """Named bytes. A blob is there as a whole or not at all, and is never changed."""
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Keep other backups away, where that is possible: one of them might delete chunks."""
+
+    def put(self, name: str, content: bytes) -> None: ...
+
+    def get(self, name: str) -> bytes:
+        """Its content; raises BackupError if there is none."""
+
+    def list_names(self, prefix: str) -> Iterator[str]: ...
+
+    def delete(self, names: Iterable[str]) -> None: ...
+
+
+def open_store(place: str) -> BlobStore:
+    """The store at a path, or at s3://bucket/prefix."""
+    return S3Store(place) if place.startswith(S3_SCHEME) else FolderStore(Path(place))
+
+
+class FolderStore:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with (self._folder / "lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise BackupError(f"Another backup is being made in {self._folder}.") from error
+            yield
+
+    def put(self, name: str, content: bytes) -> None:
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor, part = tempfile.mkstemp(".part", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(part).replace(path)
+        finally:
+            Path(part).unlink(missing_ok=True)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def get(self, name: str) -> bytes:
+        try:
+            return (self._folder / name).read_bytes()
+        except OSError as error:
+            raise BackupError(f"{self._folder / name}: {error.strerror}") from error
+
+    def list_names(self, prefix: str) -> Iterator[str]:
+        for path in sorted((self._folder / prefix).rglob("*")):
+            if path.is_file() and path.suffix != ".part":
+                yield path.relative_to(self._folder).as_posix()
+
+    def delete(self, names: Iterable[str]) -> None:
+        for name in names:
+            (self._folder / name).unlink(missing_ok=True)
+
+
+class S3Store:
+    """A bucket; credentials, region and endpoint are those of the environment (AWS_…)."""
+
+    def __init__(self, place: str) -> None:
+        bucket, _, prefix = place.removeprefix(S3_SCHEME).partition("/")
+        if not bucket:
+            raise BackupError(f"{place} names no bucket; write s3://bucket/prefix.")
+        try:
+            # Part of an extra, and slow to load.
+            library: Any = importlib.import_module("obstore")
+            stores: Any = importlib.import_module("obstore.store")
+        except ImportError as error:
+            raise BackupError("Backups to S3 need the extra: pip install 'longwire[s3]'") from error
+        endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
+        self._place = place
+        self._errors: type[Exception] = library.exceptions.BaseError
+        self._store: Any = stores.S3Store(
+            bucket,
+            prefix=prefix.strip("/") or None,
+            client_options={"allow_http": endpoint.startswith("http://")},
+        )
+
+    def lock(self) -> AbstractContextManager[None]:
+        return nullcontext()  # such a store has no locks
+
+    def put(self, name: str, content: bytes) -> None:
+        self._run(self._store.put, name, content)
+
+    def get(self, name: str) -> bytes:
+        return bytes(self._run(self._store.get, name).bytes())
+
+    def list_names(self, prefix: str) -> Iterator[str]:
+        def collect() -> list[str]:
+            return [str(each["path"]) for page in self._store.list(prefix) for each in page]
+
+        yield from self._run(collect)
+
+    def delete(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._run(self._store.delete, name)
+
+    def _run(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return call(*arguments)
+        except (self._errors, OSError) as error:
+            line = str(error).strip().partition("\n")[0]
+            raise BackupError(f"{self._place}: {line}") from error

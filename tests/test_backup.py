@@ -1,0 +1,277 @@
+"""Backups: made while the service works, stored in pieces, restored into an empty place."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from longwire.backup import operations
+from longwire.backup.repository import Manifest, Repository
+from longwire.backup.stores import BackupError, FolderStore, open_store
+from longwire.errors import OperatorError
+from longwire.settings import Settings
+from longwire.store.postgres_backup import CHUNK_BYTES_MAX, split_rows
+from tests.conftest import PostgresServer
+from tests.delivery.receiver import Receiver
+from tests.process import longwire
+from tests.waiting import eventually
+from tests.world import AdjustableClock, Person, World
+
+Elsewhere = Callable[[str], Settings]
+
+
+@pytest.fixture
+def elsewhere(
+    settings: Settings, fast_folder: Path, request: pytest.FixtureRequest
+) -> Iterator[Elsewhere]:
+    """Settings of empty places for the same engine; each has the secret key."""
+    made: list[str] = []
+
+    def make(name: str) -> Settings:
+        data = fast_folder / name
+        data.mkdir()
+        shutil.copy(settings.data / "secret.key", data)
+        if not settings.database:
+            return replace(settings, data=data)
+        server: PostgresServer = request.getfixturevalue("postgres")
+        made.append(server.create())
+        return replace(settings, data=data, database=server.url(made[-1]))
+
+    yield make
+    for name in made:
+        request.getfixturevalue("postgres").drop(name)
+
+
+def back_up(world: World, place: Path | str, **how: Any) -> operations.BackupResult:
+    store = open_store(str(place))
+    how = {"includes_key": False, **how}
+    with store.lock():
+        return operations.make_backup(world.settings, Repository(store), **how)
+
+
+def restore(settings: Settings, place: Path | str, backup_id: str | None = None) -> Manifest:
+    repository = Repository(open_store(str(place)))
+    manifest = repository.get_manifest(backup_id)
+    operations.check(repository, manifest)
+    operations.restore(settings, repository, manifest)
+    return manifest
+
+
+def same_person(world: World, person: Person) -> Person:
+    """Somebody in the restored world, who gets a token with the same credentials."""
+    client = (person.client_id, person.client_secret)
+    return Person(world, world.token(*client), person.id, client)
+
+
+class Load:
+    """Reports records all the time, and knows which were acknowledged."""
+
+    def __init__(self, ada: Person, device: str) -> None:
+        self.acknowledged: list[str] = []
+        self._ada, self._device = ada, device
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._report)
+
+    def __enter__(self) -> "Load":
+        self._thread.start()
+        eventually(lambda: len(self.acknowledged) > 20)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join(120)
+
+    def _report(self) -> None:
+        while not self._stopping.is_set():
+            number = len(self.acknowledged)
+            self._ada.reports(
+                self._device, timestamp=1_700_000_000_000 + number * 1_000, data=f"{number:05d}"
+            )
+            self.acknowledged.append(f"{number:05d}")
+
+
+def test_nothing_acknowledged_before_a_backup_is_missing_in_what_it_restores(
+    world: World, elsewhere: Elsewhere, tmp_path: Path
+) -> None:
+    ada = world.person("ada")
+    group = ada.group()
+    device = ada.device(group)
+    with Receiver() as receiver, Load(ada, device) as load:
+        ada.connector(group, receiver.url)
+        before = list(load.acknowledged)
+        made = back_up(world, tmp_path / "backups")
+        during = len(load.acknowledged)
+        eventually(lambda: len(load.acknowledged) > during + 5)
+    assert made.manifest.size == made.transfer.bytes > 0
+
+    place = elsewhere("restored")
+    restore(place, tmp_path / "backups")
+    with Receiver() as again:
+        restored = World(place, AdjustableClock())
+        try:
+            bob = same_person(restored, ada)
+            found = {each["data"] for each in bob.records(device)}
+            assert set(before) <= found
+            assert found <= set(load.acknowledged)
+            bob.connector(group, again.url)
+            bob.reports(device, timestamp=1_800_000_000_000, data="after")
+            eventually(lambda: any(b"after" in each.body for each in again.requests))
+        finally:
+            restored.stop()
+
+
+def test_the_second_backup_stores_what_changed_and_old_ones_are_deleted_with_their_chunks(
+    world: World, elsewhere: Elsewhere, tmp_path: Path
+) -> None:
+    ada = world.person("ada")
+    device = ada.device(ada.group())
+    place = tmp_path / "backups"
+    first = back_up(world, place)
+    again = back_up(world, place)
+    assert again.transfer.new_bytes <= first.transfer.new_bytes / 2
+    ada.reports(device, data="the third")
+    third = back_up(world, place)
+    repository = Repository(FolderStore(place))
+    assert [each.id for each in repository.list_manifests()] == [
+        each.manifest.id for each in (third, again, first)
+    ]
+    chunks = len(list((place / "chunks").rglob("*")))
+    (place / "chunks" / "ab").mkdir(exist_ok=True)
+    (place / "chunks" / "ab" / ("ab" * 32)).write_bytes(b"of a backup that was killed")
+    assert repository.keep(1) == [again.manifest.id, first.manifest.id]
+    assert len(list((place / "chunks").rglob("*"))) <= chunks
+    assert not (place / "chunks" / "ab" / ("ab" * 32)).exists()
+    target = elsewhere("restored")
+    restore(target, place)
+    restored = World(target, AdjustableClock())
+    try:
+        assert [each["data"] for each in same_person(restored, ada).records(device)] == [
+            "the third"
+        ]
+    finally:
+        restored.stop()
+
+
+def test_nothing_is_overwritten_and_nothing_is_restored_with_another_key_or_damage(
+    world: World, elsewhere: Elsewhere, tmp_path: Path
+) -> None:
+    place = tmp_path / "backups"
+    made = back_up(world, place)
+    with pytest.raises(OperatorError, match=r"empty"):
+        restore(world.settings, place)
+    other_key = elsewhere("other-key")
+    (other_key.data / "secret.key").write_text("ab" * 32)
+    with pytest.raises(BackupError, match="secret key"):
+        restore(other_key, place)
+    with pytest.raises(BackupError, match="not the id"):
+        restore(elsewhere("no-id"), place, "../../etc/passwd")
+    name = max(made.manifest.files, key=lambda file: file.size).chunks[0]
+    chunk = place / "chunks" / name[:2] / name
+    chunk.write_bytes(chunk.read_bytes()[:-5] + b"wrong")
+    target = elsewhere("damaged")
+    repository = Repository(FolderStore(place))
+    with pytest.raises(BackupError, match="damaged"):
+        operations.restore(target, repository, made.manifest)
+    assert not (target.data / "longwire.db").exists()
+    # Another attempt, with a sound backup, finds the place as empty as before.
+    sound = tmp_path / "sound"
+    back_up(world, sound)
+    restore(target, sound)
+
+
+def test_a_backup_that_is_killed_leaves_the_older_one_valid(tmp_path: Path) -> None:
+    data, place = tmp_path / "data", tmp_path / "backups"
+    assert longwire("migrate", "--data", str(data), cwd=tmp_path).returncode == 0
+    first = longwire("backup", str(place), "--data", str(data), "--json", cwd=tmp_path)
+    assert first.returncode == 0 and "NOT in this backup" in first.stderr, first
+    key = (data / "secret.key").read_text().strip()
+    assert key not in first.stdout + first.stderr
+
+    code = """
+import os, signal, sys
+from longwire.backup.stores import FolderStore
+from longwire import cli
+put = FolderStore.put
+def die(self, name, content):
+    if name.startswith("backups"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    put(self, name, content)
+FolderStore.put = die
+sys.argv = ["longwire", *sys.argv[1:]]
+cli.main()
+"""
+    issued = longwire("credentials", "issue", "--email", "a@b.c", "--data", str(data), cwd=tmp_path)
+    assert issued.returncode == 0
+    killed = subprocess.run(
+        [sys.executable, "-c", code, "backup", str(place), "--data", str(data)], check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    flags = ("--data", str(tmp_path / "again"), "--json")
+    listed = longwire("restore", str(place), "--list", *flags, cwd=tmp_path)
+    assert [each["id"] for each in json.loads(listed.stdout)] == [json.loads(first.stdout)["id"]]
+    assert longwire("restore", str(place), "--check", *flags, cwd=tmp_path).returncode == 0
+
+    with_key = longwire(
+        *("backup", str(place), "--data", str(data), "--keep", "1", "--include-key", "--json"),
+        cwd=tmp_path,
+    )
+    assert "whoever reads it opens every secret" in with_key.stderr
+    assert json.loads(with_key.stdout)["deleted"] == [json.loads(first.stdout)["id"]]
+    restored = longwire("restore", str(place), *flags, cwd=tmp_path)
+    assert restored.returncode == 0, restored
+    assert (tmp_path / "again" / "secret.key").read_text().strip() == key
+    assert (tmp_path / "again" / "longwire.db").stat().st_mode & 0o077 == 0
+    users = longwire("credentials", "list", "--json", *flags[:2], cwd=tmp_path)
+    assert "a@b.c" in users.stdout
+    assert not list(data.glob("backup-*")) and not list((tmp_path / "again").glob("backup-*"))
+
+
+@pytest.mark.ordinary_variant("sqlite")
+def test_a_bucket_takes_backups(
+    world: World, elsewhere: Elsewhere, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against the server of moto, which speaks the protocol of S3 over HTTP."""
+    pytest.importorskip("obstore", reason="backups to S3 need the extra s3")
+    moto = pytest.importorskip("moto.server", reason="the stand-in for S3 is not installed")
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    bucket = f"backups-{world.port}"  # what the stand-in has is kept by the process
+    place = f"s3://{bucket}/longwire"
+    try:
+        host, port = server.get_host_and_port()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{host}:{port}")
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "ada")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
+        monkeypatch.setenv("AWS_REGION", "us-east-1")
+        with pytest.raises(BackupError) as missing:
+            back_up(world, place)
+        assert "hunter2" not in str(missing.value)
+        import boto3  # noqa: PLC0415 (only where moto is)
+
+        boto3.client("s3", endpoint_url=f"http://{host}:{port}").create_bucket(Bucket=bucket)
+        world.person("ada").group("kept")
+        first = back_up(world, place)
+        second = back_up(world, place)
+        assert second.transfer.new_bytes <= first.transfer.new_bytes / 2
+        repository = Repository(open_store(place))
+        assert repository.keep(1) == [first.manifest.id]
+        restore(elsewhere("restored"), place)
+    finally:
+        server.stop()
+
+
+def test_rows_that_are_inserted_change_the_chunks_around_them_only() -> None:
+    rows = [b"%08d\tsome text of a row\n" % number for number in range(60_000)]
+    chunks = list(split_rows(rows))
+    assert b"".join(chunks) == b"".join(rows)
+    assert all(len(each) <= CHUNK_BYTES_MAX + 100 for each in chunks)
+    changed = set(split_rows([*rows[:100], b"another row\n", *rows[100:]]))
+    assert len(set(chunks) - changed) <= 2 < len(chunks)

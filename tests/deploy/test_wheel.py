@@ -66,6 +66,29 @@ def test_the_wheel_says_what_it_is_and_contains_the_console(wheel: Path) -> None
     assert not re.search(r"/(?:work|tmp|home)/", metadata.as_string())
 
 
+def test_the_image_copies_what_its_wheels_are_built_from(tmp_path: Path) -> None:
+    """The wheels are built again, from nothing but the context of the image."""
+    context = tmp_path / "context"
+    for name in list_context():
+        source = ROOT / name
+        if source.is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", "guide")
+            shutil.copytree(source, context / name, ignore=ignored)
+        else:
+            (context / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, context / name)
+    for project in (context, context / "clients" / "python"):
+        built = build_wheel(project, tmp_path / project.name)
+        with zipfile.ZipFile(built) as archive:
+            assert any(name.endswith("/py.typed") for name in archive.namelist())
+
+
+def list_context() -> list[str]:
+    ignore = (ROOT / "deploy" / "Dockerfile.dockerignore").read_text().splitlines()
+    assert "*" in ignore
+    return [line.removeprefix("!") for line in ignore if line.startswith("!")]
+
+
 def test_it_serves_its_console_without_any_extra(unpacked: Path, tmp_path: Path) -> None:
     with serving([sys.executable, "-m", "longwire"], tmp_path, PYTHONPATH=str(unpacked)) as url:
         check_service(url)
@@ -104,6 +127,22 @@ def test_it_installs_into_an_empty_environment_and_serves(
         command = [str(venv / "bin" / "longwire")]
         assert measure_mb(venv) < CORE_MB_MAX
     with serving(command, tmp_path) as url:
+        check_service(url)
+
+
+@pytest.mark.soak
+def test_a_clone_is_ready_after_one_command(tmp_path: Path) -> None:
+    files = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if files.returncode != 0:
+        pytest.skip("this is no clone")
+    for name in files.stdout.split("\0"):
+        if name and (ROOT / name).is_file():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, tmp_path / name)
+    subprocess.run(["make", "install"], cwd=tmp_path, env=environment(), check=True)
+    with serving([str(tmp_path / ".venv" / "bin" / "longwire")], tmp_path) as url:
         check_service(url)
 
 

@@ -711,7 +711,8 @@ def _build_oidc_routes(
 def _build_sign_in_failures(settings: Settings, database: Database) -> RateLimiter:
     """By address, where nobody says who they are before they have proved it."""
     most = settings.sign_in_failures_per_address_max
-    return RateLimiter(database.context.clock, burst=most, per_minute=most)
+    nodes = _count_serving(database)
+    return RateLimiter(database.context.clock, burst=most, per_minute=most, nodes=nodes)
 
 
 def _list_sign_in_methods(settings: Settings) -> list[str]:
@@ -729,21 +730,30 @@ def _list_sign_in_methods(settings: Settings) -> list[str]:
 def _build_sign_in_guards(settings: Settings, database: Database) -> SignInGuards:
     clock = database.context.clock
     mails = settings.sign_in_mails_per_address_max
+    nodes = _count_serving(database)
+    limiter = partial(RateLimiter, clock, nodes=nodes)
     return SignInGuards(
         failures=FailureThrottle(
             clock,
             per_account=settings.sign_in_failures_per_account_max,
             per_address=settings.sign_in_failures_per_address_max,
+            nodes=nodes,
         ),
         client_failures=FailureThrottle(
             clock,
             per_account=settings.token_failures_per_client_max,
             per_address=settings.token_failures_per_address_max,
+            nodes=nodes,
         ),
-        codes=RateLimiter(clock, burst=TOTP_CODES_BURST, per_minute=TOTP_CODES_PER_MINUTE),
-        mails=RateLimiter(clock, burst=mails, per_minute=mails),
-        sessions=RateLimiter(clock, burst=SESSIONS_BURST, per_minute=SESSIONS_PER_MINUTE),
+        codes=limiter(burst=TOTP_CODES_BURST, per_minute=TOTP_CODES_PER_MINUTE),
+        mails=limiter(burst=mails, per_minute=mails),
+        sessions=limiter(burst=SESSIONS_BURST, per_minute=SESSIONS_PER_MINUTE),
     )
+
+
+def _count_serving(database: Database) -> Callable[[], int]:
+    """How many processes share what one caller may do."""
+    return lambda: len(database.cluster.serving)
 
 
 def _get_public_origin(settings: Settings) -> str:
@@ -759,6 +769,7 @@ def _build_request_rate_limiter(settings: Settings, database: Database) -> RateL
         database.context.clock,
         burst=settings.requests_per_caller_burst,
         per_minute=settings.requests_per_caller_per_s * 60,
+        nodes=_count_serving(database),
     )
 
 

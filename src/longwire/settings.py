@@ -340,11 +340,12 @@ class Settings:
         True, "run the delivery engine in serve; off if `longwire deliver` runs it"
     )
     delivery_in_flight_max: int = _setting(
-        16, "maximum messages in flight per connector and process", minimum=1
+        16, "maximum messages in flight per connector, of all processes together", minimum=1
     )
     attempts_in_flight_max: int = _setting(
         1_000,
-        "the same for attempts of all connectors; lowered to what the descriptor limit allows",
+        "maximum attempts in flight per process, of all connectors; lowered to what the descriptor"
+        " limit allows",
         minimum=1,
     )
     delivery_keep_days: int = _setting(

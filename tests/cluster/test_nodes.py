@@ -97,6 +97,83 @@ def test_one_process_does_the_chores_and_when_it_stops_another_one(
     eventually(lambda: rounds[-10:] == [begun[1]] * 10)
 
 
+def make_two_nodes(make_world: Callable[..., World], **changes: Any) -> tuple[World, World]:
+    """Two processes that know of each other."""
+    nodes = make_world(**changes), make_world(**changes)
+    for node in nodes:
+        eventually(lambda: len(node.database.cluster.delivering) == 2)  # noqa: B023 (it is called right here)
+    return nodes
+
+
+def wait_for_scans(*nodes: World) -> None:
+    """Until each has looked for due messages since now."""
+    for engine in [node.app.engine for node in nodes]:
+        for _ in range(3):
+            last = engine._last_scan
+            eventually(lambda: engine._last_scan > last)  # noqa: B023 (it is called right here)
+
+
+def test_a_receiver_sees_the_limit_of_all_processes_together(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_lease, "RENEWAL_INTERVAL_S", 0.1)
+    with Receiver() as receiver:
+        receiver.respond_with(StubResponse(held=True))
+        nodes = make_two_nodes(make_world, delivery_in_flight_max=3)
+        ada = nodes[0].person()
+        group = ada.group()
+        device = ada.device(group)
+        ada.connector(group, receiver.url)
+        for number in range(10):
+            ada.world = nodes[number % 2]
+            ada.reports(device, timestamp=f"2026-03-01T12:00:{number:02}Z")
+        receiver.wait_for(3)
+        wait_for_scans(*nodes)
+        assert len(receiver.ids) == 3
+        receiver.respond_with(StubResponse())
+        receiver.release()
+        receiver.wait_for(10)
+        assert len(set(receiver.ids)) == 10
+
+
+def test_one_process_finds_out_whether_a_receiver_responds_again(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_lease, "RENEWAL_INTERVAL_S", 0.1)
+    with Receiver() as receiver:
+        nodes = make_two_nodes(make_world)
+        ada = nodes[0].person()
+        group = ada.group()
+        device = ada.device(group)
+        policy = {"retryDelay": 30, "maxRetry": 20}
+        ada.connector(group, receiver.url, retryPolicy=policy)
+        receiver.down()
+        for number in range(20):
+            ada.world = nodes[number % 2]
+            ada.reports(device, timestamp=f"2026-03-01T12:00:{number:02}Z")
+
+        def count_probing() -> int:
+            for node in nodes:
+                node.clock.let_pass(seconds=600)  # to the next retries
+            wait_for_scans(*nodes)
+            return sum(bool(node.app.engine._workers) for node in nodes)
+
+        eventually(lambda: count_probing() == 1)
+        receiver.up()
+        eventually(lambda: count_probing() >= 0 and len(set(receiver.ids)) == 20)
+
+
+def test_the_rate_limits_are_divided_among_the_processes(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_lease, "RENEWAL_INTERVAL_S", 0.1)
+    nodes = make_two_nodes(make_world, token_failures_per_client_max=4)
+    for node in nodes:
+        node.clock.freeze()
+        statuses = [node.ask_token("somebody", "wrong").status_code for _ in range(4)]
+        assert statuses == [401, 401, 429, 429]
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP])
 def test_messages_of_a_dead_process_are_taken_over_within_fifteen_seconds(

@@ -28,6 +28,7 @@ from longwire.delivery import replays
 from longwire.delivery.attempt_slots import AttemptSlots
 from longwire.delivery.budgets import ComputeBudgets
 from longwire.delivery.channel_worker import (
+    PROBE_AFTER,
     RELEASED,
     WINDOW_MIN,
     AttemptRecord,
@@ -301,8 +302,10 @@ class Engine:
                 store_channels.get_versions(tx, open_numbers),
             )
         )
+        cluster = self._database.cluster
         for number in open_numbers:
-            if versions.get(number) != self._workers[number].channel.version:
+            is_changed = versions.get(number) != self._workers[number].channel.version
+            if is_changed or not cluster.get_share(number, self._in_flight_max):
                 self._drop_worker(number)
         self._release_expiring()
         self._due.update(due)
@@ -390,7 +393,11 @@ class Engine:
 
     def _open_workers(self, tx: Tx, numbers: Collection[int]) -> dict[int, ChannelWorker]:
         opened: dict[int, ChannelWorker] = {}
+        cluster = self._database.cluster
         for channel in store_channels.get_by_numbers(tx, numbers).values():
+            total = 1 if channel.failures >= PROBE_AFTER else self._in_flight_max
+            if not cluster.get_share(channel.number, total):
+                continue  # another process sends its messages, or finds out whether it responds
             try:
                 opened[channel.number] = self._open_worker(tx, channel)
             except Exception as error:
@@ -461,7 +468,8 @@ class Engine:
             pass
 
     def _can_start(self, worker: ChannelWorker) -> bool:
-        in_flight_max = 1 if worker.is_probing else self._in_flight_max
+        total = 1 if worker.is_probing else self._in_flight_max
+        in_flight_max = self._database.cluster.get_share(worker.channel.number, total)
         return bool(worker.pending) and worker.in_flight < in_flight_max and not self._is_stopping
 
     def _start_batch(self, worker: ChannelWorker) -> bool:
@@ -577,6 +585,8 @@ class Engine:
             # The probe failed: so would the others.
             self._add_unsettled(worker.pending, outcome, at, duration_ms)
             worker.pending.clear()
+        if worker.is_probing and not self._database.cluster.get_share(worker.channel.number, 1):
+            self._drop_worker(worker.channel.number)  # another process probes
         if worker.is_stale:
             if not worker.in_flight:
                 self._close(worker)

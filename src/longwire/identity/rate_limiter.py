@@ -2,7 +2,7 @@
 
 import math
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from longwire.clock import SECOND, Clock, Moment
 from longwire.errors import TooManyRequests
@@ -12,17 +12,35 @@ SUCCEEDED_MAX = 50_000
 
 
 class RateLimiter:
-    """A token bucket per key: `burst` at once, `per_minute` on average.
+    """A token bucket per key: `burst` at once, `per_minute` on average; divided by `nodes`.
 
     The least recently used keys are evicted; by then their bucket is nearly always full again.
     """
 
-    def __init__(self, clock: Clock, *, burst: int, per_minute: float, keys_max: int = 50_000):
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        burst: int,
+        per_minute: float,
+        keys_max: int = 50_000,
+        nodes: Callable[[], int] = lambda: 1,
+    ):
+        """`nodes` is how many processes share the limit; each gets a part of the requests."""
         self._clock = clock
-        self._burst = burst
-        self._per_moment = per_minute / (60 * SECOND)
+        self._burst_of_all = burst
+        self._per_moment_of_all = per_minute / (60 * SECOND)
+        self._nodes = nodes
         self._keys_max = keys_max
         self._buckets: OrderedDict[Hashable, tuple[float, Moment]] = OrderedDict()
+
+    @property
+    def _burst(self) -> float:
+        return max(1.0, self._burst_of_all / max(1, self._nodes()))
+
+    @property
+    def _per_moment(self) -> float:
+        return self._per_moment_of_all / max(1, self._nodes())
 
     def acquire(self, key: Hashable) -> None:
         """Consume one token, or raise TooManyRequests."""
@@ -45,9 +63,10 @@ class RateLimiter:
             self._buckets.popitem(last=False)
 
     def _level(self, key: Hashable) -> float:
-        level, since = self._buckets.get(key, (float(self._burst), 0))
+        burst = self._burst
+        level, since = self._buckets.get(key, (burst, 0))
         passed = max(0, self._clock.now() - since)
-        return min(float(self._burst), level + passed * self._per_moment)
+        return min(burst, level + passed * self._per_moment)
 
 
 class FailureThrottle:
@@ -56,9 +75,20 @@ class FailureThrottle:
     Who succeeded lately from an address is not locked out by failures of others there.
     """
 
-    def __init__(self, clock: Clock, *, per_account: int, per_address: int) -> None:
-        self._per_account = RateLimiter(clock, burst=per_account, per_minute=per_account)
-        self._per_address = RateLimiter(clock, burst=per_address, per_minute=per_address)
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        per_account: int,
+        per_address: int,
+        nodes: Callable[[], int] = lambda: 1,
+    ) -> None:
+        self._per_account = RateLimiter(
+            clock, burst=per_account, per_minute=per_account, nodes=nodes
+        )
+        self._per_address = RateLimiter(
+            clock, burst=per_address, per_minute=per_address, nodes=nodes
+        )
         self._succeeded: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def acquire(self, address: str, account: str) -> None:

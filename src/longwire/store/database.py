@@ -237,20 +237,35 @@ class Cluster:
     roles: Mapping[int, NodeRole] = field(default_factory=dict)
     standbys: int | None = 0  # that confirm commits; None if the server does not say
     commit_wait_s: float = 0.0  # how long a commit has waited for them, at most
+    delivering: tuple[int, ...] = field(init=False)
+    serving: tuple[int, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        roles = self.roles.items()
+        delivering = tuple(number for number, role in roles if role != NodeRole.API)
+        serving = tuple(number for number, role in roles if role != NodeRole.DELIVER)
+        object.__setattr__(self, "delivering", delivering)
+        object.__setattr__(self, "serving", serving)
 
     @property
     def is_standby_stalled(self) -> bool:
         return self.commit_wait_s >= COMMIT_STALLED_S
 
     @property
-    def delivering(self) -> tuple[int, ...]:
-        return tuple(n for n, role in self.roles.items() if role != NodeRole.API)
-
-    @property
     def is_leader(self) -> bool:
         """Whether this process does what one of them has to do; for a moment two may think so."""
-        serving = [n for n, role in self.roles.items() if role != NodeRole.DELIVER]
-        return not serving or min(serving) == self.number
+        return not self.serving or min(self.serving) == self.number
+
+    def get_share(self, channel_number: int, total: int) -> int:
+        """How many of `total` attempts of a channel this process may have in flight.
+
+        Remainders go to another process with each channel. With a total of 1, one process has it.
+        """
+        nodes = self.delivering
+        if len(nodes) < 2 or self.number not in nodes:
+            return total
+        rank = (nodes.index(self.number) + channel_number) % len(nodes)
+        return total // len(nodes) + (rank < total % len(nodes))
 
 
 class Database(Protocol):

@@ -74,6 +74,26 @@ def test_it_says_what_was_lost(
     assert [each.record.data for each in missed] == ["1", "2", "3", "4", "5"]
 
 
+@pytest.mark.parametrize("size", [1, 2, 7, 1_000])
+def test_events_may_arrive_in_any_pieces(size: int) -> None:
+    stream = (
+        b": hello\n\nevent: hello\nid: 1\ndata: {}\r\n\n"
+        b"event: records\nid: 2\ndata: [1,\ndata: 2]\n\n"
+        b": heartbeat\nid: 3\n\nevent: lost\ndata: cut o"
+    )
+    parser = events.EventParser()
+    found = [
+        each
+        for start in range(0, len(stream), size)
+        for each in parser.feed(stream[start : start + size])
+    ]
+    assert found == [("hello", b"{}"), ("records", b"[1,\n2]")]
+    assert parser.last_id == "3"
+    parser.restart()
+    assert list(parser.feed(b"data: x\n\n")) == [("", b"x")]
+    assert parser.last_id == "3"
+
+
 def test_a_stream_that_is_not_allowed_ends(
     world: World, client: Client, ada: Person, connect: Callable[..., Client]
 ) -> None:

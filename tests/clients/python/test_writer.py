@@ -3,7 +3,6 @@
 import asyncio
 import subprocess
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from longwire_client import AsyncClient, Client, Spool, errors
 from longwire_client import models as m
 from longwire_client.spool import SpoolError
-from longwire_client.writer import NotDelivered, QueueFull, RecordInput
+from longwire_client.writer import NotDelivered, QueueFull, RecordInput, WriterClosed
 from tests.clients.python.conftest import SOON, Proxy, problem
 from tests.delivery.receiver import Received, StubResponse
 from tests.waiting import eventually
@@ -54,6 +53,8 @@ def test_records_go_out_in_full_batches_or_after_a_moment(
         writer.write(m.DeviceEventInput(device_id=device, timestamp=START, type="opened"))
         assert writer.flush()
         assert writer.status.stored == 26
+    with pytest.raises(WriterClosed):
+        writer.write(reading(device, 26))
     sizes = [each.body.count(b'"deviceId"') for each in proxy.requests if b"items" in each.body]
     assert sizes == [10, 10, 5, 1]
     assert numbers(ada, device) == list(range(25))
@@ -144,8 +145,8 @@ import sys
 from longwire_client import Client
 from longwire_client import models as m
 
-url, spool, device = sys.argv[1:]
-client = Client(url, token="unused")
+url, token, spool, device = sys.argv[1:]
+client = Client(url, token=token)
 writer = client.writer(spool=spool)
 number = 0
 while True:
@@ -164,15 +165,18 @@ while True:
 """
 
 
+@pytest.mark.parametrize("is_online", [False, True])
 def test_a_process_that_is_killed_loses_nothing(
-    client: Client, ada: Person, device: str, tmp_path: Path
+    client: Client, world: World, ada: Person, device: str, tmp_path: Path, is_online: bool
 ) -> None:
     spool = tmp_path / "spool.db"
-    command = [sys.executable, "-c", textwrap.dedent(KILLED), "http://127.0.0.1:9", spool, device]
+    url = world.url if is_online else "http://127.0.0.1:9"
+    command = [sys.executable, "-c", KILLED, url, str(ada.token), spool, device]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         lines: Iterator[str] = iter(process.stdout)
         written = [int(next(lines)) for _ in range(30)]
+        eventually(lambda: not is_online or len(ada.records(device)) > 0)
         with pytest.raises(SpoolError):
             Spool(spool)  # one process at a time
         process.kill()

@@ -5,6 +5,7 @@ It also does so for asyncio: a record in a spool has to reach the disk, which wo
 """
 
 import asyncio
+import logging
 import re
 import threading
 import time
@@ -34,6 +35,8 @@ from longwire_client.options import Options
 from longwire_client.retries import Retries
 from longwire_client.spool import Entry, MemoryQueue, Queue, Spool
 
+_log = logging.getLogger("longwire_client")
+
 RecordInput = m.DeviceDataInput | m.DeviceEventInput | m.DeviceGeolocInput | m.DeviceTelemetryInput
 KINDS: dict[type[Any], str] = {
     m.DeviceDataInput: "data",
@@ -56,6 +59,10 @@ class QueueFull(LongwireError):
     """There was no room within the timeout; the records were not taken."""
 
     is_temporary = True
+
+
+class WriterClosed(LongwireError):
+    """The writer was closed before; the records were not taken."""
 
 
 class NotDelivered(LongwireError):
@@ -194,9 +201,10 @@ class Writer:
         if self._is_stopping:
             return
         self.flush(timeout_s)
-        with self._work:
+        with self._work, self._settled:
             self._is_stopping = True
             self._work.notify_all()
+            self._settled.notify_all()  # whoever waits for room
         self._thread.join(_JOIN_S)
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
@@ -231,29 +239,39 @@ class Writer:
             len(queue) + count <= queue.records_max and queue.size_bytes + size <= queue.bytes_max
         )
 
-    @property
-    def blocks(self) -> bool:
-        """Whether taking a record waits for a disk."""
-        return self._queue.is_durable
+    def try_write(self, record: RecordInput) -> Receipt | None:
+        """Take a record if that needs no waiting at all: for room, a disk or another thread."""
+        if self._queue.is_durable or not self._appending.acquire(blocking=False):
+            return None
+        try:
+            return self._store(_encode([record]))[0] if self.has_room() else None
+        finally:
+            self._appending.release()
 
     def _append(self, records: Sequence[RecordInput], deadline: float | None) -> list[Receipt]:
-        encoded = [(KINDS[type(each)], msgspec.json.encode(each)) for each in records]
+        encoded = _encode(records)
         size = sum(len(body) for _, body in encoded)
         with self._appending:
             self._wait_for_room(len(encoded), size, deadline)
-            first = self._queue.last_seq + 1
-            entries = [Entry(first + number, *each) for number, each in enumerate(encoded)]
-            receipts = {each.seq: Receipt(self._settled) for each in entries}
+            return self._store(encoded)
+
+    def _store(self, encoded: Sequence[tuple[str, bytes]]) -> list[Receipt]:
+        """Put records into the queue; needs the lock for that, and room."""
+        if self._is_stopping:
+            raise WriterClosed("the writer is closed")
+        first = self._queue.last_seq + 1
+        entries = [Entry(first + number, *each) for number, each in enumerate(encoded)]
+        receipts = {each.seq: Receipt(self._settled) for each in entries}
+        with self._settled:
+            self._receipts.update(receipts)
+        try:
+            self._queue.append(entries)
+        except BaseException:
             with self._settled:
-                self._receipts.update(receipts)
-            try:
-                self._queue.append(entries)
-            except BaseException:
-                with self._settled:
-                    for seq in receipts:
-                        self._receipts.pop(seq, None)
-                raise
-            waiting = self._queue.waiting
+                for seq in receipts:
+                    self._receipts.pop(seq, None)
+            raise
+        waiting = self._queue.waiting
         # The thread waits for the first record, and then for a full batch.
         if waiting <= len(entries) or waiting - len(entries) < self._batch_records <= waiting:
             with self._work:
@@ -278,7 +296,8 @@ class Writer:
                 self._send_head()
             except LongwireError as error:
                 self._fail(error)
-            except Exception as error:  # a function of the caller failed, or we did
+            except Exception as error:  # ours: records stay, and somebody gets to know
+                _log.exception("sending records failed")
                 self._fail(LongwireError(repr(error)))
             else:
                 self._failures = 0
@@ -298,8 +317,7 @@ class Writer:
     def _fail(self, error: LongwireError) -> None:
         self._failures += 1
         self._failure = error
-        if self._on_failure is not None:
-            self._on_failure(error)
+        _tell(self._on_failure, error)
         asked_s = (error.retry_after_s or 0.0) if isinstance(error, ApiError) else 0.0
         with self._work:
             self._work.wait_for(
@@ -408,8 +426,7 @@ class Writer:
                 receipt.error = error
                 receipt.is_done = True
             self._settled.notify_all()
-        if self._on_rejected is not None:
-            self._on_rejected(entry, error)
+        _tell(self._on_rejected, entry, error)
 
 
 class AsyncWriter:
@@ -419,8 +436,9 @@ class AsyncWriter:
         self._writer = Writer(options, **given)
 
     async def write(self, record: RecordInput, *, timeout_s: float | None = None) -> Receipt:
-        if not self._writer.blocks and self._writer.has_room():
-            return self._writer.write(record)
+        receipt = self._writer.try_write(record)
+        if receipt is not None:
+            return receipt
         return await asyncio.to_thread(self._writer.write, record, timeout_s=timeout_s)
 
     async def write_many(
@@ -452,6 +470,20 @@ class AsyncWriter:
         traceback: TracebackType | None,
     ) -> None:
         await asyncio.to_thread(self._writer.__exit__, kind, error, traceback)
+
+
+def _encode(records: Sequence[RecordInput]) -> list[tuple[str, bytes]]:
+    return [(KINDS[type(each)], msgspec.json.encode(each)) for each in records]
+
+
+def _tell(function: Callable[..., None] | None, *arguments: object) -> None:
+    """Call a function of whoever writes; its errors are not the writer's."""
+    if function is None:
+        return
+    try:
+        function(*arguments)
+    except Exception:
+        _log.exception("a function that was given to a writer failed")
 
 
 def _deadline(timeout_s: float | None) -> float | None:

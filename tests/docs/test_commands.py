@@ -79,7 +79,8 @@ def with_addresses(steps: Steps, service: Service) -> Steps:
 
 
 @pytest.mark.parametrize("program", ["sh", "zsh"])
-def test_the_tour_works_as_printed(start, tmp_path, program):
+def test_the_tour_works_as_printed(start, tmp_path, monkeypatch, program):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     if shutil.which(program) is None:
         pytest.skip(f"there is no {program}")
     run_blocks(with_addresses(read_steps(*TOUR), start()), tmp_path, program)

@@ -1,6 +1,7 @@
 """What happens where an optional part is not installed: a reason that names it, for everybody."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from longwire import extras
 from tests.waiting import eventually
 from tests.world import World, ok, refused
 
-PROJECT = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text())["project"]
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 POLYGON = {"type": "Polygon", "coordinates": [[[0, 0], [9, 0], [9, 9], [0, 9], [0, 0]]]}
 CIRCLE = {"lat": 1.0, "lng": 1.0, "radius": 10}
 CHAT = {"url": "tgram://123456789:AbCdEf1234567890_kLmNoPqRsTuVwXyZ12/87654321"}
@@ -26,10 +28,16 @@ def uninstall(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_the_extras_are_those_of_the_package() -> None:
-    named = PROJECT["optional-dependencies"]
+    named = dict(PROJECT["optional-dependencies"])
     everything = named.pop("all")
     assert set(extras.EXTRAS) <= set(named)
     assert everything == [f"longwire[{','.join(named)}]"]
+
+
+def test_every_extra_is_explained_to_operators() -> None:
+    page = (ROOT / "docs" / "operate" / "install.md").read_text()
+    explained = re.findall(r"^\| `(\w+)` \|", page.partition("## Extras")[2], re.MULTILINE)
+    assert explained == list(PROJECT["optional-dependencies"])
 
 
 def test_every_dependency_has_a_lower_bound_and_most_have_an_upper_one() -> None:
